@@ -1,0 +1,85 @@
+"""Errors that carry a decision: may the caller try again, and what is the user told?
+
+Only `lakemirror_site/errors.py` knows which HTTP status each class becomes.
+"""
+
+from __future__ import annotations
+
+
+class LakeMirrorError(Exception):
+    """Base of every expected failure. `retryable` says whether the same call may succeed later."""
+
+    retryable = False
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message}. {self.hint}" if self.hint else self.message
+
+
+class Invalid(LakeMirrorError):
+    """The caller sent something that can't be accepted; `field` names what to change."""
+
+    def __init__(self, message: str, *, field: str = "", hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.field = field
+
+
+class Unauthenticated(LakeMirrorError):
+    """No credentials, or wrong ones."""
+
+
+class Denied(LakeMirrorError):
+    """Known caller without the right; names the missing action and the resource's ARN."""
+
+    def __init__(self, message: str, *, action: str = "", arn: str = "", hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.action = action
+        self.arn = arn
+
+
+class NotFound(LakeMirrorError):
+    """A definite 'not there' from a reachable place (never a time-out, never a 403)."""
+
+
+class Conflict(LakeMirrorError):
+    """The name, namespace or state is taken by something else."""
+
+
+class Unreachable(LakeMirrorError):
+    """Nothing answered, in time or at all."""
+
+    retryable = True
+
+
+class Throttled(LakeMirrorError):
+    """429 or SlowDown. `retry_after` in seconds, 0 if the server did not say."""
+
+    retryable = True
+
+    def __init__(self, message: str, *, retry_after: float = 0.0, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.retry_after = retry_after
+
+
+class RemoteFailure(LakeMirrorError):
+    """The other side answered 5xx."""
+
+    retryable = True
+
+
+class NoData(LakeMirrorError):
+    """lakeFS's 410: the metadata of what was asked for has not arrived."""
+
+    retryable = True
+
+
+class Corrupt(LakeMirrorError):
+    """Bytes or a record that do not give the identity that they claim."""
+
+
+class Fenced(LakeMirrorError):
+    """We no longer hold the lease, or the destination is not the repository that we pinned: act no more."""

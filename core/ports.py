@@ -1,0 +1,41 @@
+"""What the domain needs from the outside. Adapters implement these; contract tests hold them to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from core.types import BranchHead, Commit, ObjectInfo, Page, RecordOutcome, RepositoryInfo
+
+
+class LakeFS(Protocol):
+    """One lakeFS installation. Every method may raise Unauthenticated, Denied, Unreachable, Throttled, RemoteFailure."""
+
+    def get_repository(self, repository: str) -> RepositoryInfo: ...  # NotFound
+    def create_mirror_repository(
+        self, *, name: str, storage_namespace: str, default_branch: str
+    ) -> RepositoryInfo: ...  # bare, read-only; Conflict
+    def delete_repository(self, repository: str) -> None: ...  # references only; NotFound
+    def list_branches(
+        self, repository: str, *, after: str = "", amount: int = 1000
+    ) -> Page[BranchHead]: ...  # hidden ones too
+    def get_branch(self, repository: str, branch: str) -> BranchHead: ...  # NotFound
+    def log_commits(
+        self, repository: str, commit_id: str, *, after: str = "", amount: int = 1000
+    ) -> Page[Commit]: ...  # order is NOT topological
+    def get_commit(self, repository: str, commit_id: str) -> Commit: ...  # cached up to 10 min by lakeFS: no proof
+    def put_commit_record(self, repository: str, commit: Commit) -> RecordOutcome: ...  # Corrupt when the id differs
+    def create_branch(self, repository: str, branch: str, commit_id: str) -> None: ...  # forced; Conflict, NotFound
+    def hard_reset_branch(self, repository: str, branch: str, commit_id: str) -> None: ...  # forced; NotFound
+    def delete_branch(self, repository: str, branch: str) -> None: ...  # forced; NotFound, Denied for the default
+    def has_uncommitted(self, repository: str, branch: str) -> bool: ...
+    def drop_uncommitted(self, repository: str, branch: str) -> None: ...  # forced reset
+
+
+class ObjectStore(Protocol):
+    """One S3-compatible store. URIs are `s3://bucket/key`. May raise Denied, Unreachable, Throttled, RemoteFailure."""
+
+    def get(self, uri: str) -> bytes: ...  # NotFound
+    def head(self, uri: str) -> ObjectInfo | None: ...  # None: a definite 404
+    def list(self, prefix_uri: str) -> Iterator[ObjectInfo]: ...  # keys ascending, whole keys within the bucket
+    def put(self, uri: str, data: bytes) -> None: ...

@@ -1,0 +1,80 @@
+"""The field's own words as values: what lakeFS and object stores tell us.
+
+Times are `datetime` in UTC unless a name says seconds. Ids are lower-case hex text of 64 characters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    """One page of a listing. `next_after` is "" on the last page, else the cursor of the next one."""
+
+    results: Sequence[T]
+    next_after: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryInfo:
+    """A repository as an installation describes it. `creation_date` in Unix seconds."""
+
+    id: str
+    storage_namespace: str
+    default_branch: str
+    creation_date: int
+    read_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BranchHead:
+    """A branch and the commit that it points to."""
+
+    name: str
+    commit_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A commit record as lakeFS keeps it. `creation_date` in Unix seconds; `metarange_id` may be "" (first commit)."""
+
+    id: str
+    parents: tuple[str, ...]
+    committer: str
+    message: str
+    creation_date: int
+    metarange_id: str
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    generation: int = 0
+    version: int = 1
+
+    @property
+    def main_parent(self) -> str:
+        """The parent on the branch's own line: the first one; in records of version 0 the last one; "" for a root."""
+        if not self.parents:
+            return ""
+        return self.parents[0] if self.version >= 1 else self.parents[-1]
+
+
+class RecordOutcome(StrEnum):
+    """What the destination said to a commit record. Only these two prove that the record exists."""
+
+    CREATED = "created"
+    EXISTS = "exists"
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectInfo:
+    """An object in a store. `etag` without quotes; `storage_class` "" means standard."""
+
+    key: str
+    size: int
+    etag: str
+    storage_class: str = ""
+    restored: bool = False
