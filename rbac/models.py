@@ -1,0 +1,189 @@
+"""Users, groups, policies, who has which, access keys, and the record of who changed what."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, ClassVar, NoReturn
+
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.core.validators import RegexValidator
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Lower
+
+from rbac.exceptions import AppendOnly
+from rbac.querysets import AccessKeyQuerySet, AttachmentQuerySet, AuditEventQuerySet, UserManager
+
+# A name goes into ARNs and, through ${user}, into patterns: no wildcard, separator or white space may be in it.
+NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.@+-]{0,127}\Z"
+name_validator = RegexValidator(NAME_PATTERN, "Use letters, digits and _ . @ + - (at most 128, beginning with a letter or digit).")
+
+
+class User(AbstractBaseUser):
+    """A person or a service. `username` is what `${user}` in a policy stands for."""
+
+    username = models.CharField(max_length=128, unique=True, validators=[name_validator])
+    email = models.EmailField(blank=True)
+    is_active = models.BooleanField(default=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects: ClassVar[UserManager] = UserManager()
+
+    USERNAME_FIELD = "username"
+    EMAIL_FIELD = "email"
+    REQUIRED_FIELDS: ClassVar[list[str]] = []
+
+    class Meta:
+        ordering = ("username",)
+        constraints = (models.UniqueConstraint(Lower("username"), name="user_name_once_in_any_case"),)
+
+    @property
+    def arn(self) -> str:
+        """The user as a resource of `auth:*` actions."""
+        return f"arn:lakefs:auth:::user/{self.username}"
+
+
+class Group(models.Model):
+    """Users who share policies."""
+
+    name = models.CharField(max_length=128, unique=True, validators=[name_validator])
+    description = models.CharField(max_length=200, blank=True)
+    members = models.ManyToManyField(User, through="Membership", related_name="rbac_groups")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ("name",)
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def arn(self) -> str:
+        """The group as a resource of `auth:*` actions."""
+        return f"arn:lakefs:auth:::group/{self.name}"
+
+
+class Membership(models.Model):
+    """One user in one group."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships")
+    group = models.ForeignKey(Group, on_delete=models.CASCADE, related_name="memberships")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("user", "group"), name="member_once"),)
+
+
+class Policy(models.Model):
+    """A named list of statements in lakeFS's JSON form, checked by `core.policies` before it is stored."""
+
+    name = models.CharField(max_length=128, unique=True, validators=[name_validator])
+    statement = models.JSONField()
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ("name",)
+        verbose_name_plural = "policies"
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def arn(self) -> str:
+        """The policy as a resource of `auth:*` actions."""
+        return f"arn:lakefs:auth:::policy/{self.name}"
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The policy as lakeFS writes it."""
+        return {"id": self.name, "statement": self.statement}
+
+
+class Attachment(models.Model):
+    """A policy given to one user or to one group."""
+
+    policy = models.ForeignKey(Policy, on_delete=models.CASCADE, related_name="attachments")
+    user = models.ForeignKey(User, null=True, blank=True, on_delete=models.CASCADE, related_name="attachments")
+    group = models.ForeignKey(Group, null=True, blank=True, on_delete=models.CASCADE, related_name="attachments")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects: ClassVar[Any] = AttachmentQuerySet.as_manager()
+
+    class Meta:
+        constraints = (
+            models.CheckConstraint(
+                condition=Q(user__isnull=False, group__isnull=True) | Q(user__isnull=True, group__isnull=False),
+                name="attached_to_a_user_or_a_group",
+            ),
+            models.UniqueConstraint(fields=("policy", "user"), condition=Q(group=None), name="attached_to_user_once"),
+            models.UniqueConstraint(fields=("policy", "group"), condition=Q(user=None), name="attached_to_group_once"),
+        )
+
+
+class AccessKey(models.Model):
+    """Credentials of a program that acts for a user. The secret itself is shown once and never stored."""
+
+    key_id = models.CharField(max_length=40, unique=True)
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="access_keys")
+    secret_hash = models.CharField(max_length=64)
+    description = models.CharField(max_length=200, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    last_used_at = models.DateTimeField(null=True, blank=True)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    disabled_at = models.DateTimeField(null=True, blank=True)
+
+    objects: ClassVar[Any] = AccessKeyQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("user", "created_at")
+
+    def __str__(self) -> str:
+        return self.key_id
+
+    def is_usable(self, now: datetime) -> bool:
+        """Whether the key opens anything at that time."""
+        unexpired = self.expires_at is None or self.expires_at > now
+        return unexpired and self.disabled_at is None and self.user.is_active
+
+
+class AuditEvent(models.Model):
+    """One change: who did what to which resource, and why. Written once, never changed.
+
+    `actor` is a user's name, `system:<part>` for our own processes (no user's name has a colon), "" for a stranger.
+    It is text and not a reference, so that the record outlives the user. `digest` waits for the chain over the rows.
+    """
+
+    at = models.DateTimeField(auto_now_add=True, db_index=True)
+    actor = models.CharField(max_length=128, blank=True)
+    key_id = models.CharField(max_length=40, blank=True)
+    action = models.CharField(max_length=64)
+    arn = models.CharField(max_length=1400)
+    before = models.JSONField(null=True, blank=True)
+    after = models.JSONField(null=True, blank=True)
+    reason = models.CharField(max_length=1000, blank=True)
+    request_id = models.CharField(max_length=64, blank=True)
+    address = models.GenericIPAddressField(null=True, blank=True)
+    digest = models.CharField(max_length=64, blank=True)
+
+    objects: ClassVar[Any] = AuditEventQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("-pk",)
+        indexes = (
+            models.Index(fields=("arn", "-id"), name="audit_by_resource"),
+            models.Index(fields=("actor", "-id"), name="audit_by_actor"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.at:%Y-%m-%d %H:%M:%S} {self.actor} {self.action} {self.arn}"
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Write a new event; a written one is refused."""
+        if not self._state.adding:
+            raise AppendOnly("audit events can't be changed")
+        super().save(*args, **{**kwargs, "force_insert": True})
+
+    def delete(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refused."""
+        raise AppendOnly("audit events can't be deleted")

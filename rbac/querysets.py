@@ -1,0 +1,63 @@
+"""Questions that are asked of the access tables more than once."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from django.contrib.auth.base_user import BaseUserManager
+from django.db import models
+from django.db.models import Q
+
+from rbac.exceptions import AppendOnly
+
+if TYPE_CHECKING:
+    from rbac.models import AccessKey, Attachment, AuditEvent, User
+
+
+class UserManager(BaseUserManager["User"]):
+    """Users by name, whatever the case that it is typed in."""
+
+    def get_by_natural_key(self, username: str | None) -> User:
+        """The user of that name; "Ann" and "ann" are one person."""
+        return self.get(username__iexact=username)
+
+
+class AttachmentQuerySet(models.QuerySet["Attachment"]):
+    """Which policy hangs on whom."""
+
+    def reaching(self, user: User) -> AttachmentQuerySet:
+        """Attachments that apply to a user, on their own name or through a group; one query with the policies."""
+        mine = Q(user=user) | Q(group__memberships__user=user)
+        return self.filter(mine).select_related("policy", "group").order_by("policy__name", "pk")
+
+
+class AccessKeyQuerySet(models.QuerySet["AccessKey"]):
+    """Access keys by whether they still open anything."""
+
+    def active(self, now: datetime) -> AccessKeyQuerySet:
+        """Keys that are neither disabled nor expired, of users who may sign in."""
+        unexpired = Q(expires_at=None) | Q(expires_at__gt=now)
+        return self.filter(unexpired, disabled_at=None, user__is_active=True)
+
+    def touch(self, key: AccessKey, *, now: datetime, older_than: datetime) -> bool:
+        """Note that a key was used, unless that was noted after `older_than`; true if a row changed."""
+        stale = Q(last_used_at=None) | Q(last_used_at__lt=older_than)
+        return self.filter(stale, pk=key.pk).update(last_used_at=now) == 1
+
+
+class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
+    """The audit can be read and added to, nothing else."""
+
+    def about(self, arn: str) -> AuditEventQuerySet:
+        """What happened to one resource, newest first."""
+        return self.filter(arn=arn).order_by("-pk")
+
+    def update(self, **kwargs: Any) -> NoReturn:
+        raise AppendOnly("audit events can't be changed")
+
+    def delete(self) -> NoReturn:
+        raise AppendOnly("audit events can't be deleted")
+
+    def bulk_update(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise AppendOnly("audit events can't be changed")
