@@ -1,0 +1,7 @@
+"""Mirrors: what is mirrored, how far it has come, and the duties that bring it there."""
+
+from django.apps import AppConfig
+
+
+class MirrorsConfig(AppConfig):
+    name = "mirrors"

@@ -1,0 +1,333 @@
+"""What LakeMirror remembers: facts about sources and destinations, and the work in hand.
+
+Facts are written by duties (mirrors/duties.py), decisions are made from them by pure functions in core/.
+Rows of `Commit` are inserted parents first, so ordering by primary key is a topological order.
+"""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from core import types
+from mirrors.querysets import (
+    CoverageQuerySet,
+    DutyQuerySet,
+    MirrorCommitQuerySet,
+    MirrorQuerySet,
+)
+
+
+class Repository(models.Model):
+    """A source repository, pinned by its creation date and namespace at the first look."""
+
+    region = models.CharField(max_length=64)
+    name = models.CharField(max_length=64)
+    storage_namespace = models.CharField(max_length=1024)
+    creation_date = models.BigIntegerField(help_text="Unix seconds, as the source gives it")
+    default_branch = models.CharField(max_length=256)
+    looked_at = models.DateTimeField(null=True, help_text="last valid look at its branches")
+    look_error = models.TextField(blank=True)
+    frozen_reason = models.TextField(blank=True, help_text="why nothing moves any more: the source is not the one we pinned")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["region", "name"], name="repository_region_name")]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.region})"
+
+
+class Commit(models.Model):
+    """A commit record as the source gave it, shared by all mirrors of the repository."""
+
+    repository = models.ForeignKey(Repository, models.CASCADE, related_name="commits")
+    sha = models.CharField(max_length=64)
+    parents = models.JSONField(default=list)
+    committer = models.TextField(blank=True)
+    message = models.TextField(blank=True)
+    creation_date = models.BigIntegerField()
+    metarange_id = models.CharField(max_length=64, blank=True)
+    metadata = models.JSONField(default=dict)
+    generation = models.BigIntegerField()
+    version = models.IntegerField()
+    seen_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["repository", "sha"], name="commit_repository_sha")]
+
+    def __str__(self) -> str:
+        return self.sha[:8]
+
+    def record(self) -> types.Commit:
+        """The record as the domain knows it."""
+        return types.Commit(
+            id=self.sha,
+            parents=tuple(self.parents),
+            committer=self.committer,
+            message=self.message,
+            creation_date=self.creation_date,
+            metarange_id=self.metarange_id,
+            metadata=self.metadata,
+            generation=self.generation,
+            version=self.version,
+        )
+
+
+class SourceBranch(models.Model):
+    """A branch of a source repository as last seen."""
+
+    repository = models.ForeignKey(Repository, models.CASCADE, related_name="branches")
+    name = models.CharField(max_length=256)
+    head = models.CharField(max_length=64)
+    position = models.BigIntegerField(help_text="of the newest candidate")
+    changed_at = models.DateTimeField(help_text="when the sensor first saw this head")
+    missing_since = models.DateTimeField(null=True)
+    missing_looks = models.IntegerField(default=0)
+    gone_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["repository", "name"], name="source_branch_name")]
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Candidate(models.Model):
+    """A commit that the source branch is known to have pointed to, in order of sight, then of the chain."""
+
+    branch = models.ForeignKey(SourceBranch, models.CASCADE, related_name="candidates")
+    position = models.BigIntegerField()
+    commit = models.ForeignKey(Commit, models.CASCADE, related_name="candidacies")
+    seen_at = models.DateTimeField()
+    fast_forward = models.BooleanField(default=True, help_text="false when the move to it was no fast-forward")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["branch", "position"], name="candidate_position")]
+        ordering = ["position"]
+
+
+class Mirror(models.Model):
+    """A read-only copy of a source repository in another region. `name` is its id and its repository's name there."""
+
+    class State(models.TextChoices):
+        CREATING = "creating", "New"
+        ACTIVE = "active", "Active"
+        STOPPED = "stopped", "Stopped"
+        DELETING = "deleting", "Deleting"
+
+    name = models.CharField(max_length=64, unique=True)
+    source = models.ForeignKey(Repository, models.PROTECT, related_name="mirrors")
+    region = models.CharField(max_length=64)
+    storage_namespace = models.CharField(max_length=1024)
+    state = models.CharField(max_length=16, choices=State.choices, default=State.CREATING)
+    reason_code = models.CharField(max_length=64, blank=True)
+    reason = models.TextField(blank=True, help_text="why it is stopped, or what the last attempt met")
+    paused = models.BooleanField(default=False)
+    depth = models.CharField(max_length=16, default="etag")
+    imported = models.CharField(max_length=16, default="block")
+    pinned_creation_date = models.BigIntegerField(null=True, help_text="of the destination repository, Unix seconds")
+    created_at = models.DateTimeField(auto_now_add=True)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    last_validated_at = models.DateTimeField(null=True)
+    destination_looked_at = models.DateTimeField(null=True)
+
+    objects = MirrorQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["region", "storage_namespace"], name="mirror_namespace"),
+        ]
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class MirrorBranch(models.Model):
+    """A branch at the destination as last read back, and which candidate that is."""
+
+    mirror = models.ForeignKey(Mirror, models.CASCADE, related_name="branches")
+    name = models.CharField(max_length=256)
+    head = models.CharField(max_length=64)
+    position = models.BigIntegerField(default=-1, help_text="of the candidate that it points to; -1 unknown")
+    advanced_at = models.DateTimeField(null=True)
+    uncommitted = models.BooleanField(default=False, help_text="somebody wrote to the mirror's branch by force")
+    stray = models.BooleanField(default=False, help_text="exists at the destination only, not by us")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["mirror", "name"], name="mirror_branch_name")]
+        ordering = ["name"]
+
+
+class MirrorCommit(models.Model):
+    """One commit at one mirror: what has arrived, since when, and what it waits for."""
+
+    class Record(models.TextChoices):
+        PENDING = "pending"
+        ACCEPTED = "accepted"
+        REFUSED = "refused"
+        TAMPERED = "tampered"
+
+    class Data(models.TextChoices):
+        UNKNOWN = "unknown"
+        WAITING = "waiting"
+        COMPLETE = "complete"
+        GONE = "gone"
+
+    mirror = models.ForeignKey(Mirror, models.CASCADE, related_name="commits")
+    commit = models.ForeignKey(Commit, models.CASCADE, related_name="at_mirrors")
+    record = models.CharField(max_length=16, choices=Record.choices, default=Record.PENDING)
+    data = models.CharField(max_length=16, choices=Data.choices, default=Data.UNKNOWN)
+    history = models.BooleanField(default=False, help_text="all its ancestors' records and data are in order")
+    detail = models.TextField(blank=True)
+    waits_for = models.JSONField(default=list, help_text="metarange and range ids it waits for, at most 100")
+    recorded_at = models.DateTimeField(null=True)
+    metadata_at = models.DateTimeField(null=True)
+    validated_at = models.DateTimeField(null=True)
+    promoted_at = models.DateTimeField(null=True)
+    superseded_at = models.DateTimeField(null=True)
+    look_at = models.DateTimeField(null=True, help_text="next look, when something was missing")
+    looks = models.IntegerField(default=0)
+
+    objects = MirrorCommitQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["mirror", "commit"], name="mirror_commit")]
+        indexes = [
+            models.Index(fields=["mirror", "commit"], condition=Q(record="pending"), name="mirror_commit_to_copy"),
+            models.Index(
+                fields=["mirror", "look_at"], condition=Q(data__in=["unknown", "waiting"]), name="mirror_commit_to_check"
+            ),
+            models.Index(fields=["mirror", "commit"], condition=Q(history=False), name="mirror_commit_open_history"),
+        ]
+
+
+class Coverage(models.Model):
+    """A range that was checked at a destination: the unit of validated work.
+
+    `complete` counts for heads; `gone` counts for ancestors only; `waiting` has blockers to look for again.
+    """
+
+    class State(models.TextChoices):
+        COMPLETE = "complete"
+        GONE = "gone"
+        WAITING = "waiting"
+
+    mirror = models.ForeignKey(Mirror, models.CASCADE, related_name="coverage")
+    range_id = models.CharField(max_length=64)
+    state = models.CharField(max_length=16, choices=State.choices)
+    depth = models.CharField(max_length=16)
+    bases = models.JSONField(default=list, help_text="range ids whose coverage this one builds on")
+    entries = models.BigIntegerField(default=0)
+    bytes = models.BigIntegerField(default=0)
+    looked_up = models.BigIntegerField(default=0)
+    problems = models.BigIntegerField(default=0)
+    checked_at = models.DateTimeField()
+
+    objects = CoverageQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["mirror", "range_id"], name="coverage_range")]
+
+
+class Blocker(models.Model):
+    """One thing that keeps commits from being promoted: which, why, since when, and when it is looked at again."""
+
+    class Kind(models.TextChoices):
+        RECORD = "record"
+        METARANGE = "metarange"
+        RANGE = "range"
+        OBJECT = "object"
+
+    mirror = models.ForeignKey(Mirror, models.CASCADE, related_name="blockers")
+    kind = models.CharField(max_length=16, choices=Kind.choices)
+    holder_id = models.CharField(max_length=64, help_text="the commit, metarange or range that needs it")
+    key = models.CharField(max_length=64, help_text="SHA-256 of the address, or the id: tells blockers of a holder apart")
+    address = models.TextField(help_text="relative to the namespace, or a URI")
+    path = models.TextField(blank=True, help_text="the entry's path; bytes that are not UTF-8 are escaped")
+    size = models.BigIntegerField(null=True)
+    etag = models.CharField(max_length=256, blank=True)
+    reason = models.CharField(max_length=32)
+    detail = models.TextField(blank=True)
+    gone_at_source = models.BooleanField(default=False)
+    first_seen = models.DateTimeField()
+    attempts = models.IntegerField(default=1)
+    look_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["mirror", "kind", "holder_id", "key"], name="blocker_once"),
+        ]
+        indexes = [models.Index(fields=["mirror", "look_at"], name="blocker_due")]
+        ordering = ["first_seen", "pk"]
+
+
+class Promotion(models.Model):
+    """One move of a mirror's branch, as it was carried out and read back."""
+
+    mirror = models.ForeignKey(Mirror, models.CASCADE, related_name="promotions")
+    branch = models.CharField(max_length=256)
+    from_commit = models.CharField(max_length=64, blank=True)
+    to_commit = models.CharField(max_length=64, blank=True, help_text="empty: the branch was deleted")
+    why = models.CharField(max_length=64)
+    at = models.DateTimeField()
+
+    class Meta:
+        indexes = [models.Index(fields=["mirror", "-at"], name="promotion_latest")]
+        ordering = ["-at", "-pk"]
+
+
+class Duty(models.Model):
+    """Work that recurs. A message is only a wake-up: whoever claims the row, by the database's clock, does the work."""
+
+    class Kind(models.TextChoices):
+        MANAGE = "manage"
+        SENSE = "sense"
+        COPY = "copy"
+        VALIDATE = "validate"
+        PROMOTE = "promote"
+
+    kind = models.CharField(max_length=16, choices=Kind.choices)
+    subject = models.BigIntegerField(help_text="a Mirror's key; for `sense` a Repository's")
+    queue = models.CharField(max_length=100)
+    due_at = models.DateTimeField()
+    holder = models.CharField(max_length=64, blank=True)
+    until = models.DateTimeField(null=True)
+    attempt = models.BigIntegerField(default=0)
+    started_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)
+    succeeded_at = models.DateTimeField(null=True)
+    failures = models.IntegerField(default=0, help_text="in a row")
+    outcome = models.TextField(blank=True)
+
+    objects = DutyQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["kind", "subject"], name="duty_once")]
+        indexes = [models.Index(fields=["due_at"], name="duty_due")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.subject}"
+
+
+class Run(models.Model):
+    """A Spark job's life and progress."""
+
+    mirror = models.ForeignKey(Mirror, models.CASCADE, related_name="runs")
+    job = models.CharField(max_length=32)
+    started_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+    outcome = models.CharField(max_length=16, default="running")
+    error = models.TextField(blank=True)
+    ranges = models.IntegerField(default=0)
+    ranges_done = models.IntegerField(default=0)
+    entries = models.BigIntegerField(default=0)
+    looked_up = models.BigIntegerField(default=0)
+    requests = models.BigIntegerField(default=0)
+    problems = models.BigIntegerField(default=0)
+
+    class Meta:
+        indexes = [models.Index(fields=["mirror", "-started_at"], name="run_latest")]
+        ordering = ["-started_at", "-pk"]

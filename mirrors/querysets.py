@@ -1,0 +1,99 @@
+"""State changes and selections. A change of state is one conditional UPDATE; losing a race is normal."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Least, Now
+
+
+def after_now(seconds: float) -> Any:
+    """A moment by the database's clock."""
+    return Now() + timedelta(seconds=seconds)
+
+
+class MirrorQuerySet(models.QuerySet):
+    def visible_to(self, user: Any) -> MirrorQuerySet:
+        """The mirrors that `user` may see: all of them with fs:ListRepositories on `*`, else none."""
+        from rbac.services import allowed
+
+        return self.live() if allowed(user, "fs:ListRepositories", "*") else self.none()
+
+    def live(self) -> MirrorQuerySet:
+        """Without those that were deleted and only keep their name reserved."""
+        return self.exclude(state="deleting")
+
+    def served(self, regions: list[str]) -> MirrorQuerySet:
+        """Those whose destination this deployment looks after."""
+        return self.filter(region__in=regions)
+
+    def move(self, pk: int, old: str, new: str, **changes: Any) -> bool:
+        """From state `old` to `new`; true if this call did it."""
+        return self.filter(pk=pk, state=old).update(state=new, **changes) == 1
+
+
+class MirrorCommitQuerySet(models.QuerySet):
+    def to_copy(self) -> MirrorCommitQuerySet:
+        """Records that the destination has not accepted yet, parents first."""
+        return self.filter(record="pending").select_related("commit").order_by("commit_id")
+
+    def to_check(self, now: datetime) -> MirrorCommitQuerySet:
+        """Commits whose data is due for a look, oldest first."""
+        due = Q(look_at=None) | Q(look_at__lte=now)
+        return self.filter(due, data__in=["unknown", "waiting"]).select_related("commit").order_by("commit_id")
+
+    def promotable(self) -> MirrorCommitQuerySet:
+        """Record accepted, own data complete with nothing gone, and all of the history in order."""
+        return self.filter(record="accepted", data="complete", history=True)
+
+
+class CoverageQuerySet(models.QuerySet):
+    def settled(self) -> CoverageQuerySet:
+        """Ranges that need no further look."""
+        return self.exclude(state="waiting")
+
+
+class DutyQuerySet(models.QuerySet):
+    def due(self, queues: list[str]) -> DutyQuerySet:
+        """Duties that nobody works on although they should be under way, by the database's clock."""
+        free = Q(until=None) | Q(until__lt=Now())
+        return self.filter(free, due_at__lte=Now(), queue__in=queues).order_by("due_at")
+
+    def claim(self, pk: int, *, holder: str, lease: float, interval: float) -> bool:
+        """Take a due, free duty for `lease` seconds; true if this call got it.
+
+        The due time moves ahead at the claim, so that a wake-up during the work is seen at its end.
+        """
+        free = Q(until=None) | Q(until__lt=Now())
+        taken = self.filter(free, pk=pk, due_at__lte=Now()).update(
+            holder=holder,
+            until=after_now(lease),
+            attempt=F("attempt") + 1,
+            started_at=Now(),
+            due_at=after_now(interval),
+        )
+        return taken == 1
+
+    def renew(self, pk: int, *, holder: str, attempt: int, lease: float) -> bool:
+        """Prolong a lease that is still held; false when it was lost."""
+        held = self.filter(pk=pk, holder=holder, attempt=attempt, until__gte=Now())
+        return held.update(until=after_now(lease)) == 1
+
+    def held(self, pk: int, *, holder: str, attempt: int, margin: float) -> bool:
+        """Whether the lease is still ours for at least `margin` more seconds."""
+        return self.filter(pk=pk, holder=holder, attempt=attempt, until__gte=after_now(margin)).exists()
+
+    def release(self, pk: int, *, holder: str, attempt: int, next_in: float, **outcome: Any) -> bool:
+        """End a held lease; an earlier wake-up keeps its due time."""
+        held = self.filter(pk=pk, holder=holder, attempt=attempt)
+        due = Least(F("due_at"), after_now(next_in))
+        return held.update(holder="", until=None, ended_at=Now(), due_at=due, **outcome) == 1
+
+    def wake(self, **which: Any) -> list[tuple[int, str]]:
+        """Make the duties due now; gives (key, queue) of each, for the wake-up messages."""
+        chosen = self.filter(**which)
+        chosen.filter(due_at__gt=Now()).update(due_at=Now())
+        return list(chosen.values_list("pk", "queue"))
