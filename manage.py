@@ -1,15 +1,22 @@
 #!/usr/bin/env python3
 """Django's command line for LakeMirror."""
 
+from __future__ import annotations
+
 import os
 import sys
+
+from lakemirror_site.config import ConfigError
 
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "lakemirror_site.settings")
     from django.core.management import execute_from_command_line
 
-    execute_from_command_line(sys.argv)
+    try:
+        execute_from_command_line(sys.argv)
+    except ConfigError as error:
+        sys.exit(f"lakemirror: configuration: {error}")
 
 
 if __name__ == "__main__":

@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-BASE_DIR = Path(__file__).resolve().parent.parent
-VAR_DIR = Path(os.environ.get("LAKEMIRROR_VAR", BASE_DIR / "var"))
+from lakemirror_site import config, databases, logs
 
-SECRET_KEY = os.environ.get("LAKEMIRROR_SECRET_KEY", "only-for-development-and-tests")
+BASE_DIR = Path(__file__).resolve().parent.parent
+VAR_DIR = config.var_dir()
+CONFIG = config.current()
+
+# Derived, so that every machine of a deployment signs alike; a key of one's own in the environment wins.
+SECRET_KEY = os.environ.get("LAKEMIRROR_SECRET_KEY") or CONFIG.derived_key("sessions")
 DEBUG = False
 ALLOWED_HOSTS = ["*"]
 
@@ -21,6 +25,7 @@ INSTALLED_APPS = [
     "rest_framework",
     "django_htmx",
     "django_q",
+    "lakemirror_site",
     "rbac",
     "mirrors",
     "exports",
@@ -49,20 +54,38 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "lakemirror_site.preparing.context",
             ]
         },
     }
 ]
-DATABASES = {
-    "default": {
-        "ENGINE": "django.db.backends.sqlite3",
-        "NAME": VAR_DIR / "lakemirror.sqlite3",
-        "OPTIONS": {
-            "timeout": 20,
-            "transaction_mode": "IMMEDIATE",
-            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
-        },
-    }
+DATABASES = {"default": databases.default(CONFIG, VAR_DIR)}
+
+# Two clusters, each with a queue of its own: `<region>` for what waits on the network, `<region>-spark` for what
+# launches Spark jobs. A message is only a wake-up and the duty's lease decides, so nothing is ever redelivered:
+# `retry` is longer than any task, and `timeout` only ends what hangs. `name` salts the signatures and is therefore
+# the same in all deployments of a database; the queue's name comes from Q_CLUSTER_NAME.
+_TASK_SECONDS = 6 * 3600
+Q_CLUSTER = {
+    "name": "lakemirror",
+    "cluster_name": CONFIG.worker_queue,
+    "label": "Queues",
+    "orm": "default",
+    "workers": CONFIG.workers.io,
+    "queue_limit": 2 * CONFIG.workers.io,
+    "timeout": _TASK_SECONDS,
+    "retry": _TASK_SECONDS + 60,
+    "max_attempts": 1,
+    "ack_failures": True,
+    "poll": 0.1,
+    "guard_cycle": 1,
+    "recycle": 100_000,
+    "save_limit": -1,
+    "scheduler": False,
+    "catch_up": False,
+    "ALT_CLUSTERS": {
+        CONFIG.spark_queue: {"workers": CONFIG.spark_workers, "queue_limit": 2 * CONFIG.spark_workers},
+    },
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 USE_TZ = True
@@ -71,5 +94,22 @@ LANGUAGE_CODE = "en"
 STATIC_URL = "/static/"
 STATIC_ROOT = VAR_DIR / "static"
 STATICFILES_DIRS = [BASE_DIR / "static"]
+WHITENOISE_USE_FINDERS = True
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "/"
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["rbac.authentication.AccessKeyAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "EXCEPTION_HANDLER": "lakemirror_site.errors.exception_handler",
+    "UNAUTHENTICATED_USER": None,
+}
+# A body is small here: JSON of a mirror, a webhook, a form.
+DATA_UPLOAD_MAX_MEMORY_SIZE = 1_000_000
+SESSION_COOKIE_NAME = "lakemirror_session"
+SESSION_COOKIE_SAMESITE = "Lax"
+CSRF_COOKIE_NAME = "lakemirror_csrf"
+SESSION_COOKIE_HTTPONLY = True
+LOGGING = logs.configuration(CONFIG.logging)

@@ -1,0 +1,26 @@
+"""The site as an app: its management commands, and what must happen in every process."""
+
+from __future__ import annotations
+
+import ctypes
+import signal
+from typing import Any
+
+from django.apps import AppConfig
+
+_PR_SET_PDEATHSIG = 1
+
+
+def die_with_parent(**_: Any) -> None:
+    """Ask the kernel to end this process when its parent dies, so that no queue worker outlives its cluster."""
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+class SiteConfig(AppConfig):
+    name = "lakemirror_site"
+    verbose_name = "LakeMirror"
+
+    def ready(self) -> None:
+        from django_q.signals import post_spawn
+
+        post_spawn.connect(die_with_parent, dispatch_uid="lakemirror.die_with_parent")

@@ -1,0 +1,75 @@
+"""How processes log: readable text or one JSON object a line, always to standard error."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import logging
+import os
+from typing import Any
+
+from lakemirror_site.config import Logging
+
+_LEVELS = {"TRACE": "DEBUG", "WARN": "WARNING"}
+_ORDINARY = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+
+
+def _extras(record: logging.LogRecord) -> dict[str, Any]:
+    """What a call added by `extra=`."""
+    return {key: value for key, value in vars(record).items() if key not in _ORDINARY}
+
+
+class TextFormatter(logging.Formatter):
+    """`12:00:01 WARNING mirrors.tasks: words key=value`; without the time where the supervisor writes it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.timed = not os.environ.get("LAKEMIRROR_SUPERVISED")
+
+    def format(self, record: logging.LogRecord) -> str:
+        level = "" if record.levelno == logging.INFO else f"{record.levelname} "
+        extras = "".join(
+            f" {key}={value}" for key, value in _extras(record).items() if key not in ("request", "status_code")
+        )
+        line = f"{level}{record.name}: {record.getMessage()}{extras}"
+        if self.timed:
+            line = f"{self.formatTime(record, '%Y-%m-%d %H:%M:%S')} {line}"
+        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+
+
+class JsonFormatter(logging.Formatter):
+    """One object a line: time, level, logger, message, whatever the call added, and an exception's text."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        time = datetime.datetime.fromtimestamp(record.created, datetime.UTC).isoformat(timespec="milliseconds")
+        line = {"time": time, "level": record.levelname, "logger": record.name, "message": record.getMessage()}
+        line |= _extras(record)
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line, default=str)
+
+
+def configuration(settings: Logging) -> dict[str, Any]:
+    """The value of Django's LOGGING."""
+    level = _LEVELS.get(settings.level, settings.level)
+    formatter = JsonFormatter if settings.format == "json" else TextFormatter
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"chosen": {"()": formatter}},
+        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "chosen"}},
+        "root": {"handlers": ["stderr"], "level": level},
+        "loggers": {
+            "django": {"handlers": [], "level": level, "propagate": True},
+            # One line for each task is no news; the duties log what they did.
+            "django-q": {
+                "handlers": ["stderr"],
+                "level": max(level, "WARNING", key=logging.getLevelName),
+                "propagate": False,
+            },
+            **{name: {"level": max(level, "WARNING", key=logging.getLevelName)} for name in _CHATTY},
+        },
+    }
+
+
+_CHATTY = ("botocore", "boto3", "urllib3", "s3transfer", "py4j", "pyspark", "werkzeug")

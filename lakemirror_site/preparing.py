@@ -1,0 +1,72 @@
+"""What `scripts/run` is still preparing: the page answers before Spark is installed, and says so.
+
+The supervisor writes `var/run/status.json`; where nothing wrote it (another way of running), everything is ready.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from django.http import HttpRequest
+
+from lakemirror_site.config import var_dir
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One thing that is prepared. `state`: waiting, running, ready or failed; `since` in Unix seconds."""
+
+    name: str
+    title: str
+    state: str
+    detail: str = ""
+    since: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """All stages in their order; truthy while any is not ready."""
+
+    stages: tuple[Stage, ...] = ()
+
+    @property
+    def unfinished(self) -> tuple[Stage, ...]:
+        return tuple(stage for stage in self.stages if stage.state != "ready")
+
+    @property
+    def failed(self) -> bool:
+        return any(stage.state == "failed" for stage in self.stages)
+
+    def __bool__(self) -> bool:
+        return bool(self.unfinished)
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    """The file's content; nothing when there is none. It is replaced whole, so it is never half written."""
+    try:
+        content: Mapping[str, Any] = json.loads(path.read_text())
+    except FileNotFoundError:
+        return {}
+    return content
+
+
+def _alive(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists()
+
+
+def status() -> Preparation:
+    """What is being prepared now; a status left by a supervisor that is gone counts as nothing."""
+    content = _read(Path(os.environ.get("LAKEMIRROR_STATUS") or var_dir() / "run" / "status.json"))
+    if not _alive(int(content.get("pid", 0))):
+        return Preparation()
+    return Preparation(tuple(Stage(**stage) for stage in content["stages"]))
+
+
+def context(request: HttpRequest) -> dict[str, Any]:
+    """`preparing` for every template; falsy once all is ready."""
+    return {"preparing": status()}
