@@ -35,6 +35,10 @@ class Secret(str):
     def __repr__(self) -> str:
         return "'***'" if self else "''"
 
+    def reveal(self) -> str:
+        """The text itself, to hand to whoever needs it."""
+        return str.__str__(self)
+
 
 def spec(default: Any = MISSING, *, check: Callable[[Any], str] | None = None) -> Any:
     """A field with its default and a check; the check returns what is wrong, or ""."""
