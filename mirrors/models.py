@@ -59,6 +59,10 @@ class Commit(models.Model):
     def __str__(self) -> str:
         return self.sha[:8]
 
+    def main_parent(self) -> str:
+        """The parent on the branch's own line, "" for a root."""
+        return self.record().main_parent
+
     def record(self) -> types.Commit:
         """The record as the domain knows it."""
         return types.Commit(
@@ -188,9 +192,6 @@ class MirrorCommit(models.Model):
     validated_at = models.DateTimeField(null=True)
     promoted_at = models.DateTimeField(null=True)
     superseded_at = models.DateTimeField(null=True)
-    look_at = models.DateTimeField(null=True, help_text="next look, when something was missing")
-    looks = models.IntegerField(default=0)
-
     objects = MirrorCommitQuerySet.as_manager()
 
     class Meta:
@@ -198,7 +199,7 @@ class MirrorCommit(models.Model):
         indexes = [
             models.Index(fields=["mirror", "commit"], condition=Q(record="pending"), name="mirror_commit_to_copy"),
             models.Index(
-                fields=["mirror", "look_at"], condition=Q(data__in=["unknown", "waiting"]), name="mirror_commit_to_check"
+                fields=["mirror", "commit"], condition=Q(data__in=["unknown", "waiting"]), name="mirror_commit_to_check"
             ),
             models.Index(fields=["mirror", "commit"], condition=Q(history=False), name="mirror_commit_open_history"),
         ]
@@ -293,6 +294,7 @@ class Duty(models.Model):
     subject = models.BigIntegerField(help_text="a Mirror's key; for `sense` a Repository's")
     queue = models.CharField(max_length=100)
     due_at = models.DateTimeField()
+    woken_at = models.DateTimeField(null=True, help_text="when the last wake-up message was sent")
     holder = models.CharField(max_length=64, blank=True)
     until = models.DateTimeField(null=True)
     attempt = models.BigIntegerField(default=0)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Least, Now
+
+MESSAGE_SECONDS = 5.0
+"""A wake-up message that was not answered for so long is sent again."""
 
 
 def after_now(seconds: float) -> Any:
@@ -40,10 +43,9 @@ class MirrorCommitQuerySet(models.QuerySet):
         """Records that the destination has not accepted yet, parents first."""
         return self.filter(record="pending").select_related("commit").order_by("commit_id")
 
-    def to_check(self, now: datetime) -> MirrorCommitQuerySet:
-        """Commits whose data is due for a look, oldest first."""
-        due = Q(look_at=None) | Q(look_at__lte=now)
-        return self.filter(due, data__in=["unknown", "waiting"]).select_related("commit").order_by("commit_id")
+    def unsettled(self) -> MirrorCommitQuerySet:
+        """Commits whose data is not known to be complete or gone, oldest first."""
+        return self.filter(data__in=["unknown", "waiting"]).select_related("commit").order_by("commit_id")
 
     def promotable(self) -> MirrorCommitQuerySet:
         """Record accepted, own data complete with nothing gone, and all of the history in order."""
@@ -57,11 +59,6 @@ class CoverageQuerySet(models.QuerySet):
 
 
 class DutyQuerySet(models.QuerySet):
-    def due(self, queues: list[str]) -> DutyQuerySet:
-        """Duties that nobody works on although they should be under way, by the database's clock."""
-        free = Q(until=None) | Q(until__lt=Now())
-        return self.filter(free, due_at__lte=Now(), queue__in=queues).order_by("due_at")
-
     def claim(self, pk: int, *, holder: str, lease: float, interval: float) -> bool:
         """Take a due, free duty for `lease` seconds; true if this call got it.
 
@@ -73,6 +70,7 @@ class DutyQuerySet(models.QuerySet):
             until=after_now(lease),
             attempt=F("attempt") + 1,
             started_at=Now(),
+            woken_at=None,
             due_at=after_now(interval),
         )
         return taken == 1
@@ -93,7 +91,20 @@ class DutyQuerySet(models.QuerySet):
         return held.update(holder="", until=None, ended_at=Now(), due_at=due, **outcome) == 1
 
     def wake(self, **which: Any) -> list[tuple[int, str]]:
-        """Make the duties due now; gives (key, queue) of each, for the wake-up messages."""
-        chosen = self.filter(**which)
-        chosen.filter(due_at__gt=Now()).update(due_at=Now())
-        return list(chosen.values_list("pk", "queue"))
+        """Make duties due now; gives (key, queue) of those that need a message.
+
+        One that somebody works on needs none: its end sees the new due time. One that was woken a moment ago needs none.
+        """
+        self.filter(**which, due_at__gt=Now()).update(due_at=Now(), woken_at=None)
+        return self.filter(**which).to_send()
+
+    def to_send(self) -> list[tuple[int, str]]:
+        """Take the right to send a message for each duty here that is due, free and not woken lately."""
+        stale = Q(woken_at=None) | Q(woken_at__lt=after_now(-MESSAGE_SECONDS))
+        free = Q(until=None) | Q(until__lt=Now())
+        waiting = self.filter(stale, free, due_at__lte=Now()).order_by("due_at").values_list("pk", "queue")
+        return [(pk, queue) for pk, queue in waiting if self._take_message(pk)]
+
+    def _take_message(self, pk: int) -> bool:
+        stale = Q(woken_at=None) | Q(woken_at__lt=after_now(-MESSAGE_SECONDS))
+        return self.model.objects.filter(stale, pk=pk).update(woken_at=Now()) == 1

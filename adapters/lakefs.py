@@ -1,0 +1,259 @@
+"""lakeFS over its API: the one place that knows lakefs-sdk.
+
+Reads and the copying of commit records (a second POST answers 409, "exists") are tried again after connection errors,
+429 and 5xx. Forced moves of branches are sent once: the caller reads back and decides.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import lakefs_sdk
+import urllib3
+from lakefs_sdk import exceptions as sdk_errors
+
+from core.errors import (
+    Conflict,
+    Corrupt,
+    Denied,
+    Invalid,
+    LakeMirrorError,
+    NoData,
+    NotFound,
+    RemoteFailure,
+    Throttled,
+    Unauthenticated,
+    Unreachable,
+)
+from core.types import BranchHead, Commit, Page, RecordOutcome, RepositoryInfo
+
+R = TypeVar("R")
+
+CONNECT_SECONDS = 3.0
+READ_SECONDS = 15.0
+CALL_SECONDS = CONNECT_SECONDS + READ_SECONDS
+"""The longest that one request may take: leases are checked to last longer than this before a forced call."""
+
+_BY_STATUS: dict[int, type[LakeMirrorError]] = {
+    400: Invalid,
+    401: Unauthenticated,
+    403: Denied,
+    404: NotFound,
+    409: Conflict,
+    410: NoData,
+}
+
+
+class LakeFSAdapter:
+    """One installation. Implements `core.ports.LakeFS`; safe to use from several threads."""
+
+    def __init__(
+        self, url: str, access_key_id: str, secret_access_key: str, *, tries: int = 4, pool: int = 16, ca_bundle: str = ""
+    ) -> None:
+        self.url = url.rstrip("/")
+        self.tries = tries
+        configuration = lakefs_sdk.Configuration(
+            host=f"{self.url}/api/v1", username=access_key_id, password=secret_access_key
+        )
+        configuration.connection_pool_maxsize = pool
+        configuration.retries = urllib3.Retry(0, redirect=False)
+        if ca_bundle:
+            configuration.ssl_ca_cert = ca_bundle
+        client = lakefs_sdk.ApiClient(configuration)
+        self._repositories = lakefs_sdk.RepositoriesApi(client)
+        self._branches = lakefs_sdk.BranchesApi(client)
+        self._refs = lakefs_sdk.RefsApi(client)
+        self._commits = lakefs_sdk.CommitsApi(client)
+        self._internal = lakefs_sdk.InternalApi(client)
+        self._experimental = lakefs_sdk.ExperimentalApi(client)
+
+    # Repositories
+
+    def get_repository(self, repository: str) -> RepositoryInfo:
+        """The repository as it is now, or NotFound."""
+        found = self._read(f"get repository {repository}", self._repositories.get_repository, repository)
+        return _repository(found)
+
+    def create_mirror_repository(self, *, name: str, storage_namespace: str, default_branch: str) -> RepositoryInfo:
+        """Create a bare, read-only repository (no first commit, no branch); Conflict when the name exists."""
+        creation = lakefs_sdk.RepositoryCreation(
+            name=name, storage_namespace=storage_namespace, default_branch=default_branch, read_only=True
+        )
+        what = f"create repository {name}"
+        self._once(what, self._repositories.create_repository, repository_creation=creation, bare=True)
+        return self.get_repository(name)
+
+    def delete_repository(self, repository: str) -> None:
+        """Remove the references of a repository, never its objects."""
+        self._once(f"delete repository {repository}", self._repositories.delete_repository, repository, force=True)
+
+    # Branches and history
+
+    def list_branches(self, repository: str, *, after: str = "", amount: int = 1000) -> Page[BranchHead]:
+        """One page of branches, hidden ones too, by name."""
+        found = self._read(
+            f"list branches of {repository}",
+            self._branches.list_branches,
+            repository,
+            after=after,
+            amount=amount,
+            show_hidden=True,
+        )
+        heads = [BranchHead(ref.id, ref.commit_id) for ref in found.results]
+        return Page(heads, _next(found.pagination))
+
+    def get_branch(self, repository: str, branch: str) -> BranchHead:
+        """The branch's head as the server says it now, or NotFound."""
+        found = self._read(f"read branch {branch} of {repository}", self._branches.get_branch, repository, branch)
+        return BranchHead(found.id, found.commit_id)
+
+    def log_commits(self, repository: str, commit_id: str, *, after: str = "", amount: int = 1000) -> Page[Commit]:
+        """One page of the history of a commit (by id: a page by branch name breaks when the branch moves)."""
+        found = self._read(
+            f"log {commit_id[:8]} of {repository}",
+            self._refs.log_commits,
+            repository,
+            commit_id,
+            after=after,
+            amount=amount,
+        )
+        return Page([_commit(commit) for commit in found.results], _next(found.pagination))
+
+    def get_commit(self, repository: str, commit_id: str) -> Commit:
+        """A commit record; lakeFS may answer from a cache of ten minutes, so this proves nothing."""
+        found = self._read(f"read commit {commit_id[:8]} of {repository}", self._commits.get_commit, repository, commit_id)
+        return _commit(found)
+
+    def put_commit_record(self, repository: str, commit: Commit) -> RecordOutcome:
+        """Give the destination a commit record. Corrupt when the server computes another id from its content."""
+        creation = lakefs_sdk.CommitRecordCreation(
+            commit_id=commit.id,
+            version=commit.version,
+            committer=commit.committer,
+            message=commit.message,
+            metarange_id=commit.metarange_id,
+            creation_date=commit.creation_date,
+            parents=list(commit.parents),
+            metadata=dict(commit.metadata),
+            generation=commit.generation,
+            force=True,
+        )
+        what = f"copy the record of commit {commit.id[:8]} to {repository}"
+        try:
+            self._read(what, self._internal.create_commit_record, repository, creation)
+        except Conflict:
+            return RecordOutcome.EXISTS
+        except Invalid as error:
+            raise Corrupt(error.message, hint="The source's record does not give the id that it claims") from error
+        return RecordOutcome.CREATED
+
+    # Forced moves: sent once, never repeated here
+
+    def create_branch(self, repository: str, branch: str, commit_id: str) -> None:
+        """Create a branch at a commit. Conflict when a branch (or a tag) of the name exists."""
+        creation = lakefs_sdk.BranchCreation(name=branch, source=commit_id, force=True)
+        self._once(f"create branch {branch} of {repository}", self._branches.create_branch, repository, creation)
+
+    def hard_reset_branch(self, repository: str, branch: str, commit_id: str) -> None:
+        """Point a branch at a commit, whatever it points at now."""
+        what = f"reset branch {branch} of {repository}"
+        self._once(what, self._experimental.hard_reset_branch, repository, branch, ref=commit_id, force=True)
+
+    def delete_branch(self, repository: str, branch: str) -> None:
+        """Delete a branch; Denied for the default branch."""
+        what = f"delete branch {branch} of {repository}"
+        self._once(what, self._branches.delete_branch, repository, branch, force=True)
+
+    def drop_uncommitted(self, repository: str, branch: str) -> None:
+        """Throw away what somebody staged on a branch."""
+        creation = lakefs_sdk.ResetCreation(type="reset", force=True)
+        self._once(f"clean branch {branch} of {repository}", self._branches.reset_branch, repository, branch, creation)
+
+    def has_uncommitted(self, repository: str, branch: str) -> bool:
+        """Whether readers of the branch see more than its head."""
+        what = f"look for uncommitted changes on {branch} of {repository}"
+        found = self._read(what, self._branches.diff_branch, repository, branch, amount=1)
+        return bool(found.results)
+
+    # Calls
+
+    def _read(self, what: str, call: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        for attempt in range(1, self.tries + 1):
+            try:
+                return self._once(what, call, *args, **options)
+            except LakeMirrorError as error:
+                if not error.retryable or isinstance(error, NoData) or attempt == self.tries:
+                    raise
+                time.sleep(_backoff(attempt, error))
+        raise AssertionError("unreachable: the last try returns or raises")
+
+    def _once(self, what: str, call: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        try:
+            return call(*args, _request_timeout=(CONNECT_SECONDS, READ_SECONDS), **options)
+        except sdk_errors.ApiException as error:
+            raise _translate(what, self.url, error) from error
+        except urllib3.exceptions.HTTPError as error:
+            raise Unreachable(f"{self.url} did not answer: {what} ({type(error).__name__})") from error
+        except (ValueError, TypeError) as error:
+            raise RemoteFailure(f"{self.url} gave an answer that is not lakeFS's: {what}") from error
+
+
+def _backoff(attempt: int, error: LakeMirrorError) -> float:
+    asked = error.retry_after if isinstance(error, Throttled) else 0.0
+    return max(min(asked, 10.0), random.uniform(0.5, 1.0) * 0.1 * 2**attempt)
+
+
+def _translate(what: str, url: str, error: sdk_errors.ApiException) -> LakeMirrorError:
+    status = error.status or 0
+    message = f"could not {what} at {url}: {_message_of(error)}"
+    if status == 429:
+        return Throttled(message, retry_after=_retry_after(error))
+    if status in _BY_STATUS:
+        return _BY_STATUS[status](message)
+    return RemoteFailure(f"{message} (status {status})")
+
+
+def _message_of(error: sdk_errors.ApiException) -> str:
+    try:
+        return str(json.loads(error.body or "{}")["message"])
+    except (ValueError, KeyError, TypeError):
+        return str(error.reason or "no reason given")
+
+
+def _retry_after(error: sdk_errors.ApiException) -> float:
+    try:
+        return float((error.headers or {}).get("Retry-After", 0))
+    except ValueError:
+        return 0.0
+
+
+def _next(pagination: Any) -> str:
+    return pagination.next_offset if pagination.has_more else ""
+
+
+def _repository(found: Any) -> RepositoryInfo:
+    return RepositoryInfo(
+        id=found.id,
+        storage_namespace=found.storage_namespace,
+        default_branch=found.default_branch,
+        creation_date=found.creation_date,
+        read_only=bool(found.read_only),
+    )
+
+
+def _commit(found: Any) -> Commit:
+    return Commit(
+        id=found.id,
+        parents=tuple(found.parents),
+        committer=found.committer,
+        message=found.message,
+        creation_date=found.creation_date,
+        metarange_id=found.meta_range_id,
+        metadata=dict(found.metadata or {}),
+        generation=found.generation or 0,
+        version=found.version if found.version is not None else 0,
+    )

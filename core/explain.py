@@ -1,0 +1,346 @@
+"""From facts to a state, a reason and one sentence that says what is going on and what to do.
+
+The pages and the API say the same, because both ask here. Rules are tried in order; the first that applies speaks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from core.facts import BranchFacts, CommitFacts, MirrorFacts
+from core.lacking import describe_lack
+from core.lag import Targets, in_words, is_stale, lag
+from core.phrases import Phrase, count, name, say, sentence, sentences, short
+from core.states import Stage, State
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`brief` fits a table row; `sentence` stands alone. `since` and `retry_at` where there is such a time."""
+
+    state: State
+    reason_code: str
+    sentence: Phrase
+    brief: Phrase = Phrase()
+    since: datetime | None = None
+    retry_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """What the rules look at."""
+
+    mirror: MirrorFacts
+    branch: BranchFacts
+    now: datetime
+    targets: Targets
+
+    @property
+    def lag(self) -> float:
+        return lag(self.branch.oldest_seen_at, self.now)
+
+    @property
+    def worst(self) -> CommitFacts | None:
+        """The commit in trouble to speak of: what waiting won't help first, then the oldest."""
+        return min(self.branch.troubled, key=lambda commit: not commit.hopeless, default=None)
+
+
+# --- the mirror as a whole ------------------------------------------------------------------------------------------
+
+
+def explain_mirror(mirror: MirrorFacts, now: datetime, targets: Targets) -> Verdict:
+    """How the mirror is doing: what holds for all of it, else its worst branch and a word on the others."""
+    standing = judge_standing(mirror, now, targets)
+    if standing:
+        return standing
+    if not mirror.branches:
+        told = sentence("no branch of ", name(mirror.source), " has been read yet; the first look is under way")
+        return Verdict(State.NEW, "not_looked_yet", told)
+    verdicts = [(branch, explain_branch(branch, mirror, now, targets)) for branch in mirror.branches]
+    return _of_worst(mirror, verdicts, now)
+
+
+def _of_worst(mirror: MirrorFacts, verdicts: Sequence[tuple[BranchFacts, Verdict]], now: datetime) -> Verdict:
+    branch, worst = max(verdicts, key=lambda pair: (pair[1].state.severity, lag(pair[0].oldest_seen_at, now)))
+    if worst.state is State.UP_TO_DATE:
+        return replace(worst, sentence=_all_well(mirror))
+    others = [verdict for other, verdict in verdicts if other is not branch]
+    return replace(worst, sentence=sentences(worst.sentence, _the_others(others)))
+
+
+def _all_well(mirror: MirrorFacts) -> Phrase:
+    branches = mirror.branches
+    if len(branches) == 1:
+        return sentence(name(branches[0].name), f" is up to date: {mirror.region} has every commit that was seen in {mirror.source_region}")
+    return sentence(f"all {len(branches)} branches are up to date: {mirror.region} has every commit that was seen in {mirror.source_region}")
+
+
+def _the_others(others: Sequence[Verdict]) -> Phrase:
+    """How the branches that the sentence doesn't name are doing."""
+    well = sum(verdict.state is State.UP_TO_DATE for verdict in others)
+    behind = len(others) - well
+    if not others:
+        return say()
+    if not behind:
+        return sentence("the other branch is up to date" if well == 1 else f"the other {well} branches are up to date")
+    if not well:
+        return sentence(f"{count(behind, 'other branch is', 'other branches are')} behind too")
+    return sentence(f"{count(behind, 'other branch is', 'other branches are')} behind too, {well} up to date")
+
+
+def judge_standing(mirror: MirrorFacts, now: datetime, targets: Targets) -> Verdict | None:
+    """What holds for the whole mirror, whatever its branches say; None when it works as it should."""
+    for rule in (_stopped, _frozen, _paused, _creating):
+        verdict = rule(mirror, now)
+        if verdict:
+            return verdict
+    return _stale(mirror, now, targets)
+
+
+def _stopped(mirror: MirrorFacts, now: datetime) -> Verdict | None:
+    if mirror.state != "stopped":
+        return None
+    why = mirror.reason or "the repository at the destination is not the one that this mirror made"
+    told = sentences(
+        sentence("stopped: ", why.rstrip(".")),
+        say("Nothing is written there any more. Look at that repository; once it is clear, make a new mirror."),
+    )
+    return Verdict(State.STOPPED, mirror.reason_code or "stopped", told, say("nothing is written any more"))
+
+
+def _frozen(mirror: MirrorFacts, now: datetime) -> Verdict | None:
+    if not mirror.frozen_reason:
+        return None
+    told = sentences(
+        sentence("frozen: ", mirror.frozen_reason.rstrip(".")),
+        say(f"What is in {mirror.region} stays as it is. If the change was meant, make a new mirror of the new repository."),
+    )
+    return Verdict(State.FROZEN, "source_changed", told, say("stays as it is"))
+
+
+def _paused(mirror: MirrorFacts, now: datetime) -> Verdict | None:
+    if not mirror.paused:
+        return None
+    behind = sum(branch.pending > 0 for branch in mirror.branches)
+    waiting = f"{count(behind, 'branch waits', 'branches wait')} for it to be resumed" if behind else "nothing waits"
+    told = sentences(sentence("paused: no branch is moved until it is resumed"), sentence(waiting))
+    return Verdict(State.PAUSED, "paused", told)
+
+
+def _creating(mirror: MirrorFacts, now: datetime) -> Verdict | None:
+    if mirror.state != "creating":
+        return None
+    if mirror.reason:
+        told = sentence(f"the repository in {mirror.region} could not be made yet: {mirror.reason.rstrip('.')}. It is tried again")
+        return Verdict(State.RETRYING, mirror.reason_code or "creating_failed", told, say("to be made again"))
+    told = sentence(f"new: the repository in {mirror.region} is being made")
+    return Verdict(State.NEW, "creating", told)
+
+
+def _stale(mirror: MirrorFacts, now: datetime, targets: Targets) -> Verdict | None:
+    if not is_stale(mirror.looked_at, now, targets) or mirror.looked_at is None:
+        return None
+    age = in_words((now - mirror.looked_at).total_seconds())
+    unknown = f"the source was last looked at {age} ago, so nobody knows what it has now"
+    if mirror.look_error:
+        told = sentences(sentence(unknown), _unreachable(mirror))
+        return Verdict(State.UNKNOWN, "source_unreachable", told, say("source not reached"), mirror.looked_at)
+    told = sentences(sentence(unknown), say("Check that the controller and the workers are running."))
+    return Verdict(State.UNKNOWN, "not_looked", told, say("no look at the source"), mirror.looked_at)
+
+
+def _unreachable(mirror: MirrorFacts) -> Phrase:
+    return sentence(f"{mirror.source_region} said: {mirror.look_error.rstrip('.')}. It is asked again; the mirror keeps what it has")
+
+
+# --- one branch -----------------------------------------------------------------------------------------------------
+
+
+def explain_branch(branch: BranchFacts, mirror: MirrorFacts, now: datetime, targets: Targets) -> Verdict:
+    """How one branch is doing; what holds for the whole mirror goes first."""
+    case = _Case(mirror, branch, now, targets)
+    standing = judge_standing(mirror, now, targets)
+    if standing:
+        return replace(standing, brief=_waiting_commits(branch) or standing.brief)
+    for rule in _BRANCH_RULES:
+        verdict = rule(case)
+        if verdict:
+            return verdict
+    return _syncing(case)
+
+
+def _waiting_commits(branch: BranchFacts) -> Phrase:
+    return say(f"{count(branch.pending, 'commit waits', 'commits wait')}") if branch.pending else say()
+
+
+def _behind(case: _Case) -> Phrase:
+    """The beginning of a sentence: "main is 4 commits and 14 min behind"."""
+    late = f" and {in_words(case.lag)}" if case.lag >= 1 else ""
+    commits = count(case.branch.pending, "commit")
+    if case.branch.mirror_head:
+        return say(name(case.branch.name), f" is {commits}{late} behind")
+    waits = f", and has waited {in_words(case.lag)} for its first commit" if case.lag >= 1 else ""
+    return say(name(case.branch.name), f" is not in {case.mirror.region} yet{waits}")
+
+
+def _tampered(case: _Case) -> Verdict | None:
+    branch, region = case.branch, case.mirror.region
+    if branch.uncommitted:
+        told = sentences(
+            sentence("somebody wrote to ", name(branch.name), f" in {region} by force, and readers see what they wrote"),
+            say("Undo the uncommitted changes of that branch there."),
+        )
+        return Verdict(State.TAMPERED, "uncommitted_change", told, say("uncommitted change at the mirror"))
+    if branch.stray:
+        told = sentences(
+            sentence(name(branch.name), f" is only in {region}; this mirror did not make it"),
+            say("Delete it there, or make it at the source."),
+        )
+        return Verdict(State.TAMPERED, "stray_branch", told, say("not made by this mirror"))
+    return None
+
+
+def _leaving(case: _Case) -> Verdict | None:
+    branch = case.branch
+    if not (branch.gone or branch.missing_since):
+        return None
+    when = "is being deleted here too" if branch.gone else "will be deleted here once a second look confirms it"
+    if branch.default:
+        when = "stays here, since the default branch is never deleted"
+    told = sentence(name(branch.name), f" is gone at the source and {when}")
+    return Verdict(State.SYNCING, "deleted_at_source", told, say("gone at the source"), branch.missing_since)
+
+
+def _up_to_date(case: _Case) -> Verdict | None:
+    branch = case.branch
+    if branch.pending or not branch.mirror_head:
+        return None
+    told = sentence(name(branch.name), " is up to date")
+    return Verdict(State.UP_TO_DATE, "up_to_date", told, since=branch.advanced_at)
+
+
+def _in_trouble(case: _Case) -> Verdict | None:
+    """Failed, tampered or blocked: a commit that the branch needs lacks something, for long or for good."""
+    commit = case.worst
+    if commit is None:
+        return None
+    since = commit.lacking_since
+    waited = case.now - since if since else timedelta(seconds=case.lag)
+    if not commit.hopeless and waited < case.targets.blocked_after:
+        return None
+    lack = describe_lack(commit, region=case.mirror.region, source_region=case.mirror.source_region)
+    state = {"refused": State.FAILED, "tampered": State.TAMPERED}.get(commit.record, State.BLOCKED)
+    told = sentences(sentence(_behind(case), ": ", lack.clause), lack.advice)
+    return Verdict(state, lack.code, told, lack.brief, since, commit.look_at)
+
+
+def _rewound(case: _Case) -> Verdict | None:
+    if not (case.branch.rewound and case.branch.mirror_head):
+        return None
+    head = short(case.branch.source_head)
+    told = sentence(
+        "the source moved ", name(case.branch.name), " to ", head, ", not forward from where it was. The mirror follows once ",
+        head, " is complete",
+    )  # fmt: skip
+    return Verdict(State.REWOUND, "source_rewound", told, say("waits for ", head))
+
+
+def _retrying(case: _Case) -> Verdict | None:
+    failing = case.mirror.failing
+    if failing is None:
+        if not case.mirror.look_error:
+            return None
+        told = sentences(sentence(_behind(case)), _unreachable(case.mirror))
+        return Verdict(State.RETRYING, "source_unreachable", told, say("source not reached"))
+    tries = count(failing.failures, "time")
+    told = sentences(
+        sentence(_behind(case), f": the step “{failing.kind}” failed {tries} in a row ({failing.outcome.rstrip('.')})"),
+        say("It is tried again."),
+    )
+    brief = say(f"“{failing.kind}” failed {tries}")
+    return Verdict(State.RETRYING, f"{failing.kind}_failed", told, brief, retry_at=failing.due_at)
+
+
+def _late(case: _Case) -> Verdict | None:
+    """Late beyond the target, while everything seems to work."""
+    if timedelta(seconds=case.lag) <= case.targets.late_after:
+        return None
+    at_work = _at_work(case)
+    told = sentence(_behind(case), f", more than the {in_words(case.targets.late_after.total_seconds())} aimed at: ", at_work.sentence)
+    return Verdict(State.LATE, "late", told, at_work.brief)
+
+
+def _syncing(case: _Case) -> Verdict:
+    at_work = _at_work(case)
+    return replace(at_work, sentence=sentence(_behind(case), ": ", at_work.sentence))
+
+
+def _at_work(case: _Case) -> Verdict:
+    """Which step the newest commit is in. The sentence is only its second half."""
+    commit = case.branch.newest
+    head = short(case.branch.source_head)
+    if commit is None or commit.record == "pending":
+        return Verdict(State.SYNCING, "copying_record", _copying(case), say("copying ", head))
+    if commit.promotable:
+        return Verdict(State.SYNCING, "promoting", say(head, " is complete and about to be promoted"), say("promoting ", head))
+    if case.worst is not None:
+        return _arriving(case, case.worst)
+    progress = _progress(case)
+    told = say(head, " is being validated", f" ({progress})" if progress else "")
+    return Verdict(State.VALIDATING, "validating", told, say(progress) if progress else say("validating ", head))
+
+
+def _copying(case: _Case) -> Phrase:
+    copying = case.mirror.copying
+    if copying > 1:
+        return say(f"the records of {copying:,} commits are being copied")
+    return say("the record of ", short(case.branch.source_head), " is being copied")
+
+
+def _arriving(case: _Case, commit: CommitFacts) -> Verdict:
+    lack = describe_lack(commit, region=case.mirror.region, source_region=case.mirror.source_region)
+    return Verdict(State.SYNCING, lack.code, say(lack.clause, " yet"), lack.brief, commit.lacking_since, commit.look_at)
+
+
+def _progress(case: _Case) -> str:
+    run = case.mirror.run
+    if run and run.ranges:
+        return f"{run.ranges_done:,} of {count(run.ranges, 'range')}"
+    if case.mirror.checking > 1:
+        return f"{case.mirror.checking:,} commits to check"
+    return ""
+
+
+_BRANCH_RULES: tuple[Callable[[_Case], Verdict | None], ...] = (
+    _tampered,
+    _leaving,
+    _up_to_date,
+    _in_trouble,
+    _retrying,
+    _rewound,
+    _late,
+)
+
+
+# --- one commit -----------------------------------------------------------------------------------------------------
+
+
+def stage_of(commit: CommitFacts | None, *, now: datetime, targets: Targets, validating: bool = False) -> Stage:
+    """How far a commit has come that its branch has not been promoted to, or past."""
+    if commit is None:
+        return Stage.WAITING
+    if commit.promotable:
+        return Stage.READY
+    if commit.data == "gone":
+        return Stage.GONE
+    if commit.in_trouble and (commit.hopeless or _waited(commit, now) >= targets.blocked_after):
+        return Stage.BLOCKED
+    if commit.record == "accepted" and commit.data in ("unknown", "waiting") and (validating or commit.metadata_at):
+        return Stage.CHECKING
+    return Stage.WAITING
+
+
+def _waited(commit: CommitFacts, now: datetime) -> timedelta:
+    return now - commit.lacking_since if commit.lacking_since else timedelta()

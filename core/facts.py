@@ -1,0 +1,134 @@
+"""What is known of a mirror, as the explanations need it: plain values, gathered elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+# What may simply still be under way. Every other reason needs somebody.
+ARRIVING = frozenset({"missing", "metarange-missing", "range-missing"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thing:
+    """One thing that a commit lacks. `kind` is record, metarange, range or object; `holder_id` is what needs it."""
+
+    kind: str
+    holder_id: str
+    address: str
+    reason: str
+    first_seen: datetime
+    look_at: datetime | None = None
+    attempts: int = 1
+    path: str = ""
+    size: int | None = None
+    detail: str = ""
+    gone_at_source: bool = False
+
+    @property
+    def arriving(self) -> bool:
+        """Whether waiting may be all that it takes."""
+        return self.reason in ARRIVING and not self.gone_at_source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitFacts:
+    """One commit at one mirror. `things` are samples of what it lacks, `lacking` is how many there are."""
+
+    commit_id: str
+    record: str = "pending"
+    data: str = "unknown"
+    history: bool = False
+    detail: str = ""
+    recorded_at: datetime | None = None
+    metadata_at: datetime | None = None
+    validated_at: datetime | None = None
+    promoted_at: datetime | None = None
+    superseded_at: datetime | None = None
+    look_at: datetime | None = None
+    looks: int = 0
+    things: Sequence[Thing] = ()
+    lacking: int = 0
+    lacking_since: datetime | None = None
+
+    @property
+    def promotable(self) -> bool:
+        """Whether a branch may point at it."""
+        return self.record == "accepted" and self.data == "complete" and self.history
+
+    @property
+    def in_trouble(self) -> bool:
+        """Whether a look found something missing or wrong with the commit itself."""
+        return self.record in ("refused", "tampered") or self.data == "waiting" or bool(self.things)
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether waiting alone won't help."""
+        bad_record = self.record in ("refused", "tampered")
+        return bad_record or any(not thing.arriving for thing in self.things)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFacts:
+    """The Spark job at work."""
+
+    ranges: int
+    ranges_done: int
+    started_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DutyFacts:
+    """A duty whose last tries failed."""
+
+    kind: str
+    failures: int
+    outcome: str
+    due_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchFacts:
+    """A branch at source and mirror. Heads are "" where the branch isn't.
+
+    `newest` is the newest commit that is not mirrored yet; `troubled` the commits in trouble that it needs, oldest first.
+    """
+
+    name: str
+    default: bool = False
+    source_head: str = ""
+    mirror_head: str = ""
+    pending: int = 0
+    oldest_seen_at: datetime | None = None
+    advanced_at: datetime | None = None
+    changed_at: datetime | None = None
+    rewound: bool = False
+    stray: bool = False
+    uncommitted: bool = False
+    missing_since: datetime | None = None
+    gone: bool = False
+    newest: CommitFacts | None = None
+    troubled: Sequence[CommitFacts] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MirrorFacts:
+    """A mirror with its branches. `copying` and `checking` count commits whose record, or data, is still open."""
+
+    name: str
+    source: str
+    source_region: str
+    region: str
+    state: str = "active"
+    reason_code: str = ""
+    reason: str = ""
+    paused: bool = False
+    frozen_reason: str = ""
+    look_error: str = ""
+    looked_at: datetime | None = None
+    branches: Sequence[BranchFacts] = ()
+    failing: DutyFacts | None = None
+    run: RunFacts | None = None
+    copying: int = 0
+    checking: int = 0

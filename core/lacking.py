@@ -1,0 +1,160 @@
+"""What a commit lacks, in words: what it is, what to do, and a code for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from core.facts import CommitFacts, Thing
+from core.phrases import Phrase, code, count, say, sentence, short
+
+NOUNS = {
+    "object": ("object", "objects"),
+    "range": ("range file", "range files"),
+    "metarange": ("metarange", "metaranges"),
+    "record": ("record", "records"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Lack:
+    """`brief` fits a table row, `clause` goes into a sentence, `advice` is a sentence or empty."""
+
+    code: str
+    brief: Phrase
+    clause: Phrase
+    advice: Phrase
+
+
+@dataclass(frozen=True, slots=True)
+class _Reason:
+    """How to speak of a reason. {region} and {source} are filled in; `one`/`many` follow the things' name."""
+
+    brief: str
+    one: str
+    many: str
+    advice: str
+
+
+_REASONS = {
+    "missing": _Reason(
+        "missing",
+        "has not reached {region}",
+        "have not reached {region}",
+        "If it lasts, check that the bucket replication from {source} runs and covers it",
+    ),
+    "gone-at-source": _Reason(
+        "missing at the source too",
+        "is missing in {source} too",
+        "are missing in {source} too",
+        "Bring it back in {source}, or make a new commit without it",
+    ),
+    "size-differs": _Reason(
+        "has another size",
+        "has another size in {region} than the commit says",
+        "have another size in {region} than the commit says",
+        "Copy it again from {source}",
+    ),
+    "etag-differs": _Reason(
+        "has other content",
+        "has other content in {region} than the commit says",
+        "have other content in {region} than the commit says",
+        "Copy it again from {source}",
+    ),
+    "damaged": _Reason(
+        "damaged",
+        "is damaged in {region}: its bytes don't give its id",
+        "are damaged in {region}: their bytes don't give their ids",
+        "Copy it again from {source}",
+    ),
+    "archived": _Reason(
+        "archived",
+        "is archived in {region} and can't be read",
+        "are archived in {region} and can't be read",
+        "Restore it from the archive there",
+    ),
+    "imported": _Reason(
+        "imported, not mirrored",
+        "is imported and lies outside of the repository, where the mirror doesn't reach",
+        "are imported and lie outside of the repository, where the mirror doesn't reach",
+        "Copy it into the repository at the source and commit again",
+    ),
+}
+_REFUSED = _Reason(
+    "record refused",
+    "was refused by {region}: its content doesn't give its id",
+    "",
+    "The source's record is damaged. Check that commit in {source}",
+)
+_TAMPERED = _Reason(
+    "record differs",
+    "differs in {region} from the source's",
+    "",
+    "Somebody changed it there. Compare the two records before anything else",
+)
+
+
+def reason_of(thing: Thing) -> str:
+    """The reason by its common name: a missing range and a missing object are both "missing"."""
+    if thing.gone_at_source:
+        return "gone-at-source"
+    return thing.reason.removeprefix("metarange-").removeprefix("range-")
+
+
+def brief_reason(thing: Thing) -> str:
+    """Why a thing blocks, in a few words."""
+    known = _REASONS.get(reason_of(thing))
+    return known.brief if known else reason_of(thing).replace("-", " ")
+
+
+def describe_lack(commit: CommitFacts, *, region: str, source_region: str) -> Lack:
+    """What keeps a commit that is in trouble from being complete."""
+    if commit.record == "refused":
+        return _of_record(commit, _REFUSED, "record_refused", region, source_region)
+    if commit.record == "tampered":
+        return _of_record(commit, _TAMPERED, "record_tampered", region, source_region)
+    if commit.things:
+        return _of_things(commit, region, source_region)
+    return _unnamed(commit)
+
+
+def _of_record(commit: CommitFacts, reason: _Reason, reason_code: str, region: str, source_region: str) -> Lack:
+    clause = say("the record of ", short(commit.commit_id), " ", reason.one.format(region=region))
+    advice = sentence(reason.advice.format(region=region, source=source_region))
+    return Lack(reason_code, say(f"{reason.brief}: ", short(commit.commit_id)), clause, advice)
+
+
+def _of_things(commit: CommitFacts, region: str, source_region: str) -> Lack:
+    worst = _worst(commit.things)
+    number = max(commit.lacking, len(commit.things))
+    reason = _REASONS.get(reason_of(worst)) or _unknown(worst)
+    one, many = NOUNS.get(worst.kind, ("thing", "things"))
+    brief = say(f"{count(number, one, many)} {reason.brief} for ", short(commit.commit_id))
+    verb = (reason.one if number == 1 else reason.many).format(region=region, source=source_region)
+    clause = say(_subject(worst, number, one, many), " of ", short(commit.commit_id), " ", verb)
+    advice = sentence(reason.advice.format(region=region, source=source_region))
+    return Lack(f"{worst.kind}_{reason_of(worst).replace('-', '_')}", brief, clause, advice)
+
+
+def _worst(things: Sequence[Thing]) -> Thing:
+    """The one to speak of: what waiting won't help first, then the oldest."""
+    return min(things, key=lambda thing: (thing.arriving, thing.first_seen))
+
+
+def _subject(thing: Thing, number: int, one: str, many: str) -> Phrase:
+    if number > 1:
+        return say(count(number, one, many))
+    if thing.kind == "object":
+        return say("object ", code(thing.path or thing.address))
+    return say(f"the {one}") if thing.kind in ("metarange", "record") else say(f"a {one}")
+
+
+def _unknown(thing: Thing) -> _Reason:
+    words = thing.detail or thing.reason.replace("-", " ")
+    return _Reason(words, f"can't be used: {words}", f"can't be used: {words}", "")
+
+
+def _unnamed(commit: CommitFacts) -> Lack:
+    words = commit.detail or "its data is not complete"
+    clause = say(short(commit.commit_id), " waits: ", words)
+    return Lack("data_waiting", say("waits for ", short(commit.commit_id)), clause, say())

@@ -1,0 +1,122 @@
+"""Which commit should a mirror's branch point at? Pure; the duties carry the answer out and read it back.
+
+Newest = order of sight, then position on the chain of first parents: both are in `position`. Dates are never asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Action(StrEnum):
+    """What to do with the branch at the destination."""
+
+    NOTHING = "nothing"
+    CREATE = "create"
+    RESET = "reset"
+    DELETE = "delete"
+
+
+class Why(StrEnum):
+    """The reason, as it is recorded with the promotion and shown."""
+
+    UP_TO_DATE = "up-to-date"
+    WAITING = "waiting"
+    FIRST = "first-promotion"
+    ADVANCED = "advanced"
+    REWOUND = "source-moved"
+    REPAIRED = "put-back"
+    GONE = "deleted-at-source"
+    DEFAULT_STAYS = "default-branch-is-never-deleted"
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateCommit:
+    """A commit that the source branch pointed to. `fast_forward` is false where the source moved otherwise."""
+
+    commit_id: str
+    position: int
+    fast_forward: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class BranchFacts:
+    """All that the decision for one branch needs.
+
+    `candidates` in ascending position, from the one at `position` on (all of them when it is -1).
+    `head` is what the destination says now ("" = no such branch); `position` the candidate that we last moved it to.
+    """
+
+    candidates: Sequence[CandidateCommit]
+    head: str = ""
+    position: int = -1
+    gone: bool = False
+    default: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """`commit_id` and `position` are those of the candidate that the branch should point at, "" and -1 if none."""
+
+    action: Action
+    why: Why
+    commit_id: str = ""
+    position: int = -1
+
+
+def choose_promotion(facts: BranchFacts, promotable: Callable[[str], bool]) -> Decision:
+    """The newest promotable candidate wins; a branch never goes back unless the source did."""
+    if facts.gone:
+        return _choose_deletion(facts)
+    position = _position_of(facts)
+    chosen = _newest(facts.candidates, promotable, from_position=position)
+    if chosen is None:
+        return Decision(Action.NOTHING, Why.WAITING, facts.head, position)
+    if chosen.commit_id == facts.head:
+        why = Why.UP_TO_DATE if chosen is facts.candidates[-1] else Why.WAITING
+        return Decision(Action.NOTHING, why, chosen.commit_id, chosen.position)
+    action = Action.RESET if facts.head else Action.CREATE
+    return Decision(action, _why(facts, chosen, position), chosen.commit_id, chosen.position)
+
+
+def _choose_deletion(facts: BranchFacts) -> Decision:
+    if facts.default:
+        return Decision(Action.NOTHING, Why.DEFAULT_STAYS, facts.head, facts.position)
+    if not facts.head:
+        return Decision(Action.NOTHING, Why.GONE)
+    return Decision(Action.DELETE, Why.GONE)
+
+
+def _position_of(facts: BranchFacts) -> int:
+    """Where the branch stands: as we recorded, else the newest candidate equal to what the destination says."""
+    if facts.position >= 0 or not facts.head:
+        return facts.position
+    same = [candidate.position for candidate in facts.candidates if candidate.commit_id == facts.head]
+    return max(same, default=-1)
+
+
+def _newest(
+    candidates: Sequence[CandidateCommit], promotable: Callable[[str], bool], *, from_position: int
+) -> CandidateCommit | None:
+    for candidate in reversed(candidates):
+        if candidate.position < from_position:
+            return None
+        if promotable(candidate.commit_id):
+            return candidate
+    return None
+
+
+def _why(facts: BranchFacts, chosen: CandidateCommit, position: int) -> Why:
+    if not facts.head:
+        return Why.FIRST
+    if chosen.position == position:
+        return Why.REPAIRED
+    moved = any(not c.fast_forward for c in facts.candidates if position < c.position <= chosen.position)
+    return Why.REWOUND if moved else Why.ADVANCED
+
+
+def superseded(candidates: Sequence[CandidateCommit], *, after: int, before: int) -> list[str]:
+    """Commits that were never the mirror's head because a newer one became it."""
+    return [c.commit_id for c in candidates if after < c.position < before]

@@ -1,0 +1,43 @@
+"""What a look at a source's branches means: which moved, how, and which are gone. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from core.graph import between
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A branch's new head and the candidates that it adds, oldest first: (commit id, was it a fast-forward)."""
+
+    branch: str
+    head: str
+    candidates: tuple[tuple[str, bool], ...]
+
+
+def is_valid_look(heads: Mapping[str, str], default_branch: str) -> bool:
+    """lakeFS never deletes the default branch: a list without it is the answer of a server that is losing the repository."""
+    return default_branch in heads
+
+
+def changed_branches(heads: Mapping[str, str], last: Mapping[str, str]) -> dict[str, str]:
+    """Branches whose head differs from the last one seen, new branches included."""
+    return {name: head for name, head in heads.items() if last.get(name) != head}
+
+
+def describe_move(branch: str, head: str, last: str, main_parent: Callable[[str], str]) -> Move:
+    """What the source branch is now known to have pointed to.
+
+    A fast-forward adds the first-parent commits between the two heads; a first sight or any other move the head alone.
+    """
+    chain = between(head, last, main_parent) if last else None
+    if chain is None:
+        return Move(branch, head, ((head, not last),))
+    return Move(branch, head, tuple((commit_id, True) for commit_id in [*chain, head]))
+
+
+def is_gone(*, looks: int, seconds: float, least_seconds: float = 60.0) -> bool:
+    """A branch is taken for deleted after two valid looks without it, at least a minute apart."""
+    return looks >= 2 and seconds >= least_seconds

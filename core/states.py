@@ -1,0 +1,97 @@
+"""The words for how a mirror, a branch or a commit is doing. One list for pages, API and metrics."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Tone(StrEnum):
+    """How loudly a state speaks. `bad` is kept for where somebody must act, or data is late beyond its target."""
+
+    GOOD = "good"
+    BUSY = "busy"
+    WARN = "warn"
+    BAD = "bad"
+    QUIET = "quiet"
+
+
+class State(StrEnum):
+    """A state by its code, from the mildest to the worst: the order in which the worst of many is chosen."""
+
+    UP_TO_DATE = "up_to_date"
+    NEW = "new"
+    SYNCING = "syncing"
+    VALIDATING = "validating"
+    REWOUND = "source_rewound"
+    RETRYING = "retrying"
+    PAUSED = "paused"
+    UNKNOWN = "unknown"
+    LATE = "late"
+    BLOCKED = "blocked"
+    TAMPERED = "tampered"
+    FAILED = "failed"
+    FROZEN = "frozen"
+    STOPPED = "stopped"
+
+    @property
+    def word(self) -> str:
+        """The state as a person reads it."""
+        return _WORDS.get(self, self.value.replace("_", " ").capitalize())
+
+    @property
+    def tone(self) -> Tone:
+        """The state's colour, by meaning."""
+        return _TONES[self]
+
+    @property
+    def severity(self) -> int:
+        """Larger is worse."""
+        return _ORDER[self]
+
+
+_WORDS = {State.REWOUND: "Source rewound"}
+_TONES = {
+    State.UP_TO_DATE: Tone.GOOD,
+    State.NEW: Tone.QUIET,
+    State.SYNCING: Tone.BUSY,
+    State.VALIDATING: Tone.BUSY,
+    State.REWOUND: Tone.WARN,
+    State.RETRYING: Tone.WARN,
+    State.PAUSED: Tone.QUIET,
+    State.UNKNOWN: Tone.WARN,
+    State.LATE: Tone.BAD,
+    State.BLOCKED: Tone.BAD,
+    State.TAMPERED: Tone.BAD,
+    State.FAILED: Tone.BAD,
+    State.FROZEN: Tone.BAD,
+    State.STOPPED: Tone.BAD,
+}
+_ORDER = {state: number for number, state in enumerate(State)}
+
+
+class Stage(StrEnum):
+    """How far one commit of a branch has come at a mirror; what the rail draws."""
+
+    PAST = "past"
+    HEAD = "head"
+    READY = "ready"
+    CHECKING = "checking"
+    WAITING = "waiting"
+    BLOCKED = "blocked"
+    GONE = "gone"
+
+    @property
+    def word(self) -> str:
+        """The stage as a person reads it."""
+        return _STAGE_WORDS[self]
+
+
+_STAGE_WORDS = {
+    Stage.PAST: "Superseded",
+    Stage.HEAD: "Mirror head",
+    Stage.READY: "Ready",
+    Stage.CHECKING: "Validating",
+    Stage.WAITING: "Waiting",
+    Stage.BLOCKED: "Blocked",
+    Stage.GONE: "Gone at source",
+}

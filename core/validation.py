@@ -1,0 +1,67 @@
+"""Planning of checks: which ranges, against which bases, and when to look again. Pure."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from graveler.metarange import RangeRef
+
+
+class Data(StrEnum):
+    """What is known of a commit's metarange, ranges and objects at a mirror."""
+
+    UNKNOWN = "unknown"
+    WAITING = "waiting"
+    COMPLETE = "complete"
+    GONE = "gone"
+
+
+@dataclass(frozen=True, slots=True)
+class RangeCheck:
+    """A range to check, and covered ranges whose equal entries need no look."""
+
+    range_id: str
+    base_ids: tuple[str, ...]
+    count: int
+
+
+def overlapping(ref: RangeRef, bases: Sequence[RangeRef]) -> list[RangeRef]:
+    """The ranges of `bases` (sorted, disjoint) that share keys with `ref`."""
+    first = bisect_left(bases, ref.min_key, key=lambda base: base.max_key)
+    found = []
+    for base in bases[first:]:
+        if base.min_key > ref.max_key:
+            break
+        found.append(base)
+    return found
+
+
+def plan_checks(
+    needed: Iterable[RangeRef], bases: Sequence[RangeRef], covered: Mapping[str, Data]
+) -> list[RangeCheck]:
+    """One check for each range without coverage; its bases are complete ranges of a covered ancestor."""
+    usable = [base for base in bases if covered.get(base.id) is Data.COMPLETE]
+    checks: dict[str, RangeCheck] = {}
+    for ref in needed:
+        if ref.id in covered or ref.id in checks:
+            continue
+        base_ids = tuple(base.id for base in overlapping(ref, usable))
+        checks[ref.id] = RangeCheck(ref.id, base_ids, ref.count)
+    return list(checks.values())
+
+
+def judge(range_ids: Iterable[str], covered: Mapping[str, Data]) -> Data:
+    """A commit's data from its ranges: waiting for any, else gone with any, else complete."""
+    states = {covered.get(range_id, Data.UNKNOWN) for range_id in range_ids}
+    for worst in (Data.UNKNOWN, Data.WAITING, Data.GONE):
+        if worst in states:
+            return worst
+    return Data.COMPLETE
+
+
+def pause_before_look(looks: int, *, first: float = 0.5, most: float = 60.0) -> float:
+    """Seconds until a missing thing is looked for again: 0.5 s, doubling up to the cooldown."""
+    return min(first * 2.0 ** min(looks, 30), most)

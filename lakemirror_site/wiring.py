@@ -1,0 +1,47 @@
+"""Adapters from the configuration: the one place that knows which implementation serves a port."""
+
+from __future__ import annotations
+
+import functools
+
+from adapters.lakefs import LakeFSAdapter
+from adapters.objects import S3ObjectStore
+from core.errors import Invalid
+from core.ports import LakeFS, ObjectStore
+from lakemirror_site import config
+
+
+def regions() -> list[str]:
+    """The regions of which an installation is configured."""
+    return list(config.current().regions)
+
+
+def installation(region: str) -> config.Installation:
+    """The installation of a region, or Invalid naming those that exist."""
+    if region not in regions():
+        raise Invalid(f"unknown region '{region}': this deployment knows {', '.join(regions())}", field="region")
+    return config.current().installation(region)
+
+
+@functools.cache
+def lakefs(region: str) -> LakeFS:
+    """The lakeFS of a region."""
+    settings = config.current()
+    return LakeFSAdapter(
+        installation(region).lakefs_url,
+        settings.source_lakefs_access_key_id,
+        settings.source_lakefs_secret_access_key,
+    )
+
+
+@functools.cache
+def objects(region: str) -> ObjectStore:
+    """The object store of a region."""
+    store = installation(region).store
+    return S3ObjectStore(
+        endpoint=store.endpoint,
+        region=store.region or region,
+        force_path_style=store.force_path_style,
+        access_key_id=store.credentials.access_key_id,
+        secret_access_key=store.credentials.secret_access_key,
+    )

@@ -1,0 +1,82 @@
+"""What stands in the way: noted once, counted at each look, deleted when it has arrived."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from core.validation import pause_before_look
+from lakemirror_site import config
+from mirrors.models import Blocker, Mirror
+
+KEPT_PER_HOLDER = 1000
+"""So many problems of one range are kept by name; `Coverage.problems` counts all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something missing or wrong at the destination. `address` is relative to the namespace, or a URI."""
+
+    kind: str
+    holder_id: str
+    address: str
+    reason: str
+    path: bytes = b""
+    size: int | None = None
+    etag: str = ""
+    detail: str = ""
+    gone_at_source: bool = False
+
+    @property
+    def key(self) -> str:
+        """What tells problems of one holder apart."""
+        return hashlib.sha256(self.address.encode() + b"\0" + self.path).hexdigest()
+
+
+def note_blocker(mirror: Mirror, kind: str, holder_id: str, *, address: str, reason: str, detail: str = "") -> None:
+    """Note a single problem."""
+    note_problems(mirror, [Problem(kind, holder_id, address, reason, detail=detail)])
+
+
+def note_problems(mirror: Mirror, problems: Iterable[Problem]) -> None:
+    """Write problems down; those that are known keep their first sight and count one more look."""
+    by_identity = {(p.kind, p.holder_id, p.key): p for p in problems}
+    known = {
+        (b.kind, b.holder_id, b.key): b
+        for b in mirror.blockers.filter(holder_id__in={p.holder_id for p in by_identity.values()})
+    }
+    now = datetime.now(UTC)
+    Blocker.objects.bulk_create(
+        [_row(mirror, p, known.get(identity), now) for identity, p in by_identity.items()],
+        batch_size=400,
+        update_conflicts=True,
+        unique_fields=["mirror", "kind", "holder_id", "key"],
+        update_fields=["reason", "detail", "gone_at_source", "attempts", "look_at"],
+    )
+
+
+def _row(mirror: Mirror, problem: Problem, known: Blocker | None, now: datetime) -> Blocker:
+    attempts = known.attempts + 1 if known else 1
+    return Blocker(
+        mirror=mirror,
+        kind=problem.kind,
+        holder_id=problem.holder_id,
+        key=problem.key,
+        address=problem.address,
+        path=problem.path.decode("utf-8", "backslashreplace"),
+        size=problem.size,
+        etag=problem.etag,
+        reason=problem.reason,
+        detail=problem.detail,
+        gone_at_source=problem.gone_at_source,
+        first_seen=known.first_seen if known else now,
+        attempts=attempts,
+        look_at=now + timedelta(seconds=pause_before_look(attempts - 1, most=cooldown())),
+    )
+
+
+def cooldown() -> float:
+    """The longest pause between two looks for a missing thing, in seconds."""
+    return config.current().validator.cooldown_on_missing.total_seconds()

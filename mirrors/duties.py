@@ -1,0 +1,179 @@
+"""Leases and wake-ups: how recurring work is claimed, kept, fenced and handed on.
+
+A message only says "look at this duty"; the row decides, by the database's clock, who does the work.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from django.db import connection, transaction
+from django.db.models.functions import Now
+from django_q.tasks import async_task
+
+from core.errors import Fenced, LakeMirrorError
+from lakemirror_site import config
+from mirrors.models import Duty, Mirror, Repository
+
+log = logging.getLogger("lakemirror.duties")
+
+LEASE_SECONDS = 60.0
+HOLDER = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"[:64]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a duty did, in words; seconds until the next look, if sooner than its interval."""
+
+    summary: str
+    next_in: float | None = None
+
+
+@dataclass(slots=True)
+class Lease:
+    """The right to work on a duty until `LEASE_SECONDS` after the last renewal."""
+
+    duty: Duty
+    holder: str
+    attempt: int
+    renewed: float = field(default_factory=time.monotonic)
+
+    def beat(self) -> None:
+        """Renew when a third of the lease has passed. Raises Fenced when it was lost."""
+        if time.monotonic() - self.renewed < LEASE_SECONDS / 3:
+            return
+        if not Duty.objects.renew(self.duty.pk, holder=self.holder, attempt=self.attempt, lease=LEASE_SECONDS):
+            raise Fenced(f"the lease on '{self.duty}' was lost")
+        self.renewed = time.monotonic()
+
+    def fence(self, margin: float) -> None:
+        """Make sure that the lease is ours for `margin` more seconds, longer than the call that follows can take."""
+        self.beat()
+        if not Duty.objects.held(self.duty.pk, holder=self.holder, attempt=self.attempt, margin=margin):
+            raise Fenced(f"the lease on '{self.duty}' was lost or ends too soon")
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Renew from a thread while the caller waits for something long. The caller fences before it writes."""
+        done = threading.Event()
+        thread = threading.Thread(target=self._keep, args=(done,), daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            done.set()
+            thread.join()
+
+    def _keep(self, done: threading.Event) -> None:
+        try:
+            while not done.wait(LEASE_SECONDS / 4):
+                self.beat()
+        except Fenced as error:
+            log.warning("%s", error)
+        finally:
+            connection.close()
+
+
+Handler = Callable[[Lease], Outcome]
+
+
+def run(duty_id: int, handlers: dict[str, tuple[Handler, float]], holder: str = HOLDER) -> str:
+    """Claim a duty and do its work; says in words what came of it. `handlers`: kind to (function, interval seconds)."""
+    duty = Duty.objects.filter(pk=duty_id).first()
+    if duty is None:
+        return "no such duty any more"
+    handler, interval = handlers[duty.kind]
+    if not Duty.objects.claim(duty_id, holder=holder, lease=LEASE_SECONDS, interval=interval):
+        return "not due, or in other hands"
+    duty.refresh_from_db()
+    lease = Lease(duty, holder, duty.attempt)
+    outcome, failures = _work(lease, handler, interval)
+    _release(lease, outcome, failures, interval)
+    return outcome.summary
+
+
+def _work(lease: Lease, handler: Handler, interval: float) -> tuple[Outcome, int]:
+    failures = lease.duty.failures + 1
+    soon = min(interval, 0.5 * 2.0 ** min(failures, 10))
+    try:
+        return handler(lease), 0
+    except Fenced as error:
+        log.warning("%s: %s", lease.duty, error)
+        return Outcome(str(error)), failures
+    except LakeMirrorError as error:
+        log.warning("%s (attempt %d in a row): %s", lease.duty, failures, error)
+        return Outcome(str(error), soon if error.retryable else interval), failures
+    except Exception:
+        log.exception("%s failed for a reason that is our own fault", lease.duty)
+        return Outcome("internal error: see the log of the worker", soon), failures
+
+
+def _release(lease: Lease, outcome: Outcome, failures: int, interval: float) -> None:
+    next_in = interval if outcome.next_in is None else min(outcome.next_in, interval)
+    released = Duty.objects.release(
+        lease.duty.pk,
+        holder=lease.holder,
+        attempt=lease.attempt,
+        next_in=next_in,
+        failures=failures,
+        outcome=outcome.summary[:2000],
+    )
+    if released and not failures:
+        Duty.objects.filter(pk=lease.duty.pk).update(succeeded_at=lease.duty.started_at)
+    send(Duty.objects.filter(pk=lease.duty.pk).to_send())
+
+
+def wake(kind: str, subject: int) -> None:
+    """Make a duty due now and send its wake-up once the transaction is through."""
+    transaction.on_commit(lambda: send(Duty.objects.wake(kind=kind, subject=subject)))
+
+
+def send(messages: list[tuple[int, str]]) -> None:
+    """Put wake-up messages into their queues."""
+    for duty_id, queue in messages:
+        async_task("mirrors.tasks.run_duty", duty_id, q_options={"cluster": queue, "save": False})
+
+
+def ensure_mirror_duties(mirror: Mirror) -> None:
+    """The four duties of a mirror, and its source's, exist; new ones are due at once."""
+    for kind in (Duty.Kind.MANAGE, Duty.Kind.COPY, Duty.Kind.VALIDATE, Duty.Kind.PROMOTE):
+        _ensure(kind, mirror.pk, mirror.region)
+    _ensure(Duty.Kind.SENSE, mirror.source_id, mirror.region)
+
+
+def _ensure(kind: Duty.Kind, subject: int, region: str) -> None:
+    defaults = {"queue": queue_name(kind, region), "due_at": Now()}
+    Duty.objects.get_or_create(kind=kind, subject=subject, defaults=defaults)
+
+
+def queue_name(kind: str, region: str) -> str:
+    """The queue of a kind of duty for a destination region: our own pair for all regions that we serve."""
+    home = config.current()
+    served = home.region if region in home.served else region
+    return f"{served}-spark" if kind == Duty.Kind.VALIDATE else served
+
+
+def drop_mirror_duties(mirror: Mirror) -> None:
+    """The duties of a mirror that is gone; its source's too when nobody else needs it."""
+    Duty.objects.filter(subject=mirror.pk).exclude(kind="sense").delete()
+    others = Mirror.objects.filter(source_id=mirror.source_id).exclude(pk=mirror.pk)
+    if not others.exists():
+        Duty.objects.filter(kind="sense", subject=mirror.source_id).delete()
+
+
+def subject_mirror(lease: Lease) -> Mirror:
+    """The mirror that a duty is about."""
+    return Mirror.objects.select_related("source").get(pk=lease.duty.subject)
+
+
+def subject_repository(lease: Lease) -> Repository:
+    """The source repository that a duty is about."""
+    return Repository.objects.get(pk=lease.duty.subject)

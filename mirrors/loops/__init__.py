@@ -1,0 +1,1 @@
+"""The loops of transactional mirroring, a module each: manage, sense, copy, validate, promote."""

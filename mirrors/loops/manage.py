@@ -1,0 +1,147 @@
+"""The mirrors manager: makes the repository of a new mirror, watches that it stays ours, finishes deletions."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+from django.db import transaction
+
+from adapters.lakefs import CALL_SECONDS
+from core.errors import Conflict, NotFound
+from core.types import RepositoryInfo
+from lakemirror_site import wiring
+from mirrors import duties
+from mirrors.duties import Lease, Outcome
+from mirrors.models import Mirror, MirrorCommit, Repository
+
+DESCRIPTOR = "_lakemirror/mirror.json"
+
+
+def manage(lease: Lease) -> Outcome:
+    """One round for one mirror."""
+    mirror = duties.subject_mirror(lease)
+    steps = {
+        Mirror.State.CREATING: _create,
+        Mirror.State.ACTIVE: _watch,
+        Mirror.State.STOPPED: _watch,
+        Mirror.State.DELETING: _delete,
+    }
+    return steps[Mirror.State(mirror.state)](lease, mirror)
+
+
+def is_pinned(mirror: Mirror, found: RepositoryInfo) -> bool:
+    """Whether a repository at the destination is the very one that we made (or adopted) for this mirror."""
+    return (
+        found.id == mirror.name
+        and found.storage_namespace == mirror.storage_namespace
+        and found.creation_date == mirror.pinned_creation_date
+    )
+
+
+def _create(lease: Lease, mirror: Mirror) -> Outcome:
+    lakefs = wiring.lakefs(mirror.region)
+    lease.fence(CALL_SECONDS)
+    try:
+        found = lakefs.create_mirror_repository(
+            name=mirror.name,
+            storage_namespace=mirror.storage_namespace,
+            default_branch=mirror.source.default_branch,
+        )
+    except Conflict:
+        found = lakefs.get_repository(mirror.name)
+        if not _left_by_us(mirror, found):
+            return stop(mirror, "name-taken", f"a repository named {mirror.name} that is not this mirror is in {mirror.region}")
+    _write_descriptor(mirror)
+    _activate(mirror, found)
+    return Outcome(f"created {mirror.name} in {mirror.region}")
+
+
+def _left_by_us(mirror: Mirror, found: RepositoryInfo) -> bool:
+    """A crash after the creation leaves an empty, read-only repository over our own namespace: go on with it."""
+    same = found.read_only and found.storage_namespace == mirror.storage_namespace
+    return same and not wiring.lakefs(mirror.region).list_branches(mirror.name, amount=1).results
+
+
+def _write_descriptor(mirror: Mirror) -> None:
+    """Let the destination answer for itself when the database is lost; holds no secrets."""
+    descriptor = {
+        "mirror": mirror.name,
+        "source": {
+            "region": mirror.source.region,
+            "repository": mirror.source.name,
+            "storage_namespace": mirror.source.storage_namespace,
+            "creation_date": mirror.source.creation_date,
+        },
+        "region": mirror.region,
+        "settings": {"depth": mirror.depth, "imported": mirror.imported},
+    }
+    uri = f"{mirror.storage_namespace}/{DESCRIPTOR}"
+    wiring.objects(mirror.region).put(uri, json.dumps(descriptor, indent=1).encode())
+
+
+def _activate(mirror: Mirror, found: RepositoryInfo) -> None:
+    with transaction.atomic():
+        pinned = {"pinned_creation_date": found.creation_date, "reason_code": "", "reason": ""}
+        if not Mirror.objects.move(mirror.pk, Mirror.State.CREATING, Mirror.State.ACTIVE, **pinned):
+            return
+        add_commits(mirror)
+        for kind in ("copy", "validate", "promote"):
+            duties.wake(kind, mirror.pk)
+        duties.wake("sense", mirror.source_id)
+
+
+def add_commits(mirror: Mirror) -> None:
+    """Rows for those commits of the source that this mirror does not have yet. Inside of a transaction."""
+    Repository.objects.select_for_update().get(pk=mirror.source_id)
+    known = mirror.commits.values("commit_id")
+    missing = mirror.source.commits.exclude(pk__in=known).order_by("pk").values_list("pk", flat=True)
+    rows = [MirrorCommit(mirror=mirror, commit_id=pk) for pk in missing]
+    MirrorCommit.objects.bulk_create(rows, batch_size=1000, ignore_conflicts=True)
+
+
+def _watch(lease: Lease, mirror: Mirror) -> Outcome:
+    try:
+        found = wiring.lakefs(mirror.region).get_repository(mirror.name)
+    except NotFound:
+        return stop(mirror, "repository-removed", f"the repository {mirror.name} is no longer in {mirror.region}: somebody removed it")
+    if not is_pinned(mirror, found):
+        return stop(mirror, "repository-replaced", f"the repository {mirror.name} in {mirror.region} is not the one that was made for this mirror")
+    if not found.read_only:
+        return stop(mirror, "failed-over", f"the repository {mirror.name} in {mirror.region} became writable: nothing is forced on it any more")
+    return _start_again(mirror)
+
+
+def stop(mirror: Mirror, code: str, reason: str) -> Outcome:
+    """Nothing is forced on the destination until an operator decides."""
+    for state in (Mirror.State.CREATING, Mirror.State.ACTIVE, Mirror.State.STOPPED):
+        Mirror.objects.move(mirror.pk, state, Mirror.State.STOPPED, reason_code=code, reason=reason)
+    return Outcome(reason)
+
+
+def _start_again(mirror: Mirror) -> Outcome:
+    """A repository that is again the pinned one (an unreachable replica answered before) is served again."""
+    identity = ("repository-removed", "repository-replaced", "failed-over")
+    if mirror.state == Mirror.State.STOPPED and mirror.reason_code in identity:
+        Mirror.objects.move(mirror.pk, Mirror.State.STOPPED, Mirror.State.ACTIVE, reason_code="", reason="")
+        duties.wake("promote", mirror.pk)
+    Mirror.objects.filter(pk=mirror.pk).update(destination_looked_at=datetime.now(UTC))
+    return Outcome("the destination is the repository that we made")
+
+
+def _delete(lease: Lease, mirror: Mirror) -> Outcome:
+    lakefs = wiring.lakefs(mirror.region)
+    try:
+        found = lakefs.get_repository(mirror.name)
+    except NotFound:
+        duties.drop_mirror_duties(mirror)
+        mirror.delete()
+        return Outcome(f"{mirror.name} is gone; its objects stay")
+    ours = is_pinned(mirror, found) or (mirror.pinned_creation_date is None and _left_by_us(mirror, found))
+    if not (ours and found.read_only):
+        duties.drop_mirror_duties(mirror)
+        mirror.delete()
+        return Outcome(f"{mirror.name} is forgotten; the repository of that name is not ours and stays")
+    lease.fence(CALL_SECONDS)
+    lakefs.delete_repository(mirror.name)
+    return Outcome(f"asked {mirror.region} to delete {mirror.name}", next_in=2.0)
