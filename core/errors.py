@@ -46,7 +46,11 @@ class NotFound(LakeMirrorError):
 
 
 class Conflict(LakeMirrorError):
-    """The name, namespace or state is taken by something else."""
+    """The name, namespace or state is taken by something else; `field` names what to change."""
+
+    def __init__(self, message: str, *, field: str = "", hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.field = field
 
 
 class Unreachable(LakeMirrorError):

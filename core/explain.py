@@ -50,16 +50,19 @@ class _Case:
 # --- the mirror as a whole ------------------------------------------------------------------------------------------
 
 
-def explain_mirror(mirror: MirrorFacts, now: datetime, targets: Targets) -> Verdict:
-    """How the mirror is doing: what holds for all of it, else its worst branch and a word on the others."""
+def explain(mirror: MirrorFacts, now: datetime, targets: Targets) -> tuple[Verdict, list[Verdict]]:
+    """How the mirror is doing, and each of its branches in their order.
+
+    What holds for all of it goes first, else its worst branch speaks, with a word on the others.
+    """
     standing = judge_standing(mirror, now, targets)
+    verdicts = [_explain_branch(branch, mirror, standing, now, targets) for branch in mirror.branches]
     if standing:
-        return standing
-    if not mirror.branches:
+        return standing, verdicts
+    if not verdicts:
         told = sentence("no branch of ", name(mirror.source), " has been read yet; the first look is under way")
-        return Verdict(State.NEW, "not_looked_yet", told)
-    verdicts = [(branch, explain_branch(branch, mirror, now, targets)) for branch in mirror.branches]
-    return _of_worst(mirror, verdicts, now)
+        return Verdict(State.NEW, "not_looked_yet", told), []
+    return _of_worst(mirror, list(zip(mirror.branches, verdicts, strict=True)), now), verdicts
 
 
 def _of_worst(mirror: MirrorFacts, verdicts: Sequence[tuple[BranchFacts, Verdict]], now: datetime) -> Verdict:
@@ -71,10 +74,10 @@ def _of_worst(mirror: MirrorFacts, verdicts: Sequence[tuple[BranchFacts, Verdict
 
 
 def _all_well(mirror: MirrorFacts) -> Phrase:
-    branches = mirror.branches
-    if len(branches) == 1:
-        return sentence(name(branches[0].name), f" is up to date: {mirror.region} has every commit that was seen in {mirror.source_region}")
-    return sentence(f"all {len(branches)} branches are up to date: {mirror.region} has every commit that was seen in {mirror.source_region}")
+    number = len(mirror.branches)
+    which = say(f"all {number} branches are") if number > 1 else say(name(mirror.branches[0].name), " is")
+    proof = f"{mirror.region} has every commit that was seen in {mirror.source_region}"
+    return sentence(which, " up to date: ", proof)
 
 
 def _the_others(others: Sequence[Verdict]) -> Phrase:
@@ -96,18 +99,29 @@ def judge_standing(mirror: MirrorFacts, now: datetime, targets: Targets) -> Verd
         verdict = rule(mirror, now)
         if verdict:
             return verdict
-    return _stale(mirror, now, targets)
+    return _stale_source(mirror, now, targets) or _stale_destination(mirror, now, targets)
+
+
+_STOPPED_ADVICE = {
+    "name-taken": "Delete this mirror and make it under another name.",
+    "repository-removed": "Put it back, or delete this mirror and make a new one.",
+    "repository-replaced": "Find out who replaced it; to mirror again, delete this mirror and make a new one.",
+    "failed-over": "If people work there now, delete this mirror: it keeps their repository.",
+    "tampered-record": "Compare the two records; to mirror again, make a new mirror in an empty namespace.",
+}
 
 
 def _stopped(mirror: MirrorFacts, now: datetime) -> Verdict | None:
     if mirror.state != "stopped":
         return None
     why = mirror.reason or "the repository at the destination is not the one that this mirror made"
-    told = sentences(
-        sentence("stopped: ", why.rstrip(".")),
-        say("Nothing is written there any more. Look at that repository; once it is clear, make a new mirror."),
-    )
-    return Verdict(State.STOPPED, mirror.reason_code or "stopped", told, say("nothing is written any more"))
+    advice = _STOPPED_ADVICE.get(mirror.reason_code, "Look at that repository before anything else.")
+    told = sentences(sentence("stopped: ", why.rstrip(".")), say("Nothing is written there any more. ", advice))
+    return Verdict(State.STOPPED, _as_code(mirror.reason_code) or "stopped", told, say("nothing is written any more"))
+
+
+def _as_code(reason: str) -> str:
+    return reason.replace("-", "_")
 
 
 def _frozen(mirror: MirrorFacts, now: datetime) -> Verdict | None:
@@ -115,7 +129,7 @@ def _frozen(mirror: MirrorFacts, now: datetime) -> Verdict | None:
         return None
     told = sentences(
         sentence("frozen: ", mirror.frozen_reason.rstrip(".")),
-        say(f"What is in {mirror.region} stays as it is. If the change was meant, make a new mirror of the new repository."),
+        say(f"What is in {mirror.region} stays as it is. If the change was meant, make a new mirror."),
     )
     return Verdict(State.FROZEN, "source_changed", told, say("stays as it is"))
 
@@ -132,38 +146,61 @@ def _paused(mirror: MirrorFacts, now: datetime) -> Verdict | None:
 def _creating(mirror: MirrorFacts, now: datetime) -> Verdict | None:
     if mirror.state != "creating":
         return None
-    if mirror.reason:
-        told = sentence(f"the repository in {mirror.region} could not be made yet: {mirror.reason.rstrip('.')}. It is tried again")
-        return Verdict(State.RETRYING, mirror.reason_code or "creating_failed", told, say("to be made again"))
+    if mirror.failing:
+        why = mirror.failing.outcome.rstrip(".")
+        told = sentence(f"the repository in {mirror.region} could not be made yet: {why}. It is tried again")
+        return Verdict(State.RETRYING, "creating_failed", told, say("to be made"), retry_at=mirror.failing.due_at)
     told = sentence(f"new: the repository in {mirror.region} is being made")
     return Verdict(State.NEW, "creating", told)
 
 
-def _stale(mirror: MirrorFacts, now: datetime, targets: Targets) -> Verdict | None:
-    if not is_stale(mirror.looked_at, now, targets) or mirror.looked_at is None:
+def _stale_source(mirror: MirrorFacts, now: datetime, targets: Targets) -> Verdict | None:
+    looked_at = mirror.looked_at
+    if looked_at is None or not is_stale(looked_at, now, targets):
         return None
-    age = in_words((now - mirror.looked_at).total_seconds())
-    unknown = f"the source was last looked at {age} ago, so nobody knows what it has now"
+    unknown = sentence(f"the source was last looked at {_ago(looked_at, now)}, so nobody knows what it has now")
     if mirror.look_error:
-        told = sentences(sentence(unknown), _unreachable(mirror))
-        return Verdict(State.UNKNOWN, "source_unreachable", told, say("source not reached"), mirror.looked_at)
-    told = sentences(sentence(unknown), say("Check that the controller and the workers are running."))
-    return Verdict(State.UNKNOWN, "not_looked", told, say("no look at the source"), mirror.looked_at)
+        told = sentences(unknown, _unreachable(mirror))
+        return Verdict(State.UNKNOWN, "source_unreachable", told, say("source not reached"), looked_at)
+    told = sentences(unknown, _ask_for_workers())
+    return Verdict(State.UNKNOWN, "not_looked", told, say("no look at the source"), looked_at)
+
+
+def _stale_destination(mirror: MirrorFacts, now: datetime, targets: Targets) -> Verdict | None:
+    looked_at = mirror.destination_looked_at
+    if looked_at is None or not is_stale(looked_at, now, targets):
+        return None
+    unknown = sentence(f"{mirror.region} was last looked at {_ago(looked_at, now)}, so nobody knows what it has now")
+    if mirror.failing:
+        why = sentence(f"the last try failed: {mirror.failing.outcome.rstrip('.')}. It is tried again")
+        told = sentences(unknown, why)
+        return Verdict(State.UNKNOWN, "destination_unreachable", told, say("destination not reached"), looked_at)
+    told = sentences(unknown, _ask_for_workers())
+    return Verdict(State.UNKNOWN, "not_looked", told, say("no look at the destination"), looked_at)
+
+
+def _ago(moment: datetime, now: datetime) -> str:
+    return f"{in_words((now - moment).total_seconds())} ago"
+
+
+def _ask_for_workers() -> Phrase:
+    return say("Check that the controller and the workers are running.")
 
 
 def _unreachable(mirror: MirrorFacts) -> Phrase:
-    return sentence(f"{mirror.source_region} said: {mirror.look_error.rstrip('.')}. It is asked again; the mirror keeps what it has")
+    error = mirror.look_error.rstrip(".")
+    return sentence(f"the look at {mirror.source_region} failed: {error}. It is repeated; the mirror keeps what it has")
 
 
 # --- one branch -----------------------------------------------------------------------------------------------------
 
 
-def explain_branch(branch: BranchFacts, mirror: MirrorFacts, now: datetime, targets: Targets) -> Verdict:
-    """How one branch is doing; what holds for the whole mirror goes first."""
-    case = _Case(mirror, branch, now, targets)
-    standing = judge_standing(mirror, now, targets)
+def _explain_branch(
+    branch: BranchFacts, mirror: MirrorFacts, standing: Verdict | None, now: datetime, targets: Targets
+) -> Verdict:
     if standing:
         return replace(standing, brief=_waiting_commits(branch) or standing.brief)
+    case = _Case(mirror, branch, now, targets)
     for rule in _BRANCH_RULES:
         verdict = rule(case)
         if verdict:
@@ -189,7 +226,7 @@ def _tampered(case: _Case) -> Verdict | None:
     branch, region = case.branch, case.mirror.region
     if branch.uncommitted:
         told = sentences(
-            sentence("somebody wrote to ", name(branch.name), f" in {region} by force, and readers see what they wrote"),
+            sentence("somebody wrote to ", name(branch.name), f" in {region} by force, and readers see it"),
             say("Undo the uncommitted changes of that branch there."),
         )
         return Verdict(State.TAMPERED, "uncommitted_change", told, say("uncommitted change at the mirror"))
@@ -240,10 +277,10 @@ def _rewound(case: _Case) -> Verdict | None:
     if not (case.branch.rewound and case.branch.mirror_head):
         return None
     head = short(case.branch.source_head)
-    told = sentence(
-        "the source moved ", name(case.branch.name), " to ", head, ", not forward from where it was. The mirror follows once ",
-        head, " is complete",
-    )  # fmt: skip
+    told = sentences(
+        sentence("the source moved ", name(case.branch.name), " to ", head, ", not forward from where it was"),
+        sentence("the mirror follows once that commit is complete"),
+    )
     return Verdict(State.REWOUND, "source_rewound", told, say("waits for ", head))
 
 
@@ -268,7 +305,8 @@ def _late(case: _Case) -> Verdict | None:
     if timedelta(seconds=case.lag) <= case.targets.late_after:
         return None
     at_work = _at_work(case)
-    told = sentence(_behind(case), f", more than the {in_words(case.targets.late_after.total_seconds())} aimed at: ", at_work.sentence)
+    target = in_words(case.targets.late_after.total_seconds())
+    told = sentence(_behind(case), f", more than the {target} aimed at: ", at_work.sentence)
     return Verdict(State.LATE, "late", told, at_work.brief)
 
 
@@ -284,7 +322,8 @@ def _at_work(case: _Case) -> Verdict:
     if commit is None or commit.record == "pending":
         return Verdict(State.SYNCING, "copying_record", _copying(case), say("copying ", head))
     if commit.promotable:
-        return Verdict(State.SYNCING, "promoting", say(head, " is complete and about to be promoted"), say("promoting ", head))
+        told = say(head, " is complete and about to be promoted")
+        return Verdict(State.SYNCING, "promoting", told, say("promoting ", head))
     if case.worst is not None:
         return _arriving(case, case.worst)
     progress = _progress(case)

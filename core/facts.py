@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 # What may simply still be under way. Every other reason needs somebody.
-ARRIVING = frozenset({"missing", "metarange-missing", "range-missing"})
+ARRIVING = frozenset({"missing", "range-missing"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,11 +46,14 @@ class CommitFacts:
     validated_at: datetime | None = None
     promoted_at: datetime | None = None
     superseded_at: datetime | None = None
-    look_at: datetime | None = None
-    looks: int = 0
     things: Sequence[Thing] = ()
     lacking: int = 0
     lacking_since: datetime | None = None
+
+    @property
+    def look_at(self) -> datetime | None:
+        """When the first of the things is looked for again."""
+        return min((thing.look_at for thing in self.things if thing.look_at), default=None)
 
     @property
     def promotable(self) -> bool:
@@ -92,7 +95,8 @@ class DutyFacts:
 class BranchFacts:
     """A branch at source and mirror. Heads are "" where the branch isn't.
 
-    `newest` is the newest commit that is not mirrored yet; `troubled` the commits in trouble that it needs, oldest first.
+    `newest` is the newest commit that is not mirrored yet; `troubled` are the commits in trouble that it needs, oldest
+    first.
     """
 
     name: str
@@ -127,6 +131,7 @@ class MirrorFacts:
     frozen_reason: str = ""
     look_error: str = ""
     looked_at: datetime | None = None
+    destination_looked_at: datetime | None = None
     branches: Sequence[BranchFacts] = ()
     failing: DutyFacts | None = None
     run: RunFacts | None = None

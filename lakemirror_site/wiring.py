@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from adapters.lakefs import LakeFSAdapter
 from adapters.objects import S3ObjectStore
@@ -45,3 +47,19 @@ def objects(region: str) -> ObjectStore:
         access_key_id=store.credentials.access_key_id,
         secret_access_key=store.credentials.secret_access_key,
     )
+
+
+def run_check(mirror: Any, work: Sequence[tuple[str, list[str]]], on_rows: Callable[[Iterable[Mapping[str, Any]]], None]) -> None:
+    """Run the Spark `check` job for ranges of a mirror; rows of CHECK_SCHEMA arrive in batches."""
+    from adapters import spark
+    from spark_jobs.check import CheckSettings
+
+    store = installation(mirror.region).store
+    settings = CheckSettings(
+        namespace=mirror.storage_namespace,
+        endpoint=store.endpoint,
+        region=store.region or mirror.region,
+        depth=mirror.depth,
+        imported=mirror.imported,
+    )
+    spark.run_check(work, settings, on_rows)

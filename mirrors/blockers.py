@@ -28,11 +28,12 @@ class Problem:
     etag: str = ""
     detail: str = ""
     gone_at_source: bool = False
+    known_key: str = ""
 
     @property
     def key(self) -> str:
         """What tells problems of one holder apart."""
-        return hashlib.sha256(self.address.encode() + b"\0" + self.path).hexdigest()
+        return self.known_key or hashlib.sha256(self.address.encode() + b"\0" + self.path).hexdigest()
 
 
 def note_blocker(mirror: Mirror, kind: str, holder_id: str, *, address: str, reason: str, detail: str = "") -> None:

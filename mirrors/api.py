@@ -1,0 +1,102 @@
+"""The replication API: mirrors of a repository."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from core.errors import Invalid, NotFound
+from lakemirror_site import config, wiring
+from mirrors import readings, services
+from mirrors.models import Mirror
+from mirrors.serializers import MirrorCreation, mirror_json
+from rbac import services as rbac
+
+
+def source_region(request: Request) -> str:
+    """The region of `{repo}`: this deployment's own, unless the query names another."""
+    region = request.query_params.get("source_region") or config.current().region
+    wiring.installation(region)
+    return region
+
+
+def as_json(mirror: Mirror) -> dict[str, Any]:
+    """A mirror with what is known of it now."""
+    reading = readings.mirror_reading(mirror)
+    branches = [readings.branch_json(branch) for branch in reading.branches]
+    return mirror_json(
+        mirror, status=reading.state_word, reason_code=reading.reason_code, reason=reading.sentence, branches=branches
+    )
+
+
+class Mirrors(APIView):
+    """Mirrors of one repository: list them, make one."""
+
+    def get(self, request: Request, repository: str) -> Response:
+        """A page of mirrors by name. Needs fs:ListRepositories on `*`."""
+        rbac.require(request.user, ("fs:ListRepositories", "*"))
+        amount, after = _page_of(request)
+        mirrors = Mirror.objects.live().filter(
+            source__name=repository, source__region=source_region(request), name__gt=after
+        )
+        rows = list(mirrors.select_related("source").order_by("name")[: amount + 1])
+        more, rows = len(rows) > amount, rows[:amount]
+        pagination = {
+            "has_more": more,
+            "next_offset": rows[-1].name if more else "",
+            "max_per_page": config.current().list_mirrors_page_size,
+            "results": len(rows),
+        }
+        return Response({"pagination": pagination, "results": [as_json(mirror) for mirror in rows]})
+
+    def post(self, request: Request, repository: str) -> Response:
+        """Begin to mirror. 201 with the mirror; its repository follows within moments."""
+        body = request.data
+        if not isinstance(body, dict):
+            raise Invalid("expected a JSON object with name, region and storage_namespace")
+        creation = MirrorCreation(data=body)
+        creation.is_valid(raise_exception=True)
+        mirror = services.mirror_create(
+            actor=request.user,
+            source_repository=repository,
+            name=creation.validated_data["name"],
+            region=creation.validated_data["region"],
+            storage_namespace=creation.validated_data["storage_namespace"],
+            source_region=creation.validated_data["source_region"] or source_region(request),
+            request=request,
+        )
+        return Response(as_json(mirror), status=201)
+
+
+class MirrorDetail(APIView):
+    """One mirror: see it, delete it."""
+
+    def get(self, request: Request, repository: str, mirror_id: str) -> Response:
+        """The mirror. Needs fs:ListRepositories on `*`."""
+        rbac.require(request.user, ("fs:ListRepositories", "*"))
+        return Response(as_json(find_mirror(repository, mirror_id)))
+
+    def delete(self, request: Request, repository: str, mirror_id: str) -> Response:
+        """Remove the mirror's references, never its objects. Needs fs:DeleteRepository on repository/{id}."""
+        rbac.require(request.user, ("fs:DeleteRepository", services.repository_arn(mirror_id)))
+        services.mirror_delete(actor=request.user, mirror=find_mirror(repository, mirror_id), request=request)
+        return Response(status=204)
+
+
+def find_mirror(repository: str, mirror_id: str) -> Mirror:
+    """The mirror of that id if it is one of the repository, else NotFound."""
+    found = Mirror.objects.live().select_related("source").filter(name=mirror_id, source__name=repository).first()
+    if found is None:
+        raise NotFound(f"there is no mirror '{mirror_id[:80]}' of '{repository[:80]}'")
+    return found
+
+
+def _page_of(request: Request) -> tuple[int, str]:
+    most = config.current().list_mirrors_page_size
+    given = request.query_params.get("amount", "100")
+    if not given.isascii() or not given.isdigit() or not 0 < int(given) <= most:
+        raise Invalid(f"'{given[:40]}' is no page size", field="amount", hint=f"Use a number from 1 to {most}")
+    return int(given), request.query_params.get("after", "")

@@ -1,0 +1,11 @@
+"""Addresses of the replication API, below /service/replication/v1/."""
+
+from django.urls import path
+
+from mirrors import api, hooks
+
+urlpatterns = [
+    path("repositories/<str:repository>/mirrors", api.Mirrors.as_view(), name="api-mirrors"),
+    path("repositories/<str:repository>/mirrors/<str:mirror_id>", api.MirrorDetail.as_view(), name="api-mirror"),
+    path("hooks/lakefs/<str:installation>", hooks.lakefs_hook, name="api-lakefs-hook"),
+]

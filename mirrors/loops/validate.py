@@ -1,0 +1,167 @@
+"""The validator: is everything of a commit at the destination, and is it what the commit says?
+
+The unit of validated work is a range. A commit is judged from its metarange and the coverage of its ranges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+
+from core.presence import Reason
+from core.validation import Data, RangeCheck, judge, plan_checks
+from graveler.metarange import RangeRef
+from lakemirror_site import wiring
+from mirrors import duties
+from mirrors.blockers import Problem, note_problems
+from mirrors.checks import run_checks
+from mirrors.duties import Lease, Outcome
+from mirrors.history import settle_history
+from mirrors.metaranges import METADATA_PREFIX, Found, load_metaranges
+from mirrors.models import Blocker, Mirror, MirrorCommit
+from mirrors.rechecks import look_again
+
+BATCH = 200
+
+
+def validate(lease: Lease) -> Outcome:
+    """One round for one mirror: look again for what was missing, then take up commits that nobody looked at."""
+    mirror = duties.subject_mirror(lease)
+    if mirror.state == Mirror.State.DELETING or mirror.pinned_creation_date is None:
+        return Outcome("the mirror has no repository to look into")
+    relook = look_again(mirror, lease)
+    rows = _rows_to_judge(mirror, relook.changed)
+    found = _load(mirror, rows)
+    _note_metaranges(mirror, found)
+    checks = plan(mirror, rows, found)
+    if checks:
+        run_checks(mirror, checks, lease)
+    lease.fence(0)
+    complete = _judge_rows(mirror, rows, found)
+    if settle_history(mirror) or complete:
+        duties.wake("promote", mirror.pk)
+    if complete:
+        Mirror.objects.filter(pk=mirror.pk).update(last_validated_at=datetime.now(UTC))
+    return Outcome(_summary(relook.arrived, len(checks), complete), _next_in(mirror))
+
+
+def _summary(arrived: int, checked: int, complete: int) -> str:
+    return f"{arrived} missing things arrived, {checked} ranges checked, {complete} commits complete"
+
+
+def _next_in(mirror: Mirror) -> float | None:
+    """At once while commits are waiting for a first look, else when the next blocker is due."""
+    if mirror.commits.filter(data=MirrorCommit.Data.UNKNOWN).exists():
+        return 0.0
+    soonest = mirror.blockers.exclude(kind=Blocker.Kind.RECORD).order_by("look_at").values_list("look_at", flat=True).first()
+    return None if soonest is None else max(0.1, (soonest - datetime.now(UTC)).total_seconds())
+
+
+def _rows_to_judge(mirror: Mirror, changed: bool) -> list[MirrorCommit]:
+    """Commits without a first look, oldest first; all that wait or lack something too, once something has arrived."""
+    unsettled = mirror.commits.select_related("commit").order_by("commit_id")
+    rows = list(unsettled.filter(data=MirrorCommit.Data.UNKNOWN)[:BATCH])
+    if changed:
+        rows += list(unsettled.filter(data__in=[MirrorCommit.Data.WAITING, MirrorCommit.Data.GONE]))
+    return rows
+
+
+# Metaranges
+
+
+def _load(mirror: Mirror, rows: Iterable[MirrorCommit]) -> dict[str, Found]:
+    ids = {row.commit.metarange_id for row in rows}
+    return load_metaranges(wiring.objects(mirror.region), mirror.storage_namespace, ids)
+
+
+def _note_metaranges(mirror: Mirror, found: Mapping[str, Found]) -> None:
+    reasons = {"missing": Reason.METARANGE_MISSING, "damaged": Reason.METARANGE_DAMAGED}
+    bad = [
+        Problem(
+            Blocker.Kind.METARANGE, metarange_id, f"{METADATA_PREFIX}/{metarange_id}", reasons[f.reason], detail=f.detail
+        )
+        for metarange_id, f in found.items()
+        if f.reason
+    ]
+    known = mirror.blockers.filter(kind=Blocker.Kind.METARANGE, holder_id__in=list(found))
+    gone = set(known.filter(gone_at_source=True).values_list("holder_id", flat=True))
+    note_problems(mirror, [p for p in bad if p.holder_id not in gone])
+    known.exclude(holder_id__in={p.holder_id for p in bad}).delete()
+
+
+# Planning
+
+
+def plan(mirror: Mirror, rows: Sequence[MirrorCommit], found: Mapping[str, Found]) -> list[RangeCheck]:
+    """The ranges of these commits that no earlier check covers, each with covered ranges to build on."""
+    covered = coverage_of(mirror, {ref.id for f in found.values() for ref in f.ranges})
+    bases = _bases(mirror, rows)
+    usable = coverage_of(mirror, {ref.id for refs in bases.values() for ref in refs})
+    checks: dict[str, RangeCheck] = {}
+    for row in rows:
+        for check in plan_checks(found[row.commit.metarange_id].ranges, bases[row.pk], covered | usable):
+            checks.setdefault(check.range_id, check)
+    return list(checks.values())
+
+
+def coverage_of(mirror: Mirror, range_ids: Iterable[str]) -> dict[str, Data]:
+    """What is known of ranges; those never checked are left out."""
+    asked = list(range_ids)
+    states: dict[str, Data] = {}
+    for start in range(0, len(asked), 500):
+        rows = mirror.coverage.filter(range_id__in=asked[start : start + 500], depth=mirror.depth)
+        states.update((range_id, Data(state)) for range_id, state in rows.values_list("range_id", "state"))
+    return states
+
+
+def _bases(mirror: Mirror, rows: Sequence[MirrorCommit]) -> dict[int, tuple[RangeRef, ...]]:
+    """For each commit the ranges of a complete parent, else of the mirror's last complete commit."""
+    parents = {sha for row in rows for sha in row.commit.parents}
+    complete = mirror.commits.filter(data=MirrorCommit.Data.COMPLETE).exclude(commit__metarange_id="")
+    by_sha = dict(complete.filter(commit__sha__in=list(parents)[:900]).values_list("commit__sha", "commit__metarange_id"))
+    last = complete.order_by("-validated_at").values_list("commit__metarange_id", flat=True).first() or ""
+    chosen = {row.pk: next((by_sha[p] for p in row.commit.parents if p in by_sha), last) for row in rows}
+    store = wiring.objects(mirror.region)
+    found = load_metaranges(store, mirror.storage_namespace, set(chosen.values()))
+    return {pk: found[metarange_id].ranges for pk, metarange_id in chosen.items()}
+
+
+# Judging
+
+
+def _judge_rows(mirror: Mirror, rows: Sequence[MirrorCommit], found: Mapping[str, Found]) -> int:
+    """Write down what is now known of each commit; gives how many became complete."""
+    covered = coverage_of(mirror, {ref.id for f in found.values() for ref in f.ranges})
+    without_file = set(mirror.blockers.filter(kind=Blocker.Kind.RANGE).values_list("holder_id", flat=True))
+    gone = set(mirror.blockers.filter(kind=Blocker.Kind.METARANGE, gone_at_source=True).values_list("holder_id", flat=True))
+    now = datetime.now(UTC)
+    complete = 0
+    for row in rows:
+        _judge_row(row, found[row.commit.metarange_id], covered, without_file, gone)
+        if row.data == MirrorCommit.Data.COMPLETE:
+            row.validated_at = row.validated_at or now
+            complete += 1
+        if row.metadata_at is None and _has_metadata(row, found[row.commit.metarange_id], without_file):
+            row.metadata_at = now
+    fields = ["data", "waits_for", "detail", "validated_at", "metadata_at"]
+    MirrorCommit.objects.bulk_update(rows, fields, batch_size=200)
+    return complete
+
+
+def _judge_row(
+    row: MirrorCommit, found: Found, covered: Mapping[str, Data], without_file: set[str], gone: set[str]
+) -> None:
+    metarange_id = row.commit.metarange_id
+    if found.reason:
+        row.data = MirrorCommit.Data.GONE if metarange_id in gone else MirrorCommit.Data.WAITING
+        row.waits_for, row.detail = [metarange_id], found.detail
+        return
+    row.data = judge((ref.id for ref in found.ranges), covered).value
+    lacking = [ref.id for ref in found.ranges if covered.get(ref.id) is not Data.COMPLETE]
+    row.waits_for = lacking[:100]
+    files = sum(range_id in without_file for range_id in lacking)
+    row.detail = f"{len(lacking)} of {len(found.ranges)} ranges are not complete, {files} of their files have not arrived" if lacking else ""
+
+
+def _has_metadata(row: MirrorCommit, found: Found, without_file: set[str]) -> bool:
+    return not found.reason and row.data != MirrorCommit.Data.UNKNOWN and not without_file.intersection(row.waits_for)

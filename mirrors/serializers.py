@@ -1,0 +1,49 @@
+"""Mirrors as JSON, and the bodies that the API takes."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from rest_framework import serializers
+
+from mirrors.models import Mirror
+
+
+class MirrorCreation(serializers.Serializer):
+    """The body of POST. Unknown fields are refused, so that a slip of the pen is not silently ignored."""
+
+    name = serializers.CharField(max_length=200)
+    region = serializers.CharField(max_length=64)
+    storage_namespace = serializers.CharField(max_length=1024)
+    source_region = serializers.CharField(max_length=64, required=False, default="", allow_blank=True)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        unknown = sorted(set(self.initial_data) - set(self.fields))
+        if unknown:
+            raise serializers.ValidationError({unknown[0]: f"is not a field of a mirror (known: {', '.join(self.fields)})"})
+        return attrs
+
+
+def mirror_json(mirror: Mirror, *, status: str, reason_code: str, reason: str, branches: list[dict[str, Any]]) -> dict[str, Any]:
+    """One mirror; times in RFC 3339 UTC."""
+    return {
+        "id": mirror.name,
+        "name": mirror.name,
+        "source_repository": mirror.source.name,
+        "source_region": mirror.source.region,
+        "region": mirror.region,
+        "storage_namespace": mirror.storage_namespace,
+        "object_replication": "native",
+        "status": status,
+        "reason_code": reason_code,
+        "reason": reason,
+        "branches": branches,
+        "created_at": rfc3339(mirror.created_at),
+        "as_of": rfc3339(datetime.now(UTC)),
+    }
+
+
+def rfc3339(at: datetime | None) -> str | None:
+    """A moment as RFC 3339 in UTC, to the millisecond."""
+    return None if at is None else at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,211 @@
+"""The business verbs of mirrors: typed, keyword-only, knowing nothing of HTTP or the queue."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from core.errors import Conflict, Invalid, LakeMirrorError, NotFound, Unreachable
+from core.types import RepositoryInfo
+from lakemirror_site import config, wiring
+from mirrors import duties
+from mirrors.models import Mirror, Repository
+from rbac import services as rbac
+
+NAME = re.compile(r"[a-z0-9][a-z0-9-]{2,62}")
+NAMESPACE = re.compile(r"s3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(/[^\s]*)?")
+
+
+def repository_arn(name: str) -> str:
+    """A repository as a resource of `fs:*` actions."""
+    return f"arn:lakefs:fs:::repository/{name}"
+
+
+def mirror_create(
+    *,
+    actor: Any,
+    source_repository: str,
+    name: str,
+    region: str,
+    storage_namespace: str,
+    source_region: str = "",
+    request: Any = None,
+) -> Mirror:
+    """Begin to mirror a repository; its manager makes the copy's repository next.
+
+    Raises Denied, Invalid (naming the field), NotFound (no such source), Conflict (name or namespace taken) and
+    Unreachable (source or destination can't be asked: then nothing is stored).
+    """
+    namespace = storage_namespace.rstrip("/")
+    _require_to_create(actor, source_repository, name, namespace)
+    _check_name(name)
+    _check_namespace(namespace)
+    wiring.installation(region)
+    if region not in config.current().served:
+        raise Invalid(f"this deployment does not serve the region '{region}'", field="region")
+    source_region = source_region or config.current().region
+    source = _ask_source(source_repository, source_region)
+    _check_apart(source, source_region, namespace, region, name)
+    _ask_destination(name, region)
+    mirror = _store(actor, source, source_region, name, region, namespace)
+    rbac.audit(
+        actor=actor,
+        action="fs:MirrorRepository",
+        arn=repository_arn(source_repository),
+        after={"mirror": name, "region": region, "storage_namespace": namespace},
+        request=request,
+    )
+    return mirror
+
+
+def _require_to_create(actor: Any, source: str, name: str, namespace: str) -> None:
+    rbac.require(
+        actor,
+        ("fs:CreateRepository", repository_arn(name)),
+        ("fs:MirrorRepository", repository_arn(source)),
+        ("fs:AttachStorageNamespace", f"arn:lakefs:fs:::namespace/{namespace}"),
+    )
+
+
+def _check_name(name: str) -> None:
+    if not NAME.fullmatch(name):
+        raise Invalid(
+            f"'{name[:80]}' can't name a mirror",
+            field="name",
+            hint="Use 3 to 63 lower-case letters, digits and '-', beginning with a letter or digit",
+        )
+
+
+def _check_namespace(namespace: str) -> None:
+    if not NAMESPACE.fullmatch(namespace) or len(namespace) > 1024:
+        raise Invalid(
+            f"'{namespace[:200]}' is no storage namespace", field="storage_namespace", hint="Use s3://bucket/prefix"
+        )
+
+
+def overlap(one: str, other: str) -> bool:
+    """Whether a namespace is, contains or lies in another."""
+    a, b = one.rstrip("/") + "/", other.rstrip("/") + "/"
+    return a.startswith(b) or b.startswith(a)
+
+
+def _ask_source(repository: str, region: str) -> RepositoryInfo:
+    wiring.installation(region)
+    try:
+        return wiring.lakefs(region).get_repository(repository)
+    except NotFound:
+        raise NotFound(f"there is no repository '{repository}' in {region}") from None
+    except LakeMirrorError as error:
+        raise Unreachable(f"the source {region} can't be asked: {error.message}") from error
+
+
+def _check_apart(source: RepositoryInfo, source_region: str, namespace: str, region: str, name: str) -> None:
+    if overlap(source.storage_namespace, namespace):
+        raise Invalid(
+            f"the namespace {namespace} overlaps the source's {source.storage_namespace}",
+            field="storage_namespace",
+            hint="Choose a place of its own for the mirror",
+        )
+    if region == source_region and name == source.id:
+        raise Invalid(f"'{name}' is the source itself", field="name")
+    for other in Mirror.objects.filter(region=region):
+        if overlap(other.storage_namespace, namespace):
+            raise Conflict(f"the namespace {namespace} overlaps that of the mirror '{other.name}'", field="storage_namespace")
+
+
+def _ask_destination(name: str, region: str) -> None:
+    try:
+        wiring.lakefs(region).get_repository(name)
+    except NotFound:
+        return
+    except LakeMirrorError as error:
+        raise Unreachable(f"the destination {region} can't be asked: {error.message}") from error
+    raise Conflict(f"a repository named '{name}' exists in {region}", field="name")
+
+
+def _store(actor: Any, source: RepositoryInfo, source_region: str, name: str, region: str, namespace: str) -> Mirror:
+    try:
+        with transaction.atomic():
+            repository = _pin_source(source, source_region)
+            mirror = Mirror.objects.create(
+                name=name, source=repository, region=region, storage_namespace=namespace, created_by=actor
+            )
+            duties.ensure_mirror_duties(mirror)
+            duties.wake("manage", mirror.pk)
+    except IntegrityError:
+        raise _taken(name, region, namespace) from None
+    return mirror
+
+
+def _taken(name: str, region: str, namespace: str) -> Conflict:
+    reserved = Mirror.objects.filter(name=name).first()
+    if reserved is None:
+        return Conflict(f"the namespace {namespace} in {region} is another mirror's", field="storage_namespace")
+    if reserved.state == Mirror.State.DELETING:
+        return Conflict(f"the mirror '{name}' is just being deleted", field="name", hint="Try again in some seconds")
+    return Conflict(f"a mirror named '{name}' exists", field="name")
+
+
+def _pin_source(source: RepositoryInfo, region: str) -> Repository:
+    repository, _ = Repository.objects.get_or_create(
+        region=region,
+        name=source.id,
+        defaults={
+            "storage_namespace": source.storage_namespace,
+            "creation_date": source.creation_date,
+            "default_branch": source.default_branch,
+        },
+    )
+    pinned = (repository.storage_namespace, repository.creation_date)
+    if pinned == (source.storage_namespace, source.creation_date):
+        return repository
+    if repository.mirrors.exists():
+        raise Conflict(
+            f"'{source.id}' in {region} is not the repository that existing mirrors were made from",
+            field="source_repository",
+            hint="Delete the mirrors of the former repository first",
+        )
+    repository.delete()
+    return _pin_source(source, region)
+
+
+def mirror_delete(*, actor: Any, mirror: Mirror, request: Any = None) -> None:
+    """Forget a mirror: its references at the destination go, its objects stay. The name stays taken until that is done."""
+    rbac.require(actor, ("fs:DeleteRepository", repository_arn(mirror.name)))
+    with transaction.atomic():
+        states = [state for state in Mirror.State if state != Mirror.State.DELETING]
+        if not any(Mirror.objects.move(mirror.pk, state, Mirror.State.DELETING) for state in states):
+            raise NotFound(f"there is no mirror '{mirror.name}'")
+        duties.wake("manage", mirror.pk)
+    before = {"mirror": mirror.name, "region": mirror.region, "storage_namespace": mirror.storage_namespace}
+    rbac.audit(
+        actor=actor, action="fs:DeleteRepository", arn=repository_arn(mirror.name), before=before, request=request
+    )
+
+
+def mirror_sync(*, actor: Any, mirror: Mirror, request: Any = None) -> None:
+    """Look at the source, and again for everything that is missing, at once."""
+    arn = repository_arn(mirror.source.name)
+    rbac.require(actor, ("fs:MirrorRepository", arn))
+    mirror.blockers.update(look_at=datetime.now(UTC))
+    for kind, subject in (
+        ("sense", mirror.source_id),
+        ("manage", mirror.pk),
+        ("copy", mirror.pk),
+        ("validate", mirror.pk),
+        ("promote", mirror.pk),
+    ):
+        duties.wake(kind, subject)
+    rbac.audit(actor=actor, action="fs:MirrorRepository", arn=arn, after={"sync": mirror.name}, request=request)
+
+
+def source_changed(*, region: str, repository: str) -> bool:
+    """An installation says that a repository of its own has moved; false when nobody mirrors it."""
+    found = Repository.objects.filter(region=region, name=repository).first()
+    if found is None:
+        return False
+    duties.wake("sense", found.pk)
+    return True

@@ -1,0 +1,32 @@
+"""What the queues call."""
+
+from __future__ import annotations
+
+from mirrors import duties
+from mirrors.loops.copy import copy
+from mirrors.loops.manage import manage
+from mirrors.loops.promote import promote
+from mirrors.loops.sense import sense
+from mirrors.loops.validate import validate
+from mirrors.models import Duty
+from lakemirror_site import config
+
+
+def handlers() -> dict[str, tuple[duties.Handler, float]]:
+    """What does each kind of duty, and its interval in seconds."""
+    now = config.current()
+    manage_every = now.mirrors_manager.process_mirrors_interval_duration.total_seconds()
+    sense_every = now.commit_sensor.process_branches_duration.total_seconds()
+    validate_every = now.validator.run_interval.total_seconds()
+    return {
+        Duty.Kind.MANAGE: (manage, manage_every),
+        Duty.Kind.SENSE: (sense, sense_every),
+        Duty.Kind.COPY: (copy, sense_every),
+        Duty.Kind.VALIDATE: (validate, validate_every),
+        Duty.Kind.PROMOTE: (promote, validate_every),
+    }
+
+
+def run_duty(duty_id: int) -> str:
+    """A wake-up: do the duty's work if it is due and nobody else has it."""
+    return duties.run(duty_id, handlers())
