@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 # What may simply still be under way. Every other reason needs somebody.
-ARRIVING = frozenset({"missing", "range-missing"})
+ARRIVING = frozenset({"missing", "range-missing", "metarange-missing"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -98,7 +98,7 @@ def reason_of(thing: Thing) -> str:
     """The reason by its common name: a missing range and a missing object are both "missing"."""
     if thing.gone_at_source:
         return "gone-at-source"
-    return thing.reason.removeprefix("range-")
+    return thing.reason.removeprefix("metarange-").removeprefix("range-")
 
 
 def brief_reason(thing: Thing) -> str:

@@ -24,7 +24,7 @@ class Rung(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step. `at` is set when it is done; `after` counts seconds from the first sight; `note` says what it waits for."""
+    """One step. `at`: when it was done; `after`: seconds since the first sight; `note`: what it waits for."""
 
     code: str
     name: str
@@ -42,10 +42,12 @@ def climb(
     reached = max(number for number, (_, _, at) in enumerate(times) if at)
     settled = stage in (Stage.HEAD, Stage.PAST)
     note = _note(commit, stage, region, source_region)
-    return tuple(
-        Step(code, name, _rung(number, reached, stage, settled), at, _after(at, seen_at), note if number == reached + 1 else say())
-        for number, (code, name, at) in enumerate(times)
-    )
+    steps = []
+    for number, (code, name, at) in enumerate(times):
+        rung = _rung(number, reached, stage, settled)
+        waits = note if number == reached + 1 and not settled else say()
+        steps.append(Step(code, name, rung, at, _after(at, seen_at), waits))
+    return tuple(steps)
 
 
 def _times(commit: CommitFacts | None, seen_at: datetime) -> Sequence[tuple[str, str, datetime | None]]:

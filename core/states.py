@@ -87,7 +87,7 @@ class Stage(StrEnum):
 
 
 _STAGE_WORDS = {
-    Stage.PAST: "Superseded",
+    Stage.PAST: "Earlier",
     Stage.HEAD: "Mirror head",
     Stage.READY: "Ready",
     Stage.CHECKING: "Validating",

@@ -1,0 +1,333 @@
+"""How mirrors, branches and commits are doing, for pages and API alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.db.models import F
+
+from core.explain import Verdict, explain, stage_of
+from core.facts import BranchFacts, CommitFacts, MirrorFacts, Thing
+from core.ladder import Step, climb
+from core.lag import Targets, lag
+from core.phrases import Phrase
+from core.states import Stage, State
+from lakemirror_site import config
+from mirrors.gathering import RAIL_COMMITS, Gathered, Pending, candidates_at, commit_facts, gather
+from mirrors.models import Candidate, Mirror
+from mirrors.serializers import rfc3339
+
+LIVELY = timedelta(minutes=2)
+"""A mirror on which something happened so lately is worth looking at often."""
+SHOWN = 25
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RailCommit:
+    """A commit on a branch's line."""
+
+    commit_id: str
+    stage: Stage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchReading:
+    """One branch at one mirror. `lag` in seconds, None when nobody knows; heads are "" where the branch isn't.
+
+    `blockers` are some of the things that it waits for, `lacking` is how many there are. `rail` runs from the mirror's
+    head to the source's; `hidden` commits are left out after its third.
+    """
+
+    name: str
+    default: bool
+    source_head: str
+    mirror_head: str
+    pending: int
+    rewound: bool
+    lag: float | None
+    state: State
+    reason_code: str
+    brief: Phrase
+    told: Phrase
+    since: datetime | None
+    retry_at: datetime | None
+    seen_at: datetime | None
+    advanced_at: datetime | None
+    blockers: Sequence[Thing]
+    lacking: int
+    rail: Sequence[RailCommit] = ()
+    hidden: int = 0
+
+    @property
+    def sentence(self) -> str:
+        """What is going on and what to do, as plain text."""
+        return str(self.told)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MirrorReading:
+    """A mirror and its branches. `waiting` counts the things that have not arrived, since the oldest was missed."""
+
+    mirror: Mirror
+    state: State
+    reason_code: str
+    told: Phrase
+    retry_at: datetime | None
+    branches: Sequence[BranchReading]
+    lag: float | None
+    pending: int
+    behind: int
+    waiting: int
+    waiting_since: datetime | None
+    looked_at: datetime | None
+    destination_looked_at: datetime | None
+    as_of: datetime
+    active: bool
+
+    @property
+    def sentence(self) -> str:
+        """What is going on and what to do, as plain text."""
+        return str(self.told)
+
+    @property
+    def state_word(self) -> str:
+        """The state as people read it."""
+        return self.state.word
+
+    @property
+    def caught_up(self) -> int:
+        """Branches that are up to date."""
+        return sum(branch.state is State.UP_TO_DATE for branch in self.branches)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitReading:
+    """A commit of a branch at a mirror, with the five steps of its life."""
+
+    commit_id: str
+    message: str
+    committer: str
+    creation_date: int
+    position: int
+    seen_at: datetime
+    fast_forward: bool
+    stage: Stage
+    steps: Sequence[Step]
+    blockers: Sequence[Thing]
+    lacking: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchCommits:
+    """A branch's commits, newest first. `more_...` is how many are left out."""
+
+    pending: Sequence[CommitReading]
+    mirrored: Sequence[CommitReading]
+    more_pending: int
+    more_mirrored: int
+
+
+def targets() -> Targets:
+    """From when on waiting is late, by this deployment's intervals."""
+    return Targets(look_interval=config.current().commit_sensor.process_branches_duration)
+
+
+def mirror_reading(mirror: Mirror, now: datetime | None = None) -> MirrorReading:
+    """One mirror with the rails of its branches."""
+    now = now or datetime.now(UTC)
+    gathered = gather([mirror], now, rails=True)
+    return _read(mirror, gathered, now)
+
+
+def mirror_readings(mirrors: Iterable[Mirror], now: datetime | None = None) -> list[MirrorReading]:
+    """Several mirrors, in their order, without rails. A queryset should select the related source."""
+    now = now or datetime.now(UTC)
+    rows = list(mirrors)
+    gathered = gather(rows, now, rails=False)
+    return [_read(mirror, gathered, now) for mirror in rows]
+
+
+# --- mirrors and branches -------------------------------------------------------------------------------------------
+
+
+def _read(mirror: Mirror, gathered: Gathered, now: datetime) -> MirrorReading:
+    facts = gathered.facts[mirror.pk]
+    verdict, verdicts = explain(facts, now, targets())
+    known = verdict.state is not State.UNKNOWN
+    branches = [
+        _read_branch(branch, its, mirror, gathered, now, known=known)
+        for branch, its in zip(facts.branches, verdicts, strict=True)
+    ]
+    lags = [branch.lag for branch in branches if branch.lag is not None]
+    things = {sha: commit for branch in facts.branches for sha, commit in _by_id(branch.troubled)}
+    return MirrorReading(
+        mirror=mirror,
+        state=verdict.state,
+        reason_code=verdict.reason_code,
+        told=verdict.sentence,
+        retry_at=verdict.retry_at,
+        branches=branches,
+        lag=max(lags, default=None) if known or any(lags) else None,
+        pending=sum(branch.pending for branch in branches),
+        behind=sum(branch.pending > 0 for branch in branches),
+        waiting=sum(commit.lacking for commit in things.values()),
+        waiting_since=min((c.lacking_since for c in things.values() if c.lacking_since), default=None),
+        looked_at=facts.looked_at,
+        destination_looked_at=facts.destination_looked_at,
+        as_of=now,
+        active=_is_active(facts, verdict, now),
+    )
+
+
+def _by_id(commits: Sequence[CommitFacts]) -> list[tuple[str, CommitFacts]]:
+    return [(commit.commit_id, commit) for commit in commits]
+
+
+def _is_active(facts: MirrorFacts, verdict: Verdict, now: datetime) -> bool:
+    """Whether something is going on that one would like to see at once."""
+    if verdict.state in (State.PAUSED, State.STOPPED, State.FROZEN):
+        return False
+    times = [time for branch in facts.branches for time in (branch.advanced_at, branch.changed_at) if time]
+    lately = max(times, default=None)
+    lively = lately is not None and now - lately < LIVELY
+    return lively or verdict.state is not State.UP_TO_DATE
+
+
+def _read_branch(
+    branch: BranchFacts, verdict: Verdict, mirror: Mirror, gathered: Gathered, now: datetime, *, known: bool
+) -> BranchReading:
+    rail, hidden = _rail(branch, mirror, gathered, now)
+    late = lag(branch.oldest_seen_at, now) if branch.pending or (known and branch.mirror_head) else None
+    return BranchReading(
+        name=branch.name,
+        default=branch.default,
+        source_head=branch.source_head,
+        mirror_head=branch.mirror_head,
+        pending=branch.pending,
+        rewound=branch.rewound,
+        lag=late,
+        state=verdict.state,
+        reason_code=verdict.reason_code,
+        brief=verdict.brief,
+        told=verdict.sentence,
+        since=verdict.since,
+        retry_at=verdict.retry_at,
+        seen_at=branch.oldest_seen_at,
+        advanced_at=branch.advanced_at,
+        blockers=tuple(thing for commit in branch.troubled for thing in commit.things),
+        lacking=sum(commit.lacking for commit in branch.troubled),
+        rail=rail,
+        hidden=hidden,
+    )
+
+
+# --- the rail -------------------------------------------------------------------------------------------------------
+
+
+def _rail(branch: BranchFacts, mirror: Mirror, gathered: Gathered, now: datetime) -> tuple[list[RailCommit], int]:
+    """From the mirror's head to the source's; a branch that is up to date shows how it came there."""
+    key = (mirror.pk, branch.name)
+    pending = gathered.pending.get(key, [])
+    past = gathered.past.get(key, [])
+    line = [RailCommit(commit_id=sha, stage=Stage.PAST) for sha, _ in past[:-1]] if not pending else []
+    if branch.mirror_head:
+        line.append(RailCommit(commit_id=branch.mirror_head, stage=Stage.HEAD))
+    room = RAIL_COMMITS - len(line)
+    number = pending[-1].number if pending else 0
+    shown = pending if number <= room else [*pending[: room - 4], *pending[-3:]]
+    line += [_rail_commit(row, branch, mirror, gathered, now) for row in shown]
+    return line, number - len(shown)
+
+
+def _rail_commit(
+    row: Pending, branch: BranchFacts, mirror: Mirror, gathered: Gathered, now: datetime
+) -> RailCommit:
+    commit = gathered.commits.get((mirror.pk, row.commit_id))
+    validating = gathered.facts[mirror.pk].run is not None
+    stage = stage_of(commit, now=now, targets=targets(), validating=validating)
+    return RailCommit(commit_id=row.commit_id, stage=stage)
+
+
+# --- the commits of a branch ----------------------------------------------------------------------------------------
+
+
+def branch_commits(mirror: Mirror, branch: str, now: datetime, limit: int = SHOWN) -> BranchCommits:
+    """The newest pending and the newest mirrored commits of a branch, `limit` of each."""
+    rows = candidates_at([mirror]).filter(branch__name=branch).select_related("commit").order_by("-position")
+    ahead, behind = rows.filter(position__gt=F("reached")), rows.filter(position__lte=F("reached"))
+    pending, mirrored = list(ahead[:limit]), list(behind[:limit])
+    facts = commit_facts(mirror, [row.commit.sha for row in (*pending, *mirrored)])
+    head = mirrored[0].position if mirrored else -1
+    return BranchCommits(
+        pending=[_commit_reading(mirror, row, facts, now, head) for row in pending],
+        mirrored=[_commit_reading(mirror, row, facts, now, head) for row in mirrored],
+        more_pending=ahead.count() - len(pending),
+        more_mirrored=behind.count() - len(mirrored),
+    )
+
+
+def _commit_reading(
+    mirror: Mirror, row: Candidate, facts: dict[str, CommitFacts], now: datetime, head: int
+) -> CommitReading:
+    commit = facts.get(row.commit.sha)
+    stage = stage_of(commit, now=now, targets=targets())
+    if row.position <= head:
+        stage = Stage.HEAD if row.position == head else Stage.PAST
+    steps = climb(
+        commit, seen_at=row.seen_at, stage=stage, region=mirror.region, source_region=mirror.source.region
+    )
+    return CommitReading(
+        commit_id=row.commit.sha,
+        message=row.commit.message,
+        committer=row.commit.committer,
+        creation_date=row.commit.creation_date,
+        position=row.position,
+        seen_at=row.seen_at,
+        fast_forward=row.fast_forward,
+        stage=stage,
+        steps=steps,
+        blockers=commit.things if commit else (),
+        lacking=commit.lacking if commit else 0,
+    )
+
+
+# --- as JSON --------------------------------------------------------------------------------------------------------
+
+
+def branch_json(branch: BranchReading) -> dict[str, Any]:
+    """A branch as the API gives it. Unknown is null; times in RFC 3339 UTC."""
+    return {
+        "name": branch.name,
+        "source_head": branch.source_head or None,
+        "mirror_head": branch.mirror_head or None,
+        "pending_commits": branch.pending,
+        "lag_seconds": None if branch.lag is None else round(branch.lag, 3),
+        "status": branch.state.word,
+        "reason_code": branch.reason_code,
+        "reason": branch.sentence,
+        "oldest_pending_seen_at": rfc3339(branch.seen_at),
+        "advanced_at": rfc3339(branch.advanced_at),
+        "retry_at": rfc3339(branch.retry_at),
+        "blockers_total": branch.lacking,
+        "blockers": [thing_json(thing) for thing in branch.blockers],
+    }
+
+
+def thing_json(thing: Thing) -> dict[str, Any]:
+    """One thing that stands in the way."""
+    return {
+        "kind": thing.kind,
+        "path": thing.path or None,
+        "address": thing.address,
+        "size": thing.size,
+        "reason": thing.reason,
+        "detail": thing.detail,
+        "gone_at_source": thing.gone_at_source,
+        "holder": thing.holder_id,
+        "first_seen": rfc3339(thing.first_seen),
+        "attempts": thing.attempts,
+        "look_at": rfc3339(thing.look_at),
+    }
