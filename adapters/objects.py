@@ -1,0 +1,271 @@
+"""Object stores that speak S3, by boto3. Implements `core.ports.ObjectStore`; errors are those of `core.errors`.
+
+Reads and writes of whole objects are repeated after connection errors, throttling and 5xx; what is raised in the end
+says whether a later try may help. `objects_fast` adds what looking at many objects needs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import boto3
+from botocore import exceptions as boto_errors
+from botocore.auth import S3SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.config import Config
+from botocore.httpsession import get_cert_path
+from botocore.parsers import ResponseParserError
+
+from core.errors import (
+    Conflict,
+    Denied,
+    Invalid,
+    LakeMirrorError,
+    NotFound,
+    RemoteFailure,
+    Throttled,
+    Unauthenticated,
+    Unreachable,
+)
+from core.types import ObjectInfo
+
+CONNECT_SECONDS = 3.0
+READ_SECONDS = 20.0
+READ_TRIES = 3
+"""boto3 repeats a request, but not a body that broke off halfway: that is done here."""
+
+_NO_ANSWER = (boto_errors.HTTPClientError, boto_errors.ConnectionError, boto_errors.IncompleteReadError)
+_FROM_BOTO = (boto_errors.ClientError, boto_errors.BotoCoreError, ResponseParserError)
+_WRONG_KEYS = {
+    "InvalidAccessKeyId",
+    "SignatureDoesNotMatch",
+    "ExpiredToken",
+    "InvalidToken",
+    "AuthorizationHeaderMalformed",
+}
+_THROTTLED = {
+    "SlowDown",
+    "Throttling",
+    "ThrottlingException",
+    "RequestLimitExceeded",
+    "TooManyRequests",
+    "503 SlowDown",
+}
+_ABSENT = {"NoSuchKey", "NoSuchBucket", "NotFound", "404"}
+_BY_STATUS: Mapping[int, type[LakeMirrorError]] = {
+    401: Unauthenticated,
+    403: Denied,
+    404: NotFound,
+    408: Unreachable,
+    409: Conflict,
+    412: Conflict,
+    429: Throttled,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObject(ObjectInfo):
+    """What a HEAD tells beyond a listing: how the object is encrypted ("", "AES256", "aws:kms"...)."""
+
+    encryption: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StoreKeys:
+    """Credentials of a store; they never show in a repr."""
+
+    access_key_id: str
+    secret_access_key: str = field(repr=False)
+    session_token: str = field(default="", repr=False)
+
+
+def keys_from_environment(region: str = "", environment: Mapping[str, str] | None = None) -> StoreKeys | None:
+    """The credentials of a region's store: LAKEMIRROR_STORE_<REGION>_ACCESS_KEY_ID and so on, else the AWS names.
+
+    None without either: then boto3's own chain decides (profile, instance role).
+    """
+    known = os.environ if environment is None else environment
+    own = f"LAKEMIRROR_STORE_{region.upper().replace('-', '_')}_"
+    for prefix in (own, "AWS_") if region else ("AWS_",):
+        if known.get(f"{prefix}ACCESS_KEY_ID") and known.get(f"{prefix}SECRET_ACCESS_KEY"):
+            names = ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN")
+            return StoreKeys(*(known.get(prefix + name, "") for name in names))
+    return None
+
+
+def split_uri(uri: str) -> tuple[str, str]:
+    """(bucket, key) of `s3://bucket/key`; the key may be "". Raises Invalid for anything else."""
+    scheme, separator, rest = uri.partition("://")
+    bucket, _, key = rest.partition("/")
+    if scheme not in ("s3", "s3a") or not separator or not bucket:
+        raise Invalid(f"'{uri}' is no s3:// address")
+    return bucket, key
+
+
+class S3ObjectStore:
+    """One S3-compatible store; an empty endpoint is AWS's own. Safe to use from several threads."""
+
+    def __init__(
+        self,
+        *,
+        endpoint: str = "",
+        region: str = "",
+        force_path_style: bool = False,
+        access_key_id: str = "",
+        secret_access_key: str = "",
+        session_token: str = "",
+        connect_seconds: float = CONNECT_SECONDS,
+        read_seconds: float = READ_SECONDS,
+        tries: int = 4,
+        pool: int = 32,
+    ) -> None:
+        self.endpoint, self.region, self.path_style = endpoint, region or "us-east-1", force_path_style
+        self.connect_seconds, self.read_seconds, self.tries, self.pool = connect_seconds, read_seconds, tries, pool
+        self._session = boto3.session.Session(
+            aws_access_key_id=access_key_id or None,
+            aws_secret_access_key=secret_access_key or None,
+            aws_session_token=session_token or None,
+            region_name=self.region,
+        )
+        self._client: Any = self._session.client("s3", endpoint_url=endpoint or None, config=self._config())
+
+    def _config(self) -> Config:
+        return Config(
+            connect_timeout=self.connect_seconds,
+            read_timeout=self.read_seconds,
+            retries={"mode": "standard", "total_max_attempts": self.tries},
+            max_pool_connections=self.pool,
+            tcp_keepalive=True,
+            signature_version="s3v4",
+            # Other stores than AWS's refuse or drop the newer checksum headers.
+            request_checksum_calculation="when_required",
+            response_checksum_validation="when_required",
+            s3={"addressing_style": "path" if self.path_style else "auto"},
+        )
+
+    def get(self, uri: str) -> bytes:
+        """The whole object. NotFound when it is definitely not there."""
+        bucket, key = split_uri(uri)
+        with self._telling(f"get {uri}"):
+            for _ in range(READ_TRIES - 1):
+                try:
+                    return self._read(bucket, key)
+                except (boto_errors.ResponseStreamingError, boto_errors.IncompleteReadError):
+                    continue
+            return self._read(bucket, key)
+
+    def _read(self, bucket: str, key: str) -> bytes:
+        body: bytes = self._client.get_object(Bucket=bucket, Key=key)["Body"].read()
+        return body
+
+    def head(self, uri: str) -> StoredObject | None:
+        """What the store says of an object; None when it is definitely not there."""
+        bucket, key = split_uri(uri)
+        try:
+            with self._telling(f"head {uri}"):
+                return _stored(key, self._client.head_object(Bucket=bucket, Key=key))
+        except NotFound:
+            return None
+
+    def list(self, prefix_uri: str) -> Iterator[ObjectInfo]:
+        """Objects below a prefix, keys ascending. A listing does not tell of restores: `head` does."""
+        bucket, prefix = split_uri(prefix_uri)
+        with self._telling(f"list {prefix_uri}"):
+            for page in self._client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix):
+                yield from map(_listed, page.get("Contents", ()))
+
+    def put(self, uri: str, data: bytes) -> None:
+        """Write an object, in place of an older one."""
+        bucket, key = split_uri(uri)
+        with self._telling(f"put {uri}"):
+            self._client.put_object(Bucket=bucket, Key=key, Body=data)
+
+    @contextmanager
+    def _telling(self, doing: str) -> Iterator[None]:
+        try:
+            yield
+        except _FROM_BOTO as error:
+            raise core_error(error, doing, self.where) from error
+
+    @property
+    def where(self) -> str:
+        """The store as messages name it."""
+        return self.endpoint or f"S3 in {self.region}"
+
+    @property
+    def base_url(self) -> str:
+        """The address that requests go to."""
+        return str(self._client.meta.endpoint_url)
+
+    @property
+    def ca_bundle(self) -> str:
+        """The file of certificates that boto3 trusts."""
+        return str(os.environ.get("AWS_CA_BUNDLE") or get_cert_path(True))
+
+    def signed_headers(self, method: str, url: str) -> dict[str, str]:
+        """Headers of a request without a body, signed if there are credentials."""
+        request = AWSRequest(method, url)
+        credentials = self._session.get_credentials()
+        if credentials is not None:
+            S3SigV4Auth(credentials.get_frozen_credentials(), "s3", self.region).add_auth(request)
+        return dict(request.headers.items())
+
+
+def _plain_class(storage_class: str | None) -> str:
+    return "" if storage_class in (None, "STANDARD") else str(storage_class)
+
+
+def _listed(item: Mapping[str, Any]) -> ObjectInfo:
+    return ObjectInfo(item["Key"], item["Size"], item["ETag"].strip('"'), _plain_class(item.get("StorageClass")))
+
+
+def _stored(key: str, answer: Mapping[str, Any]) -> StoredObject:
+    return StoredObject(
+        key,
+        answer["ContentLength"],
+        answer.get("ETag", "").strip('"'),
+        _plain_class(answer.get("ArchiveStatus") or answer.get("StorageClass")),
+        is_restored(answer.get("Restore", "")),
+        answer.get("ServerSideEncryption", "") or ("customer" if "SSECustomerAlgorithm" in answer else ""),
+    )
+
+
+def is_restored(header: str) -> bool:
+    """Does `x-amz-restore` tell of a copy that can be read now?"""
+    return 'ongoing-request="false"' in header
+
+
+def core_error(error: Exception, doing: str, where: str) -> LakeMirrorError:
+    """What an exception of boto3 means for the caller."""
+    if isinstance(error, boto_errors.ClientError):
+        status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
+        told = error.response.get("Error", {})
+        return answer_error(status, str(told.get("Code", "")), str(told.get("Message", "")), doing, where)
+    if isinstance(error, _NO_ANSWER):
+        return Unreachable(f"{where} does not answer ({doing})", hint=type(error).__name__)
+    if isinstance(error, (boto_errors.NoCredentialsError, boto_errors.PartialCredentialsError)):
+        return Unauthenticated(f"no credentials for {where} ({doing})")
+    if isinstance(error, ResponseParserError):
+        return RemoteFailure(f"{where} answered something that is not S3 to {doing}")
+    return Invalid(f"{doing}: {error}")
+
+
+def answer_error(
+    status: int, code: str, message: str, doing: str, where: str, retry_after: float = 0.0
+) -> LakeMirrorError:
+    """What a store's refusal means for the caller."""
+    text = f"{where} answered {status} {code} to {doing}".replace("  ", " ") + (f": {message}" if message else "")
+    if code in _THROTTLED or status == 429:
+        return Throttled(text, retry_after=retry_after)
+    if code in _WRONG_KEYS:
+        return Unauthenticated(text)
+    if code == "RequestTimeout":
+        return Unreachable(text)
+    if code in _ABSENT and status in (0, 404):
+        return NotFound(text)
+    known = _BY_STATUS.get(status, RemoteFailure if status >= 500 else Invalid)
+    return known(text)
