@@ -19,6 +19,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.config import Config
 from botocore.httpsession import get_cert_path
 from botocore.parsers import ResponseParserError
+from botocore.utils import get_environ_proxies
 
 from core.errors import (
     Conflict,
@@ -63,7 +64,6 @@ _BY_STATUS: Mapping[int, type[LakeMirrorError]] = {
     408: Unreachable,
     409: Conflict,
     412: Conflict,
-    429: Throttled,
 }
 
 
@@ -206,6 +206,11 @@ class S3ObjectStore:
         """The file of certificates that boto3 trusts."""
         return str(os.environ.get("AWS_CA_BUNDLE") or get_cert_path(True))
 
+    @property
+    def proxy(self) -> str:
+        """The proxy that the environment asks for; "" for none."""
+        return str(get_environ_proxies(self.base_url).get(self.base_url.partition(":")[0], ""))
+
     def signed_headers(self, method: str, url: str) -> dict[str, str]:
         """Headers of a request without a body, signed if there are credentials."""
         request = AWSRequest(method, url)
@@ -259,7 +264,7 @@ def answer_error(
 ) -> LakeMirrorError:
     """What a store's refusal means for the caller."""
     text = f"{where} answered {status} {code} to {doing}".replace("  ", " ") + (f": {message}" if message else "")
-    if code in _THROTTLED or status == 429:
+    if code in _THROTTLED or status in (429, 503):
         return Throttled(text, retry_after=retry_after)
     if code in _WRONG_KEYS:
         return Unauthenticated(text)

@@ -1,0 +1,239 @@
+"""What every ObjectStore keeps to, and what the two for S3 do when the store misbehaves."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+
+import boto3
+import pytest
+
+from adapters.objects import S3ObjectStore, StoreKeys, keys_from_environment, split_uri
+from adapters.objects_fast import FastObjectStore
+from core.errors import Denied, Invalid, NotFound, RemoteFailure, Throttled, Unauthenticated, Unreachable
+from core.ports import ObjectStore
+from tests.fakes import FakeStore
+from tests.s3_double import KEYS, S3Double, Thing, running_moto
+
+S3_STORES = [S3ObjectStore, FastObjectStore]
+
+
+@pytest.fixture(scope="module")
+def moto() -> Iterator[str]:
+    with running_moto() as endpoint:
+        client = boto3.client(
+            "s3",
+            endpoint_url=endpoint,
+            region_name="us-east-1",
+            aws_access_key_id=KEYS["access_key_id"],
+            aws_secret_access_key=KEYS["secret_access_key"],
+        )
+        client.create_bucket(Bucket="lake")
+        client.put_object(Bucket="lake", Key="cold/frozen", Body=b"ice", StorageClass="GLACIER")
+        client.put_object(Bucket="lake", Key="cold/thawed", Body=b"water", StorageClass="GLACIER")
+        client.restore_object(Bucket="lake", Key="cold/thawed", RestoreRequest={"Days": 1})
+        yield endpoint
+
+
+def connect(kind: type[S3ObjectStore], endpoint: str, **options: object) -> S3ObjectStore:
+    return kind(endpoint=endpoint, force_path_style=True, **KEYS, **options)
+
+
+@pytest.fixture(params=[FakeStore, *S3_STORES], ids=lambda kind: kind.__name__)
+def store(request: pytest.FixtureRequest, moto: str) -> ObjectStore:
+    return FakeStore() if request.param is FakeStore else connect(request.param, moto)
+
+
+@pytest.fixture(params=S3_STORES, ids=lambda kind: kind.__name__)
+def s3_store(request: pytest.FixtureRequest, moto: str) -> S3ObjectStore:
+    return connect(request.param, moto)
+
+
+@pytest.fixture
+def double() -> Iterator[S3Double]:
+    with S3Double() as running:
+        yield running
+
+
+@pytest.fixture(params=S3_STORES, ids=lambda kind: kind.__name__)
+def shaky(request: pytest.FixtureRequest, double: S3Double) -> S3ObjectStore:
+    return connect(request.param, double.endpoint, tries=2, read_seconds=1.0)
+
+
+# --- the contract ----------------------------------------------------------------------------------------------------
+
+
+def test_what_was_put_is_got(store: ObjectStore) -> None:
+    store.put("s3://lake/contract/a", b"some bytes")
+    assert store.get("s3://lake/contract/a") == b"some bytes"
+
+
+def test_a_put_replaces_what_was_there(store: ObjectStore) -> None:
+    store.put("s3://lake/contract/b", b"old")
+    store.put("s3://lake/contract/b", b"new one")
+    assert store.get("s3://lake/contract/b") == b"new one"
+
+
+def test_getting_what_is_not_there_raises_not_found(store: ObjectStore) -> None:
+    with pytest.raises(NotFound):
+        store.get("s3://lake/contract/nowhere")
+
+
+def test_head_tells_key_size_and_plain_etag(store: ObjectStore) -> None:
+    store.put("s3://lake/contract/c", b"hello")
+    found = store.head("s3://lake/contract/c")
+    assert found is not None
+    assert (found.key, found.size, found.etag) == ("contract/c", 5, "5d41402abc4b2a76b9719d911017c592")
+    assert (found.storage_class, found.restored) == ("", False)
+
+
+def test_head_of_what_is_not_there_is_none(store: ObjectStore) -> None:
+    assert store.head("s3://lake/contract/nowhere") is None
+
+
+def test_a_listing_is_in_order_of_key_and_only_below_the_prefix(store: ObjectStore) -> None:
+    for name in ("z", "b", "a/1", "Z", "ä"):
+        store.put(f"s3://lake/listed/{name}", name.encode())
+    store.put("s3://lake/listedelsewhere", b"")
+    listed = list(store.list("s3://lake/listed/"))
+    assert [one.key for one in listed] == [f"listed/{name}" for name in ("Z", "a/1", "b", "z", "ä")]
+    assert [one.size for one in listed] == [1, 3, 1, 1, 2]
+
+
+def test_a_listing_of_nothing_is_empty(store: ObjectStore) -> None:
+    assert list(store.list("s3://lake/nothing-here/")) == []
+
+
+@pytest.mark.parametrize(
+    "name", ["a b", "a+b", "a%20b", "käse/ü", "q?x=1&y", "hash#tag", "<xml>&amp;", "~t'(!)*", "a//b"]
+)
+def test_awkward_keys_are_put_got_seen_and_listed(store: ObjectStore, name: str) -> None:
+    uri = f"s3://lake/awkward/{name}"
+    store.put(uri, name.encode())
+    assert store.get(uri) == name.encode()
+    found = store.head(uri)
+    assert found is not None and found.key == f"awkward/{name}"
+    assert f"awkward/{name}" in [one.key for one in store.list("s3://lake/awkward/")]
+
+
+def test_an_empty_object_has_a_size_of_zero(store: ObjectStore) -> None:
+    store.put("s3://lake/contract/empty", b"")
+    found = store.head("s3://lake/contract/empty")
+    assert found is not None and found.size == 0 and store.get("s3://lake/contract/empty") == b""
+
+
+# --- S3's own --------------------------------------------------------------------------------------------------------
+
+
+def test_a_long_listing_comes_in_pages_without_gap_or_repetition(double: S3Double, shaky: S3ObjectStore) -> None:
+    names = [f"many/{number:05d}" for number in range(2500)]
+    for name in names:
+        double.claim(name, Thing(1, "e"))
+    assert [one.key for one in shaky.list("s3://lake/many/")] == names
+    assert double.asked["LIST"] == 3
+
+
+def test_archived_and_restored_objects_are_told_apart(s3_store: S3ObjectStore) -> None:
+    frozen, thawed = s3_store.head("s3://lake/cold/frozen"), s3_store.head("s3://lake/cold/thawed")
+    assert frozen is not None and (frozen.storage_class, frozen.restored) == ("GLACIER", False)
+    assert thawed is not None and (thawed.storage_class, thawed.restored) == ("GLACIER", True)
+
+
+def test_a_listing_tells_the_storage_class(s3_store: S3ObjectStore) -> None:
+    assert {one.key: one.storage_class for one in s3_store.list("s3://lake/cold/")}["cold/frozen"] == "GLACIER"
+
+
+def test_a_bucket_that_does_not_exist_is_not_found(s3_store: S3ObjectStore) -> None:
+    with pytest.raises(NotFound, match="NoSuchBucket"):
+        s3_store.get("s3://no-such-bucket/x")
+    with pytest.raises(NotFound):
+        list(s3_store.list("s3://no-such-bucket/"))
+
+
+@pytest.mark.parametrize("uri", ["gs://lake/a", "lake/a", "s3://", "s3:///a", ""])
+def test_an_address_that_is_not_s3_is_invalid(uri: str) -> None:
+    with pytest.raises(Invalid):
+        split_uri(uri)
+
+
+def test_an_address_keeps_every_character_of_its_key() -> None:
+    assert split_uri("s3://lake/a?b#c//d%20") == ("lake", "a?b#c//d%20")
+
+
+def test_a_store_that_is_not_there_is_unreachable() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        endpoint = f"http://127.0.0.1:{taken.getsockname()[1]}"
+    for kind in S3_STORES:
+        with pytest.raises(Unreachable):
+            connect(kind, endpoint, tries=1).head("s3://lake/a")
+        with pytest.raises(Unreachable):
+            connect(kind, endpoint, tries=1).get("s3://lake/a")
+        with pytest.raises(Unreachable):
+            list(connect(kind, endpoint, tries=1).list("s3://lake/a"))
+
+
+@pytest.mark.parametrize(
+    ("status", "raised"),
+    [(403, Denied), (401, Unauthenticated), (503, Throttled), (500, RemoteFailure), (0, Unreachable)],
+)
+def test_a_refusal_is_an_error_and_never_an_absence(
+    double: S3Double, shaky: S3ObjectStore, status: int, raised: type[Exception]
+) -> None:
+    double.fault = lambda method, key: status
+    with pytest.raises(raised):
+        shaky.head("s3://lake/a")
+    with pytest.raises(raised):
+        shaky.get("s3://lake/a")
+    with pytest.raises(raised):
+        list(shaky.list("s3://lake/a"))
+
+
+@pytest.mark.parametrize("status", [500, 503, 0])
+def test_a_passing_failure_is_tried_again(double: S3Double, shaky: S3ObjectStore, status: int) -> None:
+    double.put("a", b"here")
+    failures = {"HEAD": 1, "GET": 1, "LIST": 1}
+
+    def once(method: str, key: str) -> int | None:
+        failures[method] -= 1
+        return status if failures[method] >= 0 else None
+
+    double.fault = once
+    assert shaky.head("s3://lake/a") is not None
+    assert shaky.get("s3://lake/a") == b"here"
+    assert [one.key for one in shaky.list("s3://lake/")] == ["a"]
+
+
+def test_a_refusal_that_stays_is_not_tried_again(double: S3Double, shaky: S3ObjectStore) -> None:
+    double.fault = lambda method, key: 403
+    with pytest.raises(Denied):
+        shaky.head("s3://lake/a")
+    assert double.asked["HEAD"] == 1
+
+
+def test_a_page_starts_after_a_key(double: S3Double) -> None:
+    for name in ("a", "b", "c"):
+        double.put(f"p/{name}", name.encode())
+    store = connect(FastObjectStore, double.endpoint)
+    assert isinstance(store, FastObjectStore)
+    assert store.page("s3://lake/p/", "p/a").keys == ["p/b", "p/c"]
+
+
+def test_requests_are_counted_with_their_repetitions(double: S3Double) -> None:
+    store = connect(FastObjectStore, double.endpoint, tries=2)
+    double.fault = lambda method, key: 500
+    with pytest.raises(RemoteFailure):
+        store.head("s3://lake/a")
+    assert isinstance(store, FastObjectStore) and store.requests == 2
+
+
+def test_the_region_s_own_credentials_come_before_the_general_ones() -> None:
+    general = {"AWS_ACCESS_KEY_ID": "A", "AWS_SECRET_ACCESS_KEY": "s"}
+    own = {"LAKEMIRROR_STORE_EU_WEST_1_ACCESS_KEY_ID": "B", "LAKEMIRROR_STORE_EU_WEST_1_SECRET_ACCESS_KEY": "t"}
+    assert keys_from_environment("eu-west-1", general | own) == StoreKeys("B", "t")
+    assert keys_from_environment("us-east-1", general | own) == StoreKeys("A", "s")
+    assert keys_from_environment("us-east-1", {}) is None
+
+
+def test_credentials_do_not_show() -> None:
+    assert "hidden" not in repr(StoreKeys("A", "hidden", "hidden"))
