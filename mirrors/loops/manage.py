@@ -104,12 +104,22 @@ def _watch(lease: Lease, mirror: Mirror) -> Outcome:
     try:
         found = wiring.lakefs(mirror.region).get_repository(mirror.name)
     except NotFound:
+        if mirror.pinned_creation_date is None:
+            return _create_now(lease, mirror)
         return stop(mirror, "repository-removed", f"the repository {mirror.name} is no longer in {mirror.region}: somebody removed it")
+    if mirror.pinned_creation_date is None:
+        return Outcome(mirror.reason)
     if not is_pinned(mirror, found):
         return stop(mirror, "repository-replaced", f"the repository {mirror.name} in {mirror.region} is not the one that was made for this mirror")
     if not found.read_only:
         return stop(mirror, "failed-over", f"the repository {mirror.name} in {mirror.region} became writable: nothing is forced on it any more")
     return _start_again(mirror)
+
+
+def _create_now(lease: Lease, mirror: Mirror) -> Outcome:
+    """The name that stood in the way of a new mirror is free."""
+    Mirror.objects.move(mirror.pk, Mirror.State.STOPPED, Mirror.State.CREATING, reason_code="", reason="")
+    return _create(lease, mirror)
 
 
 def stop(mirror: Mirror, code: str, reason: str) -> Outcome:

@@ -1,0 +1,346 @@
+"""In-memory stand-ins of the ports, held to the same contract tests as the adapters."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from core.errors import Conflict, Corrupt, Denied, LakeMirrorError, NotFound
+from core.presence import Depth, judge_object
+from core.types import BranchHead, Commit, ObjectInfo, Page, RecordOutcome, RepositoryInfo
+from graveler.entries import AddressType, Entry, Timestamp
+from graveler.errors import FormatError
+from graveler.identity import commit_id
+from graveler.metarange import RangeRef, write_metarange
+from graveler.ranges import read_range, write_ranges
+
+
+class FakeStore:
+    """Objects in a dict. `down` is raised by every call when set; `hidden` holds URIs that have not arrived."""
+
+    def __init__(self) -> None:
+        self.objects: dict[str, bytes] = {}
+        self.hidden: set[str] = set()
+        self.down: LakeMirrorError | None = None
+        self.heads = 0
+
+    def _check(self) -> None:
+        if self.down is not None:
+            raise self.down
+
+    def get(self, uri: str) -> bytes:
+        self._check()
+        if uri not in self.objects or uri in self.hidden:
+            raise NotFound(f"{uri} is not there")
+        return self.objects[uri]
+
+    def head(self, uri: str) -> ObjectInfo | None:
+        self._check()
+        self.heads += 1
+        if uri not in self.objects or uri in self.hidden:
+            return None
+        data = self.objects[uri]
+        return ObjectInfo(uri.split("/", 3)[3], len(data), hashlib.md5(data).hexdigest())  # noqa: S324
+
+    def list(self, prefix_uri: str) -> Iterator[ObjectInfo]:
+        self._check()
+        for uri in sorted(self.objects):
+            if uri.startswith(prefix_uri) and (found := self.head(uri)):
+                yield found
+
+    def put(self, uri: str, data: bytes) -> None:
+        self._check()
+        self.objects[uri] = data
+
+
+@dataclass
+class FakeRepository:
+    info: RepositoryInfo
+    branches: dict[str, str] = field(default_factory=dict)
+    commits: dict[str, Commit] = field(default_factory=dict)
+
+
+class FakeLakeFS:
+    """One installation. `failing` maps a method's name to the error that its next calls raise; `calls` counts them."""
+
+    def __init__(self) -> None:
+        self.repositories: dict[str, FakeRepository] = {}
+        self.failing: dict[str, LakeMirrorError] = {}
+        self.after: dict[str, LakeMirrorError] = {}
+        self.calls: list[str] = []
+
+    def _call(self, name: str) -> None:
+        self.calls.append(name)
+        if name in self.failing:
+            raise self.failing[name]
+
+    def _answer(self, name: str) -> None:
+        """An error that comes after the work was done."""
+        if name in self.after:
+            raise self.after.pop(name)
+
+    def _repository(self, name: str) -> FakeRepository:
+        if name not in self.repositories:
+            raise NotFound("repository not found")
+        return self.repositories[name]
+
+    def _writable(self, name: str, force: bool) -> FakeRepository:
+        repository = self._repository(name)
+        if repository.info.read_only and not force:
+            raise Denied("read-only repository")
+        return repository
+
+    def add_repository(self, name: str, namespace: str, *, read_only: bool = False) -> FakeRepository:
+        if name in self.repositories:
+            raise Conflict("error creating repository: not unique")
+        info = RepositoryInfo(name, namespace, "main", int(time.time()), read_only)
+        self.repositories[name] = FakeRepository(info)
+        return self.repositories[name]
+
+    def get_repository(self, repository: str) -> RepositoryInfo:
+        self._call("get_repository")
+        return self._repository(repository).info
+
+    def create_mirror_repository(self, *, name: str, storage_namespace: str, default_branch: str) -> RepositoryInfo:
+        self._call("create_mirror_repository")
+        info = self.add_repository(name, storage_namespace, read_only=True).info
+        self._answer("create_mirror_repository")
+        return replace(info, default_branch=default_branch)
+
+    def delete_repository(self, repository: str) -> None:
+        self._call("delete_repository")
+        self._repository(repository)
+        del self.repositories[repository]
+
+    def list_branches(self, repository: str, *, after: str = "", amount: int = 1000) -> Page[BranchHead]:
+        self._call("list_branches")
+        heads = sorted((n, c) for n, c in self._repository(repository).branches.items() if n > after)
+        page = [BranchHead(n, c) for n, c in heads[:amount]]
+        return Page(page, page[-1].name if len(heads) > amount else "")
+
+    def get_branch(self, repository: str, branch: str) -> BranchHead:
+        self._call("get_branch")
+        heads = self._repository(repository).branches
+        if branch not in heads:
+            raise NotFound("branch not found")
+        return BranchHead(branch, heads[branch])
+
+    def log_commits(self, repository: str, commit_id: str, *, after: str = "", amount: int = 1000) -> Page[Commit]:
+        self._call("log_commits")
+        commits = self._repository(repository).commits
+        if commit_id not in commits:
+            raise NotFound("ref: not found")
+        order = self._walk(commits, commit_id)
+        start = order.index(after) + 1 if after else 0
+        page = order[start : start + amount]
+        return Page([commits[c] for c in page], page[-1] if start + amount < len(order) else "")
+
+    @staticmethod
+    def _walk(commits: Mapping[str, Commit], head: str) -> list[str]:
+        seen: dict[str, None] = {}
+        ahead = [head]
+        while ahead:
+            current = ahead.pop()
+            if current not in seen:
+                seen[current] = None
+                ahead.extend(commits[current].parents)
+        return list(seen)
+
+    def get_commit(self, repository: str, commit_id: str) -> Commit:
+        self._call("get_commit")
+        commits = self._repository(repository).commits
+        if commit_id not in commits:
+            raise NotFound("commit: not found")
+        return commits[commit_id]
+
+    def put_commit_record(self, repository: str, commit: Commit) -> RecordOutcome:
+        self._call("put_commit_record")
+        there = self._writable(repository, force=True).commits
+        if id_of(commit) != commit.id:
+            raise Corrupt("commit id: invalid value")
+        if commit.id in there:
+            return RecordOutcome.EXISTS
+        there[commit.id] = commit
+        self._answer("put_commit_record")
+        return RecordOutcome.CREATED
+
+    def create_branch(self, repository: str, branch: str, commit_id: str) -> None:
+        self._call("create_branch")
+        there = self._repository(repository)
+        if branch in there.branches:
+            raise Conflict("branch already exists: not unique")
+        self._move(there, branch, commit_id)
+        self._answer("create_branch")
+
+    def hard_reset_branch(self, repository: str, branch: str, commit_id: str) -> None:
+        self._call("hard_reset_branch")
+        there = self._repository(repository)
+        if branch not in there.branches:
+            raise NotFound("branch not found")
+        self._move(there, branch, commit_id)
+        self._answer("hard_reset_branch")
+
+    @staticmethod
+    def _move(there: FakeRepository, branch: str, commit_id: str) -> None:
+        if commit_id not in there.commits:
+            raise NotFound("commit: not found")
+        there.branches[branch] = commit_id
+
+    def delete_branch(self, repository: str, branch: str) -> None:
+        self._call("delete_branch")
+        there = self._repository(repository)
+        if branch == there.info.default_branch:
+            raise Denied("cannot delete repository default branch")
+        if branch not in there.branches:
+            raise NotFound("branch not found")
+        del there.branches[branch]
+
+    def has_uncommitted(self, repository: str, branch: str) -> bool:
+        self._call("has_uncommitted")
+        return False
+
+    def drop_uncommitted(self, repository: str, branch: str) -> None:
+        self._call("drop_uncommitted")
+
+
+def id_of(commit: Commit) -> str:
+    """The id that lakeFS computes for a record."""
+    return commit_id(
+        committer=commit.committer,
+        message=commit.message,
+        metarange_id=commit.metarange_id,
+        creation_date=commit.creation_date,
+        metadata=commit.metadata,
+        parents=commit.parents,
+    )
+
+
+class Lake:
+    """A source repository that one can commit to: real metadata files, in a fake store."""
+
+    def __init__(self, lakefs: FakeLakeFS, store: FakeStore, name: str = "lake", namespace: str = "s3://src/lake") -> None:
+        self.lakefs, self.store, self.name, self.namespace = lakefs, store, name, namespace
+        self.repository = lakefs.add_repository(name, namespace)
+        self.trees: dict[str, dict[bytes, Entry]] = {"": {}}
+        self.ranges: dict[str, list[RangeRef]] = {}
+        self.count = 0
+        root = self._record((), "", "Repository created", {})
+        self.repository.branches["main"] = root
+
+    def commit(self, branch: str = "main", files: Mapping[str, bytes | None] | None = None, message: str = "") -> str:
+        """Write files (None deletes one) and commit; gives the commit id."""
+        head = self.repository.branches[branch]
+        tree = dict(self.trees[head])
+        for path, content in (files if files is not None else {f"f{self.count}": b"x%d" % self.count}).items():
+            self._apply(tree, path, content)
+        new = self.record_tree((head,), tree, message or f"commit {self.count}")
+        self.repository.branches[branch] = new
+        return new
+
+    def merge(self, source: str, into: str = "main") -> str:
+        """A merge commit with both heads as parents."""
+        ours, theirs = self.repository.branches[into], self.repository.branches[source]
+        new = self.record_tree((ours, theirs), self.trees[ours] | self.trees[theirs], f"merge {source}")
+        self.repository.branches[into] = new
+        return new
+
+    def record_tree(self, parents: tuple[str, ...], tree: dict[bytes, Entry], message: str) -> str:
+        """A commit record with its metadata files, on no branch."""
+        refs = []
+        for written in write_ranges(tree[key] for key in sorted(tree)):
+            self.store.put(f"{self.namespace}/_lakefs/{written.id}", written.data)
+            refs.append(RangeRef(written.id, written.min_key, written.max_key, written.count, written.estimated_size))
+        metarange = write_metarange(refs)
+        self.store.put(f"{self.namespace}/_lakefs/{metarange.id}", metarange.data)
+        self.ranges[metarange.id] = refs
+        return self._record(parents, metarange.id, message, tree)
+
+    def _apply(self, tree: dict[bytes, Entry], path: str, content: bytes | None) -> None:
+        if content is None:
+            tree.pop(path.encode(), None)
+            return
+        self.count += 1
+        address = f"data/p{self.count // 50}/{self.count:05}"
+        self.store.put(f"{self.namespace}/{address}", content)
+        tree[path.encode()] = Entry(
+            path=path.encode(),
+            address=address,
+            size=len(content),
+            etag=hashlib.md5(content).hexdigest(),  # noqa: S324
+            last_modified=Timestamp.of(datetime.now(UTC)),
+            metadata={},
+            content_type="application/octet-stream",
+            address_type=AddressType.RELATIVE,
+        )
+
+    def _record(self, parents: tuple[str, ...], metarange_id: str, message: str, tree: dict[bytes, Entry]) -> str:
+        commits = self.repository.commits
+        generation = 1 + max((commits[p].generation for p in parents), default=0)
+        record = Commit("", parents, "ada", message, int(time.time()), metarange_id, {}, generation, 1)
+        record = replace(record, id=id_of(record))
+        commits[record.id] = record
+        self.trees[record.id] = tree
+        return record.id
+
+    def address_of(self, commit: str, path: str) -> str:
+        """The relative address of a file in a commit."""
+        return self.trees[commit][path.encode()].address
+
+    def files_of(self, commit: str) -> list[str]:
+        """Ids of the commit's metarange and ranges."""
+        metarange_id = self.repository.commits[commit].metarange_id
+        return [metarange_id, *(ref.id for ref in self.ranges[metarange_id])]
+
+
+def replicate(source: FakeStore, destination: FakeStore, *, frm: str = "s3://src/lake", to: str = "s3://dst/lake") -> None:
+    """Bring everything over, as bucket replication does; `destination.hidden` holds back."""
+    for uri, data in source.objects.items():
+        if uri.startswith(frm):
+            destination.objects.setdefault(to + uri[len(frm) :], data)
+
+
+def check_plainly(
+    store: FakeStore, namespace: str, depth: str, work: Sequence[tuple[str, list[str]]]
+) -> Iterable[dict[str, Any]]:
+    """The `check` job's contract, entry by entry: a second, obvious implementation to test against."""
+    for range_id, base_ids in work:
+        problems = list(_problems(store, namespace, depth, range_id, base_ids))
+        yield from problems
+        entries = [] if any(p["reason"].startswith("range") for p in problems) else _entries(store, namespace, range_id)
+        yield {
+            "kind": "range",
+            "range_id": range_id,
+            "entries": len(entries),
+            "bytes": sum(entry.size for entry in entries),
+            "looked_up": len(entries),
+            "s3_requests": len(entries),
+            "problems": len(problems),
+        }
+
+
+def _entries(store: FakeStore, namespace: str, range_id: str) -> list[Entry]:
+    return list(read_range(store.get(f"{namespace}/_lakefs/{range_id}"), expected_id=range_id))
+
+
+def _problems(store: FakeStore, namespace: str, depth: str, range_id: str, base_ids: list[str]) -> Iterator[dict[str, Any]]:
+    row = {"kind": "problem", "range_id": range_id, "path": b"", "size": None, "etag": "", "detail": ""}
+    try:
+        entries = _entries(store, namespace, range_id)
+        known = {(e.address, e.size, e.etag) for base in base_ids for e in _entries(store, namespace, base)}
+    except NotFound:
+        yield row | {"address": f"_lakefs/{range_id}", "reason": "range-missing"}
+        return
+    except FormatError as error:
+        yield row | {"address": f"_lakefs/{range_id}", "reason": "range-damaged", "detail": str(error)}
+        return
+    for entry in entries:
+        if (entry.address, entry.size, entry.etag) in known:
+            continue
+        found = store.head(f"{namespace}/{entry.address}")
+        if verdict := judge_object(found, size=entry.size, etag=entry.etag, depth=Depth(depth)):
+            fields = {"path": entry.path, "address": entry.address, "size": entry.size, "etag": entry.etag}
+            yield row | fields | {"reason": verdict[0], "detail": verdict[1]}

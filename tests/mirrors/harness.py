@@ -1,0 +1,130 @@
+"""A deployment in one process: fake installations and stores, real tables, real loops, no queue and no Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest import mock
+
+from django.db.models.functions import Now
+
+from mirrors import duties
+from mirrors.models import Blocker, Duty, Mirror, Repository
+from mirrors.tasks import handlers
+from tests.fakes import FakeLakeFS, FakeStore, Lake, check_plainly, replicate
+
+NAMESPACE = "s3://dst/lake"
+
+
+class Deployment:
+    """Two regions, `us` with the repository `lake` and `eu` with its mirror `lake-eu`."""
+
+    def __init__(self) -> None:
+        self.us, self.eu = FakeLakeFS(), FakeLakeFS()
+        self.us_store, self.eu_store = FakeStore(), FakeStore()
+        self.lake = Lake(self.us, self.us_store)
+        self.checked: list[tuple[str, list[str]]] = []
+        self.check_error: Exception | None = None
+
+    def lakefs(self, region: str) -> FakeLakeFS:
+        return {"us": self.us, "eu": self.eu}[region]
+
+    def objects(self, region: str) -> FakeStore:
+        return {"us": self.us_store, "eu": self.eu_store}[region]
+
+    def run_check(self, mirror: Mirror, work: Any, on_rows: Any) -> None:
+        self.checked.extend(work)
+        rows = list(check_plainly(self.eu_store, mirror.storage_namespace, mirror.depth, work))
+        half = len(rows) // 2
+        on_rows(rows[:half])
+        if self.check_error is not None:
+            raise self.check_error
+        on_rows(rows[half:])
+
+    # What a test does
+
+    def add_mirror(self) -> Mirror:
+        """The mirror's rows, as the API's verb writes them."""
+        info = self.lake.repository.info
+        source, _ = Repository.objects.get_or_create(
+            region="us",
+            name="lake",
+            defaults={
+                "storage_namespace": info.storage_namespace,
+                "creation_date": info.creation_date,
+                "default_branch": "main",
+            },
+        )
+        mirror = Mirror.objects.create(name="lake-eu", source=source, region="eu", storage_namespace=NAMESPACE)
+        duties.ensure_mirror_duties(mirror)
+        return mirror
+
+    def arrive(self, *but: str) -> None:
+        """Replicate everything; what is under the keys `but` is held back until the next call."""
+        replicate(self.us_store, self.eu_store)
+        self.eu_store.hidden = {f"{NAMESPACE}/{key}" for key in but}
+
+    def work(self, rounds: int = 3, *, look: bool = True) -> None:
+        """Let every duty run, due or not, several times over."""
+        for _ in range(rounds):
+            if look:
+                Blocker.objects.update(look_at=Now())
+            for kind in ("manage", "sense", "copy", "validate", "promote"):
+                for duty in Duty.objects.filter(kind=kind):
+                    self.run(duty.pk)
+
+    def run(self, duty_id: int, holder: str = "worker-1") -> str:
+        Duty.objects.filter(pk=duty_id).update(due_at=Now())
+        return duties.run(duty_id, handlers(), holder=holder)
+
+    def head(self, branch: str = "main") -> str:
+        """What the mirror's branch points at, at the destination; "" if there is none."""
+        return self.eu.repositories["lake-eu"].branches.get(branch, "")
+
+    def torn(self) -> list[str]:
+        """Problems that a reader of any of the mirror's heads would meet, in the head itself or in its history."""
+        found: list[str] = []
+        for branch, head in self.eu.repositories["lake-eu"].branches.items():
+            found += [f"{branch}: {problem}" for problem in self._torn_commit(head)]
+        return found
+
+    def _torn_commit(self, head: str) -> Iterator[str]:
+        commits = self.eu.repositories["lake-eu"].commits
+        ahead, seen = [head], set()
+        while ahead:
+            commit = ahead.pop()
+            if commit in seen:
+                continue
+            seen.add(commit)
+            if commit not in commits:
+                yield f"the record of {commit[:8]} is not there"
+                continue
+            ahead.extend(commits[commit].parents)
+            yield from self._torn_data(commit)
+
+    def _torn_data(self, commit: str) -> Iterator[str]:
+        metarange_id = self.lake.repository.commits[commit].metarange_id
+        if not metarange_id:
+            return
+        for key in [f"_lakefs/{name}" for name in self.lake.files_of(commit)]:
+            if self.eu_store.head(f"{NAMESPACE}/{key}") is None:
+                yield f"{key} of {commit[:8]} is not there"
+        for entry in self.lake.trees[commit].values():
+            there = self.eu_store.objects.get(f"{NAMESPACE}/{entry.address}")
+            if f"{NAMESPACE}/{entry.address}" in self.eu_store.hidden or there is None or len(there) != entry.size:
+                yield f"{entry.path!r} of {commit[:8]} is not there"
+
+
+@contextmanager
+def deployment() -> Iterator[Deployment]:
+    """A deployment with the wiring pointed at it."""
+    made = Deployment()
+    with (
+        mock.patch("lakemirror_site.wiring.lakefs", made.lakefs),
+        mock.patch("lakemirror_site.wiring.objects", made.objects),
+        mock.patch("lakemirror_site.wiring.run_check", made.run_check),
+        mock.patch("mirrors.duties.async_task"),
+        mock.patch("mirrors.duties.queue_name", lambda kind, region: region),
+    ):
+        yield made
