@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from core.types import ObjectInfo
 
-_ARCHIVED = {"GLACIER", "DEEP_ARCHIVE"}
+_ARCHIVED = {"GLACIER", "DEEP_ARCHIVE", "ARCHIVE_ACCESS", "DEEP_ARCHIVE_ACCESS"}
 _PARTS = re.compile(r"-\d+$")
 
 
