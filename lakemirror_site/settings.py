@@ -41,6 +41,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "lakemirror_site.errors.ErrorPages",
 ]
 ROOT_URLCONF = "lakemirror_site.urls"
 WSGI_APPLICATION = "lakemirror_site.wsgi.application"
@@ -99,10 +100,13 @@ LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "/"
 
 REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": ["rbac.authentication.AccessKeyAuthentication"],
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "rbac.authentication.AccessKeyAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["lakemirror_site.parsers.BoundedJSONParser"],
     "EXCEPTION_HANDLER": "lakemirror_site.errors.exception_handler",
     "UNAUTHENTICATED_USER": None,
 }
@@ -111,5 +115,12 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 1_000_000
 SESSION_COOKIE_NAME = "lakemirror_session"
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_NAME = "lakemirror_csrf"
+CSRF_FAILURE_VIEW = "lakemirror_site.errors.csrf_failure"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 8}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+# Addresses of reverse proxies whose X-Forwarded-For is believed, separated by commas.
+TRUSTED_PROXIES = os.environ.get("LAKEMIRROR_TRUSTED_PROXIES", "").replace(",", " ").split()
 SESSION_COOKIE_HTTPONLY = True
 LOGGING = logs.configuration(CONFIG.logging)

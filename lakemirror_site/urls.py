@@ -14,6 +14,11 @@ def _arrived(prefix: str, module: str) -> list[URLResolver]:
     return [path(prefix, include(module))] if find_spec(module) else []
 
 
+handler400 = "lakemirror_site.errors.bad_request"
+handler403 = "lakemirror_site.errors.permission_denied"
+handler404 = "lakemirror_site.errors.not_found"
+handler500 = "lakemirror_site.errors.server_error"
+
 urlpatterns: list[URLPattern | URLResolver] = [
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),

@@ -1,5 +1,13 @@
-"""The one mistake that only a programmer can make here."""
+"""Errors of the access app."""
+
+from __future__ import annotations
+
+from core.errors import Unauthenticated
 
 
 class AppendOnly(TypeError):
-    """Somebody tried to change or remove an audit event through the application."""
+    """A programmer's mistake: something tried to change or remove an audit event."""
+
+
+class NotSignedIn(Unauthenticated):
+    """The caller of *our* service gave no credentials or wrong ones (plain Unauthenticated: we did, somewhere else)."""

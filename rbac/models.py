@@ -16,7 +16,9 @@ from rbac.querysets import AccessKeyQuerySet, AttachmentQuerySet, AuditEventQuer
 
 # A name goes into ARNs and, through ${user}, into patterns: no wildcard, separator or white space may be in it.
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.@+-]{0,127}\Z"
-name_validator = RegexValidator(NAME_PATTERN, "Use letters, digits and _ . @ + - (at most 128, beginning with a letter or digit).")
+name_validator = RegexValidator(
+    NAME_PATTERN, "Use letters, digits and _ . @ + - (at most 128, beginning with a letter or digit)."
+)
 
 
 class User(AbstractBaseUser):
@@ -32,6 +34,9 @@ class User(AbstractBaseUser):
     USERNAME_FIELD = "username"
     EMAIL_FIELD = "email"
     REQUIRED_FIELDS: ClassVar[list[str]] = []
+
+    acting_key_id = ""
+    """The access key by which this object was signed in, for the audit; no column."""
 
     class Meta:
         ordering = ("username",)

@@ -12,14 +12,16 @@ from django.db.models import Q
 from rbac.exceptions import AppendOnly
 
 if TYPE_CHECKING:
-    from rbac.models import AccessKey, Attachment, AuditEvent, User
+    from rbac.models import AccessKey, Attachment, AuditEvent, User  # noqa: F401
 
 
 class UserManager(BaseUserManager["User"]):
     """Users by name, whatever the case that it is typed in."""
 
     def get_by_natural_key(self, username: str | None) -> User:
-        """The user of that name; "Ann" and "ann" are one person."""
+        """The user of that name; "Ann" and "ann" are one person. Databases fold other letters to ASCII ones: not we."""
+        if not (username or "").isascii():
+            raise self.model.DoesNotExist
         return self.get(username__iexact=username)
 
 

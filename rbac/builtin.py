@@ -1,0 +1,146 @@
+"""The policies and groups that every LakeMirror begins with, and the templates with blanks to fill.
+
+Actions of the replicator templates are, word for word, those that lakeFS's mirroring reference lists. Its narrow form
+grants branch calls on `repository/{id}` alone, but servers check `repository/{id}/branch/{ref}`: ours adds the
+repository's `/*`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from core.errors import Invalid
+from core.policies import namespace_arn, repository_arn
+from rbac import services
+from rbac.models import Group, Policy
+
+Document = dict[str, Any]
+
+ADMINS = "Admins"
+VIEWERS = "Viewers"
+
+_READ_SOURCE = (
+    "fs:ReadRepository",
+    "fs:ReadObject",
+    "fs:ListObjects",
+    "fs:ReadCommit",
+    "fs:ListCommits",
+    "fs:ReadBranch",
+    "fs:ListBranches",
+)
+_KEEP_MIRROR = (
+    "fs:ReadRepository",
+    "fs:CreateRepository",
+    "fs:UpdateRepository",
+    "fs:DeleteRepository",
+    "fs:AttachStorageNamespace",
+    "fs:ReadObject",
+    "fs:WriteObject",
+    "fs:DeleteObject",
+    "fs:ListObjects",
+    "fs:CreateCommit",
+    "fs:ReadCommit",
+    "fs:ListCommits",
+    "fs:CreateBranch",
+    "fs:DeleteBranch",
+    "fs:RevertBranch",
+    "fs:ReadBranch",
+    "fs:ListBranches",
+)
+_REPLICATE = (*_KEEP_MIRROR[:4], "fs:ListRepositories", *_KEEP_MIRROR[4:])
+_OWN_CREDENTIALS = (
+    "auth:CreateCredentials",
+    "auth:DeleteCredentials",
+    "auth:ListCredentials",
+    "auth:ReadCredentials",
+)
+_EVERYTHING = ("fs:*", "auth:*", "ci:*", "retention:*", "branches:*", "pr:*")
+
+
+def replicator() -> Document:
+    """What the service's own user may do on an installation: the wide form."""
+    return _document("ReplicationPolicy", _allow(_REPLICATE))
+
+
+def replicator_for(*, source: str, mirror: str, namespace: str) -> Document:
+    """The narrow form: for one source repository and one mirror. Invalid if a blank is badly filled."""
+    _check_name(source, "source")
+    _check_name(mirror, "mirror")
+    _check_namespace(namespace)
+    return _document(
+        "ReplicationPolicy",
+        _allow(["fs:ListRepositories"]),
+        _allow(_READ_SOURCE, *_whole(source)),
+        _allow(_KEEP_MIRROR, *_whole(mirror)),
+        _allow(["fs:AttachStorageNamespace"], namespace_arn(namespace)),
+    )
+
+
+def mirror_admin() -> Document:
+    """Who may create, edit, list and delete mirrors by our API and pages."""
+    return _document(
+        "MirrorAdmin",
+        _allow(["fs:ListRepositories"]),
+        _allow(["fs:MirrorRepository", "fs:CreateRepository", "fs:DeleteRepository"], repository_arn("*")),
+        _allow(["fs:AttachStorageNamespace"], namespace_arn("*")),
+    )
+
+
+def all_access() -> Document:
+    """Everything."""
+    return _document("AllAccess", _allow(_EVERYTHING))
+
+
+def read_all() -> Document:
+    """Look at everything in repositories and mirrors, change nothing."""
+    return _document("ReadAll", _allow(["fs:List*", "fs:Read*"]))
+
+
+def own_credentials() -> Document:
+    """Everybody's own access keys."""
+    return _document("ManageOwnCredentials", _allow(_OWN_CREDENTIALS, "arn:lakefs:auth:::user/${user}"))
+
+
+def install() -> None:
+    """Make the built-in policies and groups that are not there; leave alone what somebody has changed since."""
+    for document in (all_access(), read_all(), own_credentials(), mirror_admin(), replicator()):
+        if not Policy.objects.filter(name=document["id"]).exists():
+            services.policy_put(actor="system:install", document=document)
+    _group(ADMINS, "May do everything", "AllAccess")
+    _group(VIEWERS, "May look at everything", "ReadAll", "ManageOwnCredentials")
+
+
+def _group(name: str, description: str, *policies: str) -> None:
+    if Group.objects.filter(name=name).exists():
+        return
+    group = services.group_create(actor="system:install", name=name, description=description)
+    for policy in Policy.objects.filter(name__in=policies):
+        services.policy_attach(actor="system:install", policy=policy, group=group)
+
+
+def _document(name: str, *statements: Document) -> Document:
+    return {"id": name, "statement": list(statements)}
+
+
+def _allow(actions: Sequence[str], *resources: str) -> Document:
+    """A statement in lakeFS's form: several resources are text that holds a JSON list; none means all."""
+    resource = json.dumps(resources) if len(resources) > 1 else "".join(resources) or "*"
+    return {"action": list(actions), "effect": "allow", "resource": resource}
+
+
+def _whole(repository: str) -> tuple[str, str]:
+    """A repository itself and everything in it."""
+    return repository_arn(repository), repository_arn(f"{repository}/*")
+
+
+def _check_name(repository: str, field: str) -> None:
+    if not re.fullmatch(r"[a-z0-9][a-z0-9-]{2,62}", repository):
+        raise Invalid(f"'{repository[:80]}' is no repository", field=field, hint="Use the repository's name")
+
+
+def _check_namespace(namespace: str) -> None:
+    if not re.fullmatch(r"[a-z0-9]+://[^\s*?${}]+", namespace):
+        raise Invalid(f"'{namespace[:80]}' is no storage namespace", field="namespace", hint="Write s3://bucket/prefix")

@@ -1,0 +1,51 @@
+"""What a request tells about itself: where it came from, and the id by which its traces are found again."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import uuid
+from typing import Any
+
+from django.conf import settings
+
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+def request_id(request: Any) -> str:
+    """The caller's X-Request-ID if it is a plain one, else an id made up once for the request; "" without a request."""
+    if request is None:
+        return ""
+    request = plain(request)
+    if not hasattr(request, "request_id"):
+        given = request.META.get("HTTP_X_REQUEST_ID", "")
+        request.request_id = given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
+    return str(request.request_id)
+
+
+def address(request: Any) -> str | None:
+    """The caller's IP address. Forwarding headers count only when one of settings.TRUSTED_PROXIES sent them."""
+    if request is None:
+        return None
+    meta = plain(request).META
+    trusted = frozenset(getattr(settings, "TRUSTED_PROXIES", ()))
+    found = _ip(meta.get("REMOTE_ADDR", ""))
+    for hop in reversed(meta.get("HTTP_X_FORWARDED_FOR", "").split(",")):
+        if found not in trusted:
+            break
+        found = _ip(hop.strip()) or found
+    return found
+
+
+def plain(request: Any) -> Any:
+    """Django's own request behind DRF's."""
+    return getattr(request, "_request", request)
+
+
+def _ip(text: str) -> str | None:
+    """An address as text, IPv4 out of its IPv6 clothes; None for what is none (a socket's path)."""
+    try:
+        parsed = ipaddress.ip_address(text)
+    except ValueError:
+        return None
+    return str(getattr(parsed, "ipv4_mapped", None) or parsed)

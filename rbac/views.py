@@ -1,0 +1,62 @@
+"""Signing in and out, and the guard of every other page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.contrib.auth.views import LoginView
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+
+from rbac import guessing, services
+from rbac.forms import SignInForm
+
+View = Callable[..., HttpResponseBase]
+
+
+def permission_required(action: str, arn: str | Callable[..., str]) -> Callable[[View], View]:
+    """Let a view run only for users who may do `action` on `arn`; others get NotSignedIn or Denied.
+
+    `arn` may name the view's own arguments (`"arn:lakefs:fs:::repository/{name}"`) or be a function of them.
+    """
+
+    def decorate(view: View) -> View:
+        @wraps(view)
+        def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+            resource = arn(**kwargs) if callable(arn) else arn.format_map(kwargs)
+            services.require(request.user, (action, resource))
+            return view(request, *args, **kwargs)
+
+        return guarded
+
+    return decorate
+
+
+class SignIn(LoginView):
+    """Name and password, then on to `next` if it is a page of ours. Guessing gets slower and slower: 429."""
+
+    authentication_form = SignInForm
+    redirect_authenticated_user = True
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Check the password, unless this place has to wait first."""
+        self.place = guessing.place(request, request.POST.get("username", ""))
+        wait = guessing.begin_attempt(self.place)
+        if wait:
+            return self.ask_to_wait(wait)
+        return super().post(request, *args, **kwargs)
+
+    def ask_to_wait(self, seconds: int) -> HttpResponse:
+        """The form again, saying how long to wait; the password was not looked at."""
+        form = SignInForm(self.request, data=self.request.POST, wait=seconds)
+        response = self.render_to_response(self.get_context_data(form=form), status=429)
+        response["Retry-After"] = str(seconds)
+        return response
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        """Begin the session and forget the failures."""
+        response = super().form_valid(form)
+        guessing.succeeded(self.place)
+        guessing.remember_browser(response, self.request, form.get_user().username)
+        return response
