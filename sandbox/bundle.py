@@ -1,0 +1,38 @@
+"""Many objects in one message: a JSON line per object (with `length`), followed by its bytes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import BinaryIO
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """An object as one store gives it to another. A `gone` one has no bytes: that version no longer exists."""
+
+    bucket: str
+    key: str
+    body: bytes = b""
+    etag: str = ""
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    op: str = "put"
+
+
+def pack(objects: Iterable[Stored]) -> Iterator[bytes]:
+    """The message, piece by piece."""
+    for item in objects:
+        head = {name: value for name, value in asdict(item).items() if name != "body"}
+        yield json.dumps({**head, "length": len(item.body)}).encode() + b"\n" + item.body
+
+
+def unpack(stream: BinaryIO) -> Iterator[Stored]:
+    """The objects of a message. Raises ValueError when it is cut short."""
+    while line := stream.readline():
+        head = json.loads(line)
+        length = head.pop("length")
+        body = stream.read(length)
+        if len(body) != length:
+            raise ValueError(f"{head['key']}: {len(body)} of {length} bytes arrived")
+        yield Stored(body=body, **head)

@@ -1,0 +1,102 @@
+"""Faults that a service can be told: answer 500, answer nothing, hang, or be slow."""
+
+from __future__ import annotations
+
+import fnmatch
+import threading
+import time
+from dataclasses import dataclass
+from enum import StrEnum
+from wsgiref.types import WSGIEnvironment
+
+from sandbox.httpd import Dropped
+
+LONGEST_HANG = 600.0
+
+
+class Mode(StrEnum):
+    """What a service does to requests."""
+
+    OK = "ok"
+    ERROR = "error"  # 500 at once
+    UNAVAILABLE = "unavailable"  # 503, S3's SlowDown
+    THROTTLE = "throttle"  # 429 with Retry-After
+    HANG = "hang"  # no answer until the fault is lifted
+    REFUSE = "refuse"  # the connection is closed without an answer
+    SLOW = "slow"  # the right answer, `seconds` later
+
+
+ANSWERS = {
+    Mode.ERROR: "500 Internal Server Error",
+    Mode.UNAVAILABLE: "503 Service Unavailable",
+    Mode.THROTTLE: "429 Too Many Requests",
+}
+
+
+@dataclass(slots=True)
+class Fault:
+    """`left` requests of `method` ("" any) whose path matches the glob `path` are treated so (-1: all of them)."""
+
+    mode: Mode
+    path: str = "*"
+    method: str = ""
+    seconds: float = 0.0
+    left: int = -1
+
+    def takes(self, method: str, path: str) -> bool:
+        """Is this request to be treated so?"""
+        return self.left != 0 and self.method in ("", method) and fnmatch.fnmatchcase(path, self.path)
+
+
+class Service:
+    """The faults of one service, shared by its threads."""
+
+    def __init__(self) -> None:
+        self._faults: list[Fault] = []
+        self._changed = threading.Condition()
+
+    def tell(self, fault: Fault) -> None:
+        """Arms a fault next to those armed before; mode OK lifts them all and lets hanging requests go on."""
+        with self._changed:
+            self._faults = [] if fault.mode is Mode.OK else [*self._faults, fault]
+            self._changed.notify_all()
+
+    def describe(self) -> list[dict[str, object]]:
+        """The armed faults, for the status."""
+        return [
+            {"mode": f.mode, "path": f.path, "method": f.method, "seconds": f.seconds, "left": f.left}
+            for f in self._faults
+            if f.left
+        ]
+
+    @property
+    def stopped(self) -> bool:
+        """Would every request fail now? The in-process paths to a store ask this."""
+        return any(f.left and f.path == "*" and not f.method and f.mode is not Mode.SLOW for f in self._faults)
+
+    def meet(self, environ: WSGIEnvironment) -> str:
+        """Treats a request: "" to go on, else the status line to answer. Raises Dropped to answer nothing."""
+        fault = self._claim(environ["REQUEST_METHOD"], environ["PATH_INFO"])
+        if fault is None:
+            return ""
+        if fault.mode is Mode.SLOW:
+            time.sleep(fault.seconds)
+            return ""
+        if fault.mode is Mode.HANG:
+            self._wait_until_lifted(fault)
+        if fault.mode in (Mode.HANG, Mode.REFUSE):
+            raise Dropped("told to give no answer")
+        return ANSWERS[fault.mode]
+
+    def _claim(self, method: str, path: str) -> Fault | None:
+        if not self._faults:
+            return None
+        with self._changed:
+            fault = next((f for f in self._faults if f.takes(method, path)), None)
+            if fault and fault.left > 0:
+                fault.left -= 1
+            return fault
+
+    def _wait_until_lifted(self, fault: Fault) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: fault not in self._faults, timeout=fault.seconds or LONGEST_HANG)

@@ -1,0 +1,111 @@
+"""Webhooks: the files `_lakefs_actions/*.yaml` of a commit say which events go where."""
+
+from __future__ import annotations
+
+import fnmatch
+import logging
+import threading
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import requests
+import yaml
+
+from graveler.entries import Entry
+from sandbox.lakefs.errors import Refused
+from sandbox.lakefs.model import Repository
+from sandbox.lakefs.server import Event, Server
+
+FOLDER = b"_lakefs_actions/"
+SECONDS = {"s": 1, "m": 60, "h": 3600}
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """One webhook of an action that an event calls."""
+
+    action: str
+    id: str
+    url: str
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    timeout: float
+
+
+class Actions:
+    """Sends the events of writable repositories, in order per server, without holding up the request."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._sender = ThreadPoolExecutor(4, thread_name_prefix="webhook")
+        self._sessions = threading.local()
+        server.notify = self.notify
+
+    def notify(self, repository: Repository, metarange_id: str, event: Event) -> None:
+        """Sends an event to the hooks that the commit behind `metarange_id` names."""
+        if repository.read_only or not metarange_id:
+            return
+        stamped = {"event_time": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), "repository_id": repository.id}
+        for hook in self._hooks(repository, metarange_id, event):
+            body = {"event_type": event["event_type"], "action_name": hook.action, "hook_id": hook.id}
+            self._sender.submit(self._send, hook, body | stamped | event)
+
+    def _hooks(self, repository: Repository, metarange_id: str, event: Event) -> Iterator[Hook]:
+        try:
+            for entry in self._files(repository, metarange_id):
+                action = yaml.safe_load(self._server.body_of(repository, entry))
+                yield from hooks_of(action, event["event_type"], event["branch_id"])
+        except (Refused, yaml.YAMLError, KeyError, AttributeError, TypeError, ValueError) as problem:
+            logger.warning("actions of %s can't be read: %r", repository.id, problem)
+
+    def _files(self, repository: Repository, metarange_id: str) -> Iterator[Entry]:
+        for entry in self._server.committed(repository).scan(metarange_id, FOLDER):
+            if not entry.path.startswith(FOLDER):
+                return
+            if entry.path.endswith((b".yaml", b".yml")):
+                yield entry
+
+    def _send(self, hook: Hook, body: Event) -> None:
+        try:
+            answer = self._session().post(
+                hook.url, params=hook.query, headers=hook.headers, json=body, timeout=hook.timeout
+            )
+            logger.log(logging.DEBUG if answer.ok else logging.WARNING, "webhook %s: %s", hook.url, answer.status_code)
+        except requests.RequestException as problem:
+            logger.warning("webhook %s: %r", hook.url, problem)
+
+    def _session(self) -> requests.Session:
+        if not hasattr(self._sessions, "session"):
+            self._sessions.session = requests.Session()
+            self._sessions.session.trust_env = False
+        session: requests.Session = self._sessions.session
+        return session
+
+
+def hooks_of(action: Mapping[Any, Any], event_type: str, branch: str) -> Iterator[Hook]:
+    """The webhooks of an action file that an event on a branch calls."""
+    events = action.get("on", action.get(True)) or {}  # YAML 1.1 reads a bare `on` as true
+    if event_type not in events:
+        return
+    patterns = (events[event_type] or {}).get("branches")
+    if patterns and not any(fnmatch.fnmatchcase(branch, pattern) for pattern in patterns):
+        return
+    for hook in action["hooks"]:
+        if hook["type"] == "webhook":
+            properties = hook["properties"]
+            yield Hook(
+                action=action.get("name", ""),
+                id=hook["id"],
+                url=properties["url"],
+                query={key: str(value) for key, value in (properties.get("query_params") or {}).items()},
+                headers={key: str(value) for key, value in (properties.get("headers") or {}).items()},
+                timeout=_seconds(str(properties.get("timeout", "60s"))),
+            )
+
+
+def _seconds(text: str) -> float:
+    return float(text[:-1]) * SECONDS[text[-1]] if text[-1] in SECONDS else float(text)
