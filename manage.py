@@ -11,6 +11,8 @@ from lakemirror_site.config import ConfigError
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "lakemirror_site.settings")
+    if sys.argv[1:2] == ["check_config"] and len(sys.argv) > 2:
+        os.environ["LAKEMIRROR_CONFIG"] = sys.argv[2]  # the one to check, whatever this shell uses
     from django.core.management import execute_from_command_line
 
     try:

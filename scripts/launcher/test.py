@@ -1,0 +1,80 @@
+"""`scripts/test [PYTEST ARGUMENTS]`: install what the tests need, check the style and the types, run the tests.
+
+With arguments only pytest runs, with those. In CI (CI=true) nothing that a test needs may be missing.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from launcher import PYTHON, ROOT, VENV, environment, java, kernel
+from launcher.console import Problem, console
+from launcher.processes import Supervisor
+
+_STAGES = {"web": 400, "sandbox": 100, "build": 50, "spark": 1500, "test": 600}
+_CHECKS = (["-m", "ruff", "check", "--quiet", "."], ["-m", "mypy"])
+
+
+def main(arguments: list[str]) -> int:
+    run = Supervisor().once
+    environment.make_venv(run)
+    for stage, megabytes in _STAGES.items():
+        if not environment.installed(stage):
+            console.say(f"installing requirements/{stage}.txt")
+            environment.install(run, stage, megabytes=megabytes)
+    env = _environment(java.home(run), _chromium(run))
+    failed = [] if arguments else [check[1] for check in _CHECKS if _run(check, env) != 0]
+    status = _run(["-m", "pytest", *arguments], env)
+    if failed:
+        raise Problem(f"{' and '.join(failed)} found something: see above")
+    return status
+
+
+def _environment(java_home: Path, chromium: str) -> dict[str, str]:
+    """Nothing of a running LakeMirror or of the developer's own Spark may reach the tests."""
+    kept = {
+        k: v for k, v in os.environ.items() if not k.startswith(("LAKEMIRROR_", "REPLICATION_", "SPARK_", "DJANGO_"))
+    }
+    own = {k: v for k, v in os.environ.items() if k.startswith(("LAKEMIRROR_TEST_", "LAKEMIRROR_SANDBOX_"))}
+    path = f"{VENV / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
+    told = {"JAVA_HOME": str(java_home), "PYSPARK_PYTHON": str(PYTHON), "PATH": path, "LAKEMIRROR_CHROMIUM": chromium}
+    return kept | own | told
+
+
+def _chromium(run: environment.Run) -> str:
+    """The browser's path, installed where we may; "" where there is none, which in CI is an error."""
+    missing = [] if _browser() else ["chromium"]
+    missing += [] if _has_libatomic() else ["libatomic1"]
+    if missing and not environment.apt_install(run, *missing):
+        hint = f"the browser tests need {' and '.join(missing)}: run 'apt-get install {' '.join(missing)}' as root"
+        if os.environ.get("CI"):
+            raise Problem(hint)
+        console.say(f"{hint}; they are skipped now")
+        return ""
+    return _browser() or ""
+
+
+def _browser() -> str | None:
+    return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+def _has_libatomic() -> bool:
+    """The browser's driver loads it."""
+    try:
+        ctypes.CDLL("libatomic.so.1")
+    except OSError:
+        return False
+    return True
+
+
+def _run(arguments: list[str], env: dict[str, str]) -> int:
+    """A tool of the environment, its output straight through; interrupted with us."""
+    child = subprocess.Popen([PYTHON, *arguments], cwd=ROOT, env=env, stdin=subprocess.DEVNULL)
+    try:
+        return child.wait()
+    finally:
+        kernel.end(lambda: [child.pid] if child.poll() is None else [], grace=10)
