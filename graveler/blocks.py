@@ -20,6 +20,8 @@ NO_COMPRESSION, SNAPPY = 0, 1
 # Snappy's densest element copies 64 bytes and takes 3; a header that promises more is a lie.
 SNAPPY_MAX_RATIO = 22
 MAX_BLOCK_SIZE = 1 << 28
+# All blocks of a file together; lakeFS's own limit on a file is near 20 MiB.
+MAX_UNPACKED_SIZE = 1 << 30
 MAX_KEY_SIZE = 1 << 16
 
 _CRC_MASK_DELTA = 0xA282EAD8

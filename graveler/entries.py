@@ -16,6 +16,8 @@ from graveler.identity import entry_identity
 from graveler.values import pack_value, unpack_value
 from graveler.wire import VARINT, Malformed, fields, put_field, put_int_field, signed64
 
+# The years 1 to 9999, as protobuf's Timestamp allows.
+MIN_SECONDS, MAX_SECONDS = -62_135_596_800, 253_402_300_799
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -40,7 +42,7 @@ class Timestamp(NamedTuple):
         return cls(delta.days * 86400 + delta.seconds, delta.microseconds * 1000)
 
     def to_datetime(self) -> datetime:
-        """In UTC, cut to microseconds. Raises OverflowError outside of the years 1 to 9999."""
+        """In UTC, cut to microseconds."""
         return _EPOCH + timedelta(seconds=self.seconds, microseconds=self.nanos // 1000)
 
 
@@ -143,8 +145,8 @@ def _merged(before: Timestamp, data: bytes) -> Timestamp:
     for number, kind, value in fields(data):
         if number in (1, 2):
             parts[number - 1] = _number(number, kind, value)
-    if not 0 <= parts[1] < 10**9:
-        raise Malformed("nanoseconds below a second")
+    if not (MIN_SECONDS <= parts[0] <= MAX_SECONDS and 0 <= parts[1] < 10**9):
+        raise Malformed("a time of the years 1 to 9999, and less than a second of nanoseconds")
     return Timestamp(*parts)
 
 

@@ -53,7 +53,7 @@ def refs_of(table: Table, records: Sequence[tuple[bytes, bytes]]) -> list[RangeR
         refs = [_ref(key, value) for key, value in records]
         _expect_disjoint(refs)
     except Malformed as problem:
-        raise table.wrong(table.handles[0], problem) from problem
+        raise table.wrong(problem) from problem
     table.expect_count(len(refs))
     return refs
 

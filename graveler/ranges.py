@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+import pyarrow as pa
+
+from graveler.columns import FULL_SCHEMA, SCHEMA, decode_columns
 from graveler.entries import Entry, decode_record, encode_record
 from graveler.identity import FileIdentity, file_id
+from graveler.lanes import Irregular, unpack_blocks
 from graveler.metarange import RangeRef
 from graveler.splitting import LAKEFS_RULE, SplitRule, Splitter
-from graveler.sstable import Table, open_table
+from graveler.sstable import Table, key_budget, open_table
 from graveler.sstable_writer import TableWriter
 from graveler.wire import Malformed
 
@@ -44,6 +48,37 @@ def read_range(data: bytes, *, expected_id: str = "", file: str = "") -> Iterato
     return iter(entries)
 
 
+def read_range_columns(data: bytes, *, expected_id: str = "", file: str = "", metadata: bool = False) -> pa.RecordBatch:
+    """The entries of a range as Arrow columns: path (binary), address, address_type, size, etag, last_modified (cut to
+    microseconds, null if absent); with `metadata` also metadata (map) and content_type. Verifies checksums and the id
+    as `read_range` does, in the same pass. Raises FormatError."""
+    table = open_table(data, file or expected_id)
+    table.expect_type(RANGES)
+    identity = FileIdentity()
+    try:
+        unpacked = unpack_blocks(data, table.offsets, table.sizes)
+        batch = decode_columns(unpacked, identity, metadata=metadata, budget=key_budget(len(data)))
+    except Irregular:
+        return _columns_of(read_range(data, expected_id=expected_id, file=file), metadata)
+    table.expect_id(identity.hex(table.identifying_properties()), expected_id)
+    table.expect_count(batch.num_rows)
+    return batch
+
+
+def _columns_of(entries: Iterator[Entry], metadata: bool) -> pa.RecordBatch:
+    """The same columns made entry by entry, for files that the fast form can't handle."""
+    schema = FULL_SCHEMA if metadata else SCHEMA
+    return pa.RecordBatch.from_pylist([_row(entry) for entry in entries], schema)
+
+
+def _row(entry: Entry) -> dict[str, object]:
+    modified = entry.last_modified
+    row = {name: getattr(entry, name) for name in ("path", "address", "address_type", "size", "etag", "content_type")}
+    row["metadata"] = list(entry.metadata.items())
+    row["last_modified"] = modified and modified.seconds * 1_000_000 + modified.nanos // 1000
+    return row
+
+
 def entries_of(table: Table, records: list[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, Entry]]:
     """(recorded identity, entry) of each record of an opened range. Raises FormatError."""
     table.expect_count(len(records))
@@ -51,7 +86,7 @@ def entries_of(table: Table, records: list[tuple[bytes, bytes]]) -> Iterator[tup
         try:
             yield decode_record(key, value)
         except Malformed as problem:
-            raise table.wrong(table.handles[0], Malformed(f"{problem} in the entry of {key!r}")) from problem
+            raise table.wrong(Malformed(f"{problem} in the entry of {key!r}")) from problem
 
 
 def write_range(entries: Iterable[Entry]) -> RangeFile:

@@ -11,9 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from graveler.blocks import Handle, decode_handle, records_of, unpack, unpacked_size
+import numpy as np
+
+from graveler.blocks import MAX_UNPACKED_SIZE, TRAILER_SIZE, Handle, decode_handle, records_of, unpack
 from graveler.errors import FormatError
 from graveler.identity import STATISTICS
+from graveler.lanes import Ints, Irregular, index_handles
 from graveler.wire import Malformed
 
 FOOTER_SIZE = 53
@@ -23,31 +26,34 @@ INDEX_TYPE = b"rocksdb.block.based.table.index.type"
 BINARY_SEARCH_INDEX, TWO_LEVEL_INDEX = 0, 2
 # Sequence number 0, kind 1 (a value is set): all that lakeFS ever writes after a user key.
 SET_TRAILER = (1).to_bytes(8, "little")
-MAX_FILE_SIZE = 1 << 29
-MAX_UNPACKED_SIZE = 1 << 30
+# lakeFS ends a file near 20 MiB, unless it is told otherwise.
+MAX_FILE_SIZE = 1 << 28
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """An opened file. `handles` are the data blocks in order; their checksums are checked when they are read."""
+    """An opened file. `offsets` and `sizes` tell its data blocks in order; their checksums are checked when
+    they are read."""
 
     data: bytes
     file: str
-    handles: tuple[Handle, ...]
+    offsets: Ints
+    sizes: Ints
     properties: dict[bytes, bytes]
 
-    def stored(self, handle: Handle) -> bytes:
-        """A block as the file holds it, trailer included."""
-        return self.data[handle.offset : handle.end]
-
-    def wrong(self, handle: Handle, problem: Malformed) -> FormatError:
-        """The error for a problem found in one block."""
-        return FormatError(self.file, handle.offset, str(problem))
+    def wrong(self, problem: Malformed, handle: Handle | None = None) -> FormatError:
+        """The error for a problem found in one block, or somewhere in the records."""
+        return FormatError(self.file, handle.offset if handle else 0, str(problem))
 
     def blocks(self) -> Iterator[tuple[Handle, bytes]]:
         """Each data block with its plain bytes."""
-        for handle in self.handles:
-            yield handle, _plain(self.data, self.file, handle)
+        total = 0
+        for handle in map(Handle, self.offsets.tolist(), self.sizes.tolist()):
+            block = _plain(self.data, self.file, handle)
+            total += len(block)
+            if total > MAX_UNPACKED_SIZE:
+                raise FormatError(self.file, handle.offset, f"at most {MAX_UNPACKED_SIZE} bytes unpacked")
+            yield handle, block
 
     def records(self) -> Iterator[tuple[bytes, bytes]]:
         """(user key, value) of each record; keys ascend."""
@@ -65,7 +71,7 @@ class Table:
                         raise Malformed("keys of a total length in proportion to the file")
                     yield key, value
             except Malformed as problem:
-                raise self.wrong(handle, problem) from problem
+                raise self.wrong(problem, handle) from problem
 
     def user_properties(self) -> dict[str, bytes]:
         """What lakeFS added: type, min_key, max_key, count, estimated_size_bytes and so on."""
@@ -99,7 +105,7 @@ class Table:
 
 def key_budget(file_size: int) -> int:
     """How long all keys of a file may be together: prefix compression must not blow up memory."""
-    return 32 * file_size + (1 << 20)
+    return min(32 * file_size + (1 << 20), 1 << 30)
 
 
 def open_table(data: bytes, file: str = "") -> Table:
@@ -107,10 +113,10 @@ def open_table(data: bytes, file: str = "") -> Table:
     metaindex, index = _footer(data, file)
     properties_handle = _metaindex(data, file, metaindex)
     properties = _properties(data, file, properties_handle)
-    upper, handles = _index(data, file, index, properties)
-    _expect_tiled(data, file, [*handles, *upper, properties_handle, metaindex])
-    _expect_bounded(data, file, handles)
-    return Table(data, file, tuple(handles), properties)
+    upper = _index_blocks(data, file, index, properties)
+    offsets, sizes = _data_blocks(data, file, upper)
+    _expect_tiled(data, file, offsets, sizes, [*upper, properties_handle, metaindex])
+    return Table(data, file, offsets, sizes, properties)
 
 
 def _footer(data: bytes, file: str) -> tuple[Handle, Handle]:
@@ -184,17 +190,28 @@ def _properties(data: bytes, file: str, handle: Handle) -> dict[bytes, bytes]:
     return properties
 
 
-def _index(data: bytes, file: str, index: Handle, properties: dict[bytes, bytes]) -> tuple[list[Handle], list[Handle]]:
-    """(index blocks in the order of the file, data blocks)."""
+def _index_blocks(data: bytes, file: str, index: Handle, properties: dict[bytes, bytes]) -> list[Handle]:
+    """The index blocks in the order of the file. With two levels, those that point to data come first."""
+    _expect_inside(data, file, index)
     kind = int.from_bytes(properties.get(INDEX_TYPE, b"\xff"), "little")
-    lower = _handles(data, file, index)
     if kind == BINARY_SEARCH_INDEX:
-        return [index], lower
+        return [index]
     if kind != TWO_LEVEL_INDEX:
         raise FormatError(file, index.offset, f"index type 0 or 2, not {kind}")
+    lower = _handles(data, file, index)
     # One after the other, so that a partition named twice is not read over and over.
     _expect_ascending(file, lower)
-    return [*lower, index], [handle for part in lower for handle in _handles(data, file, part)]
+    return [*lower, index]
+
+
+def _data_blocks(data: bytes, file: str, upper: list[Handle]) -> tuple[Ints, Ints]:
+    """(offsets, sizes) of the data blocks, from the index blocks that point to them."""
+    lowest = upper[:-1] or upper
+    try:
+        return index_handles(data, np.array([h.offset for h in lowest]), np.array([h.size for h in lowest]))
+    except Irregular:
+        found = [handle for part in lowest for handle in _handles(data, file, part)]
+        return np.array([h.offset for h in found], np.int64), np.array([h.size for h in found], np.int64)
 
 
 def _expect_ascending(file: str, handles: list[Handle]) -> None:
@@ -203,26 +220,16 @@ def _expect_ascending(file: str, handles: list[Handle]) -> None:
             raise FormatError(file, after.offset, f"the next index block at byte {before.end}")
 
 
-def _expect_tiled(data: bytes, file: str, handles: list[Handle]) -> None:
+def _expect_tiled(data: bytes, file: str, offsets: Ints, sizes: Ints, after: list[Handle]) -> None:
     """Every byte before the footer belongs to exactly one block."""
-    position = 0
-    for handle in handles:
-        if handle.offset != position:
-            raise FormatError(file, position, f"the next block here, not at byte {handle.offset}")
-        position = handle.end
-    if position != len(data) - FOOTER_SIZE:
-        raise FormatError(file, position, "the footer after the metaindex")
-
-
-def _expect_bounded(data: bytes, file: str, handles: list[Handle]) -> None:
-    total = 0
-    for handle in handles:
-        try:
-            total += unpacked_size(data[handle.offset : handle.end])
-        except Malformed as problem:
-            raise FormatError(file, handle.offset, str(problem)) from problem
-        if total > MAX_UNPACKED_SIZE:
-            raise FormatError(file, handle.offset, f"at most {MAX_UNPACKED_SIZE} bytes unpacked")
+    starts = np.append(offsets, [handle.offset for handle in after])
+    ends = np.append(offsets + sizes + TRAILER_SIZE, [handle.end for handle in after])
+    expected = np.append(0, ends)
+    found = np.append(starts, len(data) - FOOTER_SIZE)
+    wrong = np.flatnonzero(expected != found)
+    if len(wrong):
+        at = int(wrong[0])
+        raise FormatError(file, int(expected[at]), f"the next block here, not at byte {found[at]}")
 
 
 def _user_key(internal: bytes) -> bytes:
