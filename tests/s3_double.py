@@ -59,6 +59,11 @@ class S3Double:
         self._server = _Server(("127.0.0.1", 0), _handler(self))
         self.endpoint = f"http://127.0.0.1:{self._server.server_port}"
 
+    def reset(self) -> None:
+        """Empty, willing, and nothing asked yet."""
+        self.things, self.unlisted, self.fault, self._sorted = {}, set(), None, None
+        self.asked.clear()
+
     def put(self, key: str, data: bytes, **claims: object) -> Thing:
         """Store bytes; `claims` override what HEAD and LIST tell."""
         thing = Thing(len(data), hashlib.md5(data).hexdigest(), data)

@@ -1,0 +1,181 @@
+"""The `check` job: is everything that ranges name at the destination? Range ids in, problems and statistics out.
+
+Each task reads its ranges from the destination, which proves their ids (`ranges`), leaves out what covered base ranges
+already name, and looks for the rest (`presence`). Runs on any Spark, by Connect too, or without one.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pyarrow as pa
+
+from core.errors import LakeMirrorError
+from core.presence import Depth
+from spark_jobs.presence import BulkStore, Looker
+from spark_jobs.ranges import OpenedRange, RangeReader
+from spark_jobs.settings import ALLOW, BLOCK, CheckSettings, store_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["ALLOW", "BLOCK", "CHECK_COLUMNS", "CHECK_SCHEMA", "CheckSettings", "Work", "check", "check_batch"]
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+CHECK_COLUMNS = pa.schema(
+    [
+        ("kind", pa.string()),
+        ("range_id", pa.string()),
+        ("entries", pa.int64()),
+        ("bytes", pa.int64()),
+        ("looked_up", pa.int64()),
+        ("s3_requests", pa.int64()),
+        ("problems", pa.int64()),
+        ("path", pa.binary()),
+        ("address", pa.string()),
+        ("size", pa.int64()),
+        ("etag", pa.string()),
+        ("reason", pa.string()),
+        ("detail", pa.string()),
+    ]
+)
+"""A row per finding. kind 'problem': something is not as the range says (`reason` of core.presence). 'range': this one
+was looked through, its problems came before; a range without this row was not checked. 'failed' (in DataFrames only):
+a task had to give up, `reason` is the class of core.errors."""
+
+_SQL_TYPES = {pa.string(): "string", pa.int64(): "long", pa.binary(): "binary"}
+CHECK_SCHEMA = ", ".join(f"{one.name} {_SQL_TYPES[one.type]}" for one in CHECK_COLUMNS)
+WORK_SCHEMA = "range_id string, base_ids array<string>"
+_TASK_SCHEMA = "work array<struct<range_id: string, base_ids: array<string>>>"
+
+Work = tuple[str, Sequence[str]]
+"""A range's id and those of covered ranges at the same destination: what they name needs no look."""
+
+TASKS_WANTED = 8
+RANGES_PER_TASK = 16
+RANGES_AT_ONCE = 64
+
+
+# --- with Spark ------------------------------------------------------------------------------------------------------
+
+
+def check(spark: SparkSession, work: Iterable[Work] | DataFrame, settings: CheckSettings) -> DataFrame:
+    """Rows of CHECK_SCHEMA for the ranges of `work` (a DataFrame: of WORK_SCHEMA). Lazy, like every DataFrame."""
+    frame = work if hasattr(work, "mapInArrow") else _spread(spark, list(work), settings)
+    return frame.mapInArrow(functools.partial(check_task, settings=settings), CHECK_SCHEMA)
+
+
+def _spread(spark: SparkSession, work: Sequence[Work], settings: CheckSettings) -> DataFrame:
+    """A row per range: neighbours in one task, for they share listings, and each task in a partition of its own."""
+    size = settings.ranges_per_task or max(1, min(RANGES_PER_TASK, -(-len(work) // TASKS_WANTED)))
+    rows = [(range_id, list(base_ids)) for range_id, base_ids in work]
+    tasks = [(rows[at : at + size],) for at in range(0, len(rows), size)]
+    frame = spark.createDataFrame(tasks, _TASK_SCHEMA).coalesce(1)
+    # From a single partition rows are dealt out evenly; by hash two tasks might share one.
+    return (frame.repartition(len(tasks)) if len(tasks) > 1 else frame).selectExpr("inline(work)")
+
+
+def check_task(batches: Iterable[pa.RecordBatch], settings: CheckSettings) -> Iterator[pa.RecordBatch]:
+    """What a Spark task does with its rows of work. A store that keeps failing ends it with one 'failed' row."""
+    work = [(row["range_id"], row["base_ids"] or []) for batch in batches for row in batch.to_pylist()]
+    try:
+        yield from check_batch(work, settings)
+    except LakeMirrorError as error:
+        yield _to_batch([{"kind": "failed", "reason": type(error).__name__, "detail": str(error)}])
+
+
+# --- anywhere --------------------------------------------------------------------------------------------------------
+
+
+def check_batch(
+    work: Iterable[Work], settings: CheckSettings, store: BulkStore | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Batches of CHECK_COLUMNS for the ranges of `work`, in this process, each as soon as its ranges are through.
+
+    Raises what the store raises: no row says anything of a range that could not be looked through.
+    """
+    used = store_of(settings) if store is None else store
+    reader = RangeReader(used, settings)
+    counted = used.requests
+    with ThreadPoolExecutor(settings.threads) as pool:
+        looker = Looker(used, pool, Depth(settings.depth), settings.page_worth)
+        opened = _ahead(work, lambda one: reader.open(*one))
+        for group in _groups(opened, settings.looked_up_at_once):
+            rows = _rows(group, _look(group, looker))
+            _share_requests(rows, used.requests - counted)
+            counted = used.requests
+            yield _to_batch(rows)
+
+
+def _ahead(items: Iterable[T], work: Callable[[T], R], most: int = 2) -> Iterator[R]:
+    """Results in order, while the next ones are being worked on."""
+    waiting: deque[Future[R]] = deque()
+    with ThreadPoolExecutor(most) as pool:
+        for item in items:
+            waiting.append(pool.submit(work, item))
+            if len(waiting) > most:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def _groups(ranges: Iterable[OpenedRange], most: int) -> Iterator[list[OpenedRange]]:
+    """Ranges that are looked through together."""
+    group: list[OpenedRange] = []
+    wanted = 0
+    for one in ranges:
+        group.append(one)
+        wanted += one.looked_up
+        if wanted >= most or len(group) == RANGES_AT_ONCE:
+            yield group
+            group, wanted = [], 0
+    if group:
+        yield group
+
+
+def _look(group: Sequence[OpenedRange], looker: Looker) -> list[list[dict[str, Any]]]:
+    """For each range the problems that a look at the store shows."""
+    verdicts = iter(looker.verdicts([expected for one in group for expected in one.expected()]))
+    return [
+        [one.problem(at, *verdict) for at, verdict in enumerate(islice(verdicts, one.looked_up)) if verdict]
+        for one in group
+    ]
+
+
+def _rows(group: Sequence[OpenedRange], found: Sequence[list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """Each range's problems, then its own row."""
+    rows: list[dict[str, Any]] = []
+    for one, problems in zip(group, found, strict=True):
+        rows += one.problems + problems
+        rows.append(
+            {
+                "kind": "range",
+                "range_id": one.range_id,
+                "entries": one.entries,
+                "bytes": one.bytes,
+                "looked_up": one.looked_up,
+                "problems": len(one.problems) + len(problems),
+                "detail": "; ".join(one.notes),
+            }
+        )
+    return rows
+
+
+def _share_requests(rows: Iterable[dict[str, Any]], requests: int) -> None:
+    """Requests served all ranges of a group: each range's row bears an equal share, the first one the rest."""
+    ranges = [row for row in rows if row["kind"] == "range"]
+    share, rest = divmod(requests, len(ranges))
+    for row in ranges:
+        row["s3_requests"] = share + rest
+        rest = 0
+
+
+def _to_batch(rows: list[dict[str, Any]]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist(rows, schema=CHECK_COLUMNS)

@@ -1,0 +1,137 @@
+"""Are these objects at the destination? LIST where many are wanted side by side, HEAD where few are.
+
+A listing alone never condemns: whatever it lacks or shows as different is asked for once more by HEAD.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import groupby
+from typing import NamedTuple, Protocol
+
+from adapters.objects_fast import ListedPage
+from core.errors import Denied, NotFound
+from core.presence import Depth, Reason, judge_object
+from core.types import ObjectInfo
+
+SEGMENT = 5000
+"""So many wanted keys of one partition are looked for in one go; several go at once."""
+
+Verdict = tuple[Reason, str] | None
+
+# A listing does not tell whether the object has moved on to an archive tier.
+_HIDDEN_TIERS = {"INTELLIGENT_TIERING"}
+
+
+class BulkStore(Protocol):
+    """What looking at many objects needs of a store. `requests` counts what was sent."""
+
+    requests: int
+
+    def get(self, uri: str) -> bytes: ...
+    def head(self, uri: str) -> ObjectInfo | None: ...
+    def page(self, prefix_uri: str, after: str = "") -> ListedPage: ...
+
+
+class Expected(NamedTuple):
+    """An object as an entry describes it."""
+
+    uri: str
+    size: int
+    etag: str
+
+
+@dataclass(frozen=True, slots=True)
+class Looker:
+    """Looks at objects of one store. `page_worth`: as many HEADs as one page of LIST may cost."""
+
+    store: BulkStore
+    pool: ThreadPoolExecutor
+    depth: Depth = Depth.ETAG
+    page_worth: int = 20
+
+    def verdicts(self, expected: Sequence[Expected]) -> list[Verdict]:
+        """For each object None if it is there as expected, else reason and sentence. Raises what the store raises."""
+        seen, sure = self._glance({one.uri for one in expected})
+        doubtful = {one.uri for one in expected if one.uri not in sure and self._doubtful(seen.get(one.uri), one)}
+        seen.update(self._heads(doubtful))
+        return [self._judge(seen.get(one.uri), one) for one in expected]
+
+    def _glance(self, uris: set[str]) -> tuple[dict[str, ObjectInfo | None], set[str]]:
+        """What is known of each address at first sight, and which of that is sure."""
+        few, segments = self._plan(uris)
+        seen: dict[str, ObjectInfo | None] = {}
+        for found, left in self.pool.map(lambda segment: self._scan(*segment), segments):
+            seen.update(found)
+            few += left
+        seen.update(self._heads(few))
+        return seen, set(few)
+
+    def _plan(self, uris: Iterable[str]) -> tuple[list[str], list[tuple[str, list[str]]]]:
+        """(addresses for HEAD, segments of a partition for LIST)."""
+        few: list[str] = []
+        segments: list[tuple[str, list[str]]] = []
+        for partition, members in groupby(sorted(uris, key=_by_partition), _partition):
+            wanted = list(members)
+            if len(wanted) < self.page_worth:
+                few += wanted
+            else:
+                segments += [(partition, wanted[at : at + SEGMENT]) for at in range(0, len(wanted), SEGMENT)]
+        return few, segments
+
+    def _heads(self, uris: Iterable[str]) -> Iterator[tuple[str, ObjectInfo | None]]:
+        asked = list(uris)
+        return zip(asked, self.pool.map(self.store.head, asked), strict=True)
+
+    def _scan(self, partition: str, wanted: list[str]) -> tuple[dict[str, ObjectInfo], list[str]]:
+        """(what a listing shows of these sorted addresses, those that are cheaper to ask for one by one).
+
+        Jumps from wanted key to wanted key; gives up listing after two pages that held too few of them.
+        """
+        bucket = partition[: partition.index("/", partition.index("://") + 3) + 1]
+        found: dict[str, ObjectInfo] = {}
+        after, poor = "", 0
+        while wanted:
+            if len(wanted) < self.page_worth or poor == 2:
+                return found, wanted
+            after = max(after, wanted[0][len(bucket) : -1])
+            try:
+                page = self.store.page(partition, after)
+            except (Denied, NotFound):
+                return found, wanted
+            covered = bisect_right(wanted, bucket + page.keys[-1]) if page.more and page.keys else len(wanted)
+            found.update(_shown(page, bucket, set(wanted[:covered])))
+            poor = poor + 1 if covered < self.page_worth else 0
+            after, wanted = page.keys[-1] if page.keys else after, wanted[covered:]
+        return found, []
+
+    def _doubtful(self, info: ObjectInfo | None, one: Expected) -> bool:
+        return info is None or info.storage_class in _HIDDEN_TIERS or self._judge(info, one) is not None
+
+    def _judge(self, info: ObjectInfo | None, one: Expected) -> Verdict:
+        verdict = judge_object(info, size=one.size, etag=one.etag, depth=self.depth)
+        if verdict and verdict[0] is Reason.ETAG and _changes_etags(info):
+            return None
+        return verdict
+
+
+def _changes_etags(info: ObjectInfo | None) -> bool:
+    """Encrypted in a way that makes the ETag no hash of the content: its size has to do."""
+    return getattr(info, "encryption", "").startswith(("aws:kms", "customer"))
+
+
+def _partition(uri: str) -> str:
+    return uri[: uri.rindex("/") + 1]
+
+
+def _by_partition(uri: str) -> tuple[str, str]:
+    return _partition(uri), uri
+
+
+def _shown(page: ListedPage, bucket: str, wanted: set[str]) -> Iterator[tuple[str, ObjectInfo]]:
+    for key, size, etag, storage_class in zip(page.keys, page.sizes, page.etags, page.storage_classes, strict=True):
+        if bucket + key in wanted:
+            yield bucket + key, ObjectInfo(key, size, etag, storage_class)

@@ -1,0 +1,144 @@
+"""Opening ranges at the destination, and leaving out what needs no look. In columns: no Python object per entry."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from core.errors import NotFound
+from core.presence import Reason
+from graveler.entries import AddressType
+from graveler.errors import FormatError
+from graveler.ranges import read_range_columns
+from spark_jobs.presence import BulkStore, Expected
+from spark_jobs.settings import BLOCK, CheckSettings
+
+BASES_KEPT = 6
+"""Neighbouring ranges share base ranges; so many are kept decoded."""
+
+_IN_S3 = "^s3a?://[^/]+/."
+
+
+@dataclass(slots=True)
+class OpenedRange:
+    """A range that was read: `wanted` is what is left to look up; some problems show without a look."""
+
+    range_id: str
+    entries: int = 0
+    bytes: int = 0
+    wanted: pa.RecordBatch | None = None
+    problems: list[dict[str, Any]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def looked_up(self) -> int:
+        """How many objects have to be looked for."""
+        return 0 if self.wanted is None else int(self.wanted.num_rows)
+
+    def expected(self) -> list[Expected]:
+        """The objects to look for, in the order of `wanted`."""
+        if self.wanted is None:
+            return []
+        return list(map(Expected, *(self.wanted.column(name).to_pylist() for name in ("uri", "size", "etag"))))
+
+    def problem(self, at: int, reason: str, detail: str) -> dict[str, Any]:
+        """A problem row about the entry at this place of `wanted`."""
+        assert self.wanted is not None
+        return self.problem_of(self.wanted, at, reason, detail)
+
+    def problem_of(self, batch: pa.RecordBatch, at: int, reason: str, detail: str) -> dict[str, Any]:
+        """A problem row about an entry of some columns of this range."""
+        named = {name: batch.column(name)[at].as_py() for name in ("path", "address", "size", "etag")}
+        return {"kind": "problem", "range_id": self.range_id, **named, "reason": str(reason), "detail": detail}
+
+
+class RangeReader:
+    """Reads ranges of one destination."""
+
+    def __init__(self, store: BulkStore, settings: CheckSettings) -> None:
+        self._store, self._settings = store, settings
+        self._base = functools.lru_cache(maxsize=BASES_KEPT)(self._read_base)
+        self._one_at_a_time = threading.Lock()
+
+    def open(self, range_id: str, base_ids: Sequence[str]) -> OpenedRange:
+        """A range without what its base ranges name. A range that is missing or damaged is a problem of its own."""
+        opened = OpenedRange(range_id)
+        try:
+            columns = self._columns(range_id)
+        except NotFound:
+            return self._broken(opened, Reason.RANGE_MISSING, "the range's file is not at the destination")
+        except FormatError as error:
+            return self._broken(opened, Reason.RANGE_DAMAGED, str(error))
+        opened.entries, opened.bytes = columns.num_rows, pc.sum(columns.column("size")).as_py() or 0
+        self._plan(opened, columns, base_ids)
+        return opened
+
+    def _plan(self, opened: OpenedRange, columns: pa.RecordBatch, base_ids: Sequence[str]) -> None:
+        """Sets `wanted`; what is imported is judged whether a base names it or not."""
+        full = _is_full(columns)
+        barred = full if self._settings.imported == BLOCK else pc.and_not(full, _in_s3(columns))
+        self._note_imported(opened, columns.filter(barred))
+        rest = self._with_uris(columns, full).filter(pc.invert(barred))
+        for base_id in base_ids:
+            with self._one_at_a_time:
+                base, note = self._base(base_id)
+            opened.notes += [note] if note else []
+            rest = rest if base is None else _without(rest, base)
+        opened.wanted = rest
+
+    def _note_imported(self, opened: OpenedRange, barred: pa.RecordBatch) -> None:
+        block = self._settings.imported == BLOCK
+        detail = "imported: lies outside of the storage namespace" if block else "imported from a place that is not S3"
+        opened.problems += [opened.problem_of(barred, at, Reason.IMPORTED, detail) for at in range(barred.num_rows)]
+
+    def _with_uris(self, columns: pa.RecordBatch, full: pa.Array) -> pa.RecordBatch:
+        address = columns.column("address")
+        below = pc.binary_join_element_wise(self._settings.uri_of(""), address, "")
+        names = ["path", "address", "size", "etag"]
+        arrays = [columns.column(name) for name in names]
+        return pa.RecordBatch.from_arrays([*arrays, pc.if_else(full, address, below)], [*names, "uri"])
+
+    def _columns(self, range_id: str) -> pa.RecordBatch:
+        uri = self._settings.metadata_uri(range_id)
+        return read_range_columns(self._store.get(uri), expected_id=range_id, file=uri)
+
+    def _read_base(self, base_id: str) -> tuple[pa.RecordBatch | None, str]:
+        """A base's columns, or why there are none: then nothing is left out on its account."""
+        try:
+            columns = self._columns(base_id)
+        except NotFound:
+            return None, f"base range {base_id} is not at the destination: not built upon"
+        except FormatError as error:
+            return None, f"base range {base_id} is damaged: not built upon ({error})"
+        return columns.select(["address", "size", "etag"]), ""
+
+    def _broken(self, opened: OpenedRange, reason: Reason, detail: str) -> OpenedRange:
+        address = f"{self._settings.metadata_prefix}/{opened.range_id}"
+        row = {"kind": "problem", "range_id": opened.range_id, "path": b"", "address": address}
+        opened.problems.append({**row, "reason": str(reason), "detail": detail})
+        return opened
+
+
+def _is_full(columns: pa.RecordBatch) -> pa.Array:
+    """Which addresses are URIs of their own: by their type, in old entries by a scheme."""
+    kind = columns.column("address_type")
+    by_scheme = pc.match_substring(columns.column("address"), "://")
+    undecided = pc.equal(kind, pa.scalar(AddressType.BY_PREFIX, kind.type))
+    return pc.or_(pc.equal(kind, pa.scalar(AddressType.FULL, kind.type)), pc.and_(undecided, by_scheme))
+
+
+def _in_s3(columns: pa.RecordBatch) -> pa.Array:
+    return pc.match_substring_regex(columns.column("address"), _IN_S3)
+
+
+def _without(columns: pa.RecordBatch, base: pa.RecordBatch) -> pa.RecordBatch:
+    """The entries that the base does not name with the same address, size and ETag."""
+    at = pc.index_in(columns.column("address"), value_set=base.column("address"))
+    same = pc.and_(*(pc.equal(columns.column(name), base.column(name).take(at)) for name in ("size", "etag")))
+    return columns.filter(pc.invert(pc.fill_null(same, False)))
