@@ -12,6 +12,8 @@ from core.errors import NotFound
 from core.ports import ObjectStore
 from graveler.errors import FormatError
 from graveler.metarange import RangeRef, read_metarange
+from lakemirror_site import wiring
+from mirrors.models import Mirror
 
 METADATA_PREFIX = "_lakefs"
 _KEPT_RANGES = 500_000
@@ -30,18 +32,24 @@ class MetarangeCache:
     """Least recently used metaranges of all mirrors, bounded by the number of ranges that they name."""
 
     def __init__(self, kept_ranges: int = _KEPT_RANGES) -> None:
-        self._found: OrderedDict[tuple[str, str], Found] = OrderedDict()
+        self._found: OrderedDict[tuple[int, str], Found] = OrderedDict()
         self._ranges = 0
         self._kept = kept_ranges
         self._lock = threading.Lock()
 
-    def get(self, key: tuple[str, str]) -> Found | None:
+    def clear(self) -> None:
+        """Forget all of them."""
+        with self._lock:
+            self._found.clear()
+            self._ranges = 0
+
+    def get(self, key: tuple[int, str]) -> Found | None:
         with self._lock:
             if key in self._found:
                 self._found.move_to_end(key)
             return self._found.get(key)
 
-    def put(self, key: tuple[str, str], found: Found) -> None:
+    def put(self, key: tuple[int, str], found: Found) -> None:
         with self._lock:
             if key not in self._found:
                 self._ranges += len(found.ranges) + 1
@@ -51,7 +59,7 @@ class MetarangeCache:
                 self._ranges -= len(dropped.ranges) + 1
 
 
-_cache = MetarangeCache()
+cache = MetarangeCache()
 
 
 def metadata_uri(namespace: str, metadata_id: str) -> str:
@@ -59,18 +67,19 @@ def metadata_uri(namespace: str, metadata_id: str) -> str:
     return f"{namespace}/{METADATA_PREFIX}/{metadata_id}"
 
 
-def load_metaranges(store: ObjectStore, namespace: str, ids: Iterable[str], workers: int = 8) -> dict[str, Found]:
-    """The metaranges of `ids` as they stand in `namespace`. Only whole and right ones are remembered.
+def load_metaranges(mirror: Mirror, ids: Iterable[str], workers: int = 8) -> dict[str, Found]:
+    """The metaranges of `ids` as they stand at a mirror's destination. Only whole and right ones are remembered.
 
     A store that can't be asked raises (Unreachable, Denied...): that is not "missing".
     """
-    found = {i: cached for i in set(ids) if (cached := _cache.get((namespace, i)))}
+    store, namespace = wiring.objects(mirror.region), mirror.storage_namespace
+    found = {i: cached for i in set(ids) if (cached := cache.get((mirror.pk, i)))}
     asked = [i for i in set(ids) if i not in found]
     with ThreadPoolExecutor(max_workers=max(1, min(workers, len(asked)))) as pool:
         for metarange_id, result in zip(asked, pool.map(lambda i: _load(store, namespace, i), asked), strict=True):
             found[metarange_id] = result
             if not result.reason:
-                _cache.put((namespace, metarange_id), result)
+                cache.put((mirror.pk, metarange_id), result)
     return found
 
 

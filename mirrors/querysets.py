@@ -43,9 +43,9 @@ class MirrorCommitQuerySet(models.QuerySet):
         """Records that the destination has not accepted yet, parents first."""
         return self.filter(record="pending").select_related("commit").order_by("commit_id")
 
-    def unsettled(self) -> MirrorCommitQuerySet:
-        """Commits whose data is not known to be complete or gone, oldest first."""
-        return self.filter(data__in=["unknown", "waiting"]).select_related("commit").order_by("commit_id")
+    def unjudged(self) -> MirrorCommitQuerySet:
+        """Commits that nobody looked at yet, or that waited for something which has arrived; oldest first."""
+        return self.filter(data="unknown").select_related("commit").order_by("commit_id")
 
     def promotable(self) -> MirrorCommitQuerySet:
         """Record accepted, own data complete with nothing gone, and all of the history in order."""

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
+
+from django.db import transaction
 
 from core.ports import ObjectStore
 from core.presence import Depth, Reason, judge_object
 from lakemirror_site import wiring
 from mirrors.blockers import KEPT_PER_HOLDER, Problem, note_problems
 from mirrors.duties import Lease
-from mirrors.models import Blocker, Coverage, Mirror
+from mirrors.models import Blocker, Coverage, Mirror, MirrorCommit
 
 BATCH = 2000
 WORKERS = 16
@@ -20,35 +22,40 @@ WORKERS = 16
 
 @dataclass(slots=True)
 class Relook:
-    """What a round of looks found: how many things arrived, and whether any commit must be judged again."""
+    """How many things were looked for again, and how many had arrived."""
 
     looks: int = 0
     arrived: int = 0
-    changed: bool = False
-    holders: set[str] = field(default_factory=set)
 
 
 def look_again(mirror: Mirror, lease: Lease) -> Relook:
     """Look for every due blocker; settle the ranges of which nothing is missing any more."""
     due = mirror.blockers.filter(look_at__lte=datetime.now(UTC)).exclude(kind=Blocker.Kind.RECORD)
     rows = list(due.order_by("look_at")[:BATCH])
-    result = Relook(looks=len(rows))
     if not rows:
-        return result
+        return Relook()
     with lease.kept():
         problems = _look(mirror, rows)
     lease.fence(0)
     still = {(p.holder_id, p.key) for p in problems}
     arrived = [row for row in rows if (row.holder_id, row.key) not in still]
-    note_problems(mirror, problems)
-    _forget(mirror, arrived)
     was_gone = {row.holder_id for row in rows if row.gone_at_source}
     is_gone = {p.holder_id for p in problems if p.gone_at_source}
-    result.arrived = len(arrived)
-    result.holders = {row.holder_id for row in arrived} | (was_gone ^ is_gone)
-    result.changed = bool(result.holders)
-    settle_ranges(mirror, result.holders)
-    return result
+    holders = {row.holder_id for row in arrived} | (was_gone ^ is_gone)
+    with transaction.atomic():
+        note_problems(mirror, problems)
+        _forget(mirror, arrived)
+        settle_ranges(mirror, holders)
+        _reopen(mirror, holders)
+    return Relook(looks=len(rows), arrived=len(arrived))
+
+
+def _reopen(mirror: Mirror, holders: set[str]) -> None:
+    """Commits that waited for these must be judged again; in one transaction with what makes it so."""
+    judged = mirror.commits.filter(data__in=[MirrorCommit.Data.WAITING, MirrorCommit.Data.GONE])
+    again = [pk for pk, waits_for in judged.values_list("pk", "waits_for") if holders.intersection(waits_for)]
+    for start in range(0, len(again), 500):
+        mirror.commits.filter(pk__in=again[start : start + 500]).update(data=MirrorCommit.Data.UNKNOWN)
 
 
 def _forget(mirror: Mirror, arrived: list[Blocker]) -> None:

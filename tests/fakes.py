@@ -6,7 +6,6 @@ import hashlib
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from typing import Any
 
 from core.errors import Conflict, Corrupt, Denied, LakeMirrorError, NotFound
@@ -222,12 +221,15 @@ def id_of(commit: Commit) -> str:
 class Lake:
     """A source repository that one can commit to: real metadata files, in a fake store."""
 
-    def __init__(self, lakefs: FakeLakeFS, store: FakeStore, name: str = "lake", namespace: str = "s3://src/lake") -> None:
+    def __init__(
+        self, lakefs: FakeLakeFS, store: FakeStore, name: str = "lake", namespace: str = "s3://src/lake"
+    ) -> None:
         self.lakefs, self.store, self.name, self.namespace = lakefs, store, name, namespace
         self.repository = lakefs.add_repository(name, namespace)
         self.trees: dict[str, dict[bytes, Entry]] = {"": {}}
         self.ranges: dict[str, list[RangeRef]] = {}
         self.count = 0
+        self.clock = 1_795_000_000
         root = self._record((), "", "Repository created", {})
         self.repository.branches["main"] = root
 
@@ -271,7 +273,7 @@ class Lake:
             address=address,
             size=len(content),
             etag=hashlib.md5(content).hexdigest(),  # noqa: S324
-            last_modified=Timestamp.of(datetime.now(UTC)),
+            last_modified=Timestamp(1_795_000_000 + self.count),
             metadata={},
             content_type="application/octet-stream",
             address_type=AddressType.RELATIVE,
@@ -280,7 +282,8 @@ class Lake:
     def _record(self, parents: tuple[str, ...], metarange_id: str, message: str, tree: dict[bytes, Entry]) -> str:
         commits = self.repository.commits
         generation = 1 + max((commits[p].generation for p in parents), default=0)
-        record = Commit("", parents, "ada", message, int(time.time()), metarange_id, {}, generation, 1)
+        self.clock += 1
+        record = Commit("", parents, "ada", message, self.clock, metarange_id, {}, generation, 1)
         record = replace(record, id=id_of(record))
         commits[record.id] = record
         self.trees[record.id] = tree
@@ -296,7 +299,9 @@ class Lake:
         return [metarange_id, *(ref.id for ref in self.ranges[metarange_id])]
 
 
-def replicate(source: FakeStore, destination: FakeStore, *, frm: str = "s3://src/lake", to: str = "s3://dst/lake") -> None:
+def replicate(
+    source: FakeStore, destination: FakeStore, *, frm: str = "s3://src/lake", to: str = "s3://dst/lake"
+) -> None:
     """Bring everything over, as bucket replication does; `destination.hidden` holds back."""
     for uri, data in source.objects.items():
         if uri.startswith(frm):
@@ -326,7 +331,9 @@ def _entries(store: FakeStore, namespace: str, range_id: str) -> list[Entry]:
     return list(read_range(store.get(f"{namespace}/_lakefs/{range_id}"), expected_id=range_id))
 
 
-def _problems(store: FakeStore, namespace: str, depth: str, range_id: str, base_ids: list[str]) -> Iterator[dict[str, Any]]:
+def _problems(
+    store: FakeStore, namespace: str, depth: str, range_id: str, base_ids: list[str]
+) -> Iterator[dict[str, Any]]:
     row = {"kind": "problem", "range_id": range_id, "path": b"", "size": None, "etag": "", "detail": ""}
     try:
         entries = _entries(store, namespace, range_id)

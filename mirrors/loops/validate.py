@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 from core.presence import Reason
 from core.validation import Data, RangeCheck, judge, plan_checks
 from graveler.metarange import RangeRef
-from lakemirror_site import wiring
 from mirrors import duties
 from mirrors.blockers import Problem, note_problems
 from mirrors.checks import run_checks
@@ -30,7 +29,7 @@ def validate(lease: Lease) -> Outcome:
     if mirror.state == Mirror.State.DELETING or mirror.pinned_creation_date is None:
         return Outcome("the mirror has no repository to look into")
     relook = look_again(mirror, lease)
-    rows = _rows_to_judge(mirror, relook.changed)
+    rows = list(mirror.commits.unjudged()[:BATCH])
     found = _load(mirror, rows)
     _note_metaranges(mirror, found)
     checks = plan(mirror, rows, found)
@@ -51,19 +50,10 @@ def _summary(arrived: int, checked: int, complete: int) -> str:
 
 def _next_in(mirror: Mirror) -> float | None:
     """At once while commits are waiting for a first look, else when the next blocker is due."""
-    if mirror.commits.filter(data=MirrorCommit.Data.UNKNOWN).exists():
+    if mirror.commits.unjudged().exists():
         return 0.0
     soonest = mirror.blockers.exclude(kind=Blocker.Kind.RECORD).order_by("look_at").values_list("look_at", flat=True).first()
     return None if soonest is None else max(0.1, (soonest - datetime.now(UTC)).total_seconds())
-
-
-def _rows_to_judge(mirror: Mirror, changed: bool) -> list[MirrorCommit]:
-    """Commits without a first look, oldest first; all that wait or lack something too, once something has arrived."""
-    unsettled = mirror.commits.select_related("commit").order_by("commit_id")
-    rows = list(unsettled.filter(data=MirrorCommit.Data.UNKNOWN)[:BATCH])
-    if changed:
-        rows += list(unsettled.filter(data__in=[MirrorCommit.Data.WAITING, MirrorCommit.Data.GONE]))
-    return rows
 
 
 # Metaranges
@@ -71,7 +61,7 @@ def _rows_to_judge(mirror: Mirror, changed: bool) -> list[MirrorCommit]:
 
 def _load(mirror: Mirror, rows: Iterable[MirrorCommit]) -> dict[str, Found]:
     ids = {row.commit.metarange_id for row in rows}
-    return load_metaranges(wiring.objects(mirror.region), mirror.storage_namespace, ids)
+    return load_metaranges(mirror, ids)
 
 
 def _note_metaranges(mirror: Mirror, found: Mapping[str, Found]) -> None:
@@ -121,8 +111,7 @@ def _bases(mirror: Mirror, rows: Sequence[MirrorCommit]) -> dict[int, tuple[Rang
     by_sha = dict(complete.filter(commit__sha__in=list(parents)[:900]).values_list("commit__sha", "commit__metarange_id"))
     last = complete.order_by("-validated_at").values_list("commit__metarange_id", flat=True).first() or ""
     chosen = {row.pk: next((by_sha[p] for p in row.commit.parents if p in by_sha), last) for row in rows}
-    store = wiring.objects(mirror.region)
-    found = load_metaranges(store, mirror.storage_namespace, set(chosen.values()))
+    found = load_metaranges(mirror, set(chosen.values()))
     return {pk: found[metarange_id].ranges for pk, metarange_id in chosen.items()}
 
 

@@ -10,6 +10,7 @@ from unittest import mock
 from django.db.models.functions import Now
 
 from mirrors import duties
+from mirrors.metaranges import cache
 from mirrors.models import Blocker, Duty, Mirror, Repository
 from mirrors.tasks import handlers
 from tests.fakes import FakeLakeFS, FakeStore, Lake, check_plainly, replicate
@@ -120,6 +121,7 @@ class Deployment:
 def deployment() -> Iterator[Deployment]:
     """A deployment with the wiring pointed at it."""
     made = Deployment()
+    cache.clear()
     with (
         mock.patch("lakemirror_site.wiring.lakefs", made.lakefs),
         mock.patch("lakemirror_site.wiring.objects", made.objects),

@@ -1,0 +1,147 @@
+"""What a mirror needs of a lakeFS installation: the same tests on the fake, the sandbox's server and a real lakeFS."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+
+import pytest
+
+from core.errors import Conflict, Corrupt, Denied, NotFound
+from core.ports import LakeFS
+from core.types import Commit, RecordOutcome
+from tests.fakes import id_of
+
+
+def record(message: str, *parents: Commit, metarange_id: str = "") -> Commit:
+    generation = 1 + max((p.generation for p in parents), default=0)
+    made = Commit(
+        "", tuple(p.id for p in parents), "ada", message, 1_795_251_119, metarange_id, {"k": "v"}, generation, 1
+    )
+    return replace(made, id=id_of(made))
+
+
+ROOT = record("root")
+FIRST = record("first", ROOT)
+SECOND = record('second ✓ and "quotes"', FIRST)
+SIDE = record("side", ROOT)
+MERGE = record("merge", SECOND, SIDE)
+
+
+@pytest.fixture
+def mirror(lakefs: LakeFS) -> str:
+    name = f"mirror-{uuid.uuid4().hex[:10]}"
+    lakefs.create_mirror_repository(name=name, storage_namespace=f"s3://lake-eu-west-1/{name}", default_branch="main")
+    return name
+
+
+def test_a_mirrors_repository_is_bare_and_read_only(lakefs: LakeFS, mirror: str) -> None:
+    found = lakefs.get_repository(mirror)
+    assert (found.id, found.default_branch, found.read_only) == (mirror, "main", True)
+    assert found.storage_namespace == f"s3://lake-eu-west-1/{mirror}"
+    assert found.creation_date > 1_700_000_000
+    assert list(lakefs.list_branches(mirror).results) == []
+
+
+def test_a_name_is_taken_once(lakefs: LakeFS, mirror: str) -> None:
+    with pytest.raises(Conflict):
+        lakefs.create_mirror_repository(
+            name=mirror, storage_namespace="s3://lake-eu-west-1/other", default_branch="main"
+        )
+
+
+def test_what_is_not_there_is_not_found(lakefs: LakeFS, mirror: str) -> None:
+    for call in (
+        lambda: lakefs.get_repository("no-such-repository"),
+        lambda: lakefs.list_branches("no-such-repository"),
+        lambda: lakefs.get_branch(mirror, "nowhere"),
+        lambda: lakefs.log_commits(mirror, "f" * 64),
+        lambda: lakefs.create_branch(mirror, "main", "f" * 64),
+        lambda: lakefs.hard_reset_branch(mirror, "nowhere", "f" * 64),
+        lambda: lakefs.delete_branch(mirror, "nowhere"),
+        lambda: lakefs.delete_repository("no-such-repository"),
+    ):
+        with pytest.raises(NotFound):
+            call()
+
+
+def test_records_are_accepted_once_in_any_order(lakefs: LakeFS, mirror: str) -> None:
+    for commit in (MERGE, SECOND, ROOT, SIDE, FIRST):
+        assert lakefs.put_commit_record(mirror, commit) is RecordOutcome.CREATED
+        assert lakefs.put_commit_record(mirror, commit) is RecordOutcome.EXISTS
+        assert lakefs.get_commit(mirror, commit.id) == commit
+
+
+def test_a_record_that_does_not_give_its_id_is_corrupt(lakefs: LakeFS, mirror: str) -> None:
+    with pytest.raises(Corrupt):
+        lakefs.put_commit_record(mirror, replace(ROOT, message="tampered"))
+
+
+def test_the_log_gives_the_whole_history_page_by_page(lakefs: LakeFS, mirror: str) -> None:
+    for commit in (ROOT, FIRST, SECOND, SIDE, MERGE):
+        lakefs.put_commit_record(mirror, commit)
+    lakefs.create_branch(mirror, "main", MERGE.id)
+    seen: list[Commit] = []
+    after = ""
+    while True:
+        page = lakefs.log_commits(mirror, MERGE.id, after=after, amount=2)
+        seen += page.results
+        after = page.next_after
+        if not after:
+            break
+    assert {c.id: c for c in seen} == {c.id: c for c in (ROOT, FIRST, SECOND, SIDE, MERGE)}
+    assert len(seen) == 5
+
+
+def test_branches_are_created_moved_read_back_and_deleted(lakefs: LakeFS, mirror: str) -> None:
+    for commit in (ROOT, FIRST, SECOND):
+        lakefs.put_commit_record(mirror, commit)
+    lakefs.create_branch(mirror, "main", FIRST.id)
+    lakefs.create_branch(mirror, "dev", ROOT.id)
+    with pytest.raises(Conflict):
+        lakefs.create_branch(mirror, "dev", ROOT.id)
+    lakefs.hard_reset_branch(mirror, "main", SECOND.id)
+    assert lakefs.get_branch(mirror, "main").commit_id == SECOND.id
+    lakefs.hard_reset_branch(mirror, "main", FIRST.id)
+    assert {b.name: b.commit_id for b in lakefs.list_branches(mirror).results} == {"main": FIRST.id, "dev": ROOT.id}
+    lakefs.delete_branch(mirror, "dev")
+    with pytest.raises(Denied):
+        lakefs.delete_branch(mirror, "main")
+    assert [b.name for b in lakefs.list_branches(mirror).results] == ["main"]
+
+
+def test_branches_are_listed_page_by_page(lakefs: LakeFS, mirror: str) -> None:
+    lakefs.put_commit_record(mirror, ROOT)
+    for n in range(5):
+        lakefs.create_branch(mirror, f"b{n}", ROOT.id)
+    names: list[str] = []
+    after = ""
+    while True:
+        page = lakefs.list_branches(mirror, after=after, amount=2)
+        names += [b.name for b in page.results]
+        after = page.next_after
+        if not after:
+            break
+    assert names == [f"b{n}" for n in range(5)]
+
+
+def test_a_branch_can_not_point_at_a_record_that_is_not_there(lakefs: LakeFS, mirror: str) -> None:
+    lakefs.put_commit_record(mirror, ROOT)
+    lakefs.create_branch(mirror, "main", ROOT.id)
+    unknown = record(f"never copied {uuid.uuid4()}")
+    with pytest.raises(NotFound):
+        lakefs.hard_reset_branch(mirror, "main", unknown.id)
+    assert lakefs.get_branch(mirror, "main").commit_id == ROOT.id
+
+
+def test_a_clean_branch_has_nothing_uncommitted(lakefs: LakeFS, mirror: str) -> None:
+    lakefs.put_commit_record(mirror, ROOT)
+    lakefs.create_branch(mirror, "main", ROOT.id)
+    assert not lakefs.has_uncommitted(mirror, "main")
+    lakefs.drop_uncommitted(mirror, "main")
+
+
+def test_a_deleted_mirror_is_gone(lakefs: LakeFS, mirror: str) -> None:
+    lakefs.delete_repository(mirror)
+    with pytest.raises(NotFound):
+        lakefs.delete_repository(mirror)
