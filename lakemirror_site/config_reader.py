@@ -119,9 +119,7 @@ def _mapping(value: Any, name: str) -> Mapping[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise ConfigError(
-            name, f"expected a mapping, got {_kind(value) if not isinstance(value, str) else repr(value)}"
-        )
+        raise ConfigError(name, f"expected a mapping, got {_kind(value)}")
     return {str(key): item for key, item in value.items()}
 
 
