@@ -320,7 +320,7 @@ def _maps(unpacked: Unpacked, pairs: list[tuple[Ints, Ints, Ints]], count: int) 
     keys, values = (_texts(unpacked, cursor.piece(tag)) for tag in (0x0A, 0x12))
     cursor.finish()
     # Of a key that stands twice the last one counts; that is for the other reader.
-    named = pa.table({"entry": entries[order], "key": keys}).group_by(["entry", "key"])
+    named = pa.table({"entry": _plain(pa.int64(), entries[order]), "key": keys}).group_by(["entry", "key"])
     require(named.aggregate([]).num_rows == len(keys))
     offsets = np.searchsorted(entries[order], np.arange(count + 1)).astype(np.int32)
     return pa.MapArray.from_arrays(_plain(pa.int32(), offsets), keys, values).cast(METADATA_TYPE)
