@@ -116,7 +116,7 @@ def _stopped(mirror: MirrorFacts, now: datetime) -> Verdict | None:
         return None
     why = mirror.reason or "the repository at the destination is not the one that this mirror made"
     advice = _STOPPED_ADVICE.get(mirror.reason_code, "Look at that repository before anything else.")
-    told = sentences(sentence("stopped: ", why.rstrip(".")), say("Nothing is written there any more. ", advice))
+    told = sentences(sentence("stopped: ", why.rstrip(".")), say(advice))
     return Verdict(State.STOPPED, _as_code(mirror.reason_code) or "stopped", told, say("nothing is written any more"))
 
 
@@ -138,7 +138,7 @@ def _paused(mirror: MirrorFacts, now: datetime) -> Verdict | None:
     if not mirror.paused:
         return None
     behind = sum(branch.pending > 0 for branch in mirror.branches)
-    waiting = f"{count(behind, 'branch waits', 'branches wait')} for it to be resumed" if behind else "nothing waits"
+    waiting = f"{count(behind, 'branch waits', 'branches wait')}" if behind else "nothing waits"
     told = sentences(sentence("paused: no branch is moved until it is resumed"), sentence(waiting))
     return Verdict(State.PAUSED, "paused", told)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from core.facts import CommitFacts, Thing
@@ -41,7 +41,7 @@ _REASONS = {
         "missing",
         "has not reached {region}",
         "have not reached {region}",
-        "If it lasts, check that the bucket replication from {source} runs and covers it",
+        "Check that the bucket replication from {source} runs and covers that place",
     ),
     "gone-at-source": _Reason(
         "missing at the source too",
@@ -92,6 +92,15 @@ _TAMPERED = _Reason(
     "",
     "Somebody changed it there. Compare the two records before anything else",
 )
+
+
+def count_things(commits: Iterable[CommitFacts]) -> str:
+    """How much the commits lack in all: "3 objects", or "5 things" where there are several kinds; "nothing"."""
+    commits = list(commits)
+    number = sum(commit.lacking for commit in commits)
+    kinds = {thing.kind for commit in commits for thing in commit.things}
+    one, many = NOUNS[kinds.pop()] if len(kinds) == 1 else ("thing", "things")
+    return count(number, one, many) if number else "nothing"
 
 
 def reason_of(thing: Thing) -> str:

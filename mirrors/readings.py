@@ -11,6 +11,7 @@ from django.db.models import F
 
 from core.explain import Verdict, explain, stage_of
 from core.facts import BranchFacts, CommitFacts, MirrorFacts, Thing
+from core.lacking import count_things
 from core.ladder import Step, climb
 from core.lag import Targets, lag
 from core.phrases import Phrase
@@ -81,6 +82,7 @@ class MirrorReading:
     pending: int
     behind: int
     waiting: int
+    waiting_words: str
     waiting_since: datetime | None
     looked_at: datetime | None
     destination_looked_at: datetime | None
@@ -174,6 +176,7 @@ def _read(mirror: Mirror, gathered: Gathered, now: datetime) -> MirrorReading:
         pending=sum(branch.pending for branch in branches),
         behind=sum(branch.pending > 0 for branch in branches),
         waiting=sum(commit.lacking for commit in things.values()),
+        waiting_words=count_things(things.values()),
         waiting_since=min((c.lacking_since for c in things.values() if c.lacking_since), default=None),
         looked_at=facts.looked_at,
         destination_looked_at=facts.destination_looked_at,
@@ -242,9 +245,7 @@ def _rail(branch: BranchFacts, mirror: Mirror, gathered: Gathered, now: datetime
     return line, number - len(shown)
 
 
-def _rail_commit(
-    row: Pending, branch: BranchFacts, mirror: Mirror, gathered: Gathered, now: datetime
-) -> RailCommit:
+def _rail_commit(row: Pending, branch: BranchFacts, mirror: Mirror, gathered: Gathered, now: datetime) -> RailCommit:
     commit = gathered.commits.get((mirror.pk, row.commit_id))
     validating = gathered.facts[mirror.pk].run is not None
     stage = stage_of(commit, now=now, targets=targets(), validating=validating)
@@ -276,9 +277,7 @@ def _commit_reading(
     stage = stage_of(commit, now=now, targets=targets())
     if row.position <= head:
         stage = Stage.HEAD if row.position == head else Stage.PAST
-    steps = climb(
-        commit, seen_at=row.seen_at, stage=stage, region=mirror.region, source_region=mirror.source.region
-    )
+    steps = climb(commit, seen_at=row.seen_at, stage=stage, region=mirror.region, source_region=mirror.source.region)
     return CommitReading(
         commit_id=row.commit.sha,
         message=row.commit.message,

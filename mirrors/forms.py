@@ -1,0 +1,68 @@
+"""What people type. The checks that count are those of the services; a form only carries and repeats them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from core.errors import LakeMirrorError
+from lakemirror_site import config
+
+
+class MirrorForm(forms.Form):
+    """A new mirror, in the words of the API."""
+
+    source_repository = forms.CharField(
+        label="Repository", max_length=64, help_text="The name that it has in lakeFS, like lake."
+    )
+    source_region = forms.ChoiceField(label="Its region")
+    region = forms.ChoiceField(label="Region of the mirror", help_text="Readers there get the copy.")
+    name = forms.CharField(
+        label="Name of the mirror",
+        max_length=200,
+        help_text="Also the name of its repository there: 3 to 63 lower-case letters, digits and dashes.",
+    )
+    storage_namespace = forms.CharField(
+        label="Storage namespace",
+        max_length=2000,
+        help_text="Where your bucket replication puts the objects, like s3://bucket/lake; apart from the source's own.",
+    )
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, label_suffix="", **more)
+        known = config.current()
+        self.fields["source_region"].choices = [(region, region) for region in known.regions]
+        self.fields["region"].choices = [(region, region) for region in known.served]
+        for field in self.fields.values():
+            field.widget.attrs.update(autocapitalize="none", autocomplete="off", spellcheck="false")
+
+    @classmethod
+    def fresh(cls) -> MirrorForm:
+        """The empty form, with the likeliest regions chosen."""
+        known = config.current()
+        away = [region for region in known.served if region != known.region]
+        return cls(initial={"source_region": known.region, "region": (away or list(known.served))[0]})
+
+    def refuse(self, error: LakeMirrorError) -> None:
+        """Say why a service did not accept it, beside the field that it names."""
+        field = getattr(error, "field", "")
+        self.add_error(field if field in self.fields else None, str(error))
+
+
+class DeletionForm(forms.Form):
+    """The name, typed, so that no mirror goes by a slip."""
+
+    typed = forms.CharField(label="Type the mirror's name to delete it", required=False)
+
+    def __init__(self, *args: Any, name: str, **more: Any) -> None:
+        super().__init__(*args, label_suffix="", **more)
+        self.name = name
+        self.fields["typed"].widget.attrs.update(autocapitalize="none", autocomplete="off", spellcheck="false")
+
+    def clean_typed(self) -> str:
+        """Exactly the mirror's name."""
+        typed: str = self.cleaned_data["typed"]
+        if typed.strip() != self.name:
+            raise forms.ValidationError(f"Type {self.name} exactly as it stands here. Nothing was deleted.")
+        return typed

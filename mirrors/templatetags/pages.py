@@ -1,0 +1,237 @@
+"""How values look on a page: ids, moments, sentences, states, the rail."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from itertools import pairwise
+from typing import Any
+from urllib.parse import urlencode
+
+from django import template
+from django.template.defaultfilters import filesizeformat
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString, mark_safe
+
+from core.facts import Thing
+from core.lacking import brief_reason
+from core.lag import in_words
+from core.phrases import SHORT_ID, Kind, Part, Phrase
+from core.states import Stage, State
+from mirrors.readings import BranchReading, RailCommit
+
+register = template.Library()
+
+UNKNOWN = "—"
+ICONS = {
+    State.UP_TO_DATE: "check",
+    State.NEW: "spark",
+    State.SYNCING: "arrows",
+    State.VALIDATING: "half",
+    State.REWOUND: "rewind",
+    State.RETRYING: "retry",
+    State.PAUSED: "pause",
+    State.UNKNOWN: "question",
+    State.LATE: "clock",
+    State.BLOCKED: "cross",
+    State.TAMPERED: "hand",
+    State.FAILED: "cross",
+    State.FROZEN: "lock",
+    State.STOPPED: "stop",
+}
+_DASHED = re.compile(r"(\b\w+(?:-\w+)+\b)")
+_HTML = {
+    Kind.NAME: "<strong>{}</strong>",
+    Kind.CODE: "<code>{}</code>",
+}
+
+
+@register.simple_tag
+def icon(name: str) -> SafeString:
+    """An icon from the sheet in base.html; a word stands beside it, so it says nothing by itself."""
+    return format_html('<svg class="icon" aria-hidden="true"><use href="#i-{}"/></svg>', name)
+
+
+@register.simple_tag
+def state(value: State, more: str = "") -> SafeString:
+    """A state as icon, word and colour."""
+    word = f"{value.word} {more}".strip()
+    return format_html('<span class="state {}">{}{}</span>', value.tone, icon(ICONS[value]), word)
+
+
+@register.filter
+def rich(phrase: Phrase) -> SafeString:
+    """A sentence with its names, ids and paths set apart."""
+    return format_html_join("", "{}", ((_part(part),) for part in phrase.parts))
+
+
+def _part(part: Part) -> SafeString:
+    if part.kind is Kind.ID:
+        return format_html('<code title="{}">{}</code>', part.text, part)
+    if part.kind is Kind.TEXT:
+        return _unbroken(part.text)
+    return format_html(_HTML[part.kind], part.text)
+
+
+def _unbroken(text: str) -> SafeString:
+    """Keep names with dashes, like those of regions, on one line."""
+    pieces = _DASHED.split(text)
+    return format_html_join(
+        "",
+        "{}",
+        ((format_html('<span class="whole">{}</span>', piece) if n % 2 else piece,) for n, piece in enumerate(pieces)),
+    )
+
+
+@register.simple_tag
+def commit_id(value: str, what: str = "commit id") -> SafeString:
+    """An id by its first eight characters, with a button that copies all of it; "—" when there is none."""
+    if not value:
+        return mark_safe(f'<span class="id none">{UNKNOWN}</span>')
+    return format_html(
+        '<span class="id"><code title="{}">{}</code>{}</span>', value, value[:SHORT_ID], copy_button(value, what)
+    )
+
+
+@register.simple_tag
+def copy_button(value: str, what: str) -> SafeString:
+    """A button that copies a text; shown only where JavaScript runs."""
+    shown = value[:SHORT_ID] if what.endswith("id") else ""
+    label = f"Copy {what} {shown}".strip()
+    return format_html(
+        '<button type="button" class="copy" data-copy="{}" aria-label="{}" title="{}">{}</button>',
+        value,
+        label,
+        label,
+        icon("copy"),
+    )
+
+
+@register.simple_tag
+def moment(at: datetime | None, now: datetime | None = None) -> SafeString:
+    """A time in UTC: of today by the clock alone, else with its date; "—" when it isn't known."""
+    if at is None:
+        return mark_safe(UNKNOWN)
+    at = at.astimezone(UTC)
+    same_day = now is not None and at.date() == now.astimezone(UTC).date()
+    shown = f"{at:%H:%M:%S}" if same_day else f"{at:%Y-%m-%d %H:%M}"
+    return format_html('<time datetime="{}">{}</time>', f"{at:%Y-%m-%dT%H:%M:%SZ}", shown)
+
+
+@register.simple_tag
+def ago(at: datetime | None, now: datetime) -> SafeString:
+    """How long ago something was, with the moment itself for those who point at it."""
+    if at is None:
+        return mark_safe(UNKNOWN)
+    words = in_words((now - at).total_seconds())
+    shown = "just now" if words in ("0", "< 1 s") else f"{words} ago"
+    return format_html('<time datetime="{}">{}</time>', f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}", shown)
+
+
+@register.simple_tag
+def until(at: datetime | None, now: datetime) -> str:
+    """How long until something happens; "now" when it is due."""
+    if at is None:
+        return UNKNOWN
+    seconds = (at - now).total_seconds()
+    return "now" if seconds < 1 else f"in {in_words(seconds)}"
+
+
+@register.filter
+def words(seconds: float | None) -> str:
+    """A length of time as people say it."""
+    return in_words(seconds)
+
+
+@register.filter
+def plus(seconds: float | None) -> str:
+    """Seconds after the first sight: "+1.2 s", "+14 min"."""
+    if seconds is None:
+        return ""
+    return f"+{seconds:.1f} s" if seconds < 10 else f"+{in_words(seconds)}"
+
+
+@register.filter
+def grouped(number: int) -> str:
+    """A count with thousands separators."""
+    return f"{number:,}"
+
+
+@register.filter
+def plural(number: int, noun: str) -> str:
+    """A count with its noun: "1 commit", "1,204 commits"; a second form after a comma if it is irregular."""
+    one, _, many = noun.partition(",")
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+@register.filter
+def size(number: int | None) -> str:
+    """Bytes as people say them."""
+    return UNKNOWN if number is None else filesizeformat(number)
+
+
+@register.filter
+def why(thing: Thing) -> str:
+    """Why something blocks, in few words with a capital."""
+    return brief_reason(thing).capitalize()
+
+
+@register.simple_tag
+def toggle(branch: str, opened: Sequence[str]) -> str:
+    """The query that opens or closes a branch and leaves the others as they are."""
+    names = [name for name in opened if name != branch] if branch in opened else [*opened, branch]
+    return "?" + urlencode([("branch", name) for name in names])
+
+
+# --- the rail -------------------------------------------------------------------------------------------------------
+
+WIDTH, EDGE = 216, 12
+
+
+@register.inclusion_tag("mirrors/_rail.html")
+def rail(branch: BranchReading) -> dict[str, Any]:
+    """A branch as a line of commits from the mirror's head to the source's."""
+    dots = _spread(branch.rail, hidden=branch.hidden, begun=bool(branch.mirror_head))
+    done = [dot["x"] for dot in dots if dot["stage"] in (Stage.PAST, Stage.HEAD, Stage.READY)]
+    return {
+        "dots": dots,
+        "width": WIDTH,
+        "start": EDGE,
+        "end": dots[-1]["x"] if dots else 0,
+        "done": max(done, default=0),
+        "hidden": branch.hidden,
+        "gap": _gap(dots),
+        "label": _label(branch),
+    }
+
+
+def _spread(commits: Sequence[RailCommit], *, hidden: int, begun: bool) -> list[dict[str, Any]]:
+    """Dots with even distances; a gap takes one place more, and so does the head that a new mirror doesn't have yet."""
+    gap = len(commits) - 3 if hidden else len(commits)
+    places = [number + (number >= gap) + (not begun) for number in range(len(commits))]
+    last = max(places[-1], 1) if places else 1
+    step = (WIDTH - 2 * EDGE) / last
+    return [
+        {"x": round(EDGE + place * step), "stage": commit.stage, "id": commit.commit_id[:SHORT_ID]}
+        for place, commit in zip(places, commits, strict=True)
+    ]
+
+
+def _gap(dots: Sequence[dict[str, Any]]) -> float:
+    """Where "+n" stands: in the middle of the widest distance."""
+    pairs = list(pairwise(dots))
+    if not pairs:
+        return 0
+    left, right = max(pairs, key=lambda pair: pair[1]["x"] - pair[0]["x"])
+    return (left["x"] + right["x"]) / 2
+
+
+def _label(branch: BranchReading) -> str:
+    """The rail in words."""
+    shown = [commit.stage for commit in branch.rail if commit.stage not in (Stage.PAST, Stage.HEAD)]
+    if not shown:
+        return "The mirror's head is the source's head" if branch.mirror_head else "Not at the mirror"
+    counted = [f"{shown.count(stage)} {stage.word.lower()}" for stage in Stage if stage in shown]
+    more = f", {branch.hidden} more" if branch.hidden else ""
+    return f"Ahead of the mirror's head: {', '.join(counted)}{more}"

@@ -1,0 +1,211 @@
+"""The pages of mirrors. One view for a page; the part that updates itself has the same address."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from core.errors import LakeMirrorError
+from core.phrases import Phrase, count, name, say, sentence
+from core.states import State, Tone
+from lakemirror_site.errors import status_of
+from mirrors import services
+from mirrors.forms import DeletionForm, MirrorForm
+from mirrors.models import Mirror
+from mirrors.readings import (
+    BranchCommits,
+    BranchReading,
+    MirrorReading,
+    branch_commits,
+    mirror_reading,
+    mirror_readings,
+)
+from rbac.views import permission_required
+
+PAGE = 100
+OPENED = 10
+SECTION = {"section": "mirrors"}
+may_see = permission_required("fs:ListRepositories", "*")
+
+
+# --- the list -------------------------------------------------------------------------------------------------------
+
+
+@never_cache
+@require_safe
+@may_see
+def mirror_list(request: HttpRequest) -> HttpResponse:
+    """All mirrors, those that need somebody first."""
+    now = datetime.now(UTC)
+    visible = Mirror.objects.visible_to(request.user).select_related("source")
+    page = list(visible.filter(name__gt=request.GET.get("after", "")).order_by("name")[: PAGE + 1])
+    readings = sorted(mirror_readings(page[:PAGE], now), key=_urgency)
+    context = SECTION | {
+        "readings": readings,
+        "now": now,
+        "told": _tell(readings),
+        "active": any(reading.active for reading in readings),
+        "changes": ", ".join(f"{reading.mirror.name}: {reading.state.word}" for reading in readings),
+        "next_after": page[PAGE - 1].name if len(page) > PAGE else "",
+        "example_region": _example_region(),
+    }
+    return render(request, _part(request, "mirrors/list.html", "mirrors/_list.html"), context)
+
+
+def _urgency(reading: MirrorReading) -> tuple[int, float, str]:
+    return -reading.state.severity, -(reading.lag or 0), reading.mirror.name
+
+
+def _tell(readings: Sequence[MirrorReading]) -> Phrase:
+    """One sentence for all mirrors: who needs somebody, and whether the rest is well."""
+    urgent = [reading for reading in readings if reading.state.tone is Tone.BAD]
+    well = sum(reading.state is State.UP_TO_DATE for reading in readings)
+    if not urgent:
+        return sentence(f"{well} of {count(len(readings), 'mirror')} up to date; nothing needs you")
+    listed = say(*(_named(reading, first=number == 0) for number, reading in enumerate(urgent[:3])))
+    more = f", and {len(urgent) - 3} more" if len(urgent) > 3 else ""
+    need = count(len(urgent), "mirror needs", "mirrors need")
+    return sentence(f"{need} you: ", listed, more, f". {well} of {len(readings)} are up to date")
+
+
+def _named(reading: MirrorReading, *, first: bool) -> Phrase:
+    return say("" if first else ", ", name(reading.mirror.name), f" is {reading.state.word.lower()}")
+
+
+def _example_region() -> str:
+    form = MirrorForm.fresh()
+    return str(form.initial["region"])
+
+
+def _part(request: HttpRequest, page: str, part: str) -> str:
+    """The whole page, or the part of it that a poll or a click asks for."""
+    return part if request.htmx.target == "live" else page
+
+
+# --- one mirror -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A branch on the page; `commits` when it is opened."""
+
+    anchor: str
+    branch: BranchReading
+    commits: BranchCommits | None
+
+
+@never_cache
+@require_safe
+@may_see
+def mirror_detail(request: HttpRequest, name: str) -> HttpResponse:
+    """A mirror and its branches; those named by `branch` are opened to their commits."""
+    mirror = _find(request, name)
+    now = datetime.now(UTC)
+    reading = mirror_reading(mirror, now)
+    opened = request.GET.getlist("branch")[:OPENED]
+    context = SECTION | {
+        "mirror": mirror,
+        "reading": reading,
+        "rows": _rows(mirror, reading, opened, now),
+        "opened": opened,
+    }
+    return render(request, _part(request, "mirrors/detail.html", "mirrors/_detail.html"), context)
+
+
+def _rows(mirror: Mirror, reading: MirrorReading, opened: Sequence[str], now: datetime) -> list[Row]:
+    ranked = sorted(reading.branches, key=lambda branch: (-branch.state.severity, not branch.default, branch.name))
+    places = {branch.name: number for number, branch in enumerate(reading.branches)}
+    return [
+        Row(
+            anchor=f"b-{places[branch.name]}",
+            branch=branch,
+            commits=branch_commits(mirror, branch.name, now) if branch.name in opened else None,
+        )
+        for branch in ranked
+    ]
+
+
+def _find(request: HttpRequest, name: str) -> Mirror:
+    mirror = Mirror.objects.visible_to(request.user).select_related("source", "created_by").filter(name=name).first()
+    if mirror is None:
+        raise Http404(f"no mirror {name}")
+    return mirror
+
+
+# --- verbs ----------------------------------------------------------------------------------------------------------
+
+
+@never_cache
+@may_see
+def mirror_new(request: HttpRequest) -> HttpResponse:
+    """The form of a new mirror. What was typed stays there when something is wrong with it."""
+    if request.method != "POST":
+        return _show_form(request, MirrorForm.fresh())
+    form = MirrorForm(request.POST)
+    if not form.is_valid():
+        return _show_form(request, form, status=400)
+    try:
+        mirror = services.mirror_create(actor=request.user, request=request, **form.cleaned_data)
+    except LakeMirrorError as error:
+        form.refuse(error)
+        return _show_form(request, form, status=_status(error))
+    messages.success(request, f"{mirror.name} is being made. Its branches appear as their commits arrive.")
+    return redirect("mirror", mirror.name)
+
+
+def _status(error: LakeMirrorError) -> int:
+    return int(status_of(error) or 500)
+
+
+def _show_form(request: HttpRequest, form: MirrorForm, status: int = 200) -> HttpResponse:
+    return render(request, "mirrors/new.html", SECTION | {"form": form}, status=status)
+
+
+@require_POST
+@may_see
+def mirror_sync(request: HttpRequest, name: str) -> HttpResponse:
+    """Queue a look at source and destination; the page says so at once."""
+    mirror = _find(request, name)
+    try:
+        services.mirror_sync(actor=request.user, mirror=mirror, request=request)
+        told = f"Queued: {mirror.source.name} is looked at now, and all that is missing is looked for again."
+        messages.success(request, told)
+    except LakeMirrorError as error:
+        if not request.htmx:
+            raise
+        messages.error(request, str(error))
+    return render(request, "_notices.html") if request.htmx else redirect("mirror", name)
+
+
+@never_cache
+@may_see
+def mirror_delete(request: HttpRequest, name: str) -> HttpResponse:
+    """Say what goes and what stays, and ask for the name."""
+    mirror = _find(request, name)
+    form = DeletionForm(request.POST if request.method == "POST" else None, name=mirror.name)
+    if not (form.is_bound and form.is_valid()):
+        return _show_deletion(request, mirror, form, 400 if form.is_bound else 200)
+    try:
+        services.mirror_delete(actor=request.user, mirror=mirror, request=request)
+    except LakeMirrorError as error:
+        form.add_error(None, str(error))
+        return _show_deletion(request, mirror, form, _status(error))
+    messages.success(request, f"{mirror.name} is being deleted. Its objects stay where they are.")
+    return redirect("mirrors")
+
+
+def _show_deletion(request: HttpRequest, mirror: Mirror, form: DeletionForm, status: int) -> HttpResponse:
+    context = SECTION | {
+        "mirror": mirror,
+        "form": form,
+        "branches": mirror.branches.count(),
+        "commits": mirror.commits.filter(data="complete").count(),
+    }
+    return render(request, "mirrors/delete.html", context, status=status)

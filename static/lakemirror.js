@@ -1,0 +1,185 @@
+/* What a page does beyond its links and forms: it updates in place, copies ids, and says what has changed.
+   Without this file everything still works. */
+"use strict";
+
+document.documentElement.classList.add("js");
+
+/* --- updating in place ------------------------------------------------------------------------------------------
+   A poll's answer is not swapped in whole: only what differs is touched, so focus, selection and place stay. */
+
+const attributesOf = (node) => new Map(Array.from(node.attributes, (a) => [a.name, a.value]));
+const ownClasses = (node) => Array.from(node.classList).filter((name) => name.startsWith("htmx-"));
+
+function patchAttributes(current, next) {
+  const wanted = attributesOf(next);
+  const kept = ownClasses(current);
+  for (const name of attributesOf(current).keys()) {
+    if (!wanted.has(name) && !(name === "class" && kept.length)) current.removeAttribute(name);
+  }
+  for (const [name, value] of wanted) {
+    const full = name === "class" ? [value, ...kept].join(" ").trim() : value;
+    if (current.getAttribute(name) !== full) current.setAttribute(name, full);
+  }
+}
+
+function patchText(current, next) {
+  if (current.data === next.data) return;
+  current.data = next.data;
+  const figure = current.parentElement && current.parentElement.closest(".figure, .live, .behind");
+  if (figure) flash(figure);
+}
+
+function flash(element) {
+  element.classList.remove("changed");
+  requestAnimationFrame(() => element.classList.add("changed"));
+}
+
+const alike = (a, b) => a && a.nodeType === b.nodeType && a.nodeName === b.nodeName && (a.id || "") === (b.id || "");
+
+function patch(current, next) {
+  if (current.nodeType === Node.TEXT_NODE || current.nodeType === Node.COMMENT_NODE) return patchText(current, next);
+  if (current.isEqualNode(next) || current.hasAttribute("data-still")) return;
+  patchAttributes(current, next);
+  patchChildren(current, inKeptOrder(current, Array.from(next.childNodes)));
+}
+
+function patchChildren(current, wanted) {
+  let place = current.firstChild;
+  for (const next of wanted) {
+    const same = next.id ? ownChild(current, next.id) : alike(place, next) ? place : null;
+    if (!same) {
+      current.insertBefore(document.importNode(next, true), place);
+      continue;
+    }
+    if (same !== place) current.insertBefore(same, place);
+    else place = place.nextSibling;
+    patch(same, next);
+  }
+  while (place) {
+    const after = place.nextSibling;
+    place.remove();
+    place = after;
+  }
+}
+
+function ownChild(parent, id) {
+  const found = document.getElementById(id);
+  return found && found.parentElement === parent ? found : null;
+}
+
+/* Rows stay where they are while somebody looks; new ones come last. The order is put right by the next page load. */
+function inKeptOrder(current, wanted) {
+  if (!current.hasAttribute("data-keep-order")) return wanted;
+  const places = new Map(Array.from(current.children, (child, place) => [child.id, place]));
+  const rank = (node) => (node.id ? (places.has(node.id) ? places.get(node.id) : Infinity) : -1);
+  return wanted.map((node, n) => [rank(node), n, node]).sort((a, b) => a[0] - b[0] || a[1] - b[1]).map((row) => row[2]);
+}
+
+htmx.defineExtension("patch", {
+  isInlineSwap: (style) => style === "patch",
+  handleSwap(style, target, fragment) {
+    if (style !== "patch") return false;
+    const next = fragment.querySelector(`#${target.id}`);
+    if (!next) return false;
+    patch(target, next);
+    announce(target);
+    return [target];
+  },
+});
+
+/* --- what has changed, said once -------------------------------------------------------------------------------- */
+
+let said = null;
+
+function announce(live) {
+  const now = live.dataset.state;
+  if (said !== null && now !== said) document.getElementById("changes").textContent = now;
+  said = now;
+}
+
+/* --- polls ------------------------------------------------------------------------------------------------------
+   The server says how often. A page that nobody sees asks once a minute, and at once when it is seen again. */
+
+let lastPoll = Date.now();
+const isPoll = (event) => event.target.id === "live" && !event.detail.requestConfig.triggeringEvent;
+
+document.addEventListener("htmx:beforeRequest", (event) => {
+  if (isPoll(event) && document.hidden && Date.now() - lastPoll < 59000) return event.preventDefault();
+  if (event.target.id === "live") lastPoll = Date.now();
+});
+
+document.addEventListener("visibilitychange", () => {
+  if (!document.hidden && Date.now() - lastPoll > 3000) refresh();
+});
+
+function refresh() {
+  const live = document.getElementById("live");
+  if (live) htmx.trigger(live, "refresh");
+}
+
+/* Figures that could not be updated must not look fresh. */
+function tellOld(event) {
+  if (event.target.id !== "live" || document.querySelector(".notice.old")) return;
+  const notice = document.createElement("p");
+  notice.className = "notice old";
+  notice.textContent = "The last update failed: what you see is from the time below. It is tried again.";
+  document.getElementById("notices").prepend(notice);
+}
+
+document.addEventListener("htmx:sendError", tellOld);
+document.addEventListener("htmx:responseError", tellOld);
+document.addEventListener("htmx:afterRequest", (event) => {
+  if (event.target.id === "live" && event.detail.successful) document.querySelector(".notice.old")?.remove();
+});
+
+/* --- a click is answered at once ----------------------------------------------------------------------------------- */
+
+document.addEventListener("htmx:beforeRequest", (event) => {
+  const form = event.target.closest("form[data-queued]");
+  if (!form) return;
+  const button = form.querySelector("button");
+  form.dataset.word ??= button.textContent;
+  button.textContent = form.dataset.queued;
+  button.disabled = true;
+});
+
+document.addEventListener("htmx:afterRequest", (event) => {
+  const form = event.target.closest("form[data-queued]");
+  if (!form) return;
+  const button = form.querySelector("button");
+  setTimeout(() => {
+    button.textContent = form.dataset.word;
+    button.disabled = false;
+  }, 2500);
+  refresh();
+});
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest(".copy");
+  if (!button) return;
+  await navigator.clipboard.writeText(button.dataset.copy);
+  button.classList.add("copied");
+  document.getElementById("changes").textContent = "Copied";
+  setTimeout(() => button.classList.remove("copied"), 1500);
+});
+
+/* --- small things --------------------------------------------------------------------------------------------------- */
+
+/* UTC on the page, one's own time on pointing at it. */
+document.addEventListener("pointerover", (event) => {
+  const time = event.target.closest?.("time");
+  if (time) time.title = `${new Date(time.dateTime).toLocaleString()} your time · ${time.dateTime}`;
+});
+
+document.addEventListener("click", (event) => {
+  for (const menu of document.querySelectorAll(".menu[open]")) if (!menu.contains(event.target)) menu.open = false;
+});
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape") return;
+  for (const menu of document.querySelectorAll(".menu[open]")) {
+    menu.open = false;
+    menu.querySelector("summary").focus();
+  }
+});
+
+said = document.getElementById("live")?.dataset.state ?? null;
