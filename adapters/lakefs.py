@@ -52,7 +52,14 @@ class LakeFSAdapter:
     """One installation. Implements `core.ports.LakeFS`; safe to use from several threads."""
 
     def __init__(
-        self, url: str, access_key_id: str, secret_access_key: str, *, tries: int = 4, pool: int = 16, ca_bundle: str = ""
+        self,
+        url: str,
+        access_key_id: str,
+        secret_access_key: str,
+        *,
+        tries: int = 4,
+        pool: int = 16,
+        ca_bundle: str = "",
     ) -> None:
         self.url = url.rstrip("/")
         self.tries = tries
@@ -125,7 +132,9 @@ class LakeFSAdapter:
 
     def get_commit(self, repository: str, commit_id: str) -> Commit:
         """A commit record; lakeFS may answer from a cache of ten minutes, so this proves nothing."""
-        found = self._read(f"read commit {commit_id[:8]} of {repository}", self._commits.get_commit, repository, commit_id)
+        found = self._read(
+            f"read commit {commit_id[:8]} of {repository}", self._commits.get_commit, repository, commit_id
+        )
         return _commit(found)
 
     def put_commit_record(self, repository: str, commit: Commit) -> RecordOutcome:

@@ -9,7 +9,7 @@ from core.types import BranchHead, Commit, ObjectInfo, Page, RecordOutcome, Repo
 
 
 class LakeFS(Protocol):
-    """One lakeFS installation. Every method may raise Unauthenticated, Denied, Unreachable, Throttled, RemoteFailure."""
+    """One lakeFS installation. May raise Unauthenticated, Denied, Unreachable, Throttled, RemoteFailure."""
 
     def get_repository(self, repository: str) -> RepositoryInfo: ...  # NotFound
     def create_mirror_repository(

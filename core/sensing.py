@@ -18,7 +18,7 @@ class Move:
 
 
 def is_valid_look(heads: Mapping[str, str], default_branch: str) -> bool:
-    """lakeFS never deletes the default branch: a list without it is the answer of a server that is losing the repository."""
+    """lakeFS never deletes the default branch: a list without it comes from a server that is losing the repository."""
     return default_branch in heads
 
 

@@ -39,9 +39,7 @@ def overlapping(ref: RangeRef, bases: Sequence[RangeRef]) -> list[RangeRef]:
     return found
 
 
-def plan_checks(
-    needed: Iterable[RangeRef], bases: Sequence[RangeRef], covered: Mapping[str, Data]
-) -> list[RangeCheck]:
+def plan_checks(needed: Iterable[RangeRef], bases: Sequence[RangeRef], covered: Mapping[str, Data]) -> list[RangeCheck]:
     """One check for each range without coverage; its bases are complete ranges of a covered ancestor."""
     usable = [base for base in bases if covered.get(base.id) is Data.COMPLETE]
     checks: dict[str, RangeCheck] = {}

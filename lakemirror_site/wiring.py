@@ -49,7 +49,9 @@ def objects(region: str) -> ObjectStore:
     )
 
 
-def run_check(mirror: Any, work: Sequence[tuple[str, list[str]]], on_rows: Callable[[Iterable[Mapping[str, Any]]], None]) -> None:
+def run_check(
+    mirror: Any, work: Sequence[tuple[str, list[str]]], on_rows: Callable[[Iterable[Mapping[str, Any]]], None]
+) -> None:
     """Run the Spark `check` job for ranges of a mirror; rows of CHECK_SCHEMA arrive in batches."""
     from adapters import spark
     from spark_jobs.check import CheckSettings
@@ -57,8 +59,10 @@ def run_check(mirror: Any, work: Sequence[tuple[str, list[str]]], on_rows: Calla
     store = installation(mirror.region).store
     settings = CheckSettings(
         namespace=mirror.storage_namespace,
+        region=mirror.region,
         endpoint=store.endpoint,
-        region=store.region or mirror.region,
+        store_region=store.region,
+        force_path_style=store.force_path_style,
         depth=mirror.depth,
         imported=mirror.imported,
     )

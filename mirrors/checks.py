@@ -83,7 +83,11 @@ class _Writer:
         """What an earlier check found and this one did not."""
         for row in rows:
             found = {p.key for p in self.problems[row["range_id"]]}
-            stale = self.mirror.blockers.filter(holder_id=row["range_id"]).exclude(key__in=found) if len(found) < 500 else None
+            stale = (
+                self.mirror.blockers.filter(holder_id=row["range_id"]).exclude(key__in=found)
+                if len(found) < 500
+                else None
+            )
             if stale is not None:
                 stale.delete()
 

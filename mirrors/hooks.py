@@ -30,7 +30,7 @@ def lakefs_hook(request: HttpRequest, installation: str) -> JsonResponse:
 
 def _is_authentic(request: HttpRequest, installation: str) -> bool:
     given = request.headers.get("Authorization", "")
-    expected = f"Bearer {str(config.current().hook_secret(installation))}"
+    expected = f"Bearer {config.current().hook_secret(installation)!s}"
     return hmac.compare_digest(given.encode(), expected.encode())
 
 

@@ -29,7 +29,9 @@ class Repository(models.Model):
     default_branch = models.CharField(max_length=256)
     looked_at = models.DateTimeField(null=True, help_text="last valid look at its branches")
     look_error = models.TextField(blank=True)
-    frozen_reason = models.TextField(blank=True, help_text="why nothing moves any more: the source is not the one we pinned")
+    frozen_reason = models.TextField(
+        blank=True, help_text="why nothing moves any more: the source is not the one we pinned"
+    )
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["region", "name"], name="repository_region_name")]
@@ -245,7 +247,9 @@ class Blocker(models.Model):
     mirror = models.ForeignKey(Mirror, models.CASCADE, related_name="blockers")
     kind = models.CharField(max_length=16, choices=Kind.choices)
     holder_id = models.CharField(max_length=64, help_text="the commit, metarange or range that needs it")
-    key = models.CharField(max_length=64, help_text="SHA-256 of the address, or the id: tells blockers of a holder apart")
+    key = models.CharField(
+        max_length=64, help_text="SHA-256 of the address, or the id: tells blockers of a holder apart"
+    )
     address = models.TextField(help_text="relative to the namespace, or a URI")
     path = models.TextField(blank=True, help_text="the entry's path; bytes that are not UTF-8 are escaped")
     size = models.BigIntegerField(null=True)

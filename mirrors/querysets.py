@@ -93,7 +93,7 @@ class DutyQuerySet(models.QuerySet):
     def wake(self, **which: Any) -> list[tuple[int, str]]:
         """Make duties due now; gives (key, queue) of those that need a message.
 
-        One that somebody works on needs none: its end sees the new due time. One that was woken a moment ago needs none.
+        One that somebody works on needs none: its end sees the new due time. Nor does one that was woken a moment ago.
         """
         self.filter(**which, due_at__gt=Now()).update(due_at=Now(), woken_at=None)
         return self.filter(**which).to_send()

@@ -59,7 +59,7 @@ def _reopen(mirror: Mirror, holders: set[str]) -> None:
 
 
 def _forget(mirror: Mirror, arrived: list[Blocker]) -> None:
-    """Objects that arrived block no more. Files of metadata must be read first: their check clears or renews the blocker."""
+    """Objects that arrived block no more. Files of metadata must be read first: their check settles the blocker."""
     objects = [row.pk for row in arrived if row.kind == Blocker.Kind.OBJECT]
     files = [row.holder_id for row in arrived if row.kind == Blocker.Kind.RANGE]
     for start in range(0, len(objects), 500):

@@ -21,11 +21,15 @@ class MirrorCreation(serializers.Serializer):
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         unknown = sorted(set(self.initial_data) - set(self.fields))
         if unknown:
-            raise serializers.ValidationError({unknown[0]: f"is not a field of a mirror (known: {', '.join(self.fields)})"})
+            raise serializers.ValidationError(
+                {unknown[0]: f"is not a field of a mirror (known: {', '.join(self.fields)})"}
+            )
         return attrs
 
 
-def mirror_json(mirror: Mirror, *, status: str, reason_code: str, reason: str, branches: list[dict[str, Any]]) -> dict[str, Any]:
+def mirror_json(
+    mirror: Mirror, *, status: str, reason_code: str, reason: str, branches: list[dict[str, Any]]
+) -> dict[str, Any]:
     """One mirror; times in RFC 3339 UTC."""
     return {
         "id": mirror.name,

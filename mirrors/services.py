@@ -113,7 +113,9 @@ def _check_apart(source: RepositoryInfo, source_region: str, namespace: str, reg
         raise Invalid(f"'{name}' is the source itself", field="name")
     for other in Mirror.objects.filter(region=region):
         if overlap(other.storage_namespace, namespace):
-            raise Conflict(f"the namespace {namespace} overlaps that of the mirror '{other.name}'", field="storage_namespace")
+            raise Conflict(
+                f"the namespace {namespace} overlaps that of the mirror '{other.name}'", field="storage_namespace"
+            )
 
 
 def _ask_destination(name: str, region: str) -> None:
@@ -173,7 +175,7 @@ def _pin_source(source: RepositoryInfo, region: str) -> Repository:
 
 
 def mirror_delete(*, actor: Any, mirror: Mirror, request: Any = None) -> None:
-    """Forget a mirror: its references at the destination go, its objects stay. The name stays taken until that is done."""
+    """Forget a mirror: its references at the destination go, its objects stay; the name is free when that is done."""
     rbac.require(actor, ("fs:DeleteRepository", repository_arn(mirror.name)))
     with transaction.atomic():
         states = [state for state in Mirror.State if state != Mirror.State.DELETING]

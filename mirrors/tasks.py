@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lakemirror_site import config
 from mirrors import duties
 from mirrors.loops.copy import copy
 from mirrors.loops.manage import manage
@@ -9,7 +10,6 @@ from mirrors.loops.promote import promote
 from mirrors.loops.sense import sense
 from mirrors.loops.validate import validate
 from mirrors.models import Duty
-from lakemirror_site import config
 
 
 def handlers() -> dict[str, tuple[duties.Handler, float]]:

@@ -48,10 +48,8 @@ def _copy_batch(mirror: Mirror, rows: list[MirrorCommit], refused: set[int], lea
     accepted: list[int] = []
     for row in rows:
         lease.beat()
-        if bad & set(row.commit.parents):
-            state = MirrorCommit.Record.PENDING
-        else:
-            state = _copy_one(mirror, lakefs, row)
+        behind_bad = bad & set(row.commit.parents)
+        state = MirrorCommit.Record.PENDING if behind_bad else _copy_one(mirror, lakefs, row)
         if state == MirrorCommit.Record.ACCEPTED:
             accepted.append(row.pk)
         else:
@@ -74,8 +72,8 @@ def _copy_one(mirror: Mirror, lakefs: LakeFS, row: MirrorCommit) -> str:
     if (there.generation, there.version) == (record.generation, record.version):
         return MirrorCommit.Record.ACCEPTED
     detail = (
-        f"the destination has a record of {record.id[:8]} with generation {there.generation} and version {there.version}; "
-        f"the source's are {record.generation} and {record.version}"
+        f"the destination has a record of {record.id[:8]} with generation {there.generation} "
+        f"and version {there.version}; the source's are {record.generation} and {record.version}"
     )
     stop(mirror, "tampered-record", detail)
     return _give_up(mirror, row, MirrorCommit.Record.TAMPERED, "tampered-record", detail)

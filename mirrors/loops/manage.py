@@ -51,7 +51,9 @@ def _create(lease: Lease, mirror: Mirror) -> Outcome:
     except Conflict:
         found = lakefs.get_repository(mirror.name)
         if not _left_by_us(mirror, found):
-            return stop(mirror, "name-taken", f"a repository named {mirror.name} that is not this mirror is in {mirror.region}")
+            return stop(
+                mirror, "name-taken", f"a repository named {mirror.name} that is not this mirror is in {mirror.region}"
+            )
     _write_descriptor(mirror)
     _activate(mirror, found)
     return Outcome(f"created {mirror.name} in {mirror.region}")
@@ -106,13 +108,25 @@ def _watch(lease: Lease, mirror: Mirror) -> Outcome:
     except NotFound:
         if mirror.pinned_creation_date is None:
             return _create_now(lease, mirror)
-        return stop(mirror, "repository-removed", f"the repository {mirror.name} is no longer in {mirror.region}: somebody removed it")
+        return stop(
+            mirror,
+            "repository-removed",
+            f"the repository {mirror.name} is no longer in {mirror.region}: somebody removed it",
+        )
     if mirror.pinned_creation_date is None:
         return Outcome(mirror.reason)
     if not is_pinned(mirror, found):
-        return stop(mirror, "repository-replaced", f"the repository {mirror.name} in {mirror.region} is not the one that was made for this mirror")
+        return stop(
+            mirror,
+            "repository-replaced",
+            f"the repository {mirror.name} in {mirror.region} is not the one that was made for this mirror",
+        )
     if not found.read_only:
-        return stop(mirror, "failed-over", f"the repository {mirror.name} in {mirror.region} became writable: nothing is forced on it any more")
+        return stop(
+            mirror,
+            "failed-over",
+            f"the repository {mirror.name} in {mirror.region} became writable: nothing is forced on it any more",
+        )
     return _start_again(mirror)
 
 

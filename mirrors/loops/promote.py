@@ -58,7 +58,7 @@ class LakeMirrorRetry(LakeMirrorError):
 
 
 def gather_facts(mirror: Mirror, heads: dict[str, str]) -> list[tuple[SourceBranch, BranchFacts]]:
-    """What `choose_promotion` needs, for the branches that are not simply up to date. Few queries, however many branches."""
+    """What `choose_promotion` needs, for branches that are not at rest. Few queries, however many branches."""
     ours = {b.name: b for b in mirror.branches.all()}
     stirring = [b for b in mirror.source.branches.all() if not _is_at_rest(b, ours.get(b.name), heads)]
     candidates = _candidates(stirring, ours)
@@ -120,7 +120,9 @@ def _settle_branch(mirror: Mirror, branch: SourceBranch, facts: BranchFacts, lak
     head = read_back(lakefs, mirror, branch.name)
     if head != decision.commit_id:
         MirrorBranch.objects.filter(mirror=mirror, name=branch.name).update(head=head, position=-1)
-        raise LakeMirrorRetry(f"{branch.name} reads {head[:8] or 'nothing'} after it was moved to {decision.commit_id[:8] or 'nothing'}")
+        raise LakeMirrorRetry(
+            f"{branch.name} reads {head[:8] or 'nothing'} after it was moved to {decision.commit_id[:8] or 'nothing'}"
+        )
     _record(mirror, branch, facts, decision)
     return 1
 
@@ -129,10 +131,18 @@ def fence(mirror: Mirror, lakefs: LakeFS, lease: Lease) -> None:
     """Before each forced call: the lease is ours for long enough, and the destination is still what we pinned."""
     found = lakefs.get_repository(mirror.name)
     if not is_pinned(mirror, found):
-        stop(mirror, "repository-replaced", f"the repository {mirror.name} in {mirror.region} is not the one that was made for this mirror")
+        stop(
+            mirror,
+            "repository-replaced",
+            f"the repository {mirror.name} in {mirror.region} is not the one that was made for this mirror",
+        )
         raise Fenced(f"{mirror.name} is not the repository that we pinned")
     if not found.read_only:
-        stop(mirror, "failed-over", f"the repository {mirror.name} in {mirror.region} became writable: nothing is forced on it any more")
+        stop(
+            mirror,
+            "failed-over",
+            f"the repository {mirror.name} in {mirror.region} became writable: nothing is forced on it any more",
+        )
         raise Fenced(f"{mirror.name} is writable")
     lease.fence(CALL_SECONDS)
 
@@ -170,7 +180,9 @@ def _remember_position(mirror: Mirror, branch: SourceBranch, facts: BranchFacts,
         mirror.branches.filter(name=branch.name).delete()
 
 
-def _record(mirror: Mirror, branch: SourceBranch, facts: BranchFacts, decision: Decision, *, moved: bool = True) -> None:
+def _record(
+    mirror: Mirror, branch: SourceBranch, facts: BranchFacts, decision: Decision, *, moved: bool = True
+) -> None:
     now = datetime.now(UTC)
     known = mirror.branches.filter(name=branch.name).values_list("position", flat=True).first()
     if not moved and known == decision.position:
@@ -195,7 +207,9 @@ def _record(mirror: Mirror, branch: SourceBranch, facts: BranchFacts, decision: 
         mirror.commits.filter(commit__sha=decision.commit_id, promoted_at=None).update(promoted_at=now)
         passed = superseded(facts.candidates, after=facts.position, before=decision.position)
         for start in range(0, len(passed), 500):
-            rows = mirror.commits.filter(commit__sha__in=passed[start : start + 500], promoted_at=None, superseded_at=None)
+            rows = mirror.commits.filter(
+                commit__sha__in=passed[start : start + 500], promoted_at=None, superseded_at=None
+            )
             rows.update(superseded_at=now)
     log.info("%s: %s is now at %s (%s)", mirror.name, branch.name, decision.commit_id[:8] or "nothing", decision.why)
 

@@ -41,7 +41,9 @@ def list_heads(lakefs: LakeFS, repository: str, lease: Lease) -> dict[str, str]:
     after = ""
     while True:
         lease.beat()
-        page = lakefs.list_branches(repository, after=after, amount=config.current().commit_sensor.list_branch_page_size)
+        page = lakefs.list_branches(
+            repository, after=after, amount=config.current().commit_sensor.list_branch_page_size
+        )
         heads.update((branch.name, branch.commit_id) for branch in page.results)
         after = page.next_after
         if not after:
@@ -187,7 +189,11 @@ def _store_move(repository: Repository, move: sensing.Move, at: datetime) -> Non
     if branch.gone_at is not None:
         branch.candidates.all().delete()
     shas = [sha for sha, _ in move.candidates]
-    keys = {c.sha: c.pk for start in range(0, len(shas), 500) for c in repository.commits.filter(sha__in=shas[start : start + 500])}
+    keys = {
+        c.sha: c.pk
+        for start in range(0, len(shas), 500)
+        for c in repository.commits.filter(sha__in=shas[start : start + 500])
+    }
     rows = [
         Candidate(branch=branch, position=branch.position + n, commit_id=keys[sha], seen_at=at, fast_forward=forward)
         for n, (sha, forward) in enumerate(move.candidates, start=1)

@@ -52,7 +52,9 @@ def _next_in(mirror: Mirror) -> float | None:
     """At once while commits are waiting for a first look, else when the next blocker is due."""
     if mirror.commits.unjudged().exists():
         return 0.0
-    soonest = mirror.blockers.exclude(kind=Blocker.Kind.RECORD).order_by("look_at").values_list("look_at", flat=True).first()
+    soonest = (
+        mirror.blockers.exclude(kind=Blocker.Kind.RECORD).order_by("look_at").values_list("look_at", flat=True).first()
+    )
     return None if soonest is None else max(0.1, (soonest - datetime.now(UTC)).total_seconds())
 
 
@@ -68,7 +70,11 @@ def _note_metaranges(mirror: Mirror, found: Mapping[str, Found]) -> None:
     reasons = {"missing": Reason.METARANGE_MISSING, "damaged": Reason.METARANGE_DAMAGED}
     bad = [
         Problem(
-            Blocker.Kind.METARANGE, metarange_id, f"{METADATA_PREFIX}/{metarange_id}", reasons[f.reason], detail=f.detail
+            Blocker.Kind.METARANGE,
+            metarange_id,
+            f"{METADATA_PREFIX}/{metarange_id}",
+            reasons[f.reason],
+            detail=f.detail,
         )
         for metarange_id, f in found.items()
         if f.reason
@@ -108,7 +114,9 @@ def _bases(mirror: Mirror, rows: Sequence[MirrorCommit]) -> dict[int, tuple[Rang
     """For each commit the ranges of a complete parent, else of the mirror's last complete commit."""
     parents = {sha for row in rows for sha in row.commit.parents}
     complete = mirror.commits.filter(data=MirrorCommit.Data.COMPLETE).exclude(commit__metarange_id="")
-    by_sha = dict(complete.filter(commit__sha__in=list(parents)[:900]).values_list("commit__sha", "commit__metarange_id"))
+    by_sha = dict(
+        complete.filter(commit__sha__in=list(parents)[:900]).values_list("commit__sha", "commit__metarange_id")
+    )
     last = complete.order_by("-validated_at").values_list("commit__metarange_id", flat=True).first() or ""
     chosen = {row.pk: next((by_sha[p] for p in row.commit.parents if p in by_sha), last) for row in rows}
     found = load_metaranges(mirror, set(chosen.values()))
@@ -122,7 +130,9 @@ def _judge_rows(mirror: Mirror, rows: Sequence[MirrorCommit], found: Mapping[str
     """Write down what is now known of each commit; gives how many became complete."""
     covered = coverage_of(mirror, {ref.id for f in found.values() for ref in f.ranges})
     without_file = set(mirror.blockers.filter(kind=Blocker.Kind.RANGE).values_list("holder_id", flat=True))
-    gone = set(mirror.blockers.filter(kind=Blocker.Kind.METARANGE, gone_at_source=True).values_list("holder_id", flat=True))
+    gone = set(
+        mirror.blockers.filter(kind=Blocker.Kind.METARANGE, gone_at_source=True).values_list("holder_id", flat=True)
+    )
     now = datetime.now(UTC)
     complete = 0
     for row in rows:
@@ -149,7 +159,11 @@ def _judge_row(
     lacking = [ref.id for ref in found.ranges if covered.get(ref.id) is not Data.COMPLETE]
     row.waits_for = lacking[:100]
     files = sum(range_id in without_file for range_id in lacking)
-    row.detail = f"{len(lacking)} of {len(found.ranges)} ranges are not complete, {files} of their files have not arrived" if lacking else ""
+    row.detail = (
+        f"{len(lacking)} of {len(found.ranges)} ranges are not complete, {files} of their files have not arrived"
+        if lacking
+        else ""
+    )
 
 
 def _has_metadata(row: MirrorCommit, found: Found, without_file: set[str]) -> bool:

@@ -1,4 +1,4 @@
-"""The promotion scenarios as pure cases: what the branch should point at, and why. Numbers are rows of the scenario list."""
+"""The promotion scenarios as pure cases: what the branch should point at, and why. Numbers are the scenarios'."""
 
 from __future__ import annotations
 
@@ -58,9 +58,7 @@ def test_14_a_candidate_before_an_incomplete_move_is_still_promoted() -> None:
 
 def test_16_a_branch_that_is_gone_is_deleted_but_never_the_default_one() -> None:
     assert choose("AC", "AC", head="C", gone=True).action is Action.DELETE
-    assert choose("AC", "AC", head="C", gone=True, default=True) == Decision(
-        Action.NOTHING, Why.DEFAULT_STAYS, "C", 1
-    )
+    assert choose("AC", "AC", head="C", gone=True, default=True) == Decision(Action.NOTHING, Why.DEFAULT_STAYS, "C", 1)
 
 
 def test_16_a_branch_that_is_gone_at_both_sides_needs_nothing() -> None:

@@ -29,7 +29,9 @@ def _soak(steps: int, seed: int, length: int = 500) -> int:
         for number in range(0, steps, length):
             done, found = _run(min(length, steps - number), seed + number // length)
             promotions, problems = promotions + done, problems + found
-            print(f"{number + min(length, steps - number)} steps, {promotions} moves of heads, {len(problems)} problems")
+            print(
+                f"{number + min(length, steps - number)} steps, {promotions} moves of heads, {len(problems)} problems"
+            )
     finally:
         teardown_databases(databases, verbosity=0)
     for problem in problems[:20]:

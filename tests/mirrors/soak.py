@@ -35,7 +35,7 @@ class Soak:
     """One seeded run. `step()` does something at random; `problems` lists what must never be."""
 
     def __init__(self, lm: Deployment, seed: int) -> None:
-        self.lm, self.random = lm, random.Random(seed)  # noqa: S311
+        self.lm, self.random = lm, random.Random(seed)
         self.pointed: dict[str, set[str]] = defaultdict(set)
         self.stages: list[str] = []
         self.problems: list[str] = []
