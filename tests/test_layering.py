@@ -1,0 +1,84 @@
+"""Imports point inwards: graveler <- core <- adapters <- wiring <- apps; one SDK, one file."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+APPS = ("rbac", "mirrors", "exports")
+OURS = ("graveler", "core", "adapters", "lakemirror_site", *APPS, "spark_jobs", "sandbox")
+
+MAY_IMPORT = {
+    "graveler": {"graveler"},
+    "core": {"core", "graveler"},
+    "adapters": {"adapters", "core", "graveler", "spark_jobs"},
+    "spark_jobs": {"spark_jobs", "graveler", "core", "adapters.objects", "adapters.objects_fast"},
+    "sandbox": {"sandbox", "graveler", "core"},
+    "rbac": {"rbac", "core", "lakemirror_site"},
+    "mirrors": {"mirrors", "rbac", "core", "graveler", "adapters", "lakemirror_site"},
+    "exports": {"exports", "mirrors", "rbac", "core", "graveler", "adapters", "lakemirror_site"},
+    "lakemirror_site": {*OURS} - {"sandbox"},
+}
+NOT_FOR = {
+    "django": ("graveler", "core", "adapters", "spark_jobs", "sandbox"),
+    "rest_framework": ("graveler", "core", "adapters", "spark_jobs", "sandbox"),
+    "pyspark": ("graveler", "core", "sandbox", *APPS),
+}
+ONE_FILE = {
+    "boto3": {"adapters/objects.py"},
+    "botocore": {"adapters/objects.py"},
+    "lakefs_sdk": {"adapters/lakefs.py"},
+    "obstore": {"adapters/objects_fast.py"},
+}
+STDLIB_ONLY = "core"
+
+
+def modules() -> list[Path]:
+    return sorted(itertools.chain.from_iterable((ROOT / package).rglob("*.py") for package in OURS))
+
+
+def imported(path: Path) -> set[str]:
+    """Full names of what a module imports, also inside of functions."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            names.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return names
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", modules(), ids=name_of)
+def test_imports_point_inwards(path: Path) -> None:
+    package = path.relative_to(ROOT).parts[0]
+    allowed = MAY_IMPORT[package]
+    for name in imported(path):
+        if name.split(".")[0] in OURS:
+            prefixes = {".".join(name.split(".")[: n + 1]) for n in range(name.count(".") + 1)}
+            assert prefixes & allowed, f"{name_of(path)} imports {name}"
+
+
+@pytest.mark.parametrize("path", modules(), ids=name_of)
+def test_frameworks_and_sdks_stay_in_their_place(path: Path) -> None:
+    package = path.relative_to(ROOT).parts[0]
+    for name in imported(path):
+        top = name.split(".")[0]
+        assert package not in NOT_FOR.get(top, ()), f"{name_of(path)} imports {name}"
+        if top in ONE_FILE and package != "sandbox":
+            assert name_of(path) in ONE_FILE[top], f"{name_of(path)} imports {name}"
+
+
+def test_the_core_needs_nothing_but_the_standard_library_and_the_format() -> None:
+    import sys
+
+    for path in (ROOT / STDLIB_ONLY).rglob("*.py"):
+        tops = {name.split(".")[0] for name in imported(path)}
+        assert tops <= {*sys.stdlib_module_names, "core", "graveler", "__future__"}, name_of(path)
