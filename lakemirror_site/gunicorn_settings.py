@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import os
-import sys
+import os as _os
+import sys as _sys
 
-from lakemirror_site import config, logs
+# gunicorn takes every name here without an underscore for a setting of its own.
+from lakemirror_site import config as _configuration
+from lakemirror_site import logs as _logs
 
 try:
-    _config = config.current()
-except config.ConfigError as error:
-    sys.exit(f"lakemirror: configuration: {error}")
+    _config = _configuration.current()
+except _configuration.ConfigError as _error:
+    _sys.exit(f"lakemirror: configuration: {_error}")
 
 bind = _config.listen_address
 worker_class = "gthread"
-workers = int(os.environ.get("WEB_CONCURRENCY", 2))
+workers = int(_os.environ.get("WEB_CONCURRENCY", 2))
 threads = 8
 preload_app = True
 worker_tmp_dir = "/dev/shm"
@@ -22,4 +24,4 @@ graceful_timeout = 10
 timeout = 60
 keepalive = 5
 control_socket_disable = True
-logconfig_dict = logs.configuration(_config.logging)
+logconfig_dict = _logs.configuration(_config.logging)

@@ -52,6 +52,7 @@ class JsonFormatter(logging.Formatter):
 def configuration(settings: Logging) -> dict[str, Any]:
     """The value of Django's LOGGING."""
     level = _LEVELS.get(settings.level, settings.level)
+    quiet = max(level, "WARNING", key=logging.getLevelName)
     formatter = JsonFormatter if settings.format == "json" else TextFormatter
     return {
         "version": 1,
@@ -61,15 +62,21 @@ def configuration(settings: Logging) -> dict[str, Any]:
         "root": {"handlers": ["stderr"], "level": level},
         "loggers": {
             "django": {"handlers": [], "level": level, "propagate": True},
-            # One line for each task is no news; the duties log what they did.
-            "django-q": {
-                "handlers": ["stderr"],
-                "level": max(level, "WARNING", key=logging.getLevelName),
-                "propagate": False,
-            },
-            **{name: {"level": max(level, "WARNING", key=logging.getLevelName)} for name in _CHATTY},
+            # Kept out of the ordinary log: a line for each task, each worker of the web server, each call.
+            **{name: {"handlers": ["stderr"], "level": quiet, "propagate": False} for name in _CHATTY},
         },
     }
 
 
-_CHATTY = ("botocore", "boto3", "urllib3", "s3transfer", "py4j", "pyspark", "werkzeug")
+_CHATTY = (
+    "django-q",
+    "gunicorn.error",
+    "gunicorn.access",
+    "botocore",
+    "boto3",
+    "urllib3",
+    "s3transfer",
+    "py4j",
+    "pyspark",
+    "werkzeug",
+)

@@ -119,7 +119,7 @@ class Session:
     def install(self, stage: str, what: str, *, megabytes: int) -> None:
         """Install a stage's requirements, saying so only when there is something to do."""
         if not environment.installed(stage):
-            console.say(f"installing what {what} needs (requirements/{stage}.txt)")
+            console.say(f"installing {what} (requirements/{stage}.txt)")
             began = time.monotonic()
             environment.install(self.supervisor.once, stage, megabytes=megabytes)
             console.say(f"installed requirements/{stage}.txt in {time.monotonic() - began:.0f} s")
@@ -187,7 +187,7 @@ class Session:
         self.status.set("spark", "running", "installing" if not environment.installed("spark") else "starting")
         try:
             java_home = java.home(self.supervisor.once)
-            self.install("build", "Spark's installation", megabytes=50)
+            self.install("build", "what builds Spark", megabytes=50)
             self.install("spark", "Spark", megabytes=1500)
         except Problem as problem:
             self.status.set("spark", "failed", str(problem))
