@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """An object as one store gives it to another. A `gone` one has no bytes: that version no longer exists."""
+    """An object as one store gives it to another; with the operation `delete` its absence."""
 
     bucket: str
     key: str
@@ -18,6 +18,7 @@ class Stored:
     etag: str = ""
     metadata: Mapping[str, str] = field(default_factory=dict)
     op: str = "put"
+    storage_class: str = "STANDARD"
 
 
 def pack(objects: Iterable[Stored]) -> Iterator[bytes]:

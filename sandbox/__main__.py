@@ -1,0 +1,147 @@
+"""`python -m sandbox up` starts the sandbox, `python -m sandbox ctl ...` tells a running one what to do."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from sandbox.client import DEFAULT_FOLDER, Sandbox, SandboxError
+
+KINDS = ("data", "range", "metarange")
+MODES = ("ok", "error", "unavailable", "throttle", "hang", "refuse", "slow")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; gives the exit code."""
+    options = _parser().parse_args(arguments)
+    return int(options.run(options) or 0)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m sandbox", description="Two regions in miniature.")
+    commands = parser.add_subparsers(required=True)
+    _up_arguments(commands.add_parser("up", help="start the two regions and the replication between them"))
+    ctl = commands.add_parser("ctl", help="tell a running sandbox what to do")
+    ctl.add_argument("--control", default="", metavar="URL", help="its control address")
+    ctl.add_argument("--dir", type=Path, default=DEFAULT_FOLDER, help="the folder that it was started in")
+    ctl.set_defaults(run=_ctl)
+    _ctl_arguments(ctl.add_subparsers(required=True))
+    return parser
+
+
+def _up_arguments(parser: argparse.ArgumentParser) -> None:
+    flag = argparse.BooleanOptionalAction
+    hook = {name: os.environ.get(f"LAKEMIRROR_SANDBOX_HOOK_{name}", "") for name in ("URL", "SECRET")}
+    parser.add_argument("--dir", type=Path, default=DEFAULT_FOLDER, help="for lakemirror.yaml and sandbox.json")
+    parser.add_argument("--seed", type=int, default=1, help="of what the company does")
+    parser.add_argument("--company", action=flag, default=True, help="somebody keeps committing")
+    parser.add_argument("--history", action=flag, default=True, help="the repository `lake` with a first history")
+    parser.add_argument("--interval", type=float, default=4.0, metavar="SECONDS", help="between the company's steps")
+    parser.add_argument("--delay", type=float, default=0.0, metavar="SECONDS", help="of replication")
+    parser.add_argument("--free-ports", action="store_true", help="any ports; sandbox.json tells which")
+    parser.add_argument("--hook-url", default=hook["URL"], metavar="URL", help="webhook that is told of each commit")
+    parser.add_argument("--hook-secret", default=hook["SECRET"], metavar="SECRET", help="its Bearer secret")
+    parser.add_argument("--lakefs", default=None, metavar="PROGRAM", help="a real lakeFS in place of the stand-in")
+    parser.add_argument("--extra-bucket", action="append", default=[], metavar="NAME", help="one more, in each region")
+    parser.add_argument(
+        "--name-lag", type=float, default=0.0, metavar="SECONDS", help="a deleted repository's name stays known so long"
+    )
+    parser.set_defaults(run=_up)
+
+
+def _up(options: argparse.Namespace) -> int:
+    from sandbox import real_lakefs
+    from sandbox.up import CantStart, Options, up
+
+    logging.basicConfig(level=logging.INFO, format="sandbox: %(message)s")
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    told = Options(
+        folder=options.dir,
+        seed=options.seed,
+        company=options.company,
+        history=options.history,
+        interval=options.interval,
+        delay=options.delay,
+        free_ports=options.free_ports,
+        hook_url=options.hook_url,
+        hook_secret=options.hook_secret,
+        lakefs=real_lakefs.binary() if options.lakefs is None else options.lakefs,
+        extra_buckets=tuple(options.extra_bucket),
+        name_lag=options.name_lag,
+    )
+    try:
+        up(told)
+    except CantStart as problem:
+        print(f"sandbox: {problem}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _ctl_arguments(commands: Any) -> None:
+    for action in ("hold", "lose", "corrupt"):
+        parser = commands.add_parser(action, help=f"{action} objects on their way")
+        _which(parser)
+        parser.add_argument("--count", type=int, default=-1, help="only so many")
+        parser.set_defaults(tell=_rule(action))
+    release = commands.add_parser("release", help="end rules and send again what they met")
+    _which(release)
+    release.set_defaults(tell=lambda box, o: f"{box.release(o.pattern, kind=o.kind)} objects released")
+    delay = commands.add_parser("delay", help="deliver later")
+    delay.add_argument("seconds", type=float)
+    delay.add_argument("--jitter", type=float, default=0.0)
+    delay.set_defaults(tell=lambda box, o: box.delay(o.seconds, jitter=o.jitter))
+    order = commands.add_parser("order", help="in which order to deliver what is due")
+    order.add_argument("order", choices=("fifo", "random", "reverse", "metadata-first", "data-first"))
+    order.set_defaults(tell=lambda box, o: box.order(o.order))
+    fault = commands.add_parser("fault", help="let a service fail")
+    fault.add_argument("region")
+    fault.add_argument("service", choices=("s3", "lakefs"))
+    fault.add_argument("mode", choices=MODES)
+    fault.add_argument("--seconds", type=float, default=0.0)
+    fault.set_defaults(tell=lambda box, o: box.server_faults(o.region, o.service, o.mode, seconds=o.seconds))
+    step = commands.add_parser("step", help="let the company do something now")
+    step.add_argument("count", type=int, nargs="?", default=1)
+    step.set_defaults(tell=lambda box, o: "\n".join(box.company_step(o.count)))
+    for name, tell in _PLAIN.items():
+        commands.add_parser(name).set_defaults(tell=tell)
+
+
+def _which(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("pattern", nargs="?", default="*", help="glob over whole keys, e.g. 'lake/data/*'")
+    parser.add_argument("--kind", choices=KINDS, default="", help="only what is of this kind")
+
+
+def _rule(action: str) -> Callable[[Sandbox, argparse.Namespace], None]:
+    return lambda box, o: getattr(box, action)(o.pattern, kind=o.kind, count=o.count)
+
+
+_PLAIN: dict[str, Callable[[Sandbox, argparse.Namespace], object]] = {
+    "stop": lambda box, _: box.stop(),
+    "start": lambda box, _: box.start(),
+    "heal": lambda box, _: box.heal(),
+    "pause": lambda box, _: box.pause_company(),
+    "resume": lambda box, _: box.resume_company(),
+    "wait": lambda box, _: "settled" if box.wait_replicated() else "still behind",
+    "status": lambda box, _: json.dumps(box.status(), indent=2),
+}
+
+
+def _ctl(options: argparse.Namespace) -> int:
+    box = Sandbox(options.control) if options.control else Sandbox.find(options.dir)
+    try:
+        said = options.tell(box, options)
+    except SandboxError as problem:
+        print(f"sandbox: {problem}", file=sys.stderr)
+        return 1
+    print(said or "done")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,173 @@
+"""`python -m sandbox up`: starts everything as one process tree and ends it with this process."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from sandbox import processes, real_lakefs
+from sandbox.company import Company
+from sandbox.control import Worker, make_control
+from sandbox.httpd import bind, serve
+from sandbox.lakefs_http import LakeFS
+from sandbox.lakemirror_yaml import write_configuration
+from sandbox.layout import CONTROL, LAKEFS, REGION_NAMES, REPOSITORY, S3, Layout, Region, port_base
+from sandbox.region import Serving, run_region
+from sandbox.replication import Replicator, Timing
+
+logger = logging.getLogger(__name__)
+
+
+class CantStart(Exception):
+    """One line for the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What `up` is told."""
+
+    folder: Path
+    seed: int = 1
+    company: bool = True
+    history: bool = True
+    interval: float = 4.0
+    delay: float = 0.0
+    free_ports: bool = False
+    hook_url: str = ""
+    hook_secret: str = ""
+    lakefs: str = ""
+    extra_buckets: tuple[str, ...] = ()
+    name_lag: float = 0.0
+
+
+def up(options: Options) -> None:
+    """Runs until SIGTERM or SIGINT. Raises CantStart when something is in the way."""
+    for sign in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(sign, _interrupt)
+    options.folder.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as undo:
+        try:
+            _run(options, undo)
+        except KeyboardInterrupt:
+            logger.info("sandbox stops")
+        finally:  # a second signal must not keep children alive
+            for sign in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(sign, signal.SIG_IGN)
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _run(options: Options, undo: ExitStack) -> None:
+    began = time.monotonic()
+    sockets = _sockets(options)
+    layout = _layout(sockets, bool(options.lakefs))
+    children = _start_regions(options, sockets, layout, undo)
+    replicator = Replicator(layout.regions, timing=Timing(delay=options.delay), seed=options.seed)
+    replicator.start()
+    worker = _company(options, layout)
+    serve(sockets[0], make_control(layout, replicator, worker))
+    layout.save(options.folder)
+    write_configuration(options.folder, layout, hook_secret=options.hook_secret)
+    kind = "real lakeFS" if options.lakefs else "stand-in"
+    print(f"sandbox ready in {time.monotonic() - began:.1f} s ({kind}): {_describe(layout)}", flush=True)
+    if options.company:
+        threading.Thread(target=worker.run, args=(options.interval,), name="company", daemon=True).start()
+    _watch(children)
+
+
+def _describe(layout: Layout) -> str:
+    regions = (f"{region.name}: lakeFS {region.lakefs_url} S3 {region.s3_url}" for region in layout.regions)
+    return f"control {layout.control_url}; " + "; ".join(regions)
+
+
+def _sockets(options: Options) -> list[socket.socket]:
+    """Control, then lakeFS and S3 of each region."""
+    numbers = [CONTROL, *(port for pair in zip(LAKEFS, S3, strict=True) for port in pair)]
+    ports = [0 if options.free_ports else port_base() + number for number in numbers]
+    bound = []
+    for port in ports:
+        try:
+            bound.append(bind(port))
+        except OSError as error:
+            raise CantStart(f"port {port} can't be used on 127.0.0.1: {error.strerror}") from error
+    return bound
+
+
+def _layout(sockets: Sequence[socket.socket], real: bool) -> Layout:
+    control, *others = (listener.getsockname()[1] for listener in sockets)
+    ports = list(zip(others[::2], others[1::2], strict=True))
+    regions = tuple(Region(name, *pair) for name, pair in zip(REGION_NAMES, ports, strict=True))
+    return Layout(f"http://127.0.0.1:{control}", regions, real)
+
+
+def _start_regions(options: Options, sockets: list[socket.socket], layout: Layout, undo: ExitStack) -> list[int]:
+    """The regions' processes, and the real servers behind them. Nothing else runs in this process yet."""
+    real_sockets = [bind(0) for _ in layout.regions] if options.lakefs else []
+    real_ports = [listener.getsockname()[1] for listener in real_sockets]
+    for listener in real_sockets:
+        listener.close()
+    urls = [f"http://127.0.0.1:{port}" for port in real_ports] or [""] * len(layout.regions)
+    pids: list[int] = []
+    undo.callback(lambda: processes.end(pids))
+    for number, (region, url) in enumerate(zip(layout.regions, urls, strict=True)):
+        lakefs, s3 = sockets[1 + 2 * number], sockets[2 + 2 * number]
+        serving = Serving(region, lakefs, s3, url, options.extra_buckets, options.name_lag)
+        pids.append(_fork_region(serving, sockets))
+    servers: list[subprocess.Popen[bytes]] = []
+    for region, port in zip(layout.regions, real_ports, strict=False):
+        server = real_lakefs.start_lakefs(options.lakefs, options.folder / f"lakefs-{region.name}", region, port)
+        pids.append(server.pid)
+        servers.append(server)
+    for region, url, server in zip(layout.regions, urls, servers, strict=False):
+        real_lakefs.wait_until_alive(server, url, options.folder / f"lakefs-{region.name}" / "lakefs.log")
+    return pids
+
+
+def _fork_region(serving: Serving, sockets: Sequence[socket.socket]) -> int:
+    ready_read, ready_write = os.pipe()
+    pid = processes.fork(partial(_region_process, serving, ready_write, sockets))
+    os.close(ready_write)
+    answered = os.read(ready_read, 1)
+    os.close(ready_read)
+    if not answered:
+        raise CantStart(f"the region {serving.region.name} did not start: see its lines above")
+    serving.lakefs.close()
+    serving.s3.close()
+    return pid
+
+
+def _region_process(serving: Serving, ready: int, sockets: Sequence[socket.socket]) -> None:
+    for listener in sockets:
+        if listener not in (serving.lakefs, serving.s3) and listener.fileno() >= 0:
+            listener.close()
+    run_region(serving, ready)
+
+
+def _company(options: Options, layout: Layout) -> Worker:
+    source = layout.regions[0]
+    company = Company(lambda: LakeFS(source.lakefs_url), seed=options.seed)
+    if options.history:
+        namespace = f"s3://{source.bucket}/{REPOSITORY}"
+        company.found(namespace, hook_url=options.hook_url, hook_secret=options.hook_secret)
+    return Worker(company)
+
+
+def _watch(children: Sequence[int]) -> None:
+    """Returns never; when a child ends, so does the sandbox."""
+    while all(processes.running(pid) for pid in children):
+        time.sleep(0.5)
+    print("a process of the sandbox ended: the sandbox stops", file=sys.stderr, flush=True)
+    raise SystemExit(1)
