@@ -205,7 +205,7 @@ def _explain_branch(
         verdict = rule(case)
         if verdict:
             return verdict
-    return _syncing(case)
+    return _if_late(case, _retrying(case) or _rewound(case) or _syncing(case))
 
 
 def _waiting_commits(branch: BranchFacts) -> Phrase:
@@ -300,14 +300,14 @@ def _retrying(case: _Case) -> Verdict | None:
     return Verdict(State.RETRYING, f"{failing.kind}_failed", told, brief, retry_at=failing.due_at)
 
 
-def _late(case: _Case) -> Verdict | None:
-    """Late beyond the target, while everything seems to work."""
-    if timedelta(seconds=case.lag) <= case.targets.late_after:
-        return None
-    at_work = _at_work(case)
+def _if_late(case: _Case, verdict: Verdict) -> Verdict:
+    """Work goes on, but longer than aimed at. A first copy takes what it takes."""
+    first_copy = not any(branch.mirror_head for branch in case.mirror.branches)
+    if first_copy or timedelta(seconds=case.lag) <= case.targets.late_after:
+        return verdict
     target = in_words(case.targets.late_after.total_seconds())
-    told = sentence(_behind(case), f", more than the {target} aimed at: ", at_work.sentence)
-    return Verdict(State.LATE, "late", told, at_work.brief)
+    told = sentences(verdict.sentence, say(f"The target is {target}."))
+    return replace(verdict, state=State.LATE, sentence=told)
 
 
 def _syncing(case: _Case) -> Verdict:
@@ -357,9 +357,6 @@ _BRANCH_RULES: tuple[Callable[[_Case], Verdict | None], ...] = (
     _leaving,
     _up_to_date,
     _in_trouble,
-    _retrying,
-    _rewound,
-    _late,
 )
 
 

@@ -65,7 +65,7 @@ def gather(mirrors: Sequence[Mirror], now: datetime, *, rails: bool) -> Gathered
     if rails:
         gathered.past = _past(mirrors)
     waiting = sorted({mirror_id for mirror_id, _ in gathered.pending})
-    troubles, found = _troubles(waiting)
+    troubles, found = _troubles(waiting, {rows[-1].commit_id for rows in gathered.pending.values()})
     shown = {(key[0], row.commit_id) for key, rows in gathered.pending.items() for row in rows}
     gathered.commits = _commits(shown) | found
     branches = _branches(mirrors, gathered, troubles)
@@ -231,12 +231,12 @@ def _commits(shown: Iterable[Key]) -> dict[Key, CommitFacts]:
     return {(row["mirror_id"], row["commit__sha"]): _facts(row) for row in rows}
 
 
-def _troubles(mirrors: Sequence[int]) -> tuple[dict[Key, tuple[str, ...]], dict[Key, CommitFacts]]:
+def _troubles(mirrors: Sequence[int], newest: set[str]) -> tuple[dict[Key, tuple[str, ...]], dict[Key, CommitFacts]]:
     """For each open commit the ids of the commits in trouble that it needs, itself included; and those commits.
 
     What is gone at both sides is in a head's way, but in no descendant's.
     """
-    rows = _open_rows(mirrors)
+    rows = _open_rows(mirrors, newest)
     holders = _holders(rows)
     things, counts = things_of(mirrors, {holder for some in holders.values() for holder in some})
     troubles: dict[Key, tuple[str, ...]] = {}
@@ -254,12 +254,13 @@ def _troubles(mirrors: Sequence[int]) -> tuple[dict[Key, tuple[str, ...]], dict[
     return troubles, found
 
 
-def _open_rows(mirrors: Sequence[int]) -> list[dict[str, Any]]:
-    """Commits that are not settled, parents first."""
+def _open_rows(mirrors: Sequence[int], newest: set[str]) -> list[dict[str, Any]]:
+    """Commits that are not settled, and those that branches wait to point at, parents first."""
     if not mirrors:
         return []
     unsettled = Q(history=False) | Q(data__in=["unknown", "waiting"]) | ~Q(record="accepted")
-    rows = MirrorCommit.objects.filter(unsettled, mirror__in=mirrors).order_by("commit_id")
+    wanted = unsettled | Q(data="gone", commit__sha__in=newest)
+    rows = MirrorCommit.objects.filter(wanted, mirror__in=mirrors).order_by("commit_id")
     return list(rows.values(*COMMIT_FIELDS, "waits_for", "commit__parents", "commit__metarange_id")[:OPEN_COMMITS])
 
 

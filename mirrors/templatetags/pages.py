@@ -199,7 +199,7 @@ def rail(branch: BranchReading) -> dict[str, Any]:
         "width": WIDTH,
         "start": EDGE,
         "end": dots[-1]["x"] if dots else 0,
-        "done": max(done, default=0),
+        "done": max(done, default=0) if branch.mirror_head else 0,
         "hidden": branch.hidden,
         "gap": _gap(dots),
         "label": _label(branch),
