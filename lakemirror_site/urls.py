@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-
 from django.urls import URLPattern, URLResolver, include, path
 
 from lakemirror_site import health
-
-
-def _arrived(prefix: str, module: str) -> list[URLResolver]:
-    """An app's addresses, once the app has them."""
-    return [path(prefix, include(module))] if find_spec(module) else []
+from mirrors import hooks
 
 
 handler400 = "lakemirror_site.errors.bad_request"
@@ -22,7 +16,8 @@ handler500 = "lakemirror_site.errors.server_error"
 urlpatterns: list[URLPattern | URLResolver] = [
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
-    *_arrived("service/replication/v1/", "mirrors.api_urls"),
-    *_arrived("", "rbac.urls"),
-    *_arrived("", "mirrors.urls"),
+    path("service/replication/v1/", include("mirrors.api_urls")),
+    path("hooks/lakefs/<str:installation>", hooks.lakefs_hook, name="lakefs-hook"),
+    path("", include("rbac.urls")),
+    path("", include("mirrors.urls")),
 ]

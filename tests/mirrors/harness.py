@@ -19,7 +19,7 @@ NAMESPACE = "s3://dst/lake"
 
 
 class Deployment:
-    """Two regions, `us` with the repository `lake` and `eu` with its mirror `lake-eu`."""
+    """us-east-1 with the repository `lake`, eu-west-1 with its mirror `lake-eu`."""
 
     def __init__(self) -> None:
         self.us, self.eu = FakeLakeFS(), FakeLakeFS()
@@ -29,10 +29,10 @@ class Deployment:
         self.check_error: Exception | None = None
 
     def lakefs(self, region: str) -> FakeLakeFS:
-        return {"us": self.us, "eu": self.eu}[region]
+        return {"us-east-1": self.us, "eu-west-1": self.eu}[region]
 
     def objects(self, region: str) -> FakeStore:
-        return {"us": self.us_store, "eu": self.eu_store}[region]
+        return {"us-east-1": self.us_store, "eu-west-1": self.eu_store}[region]
 
     def run_check(self, mirror: Mirror, work: Any, on_rows: Any) -> None:
         self.checked.extend(work)
@@ -49,7 +49,7 @@ class Deployment:
         """The mirror's rows, as the API's verb writes them."""
         info = self.lake.repository.info
         source, _ = Repository.objects.get_or_create(
-            region="us",
+            region="us-east-1",
             name="lake",
             defaults={
                 "storage_namespace": info.storage_namespace,
@@ -57,7 +57,7 @@ class Deployment:
                 "default_branch": "main",
             },
         )
-        mirror = Mirror.objects.create(name="lake-eu", source=source, region="eu", storage_namespace=NAMESPACE)
+        mirror = Mirror.objects.create(name="lake-eu", source=source, region="eu-west-1", storage_namespace=NAMESPACE)
         duties.ensure_mirror_duties(mirror)
         return mirror
 
@@ -127,6 +127,5 @@ def deployment() -> Iterator[Deployment]:
         mock.patch("lakemirror_site.wiring.objects", made.objects),
         mock.patch("lakemirror_site.wiring.run_check", made.run_check),
         mock.patch("mirrors.duties.async_task"),
-        mock.patch("mirrors.duties.queue_name", lambda kind, region: region),
     ):
         yield made
