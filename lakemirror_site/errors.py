@@ -13,6 +13,7 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
 
+from django.conf import settings
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
@@ -61,6 +62,8 @@ def status_of(exc: Exception) -> HTTPStatus | None:
 
 def message_of(exc: Exception) -> str:
     """What the caller is told: always names the field of an Invalid."""
+    if isinstance(exc, RequestDataTooBig):
+        return f"the body is larger than {settings.DATA_UPLOAD_MAX_MEMORY_SIZE} bytes"
     field = getattr(exc, "field", "")
     return f"{field}: {exc}" if field and field not in str(exc) else str(exc)
 

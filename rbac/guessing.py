@@ -2,8 +2,8 @@
 
 Attempts are counted for a name *from one place*. A place is the browser, if it has signed in as that name before (it
 keeps a signed cookie that says so), else the network address. So a stranger's failures never count against the owner
-at their own browser, nor against anybody at another address. After some free attempts each one has to wait, twice as
-long as the one before, up to a minute; a waiting attempt is refused without looking at the password.
+at their own browser, nor against anybody at another address. After some free attempts each one begins a pause, twice
+as long as the one before, up to a minute; an attempt in a pause is refused without looking at the password.
 
 Counts live in Django's cache: by default each web process has its own, which multiplies the free attempts by the
 number of processes.
@@ -27,6 +27,7 @@ from rbac import requests
 from rbac.models import NAME_PATTERN
 
 FREE_ATTEMPTS = 5
+FIRST_WAIT = 1
 LONGEST_WAIT = 60
 FORGET_AFTER = 15 * 60
 COOKIE = "lakemirror_known"
@@ -65,7 +66,7 @@ def begin_attempt(where: Place) -> int:
         return wait
     cache.add(where.key, 0, FORGET_AFTER)
     extra = cache.incr(where.key) - FREE_ATTEMPTS
-    pause = min(LONGEST_WAIT, 2 ** min(extra, 6))
+    pause = min(LONGEST_WAIT, FIRST_WAIT * 2 ** max(0, min(extra, 6)))
     if extra < 0 or cache.add(where.turn, time.time() + pause, pause):
         return 0
     return _rest_of_turn(where) or 1

@@ -15,8 +15,8 @@ from rbac.management.base import ACTOR, AccessCommand, find_user
 
 class Command(AccessCommand):
     help = (
-        "Create an access key and print its secret, once. An id of one's own is an argument; its secret is not (everybody "
-        "on the machine can read arguments) but comes from LAKEMIRROR_SECRET_ACCESS_KEY."
+        "Create an access key and print its secret, once. An id of one's own is an argument; its secret comes from "
+        "LAKEMIRROR_SECRET_ACCESS_KEY, since everybody on the machine can read arguments."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
