@@ -24,12 +24,19 @@ def text(name: str, *, required: bool = False, default: str = "") -> str:
     return default if value is None else value
 
 
+# What Go's strconv.ParseBool takes, and so lakeFS: SDKs send "True".
+_TRUE = {"1", "t", "T", "true", "TRUE", "True"}
+_FALSE = {"0", "f", "F", "false", "FALSE", "False"}
+
+
 def flag(name: str, *, default: bool = False) -> bool:
     """A query parameter that is true or false."""
     value = request.args.get(name)
-    if value not in (None, "true", "false"):
+    if value is None:
+        return default
+    if value not in _TRUE | _FALSE:
         raise invalid(f'parameter "{name}" in query has an error: value {value}: an invalid boolean: invalid syntax')
-    return default if value is None else value == "true"
+    return value in _TRUE
 
 
 def amount() -> int:
