@@ -1,18 +1,19 @@
-"""What stands behind scripts/run and scripts/test; needs nothing but Python's own library."""
+"""What stands behind scripts/run, scripts/test and scripts/manage; needs nothing but Python's own library."""
 
 from __future__ import annotations
 
 import sys
 
-from launcher import guard, run, test
+from launcher import guard, manage, run, test
 from launcher.console import Problem, console
 
-COMMANDS = {"run": run.main, "test": test.main}
+COMMANDS = {"run": run.main, "test": test.main, "manage": manage.main}
 
 
 def main() -> int:
     command = COMMANDS[sys.argv[1]]
-    guard.stand()
+    if command is not manage.main:
+        guard.stand()
     try:
         return command(sys.argv[2:])
     except Problem as problem:

@@ -51,7 +51,13 @@ class Demo(Session):
         if path.exists():
             found: dict[str, str] = json.loads(path.read_text())
             return found
-        made = {"password": secrets.token_urlsafe(9), "key": secrets.token_hex(32), "hook": secrets.token_hex(20)}
+        made = {
+            "password": secrets.token_urlsafe(9),
+            "access_key_id": "AKIA" + secrets.token_hex(8).upper(),
+            "secret_access_key": secrets.token_urlsafe(30),
+            "key": secrets.token_hex(32),
+            "hook": secrets.token_hex(20),
+        }
         path.touch(mode=0o600)
         path.write_text(json.dumps(made))
         return made
@@ -65,7 +71,9 @@ class Demo(Session):
             raise Problem("the sandbox did not start within 60 s: see its lines above")
         self.read_config()
         self.migrate()
-        self.manage("ensure_admin", env={"LAKEMIRROR_ADMIN_PASSWORD": self.secrets["password"]})
+        names = ("PASSWORD", "ACCESS_KEY_ID", "SECRET_ACCESS_KEY")
+        told = {f"LAKEMIRROR_ADMIN_{name}": self.secrets[name.lower()] for name in names}
+        self.manage("ensure_admin", "--access-key", env=told | {"LAKEMIRROR_ADMIN_USERNAME": "admin"})
 
     def _begin_afresh(self) -> None:
         """Forget what the last run's regions held, as they have forgotten it."""
@@ -82,13 +90,14 @@ class Demo(Session):
             "LAKEMIRROR_SANDBOX_HOOK_URL": f"http://127.0.0.1:{ports.base() + 8}/hooks/lakefs/us-east-1",
             "LAKEMIRROR_SANDBOX_HOOK_SECRET": self.secrets["hook"],
         }
-        self.supervisor.keep(Process("sandbox", command, env, on_restart=self._sandbox_lost))
+        self.supervisor.keep(Process("sandbox", command, env, last=True, on_restart=self._sandbox_lost))
 
     def _sandbox_lost(self) -> None:
         console.say("the sandbox began again with nothing: stop and run again for a fresh demo")
 
     def login(self) -> str:
-        return f"sign in as admin with the password {self.secrets['password']}"
+        keys = f"{self.secrets['access_key_id']}:{self.secrets['secret_access_key']}"
+        return f"sign in as admin with the password {self.secrets['password']} (API: curl -u {keys})"
 
     def afterwards(self) -> None:
         self.status.set("sandbox", "ready")

@@ -24,12 +24,16 @@ _SETPRIV = shutil.which("setpriv")
 
 @dataclass
 class Process:
-    """One program to keep running. `stop_seconds`: how long it may finish what it does when asked to stop."""
+    """One program to keep running.
+
+    `stop_seconds`: how long it may finish what it does when asked to stop. What others work with stops `last`.
+    """
 
     name: str
     command: Sequence[str]
     env: Mapping[str, str] = field(default_factory=dict)
     stop_seconds: float = 10.0
+    last: bool = False
     on_restart: Callable[[], None] = lambda: None
 
 
@@ -118,31 +122,31 @@ class Keeper:
 
 
 class Supervisor:
-    """All processes, in groups that stop one after the other: the last group started stops first."""
+    """All processes. On stopping, those that work end first, then those that they work with."""
 
     def __init__(self) -> None:
         self.stopping = threading.Event()
-        self._groups: list[list[Keeper]] = []
+        self._keepers: list[Keeper] = []
         self._lock = threading.Lock()
 
-    def keep(self, *processes: Process) -> list[Keeper]:
-        """Start a group; nothing when everything is already stopping."""
+    def keep(self, process: Process) -> Keeper | None:
+        """Start a process and keep it running; nothing when everything is already stopping."""
         with self._lock:
             if self.stopping.is_set():
-                return []
-            group = [Keeper(process).begin() for process in processes]
-            self._groups.append(group)
-        return group
+                return None
+            keeper = Keeper(process).begin()
+            self._keepers.append(keeper)
+        return keeper
 
     def stop(self) -> None:
-        """Stop all, the newest group first; within a group all at once."""
+        """Stop all: at once those that work, then at once those that are needed for it."""
         with self._lock:
             self.stopping.set()
-            groups = self._groups[::-1]
-        for group in groups:
+        for last in (False, True):
+            group = [keeper for keeper in self._keepers if keeper.process.last == last]
+            began = time.monotonic()
             for keeper in group:
                 keeper.ask_to_stop()
-            began = time.monotonic()
             for keeper in group:
                 keeper.wait_stopped(began + keeper.process.stop_seconds)
 

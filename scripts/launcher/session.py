@@ -96,6 +96,7 @@ class Session:
         warm = environment.installed("spark")
         if warm and not self.own_spark:
             self._in_background(self._spark)
+        self.remember()
         self.prepare()
         self._web()
         self._in_background(self._workers)
@@ -124,6 +125,13 @@ class Session:
             environment.install(self.supervisor.once, stage, megabytes=megabytes)
             console.say(f"installed requirements/{stage}.txt in {time.monotonic() - began:.0f} s")
 
+    def remember(self) -> None:
+        """Keep this run's settings for `scripts/manage`; they hold secrets."""
+        changes = {name: value for name, value in self.env.items() if os.environ.get(name) != value}
+        path = VAR / "run" / "environment.json"
+        path.touch(mode=0o600)
+        path.write_text(json.dumps(changes))
+
     def manage(self, *arguments: str, env: dict[str, str] | None = None) -> str:
         """Run a management command to its end."""
         command = [str(PYTHON), str(ROOT / "manage.py"), *arguments]
@@ -148,7 +156,7 @@ class Session:
         url = self.url()
 
         def answers_or_fails() -> bool:
-            if kept and kept[0].restarts >= 3:
+            if kept and kept.restarts >= 3:
                 raise Problem("the web process doesn't start: see its lines above")
             return ports.answers(f"{url}/healthz")
 
@@ -172,10 +180,9 @@ class Session:
         self.status.set("workers", "running")
         manage = [str(PYTHON), str(ROOT / "manage.py")]
         queue = self.facts["worker_queue"]
-        self.supervisor.keep(
-            Process("controller", [*manage, "controller"], self.env),
-            Process("worker", [*manage, "qcluster"], self.env | {"Q_CLUSTER_NAME": queue}, stop_seconds=20),
-        )
+        self.supervisor.keep(Process("controller", [*manage, "controller"], self.env))
+        env = self.env | {"Q_CLUSTER_NAME": queue}
+        self.supervisor.keep(Process("worker", [*manage, "qcluster"], env, stop_seconds=20))
         self.status.set("workers", "ready")
         if self.own_spark:
             self.status.set("spark", "running", "your own")
@@ -196,7 +203,7 @@ class Session:
         env = self.env | {"JAVA_HOME": str(java_home), "LAKEMIRROR_SPARK_PORT": str(self.spark_port)}
         command = [str(PYTHON), "-m", "lakemirror_site.spark_server"]
         self._await_facts()
-        self.supervisor.keep(Process("spark", command, env, stop_seconds=30))
+        self.supervisor.keep(Process("spark", command, env, stop_seconds=30, last=True))
         if ports.wait(lambda: ports.listens(self.spark_port), seconds=180, stop=lambda: self.stopping):
             console.say(f"Spark answers after {time.monotonic() - self.began:.1f} s")
             self._spark_worker()

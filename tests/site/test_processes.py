@@ -68,10 +68,10 @@ def test_a_process_killed_by_force_is_started_again_and_its_orphans_are_ended(
     supervisor: Supervisor, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     told = tmp_path / "pids"
-    keeper = supervisor.keep(python("family", PARENT_OF_TWO, str(told), stop_seconds=1))[0]
+    keeper = supervisor.keep(python("family", PARENT_OF_TWO, str(told), stop_seconds=1))
     until(lambda: told.exists() and told.read_text().count("\n") == 1)
     orphans = [int(pid) for pid in told.read_text().split()]
-    assert keeper._child is not None
+    assert keeper and keeper._child
     os.kill(keeper._child.pid, signal.SIGKILL)
     until(lambda: told.read_text().count("\n") == 2)
     assert not any(lives(pid) for pid in orphans)
@@ -81,25 +81,26 @@ def test_a_process_killed_by_force_is_started_again_and_its_orphans_are_ended(
 def test_a_process_that_keeps_failing_waits_longer_each_time(
     supervisor: Supervisor, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    keeper = supervisor.keep(python("failing", "raise SystemExit(3)"))[0]
+    keeper = supervisor.keep(python("failing", "raise SystemExit(3)"))
+    assert keeper
     until(lambda: keeper.restarts >= 2)
     said = capsys.readouterr().out
     assert "ended with status 3; starting it again in 0.5 s" in said
     assert "starting it again in 1 s" in said
 
 
-def test_groups_stop_newest_first(supervisor: Supervisor, tmp_path: Path) -> None:
+def test_what_others_work_with_stops_last(supervisor: Supervisor, tmp_path: Path) -> None:
     code = (
         "import signal, sys, time\n"
-        "def stop(*_): open(sys.argv[1], 'a').write(sys.argv[2]); sys.exit()\n"
+        "def stop(*_): time.sleep(float(sys.argv[3])); open(sys.argv[1], 'a').write(sys.argv[2]); sys.exit()\n"
         "signal.signal(signal.SIGTERM, stop); open(sys.argv[1] + sys.argv[2], 'w'); time.sleep(60)"
     )
     order = tmp_path / "order"
-    for name in "abc":
-        supervisor.keep(python(name, code, str(order), name))
-    until(lambda: all((tmp_path / f"order{name}").exists() for name in "abc"))
+    for name, seconds in (("store", "0"), ("worker", "0.3")):
+        supervisor.keep(python(name, code, str(order), name, seconds, last=name == "store"))
+    until(lambda: all((tmp_path / f"order{name}").exists() for name in ("store", "worker")))
     supervisor.stop()
-    assert order.read_text() == "cba"
+    assert order.read_text() == "workerstore"
 
 
 def test_a_process_that_does_not_stop_in_time_is_killed_with_its_children(
@@ -116,7 +117,7 @@ def test_a_process_that_does_not_stop_in_time_is_killed_with_its_children(
 
 def test_nothing_starts_once_everything_stops(supervisor: Supervisor) -> None:
     supervisor.stop()
-    assert supervisor.keep(python("late", "pass")) == []
+    assert supervisor.keep(python("late", "pass")) is None
 
 
 def test_a_step_that_fails_is_told_by_its_last_line(supervisor: Supervisor) -> None:
