@@ -7,7 +7,6 @@ import json
 import os
 import secrets
 import shutil
-from pathlib import Path
 from typing import ClassVar
 
 from launcher import PYTHON, VAR, ports
@@ -35,10 +34,9 @@ class Demo(Session):
         self.folder = VAR / "demo"
         self.sandbox_folder = VAR / "sandbox"
         self.secrets = self._secrets()
+        self.env.pop("LAKEMIRROR_CONFIG", None)  # what stands without one is the demo
         self.env |= {
-            "LAKEMIRROR_CONFIG": str(self.sandbox_folder / "lakemirror.yaml"),
             "REPLICATION_LISTEN_ADDRESS": os.environ.get("REPLICATION_LISTEN_ADDRESS") or f"127.0.0.1:{base + 8}",
-            "REPLICATION_MIRRORS_DATABASE": json.dumps({"type": "sqlite"}),
             "REPLICATION_MIRRORS_DATABASE_SQLITE_PATH": str(self.folder / "lakemirror.sqlite3"),
             "REPLICATION_AUTH_ENCRYPT_SECRET_KEY": self.secrets["key"],
             "REPLICATION_HOOKS_SECRETS_US_EAST_1": self.secrets["hook"],
@@ -64,11 +62,6 @@ class Demo(Session):
 
     def prepare(self) -> None:
         self._begin_afresh()
-        self.install("sandbox", "the demo", megabytes=100)
-        self._sandbox()
-        written = Path(self.env["LAKEMIRROR_CONFIG"])
-        if not ports.wait(written.exists, seconds=60, stop=lambda: self.stopping) and not self.stopping:
-            raise Problem("the sandbox did not start within 60 s: see its lines above")
         self.read_config()
         self.migrate()
         names = ("PASSWORD", "ACCESS_KEY_ID", "SECRET_ACCESS_KEY")
@@ -83,7 +76,6 @@ class Demo(Session):
         shutil.rmtree(self.sandbox_folder, ignore_errors=True)
 
     def _sandbox(self) -> None:
-        self.status.set("sandbox", "running")
         command = [str(PYTHON), "-m", "sandbox", "up", "--dir", str(self.sandbox_folder)]
         command += ["--seed", str(self.options.seed)] if self.options.seed is not None else []
         env = self.env | {
@@ -99,7 +91,16 @@ class Demo(Session):
         keys = f"{self.secrets['access_key_id']}:{self.secrets['secret_access_key']}"
         return f"sign in as admin with the password {self.secrets['password']} (API: curl -u {keys})"
 
+    def install_more(self) -> None:
+        self.status.set("sandbox", "running")
+        self.install("sandbox", "the demo's regions", megabytes=100)
+
     def afterwards(self) -> None:
+        """The regions start once the page answers, so that none of their webhooks is lost; then the mirror."""
+        self._sandbox()
+        ready = self.sandbox_folder / "sandbox.json"
+        if not ports.wait(ready.exists, seconds=120, stop=lambda: self.stopping) and not self.stopping:
+            raise Problem("the sandbox did not start within 120 s: see its lines above")
         self.status.set("sandbox", "ready")
         self.status.set("mirror", "running")
         console.say(self.manage("demo_setup").strip())

@@ -48,6 +48,9 @@ class Session:
         """How to sign in, in words."""
         raise NotImplementedError
 
+    def install_more(self) -> None:
+        """What is installed after the page answers and before Spark."""
+
     def afterwards(self) -> None:
         """What follows once the page answers."""
 
@@ -100,6 +103,7 @@ class Session:
         self.prepare()
         self._web()
         self._in_background(self._workers)
+        self.install_more()
         if not warm and not self.own_spark:
             self._in_background(self._spark)
         self.afterwards()

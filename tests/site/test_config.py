@@ -15,6 +15,8 @@ import yaml
 
 from lakemirror_site import config
 from lakemirror_site.config import ConfigError
+from sandbox.lakemirror_yaml import write_configuration
+from sandbox.layout import REGION_NAMES, Layout, Region
 
 SOURCE = {
     "region": "us-east-1",
@@ -317,3 +319,18 @@ def test_checking_a_good_file_says_so(tmp_path: Path) -> None:
     done = run_check(path, "manage.py", "check_config")
     assert (done.returncode, done.stderr) == (0, "")
     assert "region us-east-1" in done.stdout
+
+
+def test_what_stands_without_a_file_is_what_the_sandbox_writes(tmp_path: Path) -> None:
+    """scripts/run starts the pages before the sandbox, so both must know the same regions."""
+    ports = {region: (8101 + number, 8111 + number) for number, region in enumerate(REGION_NAMES)}
+    layout = Layout("http://127.0.0.1:8100", tuple(Region(name, *pair) for name, pair in ports.items()))
+    written = config.load(write_configuration(tmp_path, layout, hook_secret="h"), {})
+    stands = config.development({"LAKEMIRROR_VAR": str(tmp_path)})
+    assert stands.regions == written.regions
+    assert stands.served == written.served
+    assert [stands.installation(region) for region in stands.regions] == [
+        written.installation(region) for region in written.regions
+    ]
+    assert stands.source_lakefs_secret_access_key == written.source_lakefs_secret_access_key
+    assert stands.listen_address == written.listen_address
