@@ -63,10 +63,10 @@ class Demo(Session):
     def prepare(self) -> None:
         self._begin_afresh()
         self.read_config()
-        self.migrate()
+        self.start_web()
         names = ("PASSWORD", "ACCESS_KEY_ID", "SECRET_ACCESS_KEY")
         told = {f"LAKEMIRROR_ADMIN_{name}": self.secrets[name.lower()] for name in names}
-        self.manage("ensure_admin", "--access-key", env=told | {"LAKEMIRROR_ADMIN_USERNAME": "admin"})
+        self.manage("begin", env=told | {"LAKEMIRROR_ADMIN_USERNAME": "admin"})
 
     def _begin_afresh(self) -> None:
         """Forget what the last run's regions held, as they have forgotten it."""

@@ -34,8 +34,9 @@ class Own(Session):
         if not self.own_spark:
             addresses["Spark"] = ("127.0.0.1", self.spark_port)
         ports.require_free(addresses)
-        self.migrate()
+        self.manage("migrate", "--verbosity", "0", "--no-input")
         self._first_administrator()
+        self.start_web()
 
     def _first_administrator(self) -> None:
         """From the environment, or asked for once; nothing when somebody can sign in already."""

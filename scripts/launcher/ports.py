@@ -54,5 +54,5 @@ def wait(condition: Callable[[], bool], *, seconds: float, stop: Callable[[], bo
     while not stop() and time.monotonic() < deadline:
         if condition():
             return True
-        time.sleep(0.05)
+        time.sleep(0.1)
     return False

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from launcher import PYTHON, ROOT, VAR, environment, java, ports
 from launcher.console import Problem, console
-from launcher.processes import Process, Supervisor, inherited
+from launcher.processes import Keeper, Process, Supervisor, inherited
 from launcher.status import Status
 
 
@@ -37,11 +37,12 @@ class Session:
             SPARK_REMOTE=os.environ.get("SPARK_REMOTE") or f"sc://127.0.0.1:{self.spark_port}",
         )
         self.facts: dict[str, str] = {}
+        self._web: Keeper | None = None
 
     # --- what differs
 
     def prepare(self) -> None:
-        """All that must be there before the page answers."""
+        """Everything up to starting the web process; the page is not announced before this is done."""
         raise NotImplementedError
 
     def login(self) -> str:
@@ -101,7 +102,7 @@ class Session:
             self._in_background(self._spark)
         self.remember()
         self.prepare()
-        self._web()
+        self._await_web()
         self._in_background(self._workers)
         self.install_more()
         if not warm and not self.own_spark:
@@ -148,26 +149,25 @@ class Session:
         self.facts = json.loads(output)
         console.as_json = self.facts["log_format"] == "json"
 
-    def migrate(self) -> None:
-        self.manage("migrate", "--verbosity", "0", "--no-input")
-
     # --- the processes
 
-    def _web(self) -> None:
+    def start_web(self) -> None:
         command = [str(PYTHON), "-m", "gunicorn", "-c", "python:lakemirror_site.gunicorn_settings"]
         web = Process("web", [*command, "lakemirror_site.wsgi"], self.env, stop_seconds=12)
-        kept = self.supervisor.keep(web)
-        url = self.url()
+        self._web = self.supervisor.keep(web)
 
-        def answers_or_fails() -> bool:
-            if kept and kept.restarts >= 3:
+    def _await_web(self) -> None:
+        """Say where the page answers once it does; Problem if it doesn't come up."""
+
+        def ready() -> bool:
+            if self._web and self._web.restarts >= 3:
                 raise Problem("the web process doesn't start: see its lines above")
-            return ports.answers(f"{url}/healthz")
+            return ports.answers(f"{self.url()}/readyz")
 
-        if ports.wait(answers_or_fails, seconds=120, stop=lambda: self.stopping):
-            self._announce(url)
+        if ports.wait(ready, seconds=120, stop=lambda: self.stopping):
+            self._announce(self.url())
         elif not self.stopping:
-            raise Problem(f"the page did not answer at {url} within 120 s")
+            raise Problem(f"the page did not answer at {self.url()} within 120 s")
 
     def url(self) -> str:
         """Where a browser on this machine finds the page."""
