@@ -26,8 +26,6 @@ from sandbox.layout import CONTROL, LAKEFS, REGION_NAMES, REPOSITORY, S3, Layout
 from sandbox.region import Serving, run_region
 from sandbox.replication import Replicator, Timing
 
-logger = logging.getLogger(__name__)
-
 
 class CantStart(Exception):
     """One line for the user."""
@@ -53,24 +51,15 @@ class Options:
 
 def up(options: Options) -> None:
     """Runs until SIGTERM or SIGINT. Raises CantStart when something is in the way."""
-    for sign in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(sign, _interrupt)
+    stopping = threading.Event()
+    for sign in (signal.SIGTERM, signal.SIGINT):  # only noted: an exception could surface anywhere and be lost
+        signal.signal(sign, lambda *_: stopping.set())
     options.folder.mkdir(parents=True, exist_ok=True)
     with ExitStack() as undo:
-        try:
-            _run(options, undo)
-        except KeyboardInterrupt:
-            logger.info("sandbox stops")
-        finally:  # a second signal must not keep children alive
-            for sign in (signal.SIGTERM, signal.SIGINT):
-                signal.signal(sign, signal.SIG_IGN)
+        _run(options, undo, stopping)
 
 
-def _interrupt(*_: object) -> None:
-    raise KeyboardInterrupt
-
-
-def _run(options: Options, undo: ExitStack) -> None:
+def _run(options: Options, undo: ExitStack, stopping: threading.Event) -> None:
     began = time.monotonic()
     sockets = _sockets(options)
     layout = _layout(sockets, bool(options.lakefs))
@@ -85,7 +74,7 @@ def _run(options: Options, undo: ExitStack) -> None:
     print(f"sandbox ready in {time.monotonic() - began:.1f} s ({kind}): {_describe(layout)}", flush=True)
     if options.company:
         threading.Thread(target=worker.run, args=(options.interval,), name="company", daemon=True).start()
-    _watch(children)
+    _watch(children, stopping)
 
 
 def _describe(layout: Layout) -> str:
@@ -165,9 +154,11 @@ def _company(options: Options, layout: Layout) -> Worker:
     return Worker(company)
 
 
-def _watch(children: Sequence[int]) -> None:
-    """Returns never; when a child ends, so does the sandbox."""
+def _watch(children: Sequence[int], stopping: threading.Event) -> None:
+    """Returns when told to stop; when a child ends, so does the sandbox."""
     while all(processes.running(pid) for pid in children):
-        time.sleep(0.5)
+        if stopping.wait(0.5):
+            logging.disable()  # what the threads find out now is no news
+            return
     print("a process of the sandbox ended: the sandbox stops", file=sys.stderr, flush=True)
     raise SystemExit(1)
