@@ -7,7 +7,6 @@ from django.urls import URLPattern, URLResolver, include, path
 from lakemirror_site import health
 from mirrors import hooks
 
-
 handler400 = "lakemirror_site.errors.bad_request"
 handler403 = "lakemirror_site.errors.permission_denied"
 handler404 = "lakemirror_site.errors.not_found"
