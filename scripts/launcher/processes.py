@@ -172,12 +172,13 @@ class Supervisor:
 
 
 class Failed(Problem):
-    """A program that had to succeed didn't; `output` is all that it said."""
+    """A program that had to succeed didn't; `output` is all that it said, `reason` its last line."""
 
     def __init__(self, output: str, what: str) -> None:
-        lines = [line for line in output.splitlines() if line.strip()]
-        super().__init__(f"{what} failed: {lines[-1].strip() if lines else 'it said nothing'}")
+        lines = [line.strip() for line in output.splitlines() if line.strip()]
         self.output = output
+        self.reason = lines[-1] if lines else "it said nothing"
+        super().__init__(f"{what} failed: {self.reason}")
 
 
 def inherited(**changes: str) -> dict[str, str]:

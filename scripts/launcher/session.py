@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from launcher import PYTHON, ROOT, VAR, environment, java, ports
 from launcher.console import Problem, console
-from launcher.processes import Keeper, Process, Supervisor, inherited
+from launcher.processes import Failed, Keeper, Process, Supervisor, inherited
 from launcher.status import Status
 
 
@@ -145,8 +145,10 @@ class Session:
     def read_config(self) -> None:
         """Check the configuration and keep its facts; Problem with the one line that names the field."""
         command = [str(PYTHON), "-m", "lakemirror_site.config_check"]
-        output = self.supervisor.once(command, self.env, say="checking the configuration")
-        self.facts = json.loads(output)
+        try:
+            self.facts = json.loads(self.supervisor.once(command, self.env))
+        except Failed as failed:
+            raise Problem(failed.reason) from None
         console.as_json = self.facts["log_format"] == "json"
 
     # --- the processes
