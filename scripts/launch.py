@@ -19,6 +19,9 @@ def main() -> int:
     except Problem as problem:
         console.fail(str(problem))
         return 1
+    except OSError as error:
+        console.fail(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}")
+        return 1
     except KeyboardInterrupt:
         return 130
 

@@ -56,8 +56,10 @@ class Demo(Session):
             "key": secrets.token_hex(32),
             "hook": secrets.token_hex(20),
         }
-        path.touch(mode=0o600)
-        path.write_text(json.dumps(made))
+        fresh = path.with_suffix(".tmp")
+        fresh.touch(mode=0o600)
+        fresh.write_text(json.dumps(made))
+        fresh.replace(path)
         return made
 
     def prepare(self) -> None:

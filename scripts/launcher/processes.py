@@ -138,6 +138,11 @@ class Supervisor:
             self._keepers.append(keeper)
         return keeper
 
+    @property
+    def keeps_any(self) -> bool:
+        """Was anything started?"""
+        return bool(self._keepers)
+
     def stop(self) -> None:
         """Stop all: at once those that work, then at once those that are needed for it."""
         with self._lock:

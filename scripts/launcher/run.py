@@ -11,15 +11,18 @@ import fcntl
 import os
 from typing import TextIO
 
-from launcher import VAR
+from launcher import VAR, environment
 from launcher.console import Problem
 from launcher.demo import Demo
 from launcher.own import Own
+
+_LEAST_MEGABYTES = 200
 
 
 def main(arguments: list[str]) -> int:
     options = _options(arguments)
     VAR.mkdir(parents=True, exist_ok=True)
+    environment.need_disk(VAR, _LEAST_MEGABYTES)
     with _only_one():
         kind = Own if options.config else Demo
         return kind(options).go()

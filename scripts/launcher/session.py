@@ -65,10 +65,12 @@ class Session:
         while not self.supervisor.stopping.wait(3600):
             pass
         signal.signal(signal.SIGINT, self._told_again)
-        console.say("stopping: tasks under way may finish (Ctrl-C again kills them)")
+        if self.supervisor.keeps_any:
+            console.say("stopping: tasks under way may finish (Ctrl-C again kills them)")
         self.supervisor.stop()
         self.status.remove()
-        console.say("everything has stopped")
+        if self.supervisor.keeps_any:
+            console.say("everything has stopped")
         if self.problem:
             raise self.problem
         return 0
