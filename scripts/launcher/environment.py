@@ -79,8 +79,9 @@ def _create(run: Run, folder: Path) -> None:
 
 
 def _has_ensurepip() -> bool:
-    """Debian ships the venv module without what it needs to bring pip."""
-    return importlib.util.find_spec("ensurepip") is not None
+    """Debian ships the venv module without what it needs to bring pip (an empty folder may be left of it)."""
+    spec = importlib.util.find_spec("ensurepip")
+    return spec is not None and spec.origin is not None
 
 
 def privileged() -> list[str] | None:
