@@ -165,7 +165,9 @@ class Supervisor:
         except subprocess.TimeoutExpired:
             kernel.end(lambda: kernel.session_members(child.pid), grace=1)
             raise Problem(f"{say or command[-1]} took longer than {seconds:g} s") from None
-        if child.returncode and not self.stopping.is_set():
+        if self.stopping.is_set():
+            raise Problem("stopped")
+        if child.returncode:
             raise Failed(output, say or " ".join(command[-2:]))
         return output
 

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -124,6 +125,12 @@ def test_a_step_that_fails_is_told_by_its_last_line(supervisor: Supervisor) -> N
     code = "import sys; print('before'); print('the reason'); sys.exit(1)"
     with pytest.raises(Failed, match="the step failed: the reason"):
         supervisor.once([sys.executable, "-c", code], dict(os.environ), say="the step")
+
+
+def test_a_step_that_was_ended_by_stopping_never_counts_as_done(supervisor: Supervisor) -> None:
+    threading.Timer(0.2, supervisor.stopping.set).start()
+    with pytest.raises(Problem, match="stopped"):
+        supervisor.once([sys.executable, "-c", "import time; time.sleep(60)"], dict(os.environ))
 
 
 def test_a_step_that_hangs_is_ended(supervisor: Supervisor) -> None:
