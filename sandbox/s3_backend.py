@@ -155,10 +155,12 @@ class SandboxBackend(S3Backend):
 
 
 def install(region: str, buckets: list[str]) -> SandboxBackend:
-    """Makes the sandbox's backend the one that moto serves in this process, with versioned buckets in it."""
+    """Makes the sandbox's backend the one that moto serves in this process, with versioned buckets in it. A backend
+    that was installed before, with all that it holds, is left."""
     backend = SandboxBackend("aws", DEFAULT_ACCOUNT_ID)
     dict.__setitem__(s3_backends[DEFAULT_ACCOUNT_ID], "aws", backend)
     for bucket in buckets:
+        s3_backends.bucket_accounts.pop(bucket, None)
         backend.create_bucket(bucket, region)
         backend.put_bucket_versioning(bucket, "Enabled")
     return backend
