@@ -53,7 +53,7 @@ a task had to give up, `reason` is the class of core.errors."""
 _SQL_TYPES = {pa.string(): "string", pa.int64(): "long", pa.binary(): "binary"}
 CHECK_SCHEMA = ", ".join(f"{one.name} {_SQL_TYPES[one.type]}" for one in CHECK_COLUMNS)
 WORK_SCHEMA = "range_id string, base_ids array<string>"
-_TASK_SCHEMA = "work array<struct<range_id: string, base_ids: array<string>>>"
+_TASK_SCHEMA = "task long, work array<struct<range_id: string, base_ids: array<string>>>"
 
 Work = tuple[str, Sequence[str]]
 """A range's id and those of covered ranges at the same destination: what they name needs no look."""
@@ -76,10 +76,11 @@ def _spread(spark: SparkSession, work: Sequence[Work], settings: CheckSettings) 
     """A row per range: neighbours in one task, for they share listings, and each task in a partition of its own."""
     size = settings.ranges_per_task or max(1, min(RANGES_PER_TASK, -(-len(work) // TASKS_WANTED)))
     rows = [(range_id, list(base_ids)) for range_id, base_ids in work]
-    tasks = [(rows[at : at + size],) for at in range(0, len(rows), size)]
-    frame = spark.createDataFrame(tasks, _TASK_SCHEMA).coalesce(1)
-    # From a single partition rows are dealt out evenly; by hash two tasks might share one.
-    return (frame.repartition(len(tasks)) if len(tasks) > 1 else frame).selectExpr("inline(work)")
+    tasks = [(at, rows[at : at + size]) for at in range(0, len(rows), size)]
+    frame = spark.createDataFrame(tasks, _TASK_SCHEMA)
+    # By range every task gets a partition (by hash two might share one), and Connect hands over the first ones first.
+    frame = frame.repartitionByRange(len(tasks), "task") if len(tasks) > 1 else frame.coalesce(1)
+    return frame.selectExpr("inline(work)")
 
 
 def check_task(batches: Iterable[pa.RecordBatch], settings: CheckSettings) -> Iterator[pa.RecordBatch]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -14,31 +13,8 @@ from core.errors import Denied, LakeMirrorError, Throttled, Unreachable
 from graveler.entries import AddressType
 from spark_jobs import check as job
 from spark_jobs.check import ALLOW, CHECK_COLUMNS, CheckSettings, check_batch, check_task
-from tests.s3_double import KEYS, S3Double, Thing
-from tests.spark.ranges import PREFIX, arrive, arrive_range, entries, entry, imported, settings_for
-
-
-@pytest.fixture(autouse=True)
-def keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEYS["access_key_id"])
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", KEYS["secret_access_key"])
-
-
-@pytest.fixture(scope="module")
-def double() -> Iterator[S3Double]:
-    with S3Double() as running:
-        yield running
-
-
-@pytest.fixture
-def store(double: S3Double) -> S3Double:
-    double.reset()
-    return double
-
-
-@pytest.fixture
-def settings(store: S3Double) -> CheckSettings:
-    return settings_for(store.endpoint)
+from tests.s3_double import S3Double, Thing
+from tests.spark.ranges import PREFIX, arrive, arrive_range, entries, entry, imported
 
 
 def rows(work: list[tuple[str, list[str]]], settings: CheckSettings) -> list[dict[str, Any]]:

@@ -1,0 +1,273 @@
+"""Spark for the workers: the one place that holds a session. One per process, made anew after any error.
+
+Results are handed over while the job runs. Raises Unreachable when Spark is away, RemoteFailure when it gave the job
+up, and the store's own error when it was the store that failed an executor: all of them say whether to try again.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import grpc
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkAssertionError, PySparkException
+from pyspark.errors.exceptions.connect import SparkConnectGrpcException
+
+from core import errors
+from core.errors import LakeMirrorError, RemoteFailure, Unreachable
+from spark_jobs.check import CheckSettings, Work, check, check_batch
+from spark_jobs.presence import BulkStore
+from spark_jobs.session import is_remote, open_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+log = logging.getLogger(__name__)
+
+OnRows = Callable[[list[Mapping[str, Any]]], None]
+
+LOCAL = "local[2]"
+HAND_OVER_ROWS = 1000
+HAND_OVER_SECONDS = 0.25
+WAVE = 128
+"""Ranges in a job where results can't be had while it runs (a driver in this process)."""
+
+_AWAY = {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED}
+
+
+@dataclass(frozen=True, slots=True)
+class CheckProgress:
+    """How far a check is. Tasks are Spark's, 0 where it does not tell."""
+
+    ranges_done: int
+    ranges_total: int
+    tasks_done: int = 0
+    tasks_total: int = 0
+
+
+OnProgress = Callable[[CheckProgress], None]
+
+
+def run_check(
+    work: Iterable[Work],
+    settings: CheckSettings,
+    on_rows: OnRows,
+    on_progress: OnProgress | None = None,
+    *,
+    url: str = "",
+) -> None:
+    """Run the `check` job; rows of CHECK_SCHEMA as dicts go to `on_rows` as they come, a range's problems before it.
+
+    `url`: `sc://...` or a master URL, by default SPARK_REMOTE. A callback that raises ends the job. Ranges whose
+    'range' row was handed over are checked, also if an error is raised in the end.
+    """
+    spark_of(url or os.environ.get("SPARK_REMOTE") or LOCAL, os.getpid()).run_check(
+        list(work), settings, on_rows, on_progress
+    )
+
+
+def run_check_here(
+    work: Iterable[Work],
+    settings: CheckSettings,
+    on_rows: OnRows,
+    on_progress: OnProgress | None = None,
+    *,
+    store: BulkStore | None = None,
+) -> None:
+    """The same without Spark, in this process: for work so small that a job is not worth its start."""
+    todo = list(work)
+    handover = _Handover(on_rows, on_progress, len(todo))
+    for batch in check_batch(todo, settings, store):
+        handover.take(batch.to_pylist())
+        handover.flush()
+
+
+@functools.cache
+def spark_of(url: str, process: int) -> Spark:
+    """This process's Spark (a session does not survive a fork)."""
+    return Spark(url)
+
+
+class Spark:
+    """A session on one Spark, opened when first needed."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._session: SparkSession | None = None
+        self._lock = threading.Lock()
+
+    def session(self) -> SparkSession:
+        """A session that answers. Raises Unreachable."""
+        with self._telling(), self._lock:
+            if self._session is not None and not self._answers(self._session):
+                self._session = None
+            self._session = self._session or open_session(self.url)
+            return self._session
+
+    def run_check(
+        self, work: Sequence[Work], settings: CheckSettings, on_rows: OnRows, on_progress: OnProgress | None = None
+    ) -> None:
+        """See the function of this name."""
+        if not work:
+            return
+        handover = _Handover(on_rows, on_progress, len(work))
+        session = self.session()
+        run = self._streamed if is_remote(self.url) else self._in_waves
+        with self._telling():
+            run(session, work, settings, handover)
+        handover.finish()
+
+    def _streamed(
+        self, session: SparkSession, work: Sequence[Work], settings: CheckSettings, handover: _Handover
+    ) -> None:
+        """By Connect: all tasks run at once, their rows come while they do."""
+        with _interruptible(session), _heard(session, handover):
+            for row in check(session, work, settings).toLocalIterator():
+                handover.take([row.asDict()])
+
+    def _in_waves(
+        self, session: SparkSession, work: Sequence[Work], settings: CheckSettings, handover: _Handover
+    ) -> None:
+        """A classic session would run the tasks one by one to stream them: some jobs in a row are quicker."""
+        for start in range(0, len(work), WAVE):
+            rows = check(session, work[start : start + WAVE], settings).collect()
+            handover.take([row.asDict() for row in rows])
+            handover.flush()
+
+    def _answers(self, session: SparkSession) -> bool:
+        """Is the session still there? A server that was started anew knows it no more."""
+        try:
+            if is_remote(self.url):
+                return bool(session.version)
+            return not session.sparkContext._jsc.sc().isStopped()
+        except (PySparkException, Py4JError, grpc.RpcError, OSError) as error:
+            log.warning("lost the session on %s (%s): opening another", self.url, type(error).__name__)
+            return False
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        """Spark's exceptions as core.errors; the session is not used again."""
+        try:
+            yield
+        except (PySparkException, Py4JError, grpc.RpcError, ConnectionError) as error:
+            self._session = None
+            if _is_away(error):
+                raise Unreachable(f"Spark at {self.url} does not answer", hint=_first_line(error)) from error
+            raise RemoteFailure(f"Spark gave up the job: {_first_line(error)}") from error
+
+
+def _is_away(error: Exception) -> bool:
+    """Is it the connection or the session that is lost, rather than the job that failed?"""
+    if isinstance(error, SparkConnectGrpcException):
+        return error.getGrpcStatusCode() in _AWAY or (error.getCondition() or "").startswith("INVALID_HANDLE")
+    if isinstance(error, PySparkException):
+        return isinstance(error, PySparkAssertionError) or error.getCondition() == "RESPONSE_ALREADY_RECEIVED"
+    return True
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:500]
+
+
+@contextmanager
+def _interruptible(session: Any) -> Iterator[None]:
+    """Whatever ends the block early also ends the jobs that it started."""
+    tag = f"lakemirror-{uuid.uuid4()}"
+    session.addTag(tag)
+    try:
+        yield
+    except BaseException:
+        _interrupt(session, tag)
+        raise
+    finally:
+        session.removeTag(tag)
+
+
+def _interrupt(session: Any, tag: str) -> None:
+    try:
+        session.interruptTag(tag)
+    except (PySparkException, grpc.RpcError) as error:
+        log.warning("could not interrupt the job: %s", _first_line(error))
+
+
+@contextmanager
+def _heard(session: Any, handover: _Handover) -> Iterator[None]:
+    """Spark's own news of the job reach the handover, while the thread waits for rows."""
+    thread = threading.get_ident()
+
+    def handler(stages: Any, inflight_tasks: int, operation_id: str | None, done: bool) -> None:
+        # All jobs of the session call every handler.
+        if threading.get_ident() == thread and stages:
+            handover.tick(sum(one.num_completed_tasks for one in stages), sum(one.num_tasks for one in stages))
+
+    session.registerProgressHandler(handler)
+    try:
+        yield
+    finally:
+        session.removeProgressHandler(handler)
+
+
+class _Handover:
+    """Collects rows for a moment, then hands them over; keeps the first failure of a task for the end."""
+
+    def __init__(self, on_rows: OnRows, on_progress: OnProgress | None, total: int) -> None:
+        self._on_rows, self._on_progress, self._total = on_rows, on_progress, total
+        self._waiting: list[Mapping[str, Any]] = []
+        self._since = time.monotonic()
+        self._done = 0
+        self._tasks = (0, 0)
+        self._failed: LakeMirrorError | None = None
+
+    def take(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """More rows."""
+        for row in rows:
+            if row["kind"] == "failed":
+                self._note_failure(_error_of(row))
+            else:
+                self._waiting.append(row)
+                self._done += row["kind"] == "range"
+        if len(self._waiting) >= HAND_OVER_ROWS or time.monotonic() - self._since > HAND_OVER_SECONDS:
+            self.flush()
+
+    def _note_failure(self, error: LakeMirrorError) -> None:
+        """Other ranges may still get through, unless the store is away for all of them."""
+        self._failed = self._failed or error
+        if isinstance(error, Unreachable):
+            self.flush()
+            raise error
+
+    def tick(self, tasks_done: int, tasks_total: int) -> None:
+        """News of the job: also a moment to hand over what has come."""
+        self._tasks = (tasks_done, tasks_total)
+        self.flush()
+
+    def flush(self) -> None:
+        """Hand over."""
+        rows, self._waiting, self._since = self._waiting, [], time.monotonic()
+        if rows:
+            self._on_rows(rows)
+        if self._on_progress is not None:
+            self._on_progress(CheckProgress(self._done, self._total, *self._tasks))
+
+    def finish(self) -> None:
+        """Hand over the rest, then raise what a task failed of; RemoteFailure too if ranges never came."""
+        self.flush()
+        if self._failed is not None:
+            raise self._failed
+        if self._done < self._total:
+            raise RemoteFailure(f"Spark told of {self._done} of {self._total} ranges only")
+
+
+def _error_of(row: Mapping[str, Any]) -> LakeMirrorError:
+    kind = getattr(errors, row["reason"], RemoteFailure)
+    raised: LakeMirrorError = kind(row["detail"])
+    return raised
