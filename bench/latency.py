@@ -1,0 +1,182 @@
+"""From a commit at the source until the mirror's branch contains it, and where the time goes.
+
+`python bench/latency.py [--commits N] [--every SECONDS]` starts a demo of its own, lets its company rest and commits
+one to three small objects at a time. Replication has no delay, Spark is warm. Nothing here fails on a slow machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from demo import BRANCH, MIRROR, REPOSITORY, Demo, running_demo
+
+from sandbox.lakefs_http import LakeFS
+
+GOAL_SECONDS = 2.0
+POLL_SECONDS = 0.02
+PATIENCE_SECONDS = 30.0
+WARM_UP = 5
+
+STAGES = ("sensed", "record copied", "metadata arrived", "validated", "promoted")
+STAGES_QUERY = """
+    SELECT "commit".sha, "commit".seen_at, at.recorded_at, at.metadata_at, at.validated_at,
+           coalesce(at.promoted_at, at.superseded_at)
+    FROM mirrors_mirrorcommit at JOIN mirrors_commit "commit" ON "commit".id = at.commit_id
+    JOIN mirrors_mirror mirror ON mirror.id = at.mirror_id WHERE mirror.name = ?
+"""
+JOBS_QUERY = "SELECT started_at, ended_at FROM mirrors_run WHERE outcome = 'done' AND started_at >= ? ORDER BY id"
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A commit at the source, and when its response had come (seconds since the epoch)."""
+
+    commit_id: str
+    at: float
+
+
+class Watch:
+    """Notes when a branch of a lakeFS points to another commit."""
+
+    def __init__(self, lakefs: LakeFS) -> None:
+        self.seen: list[tuple[float, str]] = []
+        self._lakefs, self._stop = lakefs, threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+
+    def __enter__(self) -> Watch:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        while not self._stop.wait(POLL_SECONDS):
+            head = self._lakefs.head(MIRROR, BRANCH)
+            if not self.seen or self.seen[-1][1] != head:
+                self.seen.append((time.time(), head))
+
+    def has(self, commit_id: str) -> bool:
+        """Did the branch ever point to it?"""
+        return any(head == commit_id for _, head in self.seen)
+
+
+def main() -> None:
+    """Measures and prints a table."""
+    arguments = parsed()
+    with running_demo() as demo:
+        settle(demo)
+        with Watch(demo.destination()) as watch:
+            work(demo, watch, WARM_UP, arguments.every, seed=0)
+            began = datetime.now(UTC)
+            made = work(demo, watch, arguments.commits, arguments.every, seed=1)
+        print_figures(made, delays(made, watch.seen))
+        print_stages(made, demo.rows(STAGES_QUERY, MIRROR))
+        print_jobs(demo.rows(JOBS_QUERY, began.strftime("%Y-%m-%d %H:%M:%S.%f")))
+
+
+def parsed() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Measure from a commit until the mirror's branch contains it.")
+    parser.add_argument("--commits", type=int, default=50)
+    parser.add_argument("--every", type=float, default=1.0, metavar="SECONDS", help="from one commit to the next")
+    return parser.parse_args()
+
+
+# Work
+
+
+def settle(demo: Demo) -> None:
+    """Wait for the whole demo, let its company rest, and let the mirror catch up with what it did."""
+    demo.wait(demo.is_prepared, "everything is prepared")
+    demo.sandbox.pause_company()
+    source, destination = demo.source(), demo.destination()
+
+    def is_even() -> bool:
+        return destination.branches(MIRROR) == source.branches(REPOSITORY)
+
+    demo.wait(is_even, "the mirror has caught up", every=0.5)
+
+
+def work(demo: Demo, watch: Watch, commits: int, every: float, *, seed: int) -> list[Made]:
+    """Commit so many times, beginning one every so many seconds; come back when the mirror has the last one."""
+    source, chance = demo.source(), random.Random(seed)
+    made = []
+    for number in range(commits):
+        began = time.monotonic()
+        made.append(commit(source, chance, number))
+        time.sleep(max(0.0, every - (time.monotonic() - began)))
+    demo.wait(lambda: watch.has(made[-1].commit_id), "the last commit is at the mirror", seconds=PATIENCE_SECONDS)
+    return made
+
+
+def commit(source: LakeFS, chance: random.Random, number: int) -> Made:
+    """One to three small objects and their commit."""
+    for part in range(chance.randint(1, 3)):
+        source.upload(
+            REPOSITORY, BRANCH, f"bench/{chance.randrange(20):02}/{part}.csv", chance.randbytes(200).hex().encode()
+        )
+    commit_id = source.commit(REPOSITORY, BRANCH, f"Measured commit {number}", {})
+    return Made(commit_id, time.time())
+
+
+# Figures
+
+
+def delays(made: Sequence[Made], seen: Iterable[tuple[float, str]]) -> list[float]:
+    """Seconds from each response until the branch pointed to the commit or to a later one."""
+    place = {one.commit_id: number for number, one in enumerate(made)}
+    moves = [(at, place[head]) for at, head in seen if head in place]
+    return [next(at for at, reached in moves if reached >= number) - one.at for number, one in enumerate(made)]
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The smallest value that is no less than this share of all values."""
+    ordered = sorted(values)
+    return ordered[max(0, -(-int(share * 100) * len(ordered) // 100) - 1)]
+
+
+def line(values: Sequence[float]) -> str:
+    """Least, median, 95th percentile and most."""
+    return "".join(
+        f"{value:9.2f}" for value in (min(values), percentile(values, 0.5), percentile(values, 0.95), max(values))
+    )
+
+
+def print_figures(made: Sequence[Made], measured: Sequence[float]) -> None:
+    reached = percentile(measured, 0.95)
+    verdict = "reached" if reached <= GOAL_SECONDS else "missed"
+    load = " ".join(f"{one:.1f}" for one in os.getloadavg())
+    print(f"{len(made)} commits, replication delay 0, Spark warm; {os.cpu_count()} cores, load {load}")
+    print(f"seconds after the commit's response{'min':>7}{'p50':>9}{'p95':>9}{'max':>9}")
+    print(f"{'at the mirror, seen from outside':<33}{line(measured)}   goal p95 <= {GOAL_SECONDS:g}: {verdict}")
+
+
+def print_stages(made: Sequence[Made], rows: Iterable[Sequence[object]]) -> None:
+    """When each stage was written down. Copying and validation run side by side."""
+    at = {one.commit_id: one.at for one in made}
+    stages = [[moment(value) - at[str(sha)] for value in values] for sha, *values in rows if sha in at]
+    for number, name in enumerate(STAGES):
+        print(f"  {name:<31}{line([stage[number] for stage in stages])}")
+
+
+def print_jobs(rows: Sequence[Sequence[object]]) -> None:
+    if rows:
+        seconds = [moment(ended) - moment(began) for began, ended in rows]
+        print(f"{f'one check by Spark, of {len(rows)}':<33}{line(seconds)}")
+
+
+def moment(text: object) -> float:
+    """Seconds since the epoch of a timestamp in the database."""
+    return datetime.fromisoformat(str(text)).replace(tzinfo=UTC).timestamp()
+
+
+if __name__ == "__main__":
+    main()
