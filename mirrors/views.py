@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from hashlib import sha256
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
@@ -121,15 +122,19 @@ def mirror_detail(request: HttpRequest, name: str) -> HttpResponse:
 
 def _rows(mirror: Mirror, reading: MirrorReading, opened: Sequence[str], now: datetime) -> list[Row]:
     ranked = sorted(reading.branches, key=lambda branch: (-branch.state.severity, not branch.default, branch.name))
-    places = {branch.name: number for number, branch in enumerate(reading.branches)}
     return [
         Row(
-            anchor=f"b-{places[branch.name]}",
+            anchor=anchor(branch.name),
             branch=branch,
             commits=branch_commits(mirror, branch.name, now) if branch.name in opened else None,
         )
         for branch in ranked
     ]
+
+
+def anchor(branch: str) -> str:
+    """A place on the page that stays the same branch's, whatever others come and go."""
+    return f"b-{sha256(branch.encode()).hexdigest()[:12]}"
 
 
 def _find(request: HttpRequest, name: str) -> Mirror:

@@ -44,22 +44,27 @@ function patch(current, next) {
 }
 
 function patchChildren(current, wanted) {
+  const ids = new Set(wanted.map((node) => node.id).filter(Boolean));
   let place = current.firstChild;
   for (const next of wanted) {
-    const same = next.id ? ownChild(current, next.id) : alike(place, next) ? place : null;
+    const same = next.id ? ownChild(current, next.id) : lookAhead(place, next, ids);
     if (!same) {
       current.insertBefore(document.importNode(next, true), place);
       continue;
     }
-    if (same !== place) current.insertBefore(same, place);
-    else place = place.nextSibling;
+    /* A node that is moved loses its focus: what nobody wants is taken out of its way instead. */
+    while (place && place !== same && !ids.has(place.id)) place = removed(place);
+    if (place === same) place = place.nextSibling;
+    else current.insertBefore(same, place);
     patch(same, next);
   }
-  while (place) {
-    const after = place.nextSibling;
-    place.remove();
-    place = after;
-  }
+  while (place) place = removed(place);
+}
+
+function removed(node) {
+  const after = node.nextSibling;
+  node.remove();
+  return after;
 }
 
 function ownChild(parent, id) {
@@ -67,12 +72,21 @@ function ownChild(parent, id) {
   return found && found.parentElement === parent ? found : null;
 }
 
+/* The node that `next` describes, if it stands at this place or shortly after it. */
+function lookAhead(place, next, ids) {
+  for (let node = place, n = 0; node && n < 3 && !ids.has(node.id); node = node.nextSibling, n += 1) {
+    if (alike(node, next)) return node;
+  }
+  return null;
+}
+
 /* Rows stay where they are while somebody looks; new ones come last. The order is put right by the next page load. */
 function inKeptOrder(current, wanted) {
   if (!current.hasAttribute("data-keep-order")) return wanted;
   const places = new Map(Array.from(current.children, (child, place) => [child.id, place]));
   const rank = (node) => (node.id ? (places.has(node.id) ? places.get(node.id) : Infinity) : -1);
-  return wanted.map((node, n) => [rank(node), n, node]).sort((a, b) => a[0] - b[0] || a[1] - b[1]).map((row) => row[2]);
+  const rows = wanted.filter((node) => node.nodeType === Node.ELEMENT_NODE);
+  return rows.map((node, n) => [rank(node), n, node]).sort((a, b) => a[0] - b[0] || a[1] - b[1]).map((row) => row[2]);
 }
 
 htmx.defineExtension("patch", {
@@ -85,6 +99,21 @@ htmx.defineExtension("patch", {
     announce(target);
     return [target];
   },
+});
+
+/* --- opened branches ---------------------------------------------------------------------------------------------
+   They are in the address. Whoever clicks two before the first answer has come means both, so the wish is kept here. */
+
+let opened = new URLSearchParams(location.search).getAll("branch");
+
+document.addEventListener("htmx:configRequest", (event) => {
+  if (event.detail.target.id !== "live" || event.detail.verb !== "get") return;
+  const branch = event.target.dataset.branch;
+  if (branch !== undefined) opened = opened.includes(branch) ? opened.filter((b) => b !== branch) : [...opened, branch];
+  const query = new URLSearchParams(location.search);
+  query.delete("branch");
+  for (const name of opened) query.append("branch", name);
+  event.detail.path = location.pathname + (query.size ? `?${query}` : "");
 });
 
 /* --- what has changed, said once -------------------------------------------------------------------------------- */

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import timedelta
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from django.http import HttpResponse
 from django.test import Client
 
 from core.errors import Unreachable
+from mirrors import duties
 from mirrors.models import Duty, Mirror
 from rbac.models import AuditEvent, User
 from tests.mirrors.factories import make_company
@@ -286,11 +288,13 @@ def test_who_may_only_look_is_told_which_right_is_missing(teammate: User, client
 
 
 def test_sync_now_wakes_the_duties_and_says_queued(olga: Client, company: Any, lm: Deployment) -> None:
-    mirror = company["analytics-eu"]
-    answer = olga.post("/mirrors/analytics-eu/sync/", follow=True)
-    assert answer.redirect_chain == [("/mirrors/analytics-eu/", 302)]
-    assert "Queued: analytics is looked at now" in text(answer)
-    assert not Duty.objects.filter(subject=mirror.pk, due_at__gt=Now()).exists()
+    mirror = company["billing-us"]
+    duties.ensure_mirror_duties(mirror)
+    Duty.objects.update(due_at=Now() + timedelta(minutes=1))
+    answer = olga.post("/mirrors/billing-us/sync/", follow=True)
+    assert answer.redirect_chain == [("/mirrors/billing-us/", 302)]
+    assert "Queued: billing is looked at now" in text(answer)
+    assert Duty.objects.filter(due_at__lte=Now()).count() == 5
 
 
 def test_sync_now_answers_a_script_with_its_words_alone(olga: Client, company: Any, lm: Deployment) -> None:
