@@ -12,6 +12,7 @@ from werkzeug.exceptions import HTTPException
 
 from sandbox.bulk import Bulk, bulk_import
 from sandbox.company import Company
+from sandbox.faults import Mode
 from sandbox.lakefs_http import LakeFSError
 from sandbox.layout import Layout
 from sandbox.replication import Replicator
@@ -103,6 +104,7 @@ def _services(app: Flask, layout: Layout) -> None:
     @app.post("/faults")
     def faults() -> Any:
         told = _told()
+        Mode(told["mode"])
         names = [name] if (name := told.pop("region", "")) else [region.name for region in layout.regions]
         return {name: SideDoor(layout.region(name).s3_url).tell(told) for name in names}
 
