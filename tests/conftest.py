@@ -2,6 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import pytest
+
 from tests.cast import outsider, owner, teammate
+from tests.spark.server import ConnectServer
 
 __all__ = ["outsider", "owner", "teammate"]
+
+
+@pytest.fixture(scope="session")
+def spark_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConnectServer]:
+    """One Spark Connect server for all tests that need Spark."""
+    server = ConnectServer(tmp_path_factory.mktemp("spark"))
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()

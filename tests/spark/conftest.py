@@ -1,4 +1,4 @@
-"""One Spark Connect server for all tests that need Spark, and a store double for all that check."""
+"""A store double for all tests that check; the Spark server is in tests/conftest.py, one for all tests."""
 
 from __future__ import annotations
 
@@ -9,17 +9,6 @@ import pytest
 from spark_jobs.check import CheckSettings
 from tests.s3_double import KEYS, S3Double
 from tests.spark.ranges import settings_for
-from tests.spark.server import ConnectServer
-
-
-@pytest.fixture(scope="session")
-def spark_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConnectServer]:
-    server = ConnectServer(tmp_path_factory.mktemp("spark"))
-    try:
-        server.start()
-        yield server
-    finally:
-        server.stop()
 
 
 @pytest.fixture(autouse=True)

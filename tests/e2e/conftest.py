@@ -1,0 +1,125 @@
+"""LakeMirror on the sandbox: real adapters, real Spark, real tables; the duties run in the test's own process.
+
+With LAKEMIRROR_SANDBOX_LAKEFS the same tests run on real lakeFS servers.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from unittest import mock
+
+import pytest
+from django.db.models.functions import Now
+
+from lakemirror_site import config, wiring
+from mirrors import duties, services
+from mirrors.metaranges import cache
+from mirrors.models import Blocker, Duty
+from mirrors.tasks import handlers
+from rbac.models import User
+from sandbox.client import Sandbox
+from sandbox.fixture import running_sandbox
+from sandbox.lakefs_http import LakeFS, LakeFSError
+from sandbox.lakemirror_yaml import write_configuration
+from tests.spark.server import ConnectServer
+
+_numbers = itertools.count(1)
+
+
+class World:
+    """A source repository, its mirror, and the loops that bring the one to the other."""
+
+    def __init__(self, sandbox: Sandbox, actor: User) -> None:
+        number = next(_numbers)
+        self.sandbox = sandbox
+        self.source = LakeFS(sandbox.source.lakefs_url)
+        self.destination = LakeFS(sandbox.destination.lakefs_url)
+        self.repo, self.mirror_name = f"lake-{number}", f"lake-{number}-eu"
+        self.source.create_repository(self.repo, f"s3://{sandbox.source.bucket}/{self.repo}")
+        self.mirror = services.mirror_create(
+            actor=actor,
+            source_repository=self.repo,
+            name=self.mirror_name,
+            region=sandbox.destination.name,
+            storage_namespace=f"s3://{sandbox.destination.bucket}/{self.repo}",
+        )
+
+    def commit(self, files: dict[str, bytes], branch: str = "main") -> str:
+        """Upload files and commit them at the source."""
+        for path, body in files.items():
+            self.source.upload(self.repo, branch, path, body)
+        return self.source.commit(self.repo, branch, f"{len(files)} files", {})
+
+    def work(self) -> None:
+        """One round of all duties, due or not."""
+        Blocker.objects.update(look_at=Now())
+        for kind in Duty.Kind.values:
+            for duty in Duty.objects.filter(kind=kind):
+                Duty.objects.filter(pk=duty.pk).update(due_at=Now())
+                duties.run(duty.pk, handlers(), holder="e2e")
+
+    def work_until(self, met: Callable[[], bool], seconds: float = 30.0) -> None:
+        """Rounds of work until a condition holds."""
+        deadline = time.monotonic() + seconds
+        while not met():
+            told = list(Duty.objects.values_list("kind", "outcome"))
+            assert time.monotonic() < deadline, told
+            self.work()
+
+    def head(self, branch: str = "main") -> str:
+        """What the mirror's branch points at, as its lakeFS says; "" if there is none."""
+        try:
+            return self.destination.branches(self.mirror_name).get(branch, "")
+        except LakeFSError:
+            return ""
+
+    def read(self, branch: str = "main") -> dict[str, bytes]:
+        """Every object of the mirror's branch, read through its lakeFS."""
+        listed = self.destination.listing(self.mirror_name, branch)
+        return {one["path"]: self._object(branch, one["path"]) for one in listed}
+
+    def _object(self, branch: str, path: str) -> bytes:
+        found = self.destination.call(
+            "GET", f"/repositories/{self.mirror_name}/refs/{branch}/objects", params={"path": path}
+        )
+        return str(found or "").encode()
+
+    def blocker(self) -> Blocker:
+        """The one thing that stands in the way."""
+        return Blocker.objects.get(mirror=self.mirror)
+
+
+@pytest.fixture(scope="session")
+def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    with running_sandbox(tmp_path_factory.mktemp("e2e")) as running:
+        yield running
+
+
+@pytest.fixture
+def deployment(
+    sandbox: Sandbox, spark_server: ConnectServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    """This process, configured for the sandbox; nothing of it stays behind."""
+    monkeypatch.setenv("LAKEMIRROR_CONFIG", str(write_configuration(tmp_path, sandbox.layout)))
+    monkeypatch.setenv("SPARK_REMOTE", spark_server.url)
+    _forget()
+    with mock.patch("mirrors.duties.async_task"):
+        yield
+    sandbox.heal()
+    monkeypatch.undo()
+    _forget()
+
+
+def _forget() -> None:
+    config.current.cache_clear()
+    wiring.lakefs.cache_clear()
+    wiring.objects.cache_clear()
+    cache.clear()
+
+
+@pytest.fixture
+def world(deployment: None, sandbox: Sandbox, transactional_db: None, owner: User) -> World:
+    return World(sandbox, owner)
