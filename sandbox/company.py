@@ -145,7 +145,8 @@ class Company:
 
     def _merge(self, branch: str) -> str:
         try:
-            self._lakefs.merge(self.repository, branch, MAIN, f"Publish {branch}")
+            author = {"author": self._random.choice(PEOPLE)}
+            self._lakefs.merge(self.repository, branch, MAIN, f"Publish {branch}", author)
         except LakeFSError as error:
             if "no changes" not in error.message:
                 raise

@@ -105,10 +105,11 @@ class LakeFS:
         body = {"message": message, "metadata": metadata, **options}
         return str(self.call("POST", f"/repositories/{repo}/branches/{_part(branch)}/commits", json=body)["id"])
 
-    def merge(self, repo: str, source: str, destination: str, message: str) -> str:
+    def merge(self, repo: str, source: str, destination: str, message: str, metadata: dict[str, str]) -> str:
         """Merges; where both sides changed a path, the source wins."""
         path = f"/repositories/{repo}/refs/{_part(source)}/merge/{_part(destination)}"
-        return str(self.call("POST", path, json={"message": message, "strategy": "source-wins"})["reference"])
+        body = {"message": message, "metadata": metadata, "strategy": "source-wins"}
+        return str(self.call("POST", path, json=body)["reference"])
 
 
 def _part(name: str) -> str:

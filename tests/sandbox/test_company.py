@@ -1,0 +1,127 @@
+"""The company works on any lakeFS, tells LakeMirror of each commit, and repeats itself with the same seed."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sandbox.client import Sandbox
+from sandbox.company import HISTORY_COMMITS, Company
+from sandbox.fixture import running_sandbox
+from sandbox.lakefs_http import LakeFS
+from tests.sandbox.recorded import transcript
+
+
+class Listener:
+    """Keeps the webhooks that arrive: (Authorization, body)."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[str, dict[str, Any]]] = []
+        heard = self.heard
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                heard.append((self.headers["Authorization"], body))
+                self.send_response(202)
+                self.end_headers()
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.url = f"http://127.0.0.1:{self.server.server_port}/hooks/lakefs/us-east-1"
+
+    def first(self, kind: str, branch: str) -> dict[str, Any]:
+        """The first event of a kind on a branch; waits for it."""
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline:
+            for _, body in self.heard:
+                if (body["event_type"], body["branch_id"]) == (kind, branch):
+                    return body
+            time.sleep(0.02)
+        raise AssertionError(f"no {kind} on {branch} among {[b['event_type'] for _, b in self.heard]}")
+
+
+@pytest.fixture
+def listener() -> Iterator[Listener]:
+    made = Listener()
+    yield made
+    made.server.shutdown()
+    made.server.server_close()
+
+
+def test_the_demo_begins_with_a_history_that_reaches_the_other_region(tmp_path: Path) -> None:
+    with running_sandbox(tmp_path, history=True, lakefs="") as sandbox:
+        source = LakeFS(sandbox.source.lakefs_url)
+        commits = source.log("lake", "main")
+        assert len(commits) >= HISTORY_COMMITS
+        assert len(source.listing("lake", "main")) >= 150
+        assert {commit["metadata"]["author"] for commit in commits[:-1]} >= {"amara", "bo"}
+        assert sandbox.wait_replicated()
+        assert len(sandbox.company_step(20)) == 20
+        for branch in source.branches("lake"):
+            assert source.listing("lake", branch)
+
+
+def test_each_event_is_told_as_real_lakefs_tells_it(sandbox: Sandbox, lakefs: LakeFS, listener: Listener) -> None:
+    company = Company(lambda: LakeFS(sandbox.source.lakefs_url), "hooked", seed=3)
+    company.found(f"s3://{sandbox.source.bucket}/hooked", hook_url=listener.url, hook_secret="s3cr3t")
+    lakefs.create_branch("hooked", "side", "main")
+    lakefs.upload("hooked", "side", "a", b"x")
+    lakefs.commit("hooked", "side", "c", {})
+    lakefs.merge("hooked", "side", "main", "m", {})
+    lakefs.delete_branch("hooked", "side")
+    recorded = {
+        (item["body"]["event_type"], item["body"]["branch_id"]): item["body"] for item in transcript("webhooks")
+    }
+    for (kind, branch), expected in recorded.items():
+        mine = listener.first(kind, "side" if branch == "hooked" else branch)
+        assert set(mine) - {"commit_metadata"} == set(expected) - {"commit_metadata"}
+        assert mine["repository_id"] == "hooked"
+    assert listener.first("post-create-branch", "side")["source_ref"] == "main"
+    assert (
+        listener.first("post-delete-branch", "side")["source_ref"] == listener.first("post-commit", "side")["commit_id"]
+    )
+    assert {auth for auth, _ in listener.heard} == {"Bearer s3cr3t"}
+
+
+def test_a_read_only_repository_tells_nobody(sandbox: Sandbox, lakefs: LakeFS, listener: Listener) -> None:
+    made = {"name": "silent", "storage_namespace": f"s3://{sandbox.source.bucket}/silent", "read_only": True}
+    lakefs.call("POST", "/repositories", json=made)
+    action = (
+        f"name: n\non: {{post-commit: null}}\nhooks: [{{id: h, type: webhook, properties: {{url: '{listener.url}'}}}}]"
+    )
+    where = "/repositories/silent/branches/main"
+    path = {"path": "_lakefs_actions/n.yaml", "force": "true"}
+    lakefs.call("POST", f"{where}/objects", params=path, data=action.encode())
+    lakefs.call("POST", f"{where}/commits", json={"message": "forced", "force": True})
+    time.sleep(0.3)
+    assert listener.heard == []
+
+
+def test_the_same_seed_does_the_same_things(sandbox: Sandbox) -> None:
+    deeds = []
+    for name in ("twin-1", "twin-2"):
+        company = Company(lambda: LakeFS(sandbox.source.lakefs_url), name, seed=11)
+        company.found(f"s3://{sandbox.source.bucket}/{name}")
+        deeds.append([company.step() for _ in range(25)])
+    assert deeds[0] == deeds[1]
+    assert any("rewrote history" in deed or "deleted" in deed for deed in deeds[0])
+
+
+def test_the_company_carries_on_after_the_server_failed(sandbox: Sandbox) -> None:
+    company = Company(lambda: LakeFS(sandbox.source.lakefs_url), "patient", seed=5)
+    company.found(f"s3://{sandbox.source.bucket}/patient")
+    sandbox.server_faults(sandbox.source.name, "lakefs", "error")
+    assert company.try_step() == ""
+    sandbox.server_faults(sandbox.source.name, "lakefs", "ok")
+    assert company.try_step()
