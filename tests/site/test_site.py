@@ -1,0 +1,175 @@
+"""What every process shares: health, the state of preparation, logs, the demo's mirror."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import DatabaseError
+from django.test import Client
+from launcher.status import Status
+
+from core.errors import Conflict, Denied, Unreachable
+from lakemirror_site import config, health, logs, preparing, spark_server
+from lakemirror_site.management.commands import demo_setup
+
+
+@pytest.fixture
+def status(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Status:
+    """A run's status in a folder of its own."""
+    path = tmp_path / "status.json"
+    monkeypatch.setenv("LAKEMIRROR_STATUS", str(path))
+    return Status(path, {"sandbox": "Two regions", "spark": "Spark"})
+
+
+def test_pages_read_what_the_launcher_writes(status: Status) -> None:
+    status.set("sandbox", "ready")
+    status.set("spark", "running", "installing")
+    now = preparing.status()
+    assert bool(now)
+    assert [stage.name for stage in now.unfinished] == ["spark"]
+    assert now.unfinished[0].detail == "installing"
+    assert not now.failed
+
+
+def test_nothing_is_being_prepared_once_every_stage_is_ready(status: Status) -> None:
+    for name in ("sandbox", "spark"):
+        status.set(name, "ready")
+    assert not preparing.status()
+
+
+def test_a_stage_that_failed_is_told(status: Status) -> None:
+    status.set("spark", "failed", "no network")
+    assert preparing.status().failed
+
+
+def test_without_a_launcher_everything_is_ready(status: Status) -> None:
+    status.remove()
+    assert not preparing.status()
+
+
+def test_what_a_launcher_that_is_gone_left_behind_counts_as_nothing(status: Status) -> None:
+    path = Path(os.environ["LAKEMIRROR_STATUS"])
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"pid": 2**22 + 1}))
+    assert not preparing.status()
+
+
+def test_health_asks_nothing_of_the_database(client: Client) -> None:
+    assert client.get("/healthz").json() == {"status": "ok"}
+
+
+@pytest.mark.django_db
+def test_ready_when_the_tables_are_up_to_date(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "_tables_seen", False)
+    assert client.get("/readyz").status_code == 200
+
+
+@pytest.mark.django_db
+def test_not_ready_while_tables_are_missing_or_the_database_is_away(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away() -> int:
+        raise DatabaseError("no route")
+
+    monkeypatch.setattr(health, "_tables_seen", False)
+    monkeypatch.setattr(health, "_pending_migrations", lambda: 3)
+    assert client.get("/readyz").json()["message"] == "3 migrations are not applied: run manage.py migrate"
+    monkeypatch.setattr(health, "_pending_migrations", away)
+    answer = client.get("/readyz")
+    assert (answer.status_code, answer.json()["message"]) == (503, "the database doesn't answer: no route")
+
+
+def record(**extra: Any) -> logging.LogRecord:
+    made = logging.makeLogRecord({"name": "mirrors", "levelno": logging.WARNING, "levelname": "WARNING", "msg": "late"})
+    vars(made).update(extra)
+    return made
+
+
+def test_text_logs_are_one_readable_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAKEMIRROR_SUPERVISED", "1")
+    assert logs.TextFormatter().format(record(mirror="lake-eu")) == "WARNING mirrors: late mirror=lake-eu"
+
+
+def test_json_logs_are_one_object_with_what_the_call_added() -> None:
+    line = json.loads(logs.JsonFormatter().format(record(mirror="lake-eu")))
+    assert (line["level"], line["message"], line["mirror"]) == ("WARNING", "late", "lake-eu")
+
+
+def test_executors_get_each_stores_keys_by_its_region(tmp_path: Path) -> None:
+    settings = config.development({"LAKEMIRROR_VAR": str(tmp_path)})
+    variables = spark_server.store_environment(settings)
+    assert variables["LAKEMIRROR_STORE_EU_WEST_1_ACCESS_KEY_ID"] == "AKIALAKEMIRRORDEMO"
+    assert variables["LAKEMIRROR_STORE_US_EAST_1_SECRET_ACCESS_KEY"] == "lakemirror-demo-secret"
+
+
+def test_sparks_own_settings_hold_no_secret(tmp_path: Path) -> None:
+    told = spark_server.settings_of_spark(8120, tmp_path, [])
+    assert "lakemirror-demo-secret" not in str(told)
+    assert told["spark.connect.grpc.binding.address"] == "127.0.0.1"
+
+
+@pytest.mark.parametrize(
+    ("version", "option"), [(17, "-XX:ArchiveClassesAtExit="), (25, "-XX:+AutoCreateSharedArchive")]
+)
+def test_loaded_classes_are_kept_for_the_next_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int, option: str
+) -> None:
+    monkeypatch.setattr(spark_server, "_java_version", lambda home: version)
+    assert spark_server.class_archive("/java", tmp_path)[0].startswith(option)
+
+
+def test_classes_kept_by_java_17_are_used_and_not_written_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark_server, "_java_version", lambda home: 17)
+    archive = Path(spark_server.class_archive("/java", tmp_path)[0].partition("=")[2])
+    archive.touch()
+    assert spark_server.class_archive("/java", tmp_path) == [f"-XX:SharedArchiveFile={archive}"]
+
+
+class Verbs:
+    """Stands for mirrors.services: answers each call with the next outcome."""
+
+    def __init__(self, *outcomes: Exception | None) -> None:
+        self.outcomes = list(outcomes)
+        self.told: list[dict[str, Any]] = []
+
+    def mirror_create(self, **told: Any) -> None:
+        self.told.append(told)
+        outcome = self.outcomes.pop(0)
+        if outcome is not None:
+            raise outcome
+
+
+def set_up(monkeypatch: pytest.MonkeyPatch, *outcomes: Exception | None) -> tuple[Verbs, str]:
+    """Run demo_setup on these outcomes; (the calls, what it said)."""
+    verbs, said = Verbs(*outcomes), StringIO()
+    monkeypatch.setattr(demo_setup, "services", verbs)
+    call_command("demo_setup", actor="olga", stdout=said)
+    return verbs, said.getvalue()
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("owner")
+class TestDemoSetup:
+    def test_it_mirrors_the_demos_repository(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        verbs, said = set_up(monkeypatch, None)
+        assert (verbs.told[0]["source_repository"], verbs.told[0]["name"]) == ("lake", "lake-eu")
+        assert "made the mirror lake-eu" in said
+
+    def test_it_waits_for_regions_that_are_still_starting(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        verbs, _ = set_up(monkeypatch, Unreachable("not yet"), None)
+        assert len(verbs.told) == 2
+
+    def test_a_mirror_that_exists_is_well(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert "exists already" in set_up(monkeypatch, Conflict("taken"))[1]
+
+    def test_what_waiting_cannot_heal_is_told_at_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        with pytest.raises(CommandError, match="no right"):
+            set_up(monkeypatch, Denied("no right"))
