@@ -23,6 +23,7 @@ def run_checks(mirror: Mirror, checks: Sequence[RangeCheck], lease: Lease) -> No
 
     A run that breaks off keeps what it had written. Raises what the job raised.
     """
+    _end_orphans(mirror)
     run = Run.objects.create(mirror=mirror, job="check", started_at=datetime.now(UTC), ranges=len(checks))
     writer = _Writer(mirror, {check.range_id: check for check in checks}, run, lease)
     try:
@@ -35,6 +36,12 @@ def run_checks(mirror: Mirror, checks: Sequence[RangeCheck], lease: Lease) -> No
         _end(run, "failed", f"{type(error).__name__}: {error}"[:2000])
         raise
     _end(run, "done", "")
+
+
+def _end_orphans(mirror: Mirror) -> None:
+    """We hold the lease: a run that still counts as running lost its worker."""
+    orphans = mirror.runs.filter(ended_at=None)
+    orphans.update(outcome="broken-off", error="its worker ended before it did", ended_at=datetime.now(UTC))
 
 
 def _end(run: Run, outcome: str, error: str) -> None:

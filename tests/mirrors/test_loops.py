@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from core.errors import NotFound, RemoteFailure, Unreachable
-from mirrors.models import Blocker, Coverage, Mirror, MirrorCommit, Promotion, Repository, SourceBranch
+from mirrors.models import Blocker, Coverage, Mirror, MirrorCommit, Promotion, Repository, Run, SourceBranch
 from tests.mirrors.harness import Deployment, deployment
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -352,8 +352,10 @@ def test_a_job_that_breaks_off_keeps_what_it_had_and_is_done_again(lm: Deploymen
     lm.work(1)
     assert lm.head() == ""
     assert Coverage.objects.count() == 2
+    Run.objects.update(outcome="running", ended_at=None)
     lm.check_error = None
     lm.work()
+    assert list(Run.objects.values_list("outcome", flat=True)) == ["done", "broken-off"]
     assert lm.head() == commits[-1]
     assert Coverage.objects.count() == 4
 
