@@ -10,6 +10,7 @@ from moto.moto_server import werkzeug_app
 
 from sandbox.faults import Service
 from sandbox.s3_backend import SandboxBackend
+from sandbox.s3_listing import listing
 
 CREDENTIAL = re.compile(r"Credential=([^/,&]+)|AWS ([^:]+):")
 ERROR = '<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>{code}</Code><Message>{message}</Message></Error>'
@@ -30,6 +31,10 @@ class S3:
             return _error(start, status, CODES[status[:3]], "told to fail")
         if _access_key(environ) != self._access_key_id:
             return _error(start, "403 Forbidden", "InvalidAccessKeyId", "The AWS Access Key Id is not known here.")
+        listed = listing(self._backend, environ["REQUEST_METHOD"], environ["PATH_INFO"], environ["QUERY_STRING"])
+        if listed is not None:
+            start("200 OK", [("Content-Type", "application/xml"), ("Content-Length", str(len(listed)))])
+            return [listed]
         try:
             answer = list(self._moto(environ, start))
             self._backend.publish()

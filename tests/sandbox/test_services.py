@@ -178,3 +178,19 @@ def test_boto3_with_its_default_checksums_reads_back_what_it_wrote(sandbox: Sand
     for size in (0, 1, 100_000):
         client.put_object(Bucket=sandbox.source.bucket, Key="checked", Body=b"z" * size)
         assert client.get_object(Bucket=sandbox.source.bucket, Key="checked")["Body"].read() == b"z" * size
+
+
+def test_the_quick_listing_says_what_motos_own_says(sandbox: Sandbox) -> None:
+    client, bucket = s3(sandbox.source), sandbox.source.bucket
+    for key in ("plain", "a b+c%2F#?ü/é", "<&>\"'", "dir/x", "dir/y"):
+        client.put_object(Bucket=bucket, Key=f"both/{key}", Body=key.encode())
+    for options in ({}, {"Delimiter": "/"}, {"MaxKeys": 2}, {"StartAfter": "both/dir/x"}, {"MaxKeys": 0}):
+        quick, own = (
+            client.list_objects_v2(Bucket=bucket, Prefix="both/", **options, **more)
+            for more in ({}, {"FetchOwner": True})
+        )
+        for item in own.get("Contents", []):
+            del item["Owner"]
+        for answer in (quick, own):
+            del answer["ResponseMetadata"]
+        assert quick == own, options
