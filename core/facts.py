@@ -63,13 +63,22 @@ class CommitFacts:
     @property
     def in_trouble(self) -> bool:
         """Whether a look found something missing or wrong with the commit itself."""
-        return self.record in ("refused", "tampered") or self.data == "waiting" or bool(self.things)
+        return self.record in ("refused", "tampered") or self.data in ("waiting", "gone")
 
     @property
     def hopeless(self) -> bool:
         """Whether waiting alone won't help."""
-        bad_record = self.record in ("refused", "tampered")
-        return bad_record or any(not thing.arriving for thing in self.things)
+        beyond = self.record in ("refused", "tampered") or self.data == "gone"
+        return beyond or any(not thing.arriving for thing in self.things)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """How much a mirror waits for in all; `kind` is "" when it is of several kinds."""
+
+    number: int = 0
+    kind: str = ""
+    since: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,3 +146,4 @@ class MirrorFacts:
     run: RunFacts | None = None
     copying: int = 0
     checking: int = 0
+    waiting: Waiting = Waiting()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.facts import CommitFacts, Thing
+from core.facts import CommitFacts, Thing, Waiting
 from core.phrases import Phrase, code, count, say, sentence, short
 
 NOUNS = {
@@ -94,13 +94,10 @@ _TAMPERED = _Reason(
 )
 
 
-def count_things(commits: Iterable[CommitFacts]) -> str:
-    """How much the commits lack in all: "3 objects", or "5 things" where there are several kinds; "nothing"."""
-    commits = list(commits)
-    number = sum(commit.lacking for commit in commits)
-    kinds = {thing.kind for commit in commits for thing in commit.things}
-    one, many = NOUNS[kinds.pop()] if len(kinds) == 1 else ("thing", "things")
-    return count(number, one, many) if number else "nothing"
+def count_waiting(waiting: Waiting) -> str:
+    """How much that is: "3 objects", or "5 things" where there are several kinds; "nothing"."""
+    one, many = NOUNS.get(waiting.kind, ("thing", "things"))
+    return count(waiting.number, one, many) if waiting.number else "nothing"
 
 
 def reason_of(thing: Thing) -> str:

@@ -11,13 +11,14 @@ from django.db.models import F
 
 from core.explain import Verdict, explain, stage_of
 from core.facts import BranchFacts, CommitFacts, MirrorFacts, Thing
-from core.lacking import count_things
+from core.lacking import count_waiting
 from core.ladder import Step, climb
 from core.lag import Targets, lag
 from core.phrases import Phrase
 from core.states import Stage, State
 from lakemirror_site import config
-from mirrors.gathering import RAIL_COMMITS, Gathered, Pending, candidates_at, commit_facts, gather
+from mirrors.gathering import RAIL_COMMITS, Gathered, Pending, candidates_of, gather
+from mirrors.lacking import commit_facts
 from mirrors.models import Candidate, Mirror
 from mirrors.serializers import rfc3339
 
@@ -164,7 +165,6 @@ def _read(mirror: Mirror, gathered: Gathered, now: datetime) -> MirrorReading:
         for branch, its in zip(facts.branches, verdicts, strict=True)
     ]
     lags = [branch.lag for branch in branches if branch.lag is not None]
-    things = {sha: commit for branch in facts.branches for sha, commit in _by_id(branch.troubled)}
     return MirrorReading(
         mirror=mirror,
         state=verdict.state,
@@ -175,18 +175,14 @@ def _read(mirror: Mirror, gathered: Gathered, now: datetime) -> MirrorReading:
         lag=max(lags, default=None) if known or any(lags) else None,
         pending=sum(branch.pending for branch in branches),
         behind=sum(branch.pending > 0 for branch in branches),
-        waiting=sum(commit.lacking for commit in things.values()),
-        waiting_words=count_things(things.values()),
-        waiting_since=min((c.lacking_since for c in things.values() if c.lacking_since), default=None),
+        waiting=facts.waiting.number,
+        waiting_words=count_waiting(facts.waiting),
+        waiting_since=facts.waiting.since,
         looked_at=facts.looked_at,
         destination_looked_at=facts.destination_looked_at,
         as_of=now,
         active=_is_active(facts, verdict, now),
     )
-
-
-def _by_id(commits: Sequence[CommitFacts]) -> list[tuple[str, CommitFacts]]:
-    return [(commit.commit_id, commit) for commit in commits]
 
 
 def _is_active(facts: MirrorFacts, verdict: Verdict, now: datetime) -> bool:
@@ -235,7 +231,7 @@ def _rail(branch: BranchFacts, mirror: Mirror, gathered: Gathered, now: datetime
     key = (mirror.pk, branch.name)
     pending = gathered.pending.get(key, [])
     past = gathered.past.get(key, [])
-    line = [RailCommit(commit_id=sha, stage=Stage.PAST) for sha, _ in past[:-1]] if not pending else []
+    line = [RailCommit(commit_id=sha, stage=Stage.PAST) for sha in past[:-1]] if not pending else []
     if branch.mirror_head:
         line.append(RailCommit(commit_id=branch.mirror_head, stage=Stage.HEAD))
     room = RAIL_COMMITS - len(line)
@@ -246,7 +242,7 @@ def _rail(branch: BranchFacts, mirror: Mirror, gathered: Gathered, now: datetime
 
 
 def _rail_commit(row: Pending, branch: BranchFacts, mirror: Mirror, gathered: Gathered, now: datetime) -> RailCommit:
-    commit = gathered.commits.get((mirror.pk, row.commit_id))
+    commit = gathered.commits.facts.get((mirror.pk, row.commit_id))
     validating = gathered.facts[mirror.pk].run is not None
     stage = stage_of(commit, now=now, targets=targets(), validating=validating)
     return RailCommit(commit_id=row.commit_id, stage=stage)
@@ -257,7 +253,7 @@ def _rail_commit(row: Pending, branch: BranchFacts, mirror: Mirror, gathered: Ga
 
 def branch_commits(mirror: Mirror, branch: str, now: datetime, limit: int = SHOWN) -> BranchCommits:
     """The newest pending and the newest mirrored commits of a branch, `limit` of each."""
-    rows = candidates_at([mirror]).filter(branch__name=branch).select_related("commit").order_by("-position")
+    rows = candidates_of(mirror, branch).select_related("commit").order_by("-position")
     ahead, behind = rows.filter(position__gt=F("reached")), rows.filter(position__lte=F("reached"))
     pending, mirrored = list(ahead[:limit]), list(behind[:limit])
     facts = commit_facts(mirror, [row.commit.sha for row in (*pending, *mirrored)])

@@ -1,0 +1,201 @@
+"""Queries for commits and what they lack: which commits in trouble does one need, and which things do those lack?"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from django.db.models import Count, F, Min, Q, Sum, Window
+from django.db.models.functions import RowNumber
+
+from core.facts import CommitFacts, Thing, Waiting
+from mirrors.models import Blocker, Commit, Coverage, Mirror, MirrorCommit
+
+Key = tuple[int, str]
+"""A mirror's key and the name of a branch, or the id of a commit or of something that blocks it, there."""
+OPEN_COMMITS = 5_000
+"""So many commits that are not settled are walked to find what a branch waits for; in a first copy there are more."""
+TROUBLED = 5
+THINGS = 10
+
+_FACTS = (
+    "record",
+    "data",
+    "history",
+    "detail",
+    "recorded_at",
+    "metadata_at",
+    "validated_at",
+    "promoted_at",
+    "superseded_at",
+)
+_FIELDS = ("mirror_id", "commit__sha", "commit__metarange_id", "waits_for", *_FACTS)
+_UNSETTLED = Q(history=False) | Q(data__in=["unknown", "waiting"]) | ~Q(record="accepted")
+
+
+class Commits:
+    """Commits at mirrors, gathered once; `facts` by key. What they lack is added for those that are asked about."""
+
+    def __init__(self, shown: Iterable[Key], newest: Iterable[Key]) -> None:
+        """`shown`: commits to draw; `newest`: those that branches wait to point at."""
+        shown, newest = set(shown), set(newest)
+        opened = _open_rows(newest)
+        self.troubled = _walk(opened)
+        needed = {(key[0], sha) for key in newest for sha in self.troubled.get(key, ())}
+        rows = {_key(row): row for row in opened if _key(row) in needed} | _rows(shown)
+        self.facts = _with_things(rows)
+
+    def needed_by(self, key: Key) -> tuple[CommitFacts, ...]:
+        """The commits in trouble that a commit needs, itself included, oldest first."""
+        return tuple(self.facts[key[0], sha] for sha in self.troubled.get(key, ()))
+
+
+def commit_facts(mirror: Mirror, shas: Iterable[str]) -> dict[str, CommitFacts]:
+    """The named commits at one mirror, with what they lack."""
+    rows = _rows({(mirror.pk, sha) for sha in shas})
+    return {sha: facts for (_, sha), facts in _with_things(rows).items()}
+
+
+# --- commits --------------------------------------------------------------------------------------------------------
+
+
+def _key(row: Mapping[str, Any]) -> Key:
+    return row["mirror_id"], row["commit__sha"]
+
+
+def _facts(row: Mapping[str, Any]) -> CommitFacts:
+    return CommitFacts(commit_id=row["commit__sha"], **{name: row[name] for name in _FACTS})
+
+
+def _rows(keys: set[Key]) -> dict[Key, dict[str, Any]]:
+    if not keys:
+        return {}
+    mirrors, shas = {key[0] for key in keys}, {key[1] for key in keys}
+    named = Commit.objects.filter(repository__mirrors__in=mirrors, sha__in=shas).values("pk")
+    rows = MirrorCommit.objects.filter(mirror__in=mirrors, commit__in=named).values(*_FIELDS)
+    return {_key(row): row for row in rows if _key(row) in keys}
+
+
+def _open_rows(newest: set[Key]) -> list[dict[str, Any]]:
+    """Commits that are not settled, and those that branches wait to point at, parents first."""
+    if not newest:
+        return []
+    mirrors, shas = {key[0] for key in newest}, {key[1] for key in newest}
+    heads = Commit.objects.filter(repository__mirrors__in=mirrors, sha__in=shas).values("pk")
+    wanted = _UNSETTLED | Q(data="gone", commit__in=heads)
+    rows = MirrorCommit.objects.filter(wanted, mirror__in=mirrors).order_by("commit_id")
+    return list(rows.values(*_FIELDS, "commit__parents")[:OPEN_COMMITS])
+
+
+def _walk(rows: Iterable[Mapping[str, Any]]) -> dict[Key, tuple[str, ...]]:
+    """For each commit the ids of those in trouble that it needs, itself included; `rows` come parents first.
+
+    What is gone at both sides is in a head's way, but in no descendant's.
+    """
+    troubles: dict[Key, tuple[str, ...]] = {}
+    passed_on: dict[Key, tuple[str, ...]] = {}
+    for row in rows:
+        mirror, sha = key = _key(row)
+        inherited = dict.fromkeys(
+            other for parent in row["commit__parents"] for other in passed_on.get((mirror, parent), ())
+        )
+        own = (sha,) if _facts(row).in_trouble else ()
+        passed_on[key] = (*inherited, *(own if row["data"] != "gone" else ()))[:TROUBLED]
+        troubles[key] = (*inherited, *own)[:TROUBLED]
+    return troubles
+
+
+# --- things ---------------------------------------------------------------------------------------------------------
+
+
+def _with_things(rows: Mapping[Key, Mapping[str, Any]]) -> dict[Key, CommitFacts]:
+    holders = {key: _holders(row) for key, row in rows.items() if _facts(row).in_trouble}
+    wanted = {(key[0], holder) for key, some in holders.items() for holder in some}
+    things, counts = _things(wanted)
+    found = {}
+    for key, row in rows.items():
+        own = [(key[0], holder) for holder in holders.get(key, ())]
+        found[key] = _add_things(_facts(row), [thing for k in own for thing in things.get(k, ())], own, counts)
+    return found
+
+
+def _add_things(facts: CommitFacts, things: list[Thing], own: Sequence[Key], counts: Mapping[Key, int]) -> CommitFacts:
+    if not things:
+        return facts
+    since = min(thing.first_seen for thing in things)
+    number = sum(counts.get(key, 0) for key in own)
+    return replace(facts, things=tuple(things[:THINGS]), lacking=number, lacking_since=since)
+
+
+def _holders(row: Mapping[str, Any]) -> list[str]:
+    """Whose blockers count for a commit: what it waits for, its metarange, itself."""
+    own = (*row["waits_for"], row["commit__metarange_id"], row["commit__sha"])
+    return list(dict.fromkeys(holder for holder in own if holder))
+
+
+def _things(holders: set[Key]) -> tuple[dict[Key, list[Thing]], dict[Key, int]]:
+    """What stands in the way, by holder: a few of the things, oldest first, and how many there are."""
+    if not holders:
+        return {}, {}
+    mirrors, ids = {key[0] for key in holders}, {key[1] for key in holders}
+    of = {"partition_by": [F("mirror_id"), F("holder_id")]}
+    rows = Blocker.objects.filter(mirror__in=mirrors, holder_id__in=ids).annotate(
+        place=Window(RowNumber(), order_by=["first_seen", "pk"], **of), number=Window(Count("pk"), **of)
+    )
+    things: dict[Key, list[Thing]] = defaultdict(list)
+    counts: dict[Key, int] = {}
+    for row in rows.filter(place__lte=THINGS).order_by("first_seen", "pk"):
+        things[row.mirror_id, row.holder_id].append(_thing(row))
+        counts[row.mirror_id, row.holder_id] = row.number
+    return things, _all_counted(counts)
+
+
+def _all_counted(counts: Mapping[Key, int]) -> dict[Key, int]:
+    """How many problems a range really has, where only the first were kept by name."""
+    mirrors, ids = {key[0] for key in counts}, {key[1] for key in counts}
+    rows = Coverage.objects.filter(mirror__in=mirrors, range_id__in=ids, state="waiting")
+    known = {
+        (mirror, holder): number for mirror, holder, number in rows.values_list("mirror_id", "range_id", "problems")
+    }
+    return {key: max(number, known.get(key, 0)) for key, number in counts.items()}
+
+
+def _thing(row: Blocker) -> Thing:
+    return Thing(
+        kind=row.kind,
+        holder_id=row.holder_id,
+        address=row.address,
+        path=row.path,
+        size=row.size,
+        reason=row.reason,
+        detail=row.detail,
+        gone_at_source=row.gone_at_source,
+        first_seen=row.first_seen,
+        attempts=row.attempts,
+        look_at=row.look_at,
+    )
+
+
+def waiting_at(mirrors: Sequence[Mirror]) -> dict[int, Waiting]:
+    """How much each mirror waits for in all."""
+    rows = Blocker.objects.filter(mirror__in=mirrors, gone_at_source=False).order_by()
+    kept: dict[int, dict[str, int]] = defaultdict(dict)
+    since: dict[int, Any] = {}
+    for mirror, kind, number, first in rows.values_list("mirror_id", "kind").annotate(Count("pk"), Min("first_seen")):
+        kept[mirror][kind] = number
+        since[mirror] = min(first, since.get(mirror, first))
+    counted = _problems_at(mirrors) if kept else {}
+    return {mirror: _waiting(kinds, counted.get(mirror, 0), since[mirror]) for mirror, kinds in kept.items()}
+
+
+def _problems_at(mirrors: Sequence[Mirror]) -> dict[int, int]:
+    rows = Coverage.objects.filter(mirror__in=mirrors, state="waiting").order_by().values_list("mirror_id")
+    return dict(rows.annotate(Sum("problems")))
+
+
+def _waiting(kinds: Mapping[str, int], counted: int, since: Any) -> Waiting:
+    of_ranges = kinds.get("object", 0) + kinds.get("range", 0)
+    number = sum(kinds.values()) - of_ranges + max(of_ranges, counted)
+    return Waiting(number=number, kind=next(iter(kinds)) if len(kinds) == 1 else "", since=since)
