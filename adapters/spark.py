@@ -24,7 +24,7 @@ from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 
 from core import errors
 from core.errors import LakeMirrorError, RemoteFailure, Unreachable
-from spark_jobs.check import CheckSettings, Work, check, check_batch
+from spark_jobs.check import CheckSettings, Work, check, check_batch, load_task
 from spark_jobs.presence import BulkStore
 from spark_jobs.session import is_remote, open_session
 
@@ -38,6 +38,8 @@ OnRows = Callable[[list[Mapping[str, Any]]], None]
 LOCAL = "local[2]"
 HAND_OVER_ROWS = 1000
 HAND_OVER_SECONDS = 0.25
+WARMED = 4
+"""Tasks that only load the code; a few, since each Python process loads it for itself."""
 WAVE = 128
 """Ranges in a job where results can't be had while it runs (a driver in this process)."""
 
@@ -73,6 +75,11 @@ def run_check(
     spark_of(url or os.environ.get("SPARK_REMOTE") or LOCAL, os.getpid()).run_check(
         list(work), settings, on_rows, on_progress
     )
+
+
+def warm_up(*, url: str = "") -> None:
+    """Open the session and let executors load what a check needs: the first job of all takes seconds. Unreachable."""
+    spark_of(url or os.environ.get("SPARK_REMOTE") or LOCAL, os.getpid()).warm_up()
 
 
 def run_check_here(
@@ -112,6 +119,12 @@ class Spark:
                 self._session = None
             self._session = self._session or open_session(self.url)
             return self._session
+
+    def warm_up(self) -> None:
+        """See the function of this name."""
+        session = self.session()
+        with self._telling():
+            session.range(0, WARMED, 1, WARMED).mapInArrow(load_task, "id long").collect()
 
     def run_check(
         self, work: Sequence[Work], settings: CheckSettings, on_rows: OnRows, on_progress: OnProgress | None = None

@@ -58,7 +58,8 @@ def code_archive() -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(path for pattern in SHIPPED for path in ROOT.glob(pattern)):
-            archive.writestr(zipfile.ZipInfo(str(path.relative_to(ROOT))), path.read_bytes())
+            told = zipfile.ZipInfo(str(path.relative_to(ROOT)))
+            archive.writestr(told, path.read_bytes(), zipfile.ZIP_DEFLATED)
     return buffer.getvalue()
 
 

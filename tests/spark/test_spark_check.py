@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from adapters.spark import CheckProgress, Spark, run_check, run_check_here
+from adapters.spark import CheckProgress, Spark, run_check, run_check_here, warm_up
 from core.errors import Denied, Fenced, RemoteFailure, Throttled, Unreachable
 from spark_jobs.check import WORK_SCHEMA, CheckSettings, check, check_batch
 from spark_jobs.session import ROOT, code_archive
@@ -275,6 +275,10 @@ def test_a_session_that_was_closed_is_replaced(
     session.client.release_session()
     spark.run_check(separate_ranges(store, 1), settings, got.on_rows)
     assert len(got.ranges()) == 1
+
+
+def test_warming_up_needs_no_store(spark_server: ConnectServer) -> None:
+    warm_up(url=spark_server.url)
 
 
 def test_the_same_code_is_the_same_archive() -> None:
