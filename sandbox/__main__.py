@@ -29,7 +29,7 @@ def _parser() -> argparse.ArgumentParser:
     _up_arguments(commands.add_parser("up", help="start the two regions and the replication between them"))
     ctl = commands.add_parser("ctl", help="tell a running sandbox what to do")
     ctl.add_argument("--control", default="", metavar="URL", help="its control address")
-    ctl.add_argument("--dir", type=Path, default=DEFAULT_FOLDER, help="the folder that it was started in")
+    ctl.add_argument("--dir", type=Path, help="the folder that it was started in")
     ctl.set_defaults(run=_ctl)
     _ctl_arguments(ctl.add_subparsers(required=True))
     return parser
@@ -133,8 +133,8 @@ _PLAIN: dict[str, Callable[[Sandbox, argparse.Namespace], object]] = {
 
 
 def _ctl(options: argparse.Namespace) -> int:
-    box = Sandbox(options.control) if options.control else Sandbox.find(options.dir)
     try:
+        box = Sandbox(options.control) if options.control else Sandbox.find(options.dir)
         said = options.tell(box, options)
     except SandboxError as problem:
         print(f"sandbox: {problem}", file=sys.stderr)

@@ -1,10 +1,10 @@
-"""Many objects in one message: a JSON line per object (with `length`), followed by its bytes."""
+"""Many objects in one message: a JSON line per object, followed by its bytes."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import BinaryIO
 
 
@@ -24,16 +24,15 @@ class Stored:
 def pack(objects: Iterable[Stored]) -> Iterator[bytes]:
     """The message, piece by piece."""
     for item in objects:
-        head = {name: value for name, value in asdict(item).items() if name != "body"}
-        yield json.dumps({**head, "length": len(item.body)}).encode() + b"\n" + item.body
+        head = [len(item.body), item.bucket, item.key, item.etag, dict(item.metadata), item.op, item.storage_class]
+        yield json.dumps(head).encode() + b"\n" + item.body
 
 
 def unpack(stream: BinaryIO) -> Iterator[Stored]:
     """The objects of a message. Raises ValueError when it is cut short."""
     while line := stream.readline():
-        head = json.loads(line)
-        length = head.pop("length")
+        length, bucket, key, *rest = json.loads(line)
         body = stream.read(length)
         if len(body) != length:
-            raise ValueError(f"{head['key']}: {len(body)} of {length} bytes arrived")
-        yield Stored(body=body, **head)
+            raise ValueError(f"{key}: {len(body)} of {length} bytes arrived")
+        yield Stored(bucket, key, body, *rest)

@@ -31,13 +31,17 @@ class Sandbox:
         self._layout: Layout | None = None
 
     @classmethod
-    def find(cls, folder: Path = DEFAULT_FOLDER) -> Sandbox:
-        """The sandbox that LAKEMIRROR_SANDBOX_CONTROL names, or the one started in `folder`, or on the usual port."""
-        if url := os.environ.get(CONTROL_VARIABLE):
+    def find(cls, folder: Path | None = None) -> Sandbox:
+        """The sandbox that runs in `folder`. Without one: that which LAKEMIRROR_SANDBOX_CONTROL names, which runs in
+        var/sandbox, or on the usual port."""
+        url = os.environ.get(CONTROL_VARIABLE)
+        if url and folder is None:
             return cls(url)
         try:
-            return cls(Layout.from_json(json.loads((folder / STATE_FILE).read_text())).control_url)
+            return cls(Layout.from_json(json.loads(((folder or DEFAULT_FOLDER) / STATE_FILE).read_text())).control_url)
         except FileNotFoundError:
+            if folder:
+                raise SandboxError(f"no sandbox runs in {folder}") from None
             return cls(f"http://127.0.0.1:{port_base() + CONTROL}")
 
     # --- where things are -------------------------------------------------------------------------------------------

@@ -46,9 +46,12 @@ def _pieces(backend: SandboxBackend, bucket: str, said: Mapping[str, str]) -> It
 
 
 def _contents(key: FakeKey, name: str) -> str:
+    algorithm = key.checksum_algorithm
+    checksum = f"<ChecksumAlgorithm>{algorithm}</ChecksumAlgorithm>" if algorithm else ""
     return (
         f"<Contents><Key>{name}</Key><LastModified>{key.last_modified:%Y-%m-%dT%H:%M:%S.000Z}</LastModified>"
-        f"<ETag>{escape(key.etag)}</ETag><Size>{key.size}</Size><StorageClass>{key.storage_class}</StorageClass></Contents>"
+        f"<ETag>{escape(key.etag)}</ETag>{checksum}<Size>{key.size}</Size>"
+        f"<StorageClass>{key.storage_class}</StorageClass></Contents>"
     )
 
 

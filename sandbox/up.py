@@ -22,7 +22,7 @@ from sandbox.control import Worker, make_control
 from sandbox.httpd import bind, serve
 from sandbox.lakefs_http import LakeFS
 from sandbox.lakemirror_yaml import write_configuration
-from sandbox.layout import CONTROL, LAKEFS, REGION_NAMES, REPOSITORY, S3, Layout, Region, port_base
+from sandbox.layout import CONTROL, LAKEFS, REGION_NAMES, REPOSITORY, S3, STATE_FILE, Layout, Region, port_base
 from sandbox.region import Serving, run_region
 from sandbox.replication import Replicator, Timing
 
@@ -69,6 +69,7 @@ def _run(options: Options, undo: ExitStack, stopping: threading.Event) -> None:
     worker = _company(options, layout)
     serve(sockets[0], make_control(layout, replicator, worker))
     layout.save(options.folder)
+    undo.callback((options.folder / STATE_FILE).unlink, missing_ok=True)
     write_configuration(options.folder, layout, hook_secret=options.hook_secret)
     kind = "real lakeFS" if options.lakefs else "stand-in"
     print(f"sandbox ready in {time.monotonic() - began:.1f} s ({kind}): {_describe(layout)}", flush=True)

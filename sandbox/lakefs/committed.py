@@ -19,7 +19,7 @@ from graveler.ranges import read_range, write_ranges
 from sandbox.lakefs.blobs import Blobs
 from sandbox.lakefs.errors import Refused, no_data
 
-CACHED_FILES = 400
+CACHED_RECORDS = 400_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,24 +33,27 @@ class Range:
 class FileCache:
     """Decoded files by where they lie and which version it was: a file that is replaced is read again."""
 
-    def __init__(self, size: int = CACHED_FILES) -> None:
-        self._files: OrderedDict[tuple[str, ...], Any] = OrderedDict()
-        self._size = size
+    def __init__(self, most_records: int = CACHED_RECORDS) -> None:
+        self._files: OrderedDict[tuple[str, ...], tuple[Any, int]] = OrderedDict()
+        self._most, self._records = most_records, 0
         self._lock = threading.Lock()
 
     def get(self, key: tuple[str, ...]) -> Any:
         """The decoded file or None."""
         with self._lock:
-            if key in self._files:
-                self._files.move_to_end(key)
-            return self._files.get(key)
+            if key not in self._files:
+                return None
+            self._files.move_to_end(key)
+            return self._files[key][0]
 
-    def put(self, key: tuple[str, ...], value: Any) -> None:
-        """Keeps a decoded file, forgets the one that was used least lately."""
+    def put(self, key: tuple[str, ...], value: Any, records: int) -> None:
+        """Keeps a decoded file, forgets those that were used least lately."""
         with self._lock:
-            self._files[key] = value
-            while len(self._files) > self._size:
-                self._files.popitem(last=False)
+            if key not in self._files:
+                self._files[key] = value, records + 1
+                self._records += records + 1
+            while self._records > self._most and len(self._files) > 1:
+                self._records -= self._files.popitem(last=False)[1][1]
 
 
 class Committed:
@@ -115,7 +118,7 @@ class Committed:
         found = self._cache.get(key)
         if found is None:
             found = _decode(self._blobs.get(self._bucket, self._folder + name), name, kind)
-            self._cache.put(key, found)
+            self._cache.put(key, found, len(found.paths if isinstance(found, Range) else found))
         return found
 
     # --- writing ----------------------------------------------------------------------------------------------------

@@ -81,6 +81,15 @@ def test_what_changes_nothing_gives_the_same_metarange(committed: Committed) -> 
     assert committed.apply(before, {b"a": again, b"never": None}) == before
 
 
+def test_the_cache_forgets_what_was_used_least_lately() -> None:
+    cache = FileCache(most_records=10)
+    for name, records in (("a", 4), ("b", 4)):
+        cache.put((name,), name, records)
+    assert cache.get(("a",)) == "a"
+    cache.put(("c",), "c", 2)
+    assert [cache.get((name,)) for name in "abc"] == ["a", None, "c"]
+
+
 def test_a_missing_file_is_no_data_and_a_damaged_one_says_so(committed: Committed, blobs: MemoryBlobs) -> None:
     made = committed.apply("", {b"a": entry(b"a")})
     key = ("bucket", f"lake/_lakefs/{committed.ranges(made)[0].id}")

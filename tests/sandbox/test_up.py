@@ -97,4 +97,4 @@ def test_ctl_finds_the_sandbox_of_a_folder(tmp_path: Path) -> None:
         assert ctl("release").stdout == "0 objects released\n"
         assert json.loads(ctl("status").stdout)["replication"]["rules"] == []
         assert ctl("fault", "nowhere", "s3", "error").returncode == 1
-    assert "no sandbox at" in ctl("status").stderr
+    assert ctl("status").stderr == f"sandbox: no sandbox runs in {tmp_path}\n"
