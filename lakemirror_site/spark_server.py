@@ -1,4 +1,4 @@
-"""The long-lived Spark Connect server on this machine's cores: `python -m lakemirror_site.spark_server`.
+"""The long-lived Spark Connect server on this machine's cores: `python -m lakemirror_site.spark_server [--train]`.
 
 Replaces itself by Spark's own launcher, so that signals reach the JVM. Executors get the stores' keys by environment:
 what stands in a plan or in Spark's settings could be read in its logs.
@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import hashlib
 import os
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from lakemirror_site import config
 
 _MEMORY = "1g"
+_SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
+_TRAINING_SECONDS = 120.0
 
 
 def store_environment(settings: config.Config) -> dict[str, str]:
     """The keys of every region's store as executors look for them."""
-    variables = {}
+    variables: dict[str, str] = {}
     for region in settings.regions:
         prefix = f"LAKEMIRROR_STORE_{region.upper().replace('-', '_')}"
         keys = settings.store(region).credentials
@@ -30,23 +34,11 @@ def store_environment(settings: config.Config) -> dict[str, str]:
     return variables
 
 
-def _java_version(java_home: str) -> int:
-    """The major version of the Java in a home; its release file tells it, else Java itself."""
-    java = Path(java_home) / "bin" / "java" if java_home else Path("java")
-    told = subprocess.run([java, "-XshowSettings:properties", "-version"], capture_output=True, text=True).stderr
-    line = next((line for line in told.splitlines() if "java.specification.version =" in line), "= 17")
-    return int(line.rpartition("=")[2].strip().partition(".")[0])
-
-
-def class_archive(java_home: str, folder: Path) -> list[str]:
-    """Options to keep loaded classes on disk between starts, which halves a start; written when the JVM ends."""
-    folder.mkdir(parents=True, exist_ok=True)
-    version = _java_version(java_home)
-    name = hashlib.sha256(f"{java_home} {version}".encode()).hexdigest()[:12]
-    archive = folder / f"spark-{name}.jsa"
-    if version >= 19:
-        return ["-XX:+AutoCreateSharedArchive", f"-XX:SharedArchiveFile={archive}"]
-    return [f"-XX:SharedArchiveFile={archive}" if archive.exists() else f"-XX:ArchiveClassesAtExit={archive}"]
+def class_archive(java_home: str, folder: Path) -> Path:
+    """Where the classes that Spark loads are kept for the next start, one file for each Java; see `train`."""
+    java = Path(java_home or "/usr") / "bin" / "java"
+    told = subprocess.run([java, "-version"], capture_output=True, text=True).stderr
+    return folder / f"spark-{hashlib.sha256(f'{java} {told}'.encode()).hexdigest()[:12]}.jsa"
 
 
 def settings_of_spark(port: int, var: Path, java_options: list[str]) -> dict[str, str]:
@@ -75,30 +67,82 @@ def _options(settings: dict[str, str]) -> Iterator[str]:
         yield from ("--conf", f"{name}={value}")
 
 
-def main() -> None:
-    try:
-        told = config.current()
-    except config.ConfigError as error:
-        sys.exit(f"lakemirror: configuration: {error}")
+def start(told: config.Config, port: int, java_options: list[str]) -> tuple[list[str], dict[str, str]]:
+    """The command of the server and its environment."""
     import pyspark
 
     var = config.var_dir().resolve()
     spark_home = Path(pyspark.__file__).parent
-    log_settings = Path(__file__).with_name("spark_log4j2.properties")
-    java_options = ["-Xlog:disable", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
-    java_options += class_archive(os.environ.get("JAVA_HOME", ""), var / "cache")
-    java_options += [f"-Dlog4j2.configurationFile={log_settings.as_uri()}"]
-    port = int(os.environ.get("LAKEMIRROR_SPARK_PORT", "8120"))
+    log_settings = Path(__file__).with_name("spark_log4j2.properties").as_uri()
+    own = ["-Xlog:disable", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", f"-Dlog4j2.configurationFile={log_settings}"]
     (var / "spark" / "local").mkdir(parents=True, exist_ok=True)
-    command = [str(spark_home / "bin" / "spark-submit"), *_options(settings_of_spark(port, var, java_options))]
-    command += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"]
+    settings = settings_of_spark(port, var, [*own, *java_options])
+    command = [str(spark_home / "bin" / "spark-submit"), *_options(settings), "--class", _SERVER, "spark-internal"]
     environment = os.environ | store_environment(told)
     environment |= {"SPARK_HOME": str(spark_home), "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     environment["SPARK_LOCAL_DIRS"] = str(var / "spark" / "local")
     environment["PYTHONPATH"] = os.pathsep.join([str(config.BASE_DIR), *filter(None, [os.environ.get("PYTHONPATH")])])
     environment.pop("SPARK_REMOTE", None)
-    os.chdir(var / "spark")
+    return command, environment
+
+
+def serve(told: config.Config, archive: Path) -> None:
+    """Become the server; Java reads its classes from the archive if there is one."""
+    port = int(os.environ.get("LAKEMIRROR_SPARK_PORT", "8120"))
+    command, environment = start(told, port, [f"-XX:SharedArchiveFile={archive}"] if archive.exists() else [])
+    os.chdir(config.var_dir() / "spark")
     os.execve(command[0], command, environment)
+
+
+def train(told: config.Config, archive: Path) -> None:
+    """Make the archive, which more than halves later starts: a server of its own loads what a job needs, then ends.
+
+    Java writes the archive as it ends, which takes some seconds: too long for a server that somebody waits for.
+    """
+    if archive.exists():
+        return
+    fresh = archive.with_suffix(f".{os.getpid()}")
+    archive.parent.mkdir(parents=True, exist_ok=True)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command, environment = start(told, port, [f"-XX:ArchiveClassesAtExit={fresh}"])
+    with subprocess.Popen(
+        command, env=environment, stderr=subprocess.DEVNULL, cwd=config.var_dir() / "spark"
+    ) as server:
+        try:
+            _small_job(port)
+        finally:
+            server.terminate()
+    fresh.replace(archive)
+
+
+def _small_job(port: int) -> None:
+    """What each of our jobs does, on a few rows."""
+    from pyspark.sql import SparkSession
+
+    deadline = time.monotonic() + _TRAINING_SECONDS
+    while True:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                break
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"no Spark on port {port} within {_TRAINING_SECONDS} s")
+        time.sleep(0.2)
+    session = SparkSession.builder.remote(f"sc://127.0.0.1:{port}").getOrCreate()
+    rows = session.range(4, numPartitions=2).repartition(2).mapInArrow(lambda batches: batches, "id long")
+    assert rows.count() == len(list(rows.toLocalIterator()))
+    session.stop()
+
+
+def main() -> None:
+    try:
+        told = config.current()
+    except config.ConfigError as error:
+        sys.exit(f"lakemirror: configuration: {error}")
+    archive = class_archive(os.environ.get("JAVA_HOME", ""), config.var_dir().resolve() / "cache")
+    work = train if sys.argv[1:] == ["--train"] else serve
+    work(told, archive)
 
 
 if __name__ == "__main__":

@@ -180,8 +180,7 @@ class Session:
 
     def _announce(self, url: str) -> None:
         console.say(f"the page answers after {time.monotonic() - self.began:.1f} s: {url} - {self.login()}")
-        waiting = [title for stage, title in self.stages.items() if self.status.state(stage) != "ready"]
-        if waiting:
+        if waiting := self.status.unfinished:
             console.say(f"still being prepared (the page shows it too): {', '.join(waiting)}")
 
     def _workers(self) -> None:
@@ -211,10 +210,20 @@ class Session:
         env = self.env | {"JAVA_HOME": str(java_home), "LAKEMIRROR_SPARK_PORT": str(self.spark_port)}
         command = [str(PYTHON), "-m", "lakemirror_site.spark_server"]
         self._await_facts()
-        self.supervisor.keep(Process("spark", command, env, stop_seconds=30, last=True))
+        self.supervisor.keep(Process("spark", command, env, last=True))
         if ports.wait(lambda: ports.listens(self.spark_port), seconds=180, stop=lambda: self.stopping):
             console.say(f"Spark answers after {time.monotonic() - self.began:.1f} s")
             self._spark_worker()
+            self._quicken_spark(env)
+
+    def _quicken_spark(self, env: dict[str, str]) -> None:
+        """Once all is ready, prepare quicker starts of Spark, in the background and out of everybody's way."""
+        ports.wait(lambda: not self.status.unfinished, seconds=600, stop=lambda: self.stopping)
+        command = ["nice", "-n", "19", str(PYTHON), "-m", "lakemirror_site.spark_server", "--train"]
+        try:
+            self.supervisor.once(command, env, say="preparing quicker starts of Spark")
+        except Failed as failed:
+            console.say(str(failed))
 
     def _await_facts(self) -> None:
         """The server needs the configuration, which the demo's regions may still be writing."""

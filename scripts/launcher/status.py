@@ -30,6 +30,11 @@ class Status:
     def state(self, name: str) -> str:
         return str(self._stages[name]["state"])
 
+    @property
+    def unfinished(self) -> list[str]:
+        """The titles of the stages that are not ready."""
+        return [str(stage["title"]) for stage in self._stages.values() if stage["state"] != "ready"]
+
     def _write(self) -> None:
         fresh = self._path.with_suffix(".tmp")
         fresh.write_text(json.dumps({"pid": os.getpid(), "stages": list(self._stages.values())}))

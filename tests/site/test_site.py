@@ -114,23 +114,14 @@ def test_sparks_own_settings_hold_no_secret(tmp_path: Path) -> None:
     assert told["spark.connect.grpc.binding.address"] == "127.0.0.1"
 
 
-@pytest.mark.parametrize(
-    ("version", "option"), [(17, "-XX:ArchiveClassesAtExit="), (25, "-XX:+AutoCreateSharedArchive")]
-)
-def test_loaded_classes_are_kept_for_the_next_start(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int, option: str
-) -> None:
-    monkeypatch.setattr(spark_server, "_java_version", lambda home: version)
-    assert spark_server.class_archive("/java", tmp_path)[0].startswith(option)
-
-
-def test_classes_kept_by_java_17_are_used_and_not_written_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(spark_server, "_java_version", lambda home: 17)
-    archive = Path(spark_server.class_archive("/java", tmp_path)[0].partition("=")[2])
-    archive.touch()
-    assert spark_server.class_archive("/java", tmp_path) == [f"-XX:SharedArchiveFile={archive}"]
+def test_each_java_has_classes_of_its_own_kept(tmp_path: Path) -> None:
+    homes = [tmp_path / name for name in ("one", "other")]
+    for home in homes:
+        (home / "bin").mkdir(parents=True)
+        java = home / "bin" / "java"
+        java.write_text("#!/bin/sh\necho version >&2\n")
+        java.chmod(0o755)
+    assert len({spark_server.class_archive(str(home), tmp_path) for home in homes}) == 2
 
 
 class Verbs:
