@@ -68,13 +68,6 @@ _BY_STATUS: Mapping[int, type[LakeMirrorError]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class StoredObject(ObjectInfo):
-    """What a HEAD tells beyond a listing: how the object is encrypted ("", "AES256", "aws:kms"...)."""
-
-    encryption: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class StoreKeys:
     """Credentials of a store; they never show in a repr."""
 
@@ -162,7 +155,7 @@ class S3ObjectStore:
         body: bytes = self._client.get_object(Bucket=bucket, Key=key)["Body"].read()
         return body
 
-    def head(self, uri: str) -> StoredObject | None:
+    def head(self, uri: str) -> ObjectInfo | None:
         """What the store says of an object; None when it is definitely not there."""
         bucket, key = split_uri(uri)
         try:
@@ -228,8 +221,8 @@ def _listed(item: Mapping[str, Any]) -> ObjectInfo:
     return ObjectInfo(item["Key"], item["Size"], item["ETag"].strip('"'), _plain_class(item.get("StorageClass")))
 
 
-def _stored(key: str, answer: Mapping[str, Any]) -> StoredObject:
-    return StoredObject(
+def _stored(key: str, answer: Mapping[str, Any]) -> ObjectInfo:
+    return ObjectInfo(
         key,
         answer["ContentLength"],
         answer.get("ETag", "").strip('"'),

@@ -18,7 +18,7 @@ from xml.etree import ElementTree
 
 import urllib3
 
-from adapters.objects import S3ObjectStore, StoredObject, answer_error, is_restored, split_uri
+from adapters.objects import S3ObjectStore, answer_error, is_restored, split_uri
 from core.errors import LakeMirrorError, NotFound, RemoteFailure, Throttled, Unreachable
 from core.types import ObjectInfo
 
@@ -65,7 +65,7 @@ class FastObjectStore(S3ObjectStore):
         self._count()
         return super().get(uri)
 
-    def head(self, uri: str) -> StoredObject | None:
+    def head(self, uri: str) -> ObjectInfo | None:
         """What the store says of an object; None when it is definitely not there."""
         bucket, key = split_uri(uri)
         try:
@@ -74,7 +74,7 @@ class FastObjectStore(S3ObjectStore):
             return None
         return _stored(key, answer.headers)
 
-    def heads(self, uris: Iterable[str], pool: ThreadPoolExecutor) -> Iterator[StoredObject | None]:
+    def heads(self, uris: Iterable[str], pool: ThreadPoolExecutor) -> Iterator[ObjectInfo | None]:
         """One answer for each address, in their order."""
         return pool.map(self.head, uris)
 
@@ -145,10 +145,10 @@ def _seconds(header: str | None) -> float:
     return float(header) if header and header.strip().isdigit() else 0.0
 
 
-def _stored(key: str, headers: Mapping[str, str]) -> StoredObject:
+def _stored(key: str, headers: Mapping[str, str]) -> ObjectInfo:
     storage_class = headers.get("x-amz-archive-status") or headers.get("x-amz-storage-class", "")
     customer = "customer" if "x-amz-server-side-encryption-customer-algorithm" in headers else ""
-    return StoredObject(
+    return ObjectInfo(
         key,
         int(headers.get("content-length", 0)),
         headers.get("etag", "").strip('"'),

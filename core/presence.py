@@ -48,6 +48,6 @@ def judge_object(found: ObjectInfo | None, *, size: int, etag: str, depth: Depth
         return None
     if found.size != size:
         return Reason.SIZE, f"{found.size} bytes at the destination, {size} in the commit"
-    if depth is Depth.ETAG and etag and plain_etag(found.etag) != plain_etag(etag):
+    if depth is Depth.ETAG and etag and found.etag_is_content and plain_etag(found.etag) != plain_etag(etag):
         return Reason.ETAG, f"ETag {plain_etag(found.etag)} at the destination, {plain_etag(etag)} in the commit"
     return None

@@ -71,10 +71,19 @@ class RecordOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ObjectInfo:
-    """An object in a store. `etag` without quotes; `storage_class` "" means standard."""
+    """An object in a store. `etag` without quotes; `storage_class` "" means standard.
+
+    `encryption` is known from a HEAD only: "", "AES256", "aws:kms", "customer"...
+    """
 
     key: str
     size: int
     etag: str
     storage_class: str = ""
     restored: bool = False
+    encryption: str = ""
+
+    @property
+    def etag_is_content(self) -> bool:
+        """Whether the ETag can be a hash of the content: encryption by KMS or a customer's key makes it another."""
+        return not self.encryption.startswith(("aws:kms", "customer"))

@@ -112,15 +112,7 @@ class Looker:
         return info is None or info.storage_class in _HIDDEN_TIERS or self._judge(info, one) is not None
 
     def _judge(self, info: ObjectInfo | None, one: Expected) -> Verdict:
-        verdict = judge_object(info, size=one.size, etag=one.etag, depth=self.depth)
-        if verdict and verdict[0] is Reason.ETAG and _changes_etags(info):
-            return None
-        return verdict
-
-
-def _changes_etags(info: ObjectInfo | None) -> bool:
-    """Encrypted in a way that makes the ETag no hash of the content: its size has to do."""
-    return getattr(info, "encryption", "").startswith(("aws:kms", "customer"))
+        return judge_object(info, size=one.size, etag=one.etag, depth=self.depth)
 
 
 def _partition(uri: str) -> str:

@@ -32,7 +32,6 @@ ONE_FILE = {
     "boto3": {"adapters/objects.py"},
     "botocore": {"adapters/objects.py"},
     "lakefs_sdk": {"adapters/lakefs.py"},
-    "obstore": {"adapters/objects_fast.py"},
 }
 STDLIB_ONLY = "core"
 

@@ -75,6 +75,8 @@ def found(size: int = 3, etag: str = '"abc"', **more: object) -> ObjectInfo:
         (found(etag='"other"'), Depth.SIZE, None),
         (found(etag='"other"'), Depth.ETAG, Reason.ETAG),
         (found(etag='"abc-17"'), Depth.ETAG, None),
+        (found(etag='"other"', encryption="aws:kms"), Depth.ETAG, None),
+        (found(4, encryption="aws:kms"), Depth.ETAG, Reason.SIZE),
         (found(storage_class="GLACIER"), Depth.PRESENCE, Reason.ARCHIVED),
         (found(storage_class="GLACIER", restored=True), Depth.ETAG, None),
     ],
