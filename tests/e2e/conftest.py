@@ -61,7 +61,7 @@ class World:
                 Duty.objects.filter(pk=duty.pk).update(due_at=Now())
                 duties.run(duty.pk, handlers(), holder="e2e")
 
-    def work_until(self, met: Callable[[], bool], seconds: float = 30.0) -> None:
+    def work_until(self, met: Callable[[], bool], seconds: float = 90.0) -> None:
         """Rounds of work until a condition holds."""
         deadline = time.monotonic() + seconds
         while not met():
