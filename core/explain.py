@@ -15,6 +15,9 @@ from core.lag import Targets, in_words, is_stale, lag
 from core.phrases import Phrase, count, name, say, sentence, sentences, short
 from core.states import Stage, State
 
+LEAVING = "deleted_at_source"
+"""The reason code of a branch that the source no longer has."""
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -66,18 +69,29 @@ def explain(mirror: MirrorFacts, now: datetime, targets: Targets) -> tuple[Verdi
 
 
 def _of_worst(mirror: MirrorFacts, verdicts: Sequence[tuple[BranchFacts, Verdict]], now: datetime) -> Verdict:
-    branch, worst = max(verdicts, key=lambda pair: (pair[1].state.severity, lag(pair[0].oldest_seen_at, now)))
+    """The verdict on the branch that is worst off; branches that go are only counted."""
+    staying = [pair for pair in verdicts if pair[1].reason_code != LEAVING] or verdicts
+    branch, worst = max(staying, key=lambda pair: _weight(pair[0], pair[1], now))
     if worst.state is State.UP_TO_DATE:
-        return replace(worst, sentence=_all_well(mirror))
-    others = [verdict for other, verdict in verdicts if other is not branch]
-    return replace(worst, sentence=sentences(worst.sentence, _the_others(others)))
+        told = _all_well(mirror, [other for other, _ in staying])
+    else:
+        told = sentences(worst.sentence, _the_others([verdict for other, verdict in staying if other is not branch]))
+    return replace(worst, sentence=sentences(told, _those_that_go(len(verdicts) - len(staying))))
 
 
-def _all_well(mirror: MirrorFacts) -> Phrase:
-    number = len(mirror.branches)
-    which = say(f"all {number} branches are") if number > 1 else say(name(mirror.branches[0].name), " is")
+def _weight(branch: BranchFacts, verdict: Verdict, now: datetime) -> tuple[int, float, bool]:
+    return verdict.state.severity, lag(branch.oldest_seen_at, now), branch.default
+
+
+def _all_well(mirror: MirrorFacts, branches: Sequence[BranchFacts]) -> Phrase:
+    number = len(branches)
+    which = say(f"all {number} branches are") if number > 1 else say(name(branches[0].name), " is")
     proof = f"{mirror.region} has every commit that was seen in {mirror.source_region}"
     return sentence(which, " up to date: ", proof)
+
+
+def _those_that_go(number: int) -> Phrase:
+    return sentence(f"{count(number, 'branch is', 'branches are')} gone at the source") if number else say()
 
 
 def _the_others(others: Sequence[Verdict]) -> Phrase:
@@ -247,7 +261,7 @@ def _leaving(case: _Case) -> Verdict | None:
     if branch.default:
         when = "stays here, since the default branch is never deleted"
     told = sentence(name(branch.name), f" is gone at the source and {when}")
-    return Verdict(State.SYNCING, "deleted_at_source", told, say("gone at the source"), branch.missing_since)
+    return Verdict(State.SYNCING, LEAVING, told, say("gone at the source"), branch.missing_since)
 
 
 def _up_to_date(case: _Case) -> Verdict | None:

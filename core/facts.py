@@ -74,9 +74,10 @@ class CommitFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """How much a mirror waits for in all; `kind` is "" when it is of several kinds."""
+    """How much a mirror waits for in all; `kind` is "" when it is of several kinds, `more` if not all were noted."""
 
     number: int = 0
+    more: bool = False
     kind: str = ""
     since: datetime | None = None
 

@@ -97,6 +97,8 @@ _TAMPERED = _Reason(
 def count_waiting(waiting: Waiting) -> str:
     """How much that is: "3 objects", or "5 things" where there are several kinds; "nothing"."""
     one, many = NOUNS.get(waiting.kind, ("thing", "things"))
+    if waiting.more:
+        return f"{waiting.number:,}+ {many}"
     return count(waiting.number, one, many) if waiting.number else "nothing"
 
 

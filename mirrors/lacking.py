@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, F, Min, Q, Sum, Window
+from django.db.models import Count, F, Min, Q, Window
 from django.db.models.functions import RowNumber
 
 from core.facts import CommitFacts, Thing, Waiting
+from mirrors.blockers import KEPT_PER_HOLDER
 from mirrors.models import Blocker, Commit, Coverage, Mirror, MirrorCommit
 
 Key = tuple[int, str]
@@ -179,23 +181,26 @@ def _thing(row: Blocker) -> Thing:
 
 
 def waiting_at(mirrors: Sequence[Mirror]) -> dict[int, Waiting]:
-    """How much each mirror waits for in all."""
-    rows = Blocker.objects.filter(mirror__in=mirrors, gone_at_source=False).order_by()
-    kept: dict[int, dict[str, int]] = defaultdict(dict)
-    since: dict[int, Any] = {}
-    for mirror, kind, number, first in rows.values_list("mirror_id", "kind").annotate(Count("pk"), Min("first_seen")):
-        kept[mirror][kind] = number
+    """How many different things each mirror waits for in all; one that several ranges name counts once."""
+    rows = Blocker.objects.filter(mirror__in=mirrors, gone_at_source=False).order_by().values_list("mirror_id", "kind")
+    kinds: dict[int, dict[str, int]] = defaultdict(dict)
+    since: dict[int, datetime] = {}
+    for mirror, kind, number, first in rows.annotate(Count("key", distinct=True), Min("first_seen")):
+        kinds[mirror][kind] = number
         since[mirror] = min(first, since.get(mirror, first))
-    counted = _problems_at(mirrors) if kept else {}
-    return {mirror: _waiting(kinds, counted.get(mirror, 0), since[mirror]) for mirror, kinds in kept.items()}
+    more = _cut_short(mirrors) if kinds else set()
+    return {
+        mirror: Waiting(
+            number=sum(its.values()),
+            kind=next(iter(its)) if len(its) == 1 else "",
+            more=mirror in more,
+            since=since[mirror],
+        )
+        for mirror, its in kinds.items()
+    }
 
 
-def _problems_at(mirrors: Sequence[Mirror]) -> dict[int, int]:
-    rows = Coverage.objects.filter(mirror__in=mirrors, state="waiting").order_by().values_list("mirror_id")
-    return dict(rows.annotate(Sum("problems")))
-
-
-def _waiting(kinds: Mapping[str, int], counted: int, since: Any) -> Waiting:
-    of_ranges = kinds.get("object", 0) + kinds.get("range", 0)
-    number = sum(kinds.values()) - of_ranges + max(of_ranges, counted)
-    return Waiting(number=number, kind=next(iter(kinds)) if len(kinds) == 1 else "", since=since)
+def _cut_short(mirrors: Sequence[Mirror]) -> set[int]:
+    """Mirrors with ranges of which not all problems are kept by name."""
+    rows = Coverage.objects.filter(mirror__in=mirrors, state="waiting", problems__gt=KEPT_PER_HOLDER)
+    return set(rows.order_by().values_list("mirror_id", flat=True).distinct())

@@ -24,7 +24,8 @@ from mirrors.serializers import rfc3339
 
 LIVELY = timedelta(minutes=2)
 """A mirror on which something happened so lately is worth looking at often."""
-SHOWN = 25
+SHOWN = 10
+NEWEST = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +126,7 @@ class CommitReading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchCommits:
-    """A branch's commits, newest first. `more_...` is how many are left out."""
+    """A branch's commits, newest first. `more_...` is how many are left out: of the pending ones after the third."""
 
     pending: Sequence[CommitReading]
     mirrored: Sequence[CommitReading]
@@ -199,6 +200,7 @@ def _read_branch(
     branch: BranchFacts, verdict: Verdict, mirror: Mirror, gathered: Gathered, now: datetime, *, known: bool
 ) -> BranchReading:
     rail, hidden = _rail(branch, mirror, gathered, now)
+    things = _different(thing for commit in branch.troubled for thing in commit.things)
     late = lag(branch.oldest_seen_at, now) if branch.pending or (known and branch.mirror_head) else None
     return BranchReading(
         name=branch.name,
@@ -216,11 +218,19 @@ def _read_branch(
         retry_at=verdict.retry_at,
         seen_at=branch.oldest_seen_at,
         advanced_at=branch.advanced_at,
-        blockers=tuple(thing for commit in branch.troubled for thing in commit.things),
-        lacking=sum(commit.lacking for commit in branch.troubled),
+        blockers=things,
+        lacking=max([len(things), *(commit.lacking for commit in branch.troubled)]),
         rail=rail,
         hidden=hidden,
     )
+
+
+def _different(things: Iterable[Thing]) -> tuple[Thing, ...]:
+    """Each thing once, although several ranges need it; as it was seen first."""
+    found: dict[tuple[str, str, str], Thing] = {}
+    for thing in sorted(things, key=lambda thing: thing.first_seen):
+        found.setdefault((thing.kind, thing.address, thing.path), thing)
+    return tuple(found.values())
 
 
 # --- the rail -------------------------------------------------------------------------------------------------------
@@ -252,16 +262,18 @@ def _rail_commit(row: Pending, branch: BranchFacts, mirror: Mirror, gathered: Ga
 
 
 def branch_commits(mirror: Mirror, branch: str, now: datetime, limit: int = SHOWN) -> BranchCommits:
-    """The newest pending and the newest mirrored commits of a branch, `limit` of each."""
+    """The newest mirrored commits of a branch, and of those pending the newest few and the oldest, `limit` of each."""
     rows = candidates_of(mirror, branch).select_related("commit").order_by("-position")
     ahead, behind = rows.filter(position__gt=F("reached")), rows.filter(position__lte=F("reached"))
-    pending, mirrored = list(ahead[:limit]), list(behind[:limit])
+    number = ahead.count()
+    pending = list(ahead[:limit]) if number <= limit else [*ahead[:NEWEST], *ahead.reverse()[: limit - NEWEST][::-1]]
+    mirrored = list(behind[:limit])
     facts = commit_facts(mirror, [row.commit.sha for row in (*pending, *mirrored)])
     head = mirrored[0].position if mirrored else -1
     return BranchCommits(
         pending=[_commit_reading(mirror, row, facts, now, head) for row in pending],
         mirrored=[_commit_reading(mirror, row, facts, now, head) for row in mirrored],
-        more_pending=ahead.count() - len(pending),
+        more_pending=number - len(pending),
         more_mirrored=behind.count() - len(mirrored),
     )
 

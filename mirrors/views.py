@@ -14,6 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from core.errors import LakeMirrorError
+from core.explain import LEAVING
 from core.phrases import Phrase, count, name, say, sentence
 from core.states import State, Tone
 from lakemirror_site.errors import status_of
@@ -121,7 +122,7 @@ def mirror_detail(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def _rows(mirror: Mirror, reading: MirrorReading, opened: Sequence[str], now: datetime) -> list[Row]:
-    ranked = sorted(reading.branches, key=lambda branch: (-branch.state.severity, not branch.default, branch.name))
+    ranked = sorted(reading.branches, key=_rank)
     return [
         Row(
             anchor=anchor(branch.name),
@@ -130,6 +131,11 @@ def _rows(mirror: Mirror, reading: MirrorReading, opened: Sequence[str], now: da
         )
         for branch in ranked
     ]
+
+
+def _rank(branch: BranchReading) -> tuple[bool, int, bool, str]:
+    """Who needs somebody first, who goes last."""
+    return branch.reason_code == LEAVING, -branch.state.severity, not branch.default, branch.name
 
 
 def anchor(branch: str) -> str:

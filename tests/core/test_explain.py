@@ -255,6 +255,19 @@ def test_a_branch_that_left_the_source_waits_for_a_second_look() -> None:
     assert "once a second look confirms it" in str(verdict.sentence)
 
 
+def test_branches_that_go_are_counted_and_do_not_speak_for_the_mirror() -> None:
+    going = branch(name="x", default=False, missing_since=ago(seconds=9))
+    verdict = judge(mirror(branch(), going))
+    assert verdict.state is State.UP_TO_DATE
+    assert str(verdict.sentence).endswith("seen in us-east-1. 1 branch is gone at the source.")
+    assert "1 branch is gone at the source." in str(judge(mirror(behind(), branch(name="y"), going)).sentence)
+
+
+def test_of_two_branches_that_are_equally_late_the_default_one_is_named() -> None:
+    verdict = judge(mirror(behind(name="a", default=False), behind()))
+    assert str(verdict.sentence).startswith("main is")
+
+
 def test_the_default_branch_stays_although_it_left_the_source() -> None:
     assert "never deleted" in str(judge(mirror(branch(gone=True))).sentence)
 

@@ -209,6 +209,24 @@ def test_the_mirror_counts_what_its_branches_wait_for_once(mirror: Mirror, main:
     assert (reading.pending, reading.behind, reading.lag) == (2, 2, 300)
 
 
+def test_a_thing_that_several_ranges_need_is_one_thing(mirror: Mirror, main: Line) -> None:
+    for ago in (300, 200):
+        block(mirror, main.commit("B", ago=ago), "the same", now=NOW, ago=ago - 10)
+    branch = read(mirror)
+    assert (len(branch.blockers), branch.lacking) == (1, 1)
+    assert branch.blockers[0].first_seen == NOW - timedelta(seconds=290)
+    assert mirror_reading(mirror, NOW).waiting_words == "1 object"
+
+
+def test_a_count_that_was_cut_short_says_so(mirror: Mirror, main: Line) -> None:
+    blocker = block(mirror, main.commit("B", ago=300), "x", now=NOW, ago=290)
+    more = {"state": "waiting", "depth": "etag", "problems": 5000, "checked_at": NOW}
+    mirror.coverage.create(range_id=blocker.holder_id, **more)
+    reading = mirror_reading(mirror, NOW)
+    assert reading.waiting_words == "1+ objects"
+    assert "5,000 objects of" in reading.sentence
+
+
 def test_unknown_lag_is_none_and_not_zero(mirror: Mirror, main: Line) -> None:
     mirror.source.looked_at = NOW - timedelta(minutes=10)
     mirror.source.save()
@@ -252,8 +270,9 @@ def test_an_opened_branch_lists_pending_and_mirrored_commits_newest_first(mirror
 def test_an_opened_branch_says_how_many_commits_it_leaves_out(mirror: Mirror, main: Line) -> None:
     for number in range(5):
         main.commit(str(number), ago=60 - number)
-    commits = branch_commits(mirror, "main", NOW, limit=2)
-    assert (len(commits.pending), commits.more_pending) == (2, 3)
+    commits = branch_commits(mirror, "main", NOW, limit=4)
+    assert [commit.message for commit in commits.pending] == ["4", "3", "2", "0"]
+    assert commits.more_pending == 1
 
 
 def test_a_blocked_commit_carries_what_it_lacks(mirror: Mirror, main: Line) -> None:
