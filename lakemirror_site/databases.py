@@ -19,11 +19,15 @@ def default(config: Config, var: Path) -> dict[str, Any]:
 
 
 def sqlite(path: Path) -> dict[str, Any]:
-    """A file in WAL mode. Transactions take the write lock at once: waiting for it is safe, upgrading to it is not."""
+    """A file in WAL mode. Transactions take the write lock at once: waiting for it is safe, upgrading to it is not.
+
+    Connections stay open: each would have to set the mode again, and what polls would do little else.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     return {
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": path,
+        "CONN_MAX_AGE": None,
         "OPTIONS": {
             "timeout": 20,
             "transaction_mode": "IMMEDIATE",
