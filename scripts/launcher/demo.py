@@ -87,7 +87,8 @@ class Demo(Session):
         self.supervisor.keep(Process("sandbox", command, env, last=True, on_restart=self._sandbox_lost))
 
     def _sandbox_lost(self) -> None:
-        console.say("the sandbox began again with nothing: stop and run again for a fresh demo")
+        if self.status.state("sandbox") == "ready":
+            console.say("the sandbox began again with nothing: stop and run again for a fresh demo")
 
     def login(self) -> str:
         keys = f"{self.secrets['access_key_id']}:{self.secrets['secret_access_key']}"

@@ -23,9 +23,9 @@ PORTS = (8, 100, 101, 102, 111, 112, 120)
 
 
 def free_base() -> int:
-    """A port base of which every port is free."""
+    """A port base of which every port is free, below those that the kernel gives to connections."""
     while True:
-        base = random.randrange(20_000, 60_000, 200)
+        base = random.randrange(10_000, 32_000, 200)
         try:
             ports.require_free({str(number): ("127.0.0.1", base + number) for number in PORTS})
         except Problem:
