@@ -13,7 +13,7 @@ from django.db import connections
 from django_q.brokers.orm import ORM
 from django_q.conf import Conf
 
-LISTEN_SECONDS = 0.01
+LISTEN_SECONDS = 0.02
 SURE_SECONDS = 0.5
 """However quiet it is, ask that often: a connection that was opened anew counts from the beginning."""
 

@@ -79,7 +79,7 @@ Q_CLUSTER = {
     "retry": _TASK_SECONDS + 60,
     "max_attempts": 1,
     "ack_failures": True,
-    "poll": 0.01 if CONFIG.mirrors_database.type == "sqlite" else 0.05,
+    "poll": 0.02 if CONFIG.mirrors_database.type == "sqlite" else 0.05,
     "guard_cycle": 1,
     "recycle": 100_000,
     "save_limit": -1,
