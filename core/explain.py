@@ -15,9 +15,6 @@ from core.lag import Targets, in_words, is_stale, lag
 from core.phrases import Phrase, count, name, say, sentence, sentences, short
 from core.states import Stage, State
 
-LEAVING = "deleted_at_source"
-"""The reason code of a branch that the source no longer has."""
-
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -70,7 +67,7 @@ def explain(mirror: MirrorFacts, now: datetime, targets: Targets) -> tuple[Verdi
 
 def _of_worst(mirror: MirrorFacts, verdicts: Sequence[tuple[BranchFacts, Verdict]], now: datetime) -> Verdict:
     """The verdict on the branch that is worst off; branches that go are only counted."""
-    staying = [pair for pair in verdicts if pair[1].reason_code != LEAVING] or verdicts
+    staying = [pair for pair in verdicts if pair[1].state is not State.LEAVING] or verdicts
     branch, worst = max(staying, key=lambda pair: _weight(pair[0], pair[1], now))
     if worst.state is State.UP_TO_DATE:
         told = _all_well(mirror, [other for other, _ in staying])
@@ -257,11 +254,13 @@ def _leaving(case: _Case) -> Verdict | None:
     branch = case.branch
     if not (branch.gone or branch.missing_since):
         return None
-    when = "is being deleted here too" if branch.gone else "will be deleted here once a second look confirms it"
+    when, brief = "will be deleted here once a second look confirms it", "until a second look"
+    if branch.gone:
+        when, brief = "is being deleted here too", "being deleted here"
     if branch.default:
-        when = "stays here, since the default branch is never deleted"
+        when, brief = "stays here, since the default branch is never deleted", "stays here"
     told = sentence(name(branch.name), f" is gone at the source and {when}")
-    return Verdict(State.SYNCING, LEAVING, told, say("gone at the source"), branch.missing_since)
+    return Verdict(State.LEAVING, "deleted_at_source", told, say(brief), branch.missing_since)
 
 
 def _up_to_date(case: _Case) -> Verdict | None:

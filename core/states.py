@@ -19,6 +19,7 @@ class State(StrEnum):
     """A state by its code, from the mildest to the worst: the order in which the worst of many is chosen."""
 
     UP_TO_DATE = "up_to_date"
+    LEAVING = "gone_at_source"
     NEW = "new"
     SYNCING = "syncing"
     VALIDATING = "validating"
@@ -49,9 +50,10 @@ class State(StrEnum):
         return _ORDER[self]
 
 
-_WORDS = {State.REWOUND: "Source rewound"}
+_WORDS = {State.REWOUND: "Source rewound", State.LEAVING: "Gone at source"}
 _TONES = {
     State.UP_TO_DATE: Tone.GOOD,
+    State.LEAVING: Tone.QUIET,
     State.NEW: Tone.QUIET,
     State.SYNCING: Tone.BUSY,
     State.VALIDATING: Tone.BUSY,

@@ -14,7 +14,6 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from core.errors import LakeMirrorError
-from core.explain import LEAVING
 from core.phrases import Phrase, count, name, say, sentence
 from core.states import State, Tone
 from lakemirror_site.errors import status_of
@@ -135,7 +134,7 @@ def _rows(mirror: Mirror, reading: MirrorReading, opened: Sequence[str], now: da
 
 def _rank(branch: BranchReading) -> tuple[bool, int, bool, str]:
     """Who needs somebody first, who goes last."""
-    return branch.reason_code == LEAVING, -branch.state.severity, not branch.default, branch.name
+    return branch.state is State.LEAVING, -branch.state.severity, not branch.default, branch.name
 
 
 def anchor(branch: str) -> str:

@@ -11,6 +11,7 @@ import pytest
 from django.contrib.sessions.models import Session
 from playwright.sync_api import Browser, Page, expect
 
+from lakemirror_site import preparing
 from mirrors.models import Mirror, MirrorBranch, MirrorCommit, SourceBranch
 from tests.browser.conftest import sign_in
 from tests.mirrors.factories import make_company
@@ -318,3 +319,18 @@ def test_times_are_in_utc_and_ones_own_on_pointing_at_them(olga: Page, company: 
     assert datetime.fromisoformat(str(first.get_attribute("datetime"))) < datetime.now(UTC) + timedelta(seconds=5)
     first.hover()
     expect(first).to_have_attribute("title", re.compile("your time"))
+
+
+def test_what_is_being_prepared_goes_away_by_itself(olga: Page, company: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    stages = [preparing.Stage("spark", "Spark", "running", "installing")]
+    monkeypatch.setattr(preparing, "status", lambda: preparing.Preparation(tuple(stages)))
+    olga.goto("/mirrors/models-eu/")
+    expect(olga.get_by_label("Preparation")).to_contain_text("Spark: running installing")
+    stages[0] = preparing.Stage("spark", "Spark", "ready")
+    expect(olga.get_by_label("Preparation")).to_have_count(0, timeout=8000)
+
+
+def test_two_branches_clicked_at_once_are_both_opened(olga: Page, company: Any) -> None:
+    olga.goto(MIRROR)
+    olga.evaluate("for (const b of ['main', 'experiments']) document.querySelector(`[data-branch=${b}]`).click()")
+    expect(olga.locator("tr.inside")).to_have_count(2)
