@@ -68,9 +68,9 @@ def _run(options: Options, undo: ExitStack, stopping: threading.Event) -> None:
     replicator.start()
     worker = _company(options, layout)
     serve(sockets[0], make_control(layout, replicator, worker))
-    layout.save(options.folder)
-    undo.callback((options.folder / STATE_FILE).unlink, missing_ok=True)
     write_configuration(options.folder, layout, hook_secret=options.hook_secret)
+    layout.save(options.folder)  # last: who finds this file finds everything
+    undo.callback((options.folder / STATE_FILE).unlink, missing_ok=True)
     kind = "real lakeFS" if options.lakefs else "stand-in"
     print(f"sandbox ready in {time.monotonic() - began:.1f} s ({kind}): {_describe(layout)}", flush=True)
     if options.company:

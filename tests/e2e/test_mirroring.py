@@ -79,7 +79,7 @@ def test_branches_merges_and_rewinds_are_followed(caught_up: World) -> None:
     source.create_branch(repo, "feature", "main")
     feature = caught_up.commit({"f.csv": b"new"}, "feature")
     caught_up.work_until(lambda: caught_up.head("feature") == feature)
-    source.merge(repo, "feature", "main", "merge")
+    source.merge(repo, "feature", "main", "merge", {})
     merged = source.head(repo, "main")
     caught_up.work_until(lambda: caught_up.head() == merged)
     assert "f.csv" in caught_up.read()
