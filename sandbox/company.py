@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import date, timedelta
 
 import requests
 import yaml
@@ -25,6 +26,7 @@ TOPICS = ("churn", "pricing", "returns", "forecast", "loyalty", "fraud", "delive
 FOLDERS = ("sales", "events", "inventory", "support")
 EVENTS = ("post-commit", "post-merge", "post-create-branch", "post-delete-branch")
 HISTORY_COMMITS = 15
+FIRST_DAY = date(2026, 10, 1)
 MOST_BRANCHES = 4
 CONFLICT, GONE = 409, 404
 logger = logging.getLogger(__name__)
@@ -81,8 +83,8 @@ class Company:
         self._commit(MAIN, "Load the first 25 days")
 
     def _day_files(self, day: int) -> list[str]:
-        date = f"2026-{10 + day // 30:02d}-{1 + day % 30:02d}"
-        return [f"{folder}/date={date}/part-{n}.csv" for folder in FOLDERS for n in range(2)]
+        landed = FIRST_DAY + timedelta(days=day)
+        return [f"{folder}/date={landed}/part-{n}.csv" for folder in FOLDERS for n in range(2)]
 
     # --- day by day -------------------------------------------------------------------------------------------------
 

@@ -69,6 +69,11 @@ class KeepAliveHandler(MotoRequestHandler):
     def log_request(self, *_: Any, **__: Any) -> None:
         """Nothing: the servers are chatty and the demo's log is for people."""
 
+    def log_error(self, format: str, *args: Any) -> None:
+        """Everything but that a client left a connection idle."""
+        if not any(isinstance(arg, TimeoutError) for arg in args):
+            super().log_error(format, *args)
+
     def run_wsgi(self) -> None:
         """One request. Replaces werkzeug's, which always ends with `Connection: close`."""
         if self.headers.get("Expect", "").lower() == "100-continue":

@@ -53,6 +53,7 @@ def configuration(layout: Layout, *, secret_key: str, hook_secret: str = "") -> 
         "auth": {"encrypt": {"secret_key": secret_key}},
         "source_lakefs_access_key_id": ACCESS_KEY_ID,
         "source_lakefs_secret_access_key": SECRET_ACCESS_KEY,
+        "validator": {"cooldown_on_missing": "5s"},
         "listen_address": f"127.0.0.1:{port_base() + WEB}",
     }
     return values | ({"hooks": {"secrets": {source.name: hook_secret}}} if hook_secret else {})

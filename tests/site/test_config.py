@@ -61,12 +61,13 @@ TABLE = {
     "refstore_database": {},
     "serve_regions": (),
 }
+NOT_YET = ("auth.api.endpoint",)
+SETTABLE = [path for path, value in TABLE.items() if not isinstance(value, (dict, tuple)) and path not in NOT_YET]
 OTHER = {int: ("7", 7), timedelta: ("90s", timedelta(seconds=90)), bool: ("true", True)}
 OTHER_TEXT = {
     "listen_address": "127.0.0.1:9000",
     "logging.level": "DEBUG",
     "logging.format": "json",
-    "auth.api.endpoint": "https://auth.example.com",
 }
 
 
@@ -95,12 +96,16 @@ def problem(data: Mapping[str, Any], environ: Mapping[str, str] | None = None) -
     return caught.value
 
 
+def test_what_is_not_there_yet_is_refused_instead_of_ignored() -> None:
+    assert "not supported yet" in str(problem(changed("auth.api.endpoint", "https://auth.example.com")))
+
+
 @pytest.mark.parametrize(("path", "value"), TABLE.items())
 def test_every_field_of_the_table_has_its_default(path: str, value: Any) -> None:
     assert at(config.parse(SOURCE), path) == value
 
 
-@pytest.mark.parametrize("path", [path for path, value in TABLE.items() if not isinstance(value, (dict, tuple))])
+@pytest.mark.parametrize("path", SETTABLE)
 def test_every_field_of_the_table_can_be_set_in_the_file_and_in_the_environment(path: str) -> None:
     text, value = OTHER.get(type(TABLE[path]), (OTHER_TEXT.get(path, "other"),) * 2)
     assert at(config.parse(changed(path, text)), path) == value
