@@ -39,6 +39,7 @@ class Demo:
 
     process: subprocess.Popen[bytes]
     var: Path
+    log: Path
     port: int
     began: float
 
@@ -85,28 +86,29 @@ class Demo:
 
     def log_end(self, lines: int = 15) -> str:
         """The last lines that it printed."""
-        return "\n".join((self.var / "log").read_text(errors="replace").splitlines()[-lines:])
+        return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
 
 
 @contextmanager
-def running_demo(root: Path = ROOT, *, env: Mapping[str, str] | None = None) -> Iterator[Demo]:
-    """Start `scripts/run` of a checkout with a folder of its own; stop all of it in the end."""
+def running_demo(root: Path = ROOT, *, env: Mapping[str, str] | None = None, log: Path | None = None) -> Iterator[Demo]:
+    """Start `scripts/run` of a checkout with a folder of its own; stop all of it in the end. `log`: kept if given."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with tempfile.TemporaryDirectory(prefix="lakemirror-bench-") as folder:
         var, port = Path(folder), free_base()
+        log = log or var / "log"
         told = {"LAKEMIRROR_VAR": folder, "LAKEMIRROR_PORT_BASE": str(port)}
-        with (var / "log").open("wb") as log:
+        with log.open("wb") as output:
             process = subprocess.Popen(
                 [root / "scripts" / "run"],
                 cwd=root,
                 env={**(os.environ if env is None else env), **told},
                 stdin=subprocess.DEVNULL,
-                stdout=log,
+                stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
         try:
-            yield Demo(process, var, port, time.monotonic())
+            yield Demo(process, var, log, port, time.monotonic())
         finally:
             stop(process)
 

@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 
 from demo import BRANCH, MIRROR, REPOSITORY, Demo, running_demo
 
@@ -72,7 +73,7 @@ class Watch:
 def main() -> None:
     """Measures and prints a table."""
     arguments = parsed()
-    with running_demo() as demo:
+    with running_demo(log=arguments.log) as demo:
         settle(demo)
         with Watch(demo.destination()) as watch:
             work(demo, watch, WARM_UP, arguments.every, seed=0)
@@ -87,6 +88,7 @@ def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Measure from a commit until the mirror's branch contains it.")
     parser.add_argument("--commits", type=int, default=50)
     parser.add_argument("--every", type=float, default=1.0, metavar="SECONDS", help="from one commit to the next")
+    parser.add_argument("--log", type=Path, metavar="FILE", help="keep what the demo prints")
     return parser.parse_args()
 
 
