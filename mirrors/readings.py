@@ -72,7 +72,10 @@ class BranchReading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MirrorReading:
-    """A mirror and its branches. `waiting` counts the things that have not arrived, since the oldest was missed."""
+    """A mirror and its branches. `waiting` counts the things that have not arrived, since the oldest was missed.
+
+    `lag`, `pending` and `behind` are those of the `staying` branches: what the source has dropped is no loss.
+    """
 
     mirror: Mirror
     state: State
@@ -81,6 +84,7 @@ class MirrorReading:
     retry_at: datetime | None
     branches: Sequence[BranchReading]
     lag: float | None
+    staying: int
     pending: int
     behind: int
     waiting: int
@@ -165,7 +169,8 @@ def _read(mirror: Mirror, gathered: Gathered, now: datetime) -> MirrorReading:
         _read_branch(branch, its, mirror, gathered, now, known=known)
         for branch, its in zip(facts.branches, verdicts, strict=True)
     ]
-    lags = [branch.lag for branch in branches if branch.lag is not None]
+    staying = [branch for branch in branches if branch.state is not State.LEAVING]
+    lags = [branch.lag for branch in staying if branch.lag is not None]
     return MirrorReading(
         mirror=mirror,
         state=verdict.state,
@@ -174,8 +179,9 @@ def _read(mirror: Mirror, gathered: Gathered, now: datetime) -> MirrorReading:
         retry_at=verdict.retry_at,
         branches=branches,
         lag=max(lags, default=None) if known or any(lags) else None,
-        pending=sum(branch.pending for branch in branches),
-        behind=sum(branch.pending > 0 for branch in branches),
+        staying=len(staying),
+        pending=sum(branch.pending for branch in staying),
+        behind=sum(branch.pending > 0 for branch in staying),
         waiting=facts.waiting.number,
         waiting_words=count_waiting(facts.waiting),
         waiting_since=facts.waiting.since,

@@ -171,6 +171,14 @@ def test_a_branch_that_is_gone_at_both_sides_is_no_longer_shown(mirror: Mirror, 
     assert mirror_reading(mirror, NOW).branches == []
 
 
+def test_commits_of_a_branch_that_goes_are_not_counted_as_behind(mirror: Mirror, main: Line) -> None:
+    Line(mirror.source, "going", NOW).commit("x", ago=50)
+    SourceBranch.objects.filter(name="going").update(missing_since=NOW)
+    reading = mirror_reading(mirror, NOW)
+    assert (reading.state, reading.lag, reading.pending, reading.behind) == (State.UP_TO_DATE, 0, 0, 0)
+    assert (reading.staying, len(reading.branches)) == (1, 2)
+
+
 def test_a_stray_branch_is_shown_as_tampering(mirror: Mirror, main: Line) -> None:
     MirrorBranch.objects.create(mirror=mirror, name="hand-made", head="f" * 64, stray=True)
     assert read(mirror, "hand-made").reason_code == "stray_branch"
