@@ -23,9 +23,9 @@ def source_region(request: Request) -> str:
     return region
 
 
-def as_json(mirror: Mirror) -> dict[str, Any]:
+def as_json(reading: readings.MirrorReading) -> dict[str, Any]:
     """A mirror with what is known of it now."""
-    reading = readings.mirror_reading(mirror)
+    mirror = reading.mirror
     branches = [readings.branch_json(branch) for branch in reading.branches]
     return mirror_json(
         mirror, status=reading.state_word, reason_code=reading.reason_code, reason=reading.sentence, branches=branches
@@ -50,7 +50,7 @@ class Mirrors(APIView):
             "max_per_page": config.current().list_mirrors_page_size,
             "results": len(rows),
         }
-        return Response({"pagination": pagination, "results": [as_json(mirror) for mirror in rows]})
+        return Response({"pagination": pagination, "results": [as_json(reading) for reading in readings.mirror_readings(rows)]})
 
     def post(self, request: Request, repository: str) -> Response:
         """Begin to mirror. 201 with the mirror; its repository follows within moments."""
@@ -68,7 +68,7 @@ class Mirrors(APIView):
             source_region=creation.validated_data["source_region"] or source_region(request),
             request=request,
         )
-        return Response(as_json(mirror), status=201)
+        return Response(as_json(readings.mirror_reading(mirror)), status=201)
 
 
 class MirrorDetail(APIView):
@@ -77,7 +77,7 @@ class MirrorDetail(APIView):
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
         """The mirror. Needs fs:ListRepositories on `*`."""
         rbac.require(request.user, ("fs:ListRepositories", "*"))
-        return Response(as_json(find_mirror(repository, mirror_id)))
+        return Response(as_json(readings.mirror_reading(find_mirror(repository, mirror_id))))
 
     def delete(self, request: Request, repository: str, mirror_id: str) -> Response:
         """Remove the mirror's references, never its objects. Needs fs:DeleteRepository on repository/{id}."""
