@@ -5,18 +5,23 @@ from __future__ import annotations
 import logging
 import signal
 import threading
+from datetime import UTC, datetime
 from typing import Any
 
 from django.core.management.base import BaseCommand
 from django.db import DatabaseError, close_old_connections
+from django.db.models import Min
+from django.db.models.functions import Now
 
 from lakemirror_site import config
 from mirrors import duties
 from mirrors.models import Duty
+from mirrors.querysets import DutyQuerySet
 
 log = logging.getLogger("lakemirror.controller")
 
 TICK_SECONDS = 0.5
+LEAST_SECONDS = 0.05
 
 
 class Command(BaseCommand):
@@ -27,17 +32,27 @@ class Command(BaseCommand):
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stop.set())
         log.info("the clock is running")
-        while not stop.wait(TICK_SECONDS):
-            _tick()
+        pause = TICK_SECONDS
+        while not stop.wait(pause):
+            pause = tick()
         log.info("the clock has stopped")
 
 
-def _tick() -> None:
-    """A message is sent once; who takes the right to send it decides the database."""
+def tick() -> float:
+    """Send what is due, each message once: who may send it decides the database. Seconds until the next tick."""
     try:
         close_old_connections()
         now = config.current()
-        queues = [now.worker_queue, now.spark_queue]
-        duties.send(Duty.objects.filter(queue__in=queues).to_send())
+        ours = Duty.objects.filter(queue__in=[now.worker_queue, now.spark_queue])
+        duties.send(ours.to_send())
+        return _until_due(ours)
     except DatabaseError as error:
         log.warning("the database did not answer, trying again: %s", error)
+        return TICK_SECONDS
+
+
+def _until_due(ours: DutyQuerySet) -> float:
+    """A tick, or less when a duty is due before: what is looked for again in half a second shall not take a whole."""
+    due = ours.filter(until=None, due_at__gt=Now()).aggregate(soonest=Min("due_at"))["soonest"]
+    left = TICK_SECONDS if due is None else (due - datetime.now(UTC)).total_seconds()
+    return min(TICK_SECONDS, max(LEAST_SECONDS, left))
