@@ -41,6 +41,7 @@ class Actions:
 
     def __init__(self, server: Server) -> None:
         self._server = server
+        self._troubles: dict[str, str] = {}
         self._sender = ThreadPoolExecutor(4, thread_name_prefix="webhook")
         self._sessions = threading.local()
         server.notify = self.notify
@@ -74,9 +75,15 @@ class Actions:
             answer = self._session().post(
                 hook.url, params=hook.query, headers=hook.headers, json=body, timeout=hook.timeout
             )
-            logger.log(logging.DEBUG if answer.ok else logging.WARNING, "webhook %s: %s", hook.url, answer.status_code)
+            self._note(hook.url, "" if answer.ok else f"answered {answer.status_code}")
         except requests.RequestException as problem:
-            logger.warning("webhook %s: %r", hook.url, problem)
+            self._note(hook.url, f"no answer ({type(problem).__name__})")
+
+    def _note(self, url: str, trouble: str) -> None:
+        """Say it when a receiver begins to fail, not at each event."""
+        if trouble and self._troubles.get(url) != trouble:
+            logger.warning("webhook %s: %s", url, trouble)
+        self._troubles[url] = trouble
 
     def _session(self) -> requests.Session:
         if not hasattr(self._sessions, "session"):

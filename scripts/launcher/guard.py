@@ -32,14 +32,27 @@ def stand() -> None:
 
 def _watch(child: int) -> int:
     """Wait for the child, handing on what a process manager sends; the status to exit with."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to the child too
-    for signum in (signal.SIGTERM, signal.SIGHUP):
+    for signum in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(signum, lambda number, _: kernel.send([child], signal.Signals(number)))
+    if _in_front_of_a_terminal():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # it sends Ctrl-C to the child too
     while True:
         pid, status = os.waitpid(-1, 0)
         if pid == child:
             code = os.waitstatus_to_exitcode(status)
             return code if code >= 0 else 128 - code
+
+
+def _in_front_of_a_terminal() -> bool:
+    """Whether Ctrl-C at a terminal reaches this process's group."""
+    try:
+        terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
+    except OSError:
+        return False
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    finally:
+        os.close(terminal)
 
 
 def _reap() -> None:
