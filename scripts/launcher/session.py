@@ -16,6 +16,8 @@ from launcher.console import Problem, console
 from launcher.processes import Failed, Keeper, Process, Supervisor, inherited
 from launcher.status import Status
 
+_SAME_CTRL_C = 0.5
+
 
 class Session:
     """One run of everything. Demo and Own say what differs."""
@@ -38,6 +40,7 @@ class Session:
         )
         self.facts: dict[str, str] = {}
         self._web: Keeper | None = None
+        self._told_at = 0.0
 
     # --- what differs
 
@@ -64,6 +67,7 @@ class Session:
         self._in_background(self._conduct)
         while not self.supervisor.stopping.wait(3600):
             pass
+        self._told_at = time.monotonic()
         signal.signal(signal.SIGINT, self._told_again)
         if self.supervisor.keeps_any:
             console.say("stopping: tasks under way may finish (Ctrl-C again kills them)")
@@ -79,7 +83,9 @@ class Session:
         self.supervisor.stopping.set()
 
     def _told_again(self, *_: object) -> None:
-        os.kill(os.getpid(), signal.SIGKILL)  # the guard above ends all that is left
+        """Kill; one Ctrl-C that comes on two ways (from the guard too, where there is no terminal) is no second one."""
+        if time.monotonic() - self._told_at > _SAME_CTRL_C:
+            os.kill(os.getpid(), signal.SIGKILL)  # the guard above ends all that is left
 
     def _in_background(self, step: Callable[[], None]) -> threading.Thread:
         """Run a step in a thread; a Problem in it stops everything."""
