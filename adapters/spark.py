@@ -160,7 +160,8 @@ class Spark:
         """Is the session still there? A server that was started anew knows it no more."""
         try:
             if is_remote(self.url):
-                return bool(session.version)
+                # Its version may be told of a closed one too; what the session itself keeps may not.
+                return bool(session.conf.get("spark.sql.session.timeZone"))
             return not session.sparkContext._jsc.sc().isStopped()
         except (PySparkException, Py4JError, grpc.RpcError, OSError) as error:
             log.warning("lost the session on %s (%s): opening another", self.url, type(error).__name__)

@@ -284,6 +284,14 @@ def test_a_session_that_was_closed_is_replaced(
     assert len(got.ranges()) == 1
 
 
+def test_a_session_that_another_client_has_closed_is_replaced(spark_server: ConnectServer) -> None:
+    ours, theirs = Spark(spark_server.url), Spark(spark_server.url)
+    ours.warm_up()
+    session: Any = theirs.session()
+    session.client.release_session()
+    ours.warm_up()
+
+
 def test_warming_up_needs_no_store(spark_server: ConnectServer) -> None:
     warm_up(url=spark_server.url)
 
