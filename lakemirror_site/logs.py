@@ -49,6 +49,13 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(line, default=str)
 
 
+class WithoutProbes(logging.Filter):
+    """A probe that is told 503 has its answer: somebody who asks each second would fill the log with it."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return getattr(getattr(record, "request", None), "path", "") != "/readyz"
+
+
 def configuration(settings: Logging) -> dict[str, Any]:
     """The value of Django's LOGGING."""
     level = _LEVELS.get(settings.level, settings.level)
@@ -58,7 +65,10 @@ def configuration(settings: Logging) -> dict[str, Any]:
         "version": 1,
         "disable_existing_loggers": False,
         "formatters": {"chosen": {"()": formatter}},
-        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "chosen"}},
+        "filters": {"without_probes": {"()": WithoutProbes}},
+        "handlers": {
+            "stderr": {"class": "logging.StreamHandler", "formatter": "chosen", "filters": ["without_probes"]},
+        },
         "root": {"handlers": ["stderr"], "level": level},
         "loggers": {
             "django": {"handlers": [], "level": level, "propagate": True},

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import DatabaseError
-from django.test import Client
+from django.test import Client, RequestFactory
 from launcher.status import Status
 
 from core.errors import Conflict, Denied, Unreachable
@@ -89,6 +89,13 @@ def record(**extra: Any) -> logging.LogRecord:
     made = logging.makeLogRecord({"name": "mirrors", "levelno": logging.WARNING, "levelname": "WARNING", "msg": "late"})
     vars(made).update(extra)
     return made
+
+
+def test_a_probe_that_is_told_503_is_no_line_in_the_log() -> None:
+    probe, page = RequestFactory().get("/readyz"), RequestFactory().get("/mirrors")
+    filtered = [logs.WithoutProbes().filter(record(request=asked)) for asked in (probe, page)]
+    assert filtered == [False, True]
+    assert logs.WithoutProbes().filter(record())
 
 
 def test_text_logs_are_one_readable_line(monkeypatch: pytest.MonkeyPatch) -> None:
