@@ -10,6 +10,7 @@ import json
 import random
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import lakefs_sdk
@@ -46,6 +47,9 @@ _BY_STATUS: dict[int, type[LakeMirrorError]] = {
     409: Conflict,
     410: NoData,
 }
+
+# What is acted upon for good when lakeFS says it: a proxy's own 404 page must not pass for it.
+_DEFINITE = {400, 404, 409, 410}
 
 
 class LakeFSAdapter:
@@ -91,8 +95,9 @@ class LakeFSAdapter:
             name=name, storage_namespace=storage_namespace, default_branch=default_branch, read_only=True
         )
         what = f"create repository {name}"
-        self._once(what, self._repositories.create_repository, repository_creation=creation, bare=True)
-        return self.get_repository(name)
+        made = self._once(what, self._repositories.create_repository, repository_creation=creation, bare=True)
+        # Not asked again: a server's cache may still know an earlier repository of that name. It omits `read_only`.
+        return replace(_repository(made), read_only=True)
 
     def delete_repository(self, repository: str) -> None:
         """Remove the references of a repository, never its objects."""
@@ -221,9 +226,19 @@ def _translate(what: str, url: str, error: sdk_errors.ApiException) -> LakeMirro
     message = f"could not {what} at {url}: {_message_of(error)}"
     if status == 429:
         return Throttled(message, retry_after=_retry_after(error))
+    if status in _DEFINITE and not _is_lakefs(error):
+        return RemoteFailure(f"{message} (status {status}, but not from a lakeFS)")
     if status in _BY_STATUS:
         return _BY_STATUS[status](message)
     return RemoteFailure(f"{message} (status {status})")
+
+
+def _is_lakefs(error: sdk_errors.ApiException) -> bool:
+    """Whether lakeFS itself has answered, and not something in front of it."""
+    try:
+        return "message" in json.loads(error.body or "")
+    except (ValueError, TypeError):
+        return False
 
 
 def _message_of(error: sdk_errors.ApiException) -> str:

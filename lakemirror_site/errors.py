@@ -118,6 +118,9 @@ class ErrorPages:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if "\0" in request.path or "%00" in request.META.get("QUERY_STRING", ""):
+            # PostgreSQL would take it for an error of ours.
+            return error_answer(request, HTTPStatus.BAD_REQUEST, "an address can't hold a NUL character")
         return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, exc: Exception) -> HttpResponse | None:

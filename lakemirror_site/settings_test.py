@@ -19,7 +19,8 @@ from .settings import *
 
 SECRET_KEY = "a key that only tests use"
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-# A file and not memory: threads and processes of one test open the same database.
-DATABASES["default"]["TEST"] = {"NAME": VAR_DIR / "test.sqlite3"}
+if "sqlite3" in DATABASES["default"]["ENGINE"]:
+    # A file and not memory: threads and processes of one test open the same database.
+    DATABASES["default"]["TEST"] = {"NAME": VAR_DIR / "test.sqlite3"}
 EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
 CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": "tests"}}

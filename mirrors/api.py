@@ -50,7 +50,9 @@ class Mirrors(APIView):
             "max_per_page": config.current().list_mirrors_page_size,
             "results": len(rows),
         }
-        return Response({"pagination": pagination, "results": [as_json(reading) for reading in readings.mirror_readings(rows)]})
+        return Response(
+            {"pagination": pagination, "results": [as_json(reading) for reading in readings.mirror_readings(rows)]}
+        )
 
     def post(self, request: Request, repository: str) -> Response:
         """Begin to mirror. 201 with the mirror; its repository follows within moments."""

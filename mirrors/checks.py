@@ -7,6 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from django.db import transaction
+from django.db.models import Count
+
 from core.errors import LakeMirrorError
 from core.presence import Reason
 from core.validation import RangeCheck
@@ -55,6 +58,16 @@ class _Writer:
     def __init__(self, mirror: Mirror, checks: Mapping[str, RangeCheck], run: Run, lease: Lease) -> None:
         self.mirror, self.checks, self.run, self.lease = mirror, checks, run, lease
         self.problems: dict[str, list[Problem]] = defaultdict(list)
+        self.most = {holder: KEPT_PER_HOLDER + 4 * known for holder, known in self._known().items()}
+
+    def _known(self) -> dict[str, int]:
+        """How many problems each range has by name. One that is checked again because those led nowhere keeps more."""
+        asked = list(self.checks)
+        known: dict[str, int] = {}
+        for start in range(0, len(asked), 500):
+            named = self.mirror.blockers.filter(holder_id__in=asked[start : start + 500]).order_by()
+            known.update(named.values_list("holder_id").annotate(Count("pk")))
+        return known
 
     def write(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Rows of CHECK_SCHEMA; a range's problems stand before its own row."""
@@ -65,12 +78,13 @@ class _Writer:
             else:
                 ranges.append(row)
         if ranges:
-            self.lease.fence(0)
-            self._write_ranges(ranges)
+            with transaction.atomic():
+                self.lease.hold()
+                self._write_ranges(ranges)
 
     def _collect(self, row: Mapping[str, Any]) -> None:
         kept = self.problems[row["range_id"]]
-        if len(kept) < KEPT_PER_HOLDER:
+        if len(kept) < self.most.get(row["range_id"], KEPT_PER_HOLDER):
             kept.append(_problem(row))
 
     def _write_ranges(self, rows: list[Mapping[str, Any]]) -> None:

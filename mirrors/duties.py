@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from django.db import connection, transaction
+from django.db import DatabaseError, connection, transaction
 from django.db.models.functions import Now
 from django_q.tasks import async_task
 
@@ -60,6 +60,12 @@ class Lease:
         if not Duty.objects.held(self.duty.pk, holder=self.holder, attempt=self.attempt, margin=margin):
             raise Fenced(f"the lease on '{self.duty}' was lost or ends too soon")
 
+    def hold(self) -> None:
+        """Inside of a transaction: nobody can take the duty over before it ends. Raises Fenced when somebody has."""
+        self.beat()
+        if not Duty.objects.lock(self.duty.pk, holder=self.holder, attempt=self.attempt):
+            raise Fenced(f"the lease on '{self.duty}' was lost")
+
     @contextmanager
     def kept(self) -> Iterator[None]:
         """Renew from a thread while the caller waits for something long. The caller fences before it writes."""
@@ -74,11 +80,19 @@ class Lease:
 
     def _keep(self, done: threading.Event) -> None:
         try:
-            while not done.wait(LEASE_SECONDS / 4):
-                self.beat()
+            while not done.wait(LEASE_SECONDS / 8):
+                self._beat_through()
         except Fenced as error:
             log.warning("%s", error)
         finally:
+            connection.close()
+
+    def _beat_through(self) -> None:
+        """Renew; what the database does not answer now is tried again at the next beat."""
+        try:
+            self.beat()
+        except DatabaseError as error:
+            log.warning("the lease on '%s' could not be renewed, trying again: %s", self.duty, error)
             connection.close()
 
 
@@ -162,7 +176,11 @@ def queue_name(kind: str, region: str) -> str:
 
 
 def drop_mirror_duties(mirror: Mirror) -> None:
-    """The duties of a mirror that is gone; its source's too when nobody else needs it."""
+    """The duties of a mirror that is gone; its source's too when nobody else needs it. Inside of a transaction.
+
+    The lock of the source's row makes a mirror that is just being created keep, or make again, the source's duty.
+    """
+    Repository.objects.select_for_update().get(pk=mirror.source_id)
     Duty.objects.filter(subject=mirror.pk).exclude(kind="sense").delete()
     others = Mirror.objects.filter(source_id=mirror.source_id).exclude(pk=mirror.pk)
     if not others.exists():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.db import transaction
 from django.db.models import Q
 
 from mirrors.models import Mirror
@@ -14,6 +15,22 @@ def settle_history(mirror: Mirror) -> int:
 
     Commits are visited in the order of their keys, which is parents first.
     """
+    with transaction.atomic():
+        Mirror.objects.select_for_update().filter(pk=mirror.pk).first()
+        return _settle(mirror)
+
+
+def doubt_history(mirror: Mirror, commit_ids: list[int]) -> None:
+    """These commits stand in question again, and so does whatever was built on them: settle it anew.
+
+    Descendants have larger keys; that others are asked as well costs little. Inside of a transaction.
+    """
+    if commit_ids:
+        Mirror.objects.select_for_update().filter(pk=mirror.pk).first()
+        mirror.commits.filter(commit_id__gt=min(commit_ids), history=True).update(history=False)
+
+
+def _settle(mirror: Mirror) -> int:
     open_rows = list(
         mirror.commits.filter(history=False)
         .order_by("commit_id")

@@ -39,7 +39,8 @@ def _repository(request: HttpRequest) -> str:
         if int(request.headers.get("Content-Length") or 0) > MOST_BYTES:
             return ""
         body = json.loads(request.body)
-        return str(body["repository_id"])[:64]
+        named = str(body["repository_id"])
+        return named if services.NAME.fullmatch(named) else ""
     except (ValueError, KeyError, TypeError):
         return ""
 

@@ -11,6 +11,7 @@ from django.db import models
 from django.db.models import Q
 
 from core import types
+from mirrors.fields import ExactMapField, ExactTextField
 from mirrors.querysets import (
     CoverageQuerySet,
     DutyQuerySet,
@@ -46,11 +47,11 @@ class Commit(models.Model):
     repository = models.ForeignKey(Repository, models.CASCADE, related_name="commits")
     sha = models.CharField(max_length=64)
     parents = models.JSONField(default=list)
-    committer = models.TextField(blank=True)
-    message = models.TextField(blank=True)
+    committer = ExactTextField(blank=True)
+    message = ExactTextField(blank=True)
     creation_date = models.BigIntegerField()
     metarange_id = models.CharField(max_length=64, blank=True)
-    metadata = models.JSONField(default=dict)
+    metadata = ExactMapField(default=dict)
     generation = models.BigIntegerField()
     version = models.IntegerField()
     seen_at = models.DateTimeField()

@@ -84,6 +84,11 @@ class DutyQuerySet(models.QuerySet):
         """Whether the lease is still ours for at least `margin` more seconds."""
         return self.filter(pk=pk, holder=holder, attempt=attempt, until__gte=after_now(margin)).exists()
 
+    def lock(self, pk: int, *, holder: str, attempt: int) -> bool:
+        """Keep a held lease from being taken over until the transaction ends; false when it was lost."""
+        held = self.select_for_update().filter(pk=pk, holder=holder, attempt=attempt, until__gte=Now())
+        return held.values_list("pk", flat=True).first() is not None
+
     def release(self, pk: int, *, holder: str, attempt: int, next_in: float, **outcome: Any) -> bool:
         """End a held lease; an earlier wake-up keeps its due time."""
         held = self.filter(pk=pk, holder=holder, attempt=attempt)

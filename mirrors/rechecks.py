@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import threading
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -9,12 +11,17 @@ from datetime import UTC, datetime
 
 from django.db import transaction
 
+from core.errors import LakeMirrorError
 from core.ports import ObjectStore
 from core.presence import Depth, Reason, judge_object
 from lakemirror_site import wiring
 from mirrors.blockers import KEPT_PER_HOLDER, Problem, note_problems
 from mirrors.duties import Lease
+from mirrors.history import doubt_history
+from mirrors.metaranges import METADATA_PREFIX
 from mirrors.models import Blocker, Coverage, Mirror, MirrorCommit
+
+log = logging.getLogger("lakemirror.rechecks")
 
 BATCH = 2000
 WORKERS = 16
@@ -36,13 +43,13 @@ def look_again(mirror: Mirror, lease: Lease) -> Relook:
         return Relook()
     with lease.kept():
         problems = _look(mirror, rows)
-    lease.fence(0)
-    still = {(p.holder_id, p.key) for p in problems}
+    still = {(p.holder_id, p.key): p.gone_at_source for p in problems}
     arrived = [row for row in rows if (row.holder_id, row.key) not in still]
-    was_gone = {row.holder_id for row in rows if row.gone_at_source}
-    is_gone = {p.holder_id for p in problems if p.gone_at_source}
-    holders = {row.holder_id for row in arrived} | (was_gone ^ is_gone)
+    # Missing at one side or at both: whichever it was, another answer than last time changes its holder.
+    holders = {row.holder_id for row in rows if still.get((row.holder_id, row.key)) is not row.gone_at_source}
+    holders.update(row.holder_id for row in arrived)
     with transaction.atomic():
+        lease.hold()
         note_problems(mirror, problems)
         _forget(mirror, arrived)
         settle_ranges(mirror, holders)
@@ -52,10 +59,14 @@ def look_again(mirror: Mirror, lease: Lease) -> Relook:
 
 def _reopen(mirror: Mirror, holders: set[str]) -> None:
     """Commits that waited for these must be judged again; in one transaction with what makes it so."""
+    if not holders:
+        return
     judged = mirror.commits.filter(data__in=[MirrorCommit.Data.WAITING, MirrorCommit.Data.GONE])
-    again = [pk for pk, waits_for in judged.values_list("pk", "waits_for") if holders.intersection(waits_for)]
+    again = [row for row in judged.only("commit_id", "data", "waits_for") if holders.intersection(row.waits_for)]
     for start in range(0, len(again), 500):
-        mirror.commits.filter(pk__in=again[start : start + 500]).update(data=MirrorCommit.Data.UNKNOWN)
+        keys = [row.pk for row in again[start : start + 500]]
+        mirror.commits.filter(pk__in=keys).update(data=MirrorCommit.Data.UNKNOWN)
+    doubt_history(mirror, [row.commit_id for row in again if row.data == MirrorCommit.Data.GONE])
 
 
 def _forget(mirror: Mirror, arrived: list[Blocker]) -> None:
@@ -68,13 +79,47 @@ def _forget(mirror: Mirror, arrived: list[Blocker]) -> None:
 
 
 def _look(mirror: Mirror, rows: list[Blocker]) -> list[Problem]:
-    destination, source = wiring.objects(mirror.region), wiring.objects(mirror.source.region)
+    destination = wiring.objects(mirror.region)
+    source = _Source(wiring.objects(mirror.source.region), mirror.source.storage_namespace)
     with ThreadPoolExecutor(max_workers=min(WORKERS, len(rows))) as pool:
         looked = pool.map(lambda row: _look_at(mirror, row, destination, source), rows)
         return [problem for problem in looked if problem is not None]
 
 
-def _look_at(mirror: Mirror, row: Blocker, destination: ObjectStore, source: ObjectStore) -> Problem | None:
+class _Source:
+    """What the source lacks for certain. One that can't be asked is not asked again in the same round."""
+
+    def __init__(self, store: ObjectStore, namespace: str) -> None:
+        self._store, self._namespace = store, namespace
+        self._lock = threading.Lock()
+        self._away: bool | None = None
+
+    def lacks(self, row: Blocker) -> bool:
+        """Whether it is gone there too: a definite 404; without an answer what was known before."""
+        try:
+            return row.gone_at_source if self._is_away() else self._store.head(self._uri(row)) is None
+        except LakeMirrorError as error:
+            self._give_up(error)
+            return row.gone_at_source
+
+    def _uri(self, row: Blocker) -> str:
+        return uri_of(self._namespace, row.address)
+
+    def _is_away(self) -> bool:
+        """A store that shows no metadata under the namespace (a wrong bucket, say) proves nothing by a 404."""
+        with self._lock:
+            if self._away is None:
+                prefix = f"{self._namespace}/{METADATA_PREFIX}/"
+                self._away = next(iter(self._store.list(prefix)), None) is None
+            return self._away
+
+    def _give_up(self, error: LakeMirrorError) -> None:
+        if not self._away:
+            log.warning("whether things are gone at the source is not known: %s", error)
+        self._away = True
+
+
+def _look_at(mirror: Mirror, row: Blocker, destination: ObjectStore, source: _Source) -> Problem | None:
     """None when it has arrived; a file of metadata still has to be read."""
     if row.reason == Reason.IMPORTED:
         return _again(row, row.reason, row.detail, gone=False)
@@ -87,7 +132,7 @@ def _look_at(mirror: Mirror, row: Blocker, destination: ObjectStore, source: Obj
     if verdict is None:
         return None
     reason, detail = verdict
-    gone = found is None and source.head(uri_of(mirror.source.storage_namespace, row.address)) is None
+    gone = found is None and source.lacks(row)
     return _again(row, reason, f"{detail}; gone at the source too" if gone else detail, gone=gone)
 
 
@@ -114,15 +159,15 @@ def _again(row: Blocker, reason: str, detail: str, *, gone: bool) -> Problem:
 def settle_ranges(mirror: Mirror, range_ids: Iterable[str]) -> None:
     """Give ranges their state from the blockers that are left.
 
-    A range of which not every problem was kept by name loses its row: it is planned anew.
+    A range loses its row, and is planned anew, when nothing more can come of the problems that were kept by name.
     """
     for row in mirror.coverage.filter(range_id__in=list(range_ids), state__in=["waiting", "gone"]):
         left = list(mirror.blockers.filter(holder_id=row.range_id).values_list("gone_at_source", flat=True))
-        if not left and row.problems > KEPT_PER_HOLDER:
+        if all(left) and row.problems > max(KEPT_PER_HOLDER, len(left)):
             row.delete()
         elif not left:
             _set_state(row, Coverage.State.COMPLETE, 0)
-        elif all(left) and row.problems <= KEPT_PER_HOLDER:
+        elif all(left):
             _set_state(row, Coverage.State.GONE, len(left))
         else:
             _set_state(row, Coverage.State.WAITING, row.problems)

@@ -152,7 +152,7 @@ def _taken(name: str, region: str, namespace: str) -> Conflict:
 
 
 def _pin_source(source: RepositoryInfo, region: str) -> Repository:
-    repository, _ = Repository.objects.get_or_create(
+    repository, _ = Repository.objects.select_for_update().get_or_create(
         region=region,
         name=source.id,
         defaults={
@@ -163,6 +163,9 @@ def _pin_source(source: RepositoryInfo, region: str) -> Repository:
     )
     pinned = (repository.storage_namespace, repository.creation_date)
     if pinned == (source.storage_namespace, source.creation_date):
+        # Somebody who may wants a mirror of it, and it is the one that we pinned: that ends a freeze.
+        repository.frozen_reason = ""
+        repository.save(update_fields=["frozen_reason"])
         return repository
     if repository.mirrors.exists():
         raise Conflict(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from django.db import transaction
 
 from adapters.lakefs import CALL_SECONDS
-from core.errors import Conflict, NotFound
+from core.errors import Conflict, Fenced, NotFound
+from core.ports import LakeFS
 from core.types import RepositoryInfo
 from lakemirror_site import wiring
 from mirrors import duties
@@ -16,6 +17,8 @@ from mirrors.duties import Lease, Outcome
 from mirrors.models import Mirror, MirrorCommit, Repository
 
 DESCRIPTOR = "_lakemirror/mirror.json"
+GHOST_LASTS = timedelta(seconds=15)
+"""A repository that was just deleted lives on in the caches of lakeFS servers for some 7 s, without its branches."""
 
 
 def manage(lease: Lease) -> Outcome:
@@ -39,6 +42,31 @@ def is_pinned(mirror: Mirror, found: RepositoryInfo) -> bool:
     )
 
 
+def require_pinned(mirror: Mirror, lakefs: LakeFS) -> None:
+    """Stop the mirror and raise Fenced unless the destination is the repository that we made, and read-only."""
+    found = lakefs.get_repository(mirror.name)
+    if not is_pinned(mirror, found):
+        raise Fenced(_stop_replaced(mirror).summary)
+    if not found.read_only:
+        raise Fenced(_stop_writable(mirror).summary)
+
+
+def _stop_replaced(mirror: Mirror) -> Outcome:
+    return stop(
+        mirror,
+        "repository-replaced",
+        f"the repository {mirror.name} in {mirror.region} is not the one that was made for this mirror",
+    )
+
+
+def _stop_writable(mirror: Mirror) -> Outcome:
+    return stop(
+        mirror,
+        "failed-over",
+        f"the repository {mirror.name} in {mirror.region} became writable: nothing is forced on it any more",
+    )
+
+
 def _create(lease: Lease, mirror: Mirror) -> Outcome:
     lakefs = wiring.lakefs(mirror.region)
     lease.fence(CALL_SECONDS)
@@ -54,6 +82,9 @@ def _create(lease: Lease, mirror: Mirror) -> Outcome:
             return stop(
                 mirror, "name-taken", f"a repository named {mirror.name} that is not this mirror is in {mirror.region}"
             )
+        if mirror.pinned_creation_date is None and datetime.now(UTC) - mirror.created_at < GHOST_LASTS:
+            return Outcome(f"the name {mirror.name} may not be free in {mirror.region} yet", next_in=2.0)
+    Mirror.objects.filter(pk=mirror.pk).update(pinned_creation_date=found.creation_date)
     _write_descriptor(mirror)
     _activate(mirror, found)
     return Outcome(f"created {mirror.name} in {mirror.region}")
@@ -61,6 +92,8 @@ def _create(lease: Lease, mirror: Mirror) -> Outcome:
 
 def _left_by_us(mirror: Mirror, found: RepositoryInfo) -> bool:
     """A crash after the creation leaves an empty, read-only repository over our own namespace: go on with it."""
+    if mirror.pinned_creation_date is not None:
+        return is_pinned(mirror, found)
     same = found.read_only and found.storage_namespace == mirror.storage_namespace
     return same and not wiring.lakefs(mirror.region).list_branches(mirror.name, amount=1).results
 
@@ -116,17 +149,9 @@ def _watch(lease: Lease, mirror: Mirror) -> Outcome:
     if mirror.pinned_creation_date is None:
         return Outcome(mirror.reason)
     if not is_pinned(mirror, found):
-        return stop(
-            mirror,
-            "repository-replaced",
-            f"the repository {mirror.name} in {mirror.region} is not the one that was made for this mirror",
-        )
+        return _stop_replaced(mirror)
     if not found.read_only:
-        return stop(
-            mirror,
-            "failed-over",
-            f"the repository {mirror.name} in {mirror.region} became writable: nothing is forced on it any more",
-        )
+        return _stop_writable(mirror)
     return _start_again(mirror)
 
 
@@ -158,14 +183,18 @@ def _delete(lease: Lease, mirror: Mirror) -> Outcome:
     try:
         found = lakefs.get_repository(mirror.name)
     except NotFound:
-        duties.drop_mirror_duties(mirror)
-        mirror.delete()
+        _forget(mirror)
         return Outcome(f"{mirror.name} is gone; its objects stay")
-    ours = is_pinned(mirror, found) or (mirror.pinned_creation_date is None and _left_by_us(mirror, found))
-    if not (ours and found.read_only):
-        duties.drop_mirror_duties(mirror)
-        mirror.delete()
+    if not (_left_by_us(mirror, found) and found.read_only):
+        _forget(mirror)
         return Outcome(f"{mirror.name} is forgotten; the repository of that name is not ours and stays")
     lease.fence(CALL_SECONDS)
     lakefs.delete_repository(mirror.name)
     return Outcome(f"asked {mirror.region} to delete {mirror.name}", next_in=2.0)
+
+
+def _forget(mirror: Mirror) -> None:
+    """Rows and duties go together: a mirror without its manager would keep its name for ever."""
+    with transaction.atomic():
+        duties.drop_mirror_duties(mirror)
+        mirror.delete()

@@ -18,7 +18,7 @@ from core.promotion import Action, BranchFacts, CandidateCommit, Decision, choos
 from lakemirror_site import wiring
 from mirrors import duties
 from mirrors.duties import Lease, Outcome
-from mirrors.loops.manage import is_pinned, stop
+from mirrors.loops.manage import require_pinned
 from mirrors.loops.sense import list_heads
 from mirrors.models import Candidate, Mirror, MirrorBranch, Promotion, SourceBranch
 
@@ -34,6 +34,7 @@ def promote(lease: Lease) -> Outcome:
     heads = list_heads(lakefs, mirror.name, lease)
     moved, failed = 0, ""
     for branch, facts in gather_facts(mirror, heads):
+        lease.beat()
         try:
             moved += _settle_branch(mirror, branch, facts, lakefs, lease)
         except Fenced:
@@ -129,21 +130,7 @@ def _settle_branch(mirror: Mirror, branch: SourceBranch, facts: BranchFacts, lak
 
 def fence(mirror: Mirror, lakefs: LakeFS, lease: Lease) -> None:
     """Before each forced call: the lease is ours for long enough, and the destination is still what we pinned."""
-    found = lakefs.get_repository(mirror.name)
-    if not is_pinned(mirror, found):
-        stop(
-            mirror,
-            "repository-replaced",
-            f"the repository {mirror.name} in {mirror.region} is not the one that was made for this mirror",
-        )
-        raise Fenced(f"{mirror.name} is not the repository that we pinned")
-    if not found.read_only:
-        stop(
-            mirror,
-            "failed-over",
-            f"the repository {mirror.name} in {mirror.region} became writable: nothing is forced on it any more",
-        )
-        raise Fenced(f"{mirror.name} is writable")
+    require_pinned(mirror, lakefs)
     lease.fence(CALL_SECONDS)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
 from django.db import transaction
 
 from core import sensing
-from core.errors import NoData, NotFound
+from core.errors import Corrupt, Fenced, NoData, NotFound, RemoteFailure
 from core.graph import missing_parents, parents_first
 from core.ports import LakeFS
 from core.types import Commit as CommitRecord
@@ -17,6 +18,8 @@ from mirrors import duties
 from mirrors.duties import Lease, Outcome
 from mirrors.loops.manage import add_commits
 from mirrors.models import Candidate, Commit, Mirror, Repository, SourceBranch
+
+log = logging.getLogger("lakemirror.sense")
 
 
 def sense(lease: Lease) -> Outcome:
@@ -28,8 +31,10 @@ def sense(lease: Lease) -> Outcome:
     before = datetime.now(UTC)
     try:
         heads = list_heads(lakefs, repository.name, lease)
-    except (NotFound, NoData) as error:
-        return freeze(repository, f"the source repository is gone: {error.message}")
+    except (NotFound, NoData):
+        if problem := identity_problem(repository, lakefs):
+            return freeze(repository, problem)
+        raise
     if not sensing.is_valid_look(heads, repository.default_branch):
         return _note_error(repository, f"the source gave no branch {repository.default_branch}: not taken for a look")
     return _take_look(repository, lakefs, heads, before, lease)
@@ -51,28 +56,42 @@ def list_heads(lakefs: LakeFS, repository: str, lease: Lease) -> dict[str, str]:
 
 
 def _take_look(repository: Repository, lakefs: LakeFS, heads: dict[str, str], at: datetime, lease: Lease) -> Outcome:
-    last = {b.name: b.head for b in repository.branches.filter(gone_at=None)}
+    last = _last_heads(repository)
     changed = sensing.changed_branches(heads, last)
-    records = _new_records(repository, lakefs, set(changed.values()), lease)
+    records, unreadable = _new_records(repository, lakefs, set(changed.values()), lease)
+    readable = {name: head for name, head in changed.items() if head not in unreadable}
     if changed and (problem := identity_problem(repository, lakefs)):
         return freeze(repository, problem)
     with transaction.atomic():
-        lease.fence(0)
         Repository.objects.select_for_update().get(pk=repository.pk)
+        lease.hold()
+        if _last_heads(repository) != last:
+            raise Fenced(f"another look at {repository.name} came between")
         _store_records(repository, records, at)
-        _store_moves(repository, changed, last, at)
+        _store_moves(repository, readable, last, at)
         went = _note_missing(repository, set(last) - heads.keys(), set(heads), at)
-        Repository.objects.filter(pk=repository.pk).update(looked_at=at, look_error="")
-        _wake_mirrors(repository, bool(records), bool(changed) or went)
-    return Outcome(f"{len(heads)} branches, {len(changed)} moved, {len(records)} new commits")
+        error = _name_unreadable(changed, unreadable)
+        Repository.objects.filter(pk=repository.pk).update(looked_at=at, look_error=error)
+        _wake_mirrors(repository, bool(records), bool(readable) or went)
+    return Outcome(error or f"{len(heads)} branches, {len(changed)} moved, {len(records)} new commits")
+
+
+def _last_heads(repository: Repository) -> dict[str, str]:
+    return dict(repository.branches.filter(gone_at=None).values_list("name", "head"))
+
+
+def _name_unreadable(changed: Mapping[str, str], unreadable: Mapping[str, str]) -> str:
+    """One sentence about branches whose history can't be read; the others went on without them."""
+    names = [name for name, head in changed.items() if head in unreadable]
+    return f"the history of {', '.join(names[:5])} can't be read: {unreadable[changed[names[0]]]}" if names else ""
 
 
 def identity_problem(repository: Repository, lakefs: LakeFS) -> str:
     """Why the source is not the repository that we pinned; "" when it is."""
     try:
         found = lakefs.get_repository(repository.name)
-    except NotFound:
-        return "the source repository is gone"
+    except (NotFound, NoData) as error:
+        return f"the source repository is gone: {error.message}"
     if (found.creation_date, found.storage_namespace) == (repository.creation_date, repository.storage_namespace):
         return ""
     return "a new repository stands at the source under the old one's name"
@@ -92,16 +111,42 @@ def _note_error(repository: Repository, error: str) -> Outcome:
 # History
 
 
-def _new_records(repository: Repository, lakefs: LakeFS, heads: set[str], lease: Lease) -> list[CommitRecord]:
-    """Records of all commits reachable from `heads` that are not stored yet, parents first."""
+def _new_records(
+    repository: Repository, lakefs: LakeFS, heads: set[str], lease: Lease
+) -> tuple[list[CommitRecord], dict[str, str]]:
+    """Records of all commits reachable from `heads` that are not stored yet, parents first, and the heads left out.
+
+    A head whose history the source can't give is left out with the reason: it must not hold up the others.
+    """
     collected: dict[str, CommitRecord] = {}
     known: set[str] = set()
-    wanted = _unknown(repository, heads, known)
+    unreadable: dict[str, str] = {}
+    for head in sorted(_unknown(repository, heads, known)):
+        try:
+            found = _collect_history(repository, lakefs, head, known, lease)
+        except (NotFound, NoData, Corrupt, RemoteFailure) as error:
+            log.warning("%s: %s", repository, error)
+            unreadable[head] = error.message
+        else:
+            collected.update(found)
+            known.update(found)
+    return parents_first(collected, known.__contains__), unreadable
+
+
+def _collect_history(
+    repository: Repository, lakefs: LakeFS, head: str, known: set[str], lease: Lease
+) -> dict[str, CommitRecord]:
+    """All commits reachable from a head that are not known yet. Raises Corrupt when the source's log has gaps."""
+    collected: dict[str, CommitRecord] = {}
+    wanted = {head} - known
     while wanted:
-        _page_history(lakefs, repository, wanted.pop(), collected, known, lease)
-        open_ends = missing_parents(collected, known) | (wanted - collected.keys())
-        wanted = _unknown(repository, open_ends, known)
-    return parents_first(collected, known.__contains__)
+        commit_id = wanted.pop()
+        _page_history(lakefs, repository, commit_id, collected, known, lease)
+        if commit_id not in collected:
+            raise Corrupt(f"the log of commit {commit_id[:8]} does not hold that commit")
+        wanted = _unknown(repository, missing_parents(collected, known), known)
+    parents_first(collected, known.__contains__)
+    return collected
 
 
 def _page_history(

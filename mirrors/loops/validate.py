@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
+from django.db import transaction
+
+from core.errors import Fenced, LakeMirrorError
 from core.presence import Reason
 from core.validation import Data, RangeCheck, judge, plan_checks
 from graveler.metarange import RangeRef
@@ -33,15 +36,29 @@ def validate(lease: Lease) -> Outcome:
     found = _load(mirror, rows)
     _note_metaranges(mirror, found)
     checks = plan(mirror, rows, found)
-    if checks:
-        run_checks(mirror, checks, lease)
-    lease.fence(0)
-    complete = _judge_rows(mirror, rows, found)
+    failed = _try_checks(mirror, checks, lease)
+    with transaction.atomic():
+        lease.hold()
+        complete = _judge_rows(mirror, rows, found)
     if settle_history(mirror) or complete:
         duties.wake("promote", mirror.pk)
     if complete:
         Mirror.objects.filter(pk=mirror.pk).update(last_validated_at=datetime.now(UTC))
+    if failed is not None:
+        raise failed
     return Outcome(_summary(relook.arrived, len(checks), complete), _next_in(mirror))
+
+
+def _try_checks(mirror: Mirror, checks: list[RangeCheck], lease: Lease) -> LakeMirrorError | None:
+    """Run the checks; what they failed of is raised later, for it may delay only those commits that need it."""
+    try:
+        if checks:
+            run_checks(mirror, checks, lease)
+    except Fenced:
+        raise
+    except LakeMirrorError as error:
+        return error
+    return None
 
 
 def _summary(arrived: int, checked: int, complete: int) -> str:
@@ -157,7 +174,8 @@ def _judge_row(
         return
     row.data = judge((ref.id for ref in found.ranges), covered).value
     lacking = [ref.id for ref in found.ranges if covered.get(ref.id) is not Data.COMPLETE]
-    row.waits_for = lacking[:100]
+    # Those that can still arrive first: any of them must make the commit be judged again.
+    row.waits_for = sorted(lacking, key=lambda range_id: covered.get(range_id) is Data.GONE)[:100]
     files = sum(range_id in without_file for range_id in lacking)
     row.detail = (
         f"{len(lacking)} of {len(found.ranges)} ranges are not complete, {files} of their files have not arrived"

@@ -16,7 +16,7 @@ from django.db.models import F
 from django.db.models.functions import Now
 
 from core.errors import LakeMirrorError, RemoteFailure, Throttled, Unreachable
-from mirrors.models import Blocker, Duty, SourceBranch
+from mirrors.models import Blocker, Duty, Mirror, SourceBranch
 from tests.mirrors.harness import NAMESPACE, Deployment
 
 KINDS = ("manage", "sense", "copy", "validate", "promote")
@@ -42,6 +42,8 @@ class Soak:
         self.promotions = 0
         self.faulty = True
         self.moving = False
+        # Long ago: a repository that a broken-off creation leaves is no ghost of one that was just deleted.
+        Mirror.objects.update(created_at="2020-01-01T00:00:00Z")
         self._arm()
         self._note_heads()
 
@@ -125,7 +127,14 @@ class Soak:
 
     def _note_heads(self) -> None:
         for branch, head in self.heads.items():
-            self.pointed[branch].add(head)
+            self.pointed[branch].update(self._between(head, self.pointed[branch]))
+
+    def _between(self, head: str, earlier: set[str]) -> list[str]:
+        """The head, and the first parents back to an earlier head: for all that one can know, the branch was there."""
+        chain = [head]
+        while chain[-1] not in earlier and (parents := self.lm.lake.repository.commits[chain[-1]].parents):
+            chain.append(parents[0])
+        return chain if chain[-1] in earlier else [head]
 
     def commit(self) -> None:
         branch = self._any()

@@ -398,6 +398,9 @@ def test_a_creation_that_was_cut_off_is_taken_up(lm: Deployment) -> None:
     lm.arrive()
     lm.eu.after["create_mirror_repository"] = Unreachable("the connection broke")
     lm.work()
+    assert lm.head() == ""
+    Mirror.objects.update(created_at=datetime.now(UTC) - timedelta(seconds=16))
+    lm.work()
     assert Mirror.objects.get().state == "active"
     assert lm.head() == commit
 
