@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 from django.db import transaction
@@ -189,7 +190,8 @@ def _delete(lease: Lease, mirror: Mirror) -> Outcome:
         _forget(mirror)
         return Outcome(f"{mirror.name} is forgotten; the repository of that name is not ours and stays")
     lease.fence(CALL_SECONDS)
-    lakefs.delete_repository(mirror.name)
+    with suppress(NotFound):  # a server's cache showed it for a while longer
+        lakefs.delete_repository(mirror.name)
     return Outcome(f"asked {mirror.region} to delete {mirror.name}", next_in=2.0)
 
 

@@ -33,7 +33,7 @@ class Own(Session):
         addresses = {"web": (host or "0.0.0.0", int(port))}
         if not self.own_spark:
             addresses["Spark"] = ("127.0.0.1", self.spark_port)
-        ports.require_free(addresses)
+        ports.require_free(addresses, otherwise="set another listen_address (for Spark: LAKEMIRROR_PORT_BASE)")
         self.manage("migrate", "--verbosity", "0", "--no-input")
         self._first_administrator()
         self.start_web()
@@ -45,7 +45,9 @@ class Own(Session):
             return
         name = os.environ.get("LAKEMIRROR_ADMIN_USERNAME") or _asked("Name of the first administrator", "admin")
         password = os.environ.get("LAKEMIRROR_ADMIN_PASSWORD") or _asked_secretly(f"Password of {name}: ")
-        self.manage("ensure_admin", env={"LAKEMIRROR_ADMIN_USERNAME": name, "LAKEMIRROR_ADMIN_PASSWORD": password})
+        key = ["--access-key"] if os.environ.get("LAKEMIRROR_ADMIN_ACCESS_KEY_ID") else []
+        told = {"LAKEMIRROR_ADMIN_USERNAME": name, "LAKEMIRROR_ADMIN_PASSWORD": password}
+        self.manage("ensure_admin", *key, env=told)
         self._login = f"sign in as {name} with the password that you gave"
 
     def login(self) -> str:

@@ -20,15 +20,16 @@ def base() -> int:
     return int(text)
 
 
-def require_free(addresses: dict[str, tuple[str, int]]) -> None:
-    """Problem naming the first address that somebody else listens on."""
+def require_free(addresses: dict[str, tuple[str, int]], *, otherwise: str = "") -> None:
+    """Problem naming the first address that somebody else listens on, and what else to do than to stop that."""
+    otherwise = otherwise or f"move the demo with LAKEMIRROR_PORT_BASE={base() + 1000}"
     for what, (host, port) in addresses.items():
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 probe.bind((host, port))
             except OSError as error:
-                hint = f"stop what runs there, or move the demo with LAKEMIRROR_PORT_BASE={base() + 1000}"
+                hint = f"stop what runs there, or {otherwise}"
                 raise Problem(f"port {port} ({what}) can't be used on {host}: {error.strerror}; {hint}") from None
 
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from core.errors import NotFound, RemoteFailure, Unreachable
-from mirrors.models import Blocker, Coverage, Mirror, MirrorCommit, Promotion, Repository, Run, SourceBranch
+from mirrors.models import Blocker, Coverage, Duty, Mirror, MirrorCommit, Promotion, Repository, Run, SourceBranch
 from tests.mirrors.harness import Deployment, deployment
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -381,6 +381,17 @@ def test_a_deleted_mirror_loses_its_references_and_keeps_its_objects(lm: Deploym
     assert not Mirror.objects.exists()
     assert "lake-eu" not in lm.eu.repositories
     assert lm.eu_store.objects == objects
+
+
+def test_a_repository_that_a_server_still_showed_is_deleted_once(lm: Deployment) -> None:
+    lm.work()
+    Mirror.objects.update(state="deleting")
+    lm.eu.failing["delete_repository"] = NotFound("repository not found")
+    lm.work()
+    assert Duty.objects.get(kind="manage").failures == 0
+    del lm.eu.repositories["lake-eu"]
+    lm.work()
+    assert not Mirror.objects.exists()
 
 
 def test_deleting_never_touches_a_repository_that_is_not_ours(lm: Deployment) -> None:

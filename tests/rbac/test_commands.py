@@ -31,7 +31,7 @@ def run(*args: str, **options: Any) -> str:
 
 
 def test_the_first_administrator_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LAKEMIRROR_ADMIN_USER", "root")
+    monkeypatch.setenv("LAKEMIRROR_ADMIN_USERNAME", "root")
     monkeypatch.setenv("LAKEMIRROR_ADMIN_PASSWORD", "a long enough one")
     assert run("ensure_admin", "--exists") == "no\n"
     assert run("ensure_admin") == "administrator: root (new)\n"

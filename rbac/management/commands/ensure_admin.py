@@ -16,7 +16,7 @@ from rbac.models import AccessKey, Group, User
 
 class Command(AccessCommand):
     help = (
-        "Make the first administrator, unless there is one. Name and password from LAKEMIRROR_ADMIN_USER and "
+        "Make the first administrator, unless there is one. Name and password from LAKEMIRROR_ADMIN_USERNAME and "
         "LAKEMIRROR_ADMIN_PASSWORD, else asked for at the terminal. Existing passwords are left alone."
     )
 
@@ -39,7 +39,7 @@ class Command(AccessCommand):
             self._key(user)
 
     def _administrator(self) -> User:
-        name = os.environ.get("LAKEMIRROR_ADMIN_USER") or os.environ.get("LAKEMIRROR_ADMIN_USERNAME") or ""
+        name = os.environ.get("LAKEMIRROR_ADMIN_USERNAME", "")
         first = administrators().first()
         if first and not name:
             builtin.install()
@@ -90,5 +90,5 @@ def _asked(question: str) -> str:
 
 def _asked_password(name: str) -> str:
     if not sys.stdin.isatty():
-        raise CommandError("nobody can sign in yet: set LAKEMIRROR_ADMIN_USER and LAKEMIRROR_ADMIN_PASSWORD")
+        raise CommandError("nobody can sign in yet: set LAKEMIRROR_ADMIN_USERNAME and LAKEMIRROR_ADMIN_PASSWORD")
     return ask_password(name)
