@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 
 from mirrors import duties
 from mirrors.metaranges import cache
-from mirrors.models import Blocker, Duty, Mirror, Repository
+from mirrors.models import Blocker, Duty, Mirror, MirrorCommit, Repository
 from mirrors.tasks import handlers
 from tests.fakes import FakeLakeFS, FakeStore, Lake, check_plainly, replicate
 
@@ -129,3 +129,8 @@ def deployment() -> Iterator[Deployment]:
         mock.patch("mirrors.duties.async_task"),
     ):
         yield made
+
+
+def state_of(commit: str) -> MirrorCommit:
+    """What the mirror knows of a commit."""
+    return MirrorCommit.objects.get(commit__sha=commit)

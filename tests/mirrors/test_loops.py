@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from core.errors import NotFound, RemoteFailure, Unreachable
-from mirrors.models import Blocker, Coverage, Duty, Mirror, MirrorCommit, Promotion, Repository, Run, SourceBranch
-from tests.mirrors.harness import Deployment, deployment
+from mirrors.models import Blocker, Coverage, Duty, Mirror, Promotion, Repository, Run, SourceBranch
+from tests.mirrors.harness import Deployment, state_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def lm() -> Iterator[Deployment]:
-    with deployment() as made:
-        made.add_mirror()
-        yield made
-
-
-def state_of(commit: str) -> MirrorCommit:
-    return MirrorCommit.objects.get(commit__sha=commit)
 
 
 def test_an_empty_repository_is_mirrored_at_once(lm: Deployment) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -21,22 +20,11 @@ from mirrors import duties, services
 from mirrors.loops import sense as sensor
 from mirrors.loops.validate import _judge_row
 from mirrors.metaranges import load_metaranges
-from mirrors.models import Blocker, Coverage, Duty, Mirror, MirrorCommit, Repository, SourceBranch
+from mirrors.models import Blocker, Coverage, Duty, Mirror, Repository, SourceBranch
 from tests.fakes import id_of
-from tests.mirrors.harness import Deployment, deployment
+from tests.mirrors.harness import Deployment, state_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def lm() -> Iterator[Deployment]:
-    with deployment() as made:
-        made.add_mirror()
-        yield made
-
-
-def state_of(commit: str) -> MirrorCommit:
-    return MirrorCommit.objects.get(commit__sha=commit)
 
 
 # --- gone at both sides -----------------------------------------------------------------------------------------------
