@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 
 from django.contrib import messages
+from django.core.paginator import Page, Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
@@ -111,24 +112,34 @@ def mirror_detail(request: HttpRequest, name: str) -> HttpResponse:
     now = datetime.now(UTC)
     reading = mirror_reading(mirror, now)
     opened = request.GET.getlist("branch")[:OPENED]
+    find = request.GET.get("find", "").strip()
+    page = _page_of_branches(reading, find, request.GET.get("page"))
     context = SECTION | {
         "mirror": mirror,
         "reading": reading,
-        "rows": _rows(mirror, reading, opened, now),
+        "page": page,
+        "many": len(reading.branches) > PAGE,
+        "find": find,
+        "rows": _rows(mirror, page, opened, now),
         "opened": opened,
     }
     return render(request, _part(request, "mirrors/detail.html", "mirrors/_detail.html"), context)
 
 
-def _rows(mirror: Mirror, reading: MirrorReading, opened: Sequence[str], now: datetime) -> list[Row]:
-    ranked = sorted(reading.branches, key=_rank)
+def _page_of_branches(reading: MirrorReading, find: str, number: str | None) -> Page:
+    """Branches whose name holds `find`, those that need somebody first: the asked page, or the nearest one."""
+    found = [branch for branch in reading.branches if find.casefold() in branch.name.casefold()]
+    return Paginator(sorted(found, key=_rank), PAGE).get_page(number)
+
+
+def _rows(mirror: Mirror, page: Iterable[BranchReading], opened: Sequence[str], now: datetime) -> list[Row]:
     return [
         Row(
             anchor=anchor(branch.name),
             branch=branch,
             commits=branch_commits(mirror, branch.name, now) if branch.name in opened else None,
         )
-        for branch in ranked
+        for branch in page
     ]
 
 

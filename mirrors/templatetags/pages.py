@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
-from urllib.parse import urlencode
 
 from django import template
+from django.template import Context
 from django.template.defaultfilters import filesizeformat
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
@@ -178,11 +178,21 @@ def why(thing: Thing) -> str:
     return brief_reason(thing).capitalize()
 
 
-@register.simple_tag
-def toggle(branch: str, opened: Sequence[str]) -> str:
-    """The query that opens or closes a branch and leaves the others as they are."""
-    names = [name for name in opened if name != branch] if branch in opened else [*opened, branch]
-    return "?" + urlencode([("branch", name) for name in names])
+@register.simple_tag(takes_context=True)
+def toggle(context: Context, branch: str) -> str:
+    """The query that opens or closes a branch and leaves everything else as it is."""
+    query = context["request"].GET.copy()
+    opened = context["opened"]
+    query.setlist("branch", [name for name in opened if name != branch] if branch in opened else [*opened, branch])
+    return "?" + query.urlencode()
+
+
+@register.simple_tag(takes_context=True)
+def to_page(context: Context, number: int) -> str:
+    """The query that leads to a page of the same list."""
+    query = context["request"].GET.copy()
+    query["page"] = number
+    return "?" + query.urlencode()
 
 
 # --- the rail -------------------------------------------------------------------------------------------------------

@@ -334,3 +334,20 @@ def test_two_branches_clicked_at_once_are_both_opened(olga: Page, company: Any) 
     olga.goto(MIRROR)
     olga.evaluate("for (const b of ['main', 'experiments']) document.querySelector(`[data-branch=${b}]`).click()")
     expect(olga.locator("tr.inside")).to_have_count(2)
+
+
+# A long list
+
+
+def test_a_branch_among_many_is_found_and_opened(olga: Page, company: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mirrors.views.PAGE", 2)
+    olga.goto(MIRROR)
+    expect(olga.locator("tr.branch")).to_have_count(2)
+    olga.get_by_role("link", name="Next").click()
+    expect(olga).to_have_url(f"{MIRROR}?page=2")
+    olga.get_by_role("searchbox", name="Find branches by name").fill("features")
+    olga.get_by_role("button", name="Find").click()
+    expect(olga.locator("tr.branch")).to_have_count(1)
+    toggle(olga, "features_v2").click()
+    expect(toggle(olga, "features_v2")).to_have_attribute("aria-expanded", "true")
+    expect(olga.locator("tr.branch")).to_have_count(1)

@@ -129,6 +129,24 @@ def test_the_list_is_paged_by_name(olga: Client, company: Any, monkeypatch: pyte
     assert "/mirrors/events-eu/" in olga.get("/mirrors/?after=billing-us").content.decode()
 
 
+def test_many_branches_are_paged_and_found_by_name(olga: Client, company: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mirrors.views.PAGE", 2)
+    first = olga.get("/mirrors/analytics-eu/?branch=main").content.decode()
+    assert 'href="?branch=main&amp;page=2"' in first
+    assert first.count('<tr class="branch') == 2
+    last = olga.get("/mirrors/analytics-eu/?page=99").content.decode()
+    assert 'rel="prev"' in last and 'rel="next"' not in last
+    found = olga.get("/mirrors/analytics-eu/?find=FEATURES").content.decode()
+    assert "features_v2" in found
+    assert found.count('<tr class="branch') == 1
+    nothing = text(olga.get("/mirrors/analytics-eu/?find=nowhere"))
+    assert "No branch's name holds nowhere. Show all 6" in nothing
+
+
+def test_few_branches_need_no_search(olga: Client, company: Any) -> None:
+    assert 'role="search"' not in olga.get("/mirrors/analytics-eu/").content.decode()
+
+
 def test_a_mirror_has_a_row_for_each_branch(olga: Client, company: Any) -> None:
     said = text(olga.get("/mirrors/analytics-eu/"))
     assert "main is 4 commits and 14 min behind: 3 objects of" in said
