@@ -160,7 +160,7 @@ class Blockstore:
 
 @dataclass(frozen=True, slots=True)
 class Encrypt:
-    """The key that encrypts stored credentials and signs sessions; the same in all deployments of an organization."""
+    """The key that signs sessions and makes webhook secrets; the same in all deployments of an organization."""
 
     secret_key: Secret = spec(check=_filled)
 

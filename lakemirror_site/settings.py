@@ -57,6 +57,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "lakemirror_site.preparing.context",
+                "lakemirror_site.organization.context",
             ]
         },
     }

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from adapters.lakefs import LakeFSAdapter
+from adapters.local_cache import LocalCache
 from adapters.objects import S3ObjectStore
 from core.errors import Invalid
 from core.ports import LakeFS, ObjectStore
@@ -46,7 +48,15 @@ def objects(region: str) -> ObjectStore:
         force_path_style=store.force_path_style,
         access_key_id=store.credentials.access_key_id,
         secret_access_key=store.credentials.secret_access_key,
+        session_token=store.credentials.session_token,
     )
+
+
+@functools.cache
+def local_cache() -> LocalCache:
+    """The metadata that this machine keeps on its disk."""
+    settings = config.current().local_cache
+    return LocalCache(config.var_dir() / Path(settings.base_dir).expanduser(), settings.size_bytes)
 
 
 def run_check(

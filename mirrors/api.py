@@ -98,7 +98,7 @@ def find_mirror(repository: str, mirror_id: str) -> Mirror:
 
 def _page_of(request: Request) -> tuple[int, str]:
     most = config.current().list_mirrors_page_size
-    given = request.query_params.get("amount", "100")
+    given = request.query_params.get("amount", str(min(100, most)))
     if not given.isascii() or not given.isdigit() or not 0 < int(given) <= most:
         raise Invalid(f"'{given[:40]}' is no page size", field="amount", hint=f"Use a number from 1 to {most}")
     return int(given), request.query_params.get("after", "")

@@ -7,12 +7,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from core.facts import ARRIVING
 from core.validation import pause_before_look
 from lakemirror_site import config
 from mirrors.models import Blocker, Mirror
 
 KEPT_PER_HOLDER = 1000
 """So many problems of one range are kept by name; `Coverage.problems` counts all of them."""
+FRESH = timedelta(minutes=15)
+"""So long a thing counts as on its way: what S3's replication promises. After that it is looked for less often."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,8 @@ def note_problems(mirror: Mirror, problems: Iterable[Problem]) -> None:
 
 def _row(mirror: Mirror, problem: Problem, known: Blocker | None, now: datetime) -> Blocker:
     attempts = known.attempts + 1 if known else 1
+    first_seen = known.first_seen if known else now
+    most = longest_pause(problem, fresh=now - first_seen < FRESH)
     return Blocker(
         mirror=mirror,
         kind=problem.kind,
@@ -72,12 +77,20 @@ def _row(mirror: Mirror, problem: Problem, known: Blocker | None, now: datetime)
         reason=problem.reason,
         detail=problem.detail,
         gone_at_source=problem.gone_at_source,
-        first_seen=known.first_seen if known else now,
+        first_seen=first_seen,
         attempts=attempts,
-        look_at=now + timedelta(seconds=pause_before_look(attempts - 1, most=cooldown())),
+        look_at=now + timedelta(seconds=pause_before_look(attempts - 1, most=most)),
     )
 
 
-def cooldown() -> float:
-    """The longest pause between two looks for a missing thing, in seconds."""
-    return config.current().validator.cooldown_on_missing.total_seconds()
+def longest_pause(problem: Problem, *, fresh: bool) -> float:
+    """The longest pause until a thing is looked at again, in seconds: shorter while it may just be arriving."""
+    settings = config.current().validator
+    own = {
+        Blocker.Kind.METARANGE: settings.metarange_presence_cache.cooldown,
+        Blocker.Kind.RANGE: settings.range_presence_cache.cooldown,
+        Blocker.Kind.OBJECT: settings.object_presence_cache.cooldown,
+    }.get(Blocker.Kind(problem.kind))
+    arriving = fresh and problem.reason in ARRIVING and not problem.gone_at_source
+    most = min(own, settings.cooldown_on_missing) if own and arriving else settings.cooldown_on_missing
+    return most.total_seconds()

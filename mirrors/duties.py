@@ -116,7 +116,8 @@ def run(duty_id: int, handlers: dict[str, tuple[Handler, float]], holder: str = 
 
 def _work(lease: Lease, handler: Handler, interval: float) -> tuple[Outcome, int]:
     failures = lease.duty.failures + 1
-    soon = min(interval, 0.5 * 2.0 ** min(failures, 10))
+    most = min(interval, config.current().validator.cooldown_on_error.total_seconds())
+    soon = min(most, 0.5 * 2.0 ** min(failures, 10))
     try:
         return handler(lease), 0
     except Fenced as error:
@@ -124,7 +125,7 @@ def _work(lease: Lease, handler: Handler, interval: float) -> tuple[Outcome, int
         return Outcome(str(error)), failures
     except LakeMirrorError as error:
         log.warning("%s (attempt %d in a row): %s", lease.duty, failures, error)
-        return Outcome(str(error), soon if error.retryable else interval), failures
+        return Outcome(str(error), soon if error.retryable else most), failures
     except Exception:
         log.exception("%s failed for a reason that is our own fault", lease.duty)
         return Outcome("internal error: see the log of the worker", soon), failures

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import threading
+import time
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from adapters.local_cache import LocalCache
 from core.errors import NotFound
 from core.ports import ObjectStore
+from core.presence import Depth, judge_object
 from graveler.errors import FormatError
 from graveler.metarange import RangeRef, read_metarange
-from lakemirror_site import wiring
+from lakemirror_site import config, wiring
 from mirrors.models import Mirror
 
 METADATA_PREFIX = "_lakefs"
-_KEPT_RANGES = 500_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +33,15 @@ class Found:
 
 
 class MetarangeCache:
-    """Least recently used metaranges of all mirrors, bounded by the number of ranges that they name."""
+    """Least recently used metaranges of all mirrors. Bounds: how many, how many ranges they name, and their age."""
 
-    def __init__(self, kept_ranges: int = _KEPT_RANGES) -> None:
-        self._found: OrderedDict[tuple[int, str], Found] = OrderedDict()
+    def __init__(
+        self, *, metaranges: int, ranges: int, seconds: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._found: OrderedDict[tuple[int, str], tuple[Found, float]] = OrderedDict()
         self._ranges = 0
-        self._kept = kept_ranges
+        self._most_metaranges, self._most_ranges, self._seconds = metaranges, ranges, seconds
+        self._clock = clock
         self._lock = threading.Lock()
 
     def clear(self) -> None:
@@ -44,22 +51,41 @@ class MetarangeCache:
             self._ranges = 0
 
     def get(self, key: tuple[int, str]) -> Found | None:
+        """What is known; None when that is nothing, or too old."""
         with self._lock:
-            if key in self._found:
-                self._found.move_to_end(key)
-            return self._found.get(key)
+            found, read_at = self._found.get(key, (None, 0.0))
+            if found is None or self._clock() - read_at >= self._seconds:
+                return None
+            self._found.move_to_end(key)
+            return found
 
     def put(self, key: tuple[int, str], found: Found) -> None:
+        """Remember what was just read."""
         with self._lock:
-            if key not in self._found:
-                self._ranges += len(found.ranges) + 1
-            self._found[key] = found
-            while self._ranges > self._kept and len(self._found) > 1:
-                _, dropped = self._found.popitem(last=False)
-                self._ranges -= len(dropped.ranges) + 1
+            if key in self._found:
+                self._drop(key)
+            self._found[key] = (found, self._clock())
+            self._ranges += len(found.ranges)
+            while len(self._found) > 1 and self._is_too_large():
+                self._drop(next(iter(self._found)))
+
+    def _is_too_large(self) -> bool:
+        return len(self._found) > self._most_metaranges or self._ranges > self._most_ranges
+
+    def _drop(self, key: tuple[int, str]) -> None:
+        found, _ = self._found.pop(key)
+        self._ranges -= len(found.ranges)
 
 
-cache = MetarangeCache()
+@functools.cache
+def remembered() -> MetarangeCache:
+    """This process's memory of metaranges, as large as the configuration says."""
+    settings = config.current().validator
+    return MetarangeCache(
+        metaranges=settings.metarange_presence_cache.size,
+        ranges=settings.range_presence_cache.size,
+        seconds=settings.metarange_presence_cache.expiry.total_seconds(),
+    )
 
 
 def metadata_uri(namespace: str, metadata_id: str) -> str:
@@ -72,24 +98,52 @@ def load_metaranges(mirror: Mirror, ids: Iterable[str], workers: int = 8) -> dic
 
     A store that can't be asked raises (Unreachable, Denied...): that is not "missing".
     """
-    store, namespace = wiring.objects(mirror.region), mirror.storage_namespace
+    store, namespace, cache = wiring.objects(mirror.region), mirror.storage_namespace, remembered()
     found = {i: cached for i in set(ids) if (cached := cache.get((mirror.pk, i)))}
     asked = [i for i in set(ids) if i not in found]
+    load = functools.partial(_load, store, namespace, wiring.local_cache())
     with ThreadPoolExecutor(max_workers=max(1, min(workers, len(asked)))) as pool:
-        for metarange_id, result in zip(asked, pool.map(lambda i: _load(store, namespace, i), asked), strict=True):
+        for metarange_id, result in zip(asked, pool.map(load, asked), strict=True):
             found[metarange_id] = result
             if not result.reason:
                 cache.put((mirror.pk, metarange_id), result)
     return found
 
 
-def _load(store: ObjectStore, namespace: str, metarange_id: str) -> Found:
+def _load(store: ObjectStore, namespace: str, on_disk: LocalCache, metarange_id: str) -> Found:
     if not metarange_id:
         return Found()
     uri = metadata_uri(namespace, metarange_id)
     try:
-        return Found(tuple(read_metarange(store.get(uri), expected_id=metarange_id, file=uri)))
+        return _kept(store, uri, metarange_id, on_disk) or _fetch(store, uri, metarange_id, on_disk)
     except NotFound:
         return Found(reason="missing", detail=f"{uri} has not arrived")
     except FormatError as error:
         return Found(reason="damaged", detail=str(error))
+
+
+def _kept(store: ObjectStore, uri: str, metarange_id: str, on_disk: LocalCache) -> Found | None:
+    """The metarange from the local disk, if that is whole and the destination holds the very same bytes now.
+
+    The disk tells nothing of the destination: a HEAD does. Where an ETag is no MD5 of the content (encryption by KMS,
+    several parts) that can't be told, and the file is fetched.
+    """
+    data = on_disk.get(metarange_id)
+    if data is None:
+        return None
+    try:
+        ranges = tuple(read_metarange(data, expected_id=metarange_id, file=uri))
+    except FormatError:
+        return None
+    there = store.head(uri)
+    digest = hashlib.md5(data, usedforsecurity=False).hexdigest()
+    same = there is not None and there.etag == digest and there.etag_is_content
+    readable = judge_object(there, size=len(data), etag=digest, depth=Depth.ETAG) is None
+    return Found(ranges) if same and readable else None
+
+
+def _fetch(store: ObjectStore, uri: str, metarange_id: str, on_disk: LocalCache) -> Found:
+    data = store.get(uri)
+    ranges = tuple(read_metarange(data, expected_id=metarange_id, file=uri))
+    on_disk.put(metarange_id, data)
+    return Found(ranges)

@@ -19,7 +19,7 @@ from django.utils import timezone
 from core.errors import Conflict, Denied, Invalid
 from core.policies import Policy as Reading
 from core.policies import Verdict, deny_everything, evaluate, parse_policy
-from rbac import credentials, requests
+from rbac import credentials, policy_cache, requests
 from rbac.credentials import IssuedKey
 from rbac.exceptions import NotSignedIn
 from rbac.models import AccessKey, Attachment, AuditEvent, Group, Membership, Policy, User
@@ -61,15 +61,24 @@ def policies_of(user: User) -> tuple[Reading, ...]:
     """Every policy that reaches a user, by name, on their own or through groups; one query, kept on the object."""
     kept: tuple[Reading, ...] | None = user.__dict__.get("_policies")
     if kept is None:
-        reaching = {at.policy.name: at.policy for at in Attachment.objects.reaching(user)}
-        kept = user.__dict__["_policies"] = tuple(_read(policy) for policy in reaching.values())
+        cache = policy_cache.shared()
+        kept = cache.of(user.pk, lambda: _policies_now(user)) if cache else _policies_now(user)
+        user.__dict__["_policies"] = kept
     return kept
 
 
+def _policies_now(user: User) -> tuple[Reading, ...]:
+    reaching = {at.policy.name: at.policy for at in Attachment.objects.reaching(user)}
+    return tuple(_read(policy) for policy in reaching.values())
+
+
 def forget(user: User | None) -> None:
-    """Ask anew what this user object may do: something about its policies has changed."""
+    """Ask anew what this user object may do, and all others once the transaction is through: policies have changed."""
     if user is not None:
         user.__dict__.pop("_policies", None)
+    cache = policy_cache.shared()
+    if cache is not None:
+        transaction.on_commit(cache.clear)
 
 
 def _read(policy: Policy) -> Reading:
@@ -204,6 +213,7 @@ def group_delete(*, actor: Actor, group: Group, reason: str = "", request: Any =
     }
     audit(actor=actor, action="auth:DeleteGroup", arn=group.arn, before=before, reason=reason, request=request)
     group.delete()
+    forget(None)
 
 
 @transaction.atomic
@@ -239,6 +249,7 @@ def policy_put(*, actor: Actor, document: Mapping[str, Any], reason: str = "", r
     name = parse_policy(document).name
     old = Policy.objects.select_for_update().filter(name=name).first()
     policy, created = Policy.objects.update_or_create(name=name, defaults={"statement": document["statement"]})
+    forget(None)
     audit(
         actor=actor,
         action="auth:CreatePolicy" if created else "auth:UpdatePolicy",
@@ -257,6 +268,7 @@ def policy_delete(*, actor: Actor, policy: Policy, reason: str = "", request: An
     before = policy.document
     audit(actor=actor, action="auth:DeletePolicy", arn=policy.arn, before=before, reason=reason, request=request)
     policy.delete()
+    forget(None)
 
 
 @transaction.atomic

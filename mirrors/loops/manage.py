@@ -12,7 +12,7 @@ from adapters.lakefs import CALL_SECONDS
 from core.errors import Conflict, Fenced, NotFound
 from core.ports import LakeFS
 from core.types import RepositoryInfo
-from lakemirror_site import wiring
+from lakemirror_site import config, wiring
 from mirrors import duties
 from mirrors.duties import Lease, Outcome
 from mirrors.models import Mirror, MirrorCommit, Repository
@@ -102,6 +102,7 @@ def _left_by_us(mirror: Mirror, found: RepositoryInfo) -> bool:
 def _write_descriptor(mirror: Mirror) -> None:
     """Let the destination answer for itself when the database is lost; holds no secrets."""
     descriptor = {
+        "organization": config.current().organization_id,
         "mirror": mirror.name,
         "source": {
             "region": mirror.source.region,

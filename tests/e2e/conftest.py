@@ -16,7 +16,7 @@ from django.db.models.functions import Now
 
 from lakemirror_site import config, wiring
 from mirrors import duties, services
-from mirrors.metaranges import cache
+from mirrors.metaranges import remembered
 from mirrors.models import Blocker, Duty
 from mirrors.tasks import handlers
 from rbac.models import User
@@ -117,7 +117,7 @@ def _forget() -> None:
     config.current.cache_clear()
     wiring.lakefs.cache_clear()
     wiring.objects.cache_clear()
-    cache.clear()
+    remembered.cache_clear()
 
 
 @pytest.fixture

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
 from django.db.models.functions import Now
 
+from adapters.local_cache import LocalCache
 from mirrors import duties
-from mirrors.metaranges import cache
+from mirrors.metaranges import remembered
 from mirrors.models import Blocker, Duty, Mirror, MirrorCommit, Repository
 from mirrors.tasks import handlers
 from tests.fakes import FakeLakeFS, FakeStore, Lake, check_plainly, replicate
@@ -21,8 +24,9 @@ NAMESPACE = "s3://dst/lake"
 class Deployment:
     """us-east-1 with the repository `lake`, eu-west-1 with its mirror `lake-eu`."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path) -> None:
         self.us, self.eu = FakeLakeFS(), FakeLakeFS()
+        self.local_cache = LocalCache(folder, 64_000_000)
         self.us_store, self.eu_store = FakeStore(), FakeStore()
         self.lake = Lake(self.us, self.us_store)
         self.checked: list[tuple[str, list[str]]] = []
@@ -120,15 +124,17 @@ class Deployment:
 @contextmanager
 def deployment() -> Iterator[Deployment]:
     """A deployment with the wiring pointed at it."""
-    made = Deployment()
-    cache.clear()
-    with (
-        mock.patch("lakemirror_site.wiring.lakefs", made.lakefs),
-        mock.patch("lakemirror_site.wiring.objects", made.objects),
-        mock.patch("lakemirror_site.wiring.run_check", made.run_check),
-        mock.patch("mirrors.duties.async_task"),
-    ):
-        yield made
+    remembered().clear()
+    with tempfile.TemporaryDirectory() as folder:
+        made = Deployment(Path(folder))
+        with (
+            mock.patch("lakemirror_site.wiring.lakefs", made.lakefs),
+            mock.patch("lakemirror_site.wiring.objects", made.objects),
+            mock.patch("lakemirror_site.wiring.local_cache", lambda: made.local_cache),
+            mock.patch("lakemirror_site.wiring.run_check", made.run_check),
+            mock.patch("mirrors.duties.async_task"),
+        ):
+            yield made
 
 
 def state_of(commit: str) -> MirrorCommit:

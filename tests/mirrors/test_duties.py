@@ -10,9 +10,11 @@ import pytest
 from django.db.models.functions import Now
 
 from core.errors import Denied, Fenced, Unreachable
+from lakemirror_site import config
 from mirrors import duties
 from mirrors.duties import Lease, Outcome
 from mirrors.models import Duty
+from tests.site.test_config import SOURCE
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -120,3 +122,18 @@ def test_a_failure_is_written_down_and_tried_again_when_that_makes_sense(
     run(duty)
     duty.refresh_from_db()
     assert (duty.failures, duty.outcome) == (0, "done")
+
+
+@pytest.mark.parametrize(("error", "failures"), [(Unreachable("away"), 20), (Denied("no right"), 0)])
+def test_cooldown_on_error_is_the_longest_pause_after_a_failure(
+    duty: Duty, monkeypatch: pytest.MonkeyPatch, error: Exception, failures: int
+) -> None:
+    def work(lease: Lease) -> Outcome:
+        raise error
+
+    told = config.parse({**SOURCE, "validator": {"cooldown_on_error": "7s"}})
+    monkeypatch.setattr(config, "current", lambda: told)
+    Duty.objects.update(failures=failures)
+    run(duty, work)
+    duty.refresh_from_db()
+    assert 5 < (duty.due_at - datetime.now(UTC)).total_seconds() <= 7

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from core.errors import NotFound, RemoteFailure, Unreachable
+from lakemirror_site import config
 from mirrors.models import Blocker, Coverage, Duty, Mirror, Promotion, Repository, Run, SourceBranch
-from tests.mirrors.harness import Deployment, state_of
+from tests.mirrors.harness import NAMESPACE, Deployment, state_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -422,3 +424,10 @@ def test_a_destination_that_was_removed_stops_the_mirror(lm: Deployment) -> None
     del lm.eu.failing["get_repository"]
     lm.work()
     assert Mirror.objects.get().state == "active"
+
+
+def test_the_destination_tells_by_a_file_whose_mirror_it_is(lm: Deployment) -> None:
+    lm.work()
+    told = json.loads(lm.eu_store.objects[f"{NAMESPACE}/_lakemirror/mirror.json"])
+    assert told["organization"] == config.current().organization_id == "demo"
+    assert (told["mirror"], told["source"]["repository"]) == ("lake-eu", "lake")

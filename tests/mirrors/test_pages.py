@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from html.parser import HTMLParser
 from pathlib import Path
@@ -15,6 +16,7 @@ from django.http import HttpResponse
 from django.test import Client
 
 from core.errors import Unreachable
+from lakemirror_site import config
 from mirrors import duties
 from mirrors.models import Duty, Mirror
 from rbac.models import AuditEvent, User
@@ -222,6 +224,29 @@ def test_pages_are_not_kept_by_caches(olga: Client, company: Any) -> None:
 def test_unknown_is_a_dash(olga: Client, company: Any) -> None:
     part = olga.get("/mirrors/fresh-eu/", headers=HTMX).content.decode()
     assert "source looked at —" in part
+
+
+@pytest.mark.parametrize("path", [*PAGES, "/nix/"])
+def test_every_page_says_whose_it_is(olga: Client, company: Any, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = replace(config.current(), organization_name="Ada & Sons")
+    monkeypatch.setattr(config, "current", lambda: told)
+    page = olga.get(path).content.decode()
+    assert "LakeMirror · Ada &amp; Sons</title>" in page
+    assert 'title="Ada &amp; Sons">Ada &amp; Sons</span>' in page
+
+
+def test_a_poll_keeps_the_organization_in_the_title(
+    olga: Client, company: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = replace(config.current(), organization_name="Ada & Sons")
+    monkeypatch.setattr(config, "current", lambda: told)
+    assert "LakeMirror · Ada &amp; Sons</title>" in olga.get("/mirrors/analytics-eu/", headers=HTMX).content.decode()
+
+
+def test_without_an_organization_nothing_is_said_of_one(olga: Client, company: Any) -> None:
+    page = olga.get("/mirrors/").content.decode()
+    assert "<title>Mirrors · LakeMirror</title>" in page
+    assert "organization" not in page
 
 
 def test_what_is_being_prepared_is_told_on_every_page(olga: Client, monkeypatch: pytest.MonkeyPatch) -> None:

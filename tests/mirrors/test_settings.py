@@ -1,0 +1,115 @@
+"""What the fields of the configuration do to the engine: intervals, regions, pages, webhooks."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+from unittest import mock
+
+import pytest
+from django.test import Client
+
+from core.errors import Invalid
+from lakemirror_site import config
+from mirrors import duties, services
+from mirrors.models import Duty
+from mirrors.tasks import handlers
+from rbac import services as rbac
+from rbac.models import User
+from tests.mirrors.harness import Deployment
+from tests.site.test_config import changed
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+MIRRORS = "/service/replication/v1/repositories/lake/mirrors"
+REGIONS = {
+    "region": "us-east-1",
+    "dst_endpoints": {"eu-west-1": "http://eu", "ap-south-1": "http://ap"},
+    "serve_regions": ["us-east-1", "eu-west-1"],
+}
+
+
+def tell(monkeypatch: pytest.MonkeyPatch, told: Mapping[str, Any]) -> None:
+    settings = config.parse(told)
+    monkeypatch.setattr(config, "current", lambda: settings)
+
+
+@pytest.mark.parametrize(
+    ("path", "kinds"),
+    [
+        ("mirrors_manager.process_mirrors_interval_duration", {"manage"}),
+        ("commit_sensor.process_branches_duration", {"sense", "copy"}),
+        ("validator.run_interval", {"validate", "promote"}),
+    ],
+)
+def test_each_interval_is_that_of_its_duties(monkeypatch: pytest.MonkeyPatch, path: str, kinds: set[str]) -> None:
+    tell(monkeypatch, changed(path, "7s"))
+    assert {str(Duty.Kind(kind)) for kind, (_, seconds) in handlers().items() if seconds == 7} == kinds
+
+
+def test_only_regions_that_are_served_are_worked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    tell(monkeypatch, changed("region", "us-east-1") | REGIONS)
+    assert [duties.queue_name("copy", region) for region in ("eu-west-1", "ap-south-1")] == ["us-east-1", "ap-south-1"]
+
+
+def test_a_mirror_in_a_region_that_is_not_served_is_refused(
+    owner: User, lm: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tell(monkeypatch, changed("region", "us-east-1") | REGIONS)
+    with pytest.raises(Invalid, match="does not serve the region 'ap-south-1'"):
+        services.mirror_create(
+            actor=owner,
+            source_repository="lake",
+            name="lake-ap",
+            region="ap-south-1",
+            storage_namespace="s3://asia/lake",
+        )
+
+
+@pytest.mark.parametrize(
+    ("field", "call"), [("list_branch_page_size", "list_branches"), ("log_commit_page_size", "log_commits")]
+)
+def test_the_source_is_read_in_pages_of_the_size_that_was_told(
+    lm: Deployment, monkeypatch: pytest.MonkeyPatch, field: str, call: str
+) -> None:
+    head = [lm.lake.commit(files={f"k{n}": b"x"}) for n in range(5)][-1]
+    for n in range(5):
+        lm.lake.repository.branches[f"branch-{n}"] = head
+    lm.arrive()
+    now = config.current()
+    told = replace(now, commit_sensor=replace(now.commit_sensor, **{field: 2}))
+    monkeypatch.setattr(config, "current", lambda: told)
+    with mock.patch.object(lm.us, call, side_effect=getattr(lm.us, call)) as calls:
+        lm.work()
+    assert {asked.kwargs["amount"] for asked in calls.call_args_list} == {2}
+    assert calls.call_count >= 3
+    assert {lm.head(f"branch-{n}") for n in range(5)} == {head}
+
+
+def test_no_page_of_mirrors_is_larger_than_was_told(
+    owner: User, lm: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = replace(config.current(), list_mirrors_page_size=2)
+    monkeypatch.setattr(config, "current", lambda: told)
+    issued = rbac.key_create(actor="system:tests", user=owner)
+    pair = base64.b64encode(f"{issued.key.key_id}:{issued.secret}".encode()).decode()
+    answers = [
+        Client().get(MIRRORS + query, headers={"Authorization": f"Basic {pair}"})
+        for query in ("", "?amount=2", "?amount=3")
+    ]
+    assert [answer.status_code for answer in answers] == [200, 200, 400]
+    assert answers[0].json()["pagination"]["max_per_page"] == 2
+    assert "from 1 to 2" in answers[2].json()["message"]
+
+
+def test_a_webhook_needs_the_secret_that_was_told(lm: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = replace(config.current(), hooks=config.Hooks({"us-east-1": config.Secret("told")}))
+    monkeypatch.setattr(config, "current", lambda: told)
+    path, body = "/hooks/lakefs/us-east-1", {"repository_id": "lake"}
+    answers = [
+        Client().post(path, body, content_type="application/json", headers={"Authorization": f"Bearer {secret}"})
+        for secret in ("told", "guessed")
+    ]
+    assert [answer.status_code for answer in answers] == [202, 401]
