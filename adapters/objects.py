@@ -82,12 +82,22 @@ def keys_from_environment(region: str = "", environment: Mapping[str, str] | Non
     None without either: then boto3's own chain decides (profile, instance role).
     """
     known = os.environ if environment is None else environment
-    own = f"LAKEMIRROR_STORE_{region.upper().replace('-', '_')}_"
-    for prefix in (own, "AWS_") if region else ("AWS_",):
+    for prefix in (_own_prefix(region), "AWS_") if region else ("AWS_",):
         if known.get(f"{prefix}ACCESS_KEY_ID") and known.get(f"{prefix}SECRET_ACCESS_KEY"):
             names = ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN")
             return StoreKeys(*(known.get(prefix + name, "") for name in names))
     return None
+
+
+def keys_hint(region: str) -> str:
+    """Which variables of this process hold a region's keys, and whether they do: for whoever is refused elsewhere."""
+    names = [f"{_own_prefix(region) if region else 'AWS_'}{name}" for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY")]
+    found = "set there" if all(map(os.environ.get, names)) else "not set there"
+    return f"Executors take keys from {' and '.join(names)} ({found}), else from AWS_..."
+
+
+def _own_prefix(region: str) -> str:
+    return f"LAKEMIRROR_STORE_{region.upper().replace('-', '_')}_"
 
 
 def split_uri(uri: str) -> tuple[str, str]:

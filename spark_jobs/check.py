@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
-from core.errors import LakeMirrorError
+from adapters.objects import keys_hint
+from core.errors import Denied, LakeMirrorError, Unauthenticated
 from core.presence import Depth
 from spark_jobs.presence import BulkStore, Looker
 from spark_jobs.ranges import OpenedRange, RangeReader
@@ -89,7 +90,12 @@ def check_task(batches: Iterable[pa.RecordBatch], settings: CheckSettings) -> It
     try:
         yield from check_batch(work, settings)
     except LakeMirrorError as error:
-        yield _to_batch([{"kind": "failed", "reason": type(error).__name__, "detail": str(error)}])
+        yield _to_batch([{"kind": "failed", "reason": type(error).__name__, "detail": _told(error, settings)}])
+
+
+def _told(error: LakeMirrorError, settings: CheckSettings) -> str:
+    """A refusal may be for want of keys, which only this executor knows."""
+    return f"{error}. {keys_hint(settings.region)}" if isinstance(error, (Denied, Unauthenticated)) else str(error)
 
 
 def load_task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

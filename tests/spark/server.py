@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from sandbox.layout import ACCESS_KEY_ID, SECRET_ACCESS_KEY
@@ -33,19 +34,25 @@ def spark_environment() -> dict[str, str]:
     return kept | keys | {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
 
 
-class ConnectServer:
-    """Start, kill and start again on the same port."""
+def spark_home() -> Path:
+    """Where the pip package has Spark."""
+    import pyspark
 
-    def __init__(self, folder: Path) -> None:
+    return Path(pyspark.__file__).parent
+
+
+class ConnectServer:
+    """Start, kill and start again on the same port. `options`: Spark's, in place of two local cores and so on."""
+
+    def __init__(self, folder: Path, options: Mapping[str, str] | None = None) -> None:
         self.folder = folder
+        self._options = options or {}
         self.port = free_port()
         self.url = f"sc://127.0.0.1:{self.port}"
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        import pyspark
-
-        home = Path(pyspark.__file__).parent
+        home = spark_home()
         options = {
             "spark.master": "local[2]",
             "spark.driver.memory": "700m",
@@ -56,7 +63,7 @@ class ConnectServer:
             "spark.ui.enabled": "false",
             "spark.local.dir": str(self.folder),
             "spark.sql.warehouse.dir": str(self.folder / "warehouse"),
-        }
+        } | dict(self._options)
         command = [str(home / "bin" / "spark-submit")]
         for name, value in options.items():
             command += ["--conf", f"{name}={value}"]

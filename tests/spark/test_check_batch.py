@@ -448,6 +448,25 @@ def test_a_task_tells_of_a_failing_store_by_a_row_of_its_own(store: S3Double, se
     assert (row["kind"], row["reason"], row["range_id"]) == ("failed", "Unreachable", None)
 
 
+@pytest.mark.parametrize(("region", "said"), [("eu-west-1", "set there"), ("ap-south-1", "not set there")])
+def test_a_task_that_is_refused_names_the_variables_of_its_keys(
+    store: S3Double, settings: CheckSettings, monkeypatch: pytest.MonkeyPatch, region: str, said: str
+) -> None:
+    import pyarrow as pa
+
+    for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(f"AWS_{name}")
+        monkeypatch.setenv(f"LAKEMIRROR_STORE_EU_WEST_1_{name}", "wrong")
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    store.fault = lambda method, key: 403
+    work = pa.RecordBatch.from_pylist([{"range_id": "0" * 64, "base_ids": []}])
+    [batch] = check_task([work], replace(settings, region=region))
+    [row] = batch.to_pylist()
+    own = f"LAKEMIRROR_STORE_{region.upper().replace('-', '_')}_"
+    assert row["reason"] in ("Denied", "Unauthenticated")
+    assert f"from {own}ACCESS_KEY_ID and {own}SECRET_ACCESS_KEY ({said})" in row["detail"]
+
+
 def test_no_secret_is_in_what_is_sent_with_a_job(settings: CheckSettings) -> None:
     assert os.environ["AWS_SECRET_ACCESS_KEY"] not in repr(settings)
     assert "secret" not in job.CHECK_SCHEMA
