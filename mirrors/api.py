@@ -12,7 +12,7 @@ from core.errors import Invalid, NotFound
 from lakemirror_site import config, wiring
 from mirrors import readings, services
 from mirrors.models import Mirror
-from mirrors.serializers import MirrorCreation, mirror_json
+from mirrors.serializers import BranchNamed, MirrorCreation, mirror_json
 from rbac import services as rbac
 
 
@@ -86,6 +86,19 @@ class MirrorDetail(APIView):
         rbac.require(request.user, ("fs:DeleteRepository", services.repository_arn(mirror_id)))
         services.mirror_delete(actor=request.user, mirror=find_mirror(repository, mirror_id), request=request)
         return Response(status=204)
+
+
+class BranchReset(APIView):
+    """Undo what somebody wrote to a mirror's branch by force."""
+
+    def post(self, request: Request, repository: str, mirror_id: str) -> Response:
+        """202: it is done in the next round. Needs fs:MirrorRepository on repository/{repository}."""
+        rbac.require(request.user, ("fs:MirrorRepository", services.repository_arn(repository)))
+        body = BranchNamed(data=request.data)
+        body.is_valid(raise_exception=True)
+        mirror, branch = find_mirror(repository, mirror_id), body.validated_data["branch"]
+        services.branch_reset(actor=request.user, mirror=mirror, branch=branch, request=request)
+        return Response({"message": f"the uncommitted changes of {branch} are undone in the next round"}, status=202)
 
 
 def find_mirror(repository: str, mirror_id: str) -> Mirror:

@@ -162,6 +162,10 @@ class MirrorBranch(models.Model):
     advanced_at = models.DateTimeField(null=True)
     uncommitted = models.BooleanField(default=False, help_text="somebody wrote to the mirror's branch by force")
     stray = models.BooleanField(default=False, help_text="exists at the destination only, not by us")
+    looked_at = models.DateTimeField(null=True, help_text="last look for uncommitted changes")
+    reset_asked = models.BooleanField(
+        default=False, db_default=False, help_text="an operator wants its uncommitted changes undone"
+    )
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["mirror", "name"], name="mirror_branch_name")]

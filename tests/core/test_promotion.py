@@ -13,7 +13,8 @@ def facts(seen: str, *, head: str = "", position: int | None = None, moves: str 
     """`seen`: candidates in order, a letter each; `moves`: letters that were no fast-forward."""
     candidates = [CandidateCommit(letter, n, letter not in moves) for n, letter in enumerate(seen)]
     where = position if position is not None else (seen.index(head) if head in seen and head else -1)
-    return BranchFacts([c for c in candidates if c.position >= where], head, where, **more)
+    noted = seen[where] if where >= 0 else ""
+    return BranchFacts([c for c in candidates if c.position >= where], head, noted, where, **more)
 
 
 def choose(seen: str, arrived: str, **more: object) -> Decision:
@@ -48,7 +49,7 @@ def test_11_a_rewind_that_is_not_complete_leaves_the_branch_where_it_is() -> Non
 
 def test_12_the_branch_goes_back_when_the_source_did() -> None:
     seen = [CandidateCommit("A", 0), CandidateCommit("B", 1), CandidateCommit("C", 2), CandidateCommit("A", 3, False)]
-    decision = choose_promotion(BranchFacts(seen[2:], "C", 2), lambda _: True)
+    decision = choose_promotion(BranchFacts(seen[2:], "C", "C", 2), lambda _: True)
     assert decision == Decision(Action.RESET, Why.REWOUND, "A", 3)
 
 
