@@ -43,6 +43,8 @@ def promote(lease: Lease) -> Outcome:
         return Outcome("nothing moves while the mirror is paused, stopped or frozen")
     lakefs = wiring.lakefs(mirror.region)
     heads = list_heads(lakefs, mirror.name, lease)
+    if _is_going(mirror, heads):
+        raise LakeMirrorRetry(f"{mirror.region} gave no branch {mirror.source.default_branch}: not taken for a look")
     moved, failed = 0, _Failures()
     for branch, facts in gather_facts(mirror, heads):
         lease.beat()
@@ -88,6 +90,12 @@ class _Failures:
 
 
 # Facts
+
+
+def _is_going(mirror: Mirror, heads: dict[str, str]) -> bool:
+    """lakeFS never deletes a default branch: without ours, its server is just losing the whole repository."""
+    default = mirror.source.default_branch
+    return default not in heads and mirror.branches.filter(name=default, stray=False).exists()
 
 
 def gather_facts(mirror: Mirror, heads: dict[str, str]) -> list[tuple[SourceBranch, BranchFacts]]:

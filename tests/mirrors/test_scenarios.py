@@ -529,6 +529,19 @@ def test_25_a_repository_made_anew_is_filled_again(lm: Deployment, a: str) -> No
     assert len(lm.checked) == jobs, "the data is the same"
 
 
+def test_25_while_a_server_loses_the_repository_nothing_is_taken_for_moved(lm: Deployment, a: str) -> None:
+    """For some seconds a deleted repository is still known, without its branches."""
+    before = history()
+    branches = dict(there(lm).branches)
+    there(lm).branches.clear()
+    lm.work()
+    assert (history(), lm.head()) == (before, "")
+    assert "not taken for a look" in Duty.objects.get(kind="promote").outcome
+    there(lm).branches.update(branches)
+    lm.work()
+    assert read().state is State.UP_TO_DATE
+
+
 @pytest.mark.parametrize("change", ["history", "writable", "older"])
 def test_25_a_repository_that_is_not_ours_to_fill_is_left_alone(lm: Deployment, a: str, change: str) -> None:
     info, later = there(lm).info, there(lm).info.creation_date + 9
