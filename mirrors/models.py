@@ -275,7 +275,7 @@ class Blocker(models.Model):
 
 
 class Promotion(models.Model):
-    """One move of a mirror's branch, as it was carried out and read back."""
+    """One move of a mirror's branch, as it was carried out and read back, or found to be somebody else's."""
 
     mirror = models.ForeignKey(Mirror, models.CASCADE, related_name="promotions")
     branch = models.CharField(max_length=256)

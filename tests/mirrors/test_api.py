@@ -269,3 +269,26 @@ def test_nothing_is_undone_on_a_stopped_mirror_or_for_an_outsider(api: Api, lm: 
     assert Api(outsider).call("POST", f"{MIRRORS}/lake-eu/reset-branch", {"branch": "main"})[0] == 403
     Mirror.objects.update(state="stopped")
     assert api.call("POST", f"{MIRRORS}/lake-eu/reset-branch", {"branch": "main"})[0] == 409
+
+
+def test_the_moves_of_a_mirrors_branches_are_listed_page_by_page(api: Api, lm: Deployment) -> None:
+    api.call("POST", MIRRORS, BODY)
+    lm.work()
+    there = lm.eu.repositories["lake-eu"]
+    first, second = lm.lake.repository.branches["main"], lm.lake.commit(files={"a": b"1"})
+    lm.arrive()
+    lm.work()
+    there.branches["main"] = first
+    lm.work()
+    status, page = api.call("GET", f"{MIRRORS}/lake-eu/promotions?amount=3&branch=main")
+    assert status == 200
+    assert [(move["why"], move["from"], move["to"]) for move in page["results"]] == [
+        ("put-back", first, second),
+        ("moved-by-somebody", second, first),
+        ("advanced", first, second),
+    ]
+    last = api.call("GET", f"{MIRRORS}/lake-eu/promotions?after={page['pagination']['next_offset']}")[1]
+    assert [(move["why"], move["from"]) for move in last["results"]] == [("first-promotion", None)]
+    assert not last["pagination"]["has_more"]
+    assert api.call("GET", f"{MIRRORS}/lake-eu/promotions?branch=nowhere")[1]["results"] == []
+    assert api.call("GET", f"{MIRRORS}/lake-eu/promotions?after=x")[0] == 400
