@@ -238,9 +238,15 @@ def _tampered(case: _Case) -> Verdict | None:
     if branch.uncommitted:
         told = sentences(
             sentence("somebody wrote to ", name(branch.name), f" in {region} by force, and readers see it"),
-            say("Undo the uncommitted changes of that branch there."),
+            say("Undo the uncommitted changes of that branch there, or have that done here: open the branch."),
         )
         return Verdict(State.TAMPERED, "uncommitted_change", told, say("uncommitted change at the mirror"))
+    if branch.stray and branch.source_head:
+        told = sentences(
+            sentence("somebody made ", name(branch.name), f" in {region} before this mirror did, and readers see it"),
+            sentence("it is moved to the source's as soon as a commit of that is complete"),
+        )
+        return Verdict(State.TAMPERED, "stray_branch", told, say("not made by this mirror"))
     if branch.stray:
         told = sentences(
             sentence(name(branch.name), f" is only in {region}; this mirror did not make it"),

@@ -28,8 +28,10 @@ class Why(StrEnum):
     ADVANCED = "advanced"
     REWOUND = "source-moved"
     REPAIRED = "put-back"
+    FOREIGN = "moved-by-somebody"
     GONE = "deleted-at-source"
     DEFAULT_STAYS = "default-branch-is-never-deleted"
+    NOT_OURS = "not-made-by-this-mirror"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +48,15 @@ class BranchFacts:
     """All that the decision for one branch needs.
 
     `candidates` in ascending position, from the one at `position` on (all of them when it is -1).
-    `head` is what the destination says now ("" = no such branch); `position` the candidate that we last moved it to.
+    `head` is what the destination says now ("" = no such branch), `noted` what it said when we last wrote it down;
+    `position` the candidate that we last moved it to; `stray`: somebody else made the branch.
     """
 
     candidates: Sequence[CandidateCommit]
     head: str = ""
+    noted: str = ""
     position: int = -1
+    stray: bool = False
     gone: bool = False
     default: bool = False
 
@@ -69,8 +74,8 @@ class Decision:
 def choose_promotion(facts: BranchFacts, promotable: Callable[[str], bool]) -> Decision:
     """The newest promotable candidate wins; a branch never goes back unless the source did."""
     if facts.gone:
-        return _choose_deletion(facts)
-    position = _position_of(facts)
+        return _choose_deletion(facts, promotable)
+    position = -1 if _made_by_others(facts, promotable) else _position_of(facts)
     chosen = _newest(facts.candidates, promotable, from_position=position)
     if chosen is None:
         return Decision(Action.NOTHING, Why.WAITING, facts.head, position)
@@ -81,11 +86,31 @@ def choose_promotion(facts: BranchFacts, promotable: Callable[[str], bool]) -> D
     return Decision(action, _why(facts, chosen, position), chosen.commit_id, chosen.position)
 
 
-def _choose_deletion(facts: BranchFacts) -> Decision:
+def moved_by_others(facts: BranchFacts, promotable: Callable[[str], bool]) -> bool:
+    """Whether somebody else put the branch where it is, or took it away.
+
+    A candidate that we may show counts as ours: a worker that ended between its call and its note leaves that.
+    """
+    if facts.head == facts.noted:
+        return False
+    if not facts.head:
+        return not facts.gone
+    return not any(c.commit_id == facts.head and promotable(c.commit_id) for c in facts.candidates)
+
+
+def _made_by_others(facts: BranchFacts, promotable: Callable[[str], bool]) -> bool:
+    """Whether the branch was never ours: where it stands then binds us to nothing."""
+    return facts.stray or (not facts.noted and moved_by_others(facts, promotable))
+
+
+def _choose_deletion(facts: BranchFacts, promotable: Callable[[str], bool]) -> Decision:
+    """A branch is deleted only if we made it."""
     if facts.default:
         return Decision(Action.NOTHING, Why.DEFAULT_STAYS, facts.head, facts.position)
     if not facts.head:
         return Decision(Action.NOTHING, Why.GONE)
+    if _made_by_others(facts, promotable):
+        return Decision(Action.NOTHING, Why.NOT_OURS)
     return Decision(Action.DELETE, Why.GONE)
 
 
@@ -109,9 +134,9 @@ def _newest(
 
 
 def _why(facts: BranchFacts, chosen: CandidateCommit, position: int) -> Why:
-    if not facts.head:
+    if not facts.noted or facts.stray:
         return Why.FIRST
-    if chosen.position == position:
+    if not facts.head or chosen.position == position:
         return Why.REPAIRED
     moved = any(not c.fast_forward for c in facts.candidates if position < c.position <= chosen.position)
     return Why.REWOUND if moved else Why.ADVANCED

@@ -12,7 +12,7 @@ from core.errors import Invalid, NotFound
 from lakemirror_site import config, wiring
 from mirrors import readings, services
 from mirrors.models import Mirror
-from mirrors.serializers import MirrorCreation, mirror_json
+from mirrors.serializers import BranchNamed, MirrorCreation, mirror_json
 from rbac import services as rbac
 
 
@@ -44,12 +44,7 @@ class Mirrors(APIView):
         )
         rows = list(mirrors.select_related("source").order_by("name")[: amount + 1])
         more, rows = len(rows) > amount, rows[:amount]
-        pagination = {
-            "has_more": more,
-            "next_offset": rows[-1].name if more else "",
-            "max_per_page": config.current().list_mirrors_page_size,
-            "results": len(rows),
-        }
+        pagination = _pagination(len(rows), rows[-1].name if more else "")
         return Response(
             {"pagination": pagination, "results": [as_json(reading) for reading in readings.mirror_readings(rows)]}
         )
@@ -88,12 +83,59 @@ class MirrorDetail(APIView):
         return Response(status=204)
 
 
+class Promotions(APIView):
+    """How the branches of a mirror were moved, by it and by others."""
+
+    def get(self, request: Request, repository: str, mirror_id: str) -> Response:
+        """A page of moves, the last one first. Needs fs:ListRepositories on `*`."""
+        rbac.require(request.user, ("fs:ListRepositories", "*"))
+        amount, after = _page_of(request)
+        moves = find_mirror(repository, mirror_id).promotions.order_by("-pk")
+        if branch := request.query_params.get("branch"):
+            moves = moves.filter(branch=branch)
+        if after:
+            moves = moves.filter(pk__lt=_number(after, "after"))
+        rows = list(moves[: amount + 1])
+        more, rows = len(rows) > amount, rows[:amount]
+        pagination = _pagination(len(rows), str(rows[-1].pk) if more else "")
+        return Response({"pagination": pagination, "results": [readings.promotion_json(move) for move in rows]})
+
+
+class BranchReset(APIView):
+    """Undo what somebody wrote to a mirror's branch by force."""
+
+    def post(self, request: Request, repository: str, mirror_id: str) -> Response:
+        """202: it is done in the next round. Needs fs:MirrorRepository on repository/{repository}."""
+        rbac.require(request.user, ("fs:MirrorRepository", services.repository_arn(repository)))
+        body = BranchNamed(data=request.data)
+        body.is_valid(raise_exception=True)
+        mirror, branch = find_mirror(repository, mirror_id), body.validated_data["branch"]
+        services.branch_reset(actor=request.user, mirror=mirror, branch=branch, request=request)
+        return Response({"message": f"the uncommitted changes of {branch} are undone in the next round"}, status=202)
+
+
 def find_mirror(repository: str, mirror_id: str) -> Mirror:
     """The mirror of that id if it is one of the repository, else NotFound."""
     found = Mirror.objects.live().select_related("source").filter(name=mirror_id, source__name=repository).first()
     if found is None:
         raise NotFound(f"there is no mirror '{mirror_id[:80]}' of '{repository[:80]}'")
     return found
+
+
+def _pagination(results: int, next_offset: str) -> dict[str, Any]:
+    """What stands beside a page of results; `next_offset` is "" on the last one."""
+    return {
+        "has_more": bool(next_offset),
+        "next_offset": next_offset,
+        "max_per_page": config.current().list_mirrors_page_size,
+        "results": results,
+    }
+
+
+def _number(given: str, field: str) -> int:
+    if not given.isascii() or not given.isdigit() or len(given) > 18:
+        raise Invalid(f"'{given[:40]}' is not a next_offset of this list", field=field)
+    return int(given)
 
 
 def _page_of(request: Request) -> tuple[int, str]:

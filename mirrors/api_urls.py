@@ -7,5 +7,15 @@ from mirrors import api, hooks
 urlpatterns = [
     path("repositories/<str:repository>/mirrors", api.Mirrors.as_view(), name="api-mirrors"),
     path("repositories/<str:repository>/mirrors/<str:mirror_id>", api.MirrorDetail.as_view(), name="api-mirror"),
+    path(
+        "repositories/<str:repository>/mirrors/<str:mirror_id>/promotions",
+        api.Promotions.as_view(),
+        name="api-promotions",
+    ),
+    path(
+        "repositories/<str:repository>/mirrors/<str:mirror_id>/reset-branch",
+        api.BranchReset.as_view(),
+        name="api-reset-branch",
+    ),
     path("hooks/lakefs/<str:installation>", hooks.lakefs_hook, name="api-lakefs-hook"),
 ]

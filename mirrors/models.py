@@ -162,6 +162,10 @@ class MirrorBranch(models.Model):
     advanced_at = models.DateTimeField(null=True)
     uncommitted = models.BooleanField(default=False, help_text="somebody wrote to the mirror's branch by force")
     stray = models.BooleanField(default=False, help_text="exists at the destination only, not by us")
+    looked_at = models.DateTimeField(null=True, help_text="last look for uncommitted changes")
+    reset_asked = models.BooleanField(
+        default=False, db_default=False, help_text="an operator wants its uncommitted changes undone"
+    )
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["mirror", "name"], name="mirror_branch_name")]
@@ -271,7 +275,7 @@ class Blocker(models.Model):
 
 
 class Promotion(models.Model):
-    """One move of a mirror's branch, as it was carried out and read back."""
+    """One move of a mirror's branch, as it was carried out and read back, or found to be somebody else's."""
 
     mirror = models.ForeignKey(Mirror, models.CASCADE, related_name="promotions")
     branch = models.CharField(max_length=256)

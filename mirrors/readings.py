@@ -15,11 +15,12 @@ from core.lacking import count_waiting
 from core.ladder import Step, climb
 from core.lag import Targets, lag
 from core.phrases import Phrase
+from core.promotion import Why
 from core.states import Stage, State
 from lakemirror_site import config
 from mirrors.gathering import RAIL_COMMITS, Gathered, Pending, candidates_of, gather
 from mirrors.lacking import commit_facts
-from mirrors.models import Candidate, Mirror
+from mirrors.models import Candidate, Mirror, Promotion
 from mirrors.serializers import rfc3339
 
 LIVELY = timedelta(minutes=2)
@@ -130,12 +131,16 @@ class CommitReading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchCommits:
-    """A branch's commits, newest first. `more_...` is how many are left out: of the pending ones after the third."""
+    """A branch's commits, newest first. `more_...` is how many are left out: of the pending ones after the third.
+
+    `foreign` are the last times that somebody else moved the branch.
+    """
 
     pending: Sequence[CommitReading]
     mirrored: Sequence[CommitReading]
     more_pending: int
     more_mirrored: int
+    foreign: Sequence[Promotion] = ()
 
 
 def targets() -> Targets:
@@ -281,6 +286,7 @@ def branch_commits(mirror: Mirror, branch: str, now: datetime, limit: int = SHOW
         mirrored=[_commit_reading(mirror, row, facts, now, head) for row in mirrored],
         more_pending=number - len(pending),
         more_mirrored=behind.count() - len(mirrored),
+        foreign=list(mirror.promotions.filter(branch=branch, why=Why.FOREIGN)[:NEWEST]),
     )
 
 
@@ -326,6 +332,18 @@ def branch_json(branch: BranchReading) -> dict[str, Any]:
         "retry_at": rfc3339(branch.retry_at),
         "blockers_total": branch.lacking,
         "blockers": [thing_json(thing) for thing in branch.blockers],
+    }
+
+
+def promotion_json(move: Promotion) -> dict[str, Any]:
+    """One move of a branch. No commit: there was no branch before, or is none after."""
+    return {
+        "id": move.pk,
+        "branch": move.branch,
+        "from": move.from_commit or None,
+        "to": move.to_commit or None,
+        "why": move.why,
+        "at": rfc3339(move.at),
     }
 
 

@@ -27,6 +27,12 @@ class MirrorCreation(serializers.Serializer):
         return attrs
 
 
+class BranchNamed(serializers.Serializer):
+    """A body that names a branch."""
+
+    branch = serializers.CharField(max_length=256)
+
+
 def mirror_json(
     mirror: Mirror, *, status: str, reason_code: str, reason: str, branches: list[dict[str, Any]]
 ) -> dict[str, Any]:

@@ -207,6 +207,22 @@ def mirror_sync(*, actor: Any, mirror: Mirror, request: Any = None) -> None:
     rbac.audit(actor=actor, action="fs:MirrorRepository", arn=arn, after={"sync": mirror.name}, request=request)
 
 
+def branch_reset(*, actor: Any, mirror: Mirror, branch: str, request: Any = None) -> None:
+    """Have the uncommitted changes of a mirror's branch undone: whatever somebody wrote there by force is lost.
+
+    Raises Denied, NotFound (no such branch) and Conflict (nothing is forced on this mirror now).
+    """
+    arn = repository_arn(mirror.source.name)
+    rbac.require(actor, ("fs:MirrorRepository", arn))
+    if mirror.state != Mirror.State.ACTIVE or mirror.paused or mirror.source.frozen_reason:
+        raise Conflict(f"nothing is forced on '{mirror.name}' while it is paused, stopped or frozen")
+    if not mirror.branches.filter(name=branch, stray=False).update(reset_asked=True):
+        raise NotFound(f"'{mirror.name}' has made no branch '{branch[:80]}'")
+    duties.wake("promote", mirror.pk)
+    told = {"reset_branch": branch, "mirror": mirror.name}
+    rbac.audit(actor=actor, action="fs:MirrorRepository", arn=arn, after=told, request=request)
+
+
 def source_changed(*, region: str, repository: str) -> bool:
     """An installation says that a repository of its own has moved; false when nobody mirrors it."""
     found = Repository.objects.filter(region=region, name=repository).first()

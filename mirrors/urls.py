@@ -13,5 +13,6 @@ urlpatterns = [
     path("mirrors/new/", views.mirror_new, name="mirror_new"),
     path("mirrors/<str:name>/", views.mirror_detail, name="mirror"),
     path("mirrors/<str:name>/sync/", views.mirror_sync, name="mirror_sync"),
+    path("mirrors/<str:name>/reset-branch/", views.branch_reset, name="branch_reset"),
     path("mirrors/<str:name>/delete/", views.mirror_delete, name="mirror_delete"),
 ]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from hashlib import sha256
 
 from django.contrib import messages
@@ -194,15 +195,30 @@ def _show_form(request: HttpRequest, form: MirrorForm, status: int = 200) -> Htt
 def mirror_sync(request: HttpRequest, name: str) -> HttpResponse:
     """Queue a look at source and destination; the page says so at once."""
     mirror = _find(request, name)
+    told = f"Queued: {mirror.source.name} is looked at now, and all that is missing is looked for again."
+    return _do(request, mirror, told, lambda: services.mirror_sync(actor=request.user, mirror=mirror, request=request))
+
+
+@require_POST
+@may_see
+def branch_reset(request: HttpRequest, name: str) -> HttpResponse:
+    """Queue the undoing of what somebody wrote to a branch by force."""
+    mirror, branch = _find(request, name), request.POST.get("branch", "")
+    told = f"Queued: the uncommitted changes of {branch} are undone now."
+    reset = partial(services.branch_reset, actor=request.user, mirror=mirror, branch=branch, request=request)
+    return _do(request, mirror, told, reset)
+
+
+def _do(request: HttpRequest, mirror: Mirror, told: str, verb: Callable[[], None]) -> HttpResponse:
+    """Carry out a verb and say so, or why not."""
     try:
-        services.mirror_sync(actor=request.user, mirror=mirror, request=request)
-        told = f"Queued: {mirror.source.name} is looked at now, and all that is missing is looked for again."
+        verb()
         messages.success(request, told)
     except LakeMirrorError as error:
         if not request.htmx:
             raise
         messages.error(request, str(error))
-    return render(request, "_notices.html") if request.htmx else redirect("mirror", name)
+    return render(request, "_notices.html") if request.htmx else redirect("mirror", mirror.name)
 
 
 @never_cache

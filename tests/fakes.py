@@ -61,6 +61,7 @@ class FakeRepository:
     info: RepositoryInfo
     branches: dict[str, str] = field(default_factory=dict)
     commits: dict[str, Commit] = field(default_factory=dict)
+    uncommitted: set[str] = field(default_factory=set)
 
 
 class FakeLakeFS:
@@ -200,10 +201,12 @@ class FakeLakeFS:
 
     def has_uncommitted(self, repository: str, branch: str) -> bool:
         self._call("has_uncommitted")
-        return False
+        self.get_branch(repository, branch)
+        return branch in self._repository(repository).uncommitted
 
     def drop_uncommitted(self, repository: str, branch: str) -> None:
         self._call("drop_uncommitted")
+        self._repository(repository).uncommitted.discard(branch)
 
 
 def id_of(commit: Commit) -> str:

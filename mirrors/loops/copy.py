@@ -85,7 +85,8 @@ class _Round:
             return
         require_pinned(self.mirror, self.lakefs)
         now = datetime.now(UTC)
-        rows = self.mirror.commits.filter(pk__in=accepted)
+        pinned = self.mirror.pinned_creation_date
+        rows = self.mirror.commits.filter(pk__in=accepted, mirror__pinned_creation_date=pinned)
         rows.update(record=MirrorCommit.Record.ACCEPTED, recorded_at=now)
         self.copied += len(accepted)
 

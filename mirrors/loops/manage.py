@@ -15,6 +15,7 @@ from core.types import RepositoryInfo
 from lakemirror_site import config, wiring
 from mirrors import duties
 from mirrors.duties import Lease, Outcome
+from mirrors.history import doubt_history
 from mirrors.models import Mirror, MirrorCommit, Repository
 
 DESCRIPTOR = "_lakemirror/mirror.json"
@@ -50,6 +51,12 @@ def require_pinned(mirror: Mirror, lakefs: LakeFS) -> None:
         raise Fenced(_stop_replaced(mirror).summary)
     if not found.read_only:
         raise Fenced(_stop_writable(mirror).summary)
+
+
+def fence(mirror: Mirror, lakefs: LakeFS, lease: Lease) -> None:
+    """Before each forced call: the lease is ours for long enough, and the destination is still what we pinned."""
+    require_pinned(mirror, lakefs)
+    lease.fence(CALL_SECONDS)
 
 
 def _stop_replaced(mirror: Mirror) -> Outcome:
@@ -151,10 +158,34 @@ def _watch(lease: Lease, mirror: Mirror) -> Outcome:
     if mirror.pinned_creation_date is None:
         return Outcome(mirror.reason)
     if not is_pinned(mirror, found):
-        return _stop_replaced(mirror)
+        return _take_over(mirror, found, lease) if _made_anew(mirror, found) else _stop_replaced(mirror)
     if not found.read_only:
         return _stop_writable(mirror)
     return _start_again(mirror)
+
+
+def _made_anew(mirror: Mirror, found: RepositoryInfo) -> bool:
+    """Somebody deleted the mirror's repository and made it again, with nothing in it: that is ours to fill.
+
+    An older one than ours is no successor but what a server's cache still knows.
+    """
+    newer = found.creation_date > (mirror.pinned_creation_date or 0)
+    same = found.read_only and found.storage_namespace == mirror.storage_namespace
+    return newer and same and not wiring.lakefs(mirror.region).list_branches(mirror.name, amount=1).results
+
+
+def _take_over(mirror: Mirror, found: RepositoryInfo, lease: Lease) -> Outcome:
+    """Pin the new repository and begin again there: it has no branch and no record of ours. Data stays as checked."""
+    with transaction.atomic():
+        lease.hold()
+        Mirror.objects.filter(pk=mirror.pk).update(pinned_creation_date=found.creation_date)
+        mirror.branches.all().delete()
+        mirror.commits.exclude(record=MirrorCommit.Record.REFUSED).update(record=MirrorCommit.Record.PENDING)
+        mirror.blockers.filter(reason="tampered-record").delete()
+        doubt_history(mirror, [0])
+        Mirror.objects.move(mirror.pk, Mirror.State.STOPPED, Mirror.State.ACTIVE, reason_code="", reason="")
+        duties.wake("copy", mirror.pk)
+    return Outcome(f"the repository {mirror.name} was made anew in {mirror.region}: it is filled again")
 
 
 def _create_now(lease: Lease, mirror: Mirror) -> Outcome:
@@ -171,7 +202,13 @@ def stop(mirror: Mirror, code: str, reason: str) -> Outcome:
 
 
 def _start_again(mirror: Mirror) -> Outcome:
-    """A repository that is again the pinned one (an unreachable replica answered before) is served again."""
+    """A repository that is again the pinned one (an unreachable replica answered before) is served again.
+
+    Not while it holds a record that differs from the source's: that is for an operator to settle.
+    """
+    differing = mirror.blockers.filter(reason="tampered-record").first()
+    if mirror.state == Mirror.State.STOPPED and differing is not None:
+        return stop(mirror, "tampered-record", differing.detail)
     identity = ("repository-removed", "repository-replaced", "failed-over")
     if mirror.state == Mirror.State.STOPPED and mirror.reason_code in identity:
         Mirror.objects.move(mirror.pk, Mirror.State.STOPPED, Mirror.State.ACTIVE, reason_code="", reason="")

@@ -7,19 +7,30 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 
 from django.db import transaction
 
-from adapters.lakefs import CALL_SECONDS
 from core.errors import Conflict, Denied, Fenced, LakeMirrorError, NoData, NotFound
 from core.ports import LakeFS
-from core.promotion import Action, BranchFacts, CandidateCommit, Decision, choose_promotion, superseded
+from core.promotion import (
+    Action,
+    BranchFacts,
+    CandidateCommit,
+    Decision,
+    Why,
+    choose_promotion,
+    moved_by_others,
+    superseded,
+)
 from lakemirror_site import wiring
 from mirrors import duties
 from mirrors.duties import Lease, Outcome
-from mirrors.loops.manage import require_pinned
+from mirrors.loops.manage import fence
 from mirrors.loops.sense import list_heads
+from mirrors.loops.uncommitted import branches_to_look_at, look_for_uncommitted
 from mirrors.models import Candidate, Mirror, MirrorBranch, Promotion, SourceBranch
 
 log = logging.getLogger("lakemirror.promote")
@@ -32,30 +43,59 @@ def promote(lease: Lease) -> Outcome:
         return Outcome("nothing moves while the mirror is paused, stopped or frozen")
     lakefs = wiring.lakefs(mirror.region)
     heads = list_heads(lakefs, mirror.name, lease)
-    moved, failed = 0, ""
+    if _is_going(mirror, heads):
+        raise LakeMirrorRetry(f"{mirror.region} gave no branch {mirror.source.default_branch}: not taken for a look")
+    moved, failed = 0, _Failures()
     for branch, facts in gather_facts(mirror, heads):
         lease.beat()
-        try:
+        with failed.of(mirror, branch.name):
             moved += _settle_branch(mirror, branch, facts, lakefs, lease)
-        except Fenced:
-            raise
-        except LakeMirrorError as error:
-            log.warning("%s: branch %s: %s", mirror.name, branch.name, error)
-            failed = failed or f"branch {branch.name}: {error}"
-    _note_strays(mirror, heads)
+    _note_strays(mirror, heads, lease)
+    for row in branches_to_look_at(mirror):
+        lease.beat()
+        with failed.of(mirror, row.name):
+            look_for_uncommitted(mirror, row, lakefs, lease)
     Mirror.objects.filter(pk=mirror.pk).update(destination_looked_at=datetime.now(UTC))
-    if failed:
-        raise LakeMirrorRetry(failed)
+    failed.tell()
     return Outcome(f"{moved} branches moved, {len(heads)} at the destination")
 
 
 class LakeMirrorRetry(LakeMirrorError):
-    """Some branches could not be moved this time; the others were."""
+    """Some branches could not be settled this time; the others were."""
 
     retryable = True
 
 
+class _Failures:
+    """What went wrong with single branches: it delays no other one."""
+
+    def __init__(self) -> None:
+        self.first = ""
+
+    @contextmanager
+    def of(self, mirror: Mirror, branch: str) -> Iterator[None]:
+        """Keep what goes wrong with one branch for later; a lost lease ends the round."""
+        try:
+            yield
+        except Fenced:
+            raise
+        except LakeMirrorError as error:
+            log.warning("%s: branch %s: %s", mirror.name, branch, error)
+            self.first = self.first or f"branch {branch}: {error}"
+
+    def tell(self) -> None:
+        """Raise LakeMirrorRetry if anything failed."""
+        if self.first:
+            raise LakeMirrorRetry(self.first)
+
+
 # Facts
+
+
+def _is_going(mirror: Mirror, heads: dict[str, str]) -> bool:
+    """lakeFS never deletes a default branch: without ours, its server is just losing the whole repository."""
+    default = mirror.source.default_branch
+    return default not in heads and mirror.branches.filter(name=default, stray=False).exists()
 
 
 def gather_facts(mirror: Mirror, heads: dict[str, str]) -> list[tuple[SourceBranch, BranchFacts]]:
@@ -64,18 +104,23 @@ def gather_facts(mirror: Mirror, heads: dict[str, str]) -> list[tuple[SourceBran
     stirring = [b for b in mirror.source.branches.all() if not _is_at_rest(b, ours.get(b.name), heads)]
     candidates = _candidates(stirring, ours)
     return [
-        (
-            branch,
-            BranchFacts(
-                candidates=candidates[branch.pk],
-                head=heads.get(branch.name, ""),
-                position=ours[branch.name].position if branch.name in ours else -1,
-                gone=branch.gone_at is not None,
-                default=branch.name == mirror.source.default_branch,
-            ),
-        )
+        (branch, _facts(mirror, branch, ours.get(branch.name), heads.get(branch.name, ""), candidates[branch.pk]))
         for branch in stirring
     ]
+
+
+def _facts(
+    mirror: Mirror, branch: SourceBranch, ours: MirrorBranch | None, head: str, candidates: list[CandidateCommit]
+) -> BranchFacts:
+    return BranchFacts(
+        candidates=candidates,
+        head=head,
+        noted=ours.head if ours else "",
+        position=ours.position if ours else -1,
+        stray=bool(ours and ours.stray),
+        gone=branch.gone_at is not None,
+        default=branch.name == mirror.source.default_branch,
+    )
 
 
 def _is_at_rest(branch: SourceBranch, ours: MirrorBranch | None, heads: dict[str, str]) -> bool:
@@ -112,26 +157,22 @@ def _promotable(mirror: Mirror, facts: BranchFacts) -> set[str]:
 
 
 def _settle_branch(mirror: Mirror, branch: SourceBranch, facts: BranchFacts, lakefs: LakeFS, lease: Lease) -> int:
-    decision = choose_promotion(facts, _promotable(mirror, facts).__contains__)
+    promotable = _promotable(mirror, facts).__contains__
+    if moved_by_others(facts, promotable):
+        _note_foreign_move(mirror, branch.name, facts.noted, facts.head, lease)
+    decision = choose_promotion(facts, promotable)
     if decision.action is Action.NOTHING:
-        _remember_position(mirror, branch, facts, decision)
+        _remember_position(mirror, branch, facts, decision, lease)
         return 0
     fence(mirror, lakefs, lease)
     _act(mirror, branch, decision, lakefs)
     head = read_back(lakefs, mirror, branch.name)
     if head != decision.commit_id:
-        MirrorBranch.objects.filter(mirror=mirror, name=branch.name).update(head=head, position=-1)
         raise LakeMirrorRetry(
             f"{branch.name} reads {head[:8] or 'nothing'} after it was moved to {decision.commit_id[:8] or 'nothing'}"
         )
-    _record(mirror, branch, facts, decision)
+    _record(mirror, branch, facts, decision, lease)
     return 1
-
-
-def fence(mirror: Mirror, lakefs: LakeFS, lease: Lease) -> None:
-    """Before each forced call: the lease is ours for long enough, and the destination is still what we pinned."""
-    require_pinned(mirror, lakefs)
-    lease.fence(CALL_SECONDS)
 
 
 def _act(mirror: Mirror, branch: SourceBranch, decision: Decision, lakefs: LakeFS) -> None:
@@ -159,22 +200,26 @@ def read_back(lakefs: LakeFS, mirror: Mirror, branch: str) -> str:
         return ""
 
 
-def _remember_position(mirror: Mirror, branch: SourceBranch, facts: BranchFacts, decision: Decision) -> None:
+# The books
+
+
+def _remember_position(
+    mirror: Mirror, branch: SourceBranch, facts: BranchFacts, decision: Decision, lease: Lease
+) -> None:
     """The destination is where it should be although our books said otherwise (a crash after the move)."""
     if decision.position >= 0 and facts.head and facts.head == decision.commit_id:
-        _record(mirror, branch, facts, decision, moved=False)
+        if facts.stray or facts.position != decision.position or facts.noted != facts.head:
+            _record(mirror, branch, facts, decision, lease, moved=False)
     elif branch.gone_at is not None and not facts.head:
         mirror.branches.filter(name=branch.name).delete()
 
 
 def _record(
-    mirror: Mirror, branch: SourceBranch, facts: BranchFacts, decision: Decision, *, moved: bool = True
+    mirror: Mirror, branch: SourceBranch, facts: BranchFacts, decision: Decision, lease: Lease, *, moved: bool = True
 ) -> None:
     now = datetime.now(UTC)
-    known = mirror.branches.filter(name=branch.name).values_list("position", flat=True).first()
-    if not moved and known == decision.position:
-        return
     with transaction.atomic():
+        lease.hold()
         Promotion.objects.create(
             mirror=mirror,
             branch=branch.name,
@@ -186,25 +231,41 @@ def _record(
         if decision.action is Action.DELETE:
             mirror.branches.filter(name=branch.name).delete()
             return
-        MirrorBranch.objects.update_or_create(
-            mirror=mirror,
-            name=branch.name,
-            defaults={"head": decision.commit_id, "position": decision.position, "advanced_at": now, "stray": False},
-        )
-        mirror.commits.filter(commit__sha=decision.commit_id, promoted_at=None).update(promoted_at=now)
-        passed = superseded(facts.candidates, after=facts.position, before=decision.position)
-        for start in range(0, len(passed), 500):
-            rows = mirror.commits.filter(
-                commit__sha__in=passed[start : start + 500], promoted_at=None, superseded_at=None
-            )
-            rows.update(superseded_at=now)
+        _note_head(mirror, branch.name, decision, now)
+        _note_superseded(mirror, facts, decision, now)
     log.info("%s: %s is now at %s (%s)", mirror.name, branch.name, decision.commit_id[:8] or "nothing", decision.why)
 
 
-def _note_strays(mirror: Mirror, heads: dict[str, str]) -> None:
+def _note_head(mirror: Mirror, branch: str, decision: Decision, now: datetime) -> None:
+    """What was written there by force may still be there: the next looks go to this branch."""
+    fresh = {"head": decision.commit_id, "position": decision.position, "advanced_at": now, "stray": False}
+    MirrorBranch.objects.update_or_create(mirror=mirror, name=branch, defaults=fresh | {"looked_at": None})
+    mirror.commits.filter(commit__sha=decision.commit_id, promoted_at=None).update(promoted_at=now)
+
+
+def _note_superseded(mirror: Mirror, facts: BranchFacts, decision: Decision, now: datetime) -> None:
+    passed = superseded(facts.candidates, after=facts.position, before=decision.position)
+    for start in range(0, len(passed), 500):
+        rows = mirror.commits.filter(commit__sha__in=passed[start : start + 500], promoted_at=None, superseded_at=None)
+        rows.update(superseded_at=now)
+
+
+def _note_strays(mirror: Mirror, heads: dict[str, str], lease: Lease) -> None:
     """Branches at the destination that the source never had: shown, never touched."""
-    ours = set(mirror.source.branches.values_list("name", flat=True))
-    strays = heads.keys() - ours
-    mirror.branches.filter(stray=True).exclude(name__in=strays).delete()
-    for name in strays:
-        MirrorBranch.objects.update_or_create(mirror=mirror, name=name, defaults={"head": heads[name], "stray": True})
+    noted = dict(mirror.branches.filter(stray=True).values_list("name", "head"))
+    mirror.branches.filter(stray=True, name__in=noted.keys() - heads.keys()).delete()
+    for name in heads.keys() - set(mirror.source.branches.values_list("name", flat=True)):
+        if noted.get(name) != heads[name]:
+            _note_foreign_move(mirror, name, noted.get(name, ""), heads[name], lease)
+
+
+def _note_foreign_move(mirror: Mirror, branch: str, noted: str, head: str, lease: Lease) -> None:
+    """Somebody made, moved or deleted a branch of the mirror: that goes into its history, whatever follows."""
+    with transaction.atomic():
+        lease.hold()
+        Promotion.objects.create(
+            mirror=mirror, branch=branch, from_commit=noted, to_commit=head, why=Why.FOREIGN, at=datetime.now(UTC)
+        )
+        if not mirror.branches.filter(name=branch).update(head=head):
+            MirrorBranch.objects.create(mirror=mirror, name=branch, head=head, stray=True)
+    log.error("%s: somebody moved %s from %s to %s", mirror.name, branch, noted[:8] or "nothing", head[:8] or "nothing")

@@ -123,3 +123,11 @@ def _forget() -> None:
 @pytest.fixture
 def world(deployment: None, sandbox: Sandbox, transactional_db: None, owner: User) -> World:
     return World(sandbox, owner)
+
+
+@pytest.fixture
+def caught_up(world: World) -> World:
+    """A mirror at its first commit of two files."""
+    first = world.commit({"a.csv": b"one", "dir/b.csv": b"two"})
+    world.work_until(lambda: world.head() == first)
+    return world

@@ -10,14 +10,6 @@ from tests.e2e.conftest import World
 pytestmark = [pytest.mark.spark]
 
 
-@pytest.fixture
-def caught_up(world: World) -> World:
-    """A mirror at its first commit of two files."""
-    first = world.commit({"a.csv": b"one", "dir/b.csv": b"two"})
-    world.work_until(lambda: world.head() == first)
-    return world
-
-
 def test_a_commit_becomes_readable_at_the_mirror(caught_up: World) -> None:
     assert caught_up.read() == {"a.csv": b"one", "dir/b.csv": b"two"}
     second = caught_up.commit({"a.csv": b"three", "c.csv": b"four"})

@@ -243,3 +243,52 @@ def test_a_webhook_makes_the_sensor_look_at_once(lm: Deployment) -> None:
     assert deliver("/service/replication/v1/hooks/lakefs/mars", body, secret) == 401
     for bad in ("{", "[]", "{}", "7"):
         assert deliver(path, bad, secret) == 400
+
+
+def test_uncommitted_changes_of_a_mirrors_branch_are_undone_when_asked_for(api: Api, lm: Deployment) -> None:
+    api.call("POST", MIRRORS, BODY)
+    lm.work()
+    there = lm.eu.repositories["lake-eu"]
+    there.uncommitted.add("main")
+    assert api.call("POST", f"{MIRRORS}/lake-eu/reset-branch", {"branch": "main"})[0] == 202
+    lm.work(1)
+    assert not there.uncommitted
+    assert AuditEvent.objects.filter(after__reset_branch="main").exists()
+
+
+@pytest.mark.parametrize(("body", "status"), [({"branch": "nowhere"}, 404), ({}, 400), ([], 400)])
+def test_a_branch_to_undo_has_to_be_named(api: Api, lm: Deployment, body: Any, status: int) -> None:
+    api.call("POST", MIRRORS, BODY)
+    lm.work()
+    assert api.call("POST", f"{MIRRORS}/lake-eu/reset-branch", body)[0] == status
+
+
+def test_nothing_is_undone_on_a_stopped_mirror_or_for_an_outsider(api: Api, lm: Deployment, outsider: User) -> None:
+    api.call("POST", MIRRORS, BODY)
+    lm.work()
+    assert Api(outsider).call("POST", f"{MIRRORS}/lake-eu/reset-branch", {"branch": "main"})[0] == 403
+    Mirror.objects.update(state="stopped")
+    assert api.call("POST", f"{MIRRORS}/lake-eu/reset-branch", {"branch": "main"})[0] == 409
+
+
+def test_the_moves_of_a_mirrors_branches_are_listed_page_by_page(api: Api, lm: Deployment) -> None:
+    api.call("POST", MIRRORS, BODY)
+    lm.work()
+    there = lm.eu.repositories["lake-eu"]
+    first, second = lm.lake.repository.branches["main"], lm.lake.commit(files={"a": b"1"})
+    lm.arrive()
+    lm.work()
+    there.branches["main"] = first
+    lm.work()
+    status, page = api.call("GET", f"{MIRRORS}/lake-eu/promotions?amount=3&branch=main")
+    assert status == 200
+    assert [(move["why"], move["from"], move["to"]) for move in page["results"]] == [
+        ("put-back", first, second),
+        ("moved-by-somebody", second, first),
+        ("advanced", first, second),
+    ]
+    last = api.call("GET", f"{MIRRORS}/lake-eu/promotions?after={page['pagination']['next_offset']}")[1]
+    assert [(move["why"], move["from"]) for move in last["results"]] == [("first-promotion", None)]
+    assert not last["pagination"]["has_more"]
+    assert api.call("GET", f"{MIRRORS}/lake-eu/promotions?branch=nowhere")[1]["results"] == []
+    assert api.call("GET", f"{MIRRORS}/lake-eu/promotions?after=x")[0] == 400

@@ -1,4 +1,7 @@
-"""The loops on fake installations: what becomes visible at the mirror, and what never does."""
+"""The loops on fake installations: what becomes visible at the mirror, and what never does.
+
+The numbered scenarios of promotion are in test_scenarios.py.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +11,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core.errors import NotFound, RemoteFailure, Unreachable
+from core.errors import NotFound, Unreachable
 from lakemirror_site import config
-from mirrors.models import Blocker, Coverage, Duty, Mirror, Promotion, Repository, Run, SourceBranch
+from mirrors.models import Blocker, Coverage, Duty, Mirror, Run
 from tests.mirrors.harness import NAMESPACE, Deployment, state_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def test_an_empty_repository_is_mirrored_at_once(lm: Deployment) -> None:
-    lm.work()
-    root = lm.lake.repository.branches["main"]
-    assert lm.head() == root
-    assert lm.eu.repositories["lake-eu"].info.read_only
 
 
 def test_a_commit_becomes_readable_once_everything_has_arrived(lm: Deployment) -> None:
@@ -101,43 +97,6 @@ def test_a_corrupted_object_is_not_taken_for_the_right_one(lm: Deployment) -> No
     assert lm.head() == commit
 
 
-def test_an_incomplete_ancestor_holds_its_descendants(lm: Deployment) -> None:
-    """Row 4: C no longer needs B's object, but C's history would hold a commit that nobody can read."""
-    first = lm.lake.commit(files={"a": b"1"})
-    lm.arrive()
-    lm.work()
-    b = lm.lake.commit(files={"x": b"old"})
-    c = lm.lake.commit(files={"x": b"new"})
-    held = lm.lake.address_of(b, "x")
-    lm.arrive(held)
-    lm.work()
-    assert lm.head() == first
-    assert state_of(c).data == "complete"
-    assert not state_of(c).history
-    lm.arrive()
-    lm.work()
-    assert lm.head() == c
-    assert state_of(b).superseded_at is not None
-
-
-def test_an_ancestor_gone_at_both_sides_holds_nobody_but_is_never_a_head(lm: Deployment) -> None:
-    """Rows 5 and 38: the ancestor's object was garbage-collected; a later head may not need it."""
-    b = lm.lake.commit(files={"x": b"old"})
-    gone = f"s3://src/lake/{lm.lake.address_of(b, 'x')}"
-    c = lm.lake.commit(files={"x": b"new"})
-    del lm.us_store.objects[gone]
-    lm.arrive()
-    lm.work(5)
-    assert state_of(b).data == "gone"
-    assert lm.head() == c
-    back = lm.lake.record_tree((c,), lm.lake.trees[b], "revert")
-    lm.lake.repository.branches["main"] = back
-    lm.arrive()
-    lm.work(5)
-    assert lm.head() == c
-    assert state_of(back).data == "gone"
-
-
 def test_a_source_that_can_not_be_asked_says_nothing_about_gone(lm: Deployment) -> None:
     b = lm.lake.commit(files={"x": b"old"})
     lm.arrive(lm.lake.address_of(b, "x"))
@@ -146,176 +105,6 @@ def test_a_source_that_can_not_be_asked_says_nothing_about_gone(lm: Deployment) 
     lm.work()
     assert state_of(b).data == "waiting"
     assert not Blocker.objects.get().gone_at_source
-
-
-def test_a_merged_branchs_commits_are_history_of_main_but_no_candidates(lm: Deployment) -> None:
-    """Rows 7 and 8."""
-    first = lm.lake.commit(files={"a": b"1"})
-    lm.arrive()
-    lm.work()
-    lm.lake.repository.branches["feature"] = first
-    f1 = lm.lake.commit("feature", {"f": b"1"})
-    lm.lake.commit("feature", {"f": b"2"})
-    merged = lm.lake.merge("feature")
-    lm.arrive(f"_lakefs/{lm.lake.files_of(f1)[1]}")
-    lm.work()
-    assert lm.head() == first
-    lm.arrive()
-    lm.work()
-    assert (lm.head(), lm.head("feature")) == (merged, lm.lake.repository.branches["feature"])
-    main = SourceBranch.objects.get(name="main")
-    assert f1 not in main.candidates.values_list("commit__sha", flat=True)
-
-
-def test_a_force_push_is_followed_when_its_new_head_is_complete(lm: Deployment) -> None:
-    """Rows 10, 11 and 12."""
-    a = lm.lake.commit(files={"a": b"1"})
-    c = lm.lake.commit(files={"b": b"2"})
-    lm.arrive()
-    lm.work()
-    assert lm.head() == c
-    lm.lake.repository.branches["main"] = a
-    other = lm.lake.commit(files={"z": b"9"})
-    lm.arrive(lm.lake.address_of(other, "z"))
-    lm.work()
-    assert lm.head() == c
-    lm.arrive()
-    lm.work()
-    assert lm.head() == other
-    assert Promotion.objects.first().why == "source-moved"
-    lm.lake.repository.branches["main"] = a
-    lm.work()
-    assert lm.head() == a
-
-
-def test_new_branches_are_created_and_gone_ones_deleted_after_two_looks(lm: Deployment) -> None:
-    """Rows 15, 16 and 18."""
-    commit = lm.lake.commit(files={"a": b"1"})
-    lm.arrive()
-    lm.work()
-    lm.lake.repository.branches["dev"] = commit
-    lm.work()
-    assert lm.head("dev") == commit
-    del lm.lake.repository.branches["dev"]
-    lm.work()
-    assert lm.head("dev") == commit
-    past = datetime.now(UTC) - timedelta(seconds=61)
-    SourceBranch.objects.filter(name="dev").update(missing_since=past)
-    lm.work()
-    assert lm.head("dev") == ""
-    assert lm.head() == commit
-
-
-def test_a_look_without_the_default_branch_changes_nothing(lm: Deployment) -> None:
-    """Row 36."""
-    commit = lm.lake.commit(files={"a": b"1"})
-    lm.arrive()
-    lm.work()
-    lm.lake.repository.branches.clear()
-    lm.work()
-    SourceBranch.objects.update(missing_since=datetime.now(UTC) - timedelta(hours=1))
-    lm.work()
-    assert lm.head() == commit
-    assert "not taken for a look" in Repository.objects.get().look_error
-
-
-def test_a_deleted_or_recreated_source_freezes_the_mirror(lm: Deployment) -> None:
-    """Row 35."""
-    commit = lm.lake.commit(files={"a": b"1"})
-    lm.arrive()
-    lm.work()
-    repository = lm.us.repositories["lake"]
-    repository.info = replace(repository.info, creation_date=repository.info.creation_date + 5)
-    lm.lake.commit(files={"b": b"2"})
-    lm.arrive()
-    lm.work()
-    assert lm.head() == commit
-    assert "new repository" in Repository.objects.get().frozen_reason
-
-
-def test_a_branch_that_somebody_moved_is_put_back(lm: Deployment) -> None:
-    """Row 23."""
-    first = lm.lake.commit(files={"a": b"1"})
-    lm.arrive()
-    lm.work()
-    second = lm.lake.commit(files={"b": b"2"})
-    lm.arrive()
-    lm.work()
-    lm.eu.repositories["lake-eu"].branches["main"] = first
-    lm.work()
-    assert lm.head() == second
-    assert Promotion.objects.first().why == "put-back"
-
-
-def test_a_move_that_answered_500_after_it_took_place_is_not_done_twice(lm: Deployment) -> None:
-    """Row 31."""
-    lm.lake.commit(files={"a": b"1"})
-    lm.arrive()
-    lm.work()
-    second = lm.lake.commit(files={"b": b"2"})
-    lm.arrive()
-    lm.eu.after["hard_reset_branch"] = RemoteFailure("500")
-    lm.work()
-    assert lm.head() == second
-    assert lm.eu.calls.count("hard_reset_branch") == 1
-
-
-def test_nothing_is_forced_on_a_repository_that_became_writable(lm: Deployment) -> None:
-    """Row 37."""
-    first = lm.lake.commit(files={"a": b"1"})
-    lm.arrive()
-    lm.work()
-    theirs = lm.eu.repositories["lake-eu"]
-    theirs.info = replace(theirs.info, read_only=False)
-    lm.lake.commit(files={"b": b"2"})
-    lm.arrive()
-    lm.work()
-    assert lm.head() == first
-    assert Mirror.objects.get().reason_code == "failed-over"
-
-
-def test_a_replaced_destination_is_left_alone(lm: Deployment) -> None:
-    first = lm.lake.commit(files={"a": b"1"})
-    lm.arrive()
-    lm.work()
-    theirs = lm.eu.repositories["lake-eu"]
-    theirs.info = replace(theirs.info, creation_date=theirs.info.creation_date + 9)
-    lm.lake.commit(files={"b": b"2"})
-    lm.arrive()
-    lm.work()
-    assert lm.head() == first
-    assert Mirror.objects.get().reason_code == "repository-replaced"
-
-
-def test_a_paused_mirror_stays_and_then_goes_straight_to_the_newest(lm: Deployment) -> None:
-    """Row 28."""
-    first = lm.lake.commit(files={"a": b"1"})
-    lm.arrive()
-    lm.work()
-    Mirror.objects.update(paused=True)
-    last = [lm.lake.commit() for _ in range(10)][-1]
-    lm.arrive()
-    lm.work()
-    assert lm.head() == first
-    Mirror.objects.update(paused=False)
-    lm.work()
-    assert lm.head() == last
-
-
-def test_a_record_that_does_not_give_its_id_is_refused_and_delays_no_other_branch(lm: Deployment) -> None:
-    """Rows 22 and 33."""
-    good = lm.lake.commit(files={"a": b"1"})
-    lm.arrive()
-    lm.work()
-    lm.lake.repository.branches["dev"] = good
-    bad = lm.lake.commit("dev", {"b": b"2"})
-    newer = lm.lake.commit("main", {"c": b"3"})
-    commits = lm.lake.repository.commits
-    commits[bad] = replace(commits[bad], message="not what was hashed")
-    lm.arrive()
-    lm.work()
-    assert (lm.head(), lm.head("dev")) == (newer, "")
-    assert Blocker.objects.get(kind="record").reason == "source-corrupt"
 
 
 def test_only_what_no_earlier_check_covers_is_checked(lm: Deployment) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from django.test import Client
 from core.errors import Unreachable
 from lakemirror_site import config
 from mirrors import duties
-from mirrors.models import Duty, Mirror
+from mirrors.models import Duty, Mirror, MirrorBranch
 from rbac.models import AuditEvent, User
 from tests.mirrors.factories import make_company
 from tests.mirrors.harness import Deployment, deployment
@@ -425,3 +425,24 @@ def test_edges_of_fields_and_dots_stand_out_from_their_ground(scheme: str) -> No
     light, dark = css.split("@media (prefers-color-scheme: dark)")[:2]
     palette = colours(light) | (colours(dark) if scheme == "dark" else {})
     assert contrast(palette["firm"], palette["card"]) >= 3
+
+
+# What others did to a mirror
+
+
+def test_an_opened_branch_offers_to_undo_a_forced_write(olga: Client, company: Any, lm: Deployment) -> None:
+    page = olga.get("/mirrors/lab-eu/?branch=trial&branch=main").content.decode()
+    assert page.count("Undo the uncommitted changes</button>") == 1
+    answer = olga.post("/mirrors/lab-eu/reset-branch/", {"branch": "trial"}, follow=True)
+    assert "the uncommitted changes of trial are undone now" in text(answer)
+    assert MirrorBranch.objects.get(mirror=company["lab-eu"], name="trial").reset_asked
+    assert olga.post("/mirrors/lab-eu/reset-branch/", {"branch": "nowhere"}).status_code == 404
+
+
+def test_an_opened_branch_tells_who_else_moved_it(olga: Client, company: Any) -> None:
+    move = {"branch": "main", "why": "moved-by-somebody", "at": datetime.now(UTC)}
+    company["lab-eu"].promotions.create(from_commit="a" * 64, to_commit="b" * 64, **move)
+    company["lab-eu"].promotions.create(from_commit="b" * 64, **move)
+    page = text(olga.get("/mirrors/lab-eu/?branch=main"))
+    assert "somebody moved this branch at the mirror to bbbbbbbb" in page
+    assert "somebody deleted this branch at the mirror" in page
