@@ -43,6 +43,8 @@ def promote(lease: Lease) -> Outcome:
             log.warning("%s: branch %s: %s", mirror.name, branch.name, error)
             failed = failed or f"branch {branch.name}: {error}"
     _note_strays(mirror, heads)
+    if moved:
+        duties.wake("manage", mirror.pk)  # which writes the certificates
     Mirror.objects.filter(pk=mirror.pk).update(destination_looked_at=datetime.now(UTC))
     if failed:
         raise LakeMirrorRetry(failed)
