@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -28,6 +28,7 @@ from mirrors.models import Commit, Coverage, Mirror, MirrorBranch
 PREFIX = "_lakemirror"
 DESCRIPTOR = f"{PREFIX}/mirror.json"
 METHOD = "ids of commit, metarange and ranges recomputed from the bytes; every entry compared with its object"
+IMPORTED = ("block", "allow")
 PUT_SECONDS = CONNECT_SECONDS + READ_SECONDS
 
 
@@ -97,24 +98,21 @@ def parse_descriptor(data: bytes) -> Descriptor:
     """A descriptor from its bytes. Raises Invalid, naming what is wrong with them."""
     body = _object(data, "the descriptor")
     source, settings = _part(body, "source"), _part(body, "settings")
-    told = Descriptor(
-        mirror=_field(body, "mirror", str),
-        region=_field(body, "region", str),
-        storage_namespace=_field(body, "storage_namespace", str),
-        creation_date=_field(body, "creation_date", int),
+    return Descriptor(
+        mirror=_text(body, "mirror", 64),
+        region=_text(body, "region", 64),
+        storage_namespace=_text(body, "storage_namespace", 1024),
+        creation_date=_number(body, "creation_date"),
         created_at=_moment(body, "created_at"),
-        source_region=_field(source, "region", str),
-        source_repository=_field(source, "repository", str),
-        source_namespace=_field(source, "storage_namespace", str),
-        source_creation_date=_field(source, "creation_date", int),
-        default_branch=_field(source, "default_branch", str),
-        depth=_field(settings, "depth", str),
-        imported=_field(settings, "imported", str),
+        source_region=_text(source, "region", 64),
+        source_repository=_text(source, "repository", 64),
+        source_namespace=_text(source, "storage_namespace", 1024),
+        source_creation_date=_number(source, "creation_date"),
+        default_branch=_text(source, "default_branch", 256),
+        depth=_choice(settings, "depth", list(Depth)),
+        imported=_choice(settings, "imported", IMPORTED),
         paused=_field(settings, "paused", bool),
     )
-    if told.depth not in list(Depth):
-        raise Invalid(f"the descriptor's depth '{told.depth[:40]}' is none")
-    return told
 
 
 def write_descriptor(mirror: Mirror) -> None:
@@ -211,15 +209,15 @@ def read_certificate(region: str, namespace: str, branch: str) -> Proof | None:
         return None
     body = _object(data, f"the certificate of {branch}")
     told = Certificate(
-        commit=_field(body, "commit", str),
-        metarange=_field(body, "metarange", str),
-        ranges=_field(body, "ranges", int),
-        entries=_field(body, "entries", int),
-        bytes=_field(body, "bytes", int),
-        depth=_field(body, "depth", str),
-        method=_field(body, "method", str),
-        region=_field(body, "region", str),
-        storage_namespace=_field(body, "storage_namespace", str),
+        commit=_text(body, "commit", 64),
+        metarange=_text(body, "metarange", 64),
+        ranges=_number(body, "ranges"),
+        entries=_number(body, "entries"),
+        bytes=_number(body, "bytes"),
+        depth=_text(body, "depth", 16),
+        method=_text(body, "method", 1024),
+        region=_text(body, "region", 64),
+        storage_namespace=_text(body, "storage_namespace", 1024),
     )
     if body.get("digest") != told.digest():
         raise Invalid(f"the certificate of {branch} does not give its digest")
@@ -287,14 +285,35 @@ def _object(data: bytes, what: str) -> Mapping[str, Any]:
 
 
 def _part(body: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = _field(body, name, dict)
-    return found if isinstance(found, dict) else {}
+    found: Mapping[str, Any] = _field(body, name, dict)
+    return found
 
 
 def _field(body: Mapping[str, Any], name: str, kind: type) -> Any:
     found = body.get(name)
-    if not isinstance(found, kind) or (kind is int and isinstance(found, bool)):
+    if type(found) is not kind:
         raise Invalid(f"the field '{name}' is missing or damaged")
+    return found
+
+
+def _text(body: Mapping[str, Any], name: str, most: int) -> str:
+    found: str = _field(body, name, str)
+    if len(found) > most or "\x00" in found:
+        raise Invalid(f"the field '{name}' is damaged")
+    return found
+
+
+def _choice(body: Mapping[str, Any], name: str, known: Sequence[str]) -> str:
+    found = _text(body, name, 64)
+    if found not in known:
+        raise Invalid(f"the field '{name}' is damaged: '{found}' is none of {', '.join(known)}")
+    return found
+
+
+def _number(body: Mapping[str, Any], name: str) -> int:
+    found: int = _field(body, name, int)
+    if not 0 <= found < 2**63:
+        raise Invalid(f"the field '{name}' is damaged")
     return found
 
 

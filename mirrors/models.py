@@ -87,6 +87,7 @@ class SourceBranch(models.Model):
     repository = models.ForeignKey(Repository, models.CASCADE, related_name="branches")
     name = models.CharField(max_length=256)
     head = models.CharField(max_length=64)
+    # -1: not looked at since a rebuild; the head is then what a mirror's certificate proves, "" if it proves none
     position = models.BigIntegerField(help_text="of the newest candidate")
     changed_at = models.DateTimeField(help_text="when the sensor first saw this head")
     missing_since = models.DateTimeField(null=True)

@@ -205,6 +205,8 @@ def _record(
 
 def _note_strays(mirror: Mirror, heads: dict[str, str]) -> None:
     """Branches at the destination that the source never had: shown, never touched."""
+    if not mirror.source.branches.filter(position__gte=0).exists():
+        return  # the source was not looked at since its rows were made
     ours = set(mirror.source.branches.values_list("name", flat=True))
     strays = heads.keys() - ours
     mirror.branches.filter(stray=True).exclude(name__in=strays).delete()
