@@ -19,6 +19,7 @@ from core.ports import LakeFS
 from core.types import RepositoryInfo
 from lakemirror_site import config, wiring
 from mirrors import duties
+from mirrors.adoption import all_heads
 from mirrors.certificates import DESCRIPTOR, Descriptor, Proof, parse_descriptor, read_certificate
 from mirrors.loops.manage import add_commits
 from mirrors.models import Mirror, MirrorBranch, Repository, SourceBranch
@@ -130,7 +131,8 @@ def _has_descriptor(region: str, there: RepositoryInfo) -> bool:
             raise
         return False
     if there.read_only:
-        raise NotFound(f"a read-only repository without {DESCRIPTOR} below {there.storage_namespace}")
+        hint = "If it is a mirror, `manage.py adopt` takes it over"
+        raise NotFound(f"a read-only repository without {DESCRIPTOR} below {there.storage_namespace}", hint=hint)
     return False
 
 
@@ -138,7 +140,7 @@ def _look(region: str, there: RepositoryInfo) -> Found:
     told = parse_descriptor(wiring.objects(region).get(f"{there.storage_namespace}/{DESCRIPTOR}"))
     _check_pins(region, there, told)
     wiring.installation(told.source_region)
-    found = Found(told, _heads(wiring.lakefs(region), there.id))
+    found = Found(told, all_heads(wiring.lakefs(region), there.id))
     for branch in found.heads:
         _read_proof(found, branch)
     return found
@@ -157,17 +159,6 @@ def _check_pins(region: str, there: RepositoryInfo, told: Descriptor) -> None:
             raise Conflict(f"its descriptor is another repository's: {what} {was}, but this one has {is_}")
     if not there.read_only:
         raise Conflict("it is writable now: people may work there")
-
-
-def _heads(lakefs: LakeFS, name: str) -> dict[str, str]:
-    heads: dict[str, str] = {}
-    after = ""
-    while True:
-        page = lakefs.list_branches(name, after=after)
-        heads.update((branch.name, branch.commit_id) for branch in page.results)
-        after = page.next_after
-        if not after:
-            return heads
 
 
 def _read_proof(found: Found, branch: str) -> None:

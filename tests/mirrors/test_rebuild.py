@@ -362,6 +362,7 @@ def test_a_read_only_repository_without_descriptor_is_named_and_others_are_made(
     lose_database()
     told = rebuild(fails=True)
     assert "byhand" in told
+    assert "adopt" in told
     assert "1 made again" in told
     assert "workplace" not in told
     assert Mirror.objects.get().name == "lake-eu"
