@@ -89,6 +89,11 @@ class LakeFSAdapter:
         found = self._read(f"get repository {repository}", self._repositories.get_repository, repository)
         return _repository(found)
 
+    def list_repositories(self, *, after: str = "", amount: int = 1000) -> Page[RepositoryInfo]:
+        """One page of the installation's repositories, by name."""
+        found = self._read("list repositories", self._repositories.list_repositories, after=after, amount=amount)
+        return Page([_repository(one) for one in found.results], _next(found.pagination))
+
     def create_mirror_repository(self, *, name: str, storage_namespace: str, default_branch: str) -> RepositoryInfo:
         """Create a bare, read-only repository (no first commit, no branch); Conflict when the name exists."""
         creation = lakefs_sdk.RepositoryCreation(

@@ -12,6 +12,7 @@ class LakeFS(Protocol):
     """One lakeFS installation. May raise Unauthenticated, Denied, Unreachable, Throttled, RemoteFailure."""
 
     def get_repository(self, repository: str) -> RepositoryInfo: ...  # NotFound
+    def list_repositories(self, *, after: str = "", amount: int = 1000) -> Page[RepositoryInfo]: ...  # by name
     def create_mirror_repository(
         self, *, name: str, storage_namespace: str, default_branch: str
     ) -> RepositoryInfo: ...  # bare, read-only; Conflict

@@ -32,9 +32,11 @@ def describe_move(branch: str, head: str, last: str, main_parent: Callable[[str]
 
     A fast-forward adds the first-parent commits between the two heads; a first sight or any other move the head alone.
     """
-    chain = between(head, last, main_parent) if last else None
+    if last in ("", head):
+        return Move(branch, head, ((head, True),))
+    chain = between(head, last, main_parent)
     if chain is None:
-        return Move(branch, head, ((head, not last),))
+        return Move(branch, head, ((head, False),))
     return Move(branch, head, tuple((commit_id, True) for commit_id in [*chain, head]))
 
 

@@ -50,7 +50,7 @@ class Mirrors(APIView):
         )
 
     def post(self, request: Request, repository: str) -> Response:
-        """Begin to mirror. 201 with the mirror; its repository follows within moments."""
+        """Begin to mirror. 201 with the mirror; its repository follows within moments, unless one is adopted."""
         body = request.data
         if not isinstance(body, dict):
             raise Invalid("expected a JSON object with name, region and storage_namespace")
@@ -63,6 +63,7 @@ class Mirrors(APIView):
             region=creation.validated_data["region"],
             storage_namespace=creation.validated_data["storage_namespace"],
             source_region=creation.validated_data["source_region"] or source_region(request),
+            adopt=creation.validated_data["adopt"],
             request=request,
         )
         return Response(as_json(readings.mirror_reading(mirror)), status=201)

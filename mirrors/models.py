@@ -87,6 +87,7 @@ class SourceBranch(models.Model):
     repository = models.ForeignKey(Repository, models.CASCADE, related_name="branches")
     name = models.CharField(max_length=256)
     head = models.CharField(max_length=64)
+    # -1: not looked at since a rebuild; the head is then what a mirror's certificate proves, "" if it proves none
     position = models.BigIntegerField(help_text="of the newest candidate")
     changed_at = models.DateTimeField(help_text="when the sensor first saw this head")
     missing_since = models.DateTimeField(null=True)
@@ -137,6 +138,9 @@ class Mirror(models.Model):
     pinned_creation_date = models.BigIntegerField(null=True, help_text="of the destination repository, Unix seconds")
     created_at = models.DateTimeField(auto_now_add=True)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    described = models.CharField(
+        max_length=64, default="", db_default="", blank=True, help_text="digest of the descriptor at the destination"
+    )
     last_validated_at = models.DateTimeField(null=True)
     destination_looked_at = models.DateTimeField(null=True)
 
@@ -160,6 +164,9 @@ class MirrorBranch(models.Model):
     head = models.CharField(max_length=64)
     position = models.BigIntegerField(default=-1, help_text="of the candidate that it points to; -1 unknown")
     advanced_at = models.DateTimeField(null=True)
+    certified = models.CharField(
+        max_length=64, default="", db_default="", blank=True, help_text="the commit that its certificate tells of"
+    )
     uncommitted = models.BooleanField(default=False, help_text="somebody wrote to the mirror's branch by force")
     stray = models.BooleanField(default=False, help_text="exists at the destination only, not by us")
     looked_at = models.DateTimeField(null=True, help_text="last look for uncommitted changes")

@@ -17,6 +17,7 @@ class MirrorCreation(serializers.Serializer):
     region = serializers.CharField(max_length=64)
     storage_namespace = serializers.CharField(max_length=1024)
     source_region = serializers.CharField(max_length=64, required=False, default="", allow_blank=True)
+    adopt = serializers.BooleanField(required=False, default=False)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         unknown = sorted(set(self.initial_data) - set(self.fields))

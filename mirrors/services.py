@@ -8,11 +8,12 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from core.errors import Conflict, Invalid, LakeMirrorError, NotFound, Unreachable
+from core.errors import Conflict, Invalid, NotFound
 from core.types import RepositoryInfo
 from lakemirror_site import config, wiring
 from mirrors import duties
-from mirrors.models import Mirror, Repository
+from mirrors.adoption import Adopted, check_adoptable, reaching
+from mirrors.models import Mirror, MirrorBranch, Repository
 from rbac import services as rbac
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{2,62}")
@@ -32,9 +33,10 @@ def mirror_create(
     region: str,
     storage_namespace: str,
     source_region: str = "",
+    adopt: bool = False,
     request: Any = None,
 ) -> Mirror:
-    """Begin to mirror a repository; its manager makes the copy's repository next.
+    """Begin to mirror a repository; its manager makes the copy's repository next, or takes over the one to `adopt`.
 
     Raises Denied, Invalid (naming the field), NotFound (no such source), Conflict (name or namespace taken) and
     Unreachable (source or destination can't be asked: then nothing is stored).
@@ -49,13 +51,15 @@ def mirror_create(
     source_region = source_region or config.current().region
     source = _ask_source(source_repository, source_region)
     _check_apart(source, source_region, namespace, region, name)
-    _ask_destination(name, region)
-    mirror = _store(actor, source, source_region, name, region, namespace)
+    there = _ask_destination(name, region)
+    _check_free(there, region, adopt)
+    adopted = check_adoptable(there, region, namespace, source, source_region) if there else None
+    mirror = _store(actor, source, source_region, name, region, namespace, adopted)
     rbac.audit(
         actor=actor,
         action="fs:MirrorRepository",
         arn=repository_arn(source_repository),
-        after={"mirror": name, "region": region, "storage_namespace": namespace},
+        after={"mirror": name, "region": region, "storage_namespace": namespace, "adopted": adopt},
         request=request,
     )
     return mirror
@@ -95,11 +99,10 @@ def overlap(one: str, other: str) -> bool:
 def _ask_source(repository: str, region: str) -> RepositoryInfo:
     wiring.installation(region)
     try:
-        return wiring.lakefs(region).get_repository(repository)
+        with reaching(f"source {region}"):
+            return wiring.lakefs(region).get_repository(repository)
     except NotFound:
         raise NotFound(f"there is no repository '{repository}' in {region}") from None
-    except LakeMirrorError as error:
-        raise Unreachable(f"the source {region} can't be asked: {error.message}") from error
 
 
 def _check_apart(source: RepositoryInfo, source_region: str, namespace: str, region: str, name: str) -> None:
@@ -118,23 +121,49 @@ def _check_apart(source: RepositoryInfo, source_region: str, namespace: str, reg
             )
 
 
-def _ask_destination(name: str, region: str) -> None:
+def _ask_destination(name: str, region: str) -> RepositoryInfo | None:
+    """The repository of that name, if there is one."""
     try:
-        wiring.lakefs(region).get_repository(name)
+        with reaching(f"destination {region}"):
+            return wiring.lakefs(region).get_repository(name)
     except NotFound:
-        return
-    except LakeMirrorError as error:
-        raise Unreachable(f"the destination {region} can't be asked: {error.message}") from error
-    raise Conflict(f"a repository named '{name}' exists in {region}", field="name")
+        return None
 
 
-def _store(actor: Any, source: RepositoryInfo, source_region: str, name: str, region: str, namespace: str) -> Mirror:
+def _check_free(there: RepositoryInfo | None, region: str, adopt: bool) -> None:
+    if adopt and there is None:
+        raise Invalid(f"there is no such repository to adopt in {region}", field="name")
+    if there is not None and not adopt:
+        raise Conflict(
+            f"a repository named '{there.id}' exists in {region}",
+            field="name",
+            hint='If it is a read-only copy of this source, "adopt": true (or manage.py adopt) takes it over',
+        )
+
+
+def _store(
+    actor: Any,
+    source: RepositoryInfo,
+    source_region: str,
+    name: str,
+    region: str,
+    namespace: str,
+    adopted: Adopted | None,
+) -> Mirror:
     try:
         with transaction.atomic():
             repository = _pin_source(source, source_region)
             mirror = Mirror.objects.create(
-                name=name, source=repository, region=region, storage_namespace=namespace, created_by=actor
+                name=name,
+                source=repository,
+                region=region,
+                storage_namespace=namespace,
+                pinned_creation_date=adopted.creation_date if adopted else None,
+                created_by=actor,
             )
+            if adopted:
+                rows = [MirrorBranch(mirror=mirror, name=branch, head=head) for branch, head in adopted.heads.items()]
+                MirrorBranch.objects.bulk_create(rows, batch_size=500)
             duties.ensure_mirror_duties(mirror)
             duties.wake("manage", mirror.pk)
     except IntegrityError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
@@ -12,13 +11,12 @@ from adapters.lakefs import CALL_SECONDS
 from core.errors import Conflict, Fenced, NotFound
 from core.ports import LakeFS
 from core.types import RepositoryInfo
-from lakemirror_site import config, wiring
-from mirrors import duties
+from lakemirror_site import wiring
+from mirrors import certificates, duties
 from mirrors.duties import Lease, Outcome
 from mirrors.history import doubt_history
 from mirrors.models import Mirror, MirrorCommit, Repository
 
-DESCRIPTOR = "_lakemirror/mirror.json"
 GHOST_LASTS = timedelta(seconds=15)
 """A repository that was just deleted lives on in the caches of lakeFS servers for some 7 s, without its branches."""
 
@@ -32,7 +30,10 @@ def manage(lease: Lease) -> Outcome:
         Mirror.State.STOPPED: _watch,
         Mirror.State.DELETING: _delete,
     }
-    return steps[Mirror.State(mirror.state)](lease, mirror)
+    outcome = steps[Mirror.State(mirror.state)](lease, mirror)
+    if served := Mirror.objects.select_related("source").filter(pk=mirror.pk, state=Mirror.State.ACTIVE).first():
+        certificates.keep(served, lease)
+    return outcome
 
 
 def is_pinned(mirror: Mirror, found: RepositoryInfo) -> bool:
@@ -93,7 +94,8 @@ def _create(lease: Lease, mirror: Mirror) -> Outcome:
         if mirror.pinned_creation_date is None and datetime.now(UTC) - mirror.created_at < GHOST_LASTS:
             return Outcome(f"the name {mirror.name} may not be free in {mirror.region} yet", next_in=2.0)
     Mirror.objects.filter(pk=mirror.pk).update(pinned_creation_date=found.creation_date)
-    _write_descriptor(mirror)
+    mirror.pinned_creation_date = found.creation_date
+    certificates.write_descriptor(mirror)
     _activate(mirror, found)
     return Outcome(f"created {mirror.name} in {mirror.region}")
 
@@ -104,24 +106,6 @@ def _left_by_us(mirror: Mirror, found: RepositoryInfo) -> bool:
         return is_pinned(mirror, found)
     same = found.read_only and found.storage_namespace == mirror.storage_namespace
     return same and not wiring.lakefs(mirror.region).list_branches(mirror.name, amount=1).results
-
-
-def _write_descriptor(mirror: Mirror) -> None:
-    """Let the destination answer for itself when the database is lost; holds no secrets."""
-    descriptor = {
-        "organization": config.current().organization_id,
-        "mirror": mirror.name,
-        "source": {
-            "region": mirror.source.region,
-            "repository": mirror.source.name,
-            "storage_namespace": mirror.source.storage_namespace,
-            "creation_date": mirror.source.creation_date,
-        },
-        "region": mirror.region,
-        "settings": {"depth": mirror.depth, "imported": mirror.imported},
-    }
-    uri = f"{mirror.storage_namespace}/{DESCRIPTOR}"
-    wiring.objects(mirror.region).put(uri, json.dumps(descriptor, indent=1).encode())
 
 
 def _activate(mirror: Mirror, found: RepositoryInfo) -> None:

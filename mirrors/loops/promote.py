@@ -55,6 +55,8 @@ def promote(lease: Lease) -> Outcome:
         lease.beat()
         with failed.of(mirror, row.name):
             look_for_uncommitted(mirror, row, lakefs, lease)
+    if moved:
+        duties.wake("manage", mirror.pk)  # which writes the certificates
     Mirror.objects.filter(pk=mirror.pk).update(destination_looked_at=datetime.now(UTC))
     failed.tell()
     return Outcome(f"{moved} branches moved, {len(heads)} at the destination")
@@ -252,20 +254,26 @@ def _note_superseded(mirror: Mirror, facts: BranchFacts, decision: Decision, now
 
 def _note_strays(mirror: Mirror, heads: dict[str, str], lease: Lease) -> None:
     """Branches at the destination that the source never had: shown, never touched."""
+    if not mirror.source.branches.filter(position__gte=0).exists():
+        return  # the source was not looked at since its rows were made
     noted = dict(mirror.branches.filter(stray=True).values_list("name", "head"))
     mirror.branches.filter(stray=True, name__in=noted.keys() - heads.keys()).delete()
     for name in heads.keys() - set(mirror.source.branches.values_list("name", flat=True)):
         if noted.get(name) != heads[name]:
-            _note_foreign_move(mirror, name, noted.get(name, ""), heads[name], lease)
+            _note_foreign_move(mirror, name, noted.get(name, ""), heads[name], lease, stray=True)
 
 
-def _note_foreign_move(mirror: Mirror, branch: str, noted: str, head: str, lease: Lease) -> None:
+def _note_foreign_move(
+    mirror: Mirror, branch: str, noted: str, head: str, lease: Lease, *, stray: bool = False
+) -> None:
     """Somebody made, moved or deleted a branch of the mirror: that goes into its history, whatever follows."""
     with transaction.atomic():
         lease.hold()
         Promotion.objects.create(
             mirror=mirror, branch=branch, from_commit=noted, to_commit=head, why=Why.FOREIGN, at=datetime.now(UTC)
         )
-        if not mirror.branches.filter(name=branch).update(head=head):
-            MirrorBranch.objects.create(mirror=mirror, name=branch, head=head, stray=True)
+        known = {"head": head, "stray": True} if stray else {"head": head}
+        MirrorBranch.objects.update_or_create(
+            mirror=mirror, name=branch, defaults=known, create_defaults={"head": head, "stray": True}
+        )
     log.error("%s: somebody moved %s from %s to %s", mirror.name, branch, noted[:8] or "nothing", head[:8] or "nothing")

@@ -57,7 +57,7 @@ def list_heads(lakefs: LakeFS, repository: str, lease: Lease) -> dict[str, str]:
 
 def _take_look(repository: Repository, lakefs: LakeFS, heads: dict[str, str], at: datetime, lease: Lease) -> Outcome:
     last = _last_heads(repository)
-    changed = sensing.changed_branches(heads, last)
+    changed = sensing.changed_branches(heads, _sensed_heads(repository))
     records, unreadable = _new_records(repository, lakefs, set(changed.values()), lease)
     readable = {name: head for name, head in changed.items() if head not in unreadable}
     if changed and (problem := identity_problem(repository, lakefs)):
@@ -78,6 +78,11 @@ def _take_look(repository: Repository, lakefs: LakeFS, heads: dict[str, str], at
 
 def _last_heads(repository: Repository) -> dict[str, str]:
     return dict(repository.branches.filter(gone_at=None).values_list("name", "head"))
+
+
+def _sensed_heads(repository: Repository) -> dict[str, str]:
+    """Without the branches that only a mirror's certificate tells of: nothing is known of their candidates yet."""
+    return dict(repository.branches.filter(gone_at=None, position__gte=0).values_list("name", "head"))
 
 
 def _name_unreadable(changed: Mapping[str, str], unreadable: Mapping[str, str]) -> str:

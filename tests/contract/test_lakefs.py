@@ -9,7 +9,7 @@ import pytest
 
 from core.errors import Conflict, Corrupt, Denied, NotFound
 from core.ports import LakeFS
-from core.types import Commit, RecordOutcome
+from core.types import Commit, RecordOutcome, RepositoryInfo
 from tests.fakes import id_of
 
 
@@ -41,6 +41,24 @@ def test_a_mirrors_repository_is_bare_and_read_only(lakefs: LakeFS, mirror: str)
     assert found.storage_namespace == f"s3://lake-eu-west-1/{mirror}"
     assert found.creation_date > 1_700_000_000
     assert list(lakefs.list_branches(mirror).results) == []
+
+
+def test_repositories_are_listed_page_by_page(lakefs: LakeFS, mirror: str) -> None:
+    lakefs.create_mirror_repository(
+        name=f"{mirror}-2", storage_namespace=f"s3://lake-eu-west-1/{mirror}-2", default_branch="main"
+    )
+    found: dict[str, RepositoryInfo] = {}
+    after = ""
+    while True:
+        page = lakefs.list_repositories(after=after, amount=1)
+        found.update((one.id, one) for one in page.results)
+        after = page.next_after
+        if not after:
+            break
+    assert list(found) == sorted(found)
+    assert [found[name] for name in (mirror, f"{mirror}-2")] == [
+        lakefs.get_repository(name) for name in (mirror, f"{mirror}-2")
+    ]
 
 
 def test_a_name_is_taken_once(lakefs: LakeFS, mirror: str) -> None:

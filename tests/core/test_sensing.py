@@ -56,6 +56,10 @@ def test_a_first_sight_adds_the_head_alone() -> None:
     assert sensing.describe_move("new", "M", "", main_parent).candidates == (("M", True),)
 
 
+def test_a_head_that_is_seen_again_is_no_move() -> None:
+    assert sensing.describe_move("main", "M", "M", main_parent).candidates == (("M", True),)
+
+
 def test_in_records_of_version_0_the_main_parent_is_the_last() -> None:
     assert commit("M", version=0).main_parent == "X"
 

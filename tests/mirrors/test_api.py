@@ -195,6 +195,17 @@ def test_a_name_is_taken_by_a_mirror_or_by_any_repository(api: Api, lm: Deployme
     assert "theirs" in answer["message"]
 
 
+def test_an_existing_read_only_repository_is_adopted_when_asked_to(api: Api, lm: Deployment) -> None:
+    there = lm.eu.add_repository("lake-eu", "s3://dst/lake", read_only=True)
+    there.branches["main"] = lm.lake.repository.branches["main"]
+    status, answer = api.call("POST", MIRRORS, BODY)
+    assert (status, "adopt" in answer["message"]) == (409, True)
+    status, answer = api.call("POST", MIRRORS, BODY | {"adopt": "perhaps"})
+    assert (status, "adopt" in answer["message"]) == (400, True)
+    status, answer = api.call("POST", MIRRORS, BODY | {"adopt": True})
+    assert (status, answer["id"]) == (201, "lake-eu")
+
+
 @pytest.mark.parametrize("namespace", ["s3://dst/lake", "s3://dst/lake/", "s3://dst/lake/deeper", "s3://dst"])
 def test_a_used_namespace_is_taken(api: Api, namespace: str) -> None:
     assert api.call("POST", MIRRORS, BODY)[0] == 201

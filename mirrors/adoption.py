@@ -1,0 +1,83 @@
+"""May a repository that exists already become a mirror? Only a read-only one, in its place, of the source's history."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from core.errors import Conflict, Invalid, LakeMirrorError, NotFound, Unreachable
+from core.ports import LakeFS
+from core.types import RepositoryInfo
+from lakemirror_site import wiring
+
+
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """A repository that was found to be a mirror already. `heads` by branch: where it stands is ours from now on."""
+
+    creation_date: int
+    heads: dict[str, str]
+
+
+@contextmanager
+def reaching(side: str) -> Iterator[None]:
+    """Whatever keeps an installation from answering is Unreachable; its "not there" is an answer."""
+    try:
+        yield
+    except NotFound:
+        raise
+    except LakeMirrorError as error:
+        raise Unreachable(f"the {side} can't be asked: {error.message}") from error
+
+
+def check_adoptable(
+    there: RepositoryInfo, region: str, namespace: str, source: RepositoryInfo, source_region: str
+) -> Adopted:
+    """Raises Conflict or Invalid, naming what is wrong, unless `there` can be the mirror of `source`."""
+    if not there.read_only:
+        raise Conflict(f"'{there.id}' in {region} is writable: only a read-only repository is adopted", field="name")
+    if there.storage_namespace != namespace:
+        raise Invalid(
+            f"'{there.id}' in {region} is over {there.storage_namespace}, not {namespace}", field="storage_namespace"
+        )
+    if there.default_branch != source.default_branch:
+        raise Conflict(
+            f"the default branch of '{there.id}' is {there.default_branch}, the source's is {source.default_branch}",
+            field="name",
+        )
+    with reaching(f"destination {region}"):
+        heads = all_heads(wiring.lakefs(region), there.id)
+    _check_history(there, heads, source, source_region)
+    return Adopted(there.creation_date, heads)
+
+
+def _check_history(there: RepositoryInfo, heads: dict[str, str], source: RepositoryInfo, source_region: str) -> None:
+    """A commit's id covers its whole history: the heads are enough. The copying of records compares the rest."""
+    branches = {head: name for name, head in heads.items()}
+    for head, name in branches.items():
+        if not _has_commit(source.id, source_region, head):
+            raise Conflict(
+                f"'{there.id}' has another history: {name} is at {head[:8]}, and '{source.id}' has no such commit",
+                field="name",
+            )
+
+
+def all_heads(lakefs: LakeFS, repository: str) -> dict[str, str]:
+    """Branch name to commit id, all pages."""
+    heads: dict[str, str] = {}
+    after = ""
+    while True:
+        page = lakefs.list_branches(repository, after=after)
+        heads.update((branch.name, branch.commit_id) for branch in page.results)
+        after = page.next_after
+        if not after:
+            return heads
+
+
+def _has_commit(repository: str, region: str, commit_id: str) -> bool:
+    try:
+        with reaching(f"source {region}"):
+            return wiring.lakefs(region).get_commit(repository, commit_id).id == commit_id
+    except NotFound:
+        return False

@@ -1,0 +1,325 @@
+"""What a destination can answer for itself when the database is lost: a descriptor, and a certificate for each branch.
+
+Both are small files below the mirror's namespace, kept by its manager: written when they differ from the books, again
+and again until the store takes them. They hold no secrets.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote
+
+from django.db import transaction
+from django.db.models import F, Sum
+
+from adapters.objects import CONNECT_SECONDS, READ_SECONDS
+from core.errors import Fenced, Invalid, LakeMirrorError, NotFound
+from core.presence import Depth
+from lakemirror_site import config, wiring
+from mirrors.duties import HOLDER, Lease
+from mirrors.metaranges import load_metaranges
+from mirrors.models import Commit, Coverage, Mirror, MirrorBranch
+
+PREFIX = "_lakemirror"
+DESCRIPTOR = f"{PREFIX}/mirror.json"
+METHOD = "ids of commit, metarange and ranges recomputed from the bytes; every entry compared with its object"
+IMPORTED = ("block", "allow")
+PUT_SECONDS = CONNECT_SECONDS + READ_SECONDS
+
+
+# --- the descriptor -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Descriptor:
+    """A mirror as its destination describes it: source, pins and settings. Creation dates in Unix seconds."""
+
+    mirror: str
+    region: str
+    storage_namespace: str
+    creation_date: int
+    created_at: datetime
+    source_region: str
+    source_repository: str
+    source_namespace: str
+    source_creation_date: int
+    default_branch: str
+    depth: str
+    imported: str
+    paused: bool
+
+
+def describe(mirror: Mirror) -> Descriptor:
+    """What the books say of a mirror."""
+    source = mirror.source
+    return Descriptor(
+        mirror=mirror.name,
+        region=mirror.region,
+        storage_namespace=mirror.storage_namespace,
+        creation_date=mirror.pinned_creation_date or 0,
+        created_at=mirror.created_at,
+        source_region=source.region,
+        source_repository=source.name,
+        source_namespace=source.storage_namespace,
+        source_creation_date=source.creation_date,
+        default_branch=source.default_branch,
+        depth=mirror.depth,
+        imported=mirror.imported,
+        paused=mirror.paused,
+    )
+
+
+def descriptor_bytes(told: Descriptor) -> bytes:
+    """The file's text; the same facts give the same bytes."""
+    body = {
+        "organization": config.current().organization_id,
+        "mirror": told.mirror,
+        "region": told.region,
+        "storage_namespace": told.storage_namespace,
+        "creation_date": told.creation_date,
+        "created_at": told.created_at.astimezone(UTC).isoformat(),
+        "source": {
+            "region": told.source_region,
+            "repository": told.source_repository,
+            "storage_namespace": told.source_namespace,
+            "creation_date": told.source_creation_date,
+            "default_branch": told.default_branch,
+        },
+        "settings": {"depth": told.depth, "imported": told.imported, "paused": told.paused},
+    }
+    return json.dumps(body, indent=1).encode()
+
+
+def parse_descriptor(data: bytes) -> Descriptor:
+    """A descriptor from its bytes. Raises Invalid, naming what is wrong with them."""
+    body = _object(data, "the descriptor")
+    source, settings = _part(body, "source"), _part(body, "settings")
+    return Descriptor(
+        mirror=_text(body, "mirror", 64),
+        region=_text(body, "region", 64),
+        storage_namespace=_text(body, "storage_namespace", 1024),
+        creation_date=_number(body, "creation_date"),
+        created_at=_moment(body, "created_at"),
+        source_region=_text(source, "region", 64),
+        source_repository=_text(source, "repository", 64),
+        source_namespace=_text(source, "storage_namespace", 1024),
+        source_creation_date=_number(source, "creation_date"),
+        default_branch=_text(source, "default_branch", 256),
+        depth=_choice(settings, "depth", list(Depth)),
+        imported=_choice(settings, "imported", IMPORTED),
+        paused=_field(settings, "paused", bool),
+    )
+
+
+def write_descriptor(mirror: Mirror) -> None:
+    """Put a mirror's descriptor at its destination, unless this very text was put there before."""
+    data = descriptor_bytes(describe(mirror))
+    digest = hashlib.sha256(data).hexdigest()
+    if digest == mirror.described:
+        return
+    wiring.objects(mirror.region).put(f"{mirror.storage_namespace}/{DESCRIPTOR}", data)
+    Mirror.objects.filter(pk=mirror.pk).update(described=digest)
+
+
+# --- certificates ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """What was proven of a commit at a destination. The digest covers all of it: equal facts, equal digest."""
+
+    commit: str
+    metarange: str
+    ranges: int
+    entries: int
+    bytes: int
+    depth: str
+    method: str
+    region: str
+    storage_namespace: str
+
+    def facts(self) -> dict[str, Any]:
+        """The facts by name."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    def digest(self) -> str:
+        """SHA-256 of the facts as JSON with sorted keys and no spaces."""
+        return hashlib.sha256(json.dumps(self.facts(), sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+    def document(self, **about: Any) -> dict[str, Any]:
+        """The facts and their digest; `about` (who, when, for which branch) is outside of the digest."""
+        return {**self.facts(), "digest": self.digest(), **about}
+
+
+def certify(mirror: Mirror, commit: Commit) -> Certificate:
+    """The certificate of a validated commit. NotFound when it is not wholly proven at the mirror's depth."""
+    found = load_metaranges(mirror, {commit.metarange_id})[commit.metarange_id]
+    proven = mirror.commits.filter(commit=commit).promotable().exists()
+    ids = [ref.id for ref in found.ranges]
+    ranges, entries, size = _sums(mirror, ids)
+    if not proven or found.reason or ranges != len(ids):
+        raise NotFound(f"commit {commit.sha[:8]} is not validated at '{mirror.name}'")
+    return Certificate(
+        commit=commit.sha,
+        metarange=commit.metarange_id,
+        ranges=ranges,
+        entries=entries,
+        bytes=size,
+        depth=mirror.depth,
+        method=METHOD,
+        region=mirror.region,
+        storage_namespace=mirror.storage_namespace,
+    )
+
+
+def _sums(mirror: Mirror, range_ids: list[str]) -> tuple[int, int, int]:
+    """Of those ranges that are complete: how many, their entries, their bytes."""
+    sums = [0, 0, 0]
+    for start in range(0, len(range_ids), 500):
+        rows = mirror.coverage.filter(
+            range_id__in=range_ids[start : start + 500], depth=mirror.depth, state=Coverage.State.COMPLETE
+        )
+        found = rows.aggregate(entries=Sum("entries", default=0), bytes=Sum("bytes", default=0))
+        sums = [sums[0] + rows.count(), sums[1] + found["entries"], sums[2] + found["bytes"]]
+    return sums[0], sums[1], sums[2]
+
+
+def certificate_uri(namespace: str, branch: str) -> str:
+    """Where the certificate of a branch's head lies: one file a branch, so that their number stays bounded."""
+    return f"{namespace}/{PREFIX}/certificates/{quote(branch, safe='')}.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """A certificate as read back: the commit that a branch was promoted to, and when that was written."""
+
+    commit: str
+    at: datetime
+
+
+def read_certificate(region: str, namespace: str, branch: str) -> Proof | None:
+    """The certificate of a branch at a destination; None when there is none. Raises Invalid when it proves nothing."""
+    try:
+        data = wiring.objects(region).get(certificate_uri(namespace, branch))
+    except NotFound:
+        return None
+    body = _object(data, f"the certificate of {branch}")
+    told = Certificate(
+        commit=_text(body, "commit", 64),
+        metarange=_text(body, "metarange", 64),
+        ranges=_number(body, "ranges"),
+        entries=_number(body, "entries"),
+        bytes=_number(body, "bytes"),
+        depth=_text(body, "depth", 16),
+        method=_text(body, "method", 1024),
+        region=_text(body, "region", 64),
+        storage_namespace=_text(body, "storage_namespace", 1024),
+    )
+    if body.get("digest") != told.digest():
+        raise Invalid(f"the certificate of {branch} does not give its digest")
+    if (told.region, told.storage_namespace, body.get("branch")) != (region, namespace, branch):
+        raise Invalid(f"the certificate of {branch} was made for another place")
+    return Proof(told.commit, _moment(body, "at"))
+
+
+# --- keeping both ---------------------------------------------------------------------------------------------------
+
+
+def keep(mirror: Mirror, lease: Lease) -> int:
+    """Bring descriptor and certificates at the destination up to what the books say; gives the certificates written.
+
+    What the store refuses is tried for each branch, and the first refusal raised at the end: the manager tries again.
+    """
+    write_descriptor(mirror)
+    written, failed = 0, None
+    for branch in _uncertified(mirror):
+        try:
+            written += _write_certificate(mirror, branch, lease)
+        except Fenced:
+            raise
+        except LakeMirrorError as error:
+            failed = failed or error
+    if failed is not None:
+        raise failed
+    return written
+
+
+def _uncertified(mirror: Mirror) -> list[MirrorBranch]:
+    """Branches that stand at a candidate of theirs which their certificate does not tell of."""
+    return list(mirror.branches.filter(position__gte=0, stray=False).exclude(certified=F("head")))
+
+
+def _write_certificate(mirror: Mirror, branch: MirrorBranch, lease: Lease) -> int:
+    commit = mirror.source.commits.filter(sha=branch.head).first()
+    if commit is None:
+        return 0
+    try:
+        made = certify(mirror, commit)
+    except NotFound:
+        return 0
+    about = {"branch": branch.name, "at": datetime.now(UTC).isoformat(), "ran_by": HOLDER}
+    data = json.dumps(made.document(**about), indent=1).encode()
+    lease.fence(PUT_SECONDS)
+    wiring.objects(mirror.region).put(certificate_uri(mirror.storage_namespace, branch.name), data)
+    with transaction.atomic():
+        lease.hold()
+        mirror.branches.filter(pk=branch.pk, head=commit.sha).update(certified=commit.sha)
+    return 1
+
+
+# --- reading --------------------------------------------------------------------------------------------------------
+
+
+def _object(data: bytes, what: str) -> Mapping[str, Any]:
+    try:
+        body = json.loads(data)
+    except ValueError as error:
+        raise Invalid(f"{what} is damaged: it is no JSON") from error
+    if not isinstance(body, dict):
+        raise Invalid(f"{what} is damaged: it is no JSON object")
+    return body
+
+
+def _part(body: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = _field(body, name, dict)
+    return found
+
+
+def _field(body: Mapping[str, Any], name: str, kind: type) -> Any:
+    found = body.get(name)
+    if type(found) is not kind:
+        raise Invalid(f"the field '{name}' is missing or damaged")
+    return found
+
+
+def _text(body: Mapping[str, Any], name: str, most: int) -> str:
+    found: str = _field(body, name, str)
+    if len(found) > most or "\x00" in found:
+        raise Invalid(f"the field '{name}' is damaged")
+    return found
+
+
+def _choice(body: Mapping[str, Any], name: str, known: Sequence[str]) -> str:
+    found = _text(body, name, 64)
+    if found not in known:
+        raise Invalid(f"the field '{name}' is damaged: '{found}' is none of {', '.join(known)}")
+    return found
+
+
+def _number(body: Mapping[str, Any], name: str) -> int:
+    found: int = _field(body, name, int)
+    if not 0 <= found < 2**63:
+        raise Invalid(f"the field '{name}' is damaged")
+    return found
+
+
+def _moment(body: Mapping[str, Any], name: str) -> datetime:
+    try:
+        return datetime.fromisoformat(_field(body, name, str)).astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise Invalid(f"the field '{name}' is no moment") from error

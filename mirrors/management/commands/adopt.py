@@ -1,0 +1,35 @@
+"""`manage.py adopt SOURCE MIRROR`: mirror into a read-only repository that exists already."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from mirrors import services
+from rbac.management.base import AccessCommand, find_user
+
+
+class Command(AccessCommand):
+    help = "Take over a read-only repository, made by hand or by another tool, as the mirror of a source."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("source", help="the source's name")
+        parser.add_argument("mirror", help="the name of the repository to take over")
+        parser.add_argument("--region", required=True, help="where that is")
+        parser.add_argument("--storage-namespace", required=True, help="what it is over, as a check")
+        parser.add_argument("--source-region", default="", help="where the source is (else this deployment's region)")
+        parser.add_argument("--actor", default="admin", help="the user who does it")
+
+    def run(self, **options: Any) -> None:
+        """Check and take it over."""
+        mirror = services.mirror_create(
+            actor=find_user(options["actor"]),
+            source_repository=options["source"],
+            source_region=options["source_region"],
+            name=options["mirror"],
+            region=options["region"],
+            storage_namespace=options["storage_namespace"],
+            adopt=True,
+        )
+        self.stdout.write(f"{mirror.name} in {mirror.region} is now the mirror of {mirror.source}")
