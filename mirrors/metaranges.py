@@ -136,10 +136,11 @@ def _kept(store: ObjectStore, uri: str, metarange_id: str, on_disk: LocalCache) 
     except FormatError:
         return None
     there = store.head(uri)
+    if there is None or not there.etag_is_content:
+        return None
     digest = hashlib.md5(data, usedforsecurity=False).hexdigest()
-    same = there is not None and there.etag == digest and there.etag_is_content
-    readable = judge_object(there, size=len(data), etag=digest, depth=Depth.ETAG) is None
-    return Found(ranges) if same and readable else None
+    differs = judge_object(there, size=len(data), etag=digest, depth=Depth.ETAG)
+    return None if differs else Found(ranges)
 
 
 def _fetch(store: ObjectStore, uri: str, metarange_id: str, on_disk: LocalCache) -> Found:

@@ -117,6 +117,7 @@ def _forget() -> None:
     config.current.cache_clear()
     wiring.lakefs.cache_clear()
     wiring.objects.cache_clear()
+    wiring.local_cache.cache_clear()
     remembered.cache_clear()
 
 
