@@ -89,9 +89,11 @@ def choose_promotion(facts: BranchFacts, promotable: Callable[[str], bool]) -> D
 def moved_by_others(facts: BranchFacts, promotable: Callable[[str], bool]) -> bool:
     """Whether somebody else put the branch where it is, or took it away.
 
-    A candidate that we may show counts as ours: a worker that ended between its call and its note leaves that.
+    A candidate that we may show counts as ours: a worker that ended between its call and its note leaves that. One
+    that left it before the source deleted the branch and made it again leaves no trace: that blames nobody.
     """
-    if facts.head == facts.noted:
+    made_again = facts.position >= 0 and all(c.position != facts.position for c in facts.candidates)
+    if facts.head == facts.noted or made_again:
         return False
     if not facts.head:
         return not facts.gone
@@ -136,7 +138,7 @@ def _newest(
 def _why(facts: BranchFacts, chosen: CandidateCommit, position: int) -> Why:
     if not facts.noted or facts.stray:
         return Why.FIRST
-    if not facts.head or chosen.position == position:
+    if chosen.position == position:
         return Why.REPAIRED
     moved = any(not c.fast_forward for c in facts.candidates if position < c.position <= chosen.position)
     return Why.REWOUND if moved else Why.ADVANCED

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.promotion import Action, BranchFacts, CandidateCommit, Decision, Why, choose_promotion
+from core.promotion import Action, BranchFacts, CandidateCommit, Decision, Why, choose_promotion, moved_by_others
 
 
 def facts(seen: str, *, head: str = "", position: int | None = None, moves: str = "", **more: bool) -> BranchFacts:
@@ -28,6 +28,14 @@ def test_a_branch_of_unknown_position_is_found_by_its_head() -> None:
 def test_a_branch_of_unknown_position_that_we_know_as_ours_does_not_go_back() -> None:
     facts = BranchFacts([CandidateCommit("A", 0), CandidateCommit("B", 1)], head="B", noted="B")
     assert choose_promotion(facts, "A".__contains__) == Decision(Action.NOTHING, Why.WAITING, "B", 1)
+
+
+@pytest.mark.parametrize("head", ["", "B"])
+def test_a_crash_before_the_source_made_a_branch_anew_blames_nobody(head: str) -> None:
+    """We deleted it, or moved it to B, and wrote nothing down; its former candidates are no longer known."""
+    facts = BranchFacts([CandidateCommit("X", 3)], head=head, noted="A", position=1)
+    assert not moved_by_others(facts, "X".__contains__)
+    assert choose_promotion(facts, "X".__contains__).commit_id == "X"
 
 
 letters = st.text("ABCDEFGH", min_size=1, max_size=12)

@@ -52,7 +52,7 @@ def _run(steps: int, seed: int) -> tuple[int, list[str]]:
         soak = Soak(lm, seed)
         for _ in range(steps):
             soak.step()
-        return soak.promotions, [f"seed {seed}: {p}" for p in (*soak.problems, *soak.settle())]
+        return soak.promotions, [f"seed {seed}: {p}" for p in (*soak.problems, *soak.settle(), *soak.blamed())]
 
 
 if __name__ == "__main__":

@@ -16,7 +16,8 @@ from django.db.models import F
 from django.db.models.functions import Now
 
 from core.errors import LakeMirrorError, RemoteFailure, Throttled, Unreachable
-from mirrors.models import Blocker, Duty, Mirror, SourceBranch
+from core.promotion import Why
+from mirrors.models import Blocker, Duty, Mirror, Promotion, SourceBranch
 from tests.mirrors.harness import NAMESPACE, Deployment
 
 KINDS = ("manage", "sense", "copy", "validate", "promote")
@@ -226,6 +227,12 @@ class Soak:
             Duty.objects.filter(pk=duty_id).update(until=None, failures=F("failures"))
         finally:
             self.moving = False
+
+    # What the books say
+
+    def blamed(self) -> list[str]:
+        """Nobody but us touches the mirror here: whatever crashes leave behind, it is not somebody else's doing."""
+        return list(Promotion.objects.filter(why=Why.FOREIGN).values_list("branch", flat=True))
 
     # What the reader sees
 

@@ -19,3 +19,4 @@ def test_no_reader_ever_sees_a_torn_commit_and_all_catch_up(seed: int) -> None:
             assert soak.problems == [], soak.stages[-10:]
         assert soak.settle() == []
         assert soak.promotions > 5
+        assert soak.blamed() == []
