@@ -1,8 +1,9 @@
 """Random histories with faults and crashes, and a reader that opens every mirror head after each step.
 
 The loops and tables are the real ones; installations, stores and the `check` job are the fakes of tests/fakes.py, whose
-every call may fail or end the process. The promise that is checked: no head is ever torn, every head is a commit that
-the source branch pointed to, and once the faults end every branch catches up.
+every call may fail or end the process. Now and then the database is lost and made again from the destination. The
+promise that is checked: no head is ever torn, every head is a commit that the source branch pointed to, none goes back
+to what the source branch left for good before, and once the faults end every branch catches up.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from django.db.models.functions import Now
 
 from core.errors import LakeMirrorError, RemoteFailure, Throttled, Unreachable
 from core.promotion import Why
-from mirrors.models import Blocker, Duty, Mirror, Promotion, SourceBranch
+from mirrors.models import Blocker, Duty, Mirror, Promotion, Repository, SourceBranch
+from mirrors.rebuild import Result, rebuild
 from tests.mirrors.harness import NAMESPACE, Deployment
 
 KINDS = ("manage", "sense", "copy", "validate", "promote")
@@ -38,6 +40,7 @@ class Soak:
     def __init__(self, lm: Deployment, seed: int) -> None:
         self.lm, self.random = lm, random.Random(seed)
         self.pointed: dict[str, set[str]] = defaultdict(set)
+        self.order: dict[str, list[str]] = defaultdict(list)
         self.stages: list[str] = []
         self.problems: list[str] = []
         self.promotions = 0
@@ -89,11 +92,17 @@ class Soak:
         move = self.lm.eu._move
 
         def watched(there: Any, branch: str, commit_id: str) -> None:
+            self._check_direction(branch, there.branches.get(branch, ""), commit_id)
             move(there, branch, commit_id)
             self.promotions += 1
             self.read_heads()
 
         self.lm.eu._move = watched  # type: ignore[method-assign]
+
+    def _check_direction(self, branch: str, old: str, new: str) -> None:
+        order = self.order[branch]
+        if old in order and new in order and order[::-1].index(new) > len(order) - 1 - order.index(old):
+            self.problems.append(f"{branch} goes back from {old[:8]} to {new[:8]}, which the source left before")
 
     # What the company does
 
@@ -111,8 +120,9 @@ class Soak:
                 self.arrive_partly,
                 self.corrupt,
                 self.work,
+                self.lose_database,
             ],
-            [16, 4, 6, 4, 3, 3, 14, 14, 4, 40],
+            [16, 4, 6, 4, 3, 3, 14, 14, 4, 40, 2],
         )[0]
         self.stages.append(action.__name__)
         action()
@@ -128,7 +138,10 @@ class Soak:
 
     def _note_heads(self) -> None:
         for branch, head in self.heads.items():
-            self.pointed[branch].update(self._between(head, self.pointed[branch]))
+            chain = self._between(head, self.pointed[branch])
+            self.pointed[branch].update(chain)
+            if self.order[branch][-1:] != [head]:
+                self.order[branch].extend(reversed(chain))
 
     def _between(self, head: str, earlier: set[str]) -> list[str]:
         """The head, and the first parents back to an earlier head: for all that one can know, the branch was there."""
@@ -218,6 +231,16 @@ class Soak:
         for kind in self.random.sample(KINDS, k=self.random.randrange(1, 6)):
             for duty in Duty.objects.filter(kind=kind):
                 self._run(duty.pk)
+
+    def lose_database(self) -> None:
+        """Every row goes, and what the destination says of itself makes them again."""
+        if not Mirror.objects.filter(state=Mirror.State.ACTIVE).exists():
+            return
+        for model in (Duty, Mirror, Repository):
+            model.objects.all().delete()
+        lines = list(rebuild(actor="system:tests", regions=["us-east-1", "eu-west-1"]))
+        if [line.name for line in lines if line.result is Result.MADE] != ["lake-eu"]:
+            self.problems.append(f"the mirror was not made again: {lines}")
 
     def _run(self, duty_id: int) -> None:
         self.moving = True

@@ -14,7 +14,14 @@ import psycopg
 import pytest
 
 HERE = Path(__file__).resolve().parent
-MODULES = ("test_duties.py", "test_loops.py", "test_readings.py", "test_review.py")
+MODULES = (
+    "test_certificates.py",
+    "test_duties.py",
+    "test_loops.py",
+    "test_readings.py",
+    "test_rebuild.py",
+    "test_review.py",
+)
 
 
 @pytest.fixture
