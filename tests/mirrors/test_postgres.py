@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 HERE = Path(__file__).resolve().parent
-MODULES = ("test_duties.py", "test_loops.py", "test_readings.py", "test_review.py")
+MODULES = ("test_duties.py", "test_loops.py", "test_readings.py", "test_review.py", "test_sensor.py")
 
 
 @pytest.fixture
