@@ -1,4 +1,4 @@
-"""The commit sensor: what it asks, in which order, and what a crash leaves."""
+"""The commit sensor and the copying of records: what they ask, in which order, and what a crash leaves."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from unittest import mock
 
 import pytest
 
-from core.errors import Unreachable
+from core.errors import RemoteFailure, Unreachable
 from core.types import Commit as CommitRecord
-from core.types import Page
+from core.types import Page, RecordOutcome
 from lakemirror_site import config
-from mirrors.models import Candidate, Commit, Duty, MirrorCommit, Repository, SourceBranch, UnplacedCommit
+from mirrors.models import Candidate, Commit, Duty, Mirror, MirrorCommit, Repository, SourceBranch, UnplacedCommit
 from tests.fakes import id_of
-from tests.mirrors.harness import Deployment
+from tests.mirrors.harness import Deployment, state_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -308,3 +308,82 @@ def test_a_long_fast_forward_adds_its_whole_line(lm: Deployment, version: int) -
     assert list(main.candidates.values_list("commit__sha", flat=True))[1:] == [*line, merged]
     assert list(main.candidates.values_list("position", flat=True)) == list(range(62))
     assert main.position == 61
+
+
+# --- copying ----------------------------------------------------------------------------------------------------------
+
+
+def prepare(lm: Deployment, lines: int, length: int) -> None:
+    """A mirror that knows some lines of commits, and has copied nothing of them."""
+    for number in range(lines):
+        lm.lake.repository.branches[f"b{number}"] = lm.lake.repository.branches["main"]
+        grow(lm, length, f"b{number}")
+    run(lm, "manage", "sense")
+
+
+def test_records_are_sent_side_by_side_and_never_before_their_parents(lm: Deployment) -> None:
+    prepare(lm, lines=5, length=6)
+    sent, busy, most = [], [], []
+    there, plain = lm.eu.repositories["lake-eu"].commits, lm.eu.put_commit_record
+
+    def put(repository: str, commit: CommitRecord) -> RecordOutcome:
+        busy.append(commit.id)
+        most.append(len(busy))
+        sent.append(all(parent in there for parent in commit.parents))
+        time.sleep(0.01)
+        busy.pop()
+        return plain(repository, commit)
+
+    with mock.patch.object(lm.eu, "put_commit_record", put), mock.patch("mirrors.loops.copy.AT_ONCE", 3):
+        assert run(lm, "copy") == "31 of 31 records accepted"
+    assert all(sent)
+    assert max(most) == 3
+
+
+@pytest.mark.parametrize("batch", [4, 500])
+def test_a_failing_record_delays_its_descendants_in_all_batches_and_nobody_else(lm: Deployment, batch: int) -> None:
+    prepare(lm, lines=3, length=6)
+    bad = lm.lake.repository.commits[lm.lake.repository.branches["b1"]].parents[0]
+    plain = lm.eu.put_commit_record
+
+    def put(repository: str, commit: CommitRecord) -> RecordOutcome:
+        if commit.id == bad:
+            raise RemoteFailure("500")
+        return plain(repository, commit)
+
+    with mock.patch.object(lm.eu, "put_commit_record", put), mock.patch("mirrors.loops.copy.BATCH", batch):
+        run(lm, "copy")
+    assert MirrorCommit.objects.filter(record="pending").count() == 2
+    assert Duty.objects.get(kind="copy").failures == 1
+    run(lm, "copy")
+    assert not MirrorCommit.objects.filter(record="pending").exists()
+
+
+def test_what_was_accepted_beside_a_call_that_broke_off_is_written_down(lm: Deployment) -> None:
+    prepare(lm, lines=2, length=1)
+    run(lm, "copy")
+    first, second = (grow(lm, 1, f"b{number}")[0] for number in range(2))
+    run(lm, "sense")
+    plain, began = lm.eu.put_commit_record, threading.Event()
+
+    def put(repository: str, commit: CommitRecord) -> RecordOutcome:
+        if commit.id == first:
+            began.wait(5)
+            raise Unreachable("away")
+        began.set()
+        time.sleep(0.1)
+        return plain(repository, commit)
+
+    with mock.patch.object(lm.eu, "put_commit_record", put):
+        run(lm, "copy")
+    assert (state_of(first).record, state_of(second).record) == ("pending", "accepted")
+
+
+def test_a_record_with_another_generation_stops_the_mirror(lm: Deployment) -> None:
+    prepare(lm, lines=1, length=3)
+    theirs = lm.lake.repository.branches["b0"]
+    there = lm.eu.repositories["lake-eu"].commits
+    there[theirs] = replace(lm.lake.repository.commits[theirs], generation=77)
+    run(lm, "copy")
+    assert Mirror.objects.get().reason_code == "tampered-record"
+    assert state_of(theirs).record == "tampered"
