@@ -18,6 +18,7 @@ from core.errors import RemoteFailure, Unreachable
 from core.types import Commit as CommitRecord
 from core.types import Page, RecordOutcome
 from lakemirror_site import config
+from mirrors.history import settle_history
 from mirrors.models import Candidate, Commit, Duty, Mirror, MirrorCommit, Repository, SourceBranch, UnplacedCommit
 from tests.fakes import id_of
 from tests.mirrors.harness import Deployment, state_of
@@ -387,3 +388,21 @@ def test_a_record_with_another_generation_stops_the_mirror(lm: Deployment) -> No
     run(lm, "copy")
     assert Mirror.objects.get().reason_code == "tampered-record"
     assert state_of(theirs).record == "tampered"
+
+
+def test_histories_are_put_in_order_batch_by_batch(lm: Deployment) -> None:
+    prepare(lm, lines=3, length=7)
+    run(lm, "copy")
+    MirrorCommit.objects.update(data="complete", history=False)
+    stuck = MirrorCommit.objects.order_by("commit_id")[12]
+    MirrorCommit.objects.filter(pk=stuck.pk).update(data="waiting")
+    mirror = Mirror.objects.get()
+    with mock.patch("mirrors.history.BATCH", 5):
+        settled = settle_history(mirror)
+    behind = {stuck.commit.sha}
+    for sha, parents in Commit.objects.order_by("pk").values_list("sha", "parents"):
+        if behind.intersection(parents):
+            behind.add(sha)
+    open_ = set(MirrorCommit.objects.filter(history=False).values_list("commit__sha", flat=True))
+    assert open_ == behind - {stuck.commit.sha}
+    assert settled == 22 - len(open_)
