@@ -2,53 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-
-from core.errors import Corrupt
-from core.types import Commit
+from collections.abc import Callable, Collection, Iterable
 
 
-def parents_first(commits: Mapping[str, Commit], known: Callable[[str], bool]) -> list[Commit]:
-    """`commits` in an order in which no commit stands before a parent of its own.
+class Waiting:
+    """Commits that wait for parents; only their ids are held, and only as long as they wait."""
 
-    A parent outside of `commits` must be `known`. Never looks at dates or generations, since neither is trustworthy.
-    Raises Corrupt when a parent is neither given nor known, or when records form a circle.
+    def __init__(self) -> None:
+        self._lacking: dict[str, int] = {}
+        self._children: dict[str, list[str]] = {}
+
+    def __len__(self) -> int:
+        return len(self._lacking)
+
+    def add(self, commit_id: str, parents: Collection[str]) -> bool:
+        """Let a commit wait for all of `parents`; true when there are none, so that its turn is now."""
+        if not parents:
+            return True
+        self._lacking[commit_id] = len(parents)
+        for parent in parents:
+            self._children.setdefault(parent, []).append(commit_id)
+        return False
+
+    def settle(self, commit_id: str) -> list[str]:
+        """Nobody waits for this commit any more; gives those whose turn has come by that."""
+        turn = []
+        for child in self._children.pop(commit_id, ()):
+            self._lacking[child] -= 1
+            if not self._lacking[child]:
+                del self._lacking[child]
+                turn.append(child)
+        return turn
+
+
+class ParentsFirst:
+    """Puts commits that come in any order into one in which no commit stands before a parent of its own.
+
+    Holds back only those that come before a parent. Never looks at dates or generations, since neither is trustworthy.
+    What it never gives has a parent that did not come, or is part of a circle.
     """
-    waiting, children = _count_parents(commits, known)
-    ready = [commit_id for commit_id, count in waiting.items() if count == 0]
-    ordered: list[Commit] = []
-    while ready:
-        commit_id = ready.pop()
-        ordered.append(commits[commit_id])
-        for child in children.get(commit_id, ()):
-            waiting[child] -= 1
-            if waiting[child] == 0:
-                ready.append(child)
-    if len(ordered) != len(commits):
-        raise Corrupt("the commit records of the source name each other in a circle")
-    return ordered
 
+    def __init__(self) -> None:
+        self.waiting = Waiting()
 
-def _count_parents(
-    commits: Mapping[str, Commit], known: Callable[[str], bool]
-) -> tuple[dict[str, int], dict[str, list[str]]]:
-    waiting: dict[str, int] = {}
-    children: dict[str, list[str]] = {}
-    for commit in commits.values():
-        given = {parent for parent in commit.parents if parent in commits}
-        for parent in set(commit.parents) - given:
-            if not known(parent):
-                raise Corrupt(f"commit {commit.id[:8]} names the parent {parent[:8]}, which the source did not give")
-        waiting[commit.id] = len(given)
-        for parent in given:
-            children.setdefault(parent, []).append(commit.id)
-    return waiting, children
+    def feed(self, batch: Iterable[tuple[str, Collection[str]]], known: Collection[str]) -> list[str]:
+        """The ids whose turn has come, those of earlier batches too. `batch` holds ids with their parents.
 
-
-def missing_parents(commits: Mapping[str, Commit], known: Collection[str]) -> set[str]:
-    """Parents that are named but neither given nor known: the history to fetch next."""
-    named = {parent for commit in commits.values() for parent in commit.parents}
-    return named - commits.keys() - set(known)
+        `known` are the parents that were placed before; those given by earlier calls must be among them.
+        """
+        placed: dict[str, None] = {}
+        for commit_id, parents in batch:
+            lacking = {parent for parent in parents if parent not in known and parent not in placed}
+            turn = [commit_id] if self.waiting.add(commit_id, lacking) else []
+            while turn:
+                current = turn.pop()
+                placed[current] = None
+                turn += self.waiting.settle(current)
+        return list(placed)
 
 
 def between(newer: str, older: str, main_parent: Callable[[str], str], limit: int = 1_000_000) -> list[str] | None:

@@ -57,9 +57,14 @@ class Commit:
     @property
     def main_parent(self) -> str:
         """The parent on the branch's own line: the first one; in records of version 0 the last one; "" for a root."""
-        if not self.parents:
-            return ""
-        return self.parents[0] if self.version >= 1 else self.parents[-1]
+        return main_parent(self.parents, self.version)
+
+
+def main_parent(parents: Sequence[str], version: int) -> str:
+    """Which of a record's parents is on the branch's own line; "" for a root."""
+    if not parents:
+        return ""
+    return parents[0] if version >= 1 else parents[-1]
 
 
 class RecordOutcome(StrEnum):

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from django.db import transaction
 from django.db.models import Q
 
 from mirrors.models import Mirror
+
+BATCH = 1000
+
+OpenRow = tuple[int, int, str, list[str], str, str]
+"""Key, the commit's key, sha, parents, record, data."""
 
 _SOUND = Q(record="accepted", history=True, data__in=["complete", "gone"])
 
@@ -13,11 +20,18 @@ _SOUND = Q(record="accepted", history=True, data__in=["complete", "gone"])
 def settle_history(mirror: Mirror) -> int:
     """Mark the commits of which all ancestors are recorded and complete (or gone at both sides); gives how many.
 
-    Commits are visited in the order of their keys, which is parents first.
+    Commits are visited in the order of their keys, which is parents first, so many at a time: what an earlier batch
+    settled is read back by the next one.
     """
-    with transaction.atomic():
-        Mirror.objects.select_for_update().filter(pk=mirror.pk).first()
-        return _settle(mirror)
+    settled, last = 0, 0
+    while True:
+        with transaction.atomic():
+            Mirror.objects.select_for_update().filter(pk=mirror.pk).first()
+            rows = _open_rows(mirror, last)
+            settled += _settle(mirror, rows)
+        if len(rows) < BATCH:
+            return settled
+        last = rows[-1][1]
 
 
 def doubt_history(mirror: Mirror, commit_ids: list[int]) -> None:
@@ -30,15 +44,15 @@ def doubt_history(mirror: Mirror, commit_ids: list[int]) -> None:
         mirror.commits.filter(commit_id__gt=min(commit_ids), history=True).update(history=False)
 
 
-def _settle(mirror: Mirror) -> int:
-    open_rows = list(
-        mirror.commits.filter(history=False)
-        .order_by("commit_id")
-        .values_list("pk", "commit__sha", "commit__parents", "record", "data")
-    )
-    sound = _sound_parents(mirror, {sha for _, _, parents, _, _ in open_rows for sha in parents})
+def _open_rows(mirror: Mirror, after: int) -> list[OpenRow]:
+    rows = mirror.commits.filter(history=False, commit_id__gt=after).order_by("commit_id")
+    return list(rows.values_list("pk", "commit_id", "commit__sha", "commit__parents", "record", "data")[:BATCH])
+
+
+def _settle(mirror: Mirror, rows: Sequence[OpenRow]) -> int:
+    sound = _sound_parents(mirror, {sha for _, _, _, parents, _, _ in rows for sha in parents})
     settled: list[int] = []
-    for pk, sha, parents, record, data in open_rows:
+    for pk, _, sha, parents, record, data in rows:
         if sound.issuperset(parents):
             settled.append(pk)
             if record == "accepted" and data in ("complete", "gone"):
@@ -49,9 +63,12 @@ def _settle(mirror: Mirror) -> int:
 
 
 def _sound_parents(mirror: Mirror, shas: set[str]) -> set[str]:
+    """With the source's key, so that a commit is found by its index."""
     asked = sorted(shas)
     sound: set[str] = set()
     for start in range(0, len(asked), 500):
-        chunk = asked[start : start + 500]
-        sound.update(mirror.commits.filter(_SOUND, commit__sha__in=chunk).values_list("commit__sha", flat=True))
+        rows = mirror.commits.filter(
+            _SOUND, commit__repository_id=mirror.source_id, commit__sha__in=asked[start : start + 500]
+        )
+        sound.update(rows.values_list("commit__sha", flat=True))
     return sound

@@ -6,6 +6,8 @@ Rows of `Commit` are inserted parents first, so ordering by primary key is a top
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
@@ -41,10 +43,9 @@ class Repository(models.Model):
         return f"{self.name} ({self.region})"
 
 
-class Commit(models.Model):
-    """A commit record as the source gave it, shared by all mirrors of the repository."""
+class CommitRecord(models.Model):
+    """A commit record as the source gave it."""
 
-    repository = models.ForeignKey(Repository, models.CASCADE, related_name="commits")
     sha = models.CharField(max_length=64)
     parents = models.JSONField(default=list)
     committer = ExactTextField(blank=True)
@@ -54,17 +55,12 @@ class Commit(models.Model):
     metadata = ExactMapField(default=dict)
     generation = models.BigIntegerField()
     version = models.IntegerField()
-    seen_at = models.DateTimeField()
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["repository", "sha"], name="commit_repository_sha")]
+        abstract = True
 
     def __str__(self) -> str:
         return self.sha[:8]
-
-    def main_parent(self) -> str:
-        """The parent on the branch's own line, "" for a root."""
-        return self.record().main_parent
 
     def record(self) -> types.Commit:
         """The record as the domain knows it."""
@@ -79,6 +75,40 @@ class Commit(models.Model):
             generation=self.generation,
             version=self.version,
         )
+
+    @staticmethod
+    def columns(record: types.Commit) -> dict[str, Any]:
+        """The values of a record's columns."""
+        return {
+            "sha": record.id,
+            "parents": list(record.parents),
+            "committer": record.committer,
+            "message": record.message,
+            "creation_date": record.creation_date,
+            "metarange_id": record.metarange_id,
+            "metadata": dict(record.metadata),
+            "generation": record.generation,
+            "version": record.version,
+        }
+
+
+class Commit(CommitRecord):
+    """A commit of a source repository, shared by all of its mirrors. Its parents have smaller keys."""
+
+    repository = models.ForeignKey(Repository, models.CASCADE, related_name="commits")
+    seen_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["repository", "sha"], name="commit_repository_sha")]
+
+
+class UnplacedCommit(CommitRecord):
+    """A record that was read from a source's log, and is no `Commit` yet: its parents have to be rows first."""
+
+    repository = models.ForeignKey(Repository, models.CASCADE, related_name="unplaced")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["repository", "sha"], name="unplaced_commit_once")]
 
 
 class SourceBranch(models.Model):

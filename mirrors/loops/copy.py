@@ -1,11 +1,19 @@
-"""Copying of commit records to the destination, parents first. Only 204 or 409 proves that a record is there."""
+"""Copying of commit records to the destination, parents first. Only 204 or 409 proves that a record is there.
+
+A record is sent once all of its parents are accepted; those of which that is true are sent side by side.
+"""
 
 from __future__ import annotations
 
 import logging
+import time
+from collections import deque
+from concurrent.futures import Future
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from core.errors import Corrupt, RemoteFailure
+from core.graph import Waiting
 from core.ports import LakeFS
 from core.types import Commit as CommitRecord
 from core.types import RecordOutcome
@@ -17,10 +25,15 @@ from mirrors.duties import Lease, Outcome
 from mirrors.history import settle_history
 from mirrors.loops.manage import require_pinned, stop
 from mirrors.models import Blocker, Mirror, MirrorCommit
+from mirrors.sidebyside import SideBySide
 
 log = logging.getLogger("lakemirror.copy")
 
 BATCH = 500
+AT_ONCE = 8
+SETTLE_SECONDS = 5.0
+SETTLE_SHARE = 20
+"""Histories are put in order at a round's end and in between, so seldom that it takes a small share of the time."""
 MOST_FAILURES = 5
 """So many records that the destination could not take end a round: then it is the destination."""
 
@@ -35,11 +48,25 @@ def copy(lease: Lease) -> Outcome:
     while rows := list(mirror.commits.to_copy().filter(commit_id__gt=last)[:BATCH]):
         last = rows[-1].commit_id
         round_.copy_batch(rows)
-        if settle_history(mirror):
-            duties.wake("promote", mirror.pk)
+        if time.monotonic() > round_.settle_at:
+            round_.settle()
+    round_.settle()
     if round_.failed is not None:
         raise round_.failed
     return Outcome(f"{round_.copied} of {round_.total} records accepted")
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What becomes of a record, and why if it is not accepted."""
+
+    record: str
+    reason: str = ""
+    detail: str = ""
+
+    @property
+    def accepted(self) -> bool:
+        return self.record == MirrorCommit.Record.ACCEPTED
 
 
 class _Round:
@@ -51,33 +78,61 @@ class _Round:
         self.bad = set(given_up.values_list("commit__sha", flat=True))
         self.total = self.copied = self.failures = 0
         self.failed: RemoteFailure | None = None
+        self.settle_at = time.monotonic() + SETTLE_SECONDS
 
     def copy_batch(self, rows: list[MirrorCommit]) -> None:
         """Copy records; those that were accepted are written down whatever becomes of the rest."""
         self.total += len(rows)
         accepted: list[int] = []
         require_pinned(self.mirror, self.lakefs)
+        calls = SideBySide[MirrorCommit, _Answer](AT_ONCE, self.lease)
         try:
-            for row in rows:
-                self.lease.beat()
-                if self._is_accepted(row):
+            with calls:
+                self._send(rows, calls, accepted)
+        finally:
+            accepted += [row.pk for row, answer in calls.rest() if answer.accepted]
+            self._write_down(accepted)
+
+    def settle(self) -> None:
+        """Put histories in order: that looks at every commit that waits."""
+        began = time.monotonic()
+        if settle_history(self.mirror):
+            duties.wake("promote", self.mirror.pk)
+        ended = time.monotonic()
+        self.settle_at = ended + max(SETTLE_SECONDS, SETTLE_SHARE * (ended - began))
+
+    def _send(self, rows: list[MirrorCommit], calls: SideBySide[MirrorCommit, _Answer], accepted: list[int]) -> None:
+        """Send each record once its parents are settled; those of other batches are, for their keys are smaller."""
+        by_sha = {row.commit.sha: row for row in rows}
+        waiting = Waiting()
+        ready = deque(row for row in rows if waiting.add(row.commit.sha, by_sha.keys() & set(row.commit.parents)))
+        while ready or not calls.idle:
+            while ready and calls.free:
+                row = ready.popleft()
+                if self.bad.isdisjoint(row.commit.parents):
+                    calls.start(row, _copy_one, self.lakefs, self.mirror.name, row.commit.record())
+                else:
+                    self.bad.add(row.commit.sha)
+                    ready.extend(by_sha[sha] for sha in waiting.settle(row.commit.sha))
+            for row, answer in calls.answers():
+                if self._is_accepted(row, answer):
                     accepted.append(row.pk)
                 else:
                     self.bad.add(row.commit.sha)
-        finally:
-            self._write_down(accepted)
+                ready.extend(by_sha[sha] for sha in waiting.settle(row.commit.sha))
 
-    def _is_accepted(self, row: MirrorCommit) -> bool:
+    def _is_accepted(self, row: MirrorCommit, answer: Future[_Answer]) -> bool:
         """A record that the destination can't take (500) delays only its descendants, unless there are many."""
-        if self.bad.intersection(row.commit.parents):
-            return False
         try:
-            return _copy_one(self.mirror, self.lakefs, row) == MirrorCommit.Record.ACCEPTED
+            found = answer.result()
         except RemoteFailure as error:
             self.failed, self.failures = error, self.failures + 1
             if self.failures == MOST_FAILURES:
                 raise
             return False
+        if not found.accepted:
+            _give_up(self.mirror, row, found)
+        return found.accepted
 
     def _write_down(self, accepted: list[int]) -> None:
         """What another repository of the same name has taken in the meantime proves nothing."""
@@ -91,25 +146,24 @@ class _Round:
         self.copied += len(accepted)
 
 
-def _copy_one(mirror: Mirror, lakefs: LakeFS, row: MirrorCommit) -> str:
-    record = row.commit.record()
+def _copy_one(lakefs: LakeFS, repository: str, record: CommitRecord) -> _Answer:
+    """Runs side by side with others: the network only."""
     try:
-        outcome = lakefs.put_commit_record(mirror.name, record)
+        outcome = lakefs.put_commit_record(repository, record)
     except Corrupt as error:
         if gives_its_id(record):
             raise RemoteFailure(error.message, hint="The record is right: this is no reason to give it up") from error
-        return _give_up(mirror, row, MirrorCommit.Record.REFUSED, "source-corrupt", error.message)
+        return _Answer(MirrorCommit.Record.REFUSED, "source-corrupt", error.message)
     if outcome is RecordOutcome.CREATED:
-        return MirrorCommit.Record.ACCEPTED
-    there = lakefs.get_commit(mirror.name, record.id)
+        return _Answer(MirrorCommit.Record.ACCEPTED)
+    there = lakefs.get_commit(repository, record.id)
     if (there.generation, there.version) == (record.generation, record.version):
-        return MirrorCommit.Record.ACCEPTED
+        return _Answer(MirrorCommit.Record.ACCEPTED)
     detail = (
         f"the destination has a record of {record.id[:8]} with generation {there.generation} "
         f"and version {there.version}; the source's are {record.generation} and {record.version}"
     )
-    stop(mirror, "tampered-record", detail)
-    return _give_up(mirror, row, MirrorCommit.Record.TAMPERED, "tampered-record", detail)
+    return _Answer(MirrorCommit.Record.TAMPERED, "tampered-record", detail)
 
 
 def gives_its_id(record: CommitRecord) -> bool:
@@ -125,8 +179,10 @@ def gives_its_id(record: CommitRecord) -> bool:
     return claimed == record.id
 
 
-def _give_up(mirror: Mirror, row: MirrorCommit, state: str, reason: str, detail: str) -> str:
-    log.error("%s: commit %s: %s", mirror.name, row.commit.sha[:8], detail)
-    mirror.commits.filter(pk=row.pk).update(record=state, detail=detail)
-    note_blocker(mirror, Blocker.Kind.RECORD, row.commit.sha, address=row.commit.sha, reason=reason, detail=detail)
-    return state
+def _give_up(mirror: Mirror, row: MirrorCommit, answer: _Answer) -> None:
+    sha, reason, detail = row.commit.sha, answer.reason, answer.detail
+    log.error("%s: commit %s: %s", mirror.name, sha[:8], detail)
+    if answer.record == MirrorCommit.Record.TAMPERED:
+        stop(mirror, reason, detail)
+    mirror.commits.filter(pk=row.pk).update(record=answer.record, detail=detail)
+    note_blocker(mirror, Blocker.Kind.RECORD, sha, address=sha, reason=reason, detail=detail)

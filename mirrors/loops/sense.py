@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import Future
 from datetime import UTC, datetime
 
 from django.db import transaction
 
 from core import sensing
-from core.errors import Corrupt, Fenced, NoData, NotFound, RemoteFailure
-from core.graph import missing_parents, parents_first
+from core.errors import Corrupt, Fenced, LakeMirrorError, NoData, NotFound, RemoteFailure
 from core.ports import LakeFS
+from core.reading import Reading, Walk
 from core.types import Commit as CommitRecord
+from core.types import Page, main_parent
 from lakemirror_site import config, wiring
 from mirrors import duties
 from mirrors.duties import Lease, Outcome
-from mirrors.loops.manage import add_commits
-from mirrors.models import Candidate, Commit, Mirror, Repository, SourceBranch
+from mirrors.models import Candidate, Commit, Repository, SourceBranch
+from mirrors.sidebyside import SideBySide
+from mirrors.spool import Spool, served_mirrors
 
 log = logging.getLogger("lakemirror.sense")
+
+FIRST_WINDOW, LAST_WINDOW = 20, 1000
+"""Rows that are read at once on the way along a chain: most moves are short."""
 
 
 def sense(lease: Lease) -> Outcome:
@@ -58,22 +64,28 @@ def list_heads(lakefs: LakeFS, repository: str, lease: Lease) -> dict[str, str]:
 def _take_look(repository: Repository, lakefs: LakeFS, heads: dict[str, str], at: datetime, lease: Lease) -> Outcome:
     last = _last_heads(repository)
     changed = sensing.changed_branches(heads, _sensed_heads(repository))
-    records, unreadable = _new_records(repository, lakefs, set(changed.values()), lease)
+    spool, new = Spool(repository, lease), 0
+    unreadable: dict[str, str] = {}
+    if changed:
+        errors = _read_histories(spool, lakefs, set(changed.values()), lease)
+        if problem := identity_problem(repository, lakefs):
+            spool.clear()
+            return freeze(repository, problem)
+        new = spool.place(at)
+        unreadable = _unreadable(spool, set(changed.values()), errors)
     readable = {name: head for name, head in changed.items() if head not in unreadable}
-    if changed and (problem := identity_problem(repository, lakefs)):
-        return freeze(repository, problem)
     with transaction.atomic():
         Repository.objects.select_for_update().get(pk=repository.pk)
         lease.hold()
         if _last_heads(repository) != last:
             raise Fenced(f"another look at {repository.name} came between")
-        _store_records(repository, records, at)
         _store_moves(repository, readable, last, at)
         went = _note_missing(repository, set(last) - heads.keys(), set(heads), at)
         error = _name_unreadable(changed, unreadable)
         Repository.objects.filter(pk=repository.pk).update(looked_at=at, look_error=error)
-        _wake_mirrors(repository, bool(records), bool(readable) or went)
-    return Outcome(error or f"{len(heads)} branches, {len(changed)} moved, {len(records)} new commits")
+        if readable or went:
+            _wake_promotion(repository)
+    return Outcome(error or f"{len(heads)} branches, {len(changed)} moved, {new} new commits")
 
 
 def _last_heads(repository: Repository) -> dict[str, str]:
@@ -116,100 +128,48 @@ def _note_error(repository: Repository, error: str) -> Outcome:
 # History
 
 
-def _new_records(
-    repository: Repository, lakefs: LakeFS, heads: set[str], lease: Lease
-) -> tuple[list[CommitRecord], dict[str, str]]:
-    """Records of all commits reachable from `heads` that are not stored yet, parents first, and the heads left out.
+def _read_histories(
+    spool: Spool, lakefs: LakeFS, heads: Collection[str], lease: Lease
+) -> Mapping[str, LakeMirrorError]:
+    """Read the records of all commits reachable from `heads` that are not stored yet.
 
-    A head whose history the source can't give is left out with the reason: it must not hold up the others.
+    A head whose history the source can't give is named with the reason: it must not hold up the others.
     """
-    collected: dict[str, CommitRecord] = {}
-    known: set[str] = set()
-    unreadable: dict[str, str] = {}
-    for head in sorted(_unknown(repository, heads, known)):
-        try:
-            found = _collect_history(repository, lakefs, head, known, lease)
-        except (NotFound, NoData, Corrupt, RemoteFailure) as error:
-            log.warning("%s: %s", repository, error)
-            unreadable[head] = error.message
-        else:
-            collected.update(found)
-            known.update(found)
-    return parents_first(collected, known.__contains__), unreadable
+    unknown = set(heads) - spool.stored(heads)
+    if not unknown:
+        return {}
+    reading = Reading(unknown - spool.known(unknown), spool.frontier())
+    settings = config.current().commit_sensor
+    with SideBySide[Walk, Page[CommitRecord]](settings.branches_scanner_concurrency_limit, lease) as calls:
+        while True:
+            while calls.free and (walk := reading.next()):
+                options = {"after": walk.after, "amount": settings.log_commit_page_size}
+                calls.start(walk, lakefs.log_commits, spool.repository.name, walk.start, **options)
+            if calls.idle:
+                return reading.errors
+            for walk, answer in calls.answers():
+                _take_page(spool, reading, walk, answer)
 
 
-def _collect_history(
-    repository: Repository, lakefs: LakeFS, head: str, known: set[str], lease: Lease
-) -> dict[str, CommitRecord]:
-    """All commits reachable from a head that are not known yet. Raises Corrupt when the source's log has gaps."""
-    collected: dict[str, CommitRecord] = {}
-    wanted = {head} - known
-    while wanted:
-        commit_id = wanted.pop()
-        _page_history(lakefs, repository, commit_id, collected, known, lease)
-        if commit_id not in collected:
-            raise Corrupt(f"the log of commit {commit_id[:8]} does not hold that commit")
-        wanted = _unknown(repository, missing_parents(collected, known), known)
-    parents_first(collected, known.__contains__)
-    return collected
+def _take_page(spool: Spool, reading: Reading, walk: Walk, answer: Future[Page[CommitRecord]]) -> None:
+    try:
+        page = answer.result()
+    except (NotFound, NoData, Corrupt, RemoteFailure) as error:
+        log.warning("%s: %s", spool.repository, error)
+        reading.failed(walk, error)
+        return
+    fresh = {record.id: record.parents for record in spool.add(page.results)}
+    known = spool.known({parent for parents in fresh.values() for parent in parents})
+    reading.took(walk, [record.id for record in page.results], page.next_after, fresh, known)
 
 
-def _page_history(
-    lakefs: LakeFS,
-    repository: Repository,
-    commit_id: str,
-    collected: dict[str, CommitRecord],
-    known: set[str],
-    lease: Lease,
-) -> None:
-    """Page the log of a commit until every parent is known: the order of the log itself proves nothing."""
-    after = ""
-    while True:
-        lease.beat()
-        size = config.current().commit_sensor.log_commit_page_size
-        page = lakefs.log_commits(repository.name, commit_id, after=after, amount=size)
-        fresh = {commit.id: commit for commit in page.results if commit.id not in collected}
-        collected.update((sha, commit) for sha, commit in fresh.items() if sha in _unknown(repository, fresh, known))
-        after = page.next_after
-        if not after or not _unknown(repository, missing_parents(collected, known), known):
-            return
-
-
-def _unknown(repository: Repository, shas: Mapping[str, object] | set[str], known: set[str]) -> set[str]:
-    """Those of `shas` that are not in the database; the others are added to `known`."""
-    asked = list(set(shas) - known)
-    for start in range(0, len(asked), 500):
-        found = repository.commits.filter(sha__in=asked[start : start + 500]).values_list("sha", flat=True)
-        known.update(found)
-    return set(asked) - known
-
-
-def _store_records(repository: Repository, records: list[CommitRecord], at: datetime) -> None:
-    rows = [
-        Commit(
-            repository=repository,
-            sha=record.id,
-            parents=list(record.parents),
-            committer=record.committer,
-            message=record.message,
-            creation_date=record.creation_date,
-            metarange_id=record.metarange_id,
-            metadata=dict(record.metadata),
-            generation=record.generation,
-            version=record.version,
-            seen_at=at,
-        )
-        for record in records
-    ]
-    Commit.objects.bulk_create(rows, batch_size=500, ignore_conflicts=True)
-    if rows:
-        for mirror in _mirrors(repository):
-            add_commits(mirror)
-
-
-def _mirrors(repository: Repository) -> list[Mirror]:
-    states = (Mirror.State.ACTIVE, Mirror.State.STOPPED)
-    return list(repository.mirrors.filter(state__in=states))
+def _unreadable(spool: Spool, heads: Collection[str], errors: Mapping[str, LakeMirrorError]) -> dict[str, str]:
+    """The heads that could not be stored, because something of their history is missing, and why."""
+    missing = set(heads) - spool.stored(heads)
+    if not (missing and any(error.retryable for error in errors.values())):
+        spool.clear()  # what is left belongs to no head any more, or is wrong: it is read again, all of it
+    other = next(iter(errors.values()), Corrupt("the commit records of the source name each other in a circle"))
+    return {head: errors.get(head, other).message for head in missing}
 
 
 # Branches
@@ -218,18 +178,38 @@ def _mirrors(repository: Repository) -> list[Mirror]:
 def _store_moves(repository: Repository, changed: dict[str, str], last: dict[str, str], at: datetime) -> None:
     for name, head in changed.items():
         older = last.get(name, "")
-        move = sensing.describe_move(name, head, older, _main_parents(repository, older))
+        move = sensing.describe_move(name, head, older, _MainParents(repository, older))
         _store_move(repository, move, at)
 
 
-def _main_parents(repository: Repository, older: str) -> Callable[[str], str]:
-    """First parents of the commits stored after `older`: a chain that leaves them does not lead to it."""
-    since = repository.commits.filter(sha=older).values_list("pk", flat=True).first() if older else None
-    if since is None:
-        return lambda sha: ""
-    later = repository.commits.filter(pk__gt=since).defer("metadata", "message")
-    chain = {commit.sha: commit.main_parent() for commit in later}
-    return lambda sha: chain.get(sha, "")
+class _MainParents:
+    """Main parents of the commits stored after `older`: a chain that leaves them does not lead to it.
+
+    Rows are read a window at a time, for keys only fall on the way from child to parent.
+    """
+
+    def __init__(self, repository: Repository, older: str) -> None:
+        self._commits, self._size = repository.commits, FIRST_WINDOW
+        self._since = self._key(older) if older else None
+        self._window: dict[str, str] = {}
+
+    def __call__(self, sha: str) -> str:
+        if sha not in self._window:
+            self._load(sha)
+        return self._window.get(sha, "")
+
+    def _key(self, sha: str) -> int | None:
+        return self._commits.filter(sha=sha).values_list("pk", flat=True).first()
+
+    def _load(self, sha: str) -> None:
+        key = self._key(sha)
+        if key is None or self._since is None:
+            self._window = {}
+            return
+        rows = self._commits.filter(pk__lte=key, pk__gt=self._since).order_by("-pk")
+        lines = rows.values_list("sha", "parents", "version")[: self._size]
+        self._window = {sha: main_parent(parents, version) for sha, parents, version in lines}
+        self._size = min(4 * self._size, LAST_WINDOW)
 
 
 def _store_move(repository: Repository, move: sensing.Move, at: datetime) -> None:
@@ -238,20 +218,11 @@ def _store_move(repository: Repository, move: sensing.Move, at: datetime) -> Non
     )
     if branch.gone_at is not None:
         branch.candidates.all().delete()
-    shas = [sha for sha, _ in move.candidates]
-    keys = {
-        c.sha: c.pk
-        for start in range(0, len(shas), 500)
-        for c in repository.commits.filter(sha__in=shas[start : start + 500])
-    }
-    rows = [
-        Candidate(branch=branch, position=branch.position + n, commit_id=keys[sha], seen_at=at, fast_forward=forward)
-        for n, (sha, forward) in enumerate(move.candidates, start=1)
-    ]
-    Candidate.objects.bulk_create(rows, batch_size=500)
+    for start in range(0, len(move.candidates), 500):
+        _store_candidates(branch, move.candidates[start : start + 500], branch.position + 1 + start, at)
     SourceBranch.objects.filter(pk=branch.pk).update(
         head=move.head,
-        position=rows[-1].position,
+        position=branch.position + len(move.candidates),
         changed_at=at,
         missing_since=None,
         missing_looks=0,
@@ -259,9 +230,21 @@ def _store_move(repository: Repository, move: sensing.Move, at: datetime) -> Non
     )
 
 
+def _store_candidates(branch: SourceBranch, some: Sequence[tuple[str, bool]], position: int, at: datetime) -> None:
+    commits = Commit.objects.filter(repository_id=branch.repository_id, sha__in=[sha for sha, _ in some])
+    keys = dict(commits.values_list("sha", "pk"))
+    Candidate.objects.bulk_create(
+        Candidate(branch=branch, position=n, commit_id=keys[sha], seen_at=at, fast_forward=forward)
+        for n, (sha, forward) in enumerate(some, start=position)
+    )
+
+
 def _note_missing(repository: Repository, missing: set[str], there: set[str], at: datetime) -> bool:
     """Count looks without a branch; true when one is now taken for deleted."""
-    repository.branches.filter(name__in=there, missing_looks__gt=0).update(missing_since=None, missing_looks=0)
+    absent = repository.branches.filter(missing_looks__gt=0).values_list("pk", "name")
+    returned = [pk for pk, name in absent if name in there]
+    if returned:
+        repository.branches.filter(pk__in=returned).update(missing_since=None, missing_looks=0)
     went = False
     for branch in repository.branches.filter(name__in=missing, gone_at=None):
         since = branch.missing_since or at
@@ -274,8 +257,6 @@ def _note_missing(repository: Repository, missing: set[str], there: set[str], at
     return went
 
 
-def _wake_mirrors(repository: Repository, records: bool, moves: bool) -> None:
-    kinds = [*(("copy", "validate") if records else ()), *(("promote",) if moves else ())]
-    for mirror in _mirrors(repository) if kinds else ():
-        for kind in kinds:
-            duties.wake(kind, mirror.pk)
+def _wake_promotion(repository: Repository) -> None:
+    for mirror in served_mirrors(repository):
+        duties.wake("promote", mirror.pk)

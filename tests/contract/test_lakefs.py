@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import replace
+from unittest import mock
 
 import pytest
 
+from adapters.lakefs import LakeFSAdapter
 from core.errors import Conflict, Corrupt, Denied, NotFound
 from core.ports import LakeFS
 from core.types import Commit, RecordOutcome, RepositoryInfo
@@ -163,3 +165,13 @@ def test_a_deleted_mirror_is_gone(lakefs: LakeFS, mirror: str) -> None:
     lakefs.delete_repository(mirror)
     with pytest.raises(NotFound):
         lakefs.delete_repository(mirror)
+
+
+def test_hidden_branches_are_listed_in_pages_of_the_length_that_was_asked_for() -> None:
+    """What no `show_hidden` asks for would be taken for deleted."""
+    adapter = LakeFSAdapter("http://127.0.0.1:9", "key", "secret")
+    with mock.patch.object(adapter._branches, "list_branches") as asked:
+        asked.return_value.pagination.has_more = False
+        adapter.list_branches("lake", amount=7)
+    assert asked.call_args.kwargs["show_hidden"] is True
+    assert asked.call_args.kwargs["amount"] == 7

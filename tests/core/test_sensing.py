@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from core import sensing
-from core.errors import Corrupt
-from core.graph import between, missing_parents, parents_first
+from core.graph import between
 from core.types import Commit
 
 PARENTS = {"A": (), "B": ("A",), "C": ("B",), "X": ("A",), "M": ("C", "X")}
@@ -18,28 +15,6 @@ def commit(name: str, version: int = 1) -> Commit:
 
 def main_parent(name: str) -> str:
     return commit(name).main_parent
-
-
-def test_parents_stand_before_their_children_whatever_the_order_given() -> None:
-    given = {name: commit(name) for name in ("M", "X", "C", "B", "A")}
-    order = [c.id for c in parents_first(given, lambda _: False)]
-    assert all(order.index(p) < order.index(c) for c in given for p in PARENTS[c])
-
-
-def test_a_parent_that_nobody_knows_is_an_error_of_the_source() -> None:
-    with pytest.raises(Corrupt, match="names the parent B"):
-        parents_first({"C": commit("C")}, lambda _: False)
-    assert [c.id for c in parents_first({"C": commit("C")}, {"B"}.__contains__)] == ["C"]
-
-
-def test_records_in_a_circle_are_refused() -> None:
-    circle = {"P": Commit("P", ("Q",), "", "", 0, ""), "Q": Commit("Q", ("P",), "", "", 0, "")}
-    with pytest.raises(Corrupt, match="circle"):
-        parents_first(circle, lambda _: False)
-
-
-def test_missing_parents_are_the_history_to_fetch_next() -> None:
-    assert missing_parents({"M": commit("M"), "C": commit("C")}, {"B"}) == {"X"}
 
 
 def test_a_fast_forward_adds_the_first_parent_chain() -> None:

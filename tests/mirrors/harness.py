@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -119,6 +120,31 @@ class Deployment:
             there = self.eu_store.objects.get(f"{NAMESPACE}/{entry.address}")
             if f"{NAMESPACE}/{entry.address}" in self.eu_store.hidden or there is None or len(there) != entry.size:
                 yield f"{entry.path!r} of {commit[:8]} is not there"
+
+
+class OneByOne:
+    """In place of threads: each call is over when it was sent, so that a seed always gives the same run."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+
+    def submit(self, call: Callable[..., Any], *args: Any, **options: Any) -> Future[Any]:
+        done: Future[Any] = Future()
+        try:
+            done.set_result(call(*args, **options))
+        except BaseException as error:
+            done.set_exception(error)
+        return done
+
+    def shutdown(self, *, wait: bool) -> None:
+        """Nothing is on its way."""
+
+
+@contextmanager
+def one_by_one() -> Iterator[None]:
+    """Calls side by side become calls one after the other."""
+    with mock.patch("mirrors.sidebyside.ThreadPoolExecutor", OneByOne):
+        yield
 
 
 @contextmanager

@@ -43,11 +43,11 @@ def _soak(steps: int, seed: int, length: int = 500) -> int:
 def _run(steps: int, seed: int) -> tuple[int, list[str]]:
     from django.core.management import call_command
 
-    from tests.mirrors.harness import deployment
+    from tests.mirrors.harness import deployment, one_by_one
     from tests.mirrors.soak import Soak
 
     call_command("flush", verbosity=0, interactive=False)
-    with deployment() as lm:
+    with one_by_one(), deployment() as lm:
         lm.add_mirror()
         soak = Soak(lm, seed)
         for _ in range(steps):

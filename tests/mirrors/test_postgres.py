@@ -21,6 +21,7 @@ MODULES = (
     "test_readings.py",
     "test_rebuild.py",
     "test_review.py",
+    "test_sensor.py",
 )
 
 

@@ -1,0 +1,132 @@
+"""Records on their way from a source's log to rows of `Commit`.
+
+A log gives children first, and rows have to be stored parents first. So what is read is kept aside page by page, in
+the order in which it came; once every parent is known it is placed, latest read first, a transaction per batch. A
+process that dies in between leaves what it read and what it placed: the next look goes on from there. No step needs
+more memory for a longer history, as long as its log gives children before parents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from datetime import datetime
+
+from django.db import models, transaction
+
+from core.graph import ParentsFirst
+from core.types import Commit as CommitRecord
+from mirrors import duties
+from mirrors.duties import Lease
+from mirrors.models import Commit, Mirror, MirrorCommit, Repository, UnplacedCommit
+
+BATCH = 1000
+FEW = 500
+
+Line = tuple[int, str, list[str]]
+"""Key, sha, parents."""
+
+
+class Spool:
+    """What was read of one source repository and is not placed yet."""
+
+    def __init__(self, repository: Repository, lease: Lease) -> None:
+        self.repository, self.lease = repository, lease
+
+    # Reading
+
+    def add(self, records: Iterable[CommitRecord]) -> list[CommitRecord]:
+        """Keep what is news; gives it."""
+        page = {record.id: record for record in records}
+        known = self.known(page)
+        fresh = [record for sha, record in page.items() if sha not in known]
+        rows = [UnplacedCommit(repository=self.repository, **UnplacedCommit.columns(record)) for record in fresh]
+        if rows:
+            with transaction.atomic():
+                self.lease.hold()
+                UnplacedCommit.objects.bulk_create(rows, batch_size=FEW, ignore_conflicts=True)
+        return fresh
+
+    def known(self, shas: Collection[str]) -> set[str]:
+        """Those of `shas` that are stored, or were read."""
+        stored = self.stored(shas)
+        return stored | self._there(UnplacedCommit, set(shas) - stored)
+
+    def stored(self, shas: Collection[str]) -> set[str]:
+        """Those of `shas` that are rows of `Commit`."""
+        return self._there(Commit, shas)
+
+    def _there(self, model: type[Commit] | type[UnplacedCommit], shas: Collection[str]) -> set[str]:
+        asked, found = list(shas), set()
+        for start in range(0, len(asked), FEW):
+            rows = model.objects.filter(repository=self.repository, sha__in=asked[start : start + FEW])
+            found.update(rows.values_list("sha", flat=True))
+        return found
+
+    def frontier(self) -> set[str]:
+        """Parents that were named and not read yet: where a reading that was broken off goes on."""
+        missing: set[str] = set()
+        for lines in self._latest_first():
+            parents = {parent for _, _, parents in lines for parent in parents}
+            missing |= parents - self.known(parents)
+        return missing
+
+    def _latest_first(self) -> Iterator[list[Line]]:
+        rows = self.repository.unplaced.order_by("-pk").values_list("pk", "sha", "parents")
+        lines = list(rows[:BATCH])
+        while lines:
+            yield lines
+            if len(lines) < BATCH:
+                return
+            lines = list(rows.filter(pk__lt=lines[-1][0])[:BATCH])
+
+    # Placing
+
+    def place(self, at: datetime) -> int:
+        """Store, parents first, all that was read and lacks no parent; gives how many. The rest stays."""
+        order, placed = ParentsFirst(), 0
+        for lines in self._latest_first():
+            known = self.stored({parent for _, _, parents in lines for parent in parents})
+            turn = order.feed([(sha, parents) for _, sha, parents in lines], known)
+            for start in range(0, len(turn), BATCH):
+                placed += self._store(turn[start : start + BATCH], at)
+        return placed
+
+    def _store(self, turn: Sequence[str], at: datetime) -> int:
+        with transaction.atomic():
+            Repository.objects.select_for_update().get(pk=self.repository.pk)
+            self.lease.hold()
+            there = self.stored(turn)
+            read = {row.sha: row.record() for row in self._read(turn)}
+            rows = [self._commit(read[sha], at) for sha in turn if sha not in there]
+            Commit.objects.bulk_create(rows, batch_size=FEW)
+            self._add_to_mirrors(rows)
+            self._read(turn).delete()
+        return len(rows)
+
+    def _read(self, shas: Sequence[str]) -> models.QuerySet[UnplacedCommit]:
+        return self.repository.unplaced.filter(sha__in=shas)
+
+    def _commit(self, record: CommitRecord, at: datetime) -> Commit:
+        return Commit(repository=self.repository, seen_at=at, **Commit.columns(record))
+
+    def _add_to_mirrors(self, commits: Sequence[Commit]) -> None:
+        """The repository's lock is held: a mirror that becomes active now finds these commits itself."""
+        for mirror in served_mirrors(self.repository) if commits else ():
+            rows = [MirrorCommit(mirror=mirror, commit=commit) for commit in commits]
+            MirrorCommit.objects.bulk_create(rows, batch_size=FEW, ignore_conflicts=True)
+            duties.wake("copy", mirror.pk)
+            duties.wake("validate", mirror.pk)
+
+    def clear(self) -> None:
+        """Forget what was read and not placed."""
+        if not self.repository.unplaced.exists():
+            return
+        with transaction.atomic():
+            self.lease.hold()
+            self.repository.unplaced.all().delete()
+
+
+def served_mirrors(repository: Repository) -> list[Mirror]:
+    """The mirrors that follow a source repository."""
+    states = (Mirror.State.ACTIVE, Mirror.State.STOPPED)
+    return list(repository.mirrors.filter(state__in=states))
