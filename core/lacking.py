@@ -61,6 +61,18 @@ _REASONS = {
         "have other content in {region} than the commit says",
         "Copy it again from {source}",
     ),
+    "content-differs": _Reason(
+        "has other content",
+        "has other bytes in {region} than in {source}",
+        "have other bytes in {region} than in {source}",
+        "Copy it again from {source}",
+    ),
+    "content-unproven": _Reason(
+        "not compared yet",
+        "could not be compared with {source}, which doesn't answer",
+        "could not be compared with {source}, which doesn't answer",
+        "Check that the object store in {source} can be reached",
+    ),
     "damaged": _Reason(
         "damaged",
         "is damaged in {region}: its bytes don't give its id",

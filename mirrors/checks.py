@@ -96,7 +96,17 @@ class _Writer:
             batch_size=400,
             update_conflicts=True,
             unique_fields=["mirror", "range_id"],
-            update_fields=["state", "depth", "bases", "entries", "bytes", "looked_up", "problems", "checked_at"],
+            update_fields=[
+                "state",
+                "depth",
+                "bases",
+                "entries",
+                "bytes",
+                "looked_up",
+                "problems",
+                "note",
+                "checked_at",
+            ],
         )
         self._count(rows)
 
@@ -124,6 +134,7 @@ class _Writer:
             bytes=row["bytes"],
             looked_up=row["looked_up"],
             problems=bad,
+            note=(row.get("detail") or "")[:2000],
             checked_at=now,
         )
 

@@ -133,6 +133,7 @@ class Mirror(models.Model):
     reason = models.TextField(blank=True, help_text="why it is stopped, or what the last attempt met")
     paused = models.BooleanField(default=False)
     depth = models.CharField(max_length=16, default="etag")
+    content_sample = models.FloatField(default=1.0, help_text="the share of objects that depth `content` reads, 0 to 1")
     imported = models.CharField(max_length=16, default="block")
     pinned_creation_date = models.BigIntegerField(null=True, help_text="of the destination repository, Unix seconds")
     created_at = models.DateTimeField(auto_now_add=True)
@@ -228,6 +229,7 @@ class Coverage(models.Model):
     bytes = models.BigIntegerField(default=0)
     looked_up = models.BigIntegerField(default=0)
     problems = models.BigIntegerField(default=0)
+    note = models.TextField(blank=True, default="", help_text="how objects passed otherwise than by their entries")
     checked_at = models.DateTimeField()
 
     objects = CoverageQuerySet.as_manager()

@@ -13,7 +13,9 @@ from django.db import transaction
 
 from core.errors import LakeMirrorError
 from core.ports import ObjectStore
-from core.presence import Depth, Reason, judge_object
+from core.presence import Depth, Reason, Verdict, judge_object
+from core.proofs import Prover, is_sampled
+from core.types import ObjectInfo
 from lakemirror_site import wiring
 from mirrors.blockers import KEPT_PER_HOLDER, Problem, note_problems
 from mirrors.duties import Lease
@@ -25,6 +27,7 @@ log = logging.getLogger("lakemirror.rechecks")
 
 BATCH = 2000
 WORKERS = 16
+_READ = {Reason.CONTENT, Reason.UNPROVEN}
 
 
 @dataclass(slots=True)
@@ -90,27 +93,27 @@ class _Source:
     """What the source lacks for certain. One that can't be asked is not asked again in the same round."""
 
     def __init__(self, store: ObjectStore, namespace: str) -> None:
-        self._store, self._namespace = store, namespace
+        self.store, self.namespace = store, namespace
         self._lock = threading.Lock()
         self._away: bool | None = None
 
     def lacks(self, row: Blocker) -> bool:
         """Whether it is gone there too: a definite 404; without an answer what was known before."""
         try:
-            return row.gone_at_source if self._is_away() else self._store.head(self._uri(row)) is None
+            return row.gone_at_source if self._is_away() else self.store.head(self._uri(row)) is None
         except LakeMirrorError as error:
             self._give_up(error)
             return row.gone_at_source
 
     def _uri(self, row: Blocker) -> str:
-        return uri_of(self._namespace, row.address)
+        return uri_of(self.namespace, row.address)
 
     def _is_away(self) -> bool:
         """A store that shows no metadata under the namespace (a wrong bucket, say) proves nothing by a 404."""
         with self._lock:
             if self._away is None:
-                prefix = f"{self._namespace}/{METADATA_PREFIX}/"
-                self._away = next(iter(self._store.list(prefix)), None) is None
+                prefix = f"{self.namespace}/{METADATA_PREFIX}/"
+                self._away = next(iter(self.store.list(prefix)), None) is None
             return self._away
 
     def _give_up(self, error: LakeMirrorError) -> None:
@@ -125,7 +128,7 @@ def _look_at(mirror: Mirror, row: Blocker, destination: ObjectStore, source: _So
         return _again(row, row.reason, row.detail, gone=False)
     found = destination.head(uri_of(mirror.storage_namespace, row.address))
     if row.kind == Blocker.Kind.OBJECT:
-        verdict = judge_object(found, size=row.size or 0, etag=row.etag, depth=Depth(mirror.depth))
+        verdict = _judge_again(mirror, row, found, destination, source)
     else:
         missing = Reason.RANGE_MISSING if row.kind == Blocker.Kind.RANGE else Reason.METARANGE_MISSING
         verdict = (missing, "not at the destination") if found is None else None
@@ -134,6 +137,20 @@ def _look_at(mirror: Mirror, row: Blocker, destination: ObjectStore, source: _So
     reason, detail = verdict
     gone = found is None and source.lacks(row)
     return _again(row, reason, f"{detail}; gone at the source too" if gone else detail, gone=gone)
+
+
+def _judge_again(
+    mirror: Mirror, row: Blocker, found: ObjectInfo | None, destination: ObjectStore, source: _Source
+) -> Verdict:
+    """As the check job judges; what was read is read again, and so is a share of what only now has arrived."""
+    verdict = judge_object(found, size=row.size or 0, etag=row.etag, depth=Depth(mirror.depth))
+    if found is None:
+        return verdict
+    uri = uri_of(mirror.storage_namespace, row.address)
+    prover = Prover(destination, mirror.storage_namespace, source.store, source.namespace)
+    verdict = prover.appeal(verdict, found, uri, size=row.size or 0, etag=row.etag).verdict
+    reads = row.reason in _READ or is_sampled(uri, mirror.content_sample, seed=row.pk)
+    return prover.read(uri).verdict if verdict is None and mirror.depth == Depth.CONTENT and reads else verdict
 
 
 def uri_of(namespace: str, address: str) -> str:

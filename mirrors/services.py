@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from django.db import IntegrityError, transaction
 
 from core.errors import Conflict, Invalid, LakeMirrorError, NotFound, Unreachable
+from core.presence import Depth
 from core.types import RepositoryInfo
 from lakemirror_site import config, wiring
 from mirrors import duties
@@ -32,6 +34,8 @@ def mirror_create(
     region: str,
     storage_namespace: str,
     source_region: str = "",
+    depth: Depth = Depth.ETAG,
+    content_sample: float = 1.0,
     request: Any = None,
 ) -> Mirror:
     """Begin to mirror a repository; its manager makes the copy's repository next.
@@ -50,12 +54,13 @@ def mirror_create(
     source = _ask_source(source_repository, source_region)
     _check_apart(source, source_region, namespace, region, name)
     _ask_destination(name, region)
-    mirror = _store(actor, source, source_region, name, region, namespace)
+    settings = {"depth": depth.value, "content_sample": content_sample}
+    mirror = _store(actor, source, source_region, name, region, namespace, settings)
     rbac.audit(
         actor=actor,
         action="fs:MirrorRepository",
         arn=repository_arn(source_repository),
-        after={"mirror": name, "region": region, "storage_namespace": namespace},
+        after={"mirror": name, "region": region, "storage_namespace": namespace, **settings},
         request=request,
     )
     return mirror
@@ -128,12 +133,25 @@ def _ask_destination(name: str, region: str) -> None:
     raise Conflict(f"a repository named '{name}' exists in {region}", field="name")
 
 
-def _store(actor: Any, source: RepositoryInfo, source_region: str, name: str, region: str, namespace: str) -> Mirror:
+def _store(
+    actor: Any,
+    source: RepositoryInfo,
+    source_region: str,
+    name: str,
+    region: str,
+    namespace: str,
+    settings: Mapping[str, Any],
+) -> Mirror:
     try:
         with transaction.atomic():
             repository = _pin_source(source, source_region)
             mirror = Mirror.objects.create(
-                name=name, source=repository, region=region, storage_namespace=namespace, created_by=actor
+                name=name,
+                source=repository,
+                region=region,
+                storage_namespace=namespace,
+                created_by=actor,
+                **settings,
             )
             duties.ensure_mirror_duties(mirror)
             duties.wake("manage", mirror.pk)

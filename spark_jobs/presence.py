@@ -14,13 +14,12 @@ from typing import NamedTuple, Protocol
 
 from adapters.objects_fast import ListedPage
 from core.errors import Denied, NotFound
-from core.presence import Depth, Reason, judge_object
+from core.presence import Depth, Note, Verdict, judge_object, note_object
+from core.proofs import Proof, Prover, is_sampled
 from core.types import ObjectInfo
 
 SEGMENT = 5000
 """So many wanted keys of one partition are looked for in one go; several go at once."""
-
-Verdict = tuple[Reason, str] | None
 
 # A listing does not tell whether the object has moved on to an archive tier.
 _HIDDEN_TIERS = {"INTELLIGENT_TIERING"}
@@ -32,6 +31,7 @@ class BulkStore(Protocol):
     requests: int
 
     def get(self, uri: str) -> bytes: ...
+    def md5(self, uri: str) -> str: ...
     def head(self, uri: str) -> ObjectInfo | None: ...
     def page(self, prefix_uri: str, after: str = "") -> ListedPage: ...
 
@@ -46,19 +46,55 @@ class Expected(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Looker:
-    """Looks at objects of one store. `page_worth`: as many HEADs as one page of LIST may cost."""
+    """Looks at objects of one store. `page_worth`: as many HEADs as one page of LIST may cost.
+
+    Where a `prover` is given it has the last word on mismatches and, at depth `content`, reads a share of the objects.
+    """
 
     store: BulkStore
     pool: ThreadPoolExecutor
     depth: Depth = Depth.ETAG
     page_worth: int = 20
+    prover: Prover | None = None
+    sample: float = 1.0
+    sample_seed: int = 0
 
-    def verdicts(self, expected: Sequence[Expected]) -> list[Verdict]:
-        """For each object None if it is there as expected, else reason and sentence. Raises what the store raises."""
+    def proofs(self, expected: Sequence[Expected]) -> list[Proof]:
+        """For each object whether it is there as expected, in their order. Raises what the store raises."""
+        seen = self._look(expected)
+        proofs = [self._judged(seen.get(one.uri), one) for one in expected]
+        prover = self.prover
+        if prover is None:
+            return proofs
+        there = ((at, one, info) for at, one in enumerate(expected) if (info := seen.get(one.uri)))
+        open_ones = [(at, one, info) for at, one, info in there if proofs[at].verdict or self._is_read(one)]
+        settled = self.pool.map(lambda each: self._settle(prover, proofs[each[0]], each[1], each[2]), open_ones)
+        for (at, _, _), proof in zip(open_ones, settled, strict=True):
+            proofs[at] = proof
+        return proofs
+
+    def _look(self, expected: Sequence[Expected]) -> dict[str, ObjectInfo | None]:
+        """What the store says of each address."""
         seen, sure = self._glance({one.uri for one in expected})
         doubtful = {one.uri for one in expected if one.uri not in sure and self._doubtful(seen.get(one.uri), one)}
         seen.update(self._heads(doubtful))
-        return [self._judge(seen.get(one.uri), one) for one in expected]
+        return seen
+
+    def _judged(self, info: ObjectInfo | None, one: Expected) -> Proof:
+        verdict = self._judge(info, one)
+        return Proof(verdict, None if verdict or info is None else note_object(info, etag=one.etag, depth=self.depth))
+
+    def _is_read(self, one: Expected) -> bool:
+        return self.depth is Depth.CONTENT and is_sampled(one.uri, self.sample, self.sample_seed)
+
+    def _settle(self, prover: Prover, proof: Proof, one: Expected, info: ObjectInfo) -> Proof:
+        """What the source and the content say where the entry doesn't decide, or where the depth asks for more."""
+        if proof.verdict:
+            proof = prover.appeal(proof.verdict, info, one.uri, size=one.size, etag=one.etag)
+        if proof.verdict or proof.note is Note.BY_CONTENT or not self._is_read(one):
+            return proof
+        content = prover.read(one.uri)
+        return content if content != Proof() or proof.note is Note.BY_SIZE else proof
 
     def _glance(self, uris: set[str]) -> tuple[dict[str, ObjectInfo | None], set[str]]:
         """What is known of each address at first sight, and which of that is sure."""

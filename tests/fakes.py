@@ -37,6 +37,9 @@ class FakeStore:
             raise NotFound(f"{uri} is not there")
         return self.objects[uri]
 
+    def md5(self, uri: str) -> str:
+        return hashlib.md5(self.get(uri)).hexdigest()
+
     def head(self, uri: str) -> ObjectInfo | None:
         self._check()
         self.heads += 1

@@ -110,7 +110,7 @@ def _write_descriptor(mirror: Mirror) -> None:
             "creation_date": mirror.source.creation_date,
         },
         "region": mirror.region,
-        "settings": {"depth": mirror.depth, "imported": mirror.imported},
+        "settings": {"depth": mirror.depth, "content_sample": mirror.content_sample, "imported": mirror.imported},
     }
     uri = f"{mirror.storage_namespace}/{DESCRIPTOR}"
     wiring.objects(mirror.region).put(uri, json.dumps(descriptor, indent=1).encode())

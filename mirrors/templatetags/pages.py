@@ -54,6 +54,12 @@ def icon(name: str) -> SafeString:
     return format_html('<svg class="icon" aria-hidden="true"><use href="#i-{}"/></svg>', name)
 
 
+@register.filter
+def percent(share: float) -> str:
+    """A share between 0 and 1 in percent, as short as it goes."""
+    return f"{share * 100:.4g} %"
+
+
 @register.simple_tag
 def state(value: State, more: str = "") -> SafeString:
     """A state as icon, word and colour."""
