@@ -91,6 +91,12 @@ _REASONS = {
         "are imported and lie outside of the repository, where the mirror doesn't reach",
         "Copy it into the repository at the source and commit again",
     ),
+    "imported-unreachable": _Reason(
+        "imported, can't be reached",
+        "is imported and can't be read from {region} at its own address",
+        "are imported and can't be read from {region} at their own addresses",
+        "Let the stores' keys of {region} read that place",
+    ),
 }
 _REFUSED = _Reason(
     "record refused",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 
+from core.errors import LakeMirrorError
 from core.types import ObjectInfo
 
 _ARCHIVED = {"GLACIER", "DEEP_ARCHIVE", "ARCHIVE_ACCESS", "DEEP_ARCHIVE_ACCESS"}
@@ -21,6 +22,13 @@ class Depth(StrEnum):
     CONTENT = "content"
 
 
+class Imported(StrEnum):
+    """What an entry does whose object lies outside of the storage namespace: block, or be looked for where it lies."""
+
+    BLOCK = "block"
+    ALLOW = "allow"
+
+
 class Reason(StrEnum):
     """Why something does not count as arrived."""
 
@@ -31,6 +39,7 @@ class Reason(StrEnum):
     UNPROVEN = "content-unproven"
     ARCHIVED = "archived"
     IMPORTED = "imported"
+    UNREACHABLE = "imported-unreachable"
     RANGE_MISSING = "range-missing"
     RANGE_DAMAGED = "range-damaged"
     METARANGE_MISSING = "metarange-missing"
@@ -73,6 +82,11 @@ def judge_object(found: ObjectInfo | None, *, size: int, etag: str, depth: Depth
     if depth is not Depth.SIZE and found.etag_is_content and _other_etag(found, etag):
         return Reason.ETAG, f"ETag {plain_etag(found.etag)} at the destination, {plain_etag(etag)} in the commit"
     return None
+
+
+def judge_refusal(error: LakeMirrorError) -> tuple[Reason, str]:
+    """An imported object's own place refused to tell of it: then the mirror's readers get no more than that."""
+    return Reason.UNREACHABLE, f"imported, and can't be read at its own address: {error.message}"
 
 
 def note_object(found: ObjectInfo, *, etag: str, depth: Depth) -> Note | None:

@@ -9,7 +9,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.errors import Invalid, NotFound
-from core.presence import Depth
+from core.presence import Depth, Imported
 from lakemirror_site import config, wiring
 from mirrors import readings, services
 from mirrors.models import Mirror
@@ -71,6 +71,7 @@ class Mirrors(APIView):
             source_region=creation.validated_data["source_region"] or source_region(request),
             depth=Depth(creation.validated_data["validation_depth"]),
             content_sample=creation.validated_data["content_sample"],
+            imported=Imported(creation.validated_data["imported"]),
             request=request,
         )
         return Response(as_json(readings.mirror_reading(mirror)), status=201)

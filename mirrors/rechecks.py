@@ -13,7 +13,7 @@ from django.db import transaction
 
 from core.errors import LakeMirrorError
 from core.ports import ObjectStore
-from core.presence import Depth, Reason, Verdict, judge_object
+from core.presence import Depth, Reason, Verdict, judge_object, judge_refusal
 from core.proofs import Prover, is_sampled
 from core.types import ObjectInfo
 from lakemirror_site import wiring
@@ -126,7 +126,12 @@ def _look_at(mirror: Mirror, row: Blocker, destination: ObjectStore, source: _So
     """None when it has arrived; a file of metadata still has to be read."""
     if row.reason == Reason.IMPORTED:
         return _again(row, row.reason, row.detail, gone=False)
-    found = destination.head(uri_of(mirror.storage_namespace, row.address))
+    try:
+        found = destination.head(uri_of(mirror.storage_namespace, row.address))
+    except LakeMirrorError as error:
+        if error.retryable or "://" not in row.address:
+            raise
+        return _again(row, *judge_refusal(error), gone=False)
     if row.kind == Blocker.Kind.OBJECT:
         verdict = _judge_again(mirror, row, found, destination, source)
     else:

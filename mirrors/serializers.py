@@ -7,7 +7,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from core.presence import Depth
+from core.presence import Depth, Imported
 from mirrors.models import Mirror
 
 
@@ -21,6 +21,7 @@ class MirrorCreation(serializers.Serializer):
 
     validation_depth = serializers.ChoiceField(choices=[depth.value for depth in Depth], default=Depth.ETAG.value)
     content_sample = serializers.FloatField(default=1.0, max_value=1.0)
+    imported = serializers.ChoiceField(choices=[one.value for one in Imported], default=Imported.BLOCK.value)
 
     def validate_content_sample(self, share: float) -> float:
         """More than nothing: a depth that reads no object would be `etag`."""
@@ -51,6 +52,7 @@ def mirror_json(
         "object_replication": "native",
         "validation_depth": mirror.depth,
         "content_sample": mirror.content_sample,
+        "imported": mirror.imported,
         "status": status,
         "reason_code": reason_code,
         "reason": reason,

@@ -10,7 +10,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 
 from core.errors import Conflict, Invalid, LakeMirrorError, NotFound, Unreachable
-from core.presence import Depth
+from core.presence import Depth, Imported
 from core.types import RepositoryInfo
 from lakemirror_site import config, wiring
 from mirrors import duties
@@ -36,6 +36,7 @@ def mirror_create(
     source_region: str = "",
     depth: Depth = Depth.ETAG,
     content_sample: float = 1.0,
+    imported: Imported = Imported.BLOCK,
     request: Any = None,
 ) -> Mirror:
     """Begin to mirror a repository; its manager makes the copy's repository next.
@@ -54,7 +55,7 @@ def mirror_create(
     source = _ask_source(source_repository, source_region)
     _check_apart(source, source_region, namespace, region, name)
     _ask_destination(name, region)
-    settings = {"depth": depth.value, "content_sample": content_sample}
+    settings = {"depth": depth.value, "content_sample": content_sample, "imported": imported.value}
     mirror = _store(actor, source, source_region, name, region, namespace, settings)
     rbac.audit(
         actor=actor,

@@ -123,13 +123,18 @@ def check_batch(
 
 
 def _looker(store: BulkStore, pool: ThreadPoolExecutor, settings: CheckSettings) -> Looker:
-    depth, source = Depth(settings.depth), source_of(settings)
+    depth, namespace = Depth(settings.depth), settings.namespace.rstrip("/")
+    prover = _prover(store, namespace, settings)
+    if prover is None and depth is Depth.CONTENT:
+        raise Invalid("content can't be proven without knowing the source")
+    return Looker(store, pool, depth, settings.page_worth, namespace, prover, settings.sample, settings.sample_seed)
+
+
+def _prover(store: BulkStore, namespace: str, settings: CheckSettings) -> Prover | None:
+    source = source_of(settings)
     if settings.source is None or source is None:
-        if depth is Depth.CONTENT:
-            raise Invalid("content can't be proven without knowing the source")
-        return Looker(store, pool, depth, settings.page_worth)
-    prover = Prover(store, settings.namespace.rstrip("/"), source, settings.source.namespace.rstrip("/"))
-    return Looker(store, pool, depth, settings.page_worth, prover, settings.sample, settings.sample_seed)
+        return None
+    return Prover(store, namespace, source, settings.source.namespace.rstrip("/"))
 
 
 def _ahead(items: Iterable[T], work: Callable[[T], R], most: int = 2) -> Iterator[R]:

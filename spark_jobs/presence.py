@@ -13,13 +13,16 @@ from itertools import groupby
 from typing import NamedTuple, Protocol
 
 from adapters.objects_fast import ListedPage
-from core.errors import Denied, NotFound
-from core.presence import Depth, Note, Verdict, judge_object, note_object
+from core.errors import Denied, LakeMirrorError, NotFound
+from core.presence import Depth, Note, Verdict, judge_object, judge_refusal, note_object
 from core.proofs import Proof, Prover, is_sampled
 from core.types import ObjectInfo
 
 SEGMENT = 5000
 """So many wanted keys of one partition are looked for in one go; several go at once."""
+
+Seen = ObjectInfo | LakeMirrorError | None
+"""What is known of an address: an object, a definite 404, or that the place of something imported refuses to tell."""
 
 # A listing does not tell whether the object has moved on to an archive tier.
 _HIDDEN_TIERS = {"INTELLIGENT_TIERING"}
@@ -48,6 +51,7 @@ class Expected(NamedTuple):
 class Looker:
     """Looks at objects of one store. `page_worth`: as many HEADs as one page of LIST may cost.
 
+    What lies outside of `namespace` is imported: a place that refuses to tell of it says that it can't be reached.
     Where a `prover` is given it has the last word on mismatches and, at depth `content`, reads a share of the objects.
     """
 
@@ -55,6 +59,7 @@ class Looker:
     pool: ThreadPoolExecutor
     depth: Depth = Depth.ETAG
     page_worth: int = 20
+    namespace: str = ""
     prover: Prover | None = None
     sample: float = 1.0
     sample_seed: int = 0
@@ -66,23 +71,29 @@ class Looker:
         prover = self.prover
         if prover is None:
             return proofs
-        there = ((at, one, info) for at, one in enumerate(expected) if (info := seen.get(one.uri)))
-        open_ones = [(at, one, info) for at, one, info in there if proofs[at].verdict or self._is_read(one)]
+        there = ((at, one, seen.get(one.uri)) for at, one in enumerate(expected))
+        open_ones = [
+            (at, one, info)
+            for at, one, info in there
+            if isinstance(info, ObjectInfo) and (proofs[at].verdict or self._is_read(one))
+        ]
         settled = self.pool.map(lambda each: self._settle(prover, proofs[each[0]], each[1], each[2]), open_ones)
         for (at, _, _), proof in zip(open_ones, settled, strict=True):
             proofs[at] = proof
         return proofs
 
-    def _look(self, expected: Sequence[Expected]) -> dict[str, ObjectInfo | None]:
+    def _look(self, expected: Sequence[Expected]) -> dict[str, Seen]:
         """What the store says of each address."""
         seen, sure = self._glance({one.uri for one in expected})
         doubtful = {one.uri for one in expected if one.uri not in sure and self._doubtful(seen.get(one.uri), one)}
         seen.update(self._heads(doubtful))
         return seen
 
-    def _judged(self, info: ObjectInfo | None, one: Expected) -> Proof:
+    def _judged(self, info: Seen, one: Expected) -> Proof:
         verdict = self._judge(info, one)
-        return Proof(verdict, None if verdict or info is None else note_object(info, etag=one.etag, depth=self.depth))
+        if verdict or not isinstance(info, ObjectInfo):
+            return Proof(verdict)
+        return Proof(note=note_object(info, etag=one.etag, depth=self.depth))
 
     def _is_read(self, one: Expected) -> bool:
         return self.depth is Depth.CONTENT and is_sampled(one.uri, self.sample, self.sample_seed)
@@ -96,10 +107,10 @@ class Looker:
         content = prover.read(one.uri)
         return content if content != Proof() or proof.note is Note.BY_SIZE else proof
 
-    def _glance(self, uris: set[str]) -> tuple[dict[str, ObjectInfo | None], set[str]]:
+    def _glance(self, uris: set[str]) -> tuple[dict[str, Seen], set[str]]:
         """What is known of each address at first sight, and which of that is sure."""
         few, segments = self._plan(uris)
-        seen: dict[str, ObjectInfo | None] = {}
+        seen: dict[str, Seen] = {}
         for found, left in self.pool.map(lambda segment: self._scan(*segment), segments):
             seen.update(found)
             few += left
@@ -118,9 +129,21 @@ class Looker:
                 segments += [(partition, wanted[at : at + SEGMENT]) for at in range(0, len(wanted), SEGMENT)]
         return few, segments
 
-    def _heads(self, uris: Iterable[str]) -> Iterator[tuple[str, ObjectInfo | None]]:
+    def _heads(self, uris: Iterable[str]) -> Iterator[tuple[str, Seen]]:
         asked = list(uris)
-        return zip(asked, self.pool.map(self.store.head, asked), strict=True)
+        return zip(asked, self.pool.map(self._head, asked), strict=True)
+
+    def _head(self, uri: str) -> Seen:
+        try:
+            return self.store.head(uri)
+        except LakeMirrorError as error:
+            if self._may_refuse(uri, error):
+                return error
+            raise
+
+    def _may_refuse(self, uri: str, error: LakeMirrorError) -> bool:
+        """Whether it is the answer of a place that isn't ours, for as long as anybody asks."""
+        return bool(self.namespace) and not uri.startswith(f"{self.namespace}/") and not error.retryable
 
     def _scan(self, partition: str, wanted: list[str]) -> tuple[dict[str, ObjectInfo], list[str]]:
         """(what a listing shows of these sorted addresses, those that are cheaper to ask for one by one).
@@ -136,18 +159,23 @@ class Looker:
             after = max(after, wanted[0][len(bucket) : -1])
             try:
                 page = self.store.page(partition, after)
-            except (Denied, NotFound):
-                return found, wanted
+            except LakeMirrorError as error:
+                if isinstance(error, Denied | NotFound) or self._may_refuse(partition, error):
+                    return found, wanted
+                raise
             covered = bisect_right(wanted, bucket + page.keys[-1]) if page.more and page.keys else len(wanted)
             found.update(_shown(page, bucket, set(wanted[:covered])))
             poor = poor + 1 if covered < self.page_worth else 0
             after, wanted = page.keys[-1] if page.keys else after, wanted[covered:]
         return found, []
 
-    def _doubtful(self, info: ObjectInfo | None, one: Expected) -> bool:
-        return info is None or info.storage_class in _HIDDEN_TIERS or self._judge(info, one) is not None
+    def _doubtful(self, info: Seen, one: Expected) -> bool:
+        hidden = isinstance(info, ObjectInfo) and info.storage_class in _HIDDEN_TIERS
+        return hidden or self._judge(info, one) is not None
 
-    def _judge(self, info: ObjectInfo | None, one: Expected) -> Verdict:
+    def _judge(self, info: Seen, one: Expected) -> Verdict:
+        if isinstance(info, LakeMirrorError):
+            return judge_refusal(info)
         return judge_object(info, size=one.size, etag=one.etag, depth=self.depth)
 
 

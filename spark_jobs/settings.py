@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass
 
 from adapters.objects import keys_from_environment
 from adapters.objects_fast import FastObjectStore
-from core.presence import Depth
+from core.presence import Depth, Imported
 
-BLOCK, ALLOW = "block", "allow"
+BLOCK, ALLOW = Imported.BLOCK.value, Imported.ALLOW.value
 
 
 @dataclass(frozen=True, slots=True)

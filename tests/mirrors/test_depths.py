@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from unittest import mock
 
 import pytest
 
-from core.errors import Unreachable
+from core.errors import Denied, Unreachable
 from mirrors.models import Blocker, Mirror
 from tests.mirrors.harness import NAMESPACE, Deployment, deployment
 
@@ -77,3 +78,23 @@ def test_a_range_s_note_is_kept(lm: Deployment) -> None:
     with mock.patch("lakemirror_site.wiring.run_check", noted):
         lm.work()
     assert set(mirror.coverage.values_list("note", flat=True)) == {"1 of its objects: by size"}
+
+
+def test_an_imported_object_that_cannot_be_reached_is_looked_for_again(lm: Deployment) -> None:
+    mirror = lm.add_mirror()
+    Mirror.objects.filter(pk=mirror.pk).update(imported="allow")
+    lm.work()
+    now = datetime.now(UTC)
+    mirror.coverage.create(range_id="r" * 64, state="waiting", depth="etag", problems=1, checked_at=now)
+    uri = "s3://elsewhere/a"
+    far = {"kind": "object", "holder_id": "r" * 64, "key": "k", "address": uri, "size": 1, "etag": ""}
+    mirror.blockers.create(**far, reason="imported-unreachable", first_seen=now, look_at=now)
+    lm.eu_store.refused = {uri: Denied("not for you")}
+    lm.work(rounds=1)
+    blocker = Blocker.objects.get()
+    assert (blocker.reason, blocker.attempts) == ("imported-unreachable", 2)
+    lm.eu_store.refused = {}
+    lm.eu_store.put(uri, b"1")
+    lm.work(rounds=1)
+    assert not Blocker.objects.exists()
+    assert mirror.coverage.get(range_id="r" * 64).state == "complete"

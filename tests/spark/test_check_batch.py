@@ -348,6 +348,36 @@ def test_imported_objects_are_problems_unless_allowed(store: S3Double, settings:
     assert problems(work, replace(settings, imported=ALLOW)) == []
 
 
+@pytest.mark.parametrize("status", [403, 301, 400])
+@pytest.mark.parametrize("count", [1, 50])
+def test_an_imported_object_s_place_that_refuses_is_a_problem_of_that_object(
+    store: S3Double, settings: CheckSettings, count: int, status: int
+) -> None:
+    far = [imported(f"i/{n:03d}", f"s3://lake/elsewhere/{n:03d}") for n in range(count)]
+    near = entry("near")
+    arrive(store, [near])
+    store.fault = lambda method, key: status if "elsewhere" in key or (method == "LIST" and count > 1) else None
+    found = problems([(arrive_range(store, [*far, near]), [])], replace(settings, imported=ALLOW))
+    assert found == [(one.path, "imported-unreachable") for one in far]
+
+
+@pytest.mark.parametrize("status", [500, 503])
+def test_an_imported_object_s_place_that_is_away_says_nothing(
+    store: S3Double, settings: CheckSettings, status: int
+) -> None:
+    range_id = arrive_range(store, [imported("a", "s3://lake/elsewhere/a")])
+    store.fault = lambda method, key: status if "elsewhere" in key else None
+    with pytest.raises(LakeMirrorError):
+        rows([(range_id, [])], replace(settings, imported=ALLOW))
+
+
+def test_a_refusal_in_our_own_namespace_still_ends_the_check(store: S3Double, settings: CheckSettings) -> None:
+    range_id = arrive_range(store, [entry("a")])
+    store.fault = lambda method, key: 403 if method == "HEAD" else None
+    with pytest.raises(Denied):
+        rows([(range_id, [])], replace(settings, imported=ALLOW))
+
+
 def test_an_imported_object_is_looked_for_at_its_own_address(store: S3Double, settings: CheckSettings) -> None:
     members = [imported(f"i/{n:03d}", f"s3://lake/elsewhere/{n:03d}") for n in range(50)]
     for one in members[1:]:
