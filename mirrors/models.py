@@ -231,11 +231,13 @@ class Coverage(models.Model):
     problems = models.BigIntegerField(default=0)
     note = models.TextField(blank=True, default="", help_text="how objects passed otherwise than by their entries")
     checked_at = models.DateTimeField()
+    verify_at = models.DateTimeField(null=True, help_text="when it is checked again; null while it has blockers")
 
     objects = CoverageQuerySet.as_manager()
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["mirror", "range_id"], name="coverage_range")]
+        indexes = [models.Index(fields=["mirror", "verify_at"], name="coverage_to_verify")]
 
 
 class Blocker(models.Model):
@@ -260,6 +262,7 @@ class Blocker(models.Model):
     reason = models.CharField(max_length=32)
     detail = models.TextField(blank=True)
     gone_at_source = models.BooleanField(default=False)
+    damage = models.BooleanField(default=False, help_text="what holds it had been complete: found when checked again")
     first_seen = models.DateTimeField()
     attempts = models.IntegerField(default=1)
     look_at = models.DateTimeField()

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 from django.db import transaction
 
@@ -18,6 +19,7 @@ from core.proofs import Prover, is_sampled
 from core.types import ObjectInfo
 from lakemirror_site import wiring
 from mirrors.blockers import KEPT_PER_HOLDER, Problem, note_problems
+from mirrors.checks import next_check
 from mirrors.duties import Lease
 from mirrors.history import doubt_history
 from mirrors.metaranges import METADATA_PREFIX
@@ -55,12 +57,12 @@ def look_again(mirror: Mirror, lease: Lease) -> Relook:
         lease.hold()
         note_problems(mirror, problems)
         _forget(mirror, arrived)
-        settle_ranges(mirror, holders)
-        _reopen(mirror, holders)
+        settle_ranges(mirror, holders, damaged={row.holder_id for row in rows if row.damage})
+        reopen(mirror, holders)
     return Relook(looks=len(rows), arrived=len(arrived))
 
 
-def _reopen(mirror: Mirror, holders: set[str]) -> None:
+def reopen(mirror: Mirror, holders: set[str]) -> None:
     """Commits that waited for these must be judged again; in one transaction with what makes it so."""
     if not holders:
         return
@@ -78,7 +80,9 @@ def _forget(mirror: Mirror, arrived: list[Blocker]) -> None:
     files = [row.holder_id for row in arrived if row.kind == Blocker.Kind.RANGE]
     for start in range(0, len(objects), 500):
         Blocker.objects.filter(pk__in=objects[start : start + 500]).delete()
-    mirror.coverage.filter(range_id__in=files).delete()
+    damaged = {row.holder_id for row in arrived if row.damage}
+    for row in mirror.coverage.filter(range_id__in=files):
+        _ask_anew(row, damaged=row.range_id in damaged)
 
 
 def _look(mirror: Mirror, rows: list[Blocker]) -> list[Problem]:
@@ -178,15 +182,16 @@ def _again(row: Blocker, reason: str, detail: str, *, gone: bool) -> Problem:
     )
 
 
-def settle_ranges(mirror: Mirror, range_ids: Iterable[str]) -> None:
+def settle_ranges(mirror: Mirror, range_ids: Iterable[str], *, damaged: set[str]) -> None:
     """Give ranges their state from the blockers that are left.
 
-    A range loses its row, and is planned anew, when nothing more can come of the problems that were kept by name.
+    When nothing more can come of the problems that were kept by name a range loses its row, and is planned anew. Those
+    that are `damaged` had been complete: no commit asks for them any more, so they are checked again for themselves.
     """
     for row in mirror.coverage.filter(range_id__in=list(range_ids), state__in=["waiting", "gone"]):
         left = list(mirror.blockers.filter(holder_id=row.range_id).values_list("gone_at_source", flat=True))
         if all(left) and row.problems > max(KEPT_PER_HOLDER, len(left)):
-            row.delete()
+            _ask_anew(row, damaged=row.range_id in damaged)
         elif not left:
             _set_state(row, Coverage.State.COMPLETE, 0)
         elif all(left):
@@ -195,5 +200,15 @@ def settle_ranges(mirror: Mirror, range_ids: Iterable[str]) -> None:
             _set_state(row, Coverage.State.WAITING, row.problems)
 
 
+def _ask_anew(row: Coverage, *, damaged: bool) -> None:
+    if damaged:
+        Coverage.objects.filter(pk=row.pk).update(state=Coverage.State.WAITING, verify_at=datetime.now(UTC))
+    else:
+        row.delete()
+
+
 def _set_state(row: Coverage, state: str, problems: int) -> None:
-    Coverage.objects.filter(pk=row.pk).update(state=state, problems=problems)
+    changes: dict[str, Any] = {"state": state, "problems": problems}
+    if state == Coverage.State.COMPLETE:
+        changes["verify_at"] = next_check(row.range_id, datetime.now(UTC))
+    Coverage.objects.filter(pk=row.pk).update(**changes)

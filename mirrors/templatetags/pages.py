@@ -36,6 +36,7 @@ ICONS = {
     State.UNKNOWN: "question",
     State.LATE: "clock",
     State.BLOCKED: "cross",
+    State.DAMAGED: "cross",
     State.TAMPERED: "hand",
     State.FAILED: "cross",
     State.FROZEN: "lock",
