@@ -6,11 +6,12 @@ says whether a later try may help. `objects_fast` adds what looking at many obje
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import boto3
 from botocore import exceptions as boto_errors
@@ -34,10 +35,14 @@ from core.errors import (
 )
 from core.types import ObjectInfo
 
+R = TypeVar("R")
+
 CONNECT_SECONDS = 3.0
 READ_SECONDS = 20.0
 READ_TRIES = 3
 """boto3 repeats a request, but not a body that broke off halfway: that is done here."""
+
+PIECE_BYTES = 1 << 20
 
 _NO_ANSWER = (boto_errors.HTTPClientError, boto_errors.ConnectionError, boto_errors.IncompleteReadError)
 _FROM_BOTO = (boto_errors.ClientError, boto_errors.BotoCoreError, ResponseParserError)
@@ -152,18 +157,21 @@ class S3ObjectStore:
 
     def get(self, uri: str) -> bytes:
         """The whole object. NotFound when it is definitely not there."""
+        return self._reading(uri, lambda body: bytes(body.read()))
+
+    def md5(self, uri: str) -> str:
+        """The MD5 of an object's content in hexadecimal digits, however large it is. NotFound as for `get`."""
+        return self._reading(uri, _md5)
+
+    def _reading(self, uri: str, read: Callable[[Any], R]) -> R:
         bucket, key = split_uri(uri)
         with self._telling(f"get {uri}"):
             for _ in range(READ_TRIES - 1):
                 try:
-                    return self._read(bucket, key)
+                    return read(self._client.get_object(Bucket=bucket, Key=key)["Body"])
                 except (boto_errors.ResponseStreamingError, boto_errors.IncompleteReadError):
                     continue
-            return self._read(bucket, key)
-
-    def _read(self, bucket: str, key: str) -> bytes:
-        body: bytes = self._client.get_object(Bucket=bucket, Key=key)["Body"].read()
-        return body
+            return read(self._client.get_object(Bucket=bucket, Key=key)["Body"])
 
     def head(self, uri: str) -> ObjectInfo | None:
         """What the store says of an object; None when it is definitely not there."""
@@ -221,6 +229,13 @@ class S3ObjectStore:
         if credentials is not None:
             S3SigV4Auth(credentials.get_frozen_credentials(), "s3", self.region).add_auth(request)
         return dict(request.headers.items())
+
+
+def _md5(body: Any) -> str:
+    digest = hashlib.md5(usedforsecurity=False)
+    for piece in body.iter_chunks(PIECE_BYTES):
+        digest.update(piece)
+    return digest.hexdigest()
 
 
 def _plain_class(storage_class: str | None) -> str:

@@ -65,6 +65,11 @@ class FastObjectStore(S3ObjectStore):
         self._count()
         return super().get(uri)
 
+    def md5(self, uri: str) -> str:
+        """The MD5 of an object's content in hexadecimal digits, however large it is. NotFound as for `get`."""
+        self._count()
+        return super().md5(uri)
+
     def head(self, uri: str) -> ObjectInfo | None:
         """What the store says of an object; None when it is definitely not there."""
         bucket, key = split_uri(uri)

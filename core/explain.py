@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from core.facts import BranchFacts, CommitFacts, MirrorFacts
 from core.lacking import describe_lack
 from core.lag import Targets, in_words, is_stale, lag
-from core.phrases import Phrase, count, name, say, sentence, sentences, short
+from core.phrases import Phrase, code, count, name, say, sentence, sentences, short
 from core.states import Stage, State
 
 
@@ -62,7 +62,24 @@ def explain(mirror: MirrorFacts, now: datetime, targets: Targets) -> tuple[Verdi
     if not verdicts:
         told = sentence("no branch of ", name(mirror.source), " has been read yet; the first look is under way")
         return Verdict(State.NEW, "not_looked_yet", told), []
-    return _of_worst(mirror, list(zip(mirror.branches, verdicts, strict=True)), now), verdicts
+    return _with_damage(mirror, _of_worst(mirror, list(zip(mirror.branches, verdicts, strict=True)), now)), verdicts
+
+
+def _with_damage(mirror: MirrorFacts, verdict: Verdict) -> Verdict:
+    """What had been complete and is no more is said first; it is worse than anything that is only late."""
+    number, example = mirror.waiting.damaged, mirror.waiting.example
+    if not number:
+        return verdict
+    what = count(number, "thing that was complete before is", "things that were complete before are")
+    named = say(" (", code(example), " among them)" if number > 1 else ")") if example else say()
+    told = sentences(
+        sentence(f"damaged: {what} missing or wrong in {mirror.region} now", named),
+        say(f"No branch was moved back. Copy {'it' if number == 1 else 'them'} again from {mirror.source_region}."),
+        verdict.sentence,
+    )
+    if verdict.state.severity > State.DAMAGED.severity:
+        return replace(verdict, sentence=told)
+    return replace(verdict, state=State.DAMAGED, reason_code="damaged", sentence=told)
 
 
 def _of_worst(mirror: MirrorFacts, verdicts: Sequence[tuple[BranchFacts, Verdict]], now: datetime) -> Verdict:

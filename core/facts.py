@@ -74,12 +74,17 @@ class CommitFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """How much a mirror waits for in all; `kind` is "" when it is of several kinds, `more` if not all were noted."""
+    """How much a mirror waits for in all; `kind` is "" when it is of several kinds, `more` if not all were noted.
+
+    `damaged` of it had been complete before; `example` is the path of one of these.
+    """
 
     number: int = 0
     more: bool = False
     kind: str = ""
     since: datetime | None = None
+    damaged: int = 0
+    example: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

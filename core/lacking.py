@@ -61,6 +61,18 @@ _REASONS = {
         "have other content in {region} than the commit says",
         "Copy it again from {source}",
     ),
+    "content-differs": _Reason(
+        "has other content",
+        "has other bytes in {region} than in {source}",
+        "have other bytes in {region} than in {source}",
+        "Copy it again from {source}",
+    ),
+    "content-unproven": _Reason(
+        "not compared yet",
+        "could not be compared with {source}, which doesn't answer",
+        "could not be compared with {source}, which doesn't answer",
+        "Check that the object store in {source} can be reached",
+    ),
     "damaged": _Reason(
         "damaged",
         "is damaged in {region}: its bytes don't give its id",
@@ -78,6 +90,12 @@ _REASONS = {
         "is imported and lies outside of the repository, where the mirror doesn't reach",
         "are imported and lie outside of the repository, where the mirror doesn't reach",
         "Copy it into the repository at the source and commit again",
+    ),
+    "imported-unreachable": _Reason(
+        "imported, can't be reached",
+        "is imported and can't be read from {region} at its own address",
+        "are imported and can't be read from {region} at their own addresses",
+        "Let the stores' keys of {region} read that place",
     ),
 }
 _REFUSED = _Reason(

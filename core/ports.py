@@ -37,6 +37,7 @@ class ObjectStore(Protocol):
     """One S3-compatible store. URIs are `s3://bucket/key`. May raise Denied, Unreachable, Throttled, RemoteFailure."""
 
     def get(self, uri: str) -> bytes: ...  # NotFound
+    def md5(self, uri: str) -> str: ...  # of the content, read piece by piece; NotFound
     def head(self, uri: str) -> ObjectInfo | None: ...  # None: a definite 404
     def list(self, prefix_uri: str) -> Iterator[ObjectInfo]: ...  # keys ascending, whole keys within the bucket
     def put(self, uri: str, data: bytes) -> None: ...

@@ -29,6 +29,7 @@ class State(StrEnum):
     UNKNOWN = "unknown"
     LATE = "late"
     BLOCKED = "blocked"
+    DAMAGED = "damaged"
     TAMPERED = "tampered"
     FAILED = "failed"
     FROZEN = "frozen"
@@ -63,6 +64,7 @@ _TONES = {
     State.UNKNOWN: Tone.WARN,
     State.LATE: Tone.BAD,
     State.BLOCKED: Tone.BAD,
+    State.DAMAGED: Tone.BAD,
     State.TAMPERED: Tone.BAD,
     State.FAILED: Tone.BAD,
     State.FROZEN: Tone.BAD,

@@ -241,6 +241,7 @@ class Validator:
     num_workers: int = spec(3, check=_positive)
     cooldown_on_missing: timedelta = spec(timedelta(minutes=1), check=_lasting)
     cooldown_on_error: timedelta = spec(timedelta(minutes=1), check=_lasting)
+    reverify_after: timedelta = spec(timedelta(days=7), check=_lasting)
     metarange_presence_cache: MetarangePresenceCache = sub(MetarangePresenceCache)
     range_presence_cache: RangePresenceCache = sub(RangePresenceCache)
     object_presence_cache: ObjectPresenceCache = sub(ObjectPresenceCache)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -64,9 +65,9 @@ def run_check(
 ) -> None:
     """Run the Spark `check` job for ranges of a mirror; rows of CHECK_SCHEMA arrive in batches."""
     from adapters import spark
-    from spark_jobs.check import CheckSettings
+    from spark_jobs.check import CheckSettings, Place
 
-    store = installation(mirror.region).store
+    store, source = installation(mirror.region).store, installation(mirror.source.region).store
     settings = CheckSettings(
         namespace=mirror.storage_namespace,
         region=mirror.region,
@@ -75,5 +76,15 @@ def run_check(
         force_path_style=store.force_path_style,
         depth=mirror.depth,
         imported=mirror.imported,
+        source=Place(
+            mirror.source.storage_namespace,
+            region=mirror.source.region,
+            endpoint=source.endpoint,
+            store_region=source.region,
+            force_path_style=source.force_path_style,
+        ),
+        sample=mirror.content_sample,
+        # Each job reads others of the objects; within a job every try of a task reads the same.
+        sample_seed=random.getrandbits(31),
     )
     spark.run_check(work, settings, on_rows)

@@ -9,6 +9,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.errors import Invalid, NotFound
+from core.presence import Depth, Imported
 from lakemirror_site import config, wiring
 from mirrors import readings, services
 from mirrors.models import Mirror
@@ -64,6 +65,9 @@ class Mirrors(APIView):
             storage_namespace=creation.validated_data["storage_namespace"],
             source_region=creation.validated_data["source_region"] or source_region(request),
             adopt=creation.validated_data["adopt"],
+            depth=Depth(creation.validated_data["validation_depth"]),
+            content_sample=creation.validated_data["content_sample"],
+            imported=Imported(creation.validated_data["imported"]),
             request=request,
         )
         return Response(as_json(readings.mirror_reading(mirror)), status=201)

@@ -32,6 +32,7 @@ class Problem:
     detail: str = ""
     gone_at_source: bool = False
     known_key: str = ""
+    damage: bool = False
 
     @property
     def key(self) -> str:
@@ -77,6 +78,7 @@ def _row(mirror: Mirror, problem: Problem, known: Blocker | None, now: datetime)
         reason=problem.reason,
         detail=problem.detail,
         gone_at_source=problem.gone_at_source,
+        damage=problem.damage,
         first_seen=first_seen,
         attempts=attempts,
         look_at=now + timedelta(seconds=pause_before_look(attempts - 1, most=most)),

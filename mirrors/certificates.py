@@ -19,7 +19,7 @@ from django.db.models import F, Sum
 
 from adapters.objects import CONNECT_SECONDS, READ_SECONDS
 from core.errors import Fenced, Invalid, LakeMirrorError, NotFound
-from core.presence import Depth
+from core.presence import Depth, Imported
 from lakemirror_site import config, wiring
 from mirrors.duties import HOLDER, Lease
 from mirrors.metaranges import load_metaranges
@@ -28,7 +28,6 @@ from mirrors.models import Commit, Coverage, Mirror, MirrorBranch
 PREFIX = "_lakemirror"
 DESCRIPTOR = f"{PREFIX}/mirror.json"
 METHOD = "ids of commit, metarange and ranges recomputed from the bytes; every entry compared with its object"
-IMPORTED = ("block", "allow")
 PUT_SECONDS = CONNECT_SECONDS + READ_SECONDS
 
 
@@ -50,6 +49,7 @@ class Descriptor:
     source_creation_date: int
     default_branch: str
     depth: str
+    content_sample: float
     imported: str
     paused: bool
 
@@ -69,6 +69,7 @@ def describe(mirror: Mirror) -> Descriptor:
         source_creation_date=source.creation_date,
         default_branch=source.default_branch,
         depth=mirror.depth,
+        content_sample=mirror.content_sample,
         imported=mirror.imported,
         paused=mirror.paused,
     )
@@ -90,7 +91,12 @@ def descriptor_bytes(told: Descriptor) -> bytes:
             "creation_date": told.source_creation_date,
             "default_branch": told.default_branch,
         },
-        "settings": {"depth": told.depth, "imported": told.imported, "paused": told.paused},
+        "settings": {
+            "depth": told.depth,
+            "content_sample": told.content_sample,
+            "imported": told.imported,
+            "paused": told.paused,
+        },
     }
     return json.dumps(body, indent=1).encode()
 
@@ -111,7 +117,8 @@ def parse_descriptor(data: bytes) -> Descriptor:
         source_creation_date=_number(source, "creation_date"),
         default_branch=_text(source, "default_branch", 256),
         depth=_choice(settings, "depth", list(Depth)),
-        imported=_choice(settings, "imported", IMPORTED),
+        content_sample=_share(settings, "content_sample"),
+        imported=_choice(settings, "imported", list(Imported)),
         paused=_field(settings, "paused", bool),
     )
 
@@ -315,6 +322,13 @@ def _number(body: Mapping[str, Any], name: str) -> int:
     found: int = _field(body, name, int)
     if not 0 <= found < 2**63:
         raise Invalid(f"the field '{name}' is damaged")
+    return found
+
+
+def _share(body: Mapping[str, Any], name: str) -> float:
+    found: float = _field(body, name, float)
+    if not 0 < found <= 1:
+        raise Invalid(f"the field '{name}' is damaged: {found} is no share")
     return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,8 +12,8 @@ from django.db.models import Count
 
 from core.errors import LakeMirrorError
 from core.presence import Reason
-from core.validation import RangeCheck
-from lakemirror_site import wiring
+from core.validation import RangeCheck, verify_again_at
+from lakemirror_site import config, wiring
 from mirrors.blockers import KEPT_PER_HOLDER, Problem, note_problems
 from mirrors.duties import Lease
 from mirrors.models import Blocker, Coverage, Mirror, Run
@@ -21,14 +21,18 @@ from mirrors.models import Blocker, Coverage, Mirror, Run
 _OF_RANGE = {Reason.RANGE_MISSING, Reason.RANGE_DAMAGED}
 
 
-def run_checks(mirror: Mirror, checks: Sequence[RangeCheck], lease: Lease) -> None:
+def run_checks(
+    mirror: Mirror, checks: Sequence[RangeCheck], lease: Lease, *, again: Callable[[set[str]], None] | None = None
+) -> None:
     """Check ranges at the destination by Spark; coverage and blockers are written batch by batch.
 
+    `again`: they had been complete, so what is wrong now is damage; it is told of each batch, in its transaction.
     A run that breaks off keeps what it had written. Raises what the job raised.
     """
     _end_orphans(mirror)
-    run = Run.objects.create(mirror=mirror, job="check", started_at=datetime.now(UTC), ranges=len(checks))
-    writer = _Writer(mirror, {check.range_id: check for check in checks}, run, lease)
+    job = "verify" if again else "check"
+    run = Run.objects.create(mirror=mirror, job=job, started_at=datetime.now(UTC), ranges=len(checks))
+    writer = _Writer(mirror, {check.range_id: check for check in checks}, run, lease, again=again)
     try:
         with lease.kept():
             wiring.run_check(mirror, [(check.range_id, list(check.base_ids)) for check in checks], writer.write)
@@ -39,6 +43,11 @@ def run_checks(mirror: Mirror, checks: Sequence[RangeCheck], lease: Lease) -> No
         _end(run, "failed", f"{type(error).__name__}: {error}"[:2000])
         raise
     _end(run, "done", "")
+
+
+def next_check(range_id: str, now: datetime) -> datetime:
+    """When a range that is complete now is checked again."""
+    return verify_again_at(range_id, now, config.current().validator.reverify_after)
 
 
 def _end_orphans(mirror: Mirror) -> None:
@@ -55,8 +64,16 @@ def _end(run: Run, outcome: str, error: str) -> None:
 class _Writer:
     """Takes result rows as they come and writes ranges down once all of their problems are known."""
 
-    def __init__(self, mirror: Mirror, checks: Mapping[str, RangeCheck], run: Run, lease: Lease) -> None:
-        self.mirror, self.checks, self.run, self.lease = mirror, checks, run, lease
+    def __init__(
+        self,
+        mirror: Mirror,
+        checks: Mapping[str, RangeCheck],
+        run: Run,
+        lease: Lease,
+        *,
+        again: Callable[[set[str]], None] | None,
+    ) -> None:
+        self.mirror, self.checks, self.run, self.lease, self.again = mirror, checks, run, lease, again
         self.problems: dict[str, list[Problem]] = defaultdict(list)
         self.most = {holder: KEPT_PER_HOLDER + 4 * known for holder, known in self._known().items()}
 
@@ -85,7 +102,7 @@ class _Writer:
     def _collect(self, row: Mapping[str, Any]) -> None:
         kept = self.problems[row["range_id"]]
         if len(kept) < self.most.get(row["range_id"], KEPT_PER_HOLDER):
-            kept.append(_problem(row))
+            kept.append(_problem(row, damage=self.again is not None))
 
     def _write_ranges(self, rows: list[Mapping[str, Any]]) -> None:
         now = datetime.now(UTC)
@@ -96,9 +113,22 @@ class _Writer:
             batch_size=400,
             update_conflicts=True,
             unique_fields=["mirror", "range_id"],
-            update_fields=["state", "depth", "bases", "entries", "bytes", "looked_up", "problems", "checked_at"],
+            update_fields=[
+                "state",
+                "depth",
+                "bases",
+                "entries",
+                "bytes",
+                "looked_up",
+                "problems",
+                "note",
+                "checked_at",
+                "verify_at",
+            ],
         )
         self._count(rows)
+        if self.again is not None:
+            self.again({row["range_id"] for row in rows})
 
     def _drop_stale_blockers(self, rows: list[Mapping[str, Any]]) -> None:
         """What an earlier check found and this one did not."""
@@ -124,7 +154,9 @@ class _Writer:
             bytes=row["bytes"],
             looked_up=row["looked_up"],
             problems=bad,
+            note=(row.get("detail") or "")[:2000],
             checked_at=now,
+            verify_at=None if bad else next_check(row["range_id"], now),
         )
 
     def _count(self, rows: list[Mapping[str, Any]]) -> None:
@@ -137,7 +169,7 @@ class _Writer:
         run.save()
 
 
-def _problem(row: Mapping[str, Any]) -> Problem:
+def _problem(row: Mapping[str, Any], *, damage: bool) -> Problem:
     of_range = row["reason"] in _OF_RANGE
     return Problem(
         kind=Blocker.Kind.RANGE if of_range else Blocker.Kind.OBJECT,
@@ -148,4 +180,5 @@ def _problem(row: Mapping[str, Any]) -> Problem:
         size=row["size"],
         etag=row["etag"] or "",
         detail=row["detail"] or "",
+        damage=damage,
     )

@@ -34,6 +34,8 @@ _FACTS = (
     "superseded_at",
 )
 _FIELDS = ("mirror_id", "commit__sha", "commit__metarange_id", "waits_for", *_FACTS)
+# Until it was looked for a second time it may turn out to be gone at the source too, as what is collected there is.
+_DAMAGE = Q(damage=True, attempts__gt=1)
 _UNSETTLED = Q(history=False) | Q(data__in=["unknown", "waiting"]) | ~Q(record="accepted")
 
 
@@ -185,9 +187,18 @@ def waiting_at(mirrors: Sequence[Mirror]) -> dict[int, Waiting]:
     rows = Blocker.objects.filter(mirror__in=mirrors, gone_at_source=False).order_by().values_list("mirror_id", "kind")
     kinds: dict[int, dict[str, int]] = defaultdict(dict)
     since: dict[int, datetime] = {}
-    for mirror, kind, number, first in rows.annotate(Count("key", distinct=True), Min("first_seen")):
+    damaged: dict[int, int] = defaultdict(int)
+    examples: dict[int, str] = defaultdict(str)
+    for mirror, kind, number, first, lost, path in rows.annotate(
+        Count("key", distinct=True),
+        Min("first_seen"),
+        lost=Count("key", distinct=True, filter=_DAMAGE),
+        example=Min("path", filter=_DAMAGE),
+    ):
         kinds[mirror][kind] = number
         since[mirror] = min(first, since.get(mirror, first))
+        damaged[mirror] += lost
+        examples[mirror] = examples[mirror] or path or ""
     more = _cut_short(mirrors) if kinds else set()
     return {
         mirror: Waiting(
@@ -195,6 +206,8 @@ def waiting_at(mirrors: Sequence[Mirror]) -> dict[int, Waiting]:
             kind=next(iter(its)) if len(its) == 1 else "",
             more=mirror in more,
             since=since[mirror],
+            damaged=damaged[mirror],
+            example=examples[mirror],
         )
         for mirror, its in kinds.items()
     }

@@ -164,6 +164,7 @@ class Mirror(models.Model):
     reason = models.TextField(blank=True, help_text="why it is stopped, or what the last attempt met")
     paused = models.BooleanField(default=False)
     depth = models.CharField(max_length=16, default="etag")
+    content_sample = models.FloatField(default=1.0, help_text="the share of objects that depth `content` reads, 0 to 1")
     imported = models.CharField(max_length=16, default="block")
     pinned_creation_date = models.BigIntegerField(null=True, help_text="of the destination repository, Unix seconds")
     created_at = models.DateTimeField(auto_now_add=True)
@@ -269,12 +270,15 @@ class Coverage(models.Model):
     bytes = models.BigIntegerField(default=0)
     looked_up = models.BigIntegerField(default=0)
     problems = models.BigIntegerField(default=0)
+    note = models.TextField(blank=True, default="", help_text="how objects passed otherwise than by their entries")
     checked_at = models.DateTimeField()
+    verify_at = models.DateTimeField(null=True, help_text="when it is checked again; null while it has blockers")
 
     objects = CoverageQuerySet.as_manager()
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["mirror", "range_id"], name="coverage_range")]
+        indexes = [models.Index(fields=["mirror", "verify_at"], name="coverage_to_verify")]
 
 
 class Blocker(models.Model):
@@ -299,6 +303,7 @@ class Blocker(models.Model):
     reason = models.CharField(max_length=32)
     detail = models.TextField(blank=True)
     gone_at_source = models.BooleanField(default=False)
+    damage = models.BooleanField(default=False, help_text="what holds it had been complete: found when checked again")
     first_seen = models.DateTimeField()
     attempts = models.IntegerField(default=1)
     look_at = models.DateTimeField()

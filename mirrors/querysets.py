@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import models
@@ -56,6 +56,15 @@ class CoverageQuerySet(models.QuerySet):
     def settled(self) -> CoverageQuerySet:
         """Ranges that need no further look."""
         return self.exclude(state="waiting")
+
+    def aged(self, now: datetime, after: timedelta) -> CoverageQuerySet:
+        """Complete ranges whose check is old, the oldest first. Rows from before there was a date go by their age."""
+        due = Q(verify_at__lte=now) | Q(verify_at=None, checked_at__lte=now - after)
+        return self.filter(due, state="complete").order_by("verify_at", "pk")
+
+    def doubted(self) -> CoverageQuerySet:
+        """Ranges that were complete and stand in question: their file came back, or what they built on was damaged."""
+        return self.filter(state="waiting").exclude(verify_at=None)
 
 
 class DutyQuerySet(models.QuerySet):

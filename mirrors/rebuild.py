@@ -199,6 +199,7 @@ def _make(actor: str, found: Found) -> None:
         state=Mirror.State.ACTIVE,
         paused=told.paused,
         depth=told.depth,
+        content_sample=told.content_sample,
         imported=told.imported,
         pinned_creation_date=told.creation_date,
         destination_looked_at=datetime.now(UTC),

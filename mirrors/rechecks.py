@@ -8,14 +8,18 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 from django.db import transaction
 
 from core.errors import LakeMirrorError
 from core.ports import ObjectStore
-from core.presence import Depth, Reason, judge_object
+from core.presence import Depth, Reason, Verdict, judge_object, judge_refusal
+from core.proofs import Prover, is_sampled
+from core.types import ObjectInfo
 from lakemirror_site import wiring
 from mirrors.blockers import KEPT_PER_HOLDER, Problem, note_problems
+from mirrors.checks import next_check
 from mirrors.duties import Lease
 from mirrors.history import doubt_history
 from mirrors.metaranges import METADATA_PREFIX
@@ -25,6 +29,7 @@ log = logging.getLogger("lakemirror.rechecks")
 
 BATCH = 2000
 WORKERS = 16
+_READ = {Reason.CONTENT, Reason.UNPROVEN}
 
 
 @dataclass(slots=True)
@@ -52,12 +57,12 @@ def look_again(mirror: Mirror, lease: Lease) -> Relook:
         lease.hold()
         note_problems(mirror, problems)
         _forget(mirror, arrived)
-        settle_ranges(mirror, holders)
-        _reopen(mirror, holders)
+        settle_ranges(mirror, holders, damaged={row.holder_id for row in rows if row.damage})
+        reopen(mirror, holders)
     return Relook(looks=len(rows), arrived=len(arrived))
 
 
-def _reopen(mirror: Mirror, holders: set[str]) -> None:
+def reopen(mirror: Mirror, holders: set[str]) -> None:
     """Commits that waited for these must be judged again; in one transaction with what makes it so."""
     if not holders:
         return
@@ -75,7 +80,9 @@ def _forget(mirror: Mirror, arrived: list[Blocker]) -> None:
     files = [row.holder_id for row in arrived if row.kind == Blocker.Kind.RANGE]
     for start in range(0, len(objects), 500):
         Blocker.objects.filter(pk__in=objects[start : start + 500]).delete()
-    mirror.coverage.filter(range_id__in=files).delete()
+    damaged = {row.holder_id for row in arrived if row.damage}
+    for row in mirror.coverage.filter(range_id__in=files):
+        _ask_anew(row, damaged=row.range_id in damaged)
 
 
 def _look(mirror: Mirror, rows: list[Blocker]) -> list[Problem]:
@@ -90,27 +97,27 @@ class _Source:
     """What the source lacks for certain. One that can't be asked is not asked again in the same round."""
 
     def __init__(self, store: ObjectStore, namespace: str) -> None:
-        self._store, self._namespace = store, namespace
+        self.store, self.namespace = store, namespace
         self._lock = threading.Lock()
         self._away: bool | None = None
 
     def lacks(self, row: Blocker) -> bool:
         """Whether it is gone there too: a definite 404; without an answer what was known before."""
         try:
-            return row.gone_at_source if self._is_away() else self._store.head(self._uri(row)) is None
+            return row.gone_at_source if self._is_away() else self.store.head(self._uri(row)) is None
         except LakeMirrorError as error:
             self._give_up(error)
             return row.gone_at_source
 
     def _uri(self, row: Blocker) -> str:
-        return uri_of(self._namespace, row.address)
+        return uri_of(self.namespace, row.address)
 
     def _is_away(self) -> bool:
         """A store that shows no metadata under the namespace (a wrong bucket, say) proves nothing by a 404."""
         with self._lock:
             if self._away is None:
-                prefix = f"{self._namespace}/{METADATA_PREFIX}/"
-                self._away = next(iter(self._store.list(prefix)), None) is None
+                prefix = f"{self.namespace}/{METADATA_PREFIX}/"
+                self._away = next(iter(self.store.list(prefix)), None) is None
             return self._away
 
     def _give_up(self, error: LakeMirrorError) -> None:
@@ -123,9 +130,14 @@ def _look_at(mirror: Mirror, row: Blocker, destination: ObjectStore, source: _So
     """None when it has arrived; a file of metadata still has to be read."""
     if row.reason == Reason.IMPORTED:
         return _again(row, row.reason, row.detail, gone=False)
-    found = destination.head(uri_of(mirror.storage_namespace, row.address))
+    try:
+        found = destination.head(uri_of(mirror.storage_namespace, row.address))
+    except LakeMirrorError as error:
+        if error.retryable or "://" not in row.address:
+            raise
+        return _again(row, *judge_refusal(error), gone=False)
     if row.kind == Blocker.Kind.OBJECT:
-        verdict = judge_object(found, size=row.size or 0, etag=row.etag, depth=Depth(mirror.depth))
+        verdict = _judge_again(mirror, row, found, destination, source)
     else:
         missing = Reason.RANGE_MISSING if row.kind == Blocker.Kind.RANGE else Reason.METARANGE_MISSING
         verdict = (missing, "not at the destination") if found is None else None
@@ -134,6 +146,20 @@ def _look_at(mirror: Mirror, row: Blocker, destination: ObjectStore, source: _So
     reason, detail = verdict
     gone = found is None and source.lacks(row)
     return _again(row, reason, f"{detail}; gone at the source too" if gone else detail, gone=gone)
+
+
+def _judge_again(
+    mirror: Mirror, row: Blocker, found: ObjectInfo | None, destination: ObjectStore, source: _Source
+) -> Verdict:
+    """As the check job judges; what was read is read again, and so is a share of what only now has arrived."""
+    verdict = judge_object(found, size=row.size or 0, etag=row.etag, depth=Depth(mirror.depth))
+    if found is None:
+        return verdict
+    uri = uri_of(mirror.storage_namespace, row.address)
+    prover = Prover(destination, mirror.storage_namespace, source.store, source.namespace)
+    verdict = prover.appeal(verdict, found, uri, size=row.size or 0, etag=row.etag).verdict
+    reads = row.reason in _READ or is_sampled(uri, mirror.content_sample, seed=row.pk)
+    return prover.read(uri).verdict if verdict is None and mirror.depth == Depth.CONTENT and reads else verdict
 
 
 def uri_of(namespace: str, address: str) -> str:
@@ -156,15 +182,16 @@ def _again(row: Blocker, reason: str, detail: str, *, gone: bool) -> Problem:
     )
 
 
-def settle_ranges(mirror: Mirror, range_ids: Iterable[str]) -> None:
+def settle_ranges(mirror: Mirror, range_ids: Iterable[str], *, damaged: set[str]) -> None:
     """Give ranges their state from the blockers that are left.
 
-    A range loses its row, and is planned anew, when nothing more can come of the problems that were kept by name.
+    When nothing more can come of the problems that were kept by name a range loses its row, and is planned anew. Those
+    that are `damaged` had been complete: no commit asks for them any more, so they are checked again for themselves.
     """
     for row in mirror.coverage.filter(range_id__in=list(range_ids), state__in=["waiting", "gone"]):
         left = list(mirror.blockers.filter(holder_id=row.range_id).values_list("gone_at_source", flat=True))
         if all(left) and row.problems > max(KEPT_PER_HOLDER, len(left)):
-            row.delete()
+            _ask_anew(row, damaged=row.range_id in damaged)
         elif not left:
             _set_state(row, Coverage.State.COMPLETE, 0)
         elif all(left):
@@ -173,5 +200,15 @@ def settle_ranges(mirror: Mirror, range_ids: Iterable[str]) -> None:
             _set_state(row, Coverage.State.WAITING, row.problems)
 
 
+def _ask_anew(row: Coverage, *, damaged: bool) -> None:
+    if damaged:
+        Coverage.objects.filter(pk=row.pk).update(state=Coverage.State.WAITING, verify_at=datetime.now(UTC))
+    else:
+        row.delete()
+
+
 def _set_state(row: Coverage, state: str, problems: int) -> None:
-    Coverage.objects.filter(pk=row.pk).update(state=state, problems=problems)
+    changes: dict[str, Any] = {"state": state, "problems": problems}
+    if state == Coverage.State.COMPLETE:
+        changes["verify_at"] = next_check(row.range_id, datetime.now(UTC))
+    Coverage.objects.filter(pk=row.pk).update(**changes)

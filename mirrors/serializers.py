@@ -7,6 +7,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from core.presence import Depth, Imported
 from mirrors.models import Mirror
 
 
@@ -18,6 +19,16 @@ class MirrorCreation(serializers.Serializer):
     storage_namespace = serializers.CharField(max_length=1024)
     source_region = serializers.CharField(max_length=64, required=False, default="", allow_blank=True)
     adopt = serializers.BooleanField(required=False, default=False)
+
+    validation_depth = serializers.ChoiceField(choices=[depth.value for depth in Depth], default=Depth.ETAG.value)
+    content_sample = serializers.FloatField(default=1.0, max_value=1.0)
+    imported = serializers.ChoiceField(choices=[one.value for one in Imported], default=Imported.BLOCK.value)
+
+    def validate_content_sample(self, share: float) -> float:
+        """More than nothing: a depth that reads no object would be `etag`."""
+        if not share > 0.0:
+            raise serializers.ValidationError("must be more than 0 and at most 1: the share of objects to read")
+        return share
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         unknown = sorted(set(self.initial_data) - set(self.fields))
@@ -46,6 +57,9 @@ def mirror_json(
         "region": mirror.region,
         "storage_namespace": mirror.storage_namespace,
         "object_replication": "native",
+        "validation_depth": mirror.depth,
+        "content_sample": mirror.content_sample,
+        "imported": mirror.imported,
         "status": status,
         "reason_code": reason_code,
         "reason": reason,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from django.db import IntegrityError, transaction
 
 from core.errors import Conflict, Invalid, NotFound
+from core.presence import Depth, Imported
 from core.types import RepositoryInfo
 from lakemirror_site import config, wiring
 from mirrors import duties
@@ -34,6 +36,9 @@ def mirror_create(
     storage_namespace: str,
     source_region: str = "",
     adopt: bool = False,
+    depth: Depth = Depth.ETAG,
+    content_sample: float = 1.0,
+    imported: Imported = Imported.BLOCK,
     request: Any = None,
 ) -> Mirror:
     """Begin to mirror a repository; its manager makes the copy's repository next, or takes over the one to `adopt`.
@@ -54,12 +59,13 @@ def mirror_create(
     there = _ask_destination(name, region)
     _check_free(there, region, adopt)
     adopted = check_adoptable(there, region, namespace, source, source_region) if there else None
-    mirror = _store(actor, source, source_region, name, region, namespace, adopted)
+    settings = {"depth": depth.value, "content_sample": content_sample, "imported": imported.value}
+    mirror = _store(actor, source, source_region, name, region, namespace, settings, adopted)
     rbac.audit(
         actor=actor,
         action="fs:MirrorRepository",
         arn=repository_arn(source_repository),
-        after={"mirror": name, "region": region, "storage_namespace": namespace, "adopted": adopt},
+        after={"mirror": name, "region": region, "storage_namespace": namespace, "adopted": adopt, **settings},
         request=request,
     )
     return mirror
@@ -148,6 +154,7 @@ def _store(
     name: str,
     region: str,
     namespace: str,
+    settings: Mapping[str, Any],
     adopted: Adopted | None,
 ) -> Mirror:
     try:
@@ -160,6 +167,7 @@ def _store(
                 storage_namespace=namespace,
                 pinned_creation_date=adopted.creation_date if adopted else None,
                 created_by=actor,
+                **settings,
             )
             if adopted:
                 rows = [MirrorBranch(mirror=mirror, name=branch, head=head) for branch, head in adopted.heads.items()]

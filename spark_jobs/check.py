@@ -16,16 +16,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pyarrow as pa
 
 from adapters.objects import keys_hint
-from core.errors import Denied, LakeMirrorError, Unauthenticated
+from core.errors import Denied, Invalid, LakeMirrorError, Unauthenticated
 from core.presence import Depth
+from core.proofs import Proof, Prover, tell_notes
 from spark_jobs.presence import BulkStore, Looker
 from spark_jobs.ranges import OpenedRange, RangeReader
-from spark_jobs.settings import ALLOW, BLOCK, CheckSettings, store_of
+from spark_jobs.settings import ALLOW, BLOCK, CheckSettings, Place, source_of, store_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["ALLOW", "BLOCK", "CHECK_COLUMNS", "CHECK_SCHEMA", "CheckSettings", "Work", "check", "check_batch"]
+__all__ = ["ALLOW", "BLOCK", "CHECK_COLUMNS", "CHECK_SCHEMA", "CheckSettings", "Place", "Work", "check", "check_batch"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -118,13 +119,28 @@ def check_batch(
     reader = RangeReader(used, settings)
     counted = used.requests
     with ThreadPoolExecutor(settings.threads) as pool:
-        looker = Looker(used, pool, Depth(settings.depth), settings.page_worth)
+        looker = _looker(used, pool, settings)
         opened = _ahead(work, lambda one: reader.open(*one))
         for group in _groups(opened, settings.looked_up_at_once):
             rows = _rows(group, _look(group, looker))
             _share_requests(rows, used.requests - counted)
             counted = used.requests
             yield _to_batch(rows)
+
+
+def _looker(store: BulkStore, pool: ThreadPoolExecutor, settings: CheckSettings) -> Looker:
+    depth, namespace = Depth(settings.depth), settings.namespace.rstrip("/")
+    prover = _prover(store, namespace, settings)
+    if prover is None and depth is Depth.CONTENT:
+        raise Invalid("content can't be proven without knowing the source")
+    return Looker(store, pool, depth, settings.page_worth, namespace, prover, settings.sample, settings.sample_seed)
+
+
+def _prover(store: BulkStore, namespace: str, settings: CheckSettings) -> Prover | None:
+    source = source_of(settings)
+    if settings.source is None or source is None:
+        return None
+    return Prover(store, namespace, source, settings.source.namespace.rstrip("/"))
 
 
 def _ahead(items: Iterable[T], work: Callable[[T], R], most: int = 2) -> Iterator[R]:
@@ -154,12 +170,14 @@ def _groups(ranges: Iterable[OpenedRange], most: int) -> Iterator[list[OpenedRan
 
 
 def _look(group: Sequence[OpenedRange], looker: Looker) -> list[list[dict[str, Any]]]:
-    """For each range the problems that a look at the store shows."""
-    verdicts = iter(looker.verdicts([expected for one in group for expected in one.expected()]))
-    return [
-        [one.problem(at, *verdict) for at, verdict in enumerate(islice(verdicts, one.looked_up)) if verdict]
-        for one in group
-    ]
+    """For each range the problems that a look at the store shows; how others passed is among its notes."""
+    proofs = iter(looker.proofs([expected for one in group for expected in one.expected()]))
+    return [_problems(one, list(islice(proofs, one.looked_up))) for one in group]
+
+
+def _problems(one: OpenedRange, proofs: Sequence[Proof]) -> list[dict[str, Any]]:
+    one.notes += tell_notes(proof.note for proof in proofs if proof.note)
+    return [one.problem(at, *proof.verdict) for at, proof in enumerate(proofs) if proof.verdict]
 
 
 def _rows(group: Sequence[OpenedRange], found: Sequence[list[dict[str, Any]]]) -> list[dict[str, Any]]:

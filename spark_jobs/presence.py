@@ -13,14 +13,16 @@ from itertools import groupby
 from typing import NamedTuple, Protocol
 
 from adapters.objects_fast import ListedPage
-from core.errors import Denied, NotFound
-from core.presence import Depth, Reason, judge_object
+from core.errors import Denied, LakeMirrorError, NotFound
+from core.presence import Depth, Note, Verdict, judge_object, judge_refusal, note_object
+from core.proofs import Proof, Prover, is_sampled
 from core.types import ObjectInfo
 
 SEGMENT = 5000
 """So many wanted keys of one partition are looked for in one go; several go at once."""
 
-Verdict = tuple[Reason, str] | None
+Seen = ObjectInfo | LakeMirrorError | None
+"""What is known of an address: an object, a definite 404, or that the place of something imported refuses to tell."""
 
 # A listing does not tell whether the object has moved on to an archive tier.
 _HIDDEN_TIERS = {"INTELLIGENT_TIERING"}
@@ -32,6 +34,7 @@ class BulkStore(Protocol):
     requests: int
 
     def get(self, uri: str) -> bytes: ...
+    def md5(self, uri: str) -> str: ...
     def head(self, uri: str) -> ObjectInfo | None: ...
     def page(self, prefix_uri: str, after: str = "") -> ListedPage: ...
 
@@ -46,24 +49,68 @@ class Expected(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Looker:
-    """Looks at objects of one store. `page_worth`: as many HEADs as one page of LIST may cost."""
+    """Looks at objects of one store. `page_worth`: as many HEADs as one page of LIST may cost.
+
+    What lies outside of `namespace` is imported: a place that refuses to tell of it says that it can't be reached.
+    Where a `prover` is given it has the last word on mismatches and, at depth `content`, reads a share of the objects.
+    """
 
     store: BulkStore
     pool: ThreadPoolExecutor
     depth: Depth = Depth.ETAG
     page_worth: int = 20
+    namespace: str = ""
+    prover: Prover | None = None
+    sample: float = 1.0
+    sample_seed: int = 0
 
-    def verdicts(self, expected: Sequence[Expected]) -> list[Verdict]:
-        """For each object None if it is there as expected, else reason and sentence. Raises what the store raises."""
+    def proofs(self, expected: Sequence[Expected]) -> list[Proof]:
+        """For each object whether it is there as expected, in their order. Raises what the store raises."""
+        seen = self._look(expected)
+        proofs = [self._judged(seen.get(one.uri), one) for one in expected]
+        prover = self.prover
+        if prover is None:
+            return proofs
+        there = ((at, one, seen.get(one.uri)) for at, one in enumerate(expected))
+        open_ones = [
+            (at, one, info)
+            for at, one, info in there
+            if isinstance(info, ObjectInfo) and (proofs[at].verdict or self._is_read(one))
+        ]
+        settled = self.pool.map(lambda each: self._settle(prover, proofs[each[0]], each[1], each[2]), open_ones)
+        for (at, _, _), proof in zip(open_ones, settled, strict=True):
+            proofs[at] = proof
+        return proofs
+
+    def _look(self, expected: Sequence[Expected]) -> dict[str, Seen]:
+        """What the store says of each address."""
         seen, sure = self._glance({one.uri for one in expected})
         doubtful = {one.uri for one in expected if one.uri not in sure and self._doubtful(seen.get(one.uri), one)}
         seen.update(self._heads(doubtful))
-        return [self._judge(seen.get(one.uri), one) for one in expected]
+        return seen
 
-    def _glance(self, uris: set[str]) -> tuple[dict[str, ObjectInfo | None], set[str]]:
+    def _judged(self, info: Seen, one: Expected) -> Proof:
+        verdict = self._judge(info, one)
+        if verdict or not isinstance(info, ObjectInfo):
+            return Proof(verdict)
+        return Proof(note=note_object(info, etag=one.etag, depth=self.depth))
+
+    def _is_read(self, one: Expected) -> bool:
+        return self.depth is Depth.CONTENT and is_sampled(one.uri, self.sample, self.sample_seed)
+
+    def _settle(self, prover: Prover, proof: Proof, one: Expected, info: ObjectInfo) -> Proof:
+        """What the source and the content say where the entry doesn't decide, or where the depth asks for more."""
+        if proof.verdict:
+            proof = prover.appeal(proof.verdict, info, one.uri, size=one.size, etag=one.etag)
+        if proof.verdict or proof.note is Note.BY_CONTENT or not self._is_read(one):
+            return proof
+        content = prover.read(one.uri)
+        return content if content != Proof() or proof.note is Note.BY_SIZE else proof
+
+    def _glance(self, uris: set[str]) -> tuple[dict[str, Seen], set[str]]:
         """What is known of each address at first sight, and which of that is sure."""
         few, segments = self._plan(uris)
-        seen: dict[str, ObjectInfo | None] = {}
+        seen: dict[str, Seen] = {}
         for found, left in self.pool.map(lambda segment: self._scan(*segment), segments):
             seen.update(found)
             few += left
@@ -82,9 +129,21 @@ class Looker:
                 segments += [(partition, wanted[at : at + SEGMENT]) for at in range(0, len(wanted), SEGMENT)]
         return few, segments
 
-    def _heads(self, uris: Iterable[str]) -> Iterator[tuple[str, ObjectInfo | None]]:
+    def _heads(self, uris: Iterable[str]) -> Iterator[tuple[str, Seen]]:
         asked = list(uris)
-        return zip(asked, self.pool.map(self.store.head, asked), strict=True)
+        return zip(asked, self.pool.map(self._head, asked), strict=True)
+
+    def _head(self, uri: str) -> Seen:
+        try:
+            return self.store.head(uri)
+        except LakeMirrorError as error:
+            if self._may_refuse(uri, error):
+                return error
+            raise
+
+    def _may_refuse(self, uri: str, error: LakeMirrorError) -> bool:
+        """Whether it is the answer of a place that isn't ours, for as long as anybody asks."""
+        return bool(self.namespace) and not uri.startswith(f"{self.namespace}/") and not error.retryable
 
     def _scan(self, partition: str, wanted: list[str]) -> tuple[dict[str, ObjectInfo], list[str]]:
         """(what a listing shows of these sorted addresses, those that are cheaper to ask for one by one).
@@ -100,18 +159,23 @@ class Looker:
             after = max(after, wanted[0][len(bucket) : -1])
             try:
                 page = self.store.page(partition, after)
-            except (Denied, NotFound):
-                return found, wanted
+            except LakeMirrorError as error:
+                if isinstance(error, Denied | NotFound) or self._may_refuse(partition, error):
+                    return found, wanted
+                raise
             covered = bisect_right(wanted, bucket + page.keys[-1]) if page.more and page.keys else len(wanted)
             found.update(_shown(page, bucket, set(wanted[:covered])))
             poor = poor + 1 if covered < self.page_worth else 0
             after, wanted = page.keys[-1] if page.keys else after, wanted[covered:]
         return found, []
 
-    def _doubtful(self, info: ObjectInfo | None, one: Expected) -> bool:
-        return info is None or info.storage_class in _HIDDEN_TIERS or self._judge(info, one) is not None
+    def _doubtful(self, info: Seen, one: Expected) -> bool:
+        hidden = isinstance(info, ObjectInfo) and info.storage_class in _HIDDEN_TIERS
+        return hidden or self._judge(info, one) is not None
 
-    def _judge(self, info: ObjectInfo | None, one: Expected) -> Verdict:
+    def _judge(self, info: Seen, one: Expected) -> Verdict:
+        if isinstance(info, LakeMirrorError):
+            return judge_refusal(info)
         return judge_object(info, size=one.size, etag=one.etag, depth=self.depth)
 
 

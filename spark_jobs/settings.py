@@ -7,9 +7,20 @@ from dataclasses import asdict, dataclass
 
 from adapters.objects import keys_from_environment
 from adapters.objects_fast import FastObjectStore
-from core.presence import Depth
+from core.presence import Depth, Imported
 
-BLOCK, ALLOW = "block", "allow"
+BLOCK, ALLOW = Imported.BLOCK.value, Imported.ALLOW.value
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A namespace in a store; the fields are as those of CheckSettings."""
+
+    namespace: str
+    region: str = ""
+    endpoint: str = ""
+    store_region: str = ""
+    force_path_style: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +28,7 @@ class CheckSettings:
     """A destination and how deep to look.
 
     `region` picks the credentials in the executors' environment and, unless `store_region` differs, the S3 region;
+    `source` decides where an entry doesn't; `sample`: the share of objects that depth `content` reads;
     `page_worth`: as many HEADs as a page of LIST may cost; `looked_up_at_once`: objects that share listings in a task.
     """
 
@@ -27,6 +39,9 @@ class CheckSettings:
     force_path_style: bool = True
     depth: str = Depth.ETAG.value
     imported: str = BLOCK
+    source: Place | None = None
+    sample: float = 1.0
+    sample_seed: int = 0
     metadata_prefix: str = "_lakefs"
     page_worth: int = 20
     threads: int = 16
@@ -43,15 +58,30 @@ class CheckSettings:
         return self.uri_of(f"{self.metadata_prefix}/{file_id}")
 
 
-@functools.lru_cache(maxsize=4)
 def store_of(settings: CheckSettings) -> FastObjectStore:
     """The destination's store, one client per process. Credentials come from the environment."""
-    keys = keys_from_environment(settings.region)
+    return _store_at(_place(settings), settings.tries, settings.threads + 4)
+
+
+def source_of(settings: CheckSettings) -> FastObjectStore | None:
+    """The source's store in the same way; None where nothing is known of it."""
+    return None if settings.source is None else _store_at(settings.source, settings.tries, settings.threads + 4)
+
+
+def _place(settings: CheckSettings) -> Place:
+    return Place(
+        "", settings.region, settings.endpoint, settings.store_region, force_path_style=settings.force_path_style
+    )
+
+
+@functools.lru_cache(maxsize=8)
+def _store_at(place: Place, tries: int, pool: int) -> FastObjectStore:
+    keys = keys_from_environment(place.region)
     return FastObjectStore(
-        endpoint=settings.endpoint,
-        region=settings.store_region or settings.region,
-        force_path_style=settings.force_path_style,
-        tries=settings.tries,
-        pool=settings.threads + 4,
+        endpoint=place.endpoint,
+        region=place.store_region or place.region,
+        force_path_style=place.force_path_style,
+        tries=tries,
+        pool=pool,
         **({} if keys is None else asdict(keys)),
     )

@@ -19,12 +19,16 @@ from graveler.ranges import read_range, write_ranges
 
 
 class FakeStore:
-    """Objects in a dict. `down` is raised by every call when set; `hidden` holds URIs that have not arrived."""
+    """Objects in a dict. `down` is raised by every call when set; `hidden` holds URIs that have not arrived.
+
+    `refused` maps a URI to what its HEAD raises.
+    """
 
     def __init__(self) -> None:
         self.objects: dict[str, bytes] = {}
         self.hidden: set[str] = set()
         self.down: LakeMirrorError | None = None
+        self.refused: dict[str, LakeMirrorError] = {}
         self.heads = 0
 
     def _check(self) -> None:
@@ -37,9 +41,14 @@ class FakeStore:
             raise NotFound(f"{uri} is not there")
         return self.objects[uri]
 
+    def md5(self, uri: str) -> str:
+        return hashlib.md5(self.get(uri)).hexdigest()
+
     def head(self, uri: str) -> ObjectInfo | None:
         self._check()
         self.heads += 1
+        if uri in self.refused:
+            raise self.refused[uri]
         if uri not in self.objects or uri in self.hidden:
             return None
         data = self.objects[uri]

@@ -22,12 +22,13 @@ from mirrors.history import settle_history
 from mirrors.metaranges import METADATA_PREFIX, Found, load_metaranges
 from mirrors.models import Blocker, Mirror, MirrorCommit
 from mirrors.rechecks import look_again
+from mirrors.verifying import has_more, verify
 
 BATCH = 200
 
 
 def validate(lease: Lease) -> Outcome:
-    """One round for one mirror: look again for what was missing, then take up commits that nobody looked at."""
+    """One round for one mirror: look again for what was missing, take up new commits, check old ones again."""
     mirror = duties.subject_mirror(lease)
     if mirror.state == Mirror.State.DELETING or mirror.pinned_creation_date is None:
         return Outcome("the mirror has no repository to look into")
@@ -46,7 +47,8 @@ def validate(lease: Lease) -> Outcome:
         Mirror.objects.filter(pk=mirror.pk).update(last_validated_at=datetime.now(UTC))
     if failed is not None:
         raise failed
-    return Outcome(_summary(relook.arrived, len(checks), complete), _next_in(mirror))
+    verified = verify(mirror, lease, busy=bool(checks))
+    return Outcome(_summary(relook.arrived, len(checks), complete, verified), _next_in(mirror))
 
 
 def _try_checks(mirror: Mirror, checks: list[RangeCheck], lease: Lease) -> LakeMirrorError | None:
@@ -61,13 +63,14 @@ def _try_checks(mirror: Mirror, checks: list[RangeCheck], lease: Lease) -> LakeM
     return None
 
 
-def _summary(arrived: int, checked: int, complete: int) -> str:
-    return f"{arrived} missing things arrived, {checked} ranges checked, {complete} commits complete"
+def _summary(arrived: int, checked: int, complete: int, verified: int) -> str:
+    again = f", {verified} ranges checked again" if verified else ""
+    return f"{arrived} missing things arrived, {checked} ranges checked, {complete} commits complete{again}"
 
 
 def _next_in(mirror: Mirror) -> float | None:
     """At once while commits are waiting for a first look, else when the next blocker is due."""
-    if mirror.commits.unjudged().exists():
+    if mirror.commits.unjudged().exists() or has_more(mirror):
         return 0.0
     soonest = (
         mirror.blockers.exclude(kind=Blocker.Kind.RECORD).order_by("look_at").values_list("look_at", flat=True).first()

@@ -36,6 +36,7 @@ ICONS = {
     State.UNKNOWN: "question",
     State.LATE: "clock",
     State.BLOCKED: "cross",
+    State.DAMAGED: "cross",
     State.TAMPERED: "hand",
     State.FAILED: "cross",
     State.FROZEN: "lock",
@@ -52,6 +53,12 @@ _HTML = {
 def icon(name: str) -> SafeString:
     """An icon from the sheet in base.html; a word stands beside it, so it says nothing by itself."""
     return format_html('<svg class="icon" aria-hidden="true"><use href="#i-{}"/></svg>', name)
+
+
+@register.filter
+def percent(share: float) -> str:
+    """A share between 0 and 1 in percent, as short as it goes."""
+    return f"{share * 100:.4g} %"
 
 
 @register.simple_tag

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import socket
 from collections.abc import Iterator
 
@@ -66,6 +67,13 @@ def shaky(request: pytest.FixtureRequest, double: S3Double) -> S3ObjectStore:
 def test_what_was_put_is_got(store: ObjectStore) -> None:
     store.put("s3://lake/contract/a", b"some bytes")
     assert store.get("s3://lake/contract/a") == b"some bytes"
+
+
+def test_an_object_s_hash_is_read_from_its_bytes(store: ObjectStore) -> None:
+    store.put("s3://lake/hashed", b"x" * 3_000_000)
+    assert store.md5("s3://lake/hashed") == hashlib.md5(b"x" * 3_000_000).hexdigest()
+    with pytest.raises(NotFound):
+        store.md5("s3://lake/never-there")
 
 
 def test_a_put_replaces_what_was_there(store: ObjectStore) -> None:

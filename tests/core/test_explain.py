@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from core.explain import Verdict, explain, stage_of
-from core.facts import BranchFacts, CommitFacts, DutyFacts, MirrorFacts, RunFacts, Thing
+from core.facts import BranchFacts, CommitFacts, DutyFacts, MirrorFacts, RunFacts, Thing, Waiting
 from core.lag import Targets
 from core.phrases import Kind
 from core.states import Stage, State, Tone
@@ -340,9 +340,28 @@ def test_an_old_look_at_the_destination_makes_everything_unknown() -> None:
 # States, stages, sentences
 
 
+def test_damage_after_promotion_is_said_before_what_is_only_late() -> None:
+    lost = Waiting(number=3, damaged=2, example="orders/part-17.parquet")
+    verdict, [main] = explain(mirror(branch(), waiting=lost), NOW, Targets())
+    assert (verdict.state, verdict.reason_code, main.state) == (State.DAMAGED, "damaged", State.UP_TO_DATE)
+    assert str(verdict.sentence) == (
+        "Damaged: 2 things that were complete before are missing or wrong in eu-west-1 now"
+        " (orders/part-17.parquet among them). No branch was moved back. Copy them again from us-east-1."
+        " main is up to date: eu-west-1 has every commit that was seen in us-east-1."
+    )
+
+
+def test_damage_does_not_hide_what_is_worse() -> None:
+    lost = Waiting(number=1, damaged=1)
+    verdict, _ = explain(mirror(branch(stray=True, gone=False), waiting=lost), NOW, Targets())
+    assert verdict.state is State.TAMPERED
+    assert "complete before" in str(verdict.sentence)
+
+
 def test_red_is_kept_for_what_needs_somebody() -> None:
     red = {state for state in State if state.tone is Tone.BAD}
-    assert red == {State.LATE, State.BLOCKED, State.TAMPERED, State.FAILED, State.FROZEN, State.STOPPED}
+    late = {State.LATE, State.BLOCKED}
+    assert red == late | {State.DAMAGED, State.TAMPERED, State.FAILED, State.FROZEN, State.STOPPED}
 
 
 def test_every_state_and_stage_has_a_word() -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 from core.presence import Depth, Reason, judge_object
 from core.types import ObjectInfo
-from core.validation import Data, judge, overlapping, pause_before_look, plan_checks
+from core.validation import Data, judge, overlapping, pause_before_look, plan_checks, verify_again_at
 from graveler.metarange import RangeRef
 
 
@@ -86,3 +89,12 @@ def test_an_object_counts_as_arrived_or_says_why_not(
 ) -> None:
     verdict = judge_object(there, size=3, etag="abc", depth=depth)
     assert (verdict[0] if verdict else None) is reason
+
+
+def test_ranges_are_verified_again_each_at_its_own_time_and_in_time() -> None:
+    checked, week = datetime(2026, 11, 21, tzinfo=UTC), timedelta(days=7)
+    due = [verify_again_at(f"{number:064x}", checked, week) - checked for number in range(1000)]
+    assert week * 0.75 <= min(due) and max(due) <= week
+    by_quarter = Counter(int((one / week - 0.75) * 16) for one in due)
+    assert all(200 < number < 300 for number in by_quarter.values())
+    assert verify_again_at("a" * 64, checked, week) == verify_again_at("a" * 64, checked, week)

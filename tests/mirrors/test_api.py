@@ -83,6 +83,40 @@ def test_a_mirror_is_created_listed_shown_and_deleted(api: Api, lm: Deployment) 
     assert actions.count("fs:DeleteRepository") == 1
 
 
+def test_a_mirror_s_depth_is_chosen_at_its_creation(api: Api, lm: Deployment) -> None:
+    status, made = api.call("POST", MIRRORS, BODY | {"validation_depth": "content", "content_sample": 0.05})
+    assert (status, made["validation_depth"], made["content_sample"]) == (201, "content", 0.05)
+    mirror = Mirror.objects.get()
+    assert (mirror.depth, mirror.content_sample) == ("content", 0.05)
+
+
+def test_imported_objects_are_allowed_at_a_mirror_s_creation(api: Api, lm: Deployment) -> None:
+    status, made = api.call("POST", MIRRORS, BODY | {"imported": "allow"})
+    assert (status, made["imported"], Mirror.objects.get().imported) == (201, "allow", "allow")
+
+
+def test_a_mirror_is_checked_by_etag_and_without_imports_unless_told_otherwise(api: Api, lm: Deployment) -> None:
+    _, made = api.call("POST", MIRRORS, BODY)
+    assert (made["validation_depth"], made["imported"]) == ("etag", "block")
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("validation_depth", "deep"),
+        ("validation_depth", None),
+        ("content_sample", 0),
+        ("content_sample", 1.5),
+        ("imported", "copy"),
+    ],
+)
+def test_a_depth_that_is_none_is_refused_by_its_field(api: Api, lm: Deployment, field: str, value: Any) -> None:
+    status, answer = api.call("POST", MIRRORS, BODY | {field: value})
+    assert status == 400
+    assert field in answer["message"]
+    assert not Mirror.objects.exists()
+
+
 def test_what_a_blocked_mirror_lacks_is_named(api: Api, lm: Deployment) -> None:
     api.call("POST", MIRRORS, BODY)
     commit = lm.lake.commit(files={"wanted/file.csv": b"1"})

@@ -322,8 +322,12 @@ def change_descriptor(lm: Deployment, **change: Any) -> None:
         ({"creation_date": 2**70}, "creation_date"),
         ({"source": None}, "source"),
         ({"created_at": "yesterday"}, "created_at"),
-        ({"settings": {"depth": "deep", "imported": "block", "paused": False}}, "depth"),
-        ({"settings": {"depth": "etag", "imported": "maybe", "paused": False}}, "imported"),
+        ({"settings": {"depth": "deep", "content_sample": 1.0, "imported": "block", "paused": False}}, "depth"),
+        (
+            {"settings": {"depth": "etag", "content_sample": 2.0, "imported": "block", "paused": False}},
+            "content_sample",
+        ),
+        ({"settings": {"depth": "etag", "content_sample": 1.0, "imported": "maybe", "paused": False}}, "imported"),
     ],
 )
 def test_a_descriptor_that_is_not_of_this_repository_is_left_alone(

@@ -98,7 +98,7 @@ def pids_below(root: int) -> dict[int, str]:
 def test_a_newcomer_sees_a_commit_promoted_a_dead_process_return_and_nothing_stay_behind(running: Running) -> None:
     page = running.line_with("the page answers after")
     assert f"http://127.0.0.1:{running.base + 8} - sign in as admin with the password" in page
-    assert "begins afresh" in running.lines[0]
+    assert running.line_with("begins afresh")
     assert ports.answers(f"http://127.0.0.1:{running.base + 8}/readyz")
     running.line_with("is now at")
 

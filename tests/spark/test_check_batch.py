@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from core.errors import Denied, LakeMirrorError, Throttled, Unreachable
+from core.errors import Denied, Invalid, LakeMirrorError, Throttled, Unreachable
 from graveler.entries import AddressType
 from spark_jobs import check as job
-from spark_jobs.check import ALLOW, CHECK_COLUMNS, CheckSettings, check_batch, check_task
+from spark_jobs.check import ALLOW, CHECK_COLUMNS, CheckSettings, Place, check_batch, check_task
 from tests.s3_double import S3Double, Thing
 from tests.spark.ranges import PREFIX, arrive, arrive_range, entries, entry, imported
 
@@ -79,11 +79,11 @@ def test_each_depth_looks_at_more(store: S3Double, settings: CheckSettings, dept
     assert [reason for _, reason in problems(work, replace(settings, depth=depth))] == found
 
 
-@pytest.mark.parametrize("depth", ["presence", "size", "etag"])
+@pytest.mark.parametrize("depth", ["presence", "size", "etag", "content"])
 def test_an_archived_object_is_a_problem_at_every_depth(store: S3Double, settings: CheckSettings, depth: str) -> None:
     store.claim(PREFIX + entry("a").address, Thing(10, entry("a").etag, storage_class="DEEP_ARCHIVE"))
     work = [(arrive_range(store, [entry("a")]), [])]
-    assert problems(work, replace(settings, depth=depth)) == [(b"a", "archived")]
+    assert problems(work, with_source(settings, depth=depth)) == [(b"a", "archived")]
 
 
 @pytest.mark.parametrize("count", [1, 60])
@@ -138,6 +138,88 @@ def test_where_encryption_changes_etags_the_size_has_to_do(
         store.claim(PREFIX + one.address, Thing(one.size, "f" * 32, headers=header))
     store.things[PREFIX + members[0].address].size = 1
     assert problems([(arrive_range(store, members), [])], settings) == [(members[0].path, "size-differs")]
+
+
+# --- where the entry does not decide ----------------------------------------------------------------------------------
+
+
+def with_source(settings: CheckSettings, **more: Any) -> CheckSettings:
+    """The original's namespace is beside the mirror's, in the same store."""
+    place = Place("s3://lake/source", settings.region, settings.endpoint)
+    return replace(settings, source=place, **more)
+
+
+@pytest.mark.parametrize("count", [1, 60])
+def test_an_entry_that_differs_at_the_source_too_passes_with_a_note(
+    store: S3Double, settings: CheckSettings, count: int
+) -> None:
+    members = entries(count)
+    arrive(store, members)
+    for namespace in (PREFIX, "source/"):
+        store.claim(namespace + members[0].address, Thing(7, "0" * 32))
+    row = range_row([(arrive_range(store, members), [])], with_source(settings))
+    assert (row["problems"], row["detail"]) == (0, "1 of its objects: entry differs at the source too")
+
+
+def test_what_differs_from_the_source_s_object_is_a_problem(store: S3Double, settings: CheckSettings) -> None:
+    store.claim(PREFIX + entry("a").address, Thing(10, "0" * 32))
+    store.claim("source/" + entry("a").address, Thing(10, entry("a").etag))
+    work = [(arrive_range(store, [entry("a")]), [])]
+    assert problems(work, with_source(settings)) == [(b"a", "etag-differs")]
+
+
+@pytest.mark.parametrize("count", [1, 60])
+def test_encryption_is_told_in_the_range_s_row(store: S3Double, settings: CheckSettings, count: int) -> None:
+    members = entries(count)
+    for one in members:
+        store.claim(PREFIX + one.address, Thing(10, "f" * 32, headers={"x-amz-server-side-encryption": "aws:kms"}))
+    row = range_row([(arrive_range(store, members), [])], with_source(settings))
+    told = f"{count} of its objects: compared by size, for encryption changed the ETag"
+    assert (row["problems"], row["detail"]) == (0, told)
+
+
+@pytest.mark.parametrize("count", [1, 60])
+@pytest.mark.parametrize(("depth", "found"), [("etag", []), ("content", ["content-differs"])])
+def test_only_content_finds_bytes_that_their_etag_does_not_tell(
+    store: S3Double, settings: CheckSettings, depth: str, found: list[str], count: int
+) -> None:
+    members = entries(count)
+    for one in members:
+        store.put(PREFIX + one.address, b"some bytes")
+    store.put(PREFIX + members[0].address, b"SOME BYTES", etag=members[0].etag)
+    work = [(arrive_range(store, members), [])]
+    assert [reason for _, reason in problems(work, with_source(settings, depth=depth))] == found
+
+
+def test_encrypted_content_is_held_against_the_source_s(store: S3Double, settings: CheckSettings) -> None:
+    right, wrong = entry("a"), entry("b")
+    for one, data in ((right, b"some bytes"), (wrong, b"SOME BYTES")):
+        headers = {"x-amz-server-side-encryption": "aws:kms"}
+        store.put(PREFIX + one.address, data, etag="f" * 32, headers=headers)
+        store.put("source/" + one.address, b"some bytes")
+    work = [(arrive_range(store, [right, wrong]), [])]
+    assert problems(work, with_source(settings, depth="content")) == [(b"b", "content-differs")]
+
+
+def test_a_copy_in_other_parts_is_read_at_depth_etag(store: S3Double, settings: CheckSettings) -> None:
+    one = entry("a", etag="e" * 32)
+    store.put(PREFIX + one.address, b"some bytes", etag="f" * 32 + "-3")
+    store.put("source/" + one.address, b"some bytes", etag="e" * 32 + "-2")
+    row = range_row([(arrive_range(store, [one]), [])], with_source(settings))
+    assert row["problems"] == 0 and "content was compared" in row["detail"]
+
+
+def test_a_sample_reads_its_share(store: S3Double, settings: CheckSettings) -> None:
+    members = entries(200)
+    for one in members:
+        store.put(PREFIX + one.address, b"some bytes")
+    rows([(arrive_range(store, members), [])], with_source(settings, depth="content", sample=0.1, sample_seed=3))
+    assert 5 < store.asked["GET"] < 45
+
+
+def test_content_is_not_promised_without_a_source(settings: CheckSettings) -> None:
+    with pytest.raises(Invalid):
+        rows([("0" * 64, [])], replace(settings, depth="content"))
 
 
 def test_an_entry_without_etag_is_compared_by_size(store: S3Double, settings: CheckSettings) -> None:
@@ -264,6 +346,36 @@ def test_imported_objects_are_problems_unless_allowed(store: S3Double, settings:
     work = [(arrive_range(store, [one]), [])]
     assert problems(work, settings) == [(b"a", "imported")]
     assert problems(work, replace(settings, imported=ALLOW)) == []
+
+
+@pytest.mark.parametrize("status", [403, 301, 400])
+@pytest.mark.parametrize("count", [1, 50])
+def test_an_imported_object_s_place_that_refuses_is_a_problem_of_that_object(
+    store: S3Double, settings: CheckSettings, count: int, status: int
+) -> None:
+    far = [imported(f"i/{n:03d}", f"s3://lake/elsewhere/{n:03d}") for n in range(count)]
+    near = entry("near")
+    arrive(store, [near])
+    store.fault = lambda method, key: status if "elsewhere" in key or (method == "LIST" and count > 1) else None
+    found = problems([(arrive_range(store, [*far, near]), [])], replace(settings, imported=ALLOW))
+    assert found == [(one.path, "imported-unreachable") for one in far]
+
+
+@pytest.mark.parametrize("status", [500, 503])
+def test_an_imported_object_s_place_that_is_away_says_nothing(
+    store: S3Double, settings: CheckSettings, status: int
+) -> None:
+    range_id = arrive_range(store, [imported("a", "s3://lake/elsewhere/a")])
+    store.fault = lambda method, key: status if "elsewhere" in key else None
+    with pytest.raises(LakeMirrorError):
+        rows([(range_id, [])], replace(settings, imported=ALLOW))
+
+
+def test_a_refusal_in_our_own_namespace_still_ends_the_check(store: S3Double, settings: CheckSettings) -> None:
+    range_id = arrive_range(store, [entry("a")])
+    store.fault = lambda method, key: 403 if method == "HEAD" else None
+    with pytest.raises(Denied):
+        rows([(range_id, [])], replace(settings, imported=ALLOW))
 
 
 def test_an_imported_object_is_looked_for_at_its_own_address(store: S3Double, settings: CheckSettings) -> None:

@@ -27,6 +27,9 @@ class MemoryStore:
     def get(self, uri: str) -> bytes:
         raise NotImplementedError
 
+    def md5(self, uri: str) -> str:
+        raise NotImplementedError
+
     def head(self, uri: str) -> ObjectInfo | None:
         return self.objects.get(uri.removeprefix("s3://b/"))
 
@@ -68,6 +71,6 @@ def test_any_mixture_is_judged_as_by_one_head_each(
 ) -> None:
     store = MemoryStore(objects)
     with ThreadPoolExecutor(2) as pool:
-        found = Looker(store, pool, depth, page_worth).verdicts(expected)
+        found = [proof.verdict for proof in Looker(store, pool, depth, page_worth).proofs(expected)]
     plain = [judge_object(store.head(one.uri), size=one.size, etag=one.etag, depth=depth) for one in expected]
     assert found == plain
