@@ -1,6 +1,7 @@
 """`scripts/test [PYTEST ARGUMENTS]`: install what the tests need, check the style and the types, run the tests.
 
-With arguments only pytest runs, with those. In CI (CI=true) nothing that a test needs may be missing.
+With arguments only pytest runs, with those. Without, the tests that start no servers run beside the others, and what they
+say follows at the end. In CI (CI=true) nothing that a test needs may be missing.
 """
 
 from __future__ import annotations
@@ -9,13 +10,17 @@ import ctypes
 import os
 import shutil
 import subprocess
+import sys
+import tempfile
 from pathlib import Path
+from typing import IO
 
 from launcher import PYTHON, ROOT, VENV, environment, java, kernel
 from launcher.console import Problem, console
 from launcher.processes import Supervisor
 
 _STAGES = {"web": 400, "sandbox": 100, "build": 50, "spark": 1500, "test": 600}
+_LIGHT = ("tests/core", "tests/graveler", "tests/mirrors", "tests/rbac")
 _CHECKS = (["-m", "ruff", "check", "--quiet", "."], ["-m", "mypy"])
 
 
@@ -28,7 +33,7 @@ def main(arguments: list[str]) -> int:
             environment.install(run, stage, megabytes=megabytes)
     env = _environment(java.home(run), _chromium(run))
     failed = [] if arguments else [check[1] for check in _CHECKS if _run(check, env) != 0]
-    status = _run(["-m", "pytest", *arguments], env)
+    status = _run(["-m", "pytest", *arguments], env) if arguments else _run_all(env)
     if failed:
         raise Problem(f"{' and '.join(failed)} found something: see above")
     return status
@@ -39,7 +44,7 @@ def _environment(java_home: Path, chromium: str) -> dict[str, str]:
     kept = {
         k: v for k, v in os.environ.items() if not k.startswith(("LAKEMIRROR_", "REPLICATION_", "SPARK_", "DJANGO_"))
     }
-    own = {k: v for k, v in os.environ.items() if k.startswith(("LAKEMIRROR_TEST_", "LAKEMIRROR_SANDBOX_"))}
+    own = {k: v for k, v in os.environ.items() if k.startswith("LAKEMIRROR_SANDBOX_")}
     path = f"{VENV / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
     told = {"JAVA_HOME": str(java_home), "PYSPARK_PYTHON": str(PYTHON), "PATH": path, "LAKEMIRROR_CHROMIUM": chromium}
     return kept | own | told
@@ -71,10 +76,35 @@ def _has_libatomic() -> bool:
     return True
 
 
+def _run_all(env: dict[str, str]) -> int:
+    """Every test, in two processes that share nothing: the sum of what they end with."""
+    heavy = [f"--ignore={folder}" for folder in _LIGHT]
+    with tempfile.TemporaryFile() as said:
+        light = _start(["-m", "pytest", "--color=no", *_LIGHT], env, said)
+        try:
+            status = _run(["-m", "pytest", *heavy], env) + light.wait()
+        finally:
+            _end(light)
+            said.seek(0)
+            shutil.copyfileobj(said, sys.stdout.buffer)
+            sys.stdout.flush()
+    return status
+
+
 def _run(arguments: list[str], env: dict[str, str]) -> int:
     """A tool of the environment, its output straight through; interrupted with us."""
-    child = subprocess.Popen([PYTHON, *arguments], cwd=ROOT, env=env, stdin=subprocess.DEVNULL)
+    child = _start(arguments, env)
     try:
         return child.wait()
     finally:
-        kernel.end(lambda: [child.pid] if child.poll() is None else [], grace=10)
+        _end(child)
+
+
+def _start(arguments: list[str], env: dict[str, str], output: IO[bytes] | None = None) -> subprocess.Popen[bytes]:
+    errors = None if output is None else subprocess.STDOUT
+    command = [PYTHON, *arguments]
+    return subprocess.Popen(command, cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=output, stderr=errors)
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    kernel.end(lambda: [child.pid] if child.poll() is None else [], grace=10)
