@@ -1,7 +1,7 @@
 """`scripts/test [PYTEST ARGUMENTS]`: install what the tests need, check the style and the types, run the tests.
 
-With arguments only pytest runs, with those. Without, the tests that start no servers run beside the others, and what they
-say follows at the end. In CI (CI=true) nothing that a test needs may be missing.
+With arguments only pytest runs, with those. Without, the tests that start no servers run beside the others, and what
+they say follows at the end. In CI (CI=true) nothing that a test needs may be missing.
 """
 
 from __future__ import annotations
