@@ -21,7 +21,7 @@ from lakemirror_site import config, wiring
 from mirrors import duties
 from mirrors.adoption import all_heads
 from mirrors.certificates import DESCRIPTOR, Descriptor, Proof, parse_descriptor, read_certificate
-from mirrors.loops.manage import add_commits
+from mirrors.following import add_commits
 from mirrors.models import Mirror, MirrorBranch, Repository, SourceBranch
 from mirrors.services import overlap, repository_arn
 from rbac import services as rbac

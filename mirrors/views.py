@@ -17,7 +17,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from core.errors import LakeMirrorError
 from core.phrases import Phrase, count, name, say, sentence
-from core.states import State, Tone
+from core.states import ASIDE, State, Tone
 from lakemirror_site.errors import status_of
 from mirrors import services
 from mirrors.forms import DeletionForm, MirrorForm
@@ -146,7 +146,7 @@ def _rows(mirror: Mirror, page: Iterable[BranchReading], opened: Sequence[str], 
 
 def _rank(branch: BranchReading) -> tuple[bool, int, bool, str]:
     """Who needs somebody first, who goes last."""
-    return branch.state is State.LEAVING, -branch.state.severity, not branch.default, branch.name
+    return branch.state in ASIDE, -branch.state.severity, not branch.default, branch.name
 
 
 def anchor(branch: str) -> str:

@@ -18,6 +18,7 @@ from mirrors import duties
 from mirrors.blockers import Problem, note_problems
 from mirrors.checks import run_checks
 from mirrors.duties import Lease, Outcome
+from mirrors.following import drop_unneeded
 from mirrors.history import settle_history
 from mirrors.metaranges import METADATA_PREFIX, Found, load_metaranges
 from mirrors.models import Blocker, Mirror, MirrorCommit
@@ -32,6 +33,7 @@ def validate(lease: Lease) -> Outcome:
     mirror = duties.subject_mirror(lease)
     if mirror.state == Mirror.State.DELETING or mirror.pinned_creation_date is None:
         return Outcome("the mirror has no repository to look into")
+    drop_unneeded(mirror, lease)
     relook = look_again(mirror, lease)
     rows = list(mirror.commits.unjudged()[:BATCH])
     found = _load(mirror, rows)
