@@ -188,8 +188,8 @@ def _sums(mirror: Mirror, range_ids: list[str]) -> tuple[int, int, int]:
     """Of those ranges that are complete: how many, their entries, their bytes."""
     sums = [0, 0, 0]
     for start in range(0, len(range_ids), 500):
-        rows = mirror.coverage.filter(
-            range_id__in=range_ids[start : start + 500], depth=mirror.depth, state=Coverage.State.COMPLETE
+        rows = mirror.coverage.proving(mirror.depth).filter(
+            range_id__in=range_ids[start : start + 500], state=Coverage.State.COMPLETE
         )
         found = rows.aggregate(entries=Sum("entries", default=0), bytes=Sum("bytes", default=0))
         sums = [sums[0] + rows.count(), sums[1] + found["entries"], sums[2] + found["bytes"]]

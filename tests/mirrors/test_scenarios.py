@@ -16,7 +16,9 @@ from core.errors import RemoteFailure
 from core.states import State
 from core.types import ObjectInfo
 from mirrors.models import Blocker, Candidate, Duty, Mirror, MirrorBranch, Promotion, Repository, SourceBranch
+from mirrors.options import mirror_update
 from mirrors.readings import BranchReading, mirror_reading
+from rbac.models import User
 from tests.mirrors.harness import Deployment, state_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -277,13 +279,14 @@ def test_22_a_stuck_branch_delays_nobody(lm: Deployment, a: str) -> None:
     assert {name for name in heads if lm.head(name) != heads[name]} == {"b7"}
 
 
-def test_28_after_a_pause_the_mirror_goes_straight_to_the_newest(lm: Deployment, a: str) -> None:
-    Mirror.objects.update(paused=True)
+def test_28_after_a_pause_the_mirror_goes_straight_to_the_newest(lm: Deployment, a: str, owner: User) -> None:
+    mirror_update(actor=owner, mirror=Mirror.objects.get(), changes={"paused": True})
     last = [lm.lake.commit() for _ in range(10)][-1]
     lm.arrive()
     lm.work()
     assert lm.head() == a
-    Mirror.objects.update(paused=False)
+    assert state_of(last).data == "complete"
+    mirror_update(actor=owner, mirror=Mirror.objects.get(), changes={"paused": False})
     lm.work()
     assert history()[-1] == ("advanced", a, last)
 
