@@ -166,6 +166,9 @@ class Mirror(models.Model):
     depth = models.CharField(max_length=16, default="etag")
     content_sample = models.FloatField(default=1.0, help_text="the share of objects that depth `content` reads, 0 to 1")
     imported = models.CharField(max_length=16, default="block")
+    repair_tampering = models.CharField(
+        max_length=16, default="report", db_default="report", help_text="what becomes of uncommitted changes"
+    )
     pinned_creation_date = models.BigIntegerField(null=True, help_text="of the destination repository, Unix seconds")
     created_at = models.DateTimeField(auto_now_add=True)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")

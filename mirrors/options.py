@@ -77,10 +77,17 @@ def _move_on(old: Mirror, new: Mirror) -> None:
         duties.wake("promote", new.pk)
 
 
+def _look_for_tampering(old: Mirror, new: Mirror) -> None:
+    """What is known to be there is undone, or told, in the next round."""
+    new.branches.filter(uncommitted=True).update(looked_at=None)
+    duties.wake("promote", new.pk)
+
+
 SETTINGS: Mapping[str, Follow] = {
     "paused": _move_on,
     "depth": judge_anew,
     "content_sample": judge_anew,
     "imported": judge_anew,
+    "repair_tampering": _look_for_tampering,
 }
 """By column."""

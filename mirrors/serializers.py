@@ -8,6 +8,7 @@ from typing import Any
 from rest_framework import serializers
 
 from core.presence import Depth, Imported
+from core.promotion import Repair
 from mirrors.models import Mirror
 
 
@@ -51,6 +52,7 @@ class MirrorSettings(Body):
     validation_depth = serializers.ChoiceField(source="depth", choices=[one.value for one in Depth], required=False)
     content_sample = Share(required=False)
     imported = serializers.ChoiceField(choices=[one.value for one in Imported], required=False)
+    repair_tampering = serializers.ChoiceField(choices=[one.value for one in Repair], required=False)
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -68,6 +68,7 @@ def test_every_setting_has_its_field_and_what_follows() -> None:
         ("content_sample", 0.25, "content_sample"),
         ("content_sample", 1, "content_sample"),
         ("imported", "allow", "imported"),
+        ("repair_tampering", "auto", "repair_tampering"),
     ],
 )
 def test_a_setting_is_changed_shown_audited_and_told_to_the_destination(
@@ -109,6 +110,7 @@ def test_what_is_so_already_is_no_change(api: Api, lm: Deployment) -> None:
         ({"content_sample": "0.5"}, "content_sample"),
         ({"content_sample": 1.5}, "content_sample"),
         ({"imported": "copy"}, "imported"),
+        ({"repair_tampering": True}, "repair_tampering"),
         ({"name": "other"}, "name"),
         ({"colour": "blue", "paused": True}, "colour"),
         ([], "dictionary"),

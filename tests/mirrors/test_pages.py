@@ -462,3 +462,8 @@ def test_an_opened_branch_tells_who_else_moved_it(olga: Client, company: Any) ->
     page = text(olga.get("/mirrors/lab-eu/?branch=main"))
     assert "somebody moved this branch at the mirror to bbbbbbbb" in page
     assert "somebody deleted this branch at the mirror" in page
+    for why in ("written-by-somebody", "uncommitted-changes-undone"):
+        company["lab-eu"].promotions.create(from_commit="a" * 64, to_commit="a" * 64, **(move | {"why": why}))
+    page = text(olga.get("/mirrors/lab-eu/?branch=main"))
+    assert "somebody wrote to this branch at the mirror by force" in page
+    assert "the uncommitted changes of this branch were undone" in page
