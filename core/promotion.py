@@ -29,10 +29,19 @@ class Why(StrEnum):
     REWOUND = "source-moved"
     REPAIRED = "put-back"
     FOREIGN = "moved-by-somebody"
+    WRITTEN = "written-by-somebody"
+    UNDONE = "uncommitted-changes-undone"
     GONE = "deleted-at-source"
     UNSELECTED = "no-longer-selected"
     DEFAULT_STAYS = "default-branch-is-never-deleted"
     NOT_OURS = "not-made-by-this-mirror"
+
+
+class Repair(StrEnum):
+    """What becomes of uncommitted changes on a mirror's branch: they are shown, or undone at once."""
+
+    REPORT = "report"
+    AUTO = "auto"
 
 
 @dataclass(frozen=True, slots=True)

@@ -181,6 +181,9 @@ class Mirror(models.Model):
     reselected = models.BooleanField(
         default=False, db_default=False, help_text="branches were unselected: commits that it needs no more are to go"
     )
+    repair_tampering = models.CharField(
+        max_length=16, default="report", db_default="report", help_text="what becomes of uncommitted changes"
+    )
     pinned_creation_date = models.BigIntegerField(null=True, help_text="of the destination repository, Unix seconds")
     created_at = models.DateTimeField(auto_now_add=True)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")

@@ -27,6 +27,7 @@ LIVELY = timedelta(minutes=2)
 """A mirror on which something happened so lately is worth looking at often."""
 SHOWN = 10
 NEWEST = 3
+FOREIGN = (Why.FOREIGN, Why.WRITTEN, Why.UNDONE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +137,7 @@ class CommitReading:
 class BranchCommits:
     """A branch's commits, newest first. `more_...` is how many are left out: of the pending ones after the third.
 
-    `foreign` are the last times that somebody else moved the branch.
+    `foreign` are the last times that somebody else moved the branch, or wrote to it.
     """
 
     pending: Sequence[CommitReading]
@@ -293,7 +294,7 @@ def branch_commits(mirror: Mirror, branch: str, now: datetime, limit: int = SHOW
         mirrored=[_commit_reading(mirror, row, facts, now, head) for row in mirrored],
         more_pending=number - len(pending),
         more_mirrored=behind.count() - len(mirrored),
-        foreign=list(mirror.promotions.filter(branch=branch, why=Why.FOREIGN)[:NEWEST]),
+        foreign=list(mirror.promotions.filter(branch=branch, why__in=FOREIGN)[:NEWEST]),
     )
 
 

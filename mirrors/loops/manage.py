@@ -57,8 +57,11 @@ def require_pinned(mirror: Mirror, lakefs: LakeFS) -> None:
 
 
 def fence(mirror: Mirror, lakefs: LakeFS, lease: Lease) -> None:
-    """Before each forced call: the lease is ours for long enough, and the destination is still what we pinned."""
+    """Before each forced call: the lease is ours for long enough, nobody has paused or stopped the mirror since the
+    round began, and the destination is still what we pinned."""
     require_pinned(mirror, lakefs)
+    if not Mirror.objects.filter(pk=mirror.pk, state=Mirror.State.ACTIVE, paused=False).exists():
+        raise Fenced(f"{mirror.name} was paused or stopped meanwhile")
     lease.fence(CALL_SECONDS)
 
 

@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('mirrors', '0001_initial'),
+        ('mirrors', '0002_settings_repair_tampering'),
     ]
 
     operations = [
