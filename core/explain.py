@@ -5,7 +5,7 @@ The pages and the API say the same, because both ask here. Rules are tried in or
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -13,7 +13,7 @@ from core.facts import BranchFacts, CommitFacts, MirrorFacts
 from core.lacking import describe_lack
 from core.lag import Targets, in_words, is_stale, lag
 from core.phrases import Phrase, code, count, name, say, sentence, sentences, short
-from core.states import Stage, State
+from core.states import ASIDE, Stage, State
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +83,17 @@ def _with_damage(mirror: MirrorFacts, verdict: Verdict) -> Verdict:
 
 
 def _of_worst(mirror: MirrorFacts, verdicts: Sequence[tuple[BranchFacts, Verdict]], now: datetime) -> Verdict:
-    """The verdict on the branch that is worst off; branches that go are only counted."""
-    staying = [pair for pair in verdicts if pair[1].state is not State.LEAVING] or verdicts
+    """The verdict on the branch that is worst off; branches that go, or are not selected, are only counted."""
+    aside = [verdict for _, verdict in verdicts if verdict.state in ASIDE]
+    staying = [pair for pair in verdicts if pair[1].state not in ASIDE]
+    if not staying:
+        staying, aside = list(verdicts), []
     branch, worst = max(staying, key=lambda pair: _weight(pair[0], pair[1], now))
     if worst.state is State.UP_TO_DATE:
         told = _all_well(mirror, [other for other, _ in staying])
     else:
         told = sentences(worst.sentence, _the_others([verdict for other, verdict in staying if other is not branch]))
-    return replace(worst, sentence=sentences(told, _those_that_go(len(verdicts) - len(staying))))
+    return replace(worst, sentence=sentences(told, *_those_aside(aside)))
 
 
 def _weight(branch: BranchFacts, verdict: Verdict, now: datetime) -> tuple[int, float, bool]:
@@ -104,8 +107,12 @@ def _all_well(mirror: MirrorFacts, branches: Sequence[BranchFacts]) -> Phrase:
     return sentence(which, " up to date: ", proof)
 
 
-def _those_that_go(number: int) -> Phrase:
-    return sentence(f"{count(number, 'branch is', 'branches are')} gone at the source") if number else say()
+def _those_aside(verdicts: Sequence[Verdict]) -> Iterator[Phrase]:
+    """How many branches go, and how many are only kept."""
+    for state, what in ((State.LEAVING, "gone at the source"), (State.UNSELECTED, "kept, but not mirrored")):
+        number = sum(verdict.state is state for verdict in verdicts)
+        if number:
+            yield sentence(f"{count(number, 'branch is', 'branches are')} {what}")
 
 
 def _the_others(others: Sequence[Verdict]) -> Phrase:
@@ -273,6 +280,17 @@ def _tampered(case: _Case) -> Verdict | None:
     return None
 
 
+def _unselected(case: _Case) -> Verdict | None:
+    branch = case.branch
+    if branch.selected:
+        return None
+    what, brief = "stays where it is", "kept as it is"
+    if branch.dropped:
+        what, brief = f"is being deleted in {case.mirror.region}", "being deleted here"
+    told = sentence(name(branch.name), f" is not selected for this mirror and {what}")
+    return Verdict(State.UNSELECTED, "not_selected", told, say(brief), branch.advanced_at)
+
+
 def _leaving(case: _Case) -> Verdict | None:
     branch = case.branch
     if not (branch.gone or branch.missing_since):
@@ -390,6 +408,7 @@ def _progress(case: _Case) -> str:
 
 _BRANCH_RULES: tuple[Callable[[_Case], Verdict | None], ...] = (
     _tampered,
+    _unselected,
     _leaving,
     _up_to_date,
     _in_trouble,

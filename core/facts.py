@@ -111,7 +111,7 @@ class BranchFacts:
     """A branch at source and mirror. Heads are "" where the branch isn't.
 
     `newest` is the newest commit that is not mirrored yet; `troubled` are the commits in trouble that it needs, oldest
-    first.
+    first. One that is not `selected` is left where it is, or deleted here if `dropped`.
     """
 
     name: str
@@ -127,13 +127,18 @@ class BranchFacts:
     uncommitted: bool = False
     missing_since: datetime | None = None
     gone: bool = False
+    selected: bool = True
+    dropped: bool = False
     newest: CommitFacts | None = None
     troubled: Sequence[CommitFacts] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MirrorFacts:
-    """A mirror with its branches. `copying` and `checking` count commits whose record, or data, is still open."""
+    """A mirror with its branches. `copying` and `checking` count commits whose record, or data, is still open.
+
+    `left_out` counts the source's branches that are not selected and not here; `warnings` are about the selection.
+    """
 
     name: str
     source: str
@@ -153,3 +158,5 @@ class MirrorFacts:
     copying: int = 0
     checking: int = 0
     waiting: Waiting = Waiting()
+    left_out: int = 0
+    warnings: Sequence[str] = ()

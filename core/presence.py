@@ -21,6 +21,12 @@ class Depth(StrEnum):
     ETAG = "etag"
     CONTENT = "content"
 
+    @property
+    def deeper(self) -> tuple[Depth, ...]:
+        """Those that prove more."""
+        known = tuple(Depth)
+        return known[known.index(self) + 1 :]
+
 
 class Imported(StrEnum):
     """What an entry does whose object lies outside of the storage namespace: block, or be looked for where it lies."""

@@ -29,9 +29,19 @@ class Why(StrEnum):
     REWOUND = "source-moved"
     REPAIRED = "put-back"
     FOREIGN = "moved-by-somebody"
+    WRITTEN = "written-by-somebody"
+    UNDONE = "uncommitted-changes-undone"
     GONE = "deleted-at-source"
+    UNSELECTED = "no-longer-selected"
     DEFAULT_STAYS = "default-branch-is-never-deleted"
     NOT_OURS = "not-made-by-this-mirror"
+
+
+class Repair(StrEnum):
+    """What becomes of uncommitted changes on a mirror's branch: they are shown, or undone at once."""
+
+    REPORT = "report"
+    AUTO = "auto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +59,8 @@ class BranchFacts:
 
     `candidates` in ascending position, from the one at `position` on (all of them when it is -1).
     `head` is what the destination says now ("" = no such branch), `noted` what it said when we last wrote it down;
-    `position` the candidate that we last moved it to; `stray`: somebody else made the branch.
+    `position` the candidate that we last moved it to; `stray`: somebody else made the branch; `dropped`: it is no
+    longer selected for this mirror, and is to be deleted there.
     """
 
     candidates: Sequence[CandidateCommit]
@@ -59,6 +70,7 @@ class BranchFacts:
     stray: bool = False
     gone: bool = False
     default: bool = False
+    dropped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +85,7 @@ class Decision:
 
 def choose_promotion(facts: BranchFacts, promotable: Callable[[str], bool]) -> Decision:
     """The newest promotable candidate wins; a branch never goes back unless the source did."""
-    if facts.gone:
+    if facts.gone or facts.dropped:
         return _choose_deletion(facts, promotable)
     position = -1 if _made_by_others(facts, promotable) else _position_of(facts)
     chosen = _newest(facts.candidates, promotable, from_position=position)
@@ -96,7 +108,7 @@ def moved_by_others(facts: BranchFacts, promotable: Callable[[str], bool]) -> bo
     if facts.head == facts.noted or made_again:
         return False
     if not facts.head:
-        return not facts.gone
+        return not (facts.gone or facts.dropped)
     return not any(c.commit_id == facts.head and promotable(c.commit_id) for c in facts.candidates)
 
 
@@ -107,13 +119,14 @@ def _made_by_others(facts: BranchFacts, promotable: Callable[[str], bool]) -> bo
 
 def _choose_deletion(facts: BranchFacts, promotable: Callable[[str], bool]) -> Decision:
     """A branch is deleted only if we made it."""
+    why = Why.GONE if facts.gone else Why.UNSELECTED
     if facts.default:
         return Decision(Action.NOTHING, Why.DEFAULT_STAYS, facts.head, facts.position)
     if not facts.head:
-        return Decision(Action.NOTHING, Why.GONE)
+        return Decision(Action.NOTHING, why)
     if _made_by_others(facts, promotable):
         return Decision(Action.NOTHING, Why.NOT_OURS)
-    return Decision(Action.DELETE, Why.GONE)
+    return Decision(Action.DELETE, why)
 
 
 def _position_of(facts: BranchFacts) -> int:

@@ -19,6 +19,7 @@ class State(StrEnum):
     """A state by its code, from the mildest to the worst: the order in which the worst of many is chosen."""
 
     UP_TO_DATE = "up_to_date"
+    UNSELECTED = "not_mirrored"
     LEAVING = "gone_at_source"
     NEW = "new"
     SYNCING = "syncing"
@@ -54,6 +55,7 @@ class State(StrEnum):
 _WORDS = {State.REWOUND: "Source rewound", State.LEAVING: "Gone at source"}
 _TONES = {
     State.UP_TO_DATE: Tone.GOOD,
+    State.UNSELECTED: Tone.QUIET,
     State.LEAVING: Tone.QUIET,
     State.NEW: Tone.QUIET,
     State.SYNCING: Tone.BUSY,
@@ -70,6 +72,8 @@ _TONES = {
     State.FROZEN: Tone.BAD,
     State.STOPPED: Tone.BAD,
 }
+ASIDE = frozenset({State.UNSELECTED, State.LEAVING})
+"""Branches in these states say nothing about how well their mirror is doing."""
 _ORDER = {state: number for number, state in enumerate(State)}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from rest_framework.request import Request
@@ -9,11 +10,10 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.errors import Invalid, NotFound
-from core.presence import Depth, Imported
 from lakemirror_site import config, wiring
-from mirrors import readings, services
+from mirrors import options, readings, services
 from mirrors.models import Mirror
-from mirrors.serializers import BranchNamed, MirrorCreation, mirror_json
+from mirrors.serializers import BranchNamed, MirrorCreation, MirrorSettings, mirror_json
 from rbac import services as rbac
 
 
@@ -65,27 +65,68 @@ class Mirrors(APIView):
             storage_namespace=creation.validated_data["storage_namespace"],
             source_region=creation.validated_data["source_region"] or source_region(request),
             adopt=creation.validated_data["adopt"],
-            depth=Depth(creation.validated_data["validation_depth"]),
-            content_sample=creation.validated_data["content_sample"],
-            imported=Imported(creation.validated_data["imported"]),
+            settings=creation.settings,
             request=request,
         )
         return Response(as_json(readings.mirror_reading(mirror)), status=201)
 
 
 class MirrorDetail(APIView):
-    """One mirror: see it, delete it."""
+    """One mirror: see it, change its settings, delete it."""
 
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
         """The mirror. Needs fs:ListRepositories on `*`."""
         rbac.require(request.user, ("fs:ListRepositories", "*"))
         return Response(as_json(readings.mirror_reading(find_mirror(repository, mirror_id))))
 
+    def patch(self, request: Request, repository: str, mirror_id: str) -> Response:
+        """Change the settings that the body names. Needs fs:MirrorRepository on repository/{repository}."""
+        rbac.require(request.user, ("fs:MirrorRepository", services.repository_arn(repository)))
+        body = MirrorSettings(data=request.data)
+        body.is_valid(raise_exception=True)
+        return _change(request, repository, mirror_id, body.settings)
+
     def delete(self, request: Request, repository: str, mirror_id: str) -> Response:
         """Remove the mirror's references, never its objects. Needs fs:DeleteRepository on repository/{id}."""
         rbac.require(request.user, ("fs:DeleteRepository", services.repository_arn(mirror_id)))
         services.mirror_delete(actor=request.user, mirror=find_mirror(repository, mirror_id), request=request)
         return Response(status=204)
+
+
+class Pause(APIView):
+    """Let nothing of a mirror move; what arrives is copied and checked all the same."""
+
+    paused = True
+
+    def post(self, request: Request, repository: str, mirror_id: str) -> Response:
+        """The mirror. Needs fs:MirrorRepository on repository/{repository}."""
+        return _change(request, repository, mirror_id, {"paused": self.paused})
+
+
+class Resume(Pause):
+    """Let it move again: each branch straight to its newest complete commit."""
+
+    paused = False
+
+
+class Sync(APIView):
+    """Look at the source, and for all that is missing, at once."""
+
+    def post(self, request: Request, repository: str, mirror_id: str) -> Response:
+        """202: its duties are due now. Needs fs:MirrorRepository on repository/{repository}."""
+        rbac.require(request.user, ("fs:MirrorRepository", services.repository_arn(repository)))
+        mirror = find_mirror(repository, mirror_id)
+        services.mirror_sync(actor=request.user, mirror=mirror, request=request)
+        told = f"{repository} is looked at now, and all that is missing is looked for again"
+        return Response({"message": told}, status=202)
+
+
+def _change(request: Request, repository: str, mirror_id: str, settings: Mapping[str, Any]) -> Response:
+    """Without the right the caller doesn't learn which mirrors there are."""
+    rbac.require(request.user, ("fs:MirrorRepository", services.repository_arn(repository)))
+    mirror = find_mirror(repository, mirror_id)
+    changed = options.mirror_update(actor=request.user, mirror=mirror, changes=settings, request=request)
+    return Response(as_json(readings.mirror_reading(changed)))
 
 
 class Promotions(APIView):

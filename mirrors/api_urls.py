@@ -17,5 +17,8 @@ urlpatterns = [
         api.BranchReset.as_view(),
         name="api-reset-branch",
     ),
+    path("repositories/<str:repository>/mirrors/<str:mirror_id>/pause", api.Pause.as_view(), name="api-pause"),
+    path("repositories/<str:repository>/mirrors/<str:mirror_id>/resume", api.Resume.as_view(), name="api-resume"),
+    path("repositories/<str:repository>/mirrors/<str:mirror_id>/sync", api.Sync.as_view(), name="api-sync"),
     path("hooks/lakefs/<str:installation>", hooks.lakefs_hook, name="api-lakefs-hook"),
 ]

@@ -20,6 +20,7 @@ from django.db.models import F, Sum
 from adapters.objects import CONNECT_SECONDS, READ_SECONDS
 from core.errors import Fenced, Invalid, LakeMirrorError, NotFound
 from core.presence import Depth, Imported
+from core.promotion import Repair
 from lakemirror_site import config, wiring
 from mirrors.duties import HOLDER, Lease
 from mirrors.metaranges import load_metaranges
@@ -32,6 +33,9 @@ PUT_SECONDS = CONNECT_SECONDS + READ_SECONDS
 
 
 # --- the descriptor -------------------------------------------------------------------------------------------------
+
+_NEWER_SETTINGS = {"repair_tampering": "report"}
+"""Those that descriptors of earlier versions don't have, as they were then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,7 @@ class Descriptor:
     content_sample: float
     imported: str
     paused: bool
+    repair_tampering: str
 
 
 def describe(mirror: Mirror) -> Descriptor:
@@ -72,6 +77,7 @@ def describe(mirror: Mirror) -> Descriptor:
         content_sample=mirror.content_sample,
         imported=mirror.imported,
         paused=mirror.paused,
+        repair_tampering=mirror.repair_tampering,
     )
 
 
@@ -96,6 +102,7 @@ def descriptor_bytes(told: Descriptor) -> bytes:
             "content_sample": told.content_sample,
             "imported": told.imported,
             "paused": told.paused,
+            "repair_tampering": told.repair_tampering,
         },
     }
     return json.dumps(body, indent=1).encode()
@@ -104,7 +111,7 @@ def descriptor_bytes(told: Descriptor) -> bytes:
 def parse_descriptor(data: bytes) -> Descriptor:
     """A descriptor from its bytes. Raises Invalid, naming what is wrong with them."""
     body = _object(data, "the descriptor")
-    source, settings = _part(body, "source"), _part(body, "settings")
+    source, settings = _part(body, "source"), _NEWER_SETTINGS | _part(body, "settings")
     return Descriptor(
         mirror=_text(body, "mirror", 64),
         region=_text(body, "region", 64),
@@ -120,6 +127,7 @@ def parse_descriptor(data: bytes) -> Descriptor:
         content_sample=_share(settings, "content_sample"),
         imported=_choice(settings, "imported", list(Imported)),
         paused=_field(settings, "paused", bool),
+        repair_tampering=_choice(settings, "repair_tampering", list(Repair)),
     )
 
 
@@ -188,8 +196,8 @@ def _sums(mirror: Mirror, range_ids: list[str]) -> tuple[int, int, int]:
     """Of those ranges that are complete: how many, their entries, their bytes."""
     sums = [0, 0, 0]
     for start in range(0, len(range_ids), 500):
-        rows = mirror.coverage.filter(
-            range_id__in=range_ids[start : start + 500], depth=mirror.depth, state=Coverage.State.COMPLETE
+        rows = mirror.coverage.proving(mirror.depth).filter(
+            range_id__in=range_ids[start : start + 500], state=Coverage.State.COMPLETE
         )
         found = rows.aggregate(entries=Sum("entries", default=0), bytes=Sum("bytes", default=0))
         sums = [sums[0] + rows.count(), sums[1] + found["entries"], sums[2] + found["bytes"]]
@@ -292,8 +300,8 @@ def _object(data: bytes, what: str) -> Mapping[str, Any]:
     return body
 
 
-def _part(body: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = _field(body, name, dict)
+def _part(body: Mapping[str, Any], name: str) -> dict[str, Any]:
+    found: dict[str, Any] = _field(body, name, dict)
     return found
 
 

@@ -16,6 +16,7 @@ from core.validation import RangeCheck, verify_again_at
 from lakemirror_site import config, wiring
 from mirrors.blockers import KEPT_PER_HOLDER, Problem, note_problems
 from mirrors.duties import Lease
+from mirrors.judging import hold
 from mirrors.models import Blocker, Coverage, Mirror, Run
 
 _OF_RANGE = {Reason.RANGE_MISSING, Reason.RANGE_DAMAGED}
@@ -96,7 +97,7 @@ class _Writer:
                 ranges.append(row)
         if ranges:
             with transaction.atomic():
-                self.lease.hold()
+                hold(self.mirror, self.lease)
                 self._write_ranges(ranges)
 
     def _collect(self, row: Mapping[str, Any]) -> None:

@@ -40,10 +40,12 @@ class Place:
     mirror: MirrorBranch | None
     reached: int
     default: bool
+    selected: bool
 
     @property
     def behind(self) -> bool:
-        return self.source is not None and self.source.gone_at is None and self.reached < self.source.position
+        live = self.source is not None and self.source.gone_at is None
+        return live and self.selected and self.reached < self.source.position
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,8 @@ class Gathered:
 
 def gather(mirrors: Sequence[Mirror], now: datetime, *, rails: bool) -> Gathered:
     """All that the explanations need; with `rails` also the commits that a branch's line shows."""
-    places = _places(mirrors)
+    source = _source_branches(mirrors)
+    places = _places(mirrors, source)
     pending = _pending([place for place in places if place.behind], few=AHEAD if rails else 1)
     past = _past([place for place in places if place.mirror and not place.behind]) if rails else {}
     shown = {(key[0], row.commit_id) for key, rows in pending.items() for row in rows}
@@ -67,31 +70,36 @@ def gather(mirrors: Sequence[Mirror], now: datetime, *, rails: bool) -> Gathered
     branches: dict[int, list[BranchFacts]] = defaultdict(list)
     for place in places:
         branches[place.key[0]].append(_branch_facts(place, pending.get(place.key, []), commits))
-    facts = _mirrors(mirrors, branches, sorted({key[0] for key in newest}), now)
+    facts = _mirrors(mirrors, branches, source, sorted({key[0] for key in newest}), now)
     return Gathered(facts, pending, past, commits)
 
 
 # --- branches -------------------------------------------------------------------------------------------------------
 
 
-def _places(mirrors: Sequence[Mirror]) -> list[Place]:
-    """Every branch of each mirror or of its source, by name; without those that are gone at both."""
-    theirs: dict[int, dict[str, MirrorBranch]] = defaultdict(dict)
-    for ours in MirrorBranch.objects.filter(mirror__in=mirrors):
-        theirs[ours.mirror_id][ours.name] = ours
+def _source_branches(mirrors: Sequence[Mirror]) -> dict[int, dict[str, SourceBranch]]:
     source: dict[int, dict[str, SourceBranch]] = defaultdict(dict)
     for row in SourceBranch.objects.filter(repository__in={mirror.source_id for mirror in mirrors}):
         source[row.repository_id][row.name] = row
+    return source
+
+
+def _places(mirrors: Sequence[Mirror], source: Mapping[int, Mapping[str, SourceBranch]]) -> list[Place]:
+    """Every branch of each mirror, or selected of its source, by name; without those that are gone at both."""
+    theirs: dict[int, dict[str, MirrorBranch]] = defaultdict(dict)
+    for ours in MirrorBranch.objects.filter(mirror__in=mirrors):
+        theirs[ours.mirror_id][ours.name] = ours
     return [place for mirror in mirrors for place in _of_mirror(mirror, source[mirror.source_id], theirs[mirror.pk])]
 
 
 def _of_mirror(mirror: Mirror, source: Mapping[str, SourceBranch], ours: Mapping[str, MirrorBranch]) -> list[Place]:
-    live = {name for name, row in source.items() if row.gone_at is None}
+    chosen = mirror.selection
+    live = {name for name, row in source.items() if row.gone_at is None and name in chosen}
     places = []
     for name in sorted(live | ours.keys()):
         there, here = source.get(name), ours.get(name)
         default = name == mirror.source.default_branch
-        places.append(Place((mirror.pk, name), there, here, _reached(there, here), default))
+        places.append(Place((mirror.pk, name), there, here, _reached(there, here), default, name in chosen))
     return places
 
 
@@ -119,6 +127,8 @@ def _branch_facts(place: Place, rows: Sequence[Pending], commits: Commits) -> Br
         uncommitted=bool(mirror and mirror.uncommitted),
         missing_since=source.missing_since if source else None,
         gone=source is None or source.gone_at is not None,
+        selected=place.selected or source is None,
+        dropped=bool(mirror and mirror.delete_asked),
         newest=commits.facts.get(newest) if newest else None,
         troubled=commits.needed_by(newest) if newest else (),
     )
@@ -190,7 +200,11 @@ def candidates_of(mirror: Mirror, branch: str) -> QuerySet[Candidate]:
 
 
 def _mirrors(
-    mirrors: Sequence[Mirror], branches: Mapping[int, Sequence[BranchFacts]], behind: Sequence[int], now: datetime
+    mirrors: Sequence[Mirror],
+    branches: Mapping[int, Sequence[BranchFacts]],
+    source: Mapping[int, Mapping[str, SourceBranch]],
+    behind: Sequence[int],
+    now: datetime,
 ) -> dict[int, MirrorFacts]:
     counts, duties, runs, waiting = _open_counts(behind), _duties(mirrors), _runs(mirrors, now), waiting_at(mirrors)
     return {
@@ -202,9 +216,20 @@ def _mirrors(
             checking=counts.get(mirror.pk, (0, 0))[1],
             run=runs.get(mirror.pk),
             waiting=waiting.get(mirror.pk, Waiting()),
+            **_selected(mirror, source[mirror.source_id], branches.get(mirror.pk, ())),
         )
         for mirror in mirrors
     }
+
+
+def _selected(mirror: Mirror, source: Mapping[str, SourceBranch], shown: Sequence[BranchFacts]) -> Mapping[str, Any]:
+    """How many branches are left out, and what about the selection may be a slip."""
+    if mirror.selection.everything:
+        return {}
+    chosen, here = mirror.selection, {branch.name for branch in shown}
+    live = [name for name, row in source.items() if row.gone_at is None]
+    left_out = sum(name not in chosen and name not in here for name in live)
+    return {"left_out": left_out, "warnings": chosen.warnings(live) if live else ()}
 
 
 def _open_counts(mirrors: Sequence[int]) -> dict[int, tuple[int, int]]:

@@ -35,7 +35,8 @@ _FACTS = (
 )
 _FIELDS = ("mirror_id", "commit__sha", "commit__metarange_id", "waits_for", *_FACTS)
 # Until it was looked for a second time it may turn out to be gone at the source too, as what is collected there is.
-_DAMAGE = Q(damage=True, attempts__gt=1)
+# An imported object that a mirror allowed before has not changed: the mirror's setting has.
+_DAMAGE = Q(damage=True, attempts__gt=1) & ~Q(reason="imported")
 _UNSETTLED = Q(history=False) | Q(data__in=["unknown", "waiting"]) | ~Q(record="accepted")
 
 

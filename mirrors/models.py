@@ -13,6 +13,7 @@ from django.db import models
 from django.db.models import Q
 
 from core import types
+from core.selection import ALL, Selection
 from mirrors.fields import ExactMapField, ExactTextField
 from mirrors.querysets import (
     CoverageQuerySet,
@@ -146,6 +147,11 @@ class Candidate(models.Model):
         ordering = ["position"]
 
 
+def all_branches() -> dict[str, list[str]]:
+    """The selection of a mirror that follows every branch."""
+    return {"include": list(ALL), "exclude": []}
+
+
 class Mirror(models.Model):
     """A read-only copy of a source repository in another region. `name` is its id and its repository's name there."""
 
@@ -166,6 +172,18 @@ class Mirror(models.Model):
     depth = models.CharField(max_length=16, default="etag")
     content_sample = models.FloatField(default=1.0, help_text="the share of objects that depth `content` reads, 0 to 1")
     imported = models.CharField(max_length=16, default="block")
+    selected = models.JSONField(
+        default=all_branches, db_default=all_branches(), help_text="branches to mirror: globs to include and to exclude"
+    )
+    follows_all = models.BooleanField(
+        default=False, db_default=False, help_text="has every commit of its source, and is given each new one"
+    )
+    reselected = models.BooleanField(
+        default=False, db_default=False, help_text="branches were unselected: commits that it needs no more are to go"
+    )
+    repair_tampering = models.CharField(
+        max_length=16, default="report", db_default="report", help_text="what becomes of uncommitted changes"
+    )
     pinned_creation_date = models.BigIntegerField(null=True, help_text="of the destination repository, Unix seconds")
     created_at = models.DateTimeField(auto_now_add=True)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
@@ -186,6 +204,11 @@ class Mirror(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def selection(self) -> Selection:
+        """Which branches of its source it follows."""
+        return Selection(self.source.default_branch, tuple(self.selected["include"]), tuple(self.selected["exclude"]))
+
 
 class MirrorBranch(models.Model):
     """A branch at the destination as last read back, and which candidate that is."""
@@ -203,6 +226,9 @@ class MirrorBranch(models.Model):
     looked_at = models.DateTimeField(null=True, help_text="last look for uncommitted changes")
     reset_asked = models.BooleanField(
         default=False, db_default=False, help_text="an operator wants its uncommitted changes undone"
+    )
+    delete_asked = models.BooleanField(
+        default=False, db_default=False, help_text="it is no longer selected, and an operator wants it deleted"
     )
 
     class Meta:

@@ -9,6 +9,8 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Least, Now
 
+from core.presence import Depth
+
 MESSAGE_SECONDS = 5.0
 """A wake-up message that was not answered for so long is sent again."""
 
@@ -53,6 +55,10 @@ class MirrorCommitQuerySet(models.QuerySet):
 
 
 class CoverageQuerySet(models.QuerySet):
+    def proving(self, depth: str) -> CoverageQuerySet:
+        """Checks that were as deep as `depth`, or deeper: the only ones that count at it."""
+        return self.filter(depth__in=[depth, *Depth(depth).deeper])
+
     def settled(self) -> CoverageQuerySet:
         """Ranges that need no further look."""
         return self.exclude(state="waiting")

@@ -16,7 +16,7 @@ from core.ladder import Step, climb
 from core.lag import Targets, lag
 from core.phrases import Phrase
 from core.promotion import Why
-from core.states import Stage, State
+from core.states import ASIDE, Stage, State
 from lakemirror_site import config
 from mirrors.gathering import RAIL_COMMITS, Gathered, Pending, candidates_of, gather
 from mirrors.lacking import commit_facts
@@ -27,6 +27,7 @@ LIVELY = timedelta(minutes=2)
 """A mirror on which something happened so lately is worth looking at often."""
 SHOWN = 10
 NEWEST = 3
+FOREIGN = (Why.FOREIGN, Why.WRITTEN, Why.UNDONE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +76,8 @@ class BranchReading:
 class MirrorReading:
     """A mirror and its branches. `waiting` counts the things that have not arrived, since the oldest was missed.
 
-    `lag`, `pending` and `behind` are those of the `staying` branches: what the source has dropped is no loss.
+    `lag`, `pending` and `behind` are those of the `staying` branches: what the source has dropped is no loss, nor is
+    what is not selected. `left_out` branches of the source are not selected and not here; `warnings` are about that.
     """
 
     mirror: Mirror
@@ -91,6 +93,8 @@ class MirrorReading:
     waiting: int
     waiting_words: str
     waiting_since: datetime | None
+    left_out: int
+    warnings: Sequence[str]
     looked_at: datetime | None
     destination_looked_at: datetime | None
     as_of: datetime
@@ -133,7 +137,7 @@ class CommitReading:
 class BranchCommits:
     """A branch's commits, newest first. `more_...` is how many are left out: of the pending ones after the third.
 
-    `foreign` are the last times that somebody else moved the branch.
+    `foreign` are the last times that somebody else moved the branch, or wrote to it.
     """
 
     pending: Sequence[CommitReading]
@@ -174,7 +178,7 @@ def _read(mirror: Mirror, gathered: Gathered, now: datetime) -> MirrorReading:
         _read_branch(branch, its, mirror, gathered, now, known=known)
         for branch, its in zip(facts.branches, verdicts, strict=True)
     ]
-    staying = [branch for branch in branches if branch.state is not State.LEAVING]
+    staying = [branch for branch in branches if branch.state not in ASIDE]
     lags = [branch.lag for branch in staying if branch.lag is not None]
     return MirrorReading(
         mirror=mirror,
@@ -190,6 +194,8 @@ def _read(mirror: Mirror, gathered: Gathered, now: datetime) -> MirrorReading:
         waiting=facts.waiting.number,
         waiting_words=count_waiting(facts.waiting),
         waiting_since=facts.waiting.since,
+        left_out=facts.left_out,
+        warnings=facts.warnings,
         looked_at=facts.looked_at,
         destination_looked_at=facts.destination_looked_at,
         as_of=now,
@@ -275,6 +281,8 @@ def _rail_commit(row: Pending, branch: BranchFacts, mirror: Mirror, gathered: Ga
 def branch_commits(mirror: Mirror, branch: str, now: datetime, limit: int = SHOWN) -> BranchCommits:
     """The newest mirrored commits of a branch, and of those pending the newest few and the oldest, `limit` of each."""
     rows = candidates_of(mirror, branch).select_related("commit").order_by("-position")
+    if branch not in mirror.selection:
+        rows = rows.filter(position__lte=F("reached"))  # where the source went on to is no concern of the mirror's
     ahead, behind = rows.filter(position__gt=F("reached")), rows.filter(position__lte=F("reached"))
     number = ahead.count()
     pending = list(ahead[:limit]) if number <= limit else [*ahead[:NEWEST], *ahead.reverse()[: limit - NEWEST][::-1]]
@@ -286,7 +294,7 @@ def branch_commits(mirror: Mirror, branch: str, now: datetime, limit: int = SHOW
         mirrored=[_commit_reading(mirror, row, facts, now, head) for row in mirrored],
         more_pending=number - len(pending),
         more_mirrored=behind.count() - len(mirrored),
-        foreign=list(mirror.promotions.filter(branch=branch, why=Why.FOREIGN)[:NEWEST]),
+        foreign=list(mirror.promotions.filter(branch=branch, why__in=FOREIGN)[:NEWEST]),
     )
 
 

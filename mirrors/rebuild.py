@@ -21,7 +21,7 @@ from lakemirror_site import config, wiring
 from mirrors import duties
 from mirrors.adoption import all_heads
 from mirrors.certificates import DESCRIPTOR, Descriptor, Proof, parse_descriptor, read_certificate
-from mirrors.loops.manage import add_commits
+from mirrors.following import add_commits
 from mirrors.models import Mirror, MirrorBranch, Repository, SourceBranch
 from mirrors.services import overlap, repository_arn
 from rbac import services as rbac
@@ -201,6 +201,7 @@ def _make(actor: str, found: Found) -> None:
         depth=told.depth,
         content_sample=told.content_sample,
         imported=told.imported,
+        repair_tampering=told.repair_tampering,
         pinned_creation_date=told.creation_date,
         destination_looked_at=datetime.now(UTC),
     )

@@ -14,7 +14,7 @@ from django.db import transaction
 
 from core.errors import LakeMirrorError
 from core.ports import ObjectStore
-from core.presence import Depth, Reason, Verdict, judge_object, judge_refusal
+from core.presence import Depth, Imported, Reason, Verdict, judge_object, judge_refusal
 from core.proofs import Prover, is_sampled
 from core.types import ObjectInfo
 from lakemirror_site import wiring
@@ -22,6 +22,7 @@ from mirrors.blockers import KEPT_PER_HOLDER, Problem, note_problems
 from mirrors.checks import next_check
 from mirrors.duties import Lease
 from mirrors.history import doubt_history
+from mirrors.judging import hold
 from mirrors.metaranges import METADATA_PREFIX
 from mirrors.models import Blocker, Coverage, Mirror, MirrorCommit
 
@@ -54,7 +55,7 @@ def look_again(mirror: Mirror, lease: Lease) -> Relook:
     holders = {row.holder_id for row in rows if still.get((row.holder_id, row.key)) is not row.gone_at_source}
     holders.update(row.holder_id for row in arrived)
     with transaction.atomic():
-        lease.hold()
+        hold(mirror, lease)
         note_problems(mirror, problems)
         _forget(mirror, arrived)
         settle_ranges(mirror, holders, damaged={row.holder_id for row in rows if row.damage})
@@ -128,7 +129,7 @@ class _Source:
 
 def _look_at(mirror: Mirror, row: Blocker, destination: ObjectStore, source: _Source) -> Problem | None:
     """None when it has arrived; a file of metadata still has to be read."""
-    if row.reason == Reason.IMPORTED:
+    if row.reason == Reason.IMPORTED and not (mirror.imported == Imported.ALLOW and row.address.startswith("s3://")):
         return _again(row, row.reason, row.detail, gone=False)
     try:
         found = destination.head(uri_of(mirror.storage_namespace, row.address))

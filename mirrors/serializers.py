@@ -8,27 +8,30 @@ from typing import Any
 from rest_framework import serializers
 
 from core.presence import Depth, Imported
+from core.promotion import Repair
 from mirrors.models import Mirror
 
 
-class MirrorCreation(serializers.Serializer):
-    """The body of POST. Unknown fields are refused, so that a slip of the pen is not silently ignored."""
+class TrueOrFalse(serializers.BooleanField):
+    """JSON's own true and false, and nothing that looks like them."""
 
-    name = serializers.CharField(max_length=200)
-    region = serializers.CharField(max_length=64)
-    storage_namespace = serializers.CharField(max_length=1024)
-    source_region = serializers.CharField(max_length=64, required=False, default="", allow_blank=True)
-    adopt = serializers.BooleanField(required=False, default=False)
+    def to_internal_value(self, data: Any) -> bool:
+        if not isinstance(data, bool):
+            self.fail("invalid", input=data)
+        return data
 
-    validation_depth = serializers.ChoiceField(choices=[depth.value for depth in Depth], default=Depth.ETAG.value)
-    content_sample = serializers.FloatField(default=1.0, max_value=1.0)
-    imported = serializers.ChoiceField(choices=[one.value for one in Imported], default=Imported.BLOCK.value)
 
-    def validate_content_sample(self, share: float) -> float:
-        """More than nothing: a depth that reads no object would be `etag`."""
-        if not share > 0.0:
-            raise serializers.ValidationError("must be more than 0 and at most 1: the share of objects to read")
-        return share
+class Share(serializers.FloatField):
+    """A number that is more than 0 and at most 1: a depth that reads no object would be `etag`."""
+
+    def to_internal_value(self, data: Any) -> float:
+        if isinstance(data, bool) or not isinstance(data, int | float) or not 0 < data <= 1:
+            raise serializers.ValidationError("must be a number from above 0 to 1: the share of objects to read")
+        return float(data)
+
+
+class Body(serializers.Serializer):
+    """The body of a call. Unknown fields are refused, so that a slip of the pen is not silently ignored."""
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         unknown = sorted(set(self.initial_data) - set(self.fields))
@@ -37,6 +40,35 @@ class MirrorCreation(serializers.Serializer):
                 {unknown[0]: f"is not a field of a mirror (known: {', '.join(self.fields)})"}
             )
         return attrs
+
+
+class MirrorSettings(Body):
+    """What may be chosen when a mirror is made, and changed later: names in the API, `source` is the column.
+
+    Nothing is required: what is not given stays as it is, or is the column's default. See mirrors/options.py.
+    """
+
+    paused = TrueOrFalse(required=False)
+    validation_depth = serializers.ChoiceField(source="depth", choices=[one.value for one in Depth], required=False)
+    content_sample = Share(required=False)
+    imported = serializers.ChoiceField(choices=[one.value for one in Imported], required=False)
+    repair_tampering = serializers.ChoiceField(choices=[one.value for one in Repair], required=False)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Those that were given, by column."""
+        columns = {field.source for field in MirrorSettings().fields.values()}
+        return {column: value for column, value in self.validated_data.items() if column in columns}
+
+
+class MirrorCreation(MirrorSettings):
+    """The body of POST."""
+
+    name = serializers.CharField(max_length=200)
+    region = serializers.CharField(max_length=64)
+    storage_namespace = serializers.CharField(max_length=1024)
+    source_region = serializers.CharField(max_length=64, required=False, default="", allow_blank=True)
+    adopt = serializers.BooleanField(required=False, default=False)
 
 
 class BranchNamed(serializers.Serializer):
@@ -57,9 +89,7 @@ def mirror_json(
         "region": mirror.region,
         "storage_namespace": mirror.storage_namespace,
         "object_replication": "native",
-        "validation_depth": mirror.depth,
-        "content_sample": mirror.content_sample,
-        "imported": mirror.imported,
+        **MirrorSettings(mirror).data,
         "status": status,
         "reason_code": reason_code,
         "reason": reason,

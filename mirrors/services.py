@@ -10,7 +10,6 @@ from typing import Any
 from django.db import IntegrityError, transaction
 
 from core.errors import Conflict, Invalid, NotFound
-from core.presence import Depth, Imported
 from core.types import RepositoryInfo
 from lakemirror_site import config, wiring
 from mirrors import duties
@@ -36,12 +35,12 @@ def mirror_create(
     storage_namespace: str,
     source_region: str = "",
     adopt: bool = False,
-    depth: Depth = Depth.ETAG,
-    content_sample: float = 1.0,
-    imported: Imported = Imported.BLOCK,
+    settings: Mapping[str, Any] | None = None,
     request: Any = None,
 ) -> Mirror:
     """Begin to mirror a repository; its manager makes the copy's repository next, or takes over the one to `adopt`.
+
+    `settings` are columns of the mirror's; those that are not given have their default.
 
     Raises Denied, Invalid (naming the field), NotFound (no such source), Conflict (name or namespace taken) and
     Unreachable (source or destination can't be asked: then nothing is stored).
@@ -59,13 +58,13 @@ def mirror_create(
     there = _ask_destination(name, region)
     _check_free(there, region, adopt)
     adopted = check_adoptable(there, region, namespace, source, source_region) if there else None
-    settings = {"depth": depth.value, "content_sample": content_sample, "imported": imported.value}
-    mirror = _store(actor, source, source_region, name, region, namespace, settings, adopted)
+    given = dict(settings or {})
+    mirror = _store(actor, source, source_region, name, region, namespace, given, adopted)
     rbac.audit(
         actor=actor,
         action="fs:MirrorRepository",
         arn=repository_arn(source_repository),
-        after={"mirror": name, "region": region, "storage_namespace": namespace, "adopted": adopt, **settings},
+        after={"mirror": name, "region": region, "storage_namespace": namespace, "adopted": adopt, **given},
         request=request,
     )
     return mirror

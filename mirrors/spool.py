@@ -110,8 +110,8 @@ class Spool:
         return Commit(repository=self.repository, seen_at=at, **Commit.columns(record))
 
     def _add_to_mirrors(self, commits: Sequence[Commit]) -> None:
-        """The repository's lock is held: a mirror that becomes active now finds these commits itself."""
-        for mirror in served_mirrors(self.repository) if commits else ():
+        """The repository's lock is held: a mirror that begins to follow everything now finds these commits itself."""
+        for mirror in served_mirrors(self.repository).filter(follows_all=True) if commits else ():
             rows = [MirrorCommit(mirror=mirror, commit=commit) for commit in commits]
             MirrorCommit.objects.bulk_create(rows, batch_size=FEW, ignore_conflicts=True)
             duties.wake("copy", mirror.pk)
@@ -126,7 +126,7 @@ class Spool:
             self.repository.unplaced.all().delete()
 
 
-def served_mirrors(repository: Repository) -> list[Mirror]:
+def served_mirrors(repository: Repository) -> models.QuerySet[Mirror]:
     """The mirrors that follow a source repository."""
     states = (Mirror.State.ACTIVE, Mirror.State.STOPPED)
-    return list(repository.mirrors.filter(state__in=states))
+    return repository.mirrors.filter(state__in=states).select_related("source")

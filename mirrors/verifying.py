@@ -40,12 +40,12 @@ def has_more(mirror: Mirror) -> bool:
 
 
 def _doubted(mirror: Mirror) -> CoverageQuerySet:
-    return mirror.coverage.doubted().filter(depth=mirror.depth)
+    return mirror.coverage.doubted()
 
 
 def _aged(mirror: Mirror) -> CoverageQuerySet:
     after = config.current().validator.reverify_after
-    return mirror.coverage.aged(datetime.now(UTC), after).filter(depth=mirror.depth)
+    return mirror.coverage.aged(datetime.now(UTC), after)
 
 
 def _due(mirror: Mirror, *, busy: bool) -> list[Coverage]:
@@ -66,8 +66,8 @@ def _plan(mirror: Mirror, rows: Sequence[Coverage]) -> list[RangeCheck]:
     asked = sorted({base for row in rows for base in row.bases})
     complete: dict[str, int] = {}
     for start in range(0, len(asked), 500):
-        found = mirror.coverage.filter(
-            range_id__in=asked[start : start + 500], depth=mirror.depth, state=Coverage.State.COMPLETE
+        found = mirror.coverage.proving(mirror.depth).filter(
+            range_id__in=asked[start : start + 500], state=Coverage.State.COMPLETE
         )
         complete.update(found.values_list("range_id", "pk"))
     return [

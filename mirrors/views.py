@@ -17,9 +17,9 @@ from django.views.decorators.http import require_POST, require_safe
 
 from core.errors import LakeMirrorError
 from core.phrases import Phrase, count, name, say, sentence
-from core.states import State, Tone
+from core.states import ASIDE, State, Tone
 from lakemirror_site.errors import status_of
-from mirrors import services
+from mirrors import options, services
 from mirrors.forms import DeletionForm, MirrorForm
 from mirrors.models import Mirror
 from mirrors.readings import (
@@ -146,7 +146,7 @@ def _rows(mirror: Mirror, page: Iterable[BranchReading], opened: Sequence[str], 
 
 def _rank(branch: BranchReading) -> tuple[bool, int, bool, str]:
     """Who needs somebody first, who goes last."""
-    return branch.state is State.LEAVING, -branch.state.severity, not branch.default, branch.name
+    return branch.state in ASIDE, -branch.state.severity, not branch.default, branch.name
 
 
 def anchor(branch: str) -> str:
@@ -201,6 +201,19 @@ def mirror_sync(request: HttpRequest, name: str) -> HttpResponse:
 
 @require_POST
 @may_see
+def mirror_pause(request: HttpRequest, name: str, paused: bool) -> HttpResponse:
+    """Let nothing of a mirror move, or let it move again."""
+    mirror = _find(request, name)
+    told = f"{mirror.name} is paused: no branch is moved; what arrives is copied and checked all the same."
+    if not paused:
+        told = f"{mirror.name} is resumed: each branch goes to its newest complete commit."
+    change = {"paused": paused}
+    pause = partial(options.mirror_update, actor=request.user, mirror=mirror, changes=change, request=request)
+    return _do(request, mirror, told, pause)
+
+
+@require_POST
+@may_see
 def branch_reset(request: HttpRequest, name: str) -> HttpResponse:
     """Queue the undoing of what somebody wrote to a branch by force."""
     mirror, branch = _find(request, name), request.POST.get("branch", "")
@@ -209,7 +222,7 @@ def branch_reset(request: HttpRequest, name: str) -> HttpResponse:
     return _do(request, mirror, told, reset)
 
 
-def _do(request: HttpRequest, mirror: Mirror, told: str, verb: Callable[[], None]) -> HttpResponse:
+def _do(request: HttpRequest, mirror: Mirror, told: str, verb: Callable[[], object]) -> HttpResponse:
     """Carry out a verb and say so, or why not."""
     try:
         verb()

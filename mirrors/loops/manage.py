@@ -14,8 +14,9 @@ from core.types import RepositoryInfo
 from lakemirror_site import wiring
 from mirrors import certificates, duties
 from mirrors.duties import Lease, Outcome
+from mirrors.following import add_commits, add_missing
 from mirrors.history import doubt_history
-from mirrors.models import Mirror, MirrorCommit, Repository
+from mirrors.models import Mirror, MirrorCommit
 
 GHOST_LASTS = timedelta(seconds=15)
 """A repository that was just deleted lives on in the caches of lakeFS servers for some 7 s, without its branches."""
@@ -32,6 +33,7 @@ def manage(lease: Lease) -> Outcome:
     }
     outcome = steps[Mirror.State(mirror.state)](lease, mirror)
     if served := Mirror.objects.select_related("source").filter(pk=mirror.pk, state=Mirror.State.ACTIVE).first():
+        add_missing(served, lease)
         certificates.keep(served, lease)
     return outcome
 
@@ -55,8 +57,11 @@ def require_pinned(mirror: Mirror, lakefs: LakeFS) -> None:
 
 
 def fence(mirror: Mirror, lakefs: LakeFS, lease: Lease) -> None:
-    """Before each forced call: the lease is ours for long enough, and the destination is still what we pinned."""
+    """Before each forced call: the lease is ours for long enough, nobody has paused or stopped the mirror since the
+    round began, and the destination is still what we pinned."""
     require_pinned(mirror, lakefs)
+    if not Mirror.objects.filter(pk=mirror.pk, state=Mirror.State.ACTIVE, paused=False).exists():
+        raise Fenced(f"{mirror.name} was paused or stopped meanwhile")
     lease.fence(CALL_SECONDS)
 
 
@@ -117,15 +122,6 @@ def _activate(mirror: Mirror, found: RepositoryInfo) -> None:
         for kind in ("copy", "validate", "promote"):
             duties.wake(kind, mirror.pk)
         duties.wake("sense", mirror.source_id)
-
-
-def add_commits(mirror: Mirror) -> None:
-    """Rows for those commits of the source that this mirror does not have yet. Inside of a transaction."""
-    Repository.objects.select_for_update().get(pk=mirror.source_id)
-    known = mirror.commits.values("commit_id")
-    missing = mirror.source.commits.exclude(pk__in=known).order_by("pk").values_list("pk", flat=True)
-    rows = [MirrorCommit(mirror=mirror, commit_id=pk) for pk in missing]
-    MirrorCommit.objects.bulk_create(rows, batch_size=1000, ignore_conflicts=True)
 
 
 def _watch(lease: Lease, mirror: Mirror) -> Outcome:

@@ -31,6 +31,7 @@ from mirrors.duties import Lease, Outcome
 from mirrors.loops.manage import fence
 from mirrors.loops.sense import list_heads
 from mirrors.loops.uncommitted import branches_to_look_at, look_for_uncommitted
+from mirrors.loops.unselected import facts_of_unselected
 from mirrors.models import Candidate, Mirror, MirrorBranch, Promotion, SourceBranch
 
 log = logging.getLogger("lakemirror.promote")
@@ -50,6 +51,8 @@ def promote(lease: Lease) -> Outcome:
         lease.beat()
         with failed.of(mirror, branch.name):
             moved += _settle_branch(mirror, branch, facts, lakefs, lease)
+        if facts.dropped:
+            heads.pop(branch.name, None)  # no stray, although it was there when the round began
     _note_strays(mirror, heads, lease)
     for row in branches_to_look_at(mirror):
         lease.beat()
@@ -102,13 +105,15 @@ def _is_going(mirror: Mirror, heads: dict[str, str]) -> bool:
 
 def gather_facts(mirror: Mirror, heads: dict[str, str]) -> list[tuple[SourceBranch, BranchFacts]]:
     """What `choose_promotion` needs, for branches that are not at rest. Few queries, however many branches."""
-    ours = {b.name: b for b in mirror.branches.all()}
-    stirring = [b for b in mirror.source.branches.all() if not _is_at_rest(b, ours.get(b.name), heads)]
+    ours, chosen = {b.name: b for b in mirror.branches.all()}, mirror.selection
+    branches = list(mirror.source.branches.all())
+    stirring = [b for b in branches if b.name in chosen and not _is_at_rest(b, ours.get(b.name), heads)]
     candidates = _candidates(stirring, ours)
-    return [
+    followed = [
         (branch, _facts(mirror, branch, ours.get(branch.name), heads.get(branch.name, ""), candidates[branch.pk]))
         for branch in stirring
     ]
+    return followed + facts_of_unselected([b for b in branches if b.name not in chosen], ours, heads)
 
 
 def _facts(
@@ -166,6 +171,8 @@ def _settle_branch(mirror: Mirror, branch: SourceBranch, facts: BranchFacts, lak
     if decision.action is Action.NOTHING:
         _remember_position(mirror, branch, facts, decision, lease)
         return 0
+    if _was_reselected(mirror):
+        return 0  # the next round is due at once, and knows better
     fence(mirror, lakefs, lease)
     _act(mirror, branch, decision, lakefs)
     head = read_back(lakefs, mirror, branch.name)
@@ -175,6 +182,11 @@ def _settle_branch(mirror: Mirror, branch: SourceBranch, facts: BranchFacts, lak
         )
     _record(mirror, branch, facts, decision, lease)
     return 1
+
+
+def _was_reselected(mirror: Mirror) -> bool:
+    """Whether somebody changed which branches are mirrored since this round began."""
+    return Mirror.objects.values_list("selected", flat=True).get(pk=mirror.pk) != mirror.selected
 
 
 def _act(mirror: Mirror, branch: SourceBranch, decision: Decision, lakefs: LakeFS) -> None:
@@ -212,7 +224,7 @@ def _remember_position(
     if decision.position >= 0 and facts.head and facts.head == decision.commit_id:
         if facts.stray or facts.position != decision.position or facts.noted != facts.head:
             _record(mirror, branch, facts, decision, lease, moved=False)
-    elif branch.gone_at is not None and not facts.head:
+    elif (facts.gone or facts.dropped) and not facts.head:
         mirror.branches.filter(name=branch.name).delete()
 
 
@@ -232,6 +244,9 @@ def _record(
         )
         if decision.action is Action.DELETE:
             mirror.branches.filter(name=branch.name).delete()
+            if facts.dropped:
+                Mirror.objects.filter(pk=mirror.pk).update(reselected=True)
+                duties.wake("validate", mirror.pk)
             return
         _note_head(mirror, branch.name, decision, now)
         _note_superseded(mirror, facts, decision, now)
@@ -253,12 +268,15 @@ def _note_superseded(mirror: Mirror, facts: BranchFacts, decision: Decision, now
 
 
 def _note_strays(mirror: Mirror, heads: dict[str, str], lease: Lease) -> None:
-    """Branches at the destination that the source never had: shown, never touched."""
+    """Branches at the destination that the source never had, or not for this mirror: shown, never touched."""
     if not mirror.source.branches.filter(position__gte=0).exists():
         return  # the source was not looked at since its rows were made
     noted = dict(mirror.branches.filter(stray=True).values_list("name", "head"))
     mirror.branches.filter(stray=True, name__in=noted.keys() - heads.keys()).delete()
-    for name in heads.keys() - set(mirror.source.branches.values_list("name", flat=True)):
+    chosen = mirror.selection
+    ours = set(mirror.branches.filter(stray=False).values_list("name", flat=True))
+    theirs = mirror.source.branches.values_list("name", flat=True)
+    for name in heads.keys() - {name for name in theirs if name in chosen or name in ours}:
         if noted.get(name) != heads[name]:
             _note_foreign_move(mirror, name, noted.get(name, ""), heads[name], lease, stray=True)
 

@@ -18,6 +18,7 @@ from core.types import Page, main_parent
 from lakemirror_site import config, wiring
 from mirrors import duties
 from mirrors.duties import Lease, Outcome
+from mirrors.following import follow_moves
 from mirrors.models import Candidate, Commit, Repository, SourceBranch
 from mirrors.sidebyside import SideBySide
 from mirrors.spool import Spool, served_mirrors
@@ -74,6 +75,8 @@ def _take_look(repository: Repository, lakefs: LakeFS, heads: dict[str, str], at
         new = spool.place(at)
         unreadable = _unreadable(spool, set(changed.values()), errors)
     readable = {name: head for name, head in changed.items() if head not in unreadable}
+    for mirror in served_mirrors(repository).filter(follows_all=False) if readable else ():
+        follow_moves(mirror, readable.items(), lease)
     with transaction.atomic():
         Repository.objects.select_for_update().get(pk=repository.pk)
         lease.hold()

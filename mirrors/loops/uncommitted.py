@@ -1,4 +1,4 @@
-"""Uncommitted changes on a mirror's branches: found by a few looks in each round, undone on an operator's word.
+"""Uncommitted changes on a mirror's branches: found by a few looks in each round, undone on a word or by setting.
 
 Somebody who writes to a read-only repository by force leaves them. They survive a hard reset, and readers see them.
 """
@@ -13,6 +13,7 @@ from django.db.models import F, Q
 
 from core.errors import NotFound
 from core.ports import LakeFS
+from core.promotion import Repair, Why
 from mirrors.duties import Lease
 from mirrors.loops.manage import fence
 from mirrors.models import Mirror, MirrorBranch
@@ -32,19 +33,30 @@ def branches_to_look_at(mirror: Mirror) -> list[MirrorBranch]:
 
 
 def look_for_uncommitted(mirror: Mirror, row: MirrorBranch, lakefs: LakeFS, lease: Lease) -> None:
-    """Note whether readers of the branch see more than its head; undo that first if an operator has said so."""
-    at = datetime.now(UTC)
-    MirrorBranch.objects.filter(pk=row.pk).update(looked_at=at)
+    """Note whether readers of the branch see more than its head; undo that if an operator or the setting says so."""
+    MirrorBranch.objects.filter(pk=row.pk).update(looked_at=datetime.now(UTC))
     try:
-        if row.reset_asked:
+        found = left = lakefs.has_uncommitted(mirror.name, row.name)
+        undo = row.reset_asked or (found and mirror.repair_tampering == Repair.AUTO)
+        if undo:
             fence(mirror, lakefs, lease)
             lakefs.drop_uncommitted(mirror.name, row.name)
-        found = lakefs.has_uncommitted(mirror.name, row.name)
+            left = lakefs.has_uncommitted(mirror.name, row.name)
     except NotFound:  # it went in the meantime
         return
     if found and not row.uncommitted:
         log.error("%s: somebody wrote to %s by force", mirror.name, row.name)
     with transaction.atomic():
         lease.hold()
+        if found and not row.uncommitted:
+            _note(mirror, row, Why.WRITTEN)
+        if found and not left:
+            _note(mirror, row, Why.UNDONE)
         done = {"reset_asked": False} if row.reset_asked else {}
-        MirrorBranch.objects.filter(pk=row.pk).update(uncommitted=found, **done)
+        MirrorBranch.objects.filter(pk=row.pk).update(uncommitted=left, **done)
+
+
+def _note(mirror: Mirror, row: MirrorBranch, why: Why) -> None:
+    """Into the branch's history, although no commit of it has changed."""
+    at = datetime.now(UTC)
+    mirror.promotions.create(branch=row.name, from_commit=row.head, to_commit=row.head, why=why, at=at)

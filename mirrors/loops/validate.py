@@ -18,7 +18,9 @@ from mirrors import duties
 from mirrors.blockers import Problem, note_problems
 from mirrors.checks import run_checks
 from mirrors.duties import Lease, Outcome
+from mirrors.following import drop_unneeded
 from mirrors.history import settle_history
+from mirrors.judging import hold
 from mirrors.metaranges import METADATA_PREFIX, Found, load_metaranges
 from mirrors.models import Blocker, Mirror, MirrorCommit
 from mirrors.rechecks import look_again
@@ -32,6 +34,7 @@ def validate(lease: Lease) -> Outcome:
     mirror = duties.subject_mirror(lease)
     if mirror.state == Mirror.State.DELETING or mirror.pinned_creation_date is None:
         return Outcome("the mirror has no repository to look into")
+    drop_unneeded(mirror, lease)
     relook = look_again(mirror, lease)
     rows = list(mirror.commits.unjudged()[:BATCH])
     found = _load(mirror, rows)
@@ -39,7 +42,7 @@ def validate(lease: Lease) -> Outcome:
     checks = plan(mirror, rows, found)
     failed = _try_checks(mirror, checks, lease)
     with transaction.atomic():
-        lease.hold()
+        hold(mirror, lease)
         complete = _judge_rows(mirror, rows, found)
     if settle_history(mirror) or complete:
         duties.wake("promote", mirror.pk)
@@ -125,7 +128,7 @@ def coverage_of(mirror: Mirror, range_ids: Iterable[str]) -> dict[str, Data]:
     asked = list(range_ids)
     states: dict[str, Data] = {}
     for start in range(0, len(asked), 500):
-        rows = mirror.coverage.filter(range_id__in=asked[start : start + 500], depth=mirror.depth)
+        rows = mirror.coverage.proving(mirror.depth).filter(range_id__in=asked[start : start + 500])
         states.update((range_id, Data(state)) for range_id, state in rows.values_list("range_id", "state"))
     return states
 

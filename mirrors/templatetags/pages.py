@@ -26,6 +26,7 @@ register = template.Library()
 UNKNOWN = "—"
 ICONS = {
     State.UP_TO_DATE: "check",
+    State.UNSELECTED: "pause",
     State.LEAVING: "out",
     State.NEW: "spark",
     State.SYNCING: "arrows",

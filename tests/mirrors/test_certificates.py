@@ -147,6 +147,14 @@ def test_the_descriptor_tells_all_that_the_mirrors_row_needs(lm: Deployment) -> 
     assert parse_descriptor(lm.eu_store.objects[f"{NAMESPACE}/_lakemirror/mirror.json"]).depth == "size"
 
 
+def test_a_descriptor_of_an_earlier_version_lacks_newer_settings(lm: Deployment) -> None:
+    lm.work(1)
+    body = json.loads(lm.eu_store.objects[f"{NAMESPACE}/_lakemirror/mirror.json"])
+    earlier = ("depth", "content_sample", "imported", "paused")
+    body["settings"] = {name: body["settings"][name] for name in earlier}
+    assert parse_descriptor(json.dumps(body).encode()) == describe(Mirror.objects.select_related("source").get())
+
+
 @pytest.mark.parametrize("text", [b"", b"{", b"[]", b"{}", b'{"source": 3}', b"\xff"])
 def test_a_damaged_descriptor_is_told_so(text: bytes) -> None:
     with pytest.raises(Invalid, match=r"damaged|missing"):

@@ -347,11 +347,27 @@ def test_sync_now_answers_a_script_with_its_words_alone(olga: Client, company: A
     assert "<html" not in answer.content.decode()
 
 
+def test_a_mirror_is_paused_and_resumed_by_its_button(olga: Client, company: Any, lm: Deployment) -> None:
+    path = "/mirrors/analytics-eu/"
+    assert f'action="{path}pause/"' in olga.get(path).content.decode()
+    answer = olga.post(f"{path}pause/", follow=True)
+    assert answer.redirect_chain == [(path, 302)]
+    assert "analytics-eu is paused" in text(answer)
+    page = olga.get(path)
+    assert "Paused" in text(page)
+    assert f'action="{path}resume/"' in page.content.decode()
+    answer = olga.post(f"{path}resume/", headers=HTMX)
+    assert "analytics-eu is resumed" in text(answer)
+    assert "<html" not in answer.content.decode()
+    assert not Mirror.objects.get(name="analytics-eu").paused
+
+
 def test_verbs_need_post_and_a_token(owner: User, company: Any) -> None:
     client = Client(enforce_csrf_checks=True)
     client.force_login(owner)
     assert client.get("/mirrors/analytics-eu/sync/").status_code == 405
-    for path in ("/mirrors/new/", "/mirrors/analytics-eu/sync/", "/mirrors/analytics-eu/delete/"):
+    verbs = ("sync", "delete", "pause", "resume")
+    for path in ("/mirrors/new/", *(f"/mirrors/analytics-eu/{verb}/" for verb in verbs)):
         assert client.post(path).status_code == 403
     assert Mirror.objects.live().count() == len(company)
 
@@ -446,3 +462,8 @@ def test_an_opened_branch_tells_who_else_moved_it(olga: Client, company: Any) ->
     page = text(olga.get("/mirrors/lab-eu/?branch=main"))
     assert "somebody moved this branch at the mirror to bbbbbbbb" in page
     assert "somebody deleted this branch at the mirror" in page
+    for why in ("written-by-somebody", "uncommitted-changes-undone"):
+        company["lab-eu"].promotions.create(from_commit="a" * 64, to_commit="a" * 64, **(move | {"why": why}))
+    page = text(olga.get("/mirrors/lab-eu/?branch=main"))
+    assert "somebody wrote to this branch at the mirror by force" in page
+    assert "the uncommitted changes of this branch were undone" in page

@@ -16,7 +16,9 @@ from core.errors import RemoteFailure
 from core.states import State
 from core.types import ObjectInfo
 from mirrors.models import Blocker, Candidate, Duty, Mirror, MirrorBranch, Promotion, Repository, SourceBranch
+from mirrors.options import mirror_update
 from mirrors.readings import BranchReading, mirror_reading
+from rbac.models import User
 from tests.mirrors.harness import Deployment, state_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -277,13 +279,14 @@ def test_22_a_stuck_branch_delays_nobody(lm: Deployment, a: str) -> None:
     assert {name for name in heads if lm.head(name) != heads[name]} == {"b7"}
 
 
-def test_28_after_a_pause_the_mirror_goes_straight_to_the_newest(lm: Deployment, a: str) -> None:
-    Mirror.objects.update(paused=True)
+def test_28_after_a_pause_the_mirror_goes_straight_to_the_newest(lm: Deployment, a: str, owner: User) -> None:
+    mirror_update(actor=owner, mirror=Mirror.objects.get(), changes={"paused": True})
     last = [lm.lake.commit() for _ in range(10)][-1]
     lm.arrive()
     lm.work()
     assert lm.head() == a
-    Mirror.objects.update(paused=False)
+    assert state_of(last).data == "complete"
+    mirror_update(actor=owner, mirror=Mirror.objects.get(), changes={"paused": False})
     lm.work()
     assert history()[-1] == ("advanced", a, last)
 
@@ -493,6 +496,55 @@ def test_24_an_uncommitted_change_is_undone_on_an_operators_word(lm: Deployment,
     assert not there(lm).uncommitted
     assert not MirrorBranch.objects.get().reset_asked
     assert read().state is State.UP_TO_DATE
+
+
+@pytest.mark.parametrize(
+    ("repair", "state", "told"),
+    [
+        ("report", State.TAMPERED, ["written-by-somebody"]),
+        ("auto", State.UP_TO_DATE, ["written-by-somebody", "uncommitted-changes-undone"]),
+    ],
+)
+def test_24_an_uncommitted_change_is_undone_at_once_by_setting(
+    lm: Deployment, a: str, repair: str, state: State, told: list[str]
+) -> None:
+    Mirror.objects.update(repair_tampering=repair)
+    there(lm).uncommitted.add("main")
+    for _ in range(2):
+        MirrorBranch.objects.update(looked_at=None)
+        lm.work(1)
+    assert bool(there(lm).uncommitted) is (repair == "report")
+    assert (read().state, lm.head()) == (state, a)
+    assert [move for move in history() if move[1] == move[2]] == [(why, a, a) for why in told]
+
+
+def test_24_what_comes_back_is_told_and_undone_again(lm: Deployment, a: str) -> None:
+    Mirror.objects.update(repair_tampering="auto")
+    for _ in range(2):
+        there(lm).uncommitted.add("main")
+        MirrorBranch.objects.update(looked_at=None)
+        lm.work(1)
+    assert [why for why, _, _ in history()][-4:] == ["written-by-somebody", "uncommitted-changes-undone"] * 2
+
+
+def test_24_the_setting_undoes_what_was_only_told_before(lm: Deployment, a: str, owner: User) -> None:
+    there(lm).uncommitted.add("main")
+    MirrorBranch.objects.update(looked_at=None)
+    lm.work(1)
+    mirror_update(actor=owner, mirror=Mirror.objects.get(), changes={"repair_tampering": "auto"})
+    lm.work(1)
+    assert (there(lm).uncommitted, read().state) == (set(), State.UP_TO_DATE)
+    assert [why for why, _, _ in history()][-2:] == ["written-by-somebody", "uncommitted-changes-undone"]
+
+
+@pytest.mark.parametrize("change", ["paused", "writable"])
+def test_24_the_setting_undoes_nothing_where_nothing_is_forced(lm: Deployment, a: str, change: str) -> None:
+    Mirror.objects.update(repair_tampering="auto", paused=change == "paused")
+    there(lm).uncommitted.add("main")
+    there(lm).info = replace(there(lm).info, read_only=change != "writable")
+    MirrorBranch.objects.update(looked_at=None)
+    lm.run(Duty.objects.get(kind="promote").pk)
+    assert there(lm).uncommitted == {"main"}
 
 
 def test_24_nothing_is_undone_on_a_repository_that_is_not_ours(lm: Deployment, a: str) -> None:

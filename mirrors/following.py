@@ -1,0 +1,195 @@
+"""Which commits does a mirror need? Those that its branches lead to: they get rows, others lose them.
+
+A commit's row stands only beside those of all its ancestors. So a search for what lacks one ends at each row that is
+there, and rows come and go under the lock of the source repository only: otherwise one could go below another's search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+
+from django.db import transaction
+from django.db.models import Exists, Max, OuterRef
+
+from mirrors import duties
+from mirrors.duties import Lease
+from mirrors.models import Blocker, Candidate, Coverage, Mirror, MirrorCommit, Repository, SourceBranch
+
+FIRST_WINDOW, LAST_WINDOW = 20, 1000
+"""Rows that are read at once on the way down a history: most moves are short."""
+FEW = 500
+
+
+# --- rows for what is needed ----------------------------------------------------------------------------------------
+
+
+def add_commits(mirror: Mirror) -> int:
+    """All rows that a mirror needs and lacks, by what was sensed so far; how many. Inside of a transaction."""
+    lock_source(mirror)
+    if not mirror.selection.everything:
+        return _add_history(mirror, {*_heads(mirror), *_left_heads(mirror)})
+    known = mirror.commits.values("commit_id")
+    missing = mirror.source.commits.exclude(pk__in=known).order_by("pk").values_list("pk", flat=True)
+    Mirror.objects.filter(pk=mirror.pk).update(follows_all=True)
+    return _add_rows(mirror, list(missing))
+
+
+def add_missing(mirror: Mirror, lease: Lease) -> None:
+    """Rows for what a mirror came to need otherwise than by a look at the source: a branch that is selected now."""
+    wants_all = mirror.selection.everything
+    if mirror.follows_all if wants_all else not _lacking(mirror):
+        return
+    with transaction.atomic():
+        lock_source(mirror)
+        lease.hold()
+        if add_commits(mirror):
+            _wake(mirror)
+
+
+def follow_moves(mirror: Mirror, moved: Iterable[tuple[str, str]], lease: Lease) -> None:
+    """Rows for the new heads of the branches that a mirror follows, and for what these lead to."""
+    heads = {head for name, head in moved if name in mirror.selection}
+    if not heads:
+        return
+    with transaction.atomic():
+        lock_source(mirror)
+        lease.hold()
+        if _add_history(mirror, heads):
+            _wake(mirror)
+
+
+def lock_source(mirror: Mirror) -> None:
+    """Keep other processes from adding or dropping commits until the transaction ends."""
+    Repository.objects.select_for_update().get(pk=mirror.source_id)
+
+
+def _wake(mirror: Mirror) -> None:
+    for kind in ("copy", "validate", "promote"):
+        duties.wake(kind, mirror.pk)
+
+
+def _heads(mirror: Mirror) -> set[str]:
+    """What the selected branches point at, and what the mirror's own branches do: those are kept valid too."""
+    chosen = mirror.selection
+    live = mirror.source.branches.filter(gone_at=None).values_list("name", "head")
+    own = mirror.branches.filter(stray=False).values_list("head", flat=True)
+    return {*(head for name, head in live if name in chosen), *own} - {""}
+
+
+def _left_heads(mirror: Mirror) -> set[str]:
+    """What the selected branches pointed at before they moved otherwise than forward: candidates all the same."""
+    chosen = mirror.selection
+    live = SourceBranch.objects.filter(repository=mirror.source_id, gone_at=None)
+    moved = Candidate.objects.filter(
+        branch=OuterRef("branch"), position=OuterRef("position") + 1, fast_forward=False
+    ).order_by()
+    rows = Candidate.objects.filter(Exists(moved), branch__in=live).order_by()
+    return {sha for name, sha in rows.values_list("branch__name", "commit__sha") if name in chosen}
+
+
+def _lacking(mirror: Mirror) -> bool:
+    """Whether a commit that a branch points at has no row. Few queries, however long the histories."""
+    own = MirrorCommit.objects.filter(mirror=mirror, commit=OuterRef("pk"))
+    heads = sorted(_heads(mirror))
+    return any(
+        mirror.source.commits.filter(~Exists(own), sha__in=heads[start : start + FEW]).exists()
+        for start in range(0, len(heads), FEW)
+    )
+
+
+def _add_history(mirror: Mirror, heads: Collection[str]) -> int:
+    return _add_rows(mirror, _ancestry(mirror, heads, beyond_rows=False))
+
+
+def _add_rows(mirror: Mirror, keys: Collection[int]) -> int:
+    rows = (MirrorCommit(mirror=mirror, commit_id=key) for key in sorted(keys))
+    MirrorCommit.objects.bulk_create(rows, batch_size=1000, ignore_conflicts=True)
+    return len(keys)
+
+
+# --- no rows for what is not ----------------------------------------------------------------------------------------
+
+
+def drop_unneeded(mirror: Mirror, lease: Lease) -> int:
+    """After branches were unselected: forget what only those need, and what it waits for; how many commits.
+
+    What was checked stays known, and is checked again as before.
+    """
+    if not mirror.reselected or mirror.state != Mirror.State.ACTIVE:
+        return 0
+    with transaction.atomic():
+        lock_source(mirror)
+        lease.hold()
+        now = Mirror.objects.select_for_update(of=("self",)).select_related("source").get(pk=mirror.pk)
+        dropped = set() if now.selection.everything else _drop_rows(now)
+        if dropped:
+            _drop_blockers(now)
+        Mirror.objects.filter(pk=now.pk).update(reselected=False)
+    return len(dropped)
+
+
+def _drop_rows(mirror: Mirror) -> set[int]:
+    needed = set(_ancestry(mirror, {*_heads(mirror), *_left_heads(mirror)}, beyond_rows=True))
+    keys = set(mirror.commits.values_list("commit_id", flat=True)) - needed
+    for some in _few(sorted(keys)):
+        mirror.commits.filter(commit_id__in=some).delete()
+    return keys
+
+
+def _drop_blockers(mirror: Mirror) -> None:
+    """Forget what stands in nobody's way any more. Damage of what had been complete stays."""
+    needed = set()
+    rows = mirror.commits.exclude(data="complete", record="accepted")
+    for sha, metarange, waits_for in rows.values_list("commit__sha", "commit__metarange_id", "waits_for").iterator():
+        needed.update((sha, metarange, *waits_for))
+    waiting = mirror.blockers.filter(damage=False).order_by().values_list("holder_id", flat=True).distinct()
+    # A waiting commit notes its first hundred ranges only: those of others are asked for anew when it is judged again.
+    for some in _few(sorted(set(waiting) - needed)):
+        Blocker.objects.filter(mirror=mirror, holder_id__in=some, damage=False).delete()
+        Coverage.objects.filter(mirror=mirror, range_id__in=some, state="waiting", verify_at=None).delete()
+        Coverage.objects.filter(mirror=mirror, range_id__in=some, state="gone").delete()
+
+
+def _few(keys: list) -> Iterator[list]:
+    return (keys[start : start + FEW] for start in range(0, len(keys), FEW))
+
+
+# --- histories ------------------------------------------------------------------------------------------------------
+
+
+def _ancestry(mirror: Mirror, heads: Collection[str], *, beyond_rows: bool) -> list[int]:
+    """Keys of the commits named and of all their ancestors; without those that have a row, unless `beyond_rows`.
+
+    Keys only fall on the way from child to parent. So the commits are read downwards by key, some at a time, and where
+    few are looked for, what lies between them is passed over.
+    """
+    wanted, found, size = set(heads), [], FIRST_WINDOW
+    top = _highest(mirror, wanted, None)
+    while wanted and top is not None:
+        rows = mirror.source.commits.filter(pk__lte=top).order_by("-pk").values_list("pk", "sha", "parents")
+        lines = list(rows[:size])
+        if not lines:
+            break
+        least = lines[-1][0]
+        there = set() if beyond_rows else _rows_between(mirror, least, top)
+        for pk, sha, parents in lines:
+            if sha in wanted:
+                wanted.discard(sha)
+                if pk not in there:
+                    found.append(pk)
+                    wanted.update(parents)
+        top, size = _highest(mirror, wanted, least - 1), min(4 * size, LAST_WINDOW)
+    return found
+
+
+def _rows_between(mirror: Mirror, least: int, top: int) -> set[int]:
+    rows = mirror.commits.filter(commit_id__gte=least, commit_id__lte=top)
+    return set(rows.values_list("commit_id", flat=True))
+
+
+def _highest(mirror: Mirror, wanted: Collection[str], top: int | None) -> int | None:
+    """The largest key of those that are wanted; with many of them it is not asked for: the next one will do."""
+    if len(wanted) > FEW and top is not None:
+        return top
+    keys = (mirror.source.commits.filter(sha__in=some).aggregate(key=Max("pk"))["key"] for some in _few(sorted(wanted)))
+    return max((key for key in keys if key is not None), default=None)

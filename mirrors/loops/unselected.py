@@ -1,0 +1,54 @@
+"""Branches of the source that a mirror does not follow: what was made of them here stays as it is, or is deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from django.db.models import Q
+
+from core.promotion import BranchFacts, CandidateCommit
+from mirrors.models import Candidate, MirrorBranch, SourceBranch
+
+FEW = 200
+
+
+def facts_of_unselected(
+    branches: Sequence[SourceBranch], ours: Mapping[str, MirrorBranch], heads: Mapping[str, str]
+) -> list[tuple[SourceBranch, BranchFacts]]:
+    """Facts about those of which something is to be done: deleted, or put back to where they stood."""
+    here = [b for b in branches if (not ours[b.name].stray if b.name in ours else b.name in heads)]
+    standing = _standing(here, ours, heads)
+    found = []
+    for branch in here:
+        row, head, stands = ours.get(branch.name), heads.get(branch.name, ""), standing.get(branch.pk)
+        if row and (row.delete_asked or (stands and stands.commit_id != head)):
+            candidates = [] if row.delete_asked or not stands else [stands]
+            found.append((branch, _facts(row, head, candidates)))
+        elif row is None:  # made just before it was unselected, and not noted; or somebody else's
+            found.append((branch, BranchFacts([stands] if stands else [], head=head)))
+    return found
+
+
+def _facts(row: MirrorBranch, head: str, candidates: Sequence[CandidateCommit]) -> BranchFacts:
+    return BranchFacts(candidates, head=head, noted=row.head, position=row.position, dropped=row.delete_asked)
+
+
+def _standing(
+    branches: Sequence[SourceBranch], ours: Mapping[str, MirrorBranch], heads: Mapping[str, str]
+) -> dict[int, CandidateCommit]:
+    """The candidate that each of these stands at: all that it may show while it is not selected."""
+    found: dict[int, CandidateCommit] = {}
+    for start in range(0, len(branches), FEW):
+        wanted = Q(pk__in=[])
+        for branch in branches[start : start + FEW]:
+            wanted |= Q(branch=branch.pk) & _stands_at(ours.get(branch.name), heads.get(branch.name, ""))
+        rows = Candidate.objects.filter(wanted).order_by("position")
+        for key, sha, position in rows.values_list("branch_id", "commit__sha", "position"):
+            found[key] = CandidateCommit(sha, position)
+    return found
+
+
+def _stands_at(row: MirrorBranch | None, head: str) -> Q:
+    if row is None:
+        return Q(commit__sha=head)
+    return Q(position=row.position) if row.position >= 0 else Q(commit__sha=row.head)

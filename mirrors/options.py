@@ -1,0 +1,93 @@
+"""The settings of a mirror that may be changed, and what follows when one is.
+
+A setting is declared in three places: its column in `Mirror`, its field in `serializers.MirrorSettings`, its line here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from copy import copy
+from typing import Any
+
+from django.db import transaction
+
+from core.errors import Invalid, NotFound
+from mirrors import duties
+from mirrors.judging import judge_anew
+from mirrors.models import Mirror
+from mirrors.services import repository_arn
+from rbac import services as rbac
+
+Follow = Callable[[Mirror, Mirror], None]
+"""What a change entails, in its transaction: the mirror as it was, and as it is."""
+
+
+def mirror_update(*, actor: Any, mirror: Mirror, changes: Mapping[str, Any], request: Any = None) -> Mirror:
+    """Change settings of a mirror, named by their columns; gives it as it is then. What is so already is no change.
+
+    Raises Denied, NotFound (it is being deleted) and Invalid (no such setting).
+    """
+    arn = repository_arn(mirror.source.name)
+    rbac.require(actor, ("fs:MirrorRepository", arn))
+    if unknown := sorted(changes.keys() - SETTINGS.keys()):
+        raise Invalid(f"a mirror has no setting '{unknown[0]}' that can be changed", field=unknown[0])
+    with transaction.atomic():
+        old = _lock(mirror)
+        before = {column: getattr(old, column) for column in changes if getattr(old, column) != changes[column]}
+        after = {column: changes[column] for column in before}
+        if not after:
+            return old
+        new = _store(old, after)
+        for follow in dict.fromkeys(SETTINGS[column] for column in after):
+            follow(old, new)
+        duties.wake("manage", old.pk)  # which writes the descriptor
+        rbac.audit(
+            actor=actor,
+            action="fs:MirrorRepository",
+            arn=arn,
+            before={"mirror": old.name, **before},
+            after={"mirror": old.name, **after},
+            request=request,
+        )
+    return new
+
+
+def _lock(mirror: Mirror) -> Mirror:
+    rows = Mirror.objects.live().select_related("source").select_for_update(of=("self",))
+    found: Mirror | None = rows.filter(pk=mirror.pk).first()
+    if found is None:
+        raise NotFound(f"there is no mirror '{mirror.name}'")
+    return found
+
+
+def _store(old: Mirror, after: Mapping[str, Any]) -> Mirror:
+    new = copy(old)
+    for column, value in after.items():
+        setattr(new, column, value)
+    new.save(update_fields=list(after))
+    return new
+
+
+# --- what follows -----------------------------------------------------------------------------------------------------
+
+
+def _move_on(old: Mirror, new: Mirror) -> None:
+    """After a pause each branch goes straight to its newest complete commit."""
+    if not new.paused:
+        duties.wake("promote", new.pk)
+
+
+def _look_for_tampering(old: Mirror, new: Mirror) -> None:
+    """What is known to be there is undone, or told, in the next round."""
+    new.branches.filter(uncommitted=True).update(looked_at=None)
+    duties.wake("promote", new.pk)
+
+
+SETTINGS: Mapping[str, Follow] = {
+    "paused": _move_on,
+    "depth": judge_anew,
+    "content_sample": judge_anew,
+    "imported": judge_anew,
+    "repair_tampering": _look_for_tampering,
+}
+"""By column."""

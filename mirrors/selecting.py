@@ -1,0 +1,30 @@
+"""What follows when the branches of a mirror are selected anew."""
+
+from __future__ import annotations
+
+from core.selection import OnUnselect
+from mirrors import duties
+from mirrors.models import Mirror, MirrorBranch
+
+
+def reselect(old: Mirror, new: Mirror, on_unselect: OnUnselect = OnUnselect.KEEP) -> None:
+    """In the transaction that changes the selection. `on_unselect` is for what was selected and is no more.
+
+    A branch that is selected again goes on from where it is, also when it was to be deleted and is still there.
+    """
+    was, is_ = old.selection, new.selection
+    names = list(new.branches.filter(stray=False).values_list("pk", "name", "delete_asked"))
+    back = [pk for pk, name, asked in names if asked and name in is_]
+    left = [pk for pk, name, _ in names if name in was and name not in is_]
+    _ask(back, delete=False)
+    if on_unselect is OnUnselect.DELETE:
+        _ask(left, delete=True)
+    new.follows_all, new.reselected = old.follows_all and is_.everything, True
+    Mirror.objects.filter(pk=new.pk).update(follows_all=new.follows_all, reselected=True)
+    for kind in ("manage", "validate", "promote"):
+        duties.wake(kind, new.pk)
+
+
+def _ask(keys: list[int], *, delete: bool) -> None:
+    for start in range(0, len(keys), 500):
+        MirrorBranch.objects.filter(pk__in=keys[start : start + 500]).update(delete_asked=delete)
