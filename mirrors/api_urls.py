@@ -18,4 +18,5 @@ urlpatterns = [
         name="api-reset-branch",
     ),
     path("hooks/lakefs/<str:installation>", hooks.lakefs_hook, name="api-lakefs-hook"),
+    path("hooks/s3/<str:installation>", hooks.s3_hook, name="api-s3-hook"),
 ]

@@ -297,6 +297,9 @@ class Blocker(models.Model):
         max_length=64, help_text="SHA-256 of the address, or the id: tells blockers of a holder apart"
     )
     address = models.TextField(help_text="relative to the namespace, or a URI")
+    address_hash = models.CharField(
+        max_length=32, default="", db_default="", blank=True, help_text="what a store's event finds it by"
+    )
     path = models.TextField(blank=True, help_text="the entry's path; bytes that are not UTF-8 are escaped")
     size = models.BigIntegerField(null=True)
     etag = models.CharField(max_length=256, blank=True)
@@ -312,7 +315,10 @@ class Blocker(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["mirror", "kind", "holder_id", "key"], name="blocker_once"),
         ]
-        indexes = [models.Index(fields=["mirror", "look_at"], name="blocker_due")]
+        indexes = [
+            models.Index(fields=["mirror", "look_at"], name="blocker_due"),
+            models.Index(fields=["mirror", "address_hash"], name="blocker_address"),
+        ]
         ordering = ["first_seen", "pk"]
 
 
