@@ -21,6 +21,11 @@ class Depth(StrEnum):
     ETAG = "etag"
     CONTENT = "content"
 
+    def is_deeper_than(self, other: Depth) -> bool:
+        """Whether a check to this depth looks at more than one to the other."""
+        order = list(Depth)
+        return order.index(self) > order.index(other)
+
 
 class Imported(StrEnum):
     """What an entry does whose object lies outside of the storage namespace: block, or be looked for where it lies."""

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from mirrors import api, hooks
+from mirrors import api, hooks, validations_api
 
 urlpatterns = [
     path("repositories/<str:repository>/mirrors", api.Mirrors.as_view(), name="api-mirrors"),
@@ -16,6 +16,21 @@ urlpatterns = [
         "repositories/<str:repository>/mirrors/<str:mirror_id>/reset-branch",
         api.BranchReset.as_view(),
         name="api-reset-branch",
+    ),
+    path(
+        "repositories/<str:repository>/mirrors/<str:mirror_id>/validate",
+        validations_api.Validate.as_view(),
+        name="api-validate",
+    ),
+    path(
+        "repositories/<str:repository>/mirrors/<str:mirror_id>/validations",
+        validations_api.Validations.as_view(),
+        name="api-validations",
+    ),
+    path(
+        "repositories/<str:repository>/mirrors/<str:mirror_id>/validations/<int:job>",
+        validations_api.ValidationDetail.as_view(),
+        name="api-validation",
     ),
     path("hooks/lakefs/<str:installation>", hooks.lakefs_hook, name="api-lakefs-hook"),
     path("hooks/s3/<str:installation>", hooks.s3_hook, name="api-s3-hook"),
