@@ -27,6 +27,10 @@ class Depth(StrEnum):
         known = tuple(Depth)
         return known[known.index(self) + 1 :]
 
+    def is_deeper_than(self, other: Depth) -> bool:
+        """Whether a check to this depth looks at more than one to the other."""
+        return self in other.deeper
+
 
 class Imported(StrEnum):
     """What an entry does whose object lies outside of the storage namespace: block, or be looked for where it lies."""

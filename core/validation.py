@@ -62,6 +62,18 @@ def judge(range_ids: Iterable[str], covered: Mapping[str, Data]) -> Data:
     return Data.COMPLETE
 
 
+def state_on_demand(before: Data, *, problems: int, gone: int, deep_enough: bool) -> Data | None:
+    """What a range is after a check on demand; None: what it was `before`, for nothing else was proven.
+
+    `gone` of the problems are known to be missing at the source too; `deep_enough`: as deep as the mirror's own checks.
+    """
+    if problems > gone:
+        return None if before is Data.UNKNOWN and not deep_enough else Data.WAITING
+    if not deep_enough:
+        return None
+    return Data.GONE if problems else Data.COMPLETE
+
+
 def verify_again_at(range_id: str, checked_at: datetime, after: timedelta) -> datetime:
     """When a complete range is checked again: within the last quarter of `after`, each range at a time of its own."""
     return checked_at + after * (0.75 + 0.25 * crc32(range_id.encode()) / 2**32)

@@ -17,6 +17,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("readyz", health.readyz, name="readyz"),
     path("service/replication/v1/", include("mirrors.api_urls")),
     path("hooks/lakefs/<str:installation>", hooks.lakefs_hook, name="lakefs-hook"),
+    path("hooks/s3/<str:installation>", hooks.s3_hook, name="s3-hook"),
     path("", include("rbac.urls")),
     path("", include("mirrors.urls")),
 ]

@@ -13,6 +13,9 @@ from core.errors import Invalid, NotFound
 from lakemirror_site import config, wiring
 from mirrors import options, readings, services
 from mirrors.models import Mirror
+from mirrors.paging import number_of as _number
+from mirrors.paging import page_of as _page_of
+from mirrors.paging import pagination as _pagination
 from mirrors.serializers import BranchNamed, MirrorCreation, MirrorSettings, mirror_json
 from rbac import services as rbac
 
@@ -166,27 +169,3 @@ def find_mirror(repository: str, mirror_id: str) -> Mirror:
     if found is None:
         raise NotFound(f"there is no mirror '{mirror_id[:80]}' of '{repository[:80]}'")
     return found
-
-
-def _pagination(results: int, next_offset: str) -> dict[str, Any]:
-    """What stands beside a page of results; `next_offset` is "" on the last one."""
-    return {
-        "has_more": bool(next_offset),
-        "next_offset": next_offset,
-        "max_per_page": config.current().list_mirrors_page_size,
-        "results": results,
-    }
-
-
-def _number(given: str, field: str) -> int:
-    if not given.isascii() or not given.isdigit() or len(given) > 18:
-        raise Invalid(f"'{given[:40]}' is not a next_offset of this list", field=field)
-    return int(given)
-
-
-def _page_of(request: Request) -> tuple[int, str]:
-    most = config.current().list_mirrors_page_size
-    given = request.query_params.get("amount", str(min(100, most)))
-    if not given.isascii() or not given.isdigit() or not 0 < int(given) <= most:
-        raise Invalid(f"'{given[:40]}' is no page size", field="amount", hint=f"Use a number from 1 to {most}")
-    return int(given), request.query_params.get("after", "")

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from mirrors import api, hooks
+from mirrors import api, hooks, validations_api
 
 urlpatterns = [
     path("repositories/<str:repository>/mirrors", api.Mirrors.as_view(), name="api-mirrors"),
@@ -20,5 +20,21 @@ urlpatterns = [
     path("repositories/<str:repository>/mirrors/<str:mirror_id>/pause", api.Pause.as_view(), name="api-pause"),
     path("repositories/<str:repository>/mirrors/<str:mirror_id>/resume", api.Resume.as_view(), name="api-resume"),
     path("repositories/<str:repository>/mirrors/<str:mirror_id>/sync", api.Sync.as_view(), name="api-sync"),
+    path(
+        "repositories/<str:repository>/mirrors/<str:mirror_id>/validate",
+        validations_api.Validate.as_view(),
+        name="api-validate",
+    ),
+    path(
+        "repositories/<str:repository>/mirrors/<str:mirror_id>/validations",
+        validations_api.Validations.as_view(),
+        name="api-validations",
+    ),
+    path(
+        "repositories/<str:repository>/mirrors/<str:mirror_id>/validations/<int:job>",
+        validations_api.ValidationDetail.as_view(),
+        name="api-validation",
+    ),
     path("hooks/lakefs/<str:installation>", hooks.lakefs_hook, name="api-lakefs-hook"),
+    path("hooks/s3/<str:installation>", hooks.s3_hook, name="api-s3-hook"),
 ]

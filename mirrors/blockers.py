@@ -40,6 +40,11 @@ class Problem:
         return self.known_key or hashlib.sha256(self.address.encode() + b"\0" + self.path).hexdigest()
 
 
+def address_hash(address: str) -> str:
+    """An address, of whatever length, as blockers are found by it."""
+    return hashlib.sha256(address.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
 def note_blocker(mirror: Mirror, kind: str, holder_id: str, *, address: str, reason: str, detail: str = "") -> None:
     """Note a single problem."""
     note_problems(mirror, [Problem(kind, holder_id, address, reason, detail=detail)])
@@ -72,6 +77,7 @@ def _row(mirror: Mirror, problem: Problem, known: Blocker | None, now: datetime)
         holder_id=problem.holder_id,
         key=problem.key,
         address=problem.address.replace("\0", "\\x00"),
+        address_hash=address_hash(problem.address),
         path=problem.path.decode("utf-8", "backslashreplace").replace("\0", "\\x00"),
         size=problem.size,
         etag=problem.etag,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,7 +12,7 @@ from django.db import transaction
 from django.db.models import Count
 
 from core.errors import LakeMirrorError
-from core.presence import Reason
+from core.presence import Depth, Reason
 from core.validation import RangeCheck, verify_again_at
 from lakemirror_site import config, wiring
 from mirrors.blockers import KEPT_PER_HOLDER, Problem, note_problems
@@ -19,24 +20,35 @@ from mirrors.duties import Lease
 from mirrors.judging import hold
 from mirrors.models import Blocker, Coverage, Mirror, Run
 
+_CHECKED = [
+    "state",
+    "depth",
+    "deeper",
+    "bases",
+    "entries",
+    "bytes",
+    "looked_up",
+    "problems",
+    "note",
+    "checked_at",
+    "verify_at",
+]
 _OF_RANGE = {Reason.RANGE_MISSING, Reason.RANGE_DAMAGED}
 
 
-def run_checks(
-    mirror: Mirror, checks: Sequence[RangeCheck], lease: Lease, *, again: Callable[[set[str]], None] | None = None
-) -> None:
-    """Check ranges at the destination by Spark; coverage and blockers are written batch by batch.
+def run_checks(mirror: Mirror, checks: Sequence[RangeCheck], lease: Lease) -> None:
+    """Check ranges at the destination by Spark; coverage and blockers are written batch by batch."""
+    carry_out(CheckWriter(mirror, checks, lease))
 
-    `again`: they had been complete, so what is wrong now is damage; it is told of each batch, in its transaction.
-    A run that breaks off keeps what it had written. Raises what the job raised.
-    """
+
+def carry_out(writer: CheckWriter) -> None:
+    """Run the job that a writer waits for; one that breaks off keeps what it had written. Raises what it raised."""
+    mirror, run, lease = writer.mirror, writer.run, writer.lease
     _end_orphans(mirror)
-    job = "verify" if again else "check"
-    run = Run.objects.create(mirror=mirror, job=job, started_at=datetime.now(UTC), ranges=len(checks))
-    writer = _Writer(mirror, {check.range_id: check for check in checks}, run, lease, again=again)
+    run.save()
     try:
         with lease.kept():
-            wiring.run_check(mirror, [(check.range_id, list(check.base_ids)) for check in checks], writer.write)
+            wiring.run_check(as_deep(mirror, writer.depth), writer.work(), writer.write)
     except LakeMirrorError as error:
         _end(run, "failed", error.message)
         raise
@@ -44,6 +56,13 @@ def run_checks(
         _end(run, "failed", f"{type(error).__name__}: {error}"[:2000])
         raise
     _end(run, "done", "")
+
+
+def as_deep(mirror: Mirror, depth: Depth) -> Mirror:
+    """The mirror as if its depth were another: for one check, never to be saved."""
+    other = copy(mirror)
+    other.depth = depth.value
+    return other
 
 
 def next_check(range_id: str, now: datetime) -> datetime:
@@ -62,21 +81,31 @@ def _end(run: Run, outcome: str, error: str) -> None:
     run.save()
 
 
-class _Writer:
+class CheckWriter:
     """Takes result rows as they come and writes ranges down once all of their problems are known."""
 
+    job = "check"
+    damage = False
+
     def __init__(
-        self,
-        mirror: Mirror,
-        checks: Mapping[str, RangeCheck],
-        run: Run,
-        lease: Lease,
-        *,
-        again: Callable[[set[str]], None] | None,
+        self, mirror: Mirror, checks: Sequence[RangeCheck], lease: Lease, *, depth: Depth | None = None
     ) -> None:
-        self.mirror, self.checks, self.run, self.lease, self.again = mirror, checks, run, lease, again
+        self.mirror, self.lease = mirror, lease
+        self.checks = {check.range_id: check for check in checks}
+        self.depth = depth or Depth(mirror.depth)
+        self.run = Run(mirror=mirror, job=self.job, started_at=datetime.now(UTC), ranges=len(checks))
+        self.bases = {check.range_id: check.base_ids for check in checks}
         self.problems: dict[str, list[Problem]] = defaultdict(list)
         self.most = {holder: KEPT_PER_HOLDER + 4 * known for holder, known in self._known().items()}
+
+    def work(self) -> list[tuple[str, list[str]]]:
+        """Range ids, each with those of the bases that it is checked on."""
+        return [(check.range_id, list(check.base_ids)) for check in self.checks.values()]
+
+    @property
+    def deeper(self) -> str:
+        """The depth of this check, if it is deeper than the mirror's own."""
+        return self.depth.value if self.depth.is_deeper_than(Depth(self.mirror.depth)) else ""
 
     def _known(self) -> dict[str, int]:
         """How many problems each range has by name. One that is checked again because those led nowhere keeps more."""
@@ -103,36 +132,36 @@ class _Writer:
     def _collect(self, row: Mapping[str, Any]) -> None:
         kept = self.problems[row["range_id"]]
         if len(kept) < self.most.get(row["range_id"], KEPT_PER_HOLDER):
-            kept.append(_problem(row, damage=self.again is not None))
+            kept.append(self.problem(row))
+
+    def problem(self, row: Mapping[str, Any]) -> Problem:
+        """What a row of the job tells."""
+        return _problem(row, damage=self.damage)
 
     def _write_ranges(self, rows: list[Mapping[str, Any]]) -> None:
+        self.note(rows)
+        self._count(rows)
+        self.settle(rows)
+
+    def note(self, rows: list[Mapping[str, Any]]) -> None:
+        """Blockers and coverage of ranges that were looked through, inside of a transaction that holds the lease."""
         now = datetime.now(UTC)
         note_problems(self.mirror, [p for row in rows for p in self.problems[row["range_id"]]])
-        self._drop_stale_blockers(rows)
-        Coverage.objects.bulk_create(
-            [self._coverage(row, now) for row in rows],
-            batch_size=400,
-            update_conflicts=True,
-            unique_fields=["mirror", "range_id"],
-            update_fields=[
-                "state",
-                "depth",
-                "bases",
-                "entries",
-                "bytes",
-                "looked_up",
-                "problems",
-                "note",
-                "checked_at",
-                "verify_at",
-            ],
-        )
-        self._count(rows)
-        if self.again is not None:
-            self.again({row["range_id"] for row in rows})
+        self.drop_stale_blockers(rows)
+        self.store([self.coverage(row, now) for row in rows])
 
-    def _drop_stale_blockers(self, rows: list[Mapping[str, Any]]) -> None:
-        """What an earlier check found and this one did not."""
+    def settle(self, rows: list[Mapping[str, Any]]) -> None:
+        """What follows from ranges that were written down, in the same transaction: for new ones nothing."""
+
+    @staticmethod
+    def store(rows: list[Coverage]) -> None:
+        """Write coverage, over what there was."""
+        Coverage.objects.bulk_create(
+            rows, batch_size=400, update_conflicts=True, unique_fields=["mirror", "range_id"], update_fields=_CHECKED
+        )
+
+    def drop_stale_blockers(self, rows: list[Mapping[str, Any]]) -> None:
+        """Forget what an earlier check found and this one did not."""
         for row in rows:
             found = {p.key for p in self.problems[row["range_id"]]}
             stale = (
@@ -143,14 +172,16 @@ class _Writer:
             if stale is not None:
                 stale.delete()
 
-    def _coverage(self, row: Mapping[str, Any], now: datetime) -> Coverage:
+    def coverage(self, row: Mapping[str, Any], now: datetime) -> Coverage:
+        """A range's row, by what was found of it."""
         bad = row["problems"]
         return Coverage(
             mirror=self.mirror,
             range_id=row["range_id"],
             state=Coverage.State.WAITING if bad else Coverage.State.COMPLETE,
             depth=self.mirror.depth,
-            bases=list(self.checks[row["range_id"]].base_ids),
+            deeper=self.deeper if bad else "",
+            bases=list(self.bases[row["range_id"]]),
             entries=row["entries"],
             bytes=row["bytes"],
             looked_up=row["looked_up"],

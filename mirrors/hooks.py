@@ -1,26 +1,31 @@
-"""What installations tell us: a webhook makes the sensor look at once."""
+"""What installations and their stores tell us: it makes the sensor, or the validator, look at once."""
 
 from __future__ import annotations
 
 import hmac
 import json
+from typing import Any
 
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
+from core.errors import Invalid
+from core.notifications import arrived_objects
+from core.phrases import count
 from lakemirror_site import config, wiring
-from mirrors import services
+from mirrors import arrivals, services
 
 MOST_BYTES = 1_000_000
+_NO_SECRET = "send 'Authorization: Bearer SECRET' with the installation's webhook secret"
 
 
 @csrf_exempt
 @require_POST
 def lakefs_hook(request: HttpRequest, installation: str) -> JsonResponse:
     """A lakeFS action of an installation. Repeated deliveries are harmless: each only asks for a look."""
-    if installation not in wiring.regions() or not _is_authentic(request, installation):
-        return _refuse("send 'Authorization: Bearer SECRET' with the installation's webhook secret", 401)
+    if not _is_authentic(request, installation):
+        return _refuse(_NO_SECRET, 401)
     repository = _repository(request)
     if not repository:
         return _refuse("expected the JSON body of a lakeFS webhook, with its repository_id", 400)
@@ -28,7 +33,32 @@ def lakefs_hook(request: HttpRequest, installation: str) -> JsonResponse:
     return JsonResponse({"message": "queued" if known else f"nobody mirrors {repository}"}, status=202)
 
 
+@csrf_exempt
+@require_POST
+def s3_hook(request: HttpRequest, installation: str) -> JsonResponse:
+    """Objects came to an installation's store. Repeated deliveries are harmless: each only asks for a look."""
+    if not _is_authentic(request, installation):
+        return _refuse(_NO_SECRET, 401)
+    try:
+        objects = arrived_objects(_body(request))
+    except Invalid as error:
+        return _refuse(str(error), 400)
+    number = arrivals.objects_arrived(region=installation, objects=objects)
+    waited = count(number, "missing thing is", "missing things are")
+    return JsonResponse({"message": f"{waited} looked for now"}, status=202)
+
+
+def _body(request: HttpRequest) -> Any:
+    """The body as JSON, else Invalid. One that is too long Django refuses."""
+    try:
+        return json.loads(request.body)
+    except (ValueError, RecursionError) as error:
+        raise Invalid("expected the JSON body of an S3 event notification") from error
+
+
 def _is_authentic(request: HttpRequest, installation: str) -> bool:
+    if installation not in wiring.regions():
+        return False
     given = request.headers.get("Authorization", "")
     expected = f"Bearer {config.current().hook_secret(installation)!s}"
     return hmac.compare_digest(given.encode(), expected.encode())

@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from adapters.local_cache import LocalCache
 from core.errors import NotFound
 from core.ports import ObjectStore
-from core.presence import Depth, judge_object
+from core.presence import Depth, Reason, Verdict, judge_object
 from graveler.errors import FormatError
 from graveler.metarange import RangeRef, read_metarange
 from lakemirror_site import config, wiring
-from mirrors.models import Mirror
+from mirrors.blockers import Problem
+from mirrors.models import Blocker, Mirror
 
 METADATA_PREFIX = "_lakefs"
 
@@ -30,6 +31,20 @@ class Found:
     ranges: tuple[RangeRef, ...] = ()
     reason: str = ""
     detail: str = ""
+
+    @property
+    def verdict(self) -> Verdict:
+        """As the look at an object tells it."""
+        reasons = {"missing": Reason.METARANGE_MISSING, "damaged": Reason.METARANGE_DAMAGED}
+        return (reasons[self.reason], self.detail) if self.reason else None
+
+    def problem(self, metarange_id: str, *, damage: bool = False) -> Problem | None:
+        """What stands in the way of a metarange's commits; `damage`: it had been there and right."""
+        if self.verdict is None:
+            return None
+        reason, detail = self.verdict
+        address = f"{METADATA_PREFIX}/{metarange_id}"
+        return Problem(Blocker.Kind.METARANGE, metarange_id, address, reason, detail=detail, damage=damage)
 
 
 class MetarangeCache:
@@ -93,13 +108,21 @@ def metadata_uri(namespace: str, metadata_id: str) -> str:
     return f"{namespace}/{METADATA_PREFIX}/{metadata_id}"
 
 
+def read_afresh(mirror: Mirror, metarange_id: str) -> Found:
+    """A metarange from the destination's bytes alone, whatever is remembered of it."""
+    uri = metadata_uri(mirror.storage_namespace, metarange_id)
+    return _tell(lambda: _fetch(wiring.objects(mirror.region), uri, metarange_id, wiring.local_cache()), uri)
+
+
 def load_metaranges(mirror: Mirror, ids: Iterable[str], workers: int = 8) -> dict[str, Found]:
     """The metaranges of `ids` as they stand at a mirror's destination. Only whole and right ones are remembered.
 
-    A store that can't be asked raises (Unreachable, Denied...): that is not "missing".
+    What is known to be lost or damaged since is not taken from memory. A store that can't be asked raises (Unreachable,
+    Denied...): that is not "missing".
     """
     store, namespace, cache = wiring.objects(mirror.region), mirror.storage_namespace, remembered()
-    found = {i: cached for i in set(ids) if (cached := cache.get((mirror.pk, i)))}
+    lost = set(mirror.blockers.filter(kind=Blocker.Kind.METARANGE).values_list("holder_id", flat=True))
+    found = {i: cached for i in set(ids) - lost if (cached := cache.get((mirror.pk, i)))}
     asked = [i for i in set(ids) if i not in found]
     load = functools.partial(_load, store, namespace, wiring.local_cache())
     with ThreadPoolExecutor(max_workers=max(1, min(workers, len(asked)))) as pool:
@@ -114,8 +137,13 @@ def _load(store: ObjectStore, namespace: str, on_disk: LocalCache, metarange_id:
     if not metarange_id:
         return Found()
     uri = metadata_uri(namespace, metarange_id)
+    return _tell(lambda: _kept(store, uri, metarange_id, on_disk) or _fetch(store, uri, metarange_id, on_disk), uri)
+
+
+def _tell(read: Callable[[], Found], uri: str) -> Found:
+    """What a reading gives, or why it gives nothing."""
     try:
-        return _kept(store, uri, metarange_id, on_disk) or _fetch(store, uri, metarange_id, on_disk)
+        return read()
     except NotFound:
         return Found(reason="missing", detail=f"{uri} has not arrived")
     except FormatError as error:

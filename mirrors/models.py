@@ -20,6 +20,7 @@ from mirrors.querysets import (
     DutyQuerySet,
     MirrorCommitQuerySet,
     MirrorQuerySet,
+    ValidationQuerySet,
 )
 
 
@@ -291,6 +292,13 @@ class Coverage(models.Model):
     range_id = models.CharField(max_length=64)
     state = models.CharField(max_length=16, choices=State.choices)
     depth = models.CharField(max_length=16)
+    deeper = models.CharField(
+        max_length=16,
+        default="",
+        db_default="",
+        blank=True,
+        help_text="beyond the mirror's own: the depth that a check on demand found it damaged at",
+    )
     bases = models.JSONField(default=list, help_text="range ids whose coverage this one builds on")
     entries = models.BigIntegerField(default=0)
     bytes = models.BigIntegerField(default=0)
@@ -323,6 +331,9 @@ class Blocker(models.Model):
         max_length=64, help_text="SHA-256 of the address, or the id: tells blockers of a holder apart"
     )
     address = models.TextField(help_text="relative to the namespace, or a URI")
+    address_hash = models.CharField(
+        max_length=32, default="", db_default="", blank=True, help_text="what a store's event finds it by"
+    )
     path = models.TextField(blank=True, help_text="the entry's path; bytes that are not UTF-8 are escaped")
     size = models.BigIntegerField(null=True)
     etag = models.CharField(max_length=256, blank=True)
@@ -338,7 +349,10 @@ class Blocker(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["mirror", "kind", "holder_id", "key"], name="blocker_once"),
         ]
-        indexes = [models.Index(fields=["mirror", "look_at"], name="blocker_due")]
+        indexes = [
+            models.Index(fields=["mirror", "look_at"], name="blocker_due"),
+            models.Index(fields=["mirror", "address_hash"], name="blocker_address"),
+        ]
         ordering = ["first_seen", "pk"]
 
 
@@ -410,3 +424,58 @@ class Run(models.Model):
     class Meta:
         indexes = [models.Index(fields=["mirror", "-started_at"], name="run_latest")]
         ordering = ["-started_at", "-pk"]
+
+
+class Validation(models.Model):
+    """A check that somebody asked for: everything that some commits' metaranges name, whatever coverage says."""
+
+    class What(models.TextChoices):
+        COMMIT = "commit"
+        BRANCH = "branch"
+        ALL = "all"
+
+    mirror = models.ForeignKey(Mirror, models.CASCADE, related_name="validations")
+    what = models.CharField(max_length=16, choices=What.choices)
+    branch = models.CharField(max_length=256, blank=True)
+    commit = models.CharField(max_length=64, blank=True, help_text="the commit asked for, or the branch's head then")
+    depth = models.CharField(max_length=16)
+    key = models.CharField(max_length=64, help_text="SHA-256 of what is asked for: the same once more joins it")
+    metaranges = models.JSONField(default=list, help_text="metarange ids that are still to be read")
+    asked_by = models.CharField(max_length=150, blank=True)
+    asked_at = models.DateTimeField()
+    started_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)
+    failed_at = models.DateTimeField(null=True, help_text="when the last try failed; others go first then")
+    error = models.TextField(blank=True, help_text="why the last try failed")
+    ranges = models.BigIntegerField(default=0, help_text="so far as the metaranges are read")
+    ranges_done = models.BigIntegerField(default=0)
+    entries = models.BigIntegerField(default=0)
+    problems = models.BigIntegerField(default=0)
+
+    objects = ValidationQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["mirror", "key"], condition=Q(ended_at=None), name="validation_open_once")
+        ]
+        indexes = [models.Index(fields=["mirror", "ended_at"], name="validation_of_mirror")]
+
+    @property
+    def state(self) -> str:
+        """Queued, running, retrying (after a try that failed) or done."""
+        if self.ended_at is not None:
+            return "done"
+        if self.error:
+            return "retrying"
+        return "queued" if self.started_at is None else "running"
+
+
+class ValidationRange(models.Model):
+    """A range that a check on demand has still to look through."""
+
+    validation = models.ForeignKey(Validation, models.CASCADE, related_name="left")
+    range_id = models.CharField(max_length=64)
+    entries = models.BigIntegerField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["validation", "range_id"], name="validation_range_once")]

@@ -73,6 +73,12 @@ class CoverageQuerySet(models.QuerySet):
         return self.filter(state="waiting").exclude(verify_at=None)
 
 
+class ValidationQuerySet(models.QuerySet):
+    def open(self) -> ValidationQuerySet:
+        """Those that have not ended: in the order that they were asked for, those whose last try failed at the end."""
+        return self.filter(ended_at=None).order_by(F("failed_at").asc(nulls_first=True), "pk")
+
+
 class DutyQuerySet(models.QuerySet):
     def claim(self, pk: int, *, holder: str, lease: float, interval: float) -> bool:
         """Take a due, free duty for `lease` seconds; true if this call got it.

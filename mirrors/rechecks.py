@@ -19,11 +19,11 @@ from core.proofs import Prover, is_sampled
 from core.types import ObjectInfo
 from lakemirror_site import wiring
 from mirrors.blockers import KEPT_PER_HOLDER, Problem, note_problems
-from mirrors.checks import next_check
+from mirrors.checks import as_deep, next_check
 from mirrors.duties import Lease
 from mirrors.history import doubt_history
 from mirrors.judging import hold
-from mirrors.metaranges import METADATA_PREFIX
+from mirrors.metaranges import METADATA_PREFIX, read_afresh
 from mirrors.models import Blocker, Coverage, Mirror, MirrorCommit
 
 log = logging.getLogger("lakemirror.rechecks")
@@ -77,7 +77,7 @@ def reopen(mirror: Mirror, holders: set[str]) -> None:
 
 def _forget(mirror: Mirror, arrived: list[Blocker]) -> None:
     """Objects that arrived block no more. Files of metadata must be read first: their check settles the blocker."""
-    objects = [row.pk for row in arrived if row.kind == Blocker.Kind.OBJECT]
+    objects = [row.pk for row in arrived if row.kind == Blocker.Kind.OBJECT or _is_read(row)]
     files = [row.holder_id for row in arrived if row.kind == Blocker.Kind.RANGE]
     for start in range(0, len(objects), 500):
         Blocker.objects.filter(pk__in=objects[start : start + 500]).delete()
@@ -86,12 +86,29 @@ def _forget(mirror: Mirror, arrived: list[Blocker]) -> None:
         _ask_anew(row, damaged=row.range_id in damaged)
 
 
+def _is_read(row: Blocker) -> bool:
+    """Whether a file of metadata was read when it was looked for."""
+    return row.kind == Blocker.Kind.METARANGE and row.damage
+
+
 def _look(mirror: Mirror, rows: list[Blocker]) -> list[Problem]:
     destination = wiring.objects(mirror.region)
     source = _Source(wiring.objects(mirror.source.region), mirror.source.storage_namespace)
+    as_found = _as_deep_as_found(mirror, rows)
     with ThreadPoolExecutor(max_workers=min(WORKERS, len(rows))) as pool:
-        looked = pool.map(lambda row: _look_at(mirror, row, destination, source), rows)
+        looked = pool.map(lambda row: _look_at(as_found[row.holder_id], row, destination, source), rows)
         return [problem for problem in looked if problem is not None]
+
+
+def _as_deep_as_found(mirror: Mirror, rows: list[Blocker]) -> dict[str, Mirror]:
+    """The mirror by holder, with the depth of the check that found the blockers."""
+    holders = sorted({row.holder_id for row in rows})
+    found = dict.fromkeys(holders, mirror)
+    for start in range(0, len(holders), 500):
+        deeper = mirror.coverage.exclude(deeper="").filter(range_id__in=holders[start : start + 500])
+        for range_id, depth in deeper.values_list("range_id", "deeper"):
+            found[range_id] = as_deep(mirror, Depth(depth))
+    return found
 
 
 class _Source:
@@ -139,6 +156,8 @@ def _look_at(mirror: Mirror, row: Blocker, destination: ObjectStore, source: _So
         return _again(row, *judge_refusal(error), gone=False)
     if row.kind == Blocker.Kind.OBJECT:
         verdict = _judge_again(mirror, row, found, destination, source)
+    elif _is_read(row) and found is not None:
+        verdict = read_afresh(mirror, row.holder_id).verdict
     else:
         missing = Reason.RANGE_MISSING if row.kind == Blocker.Kind.RANGE else Reason.METARANGE_MISSING
         verdict = (missing, "not at the destination") if found is None else None
@@ -211,5 +230,5 @@ def _ask_anew(row: Coverage, *, damaged: bool) -> None:
 def _set_state(row: Coverage, state: str, problems: int) -> None:
     changes: dict[str, Any] = {"state": state, "problems": problems}
     if state == Coverage.State.COMPLETE:
-        changes["verify_at"] = next_check(row.range_id, datetime.now(UTC))
+        changes |= {"verify_at": next_check(row.range_id, datetime.now(UTC)), "deeper": ""}
     Coverage.objects.filter(pk=row.pk).update(**changes)

@@ -11,17 +11,16 @@ from datetime import UTC, datetime
 from django.db import transaction
 
 from core.errors import Fenced, LakeMirrorError
-from core.presence import Reason
 from core.validation import Data, RangeCheck, judge, plan_checks
 from graveler.metarange import RangeRef
-from mirrors import duties
-from mirrors.blockers import Problem, note_problems
+from mirrors import duties, validations
+from mirrors.blockers import note_problems
 from mirrors.checks import run_checks
 from mirrors.duties import Lease, Outcome
 from mirrors.following import drop_unneeded
 from mirrors.history import settle_history
 from mirrors.judging import hold
-from mirrors.metaranges import METADATA_PREFIX, Found, load_metaranges
+from mirrors.metaranges import Found, load_metaranges
 from mirrors.models import Blocker, Mirror, MirrorCommit
 from mirrors.rechecks import look_again
 from mirrors.verifying import has_more, verify
@@ -30,7 +29,10 @@ BATCH = 200
 
 
 def validate(lease: Lease) -> Outcome:
-    """One round for one mirror: look again for what was missing, take up new commits, check old ones again."""
+    """One round for one mirror: look again for what was missing, take up new commits, check old ones again.
+
+    What somebody asked for gets its share of each round, after the new commits.
+    """
     mirror = duties.subject_mirror(lease)
     if mirror.state == Mirror.State.DELETING or mirror.pinned_creation_date is None:
         return Outcome("the mirror has no repository to look into")
@@ -48,9 +50,12 @@ def validate(lease: Lease) -> Outcome:
         duties.wake("promote", mirror.pk)
     if complete:
         Mirror.objects.filter(pk=mirror.pk).update(last_validated_at=datetime.now(UTC))
+    on_demand = validations.advance(mirror, lease)
     if failed is not None:
         raise failed
     verified = verify(mirror, lease, busy=bool(checks))
+    if on_demand is not None:
+        raise on_demand
     return Outcome(_summary(relook.arrived, len(checks), complete, verified), _next_in(mirror))
 
 
@@ -72,8 +77,8 @@ def _summary(arrived: int, checked: int, complete: int, verified: int) -> str:
 
 
 def _next_in(mirror: Mirror) -> float | None:
-    """At once while commits are waiting for a first look, else when the next blocker is due."""
-    if mirror.commits.unjudged().exists() or has_more(mirror):
+    """At once while there is more to check, else when the next blocker is due."""
+    if mirror.commits.unjudged().exists() or has_more(mirror) or validations.is_asked(mirror):
         return 0.0
     soonest = (
         mirror.blockers.exclude(kind=Blocker.Kind.RECORD).order_by("look_at").values_list("look_at", flat=True).first()
@@ -90,18 +95,7 @@ def _load(mirror: Mirror, rows: Iterable[MirrorCommit]) -> dict[str, Found]:
 
 
 def _note_metaranges(mirror: Mirror, found: Mapping[str, Found]) -> None:
-    reasons = {"missing": Reason.METARANGE_MISSING, "damaged": Reason.METARANGE_DAMAGED}
-    bad = [
-        Problem(
-            Blocker.Kind.METARANGE,
-            metarange_id,
-            f"{METADATA_PREFIX}/{metarange_id}",
-            reasons[f.reason],
-            detail=f.detail,
-        )
-        for metarange_id, f in found.items()
-        if f.reason
-    ]
+    bad = [problem for metarange_id, f in found.items() if (problem := f.problem(metarange_id))]
     known = mirror.blockers.filter(kind=Blocker.Kind.METARANGE, holder_id__in=list(found))
     gone = set(known.filter(gone_at_source=True).values_list("holder_id", flat=True))
     note_problems(mirror, [p for p in bad if p.holder_id not in gone])

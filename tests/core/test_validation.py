@@ -9,7 +9,15 @@ import pytest
 
 from core.presence import Depth, Reason, judge_object
 from core.types import ObjectInfo
-from core.validation import Data, judge, overlapping, pause_before_look, plan_checks, verify_again_at
+from core.validation import (
+    Data,
+    judge,
+    overlapping,
+    pause_before_look,
+    plan_checks,
+    state_on_demand,
+    verify_again_at,
+)
 from graveler.metarange import RangeRef
 
 
@@ -98,3 +106,31 @@ def test_ranges_are_verified_again_each_at_its_own_time_and_in_time() -> None:
     by_quarter = Counter(int((one / week - 0.75) * 16) for one in due)
     assert all(200 < number < 300 for number in by_quarter.values())
     assert verify_again_at("a" * 64, checked, week) == verify_again_at("a" * 64, checked, week)
+
+
+@pytest.mark.parametrize(
+    ("before", "problems", "gone", "deep_enough", "after"),
+    [
+        (Data.COMPLETE, 0, 0, True, Data.COMPLETE),
+        (Data.WAITING, 0, 0, True, Data.COMPLETE),
+        (Data.UNKNOWN, 0, 0, True, Data.COMPLETE),
+        (Data.COMPLETE, 2, 0, True, Data.WAITING),
+        (Data.UNKNOWN, 2, 0, True, Data.WAITING),
+        (Data.GONE, 2, 2, True, Data.GONE),
+        (Data.GONE, 3, 2, True, Data.WAITING),
+        (Data.COMPLETE, 0, 0, False, None),
+        (Data.WAITING, 0, 0, False, None),
+        (Data.COMPLETE, 1, 0, False, Data.WAITING),
+        (Data.GONE, 2, 2, False, None),
+        (Data.UNKNOWN, 1, 0, False, None),
+    ],
+)
+def test_what_a_range_is_after_a_check_on_demand(
+    before: Data, problems: int, gone: int, deep_enough: bool, after: Data | None
+) -> None:
+    assert state_on_demand(before, problems=problems, gone=gone, deep_enough=deep_enough) is after
+
+
+def test_each_depth_is_deeper_than_those_before_it() -> None:
+    depths = list(Depth)
+    assert [one.is_deeper_than(Depth.SIZE) for one in depths] == [False, False, True, True]

@@ -1,0 +1,36 @@
+"""Lists of the API come in pages: `amount` rows after `after`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework.request import Request
+
+from core.errors import Invalid
+from lakemirror_site import config
+
+
+def pagination(results: int, next_offset: str) -> dict[str, Any]:
+    """What stands beside a page of results; `next_offset` is "" on the last one."""
+    return {
+        "has_more": bool(next_offset),
+        "next_offset": next_offset,
+        "max_per_page": config.current().list_mirrors_page_size,
+        "results": results,
+    }
+
+
+def number_of(given: str, field: str) -> int:
+    """An offset that is a number. Raises Invalid, naming the field."""
+    if not given.isascii() or not given.isdigit() or len(given) > 18:
+        raise Invalid(f"'{given[:40]}' is not a next_offset of this list", field=field)
+    return int(given)
+
+
+def page_of(request: Request) -> tuple[int, str]:
+    """How many rows are asked for, and after which one ("" from the start)."""
+    most = config.current().list_mirrors_page_size
+    given = request.query_params.get("amount", str(min(100, most)))
+    if not given.isascii() or not given.isdigit() or not 0 < int(given) <= most:
+        raise Invalid(f"'{given[:40]}' is no page size", field="amount", hint=f"Use a number from 1 to {most}")
+    return int(given), request.query_params.get("after", "")

@@ -1,0 +1,302 @@
+"""Checks that somebody asked for: everything that some commits name, from the bytes, whatever coverage says.
+
+A request is a row. The validator carries it out, some of it in each of its rounds, after the work on new commits; the
+ranges that are left are rows too, and go in the transaction that writes down what was found of them. So a worker may
+end at any moment. What is missing or wrong becomes damage, as when ranges are checked again by their age.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.db.models import F
+
+from core.errors import Conflict, Fenced, LakeMirrorError, NotFound
+from core.presence import Depth
+from core.validation import Data, RangeCheck, state_on_demand
+from mirrors import duties
+from mirrors.blockers import Problem, note_problems
+from mirrors.checks import CheckWriter, carry_out
+from mirrors.duties import Lease
+from mirrors.metaranges import Found, read_afresh
+from mirrors.models import Blocker, Coverage, Mirror, Validation, ValidationRange
+from mirrors.rechecks import reopen
+from mirrors.services import repository_arn
+from mirrors.verifying import judge_again, settle, within_budget
+from rbac import services as rbac
+
+METARANGES = 50
+"""A round reads so many metaranges at most, and then checks what verifying.BATCH and its budget allow."""
+BATCH = 200
+READERS = 8
+
+
+# --- asking ---------------------------------------------------------------------------------------------------------
+
+
+def validation_ask(
+    *,
+    actor: Any,
+    mirror: Mirror,
+    commit: str = "",
+    branch: str = "",
+    depth: Depth | None = None,
+    request: Any = None,
+) -> Validation:
+    """Have a commit checked, or a branch's head at the mirror, or without either all heads there.
+
+    Gives the request that is open for the same already, if there is one. Raises Denied, NotFound (no such commit or
+    branch) and Conflict (no head to look at).
+    """
+    arn = repository_arn(mirror.source.name)
+    rbac.require(actor, ("fs:MirrorRepository", arn))
+    made = _request(mirror, _heads(mirror, commit, branch), commit, branch, depth or Depth(mirror.depth))
+    made.asked_by = actor if isinstance(actor, str) else actor.username
+    validation = _store(made)
+    duties.wake("validate", mirror.pk)
+    told = {"validate": mirror.name, "what": made.what, "branch": branch, "commit": made.commit, "depth": made.depth}
+    rbac.audit(actor=actor, action="fs:MirrorRepository", arn=arn, after=told, request=request)
+    return validation
+
+
+def _heads(mirror: Mirror, commit: str, branch: str) -> dict[str, str]:
+    """Commit ids with their metaranges."""
+    ours = mirror.branches.filter(stray=False)
+    if commit:
+        wanted = {commit}
+    elif branch:
+        wanted = set(ours.filter(name=branch).values_list("head", flat=True))
+    else:
+        wanted = set(ours.values_list("head", flat=True))
+    if branch and not wanted:
+        raise NotFound(f"'{mirror.name}' has made no branch '{branch[:80]}'")
+    found = _metaranges_of(mirror, wanted)
+    if commit and not found:
+        raise NotFound(f"nothing is known of a commit '{commit[:80]}' at '{mirror.name}'")
+    if not found:
+        raise Conflict(f"'{mirror.name}' has no branch at a commit that is known: there is nothing to look at yet")
+    return found
+
+
+def _metaranges_of(mirror: Mirror, shas: Iterable[str]) -> dict[str, str]:
+    asked = sorted(shas)
+    found: dict[str, str] = {}
+    for start in range(0, len(asked), 500):
+        rows = mirror.commits.filter(
+            commit__repository=mirror.source_id, commit__sha__in=asked[start : start + 500]
+        ).values_list("commit__sha", "commit__metarange_id")
+        found.update(rows)
+    return found
+
+
+def _request(mirror: Mirror, heads: Mapping[str, str], commit: str, branch: str, depth: Depth) -> Validation:
+    what = Validation.What.COMMIT if commit else Validation.What.BRANCH if branch else Validation.What.ALL
+    asked = [what.value, branch, depth.value, sorted(heads)]
+    return Validation(
+        mirror=mirror,
+        what=what,
+        branch=branch,
+        commit="" if what is Validation.What.ALL else next(iter(heads)),
+        depth=depth.value,
+        key=hashlib.sha256(json.dumps(asked).encode()).hexdigest(),
+        metaranges=sorted({metarange_id for metarange_id in heads.values() if metarange_id}),
+        asked_at=datetime.now(UTC),
+    )
+
+
+def _store(made: Validation) -> Validation:
+    """Or the open one of the same key; one that ends in between is asked for anew."""
+    while True:
+        same = Validation.objects.filter(mirror=made.mirror, key=made.key, ended_at=None).first()
+        if same is not None:
+            return same
+        try:
+            with transaction.atomic():
+                made.save(force_insert=True)
+            return made
+        except IntegrityError:
+            made.pk = None
+
+
+# --- carrying out ---------------------------------------------------------------------------------------------------
+
+
+def is_asked(mirror: Mirror) -> bool:
+    """Whether a check on demand has not ended."""
+    return mirror.validations.open().exists()
+
+
+def advance(mirror: Mirror, lease: Lease) -> LakeMirrorError | None:
+    """One round's share of what is asked for; gives what it failed of, which must delay no other work."""
+    validation = mirror.validations.open().first()
+    if validation is None:
+        return None
+    try:
+        _advance(mirror, validation, lease)
+    except Fenced:
+        raise
+    except LakeMirrorError as error:
+        _note(validation, lease, failed_at=datetime.now(UTC), error=str(error)[:2000])
+        return error
+    return None
+
+
+def _advance(mirror: Mirror, validation: Validation, lease: Lease) -> None:
+    if validation.started_at is None:
+        _note(validation, lease, started_at=datetime.now(UTC))
+    if validation.metaranges:
+        _read_metaranges(mirror, validation, lease)
+    if not validation.metaranges:
+        _check_ranges(mirror, validation, lease)
+    done = not validation.metaranges and not validation.left.exists()
+    ended = {"ended_at": datetime.now(UTC)} if done else {}
+    if ended or validation.error:
+        _note(validation, lease, error="", **ended)
+
+
+def _note(validation: Validation, lease: Lease, **changes: Any) -> None:
+    with transaction.atomic():
+        lease.hold()
+        Validation.objects.filter(pk=validation.pk).update(**changes)
+
+
+# --- metaranges -----------------------------------------------------------------------------------------------------
+
+
+def _read_metaranges(mirror: Mirror, validation: Validation, lease: Lease) -> None:
+    """Read the next ones from their bytes; their ranges are what is left to look through."""
+    ids = validation.metaranges[:METARANGES]
+    with lease.kept(), ThreadPoolExecutor(min(READERS, len(ids))) as pool:
+        read = dict(zip(ids, pool.map(lambda one: read_afresh(mirror, one), ids), strict=True))
+    with transaction.atomic():
+        lease.hold()
+        problems = _note_metaranges(mirror, read)
+        refs = {ref.id: ref.count for found in read.values() for ref in found.ranges}
+        rows = [ValidationRange(validation=validation, range_id=one, entries=refs[one]) for one in sorted(refs)]
+        before = validation.left.count()
+        ValidationRange.objects.bulk_create(rows, batch_size=1000, ignore_conflicts=True)
+        validation.metaranges = validation.metaranges[METARANGES:]
+        Validation.objects.filter(pk=validation.pk).update(
+            metaranges=validation.metaranges,
+            ranges=F("ranges") + validation.left.count() - before,
+            problems=F("problems") + len(problems),
+        )
+
+
+def _note_metaranges(mirror: Mirror, read: Mapping[str, Found]) -> list[Problem]:
+    """Those that are missing or wrong become damage if they had arrived; those that are right block nothing."""
+    arrived = mirror.commits.filter(commit__metarange_id__in=list(read), metadata_at__isnull=False)
+    arrived_ids = set(arrived.values_list("commit__metarange_id", flat=True))
+    known = mirror.blockers.filter(kind=Blocker.Kind.METARANGE, holder_id__in=list(read))
+    gone = set(known.filter(gone_at_source=True).values_list("holder_id", flat=True))
+    found = {one: f.problem(one, damage=one in arrived_ids) for one, f in read.items()}
+    problems = [problem for problem in found.values() if problem]
+    note_problems(mirror, [replace(p, gone_at_source=p.holder_id in gone) for p in problems])
+    right = known.filter(holder_id__in=[one for one, problem in found.items() if problem is None])
+    back = set(right.values_list("holder_id", flat=True))
+    right.delete()
+    reopen(mirror, back)
+    if any(problem.damage and problem.holder_id not in gone for problem in problems):
+        judge_again(mirror)
+    return problems
+
+
+# --- ranges ---------------------------------------------------------------------------------------------------------
+
+
+def _check_ranges(mirror: Mirror, validation: Validation, lease: Lease) -> None:
+    """The next ones, as many as a round has the time for: each as deep as asked, or as what found it damaged before."""
+    asked = Depth(validation.depth)
+    left = list(validation.left.order_by("pk")[:BATCH])
+    left = within_budget(left, [row.entries for row in left], asked)
+    covered = mirror.coverage.proving(mirror.depth).filter(range_id__in=[row.range_id for row in left])
+    before = {row.range_id: row for row in covered}
+    groups: dict[Depth, list[ValidationRange]] = defaultdict(list)
+    for row in left:
+        known = before.get(row.range_id)
+        found_by = Depth(known.deeper) if known and known.deeper else asked
+        groups[found_by if found_by.is_deeper_than(asked) else asked].append(row)
+    for depth, rows in groups.items():
+        carry_out(_OnDemand(validation, mirror, rows, before, lease, depth=depth))
+
+
+class _OnDemand(CheckWriter):
+    """Writes down what is found of ranges that somebody asked about.
+
+    A check that is less deep than the mirror's own proves nothing complete; what it finds wrong counts all the same.
+    """
+
+    job = "validate"
+
+    def __init__(
+        self,
+        validation: Validation,
+        mirror: Mirror,
+        rows: Sequence[ValidationRange],
+        before: Mapping[str, Coverage],
+        lease: Lease,
+        *,
+        depth: Depth,
+    ) -> None:
+        super().__init__(mirror, [RangeCheck(row.range_id, (), row.entries) for row in rows], lease, depth=depth)
+        self.validation, self.before = validation, before
+        self.bases = {one: tuple(before[one].bases) if one in before else () for one in self.checks}
+        self.deep_enough = not Depth(mirror.depth).is_deeper_than(depth)
+        known = list(mirror.blockers.filter(holder_id__in=list(self.checks)))
+        self.known = {(row.holder_id, row.key) for row in known}
+        self.gone = {(row.holder_id, row.key) for row in known if row.gone_at_source}
+        self.had_been_complete = {row.holder_id for row in known if row.damage}
+        self.had_been_complete |= {one for one, row in before.items() if row.state != Data.WAITING or row.verify_at}
+
+    def problem(self, row: Mapping[str, Any]) -> Problem:
+        """What is known to be gone at both sides is no news, and stays so until it is looked for again."""
+        found = super().problem(row)
+        gone = (found.holder_id, found.key) in self.gone and found.reason.endswith("missing")
+        return replace(found, damage=found.holder_id in self.had_been_complete, gone_at_source=gone)
+
+    def state_of(self, row: Mapping[str, Any]) -> Data | None:
+        """What a range is now; None: what it was before."""
+        known = self.before.get(row["range_id"])
+        return state_on_demand(
+            Data(known.state) if known else Data.UNKNOWN,
+            problems=row["problems"],
+            gone=sum(problem.gone_at_source for problem in self.problems[row["range_id"]]),
+            deep_enough=self.deep_enough,
+        )
+
+    def note(self, rows: list[Mapping[str, Any]]) -> None:
+        super().note([row for row in rows if self.state_of(row) is not None])
+
+    def drop_stale_blockers(self, rows: list[Mapping[str, Any]]) -> None:
+        if self.deep_enough:
+            super().drop_stale_blockers(rows)
+
+    def coverage(self, row: Mapping[str, Any], now: datetime) -> Coverage:
+        made, known = super().coverage(row, now), self.before.get(row["range_id"])
+        made.state = self.state_of(row) or made.state
+        if not self.deep_enough and known is not None:
+            made.problems = max(made.problems, known.problems)
+            made.verify_at = known.verify_at if known.state == Coverage.State.WAITING else None
+        return made
+
+    def settle(self, rows: list[Mapping[str, Any]]) -> None:
+        """Tell those that depend on the ranges, and the request; in the transaction that wrote the ranges down."""
+        now = {row["range_id"]: self.state_of(row) for row in rows}
+        changed = {one for one, state in now.items() if state is not None}
+        waited_for = {one for one in changed if one not in self.before or self.before[one].state != Data.COMPLETE}
+        news = {one for one in changed if any((one, problem.key) not in self.known for problem in self.problems[one])}
+        settle(self.mirror, changed, reopened=waited_for, alone=news, deeper=self.deeper)
+        self.validation.left.filter(range_id__in=list(now)).delete()
+        Validation.objects.filter(pk=self.validation.pk).update(
+            ranges_done=F("ranges_done") + len(rows),
+            entries=F("entries") + sum(row["entries"] for row in rows),
+            problems=F("problems") + sum(row["problems"] for row in rows),
+        )

@@ -1,0 +1,89 @@
+"""S3's event notifications as stores write them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from core.errors import Invalid
+from core.notifications import arrived_objects, relative_key
+
+
+def record(key: str, bucket: str = "dst", event: str = "ObjectCreated:Put") -> dict[str, Any]:
+    return {
+        "eventVersion": "2.1",
+        "eventSource": "aws:s3",
+        "awsRegion": "eu-west-1",
+        "eventTime": "2026-11-21T12:00:00.000Z",
+        "eventName": event,
+        "userIdentity": {"principalId": "AWS:AROAEXAMPLE:replication"},
+        "responseElements": {"x-amz-request-id": "C3D13FE58DE4C810"},
+        "s3": {
+            "s3SchemaVersion": "1.0",
+            "configurationId": "arrivals",
+            "bucket": {"name": bucket, "ownerIdentity": {"principalId": "A3N"}, "arn": f"arn:aws:s3:::{bucket}"},
+            "object": {"key": key, "size": 1024, "eTag": "d41d8cd9", "sequencer": "0055AED6DCD90281E5"},
+        },
+    }
+
+
+def test_every_record_of_a_batch_is_read_and_its_key_decoded() -> None:
+    body = {"Records": [record("lake/data/a%2Bb+c%C3%A9"), record("lake/_lakefs/x"), record("lake/_lakefs/x")]}
+    assert arrived_objects(body) == {("dst", "lake/data/a+b cé"), ("dst", "lake/_lakefs/x")}
+
+
+def test_minio_s_form_is_read_too() -> None:
+    body = {"EventName": "s3:ObjectCreated:Put", "Key": "dst/lake/a", "Records": [record("lake%2Fa")]}
+    assert arrived_objects(body) == {("dst", "lake/a")}
+
+
+def test_the_event_that_tries_a_configuration_tells_of_nothing() -> None:
+    body = {
+        "Service": "Amazon S3",
+        "Event": "s3:TestEvent",
+        "Time": "2026-11-21T12:00:00.000Z",
+        "Bucket": "dst",
+        "RequestId": "5582815E1AEA5ADF",
+        "HostId": "8cLeGAmw098X5cv4Zkwcmo8vvZa3eH3eKxsPzbB9wrR",
+    }
+    assert arrived_objects(body) == set()
+
+
+@pytest.mark.parametrize("event", ["ObjectRemoved:Delete", "s3:ObjectRemoved:Delete", "LifecycleExpiration:Delete"])
+def test_what_was_removed_has_not_arrived(event: str) -> None:
+    assert arrived_objects({"Records": [record("a", event=event), record("b", event="ObjectRestore:Completed")]}) == {
+        ("dst", "b")
+    }
+
+
+def test_a_key_longer_than_any_store_takes_is_left_out() -> None:
+    assert arrived_objects({"Records": [record("a" * 1025)]}) == set()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        None,
+        7,
+        [],
+        {},
+        {"Records": {}},
+        {"Records": [1]},
+        {"Records": [{}]},
+        {"Records": [{"s3": {"bucket": {"name": "b"}, "object": {}}}]},
+        {"Records": [{"s3": {"bucket": {"name": 1}, "object": {"key": "k"}}}]},
+        {"Records": [{"s3": {"bucket": "b", "object": "k"}}]},
+    ],
+)
+def test_other_json_is_refused(body: Any) -> None:
+    with pytest.raises(Invalid):
+        arrived_objects(body)
+
+
+@pytest.mark.parametrize(
+    ("key", "prefix", "inside"),
+    [("lake/a/b", "lake", "a/b"), ("lake2/a", "lake", None), ("a", "", "a"), ("lake", "lake", None)],
+)
+def test_keys_are_told_apart_by_whole_names(key: str, prefix: str, inside: str | None) -> None:
+    assert relative_key(key, prefix) == inside

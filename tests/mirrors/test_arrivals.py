@@ -1,0 +1,117 @@
+"""A store's own event notifications: what was missing is looked for at once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import quote_plus
+
+import pytest
+from django.test import Client
+
+from lakemirror_site import config
+from mirrors.models import Blocker, Duty
+from tests.core.test_notifications import record
+from tests.mirrors.harness import Deployment, deployment
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+HOUR = timedelta(hours=1)
+
+
+@pytest.fixture
+def lm() -> Iterator[Deployment]:
+    with deployment() as made:
+        made.add_mirror()
+        yield made
+
+
+def deliver(body: Any, region: str = "eu-west-1", secret: str | None = None, prefix: str = "") -> tuple[int, str]:
+    token = str(config.current().hook_secret(region)) if secret is None else secret
+    text = body if isinstance(body, str) else json.dumps(body)
+    headers = {"Authorization": f"Bearer {token}"}
+    path = f"{prefix}/hooks/s3/{region}"
+    answer = Client().post(path, text, content_type="application/json", headers=headers)
+    return answer.status_code, json.loads(answer.content)["message"]
+
+
+def rest() -> None:
+    """Nothing is due for an hour."""
+    later = datetime.now(UTC) + HOUR
+    Blocker.objects.update(look_at=later)
+    Duty.objects.update(due_at=later)
+
+
+def is_due() -> bool:
+    return Duty.objects.get(kind="validate").due_at <= datetime.now(UTC)
+
+
+def told(*keys: str, bucket: str = "dst") -> dict[str, Any]:
+    return {"Records": [record(quote_plus(key), bucket) for key in keys]}
+
+
+def test_an_object_s_arrival_ends_the_wait_at_once(lm: Deployment) -> None:
+    commit = lm.lake.commit(files={"a b": b"1", "c": b"2"})
+    held = [lm.lake.address_of(commit, path) for path in ("a b", "c")]
+    lm.arrive(*held)
+    lm.work()
+    rest()
+    lm.arrive()
+    assert deliver(told(f"lake/{held[0]}")) == (202, "1 missing thing is looked for now")
+    assert is_due()
+    assert Blocker.objects.filter(look_at__lte=datetime.now(UTC)).get().path == "a b"
+    assert deliver(told(f"lake/{held[1]}", f"lake/{held[0]}"))[1] == "1 missing thing is looked for now"
+    lm.work(look=False)
+    assert lm.head() == commit
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_so_does_that_of_a_metarange_or_range(lm: Deployment, which: int) -> None:
+    commit = lm.lake.commit(files={"a": b"1"})
+    file = f"_lakefs/{lm.lake.files_of(commit)[which]}"
+    lm.arrive(file)
+    lm.work()
+    rest()
+    lm.arrive()
+    assert deliver(told(f"lake/{file}"), prefix="/service/replication/v1")[0] == 202
+    lm.work(look=False)
+    assert lm.head() == commit
+
+
+def test_what_nobody_misses_or_lies_elsewhere_is_nobody_s_business(lm: Deployment) -> None:
+    commit = lm.lake.commit(files={"a": b"1"})
+    address = lm.lake.address_of(commit, "a")
+    lm.arrive(address)
+    lm.work()
+    rest()
+    strange = told("lake/data/other", f"lake2/{address}", address, f"lake/{commit}", "lake/\x00")
+    strange["Records"].append(record("lake/\ud800"))
+    nothing = (202, "0 missing things are looked for now")
+    assert deliver(strange) == nothing
+    assert deliver(told(f"lake/{address}", bucket="src")) == nothing
+    assert deliver(told(f"lake/{address}", bucket="d\x00")) == nothing
+    assert deliver(told(f"lake/{address}"), region="us-east-1") == nothing
+    assert deliver({"Service": "Amazon S3", "Event": "s3:TestEvent", "Bucket": "dst"}) == nothing
+    assert not is_due()
+
+
+def test_a_notification_needs_the_installation_s_secret(lm: Deployment) -> None:
+    assert deliver(told("a"), secret="wrong")[0] == 401
+    assert deliver(told("a"), secret=str(config.current().hook_secret("us-east-1")))[0] == 401
+    assert deliver(told("a"), region="mars")[0] == 401
+    assert Client().get("/hooks/s3/eu-west-1").status_code == 405
+
+
+@pytest.mark.parametrize("body", ["", "{", "[]", "{}", "7", "[" * 100_000, '{"Records": [{}]}', "\udcff"])
+def test_what_is_no_notification_is_a_400(lm: Deployment, body: str) -> None:
+    token = str(config.current().hook_secret("eu-west-1"))
+    raw = body.encode("utf-8", "surrogateescape")
+    headers = {"Authorization": f"Bearer {token}"}
+    answer = Client().post("/hooks/s3/eu-west-1", raw, content_type="application/json", headers=headers)
+    assert answer.status_code == 400
+
+
+def test_a_body_without_end_is_a_413(lm: Deployment) -> None:
+    assert deliver(told(*(f"lake/{number:0900}" for number in range(700))))[0] == 413
