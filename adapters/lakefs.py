@@ -30,7 +30,7 @@ from core.errors import (
     Unauthenticated,
     Unreachable,
 )
-from core.types import BranchHead, Commit, Page, RecordOutcome, RepositoryInfo
+from core.types import BranchHead, Commit, Page, RecordOutcome, RepositoryInfo, Tag
 
 R = TypeVar("R")
 
@@ -77,6 +77,7 @@ class LakeFSAdapter:
         client = lakefs_sdk.ApiClient(configuration)
         self._repositories = lakefs_sdk.RepositoriesApi(client)
         self._branches = lakefs_sdk.BranchesApi(client)
+        self._tags = lakefs_sdk.TagsApi(client)
         self._refs = lakefs_sdk.RefsApi(client)
         self._commits = lakefs_sdk.CommitsApi(client)
         self._internal = lakefs_sdk.InternalApi(client)
@@ -110,15 +111,17 @@ class LakeFSAdapter:
 
     # Branches and history
 
-    def list_branches(self, repository: str, *, after: str = "", amount: int = 1000) -> Page[BranchHead]:
-        """One page of branches, hidden ones too, by name."""
+    def list_branches(
+        self, repository: str, *, after: str = "", amount: int = 1000, hidden: bool = True
+    ) -> Page[BranchHead]:
+        """One page of branches by name, hidden ones too unless told otherwise: no answer says which are hidden."""
         found = self._read(
             f"list branches of {repository}",
             self._branches.list_branches,
             repository,
             after=after,
             amount=amount,
-            show_hidden=True,
+            show_hidden=hidden,
         )
         heads = [BranchHead(ref.id, ref.commit_id) for ref in found.results]
         return Page(heads, _next(found.pagination))
@@ -172,9 +175,10 @@ class LakeFSAdapter:
 
     # Forced moves: sent once, never repeated here
 
-    def create_branch(self, repository: str, branch: str, commit_id: str) -> None:
+    def create_branch(self, repository: str, branch: str, commit_id: str, *, hidden: bool = False) -> None:
         """Create a branch at a commit. Conflict when a branch (or a tag) of the name exists."""
-        creation = lakefs_sdk.BranchCreation(name=branch, source=commit_id, force=True)
+        only_if = {"hidden": True} if hidden else {}  # what older servers don't know they may refuse
+        creation = lakefs_sdk.BranchCreation(name=branch, source=commit_id, force=True, **only_if)
         self._once(f"create branch {branch} of {repository}", self._branches.create_branch, repository, creation)
 
     def hard_reset_branch(self, repository: str, branch: str, commit_id: str) -> None:
@@ -197,6 +201,27 @@ class LakeFSAdapter:
         what = f"look for uncommitted changes on {branch} of {repository}"
         found = self._read(what, self._branches.diff_branch, repository, branch, amount=1)
         return bool(found.results)
+
+    # Tags
+
+    def list_tags(self, repository: str, *, after: str = "", amount: int = 1000) -> Page[Tag]:
+        """One page of tags by name."""
+        found = self._read(f"list tags of {repository}", self._tags.list_tags, repository, after=after, amount=amount)
+        return Page([Tag(ref.id, ref.commit_id) for ref in found.results], _next(found.pagination))
+
+    def get_tag(self, repository: str, tag: str) -> Tag:
+        """The tag as the server says it now, or NotFound."""
+        found = self._read(f"read tag {tag} of {repository}", self._tags.get_tag, repository, tag)
+        return Tag(found.id, found.commit_id)
+
+    def create_tag(self, repository: str, tag: str, commit_id: str) -> None:
+        """Create a tag at a commit; sent once. Conflict when a tag (or a branch) of the name exists."""
+        creation = lakefs_sdk.TagCreation(id=tag, ref=commit_id, force=True)
+        self._once(f"create tag {tag} of {repository}", self._tags.create_tag, repository, creation)
+
+    def delete_tag(self, repository: str, tag: str) -> None:
+        """Delete a tag; sent once."""
+        self._once(f"delete tag {tag} of {repository}", self._tags.delete_tag, repository, tag, force=True)
 
     # Calls
 

@@ -79,7 +79,9 @@ class Source:
         self.calls["get_repository"] += 1
         return RepositoryInfo(repository, "s3://src/lake", "main", 1_790_000_000)
 
-    def list_branches(self, repository: str, *, after: str = "", amount: int = 1000) -> Page[BranchHead]:
+    def list_branches(
+        self, repository: str, *, after: str = "", amount: int = 1000, hidden: bool = True
+    ) -> Page[BranchHead]:
         self.calls["list_branches"] += 1
         names = sorted(name for name in self.heads if name > after)
         page = [BranchHead(name, self.heads[name]) for name in names[:amount]]

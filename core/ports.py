@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol
 
-from core.types import BranchHead, Commit, ObjectInfo, Page, RecordOutcome, RepositoryInfo
+from core.types import BranchHead, Commit, ObjectInfo, Page, RecordOutcome, RepositoryInfo, Tag
 
 
 class LakeFS(Protocol):
@@ -18,19 +18,25 @@ class LakeFS(Protocol):
     ) -> RepositoryInfo: ...  # bare, read-only; Conflict
     def delete_repository(self, repository: str) -> None: ...  # references only; NotFound
     def list_branches(
-        self, repository: str, *, after: str = "", amount: int = 1000
-    ) -> Page[BranchHead]: ...  # hidden ones too
+        self, repository: str, *, after: str = "", amount: int = 1000, hidden: bool = True
+    ) -> Page[BranchHead]: ...  # hidden ones too, unless told otherwise
     def get_branch(self, repository: str, branch: str) -> BranchHead: ...  # NotFound
     def log_commits(
         self, repository: str, commit_id: str, *, after: str = "", amount: int = 1000
     ) -> Page[Commit]: ...  # order is NOT topological
     def get_commit(self, repository: str, commit_id: str) -> Commit: ...  # cached up to 10 min by lakeFS: no proof
     def put_commit_record(self, repository: str, commit: Commit) -> RecordOutcome: ...  # Corrupt when the id differs
-    def create_branch(self, repository: str, branch: str, commit_id: str) -> None: ...  # forced; Conflict, NotFound
+    def create_branch(
+        self, repository: str, branch: str, commit_id: str, *, hidden: bool = False
+    ) -> None: ...  # forced; Conflict, NotFound
     def hard_reset_branch(self, repository: str, branch: str, commit_id: str) -> None: ...  # forced; NotFound
     def delete_branch(self, repository: str, branch: str) -> None: ...  # forced; NotFound, Denied for the default
     def has_uncommitted(self, repository: str, branch: str) -> bool: ...
     def drop_uncommitted(self, repository: str, branch: str) -> None: ...  # forced reset
+    def list_tags(self, repository: str, *, after: str = "", amount: int = 1000) -> Page[Tag]: ...  # by name
+    def get_tag(self, repository: str, tag: str) -> Tag: ...  # NotFound
+    def create_tag(self, repository: str, tag: str, commit_id: str) -> None: ...  # forced; Conflict, NotFound
+    def delete_tag(self, repository: str, tag: str) -> None: ...  # forced; NotFound
 
 
 class ObjectStore(Protocol):

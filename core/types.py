@@ -41,6 +41,14 @@ class BranchHead:
 
 
 @dataclass(frozen=True, slots=True)
+class Tag:
+    """A tag and the commit that it names."""
+
+    name: str
+    commit_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class Commit:
     """A commit record as lakeFS keeps it. `creation_date` in Unix seconds; `metarange_id` may be "" (first commit)."""
 

@@ -10,13 +10,14 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.errors import Invalid, NotFound
+from core.selection import OnUnselect
 from lakemirror_site import config, wiring
 from mirrors import options, readings, services
 from mirrors.models import Mirror
 from mirrors.paging import number_of as _number
 from mirrors.paging import page_of as _page_of
 from mirrors.paging import pagination as _pagination
-from mirrors.serializers import BranchNamed, MirrorCreation, MirrorSettings, mirror_json
+from mirrors.serializers import BranchNamed, MirrorChange, MirrorCreation, mirror_json
 from rbac import services as rbac
 
 
@@ -32,7 +33,13 @@ def as_json(reading: readings.MirrorReading) -> dict[str, Any]:
     mirror = reading.mirror
     branches = [readings.branch_json(branch) for branch in reading.branches]
     return mirror_json(
-        mirror, status=reading.state_word, reason_code=reading.reason_code, reason=reading.sentence, branches=branches
+        mirror,
+        status=reading.state_word,
+        reason_code=reading.reason_code,
+        reason=reading.sentence,
+        branches=branches,
+        left_out=reading.left_out,
+        warnings=reading.warnings,
     )
 
 
@@ -85,9 +92,10 @@ class MirrorDetail(APIView):
     def patch(self, request: Request, repository: str, mirror_id: str) -> Response:
         """Change the settings that the body names. Needs fs:MirrorRepository on repository/{repository}."""
         rbac.require(request.user, ("fs:MirrorRepository", services.repository_arn(repository)))
-        body = MirrorSettings(data=request.data)
+        body = MirrorChange(data=request.data)
         body.is_valid(raise_exception=True)
-        return _change(request, repository, mirror_id, body.settings)
+        on_unselect = OnUnselect(body.validated_data.get("on_unselect", OnUnselect.KEEP))
+        return _change(request, repository, mirror_id, body.settings, on_unselect)
 
     def delete(self, request: Request, repository: str, mirror_id: str) -> Response:
         """Remove the mirror's references, never its objects. Needs fs:DeleteRepository on repository/{id}."""
@@ -124,11 +132,19 @@ class Sync(APIView):
         return Response({"message": told}, status=202)
 
 
-def _change(request: Request, repository: str, mirror_id: str, settings: Mapping[str, Any]) -> Response:
+def _change(
+    request: Request,
+    repository: str,
+    mirror_id: str,
+    settings: Mapping[str, Any],
+    on_unselect: OnUnselect = OnUnselect.KEEP,
+) -> Response:
     """Without the right the caller doesn't learn which mirrors there are."""
     rbac.require(request.user, ("fs:MirrorRepository", services.repository_arn(repository)))
     mirror = find_mirror(repository, mirror_id)
-    changed = options.mirror_update(actor=request.user, mirror=mirror, changes=settings, request=request)
+    changed = options.mirror_update(
+        actor=request.user, mirror=mirror, changes=settings, on_unselect=on_unselect, request=request
+    )
     return Response(as_json(readings.mirror_reading(changed)))
 
 

@@ -24,7 +24,7 @@ from core.promotion import Repair
 from lakemirror_site import config, wiring
 from mirrors.duties import HOLDER, Lease
 from mirrors.metaranges import load_metaranges
-from mirrors.models import Commit, Coverage, Mirror, MirrorBranch
+from mirrors.models import Commit, Coverage, Mirror, MirrorBranch, all_branches
 
 PREFIX = "_lakemirror"
 DESCRIPTOR = f"{PREFIX}/mirror.json"
@@ -34,7 +34,7 @@ PUT_SECONDS = CONNECT_SECONDS + READ_SECONDS
 
 # --- the descriptor -------------------------------------------------------------------------------------------------
 
-_NEWER_SETTINGS = {"repair_tampering": "report"}
+_NEWER_SETTINGS = {"repair_tampering": "report", "branches": all_branches()}
 """Those that descriptors of earlier versions don't have, as they were then."""
 
 
@@ -57,6 +57,7 @@ class Descriptor:
     imported: str
     paused: bool
     repair_tampering: str
+    selected: Mapping[str, list[str]]
 
 
 def describe(mirror: Mirror) -> Descriptor:
@@ -78,6 +79,7 @@ def describe(mirror: Mirror) -> Descriptor:
         imported=mirror.imported,
         paused=mirror.paused,
         repair_tampering=mirror.repair_tampering,
+        selected=mirror.selected,
     )
 
 
@@ -103,6 +105,7 @@ def descriptor_bytes(told: Descriptor) -> bytes:
             "imported": told.imported,
             "paused": told.paused,
             "repair_tampering": told.repair_tampering,
+            "branches": {name: told.selected[name] for name in ("include", "exclude")},
         },
     }
     return json.dumps(body, indent=1).encode()
@@ -128,6 +131,7 @@ def parse_descriptor(data: bytes) -> Descriptor:
         imported=_choice(settings, "imported", list(Imported)),
         paused=_field(settings, "paused", bool),
         repair_tampering=_choice(settings, "repair_tampering", list(Repair)),
+        selected={name: _texts(_part(settings, "branches"), name, 256) for name in ("include", "exclude")},
     )
 
 
@@ -317,6 +321,11 @@ def _text(body: Mapping[str, Any], name: str, most: int) -> str:
     if len(found) > most or "\x00" in found:
         raise Invalid(f"the field '{name}' is damaged")
     return found
+
+
+def _texts(body: Mapping[str, Any], name: str, most: int) -> list[str]:
+    found: list[str] = _field(body, name, list)
+    return [_text({name: one}, name, most) for one in found]
 
 
 def _choice(body: Mapping[str, Any], name: str, known: Sequence[str]) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 from django import forms
 
 from core.errors import LakeMirrorError
+from core.selection import ALL
 from lakemirror_site import config
 
 
@@ -29,6 +30,19 @@ class MirrorForm(forms.Form):
         help_text="Where your bucket replication puts the objects, like s3://bucket/lake; apart from the source's own.",
     )
 
+    include = forms.CharField(
+        label="Branches to mirror",
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="One name or glob a line, like release-*; * also matches /. Empty: all branches.",
+    )
+    exclude = forms.CharField(
+        label="Branches to leave out",
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="One name or glob a line, like tmp-*. The default branch is always mirrored.",
+    )
+
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, label_suffix="", **more)
         known = config.current()
@@ -44,10 +58,21 @@ class MirrorForm(forms.Form):
         away = [region for region in known.served if region != known.region]
         return cls(initial={"source_region": known.region, "region": (away or list(known.served))[0]})
 
+    @property
+    def creation(self) -> dict[str, Any]:
+        """What was typed, as `services.mirror_create` takes it."""
+        given = dict(self.cleaned_data)
+        include, exclude = (_lines(given.pop(name)) for name in ("include", "exclude"))
+        return given | {"settings": {"selected": {"include": include or list(ALL), "exclude": exclude}}}
+
     def refuse(self, error: LakeMirrorError) -> None:
         """Say why a service did not accept it, beside the field that it names."""
         field = getattr(error, "field", "")
         self.add_error(field if field in self.fields else None, str(error))
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip()]
 
 
 class DeletionForm(forms.Form):

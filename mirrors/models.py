@@ -122,6 +122,9 @@ class SourceBranch(models.Model):
     # -1: not looked at since a rebuild; the head is then what a mirror's certificate proves, "" if it proves none
     position = models.BigIntegerField(help_text="of the newest candidate")
     changed_at = models.DateTimeField(help_text="when the sensor first saw this head")
+    hidden = models.BooleanField(
+        null=True, help_text="left out of listings that don't ask for such; null: not known yet"
+    )
     missing_since = models.DateTimeField(null=True)
     missing_looks = models.IntegerField(default=0)
     gone_at = models.DateTimeField(null=True)

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from copy import copy
+from functools import partial
 from typing import Any
 
 from django.db import transaction
 
 from core.errors import Invalid, NotFound
+from core.selection import OnUnselect
 from mirrors import duties
 from mirrors.judging import judge_anew
 from mirrors.models import Mirror
+from mirrors.selecting import reselect, whole_selection
 from mirrors.services import repository_arn
 from rbac import services as rbac
 
@@ -22,9 +25,17 @@ Follow = Callable[[Mirror, Mirror], None]
 """What a change entails, in its transaction: the mirror as it was, and as it is."""
 
 
-def mirror_update(*, actor: Any, mirror: Mirror, changes: Mapping[str, Any], request: Any = None) -> Mirror:
+def mirror_update(
+    *,
+    actor: Any,
+    mirror: Mirror,
+    changes: Mapping[str, Any],
+    on_unselect: OnUnselect = OnUnselect.KEEP,
+    request: Any = None,
+) -> Mirror:
     """Change settings of a mirror, named by their columns; gives it as it is then. What is so already is no change.
 
+    `on_unselect` says what becomes of branches that are there, and are `selected` no more by this very change.
     Raises Denied, NotFound (it is being deleted) and Invalid (no such setting).
     """
     arn = repository_arn(mirror.source.name)
@@ -33,12 +44,14 @@ def mirror_update(*, actor: Any, mirror: Mirror, changes: Mapping[str, Any], req
         raise Invalid(f"a mirror has no setting '{unknown[0]}' that can be changed", field=unknown[0])
     with transaction.atomic():
         old = _lock(mirror)
+        changes = whole_selection(changes, old.selected, old.source.default_branch)
         before = {column: getattr(old, column) for column in changes if getattr(old, column) != changes[column]}
         after = {column: changes[column] for column in before}
         if not after:
             return old
         new = _store(old, after)
-        for follow in dict.fromkeys(SETTINGS[column] for column in after):
+        follows = {**SETTINGS, "selected": partial(reselect, on_unselect=on_unselect)}
+        for follow in dict.fromkeys(follows[column] for column in after):
             follow(old, new)
         duties.wake("manage", old.pk)  # which writes the descriptor
         rbac.audit(
@@ -89,5 +102,6 @@ SETTINGS: Mapping[str, Follow] = {
     "content_sample": judge_anew,
     "imported": judge_anew,
     "repair_tampering": _look_for_tampering,
+    "selected": reselect,
 }
 """By column."""

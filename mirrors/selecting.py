@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
-from core.selection import OnUnselect
+from collections.abc import Mapping
+from typing import Any
+
+from core.selection import OnUnselect, Selection, check_selection
 from mirrors import duties
 from mirrors.models import Mirror, MirrorBranch
+
+
+def whole_selection(
+    settings: Mapping[str, Any], now: Mapping[str, list[str]], default_branch: str
+) -> Mapping[str, Any]:
+    """Settings with the selection as a whole: what of it was not given stays as it is. Raises Invalid."""
+    if "selected" not in settings:
+        return settings
+    whole = {"include": now["include"], "exclude": now["exclude"]} | settings["selected"]
+    check_selection(Selection(default_branch, tuple(whole["include"]), tuple(whole["exclude"])))
+    return {**settings, "selected": whole}
 
 
 def reselect(old: Mirror, new: Mirror, on_unselect: OnUnselect = OnUnselect.KEEP) -> None:

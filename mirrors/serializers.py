@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,6 +10,7 @@ from rest_framework import serializers
 
 from core.presence import Depth, Imported
 from core.promotion import Repair
+from core.selection import OnUnselect
 from mirrors.models import Mirror
 
 
@@ -28,6 +30,21 @@ class Share(serializers.FloatField):
         if isinstance(data, bool) or not isinstance(data, int | float) or not 0 < data <= 1:
             raise serializers.ValidationError("must be a number from above 0 to 1: the share of objects to read")
         return float(data)
+
+
+class BranchGlobs(serializers.Field):
+    """Which branches: globs to include and to exclude, or one of both; mirrors/selecting.py says what they may be."""
+
+    def to_internal_value(self, data: Any) -> dict[str, list[str]]:
+        known = isinstance(data, dict) and data.keys() <= {"include", "exclude"}
+        if not known or not all(isinstance(globs, list) for globs in data.values()):
+            raise serializers.ValidationError("must be an object with 'include' and 'exclude', each a list of globs")
+        if not all(isinstance(glob, str) for globs in data.values() for glob in globs):
+            raise serializers.ValidationError("a glob must be a string")
+        return dict(data)
+
+    def to_representation(self, value: Any) -> Any:
+        return value
 
 
 class Body(serializers.Serializer):
@@ -53,12 +70,24 @@ class MirrorSettings(Body):
     content_sample = Share(required=False)
     imported = serializers.ChoiceField(choices=[one.value for one in Imported], required=False)
     repair_tampering = serializers.ChoiceField(choices=[one.value for one in Repair], required=False)
+    branches = BranchGlobs(source="selected", required=False)
 
     @property
     def settings(self) -> dict[str, Any]:
         """Those that were given, by column."""
         columns = {field.source for field in MirrorSettings().fields.values()}
         return {column: value for column, value in self.validated_data.items() if column in columns}
+
+
+class MirrorChange(MirrorSettings):
+    """The body of PATCH."""
+
+    on_unselect = serializers.ChoiceField(choices=[one.value for one in OnUnselect], required=False)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if "on_unselect" in attrs and "selected" not in attrs:
+            raise serializers.ValidationError({"on_unselect": "says nothing without 'branches'"})
+        return super().validate(attrs)
 
 
 class MirrorCreation(MirrorSettings):
@@ -78,9 +107,17 @@ class BranchNamed(serializers.Serializer):
 
 
 def mirror_json(
-    mirror: Mirror, *, status: str, reason_code: str, reason: str, branches: list[dict[str, Any]]
+    mirror: Mirror,
+    *,
+    status: str,
+    reason_code: str,
+    reason: str,
+    branches: list[dict[str, Any]],
+    left_out: int,
+    warnings: Sequence[str],
 ) -> dict[str, Any]:
-    """One mirror; times in RFC 3339 UTC."""
+    """One mirror; times in RFC 3339 UTC. `branches` are readings; what is selected stands in `selected_branches`."""
+    settings = MirrorSettings(mirror).data
     return {
         "id": mirror.name,
         "name": mirror.name,
@@ -89,11 +126,13 @@ def mirror_json(
         "region": mirror.region,
         "storage_namespace": mirror.storage_namespace,
         "object_replication": "native",
-        **MirrorSettings(mirror).data,
+        **settings,
+        "selected_branches": settings["branches"] | {"left_out": left_out},
         "status": status,
         "reason_code": reason_code,
         "reason": reason,
         "branches": branches,
+        "warnings": list(warnings),
         "created_at": rfc3339(mirror.created_at),
         "as_of": rfc3339(datetime.now(UTC)),
     }

@@ -14,7 +14,8 @@ from core.types import RepositoryInfo
 from lakemirror_site import config, wiring
 from mirrors import duties
 from mirrors.adoption import Adopted, check_adoptable, reaching
-from mirrors.models import Mirror, MirrorBranch, Repository
+from mirrors.models import Mirror, MirrorBranch, Repository, all_branches
+from mirrors.selecting import whole_selection
 from rbac import services as rbac
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{2,62}")
@@ -58,7 +59,7 @@ def mirror_create(
     there = _ask_destination(name, region)
     _check_free(there, region, adopt)
     adopted = check_adoptable(there, region, namespace, source, source_region) if there else None
-    given = dict(settings or {})
+    given = dict(whole_selection(settings or {}, all_branches(), source.default_branch))
     mirror = _store(actor, source, source_region, name, region, namespace, given, adopted)
     rbac.audit(
         actor=actor,

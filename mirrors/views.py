@@ -174,7 +174,7 @@ def mirror_new(request: HttpRequest) -> HttpResponse:
     if not form.is_valid():
         return _show_form(request, form, status=400)
     try:
-        mirror = services.mirror_create(actor=request.user, request=request, **form.cleaned_data)
+        mirror = services.mirror_create(actor=request.user, request=request, **form.creation)
     except LakeMirrorError as error:
         form.refuse(error)
         return _show_form(request, form, status=_status(error))

@@ -10,7 +10,7 @@ from typing import Any
 
 from core.errors import Conflict, Corrupt, Denied, LakeMirrorError, NotFound
 from core.presence import Depth, judge_object
-from core.types import BranchHead, Commit, ObjectInfo, Page, RecordOutcome, RepositoryInfo
+from core.types import BranchHead, Commit, ObjectInfo, Page, RecordOutcome, RepositoryInfo, Tag
 from graveler.entries import AddressType, Entry, Timestamp
 from graveler.errors import FormatError
 from graveler.identity import commit_id
@@ -71,6 +71,8 @@ class FakeRepository:
     branches: dict[str, str] = field(default_factory=dict)
     commits: dict[str, Commit] = field(default_factory=dict)
     uncommitted: set[str] = field(default_factory=set)
+    hidden: set[str] = field(default_factory=set)
+    tags: dict[str, str] = field(default_factory=dict)
 
 
 class FakeLakeFS:
@@ -130,9 +132,13 @@ class FakeLakeFS:
         self._repository(repository)
         del self.repositories[repository]
 
-    def list_branches(self, repository: str, *, after: str = "", amount: int = 1000) -> Page[BranchHead]:
+    def list_branches(
+        self, repository: str, *, after: str = "", amount: int = 1000, hidden: bool = True
+    ) -> Page[BranchHead]:
         self._call("list_branches")
-        heads = sorted((n, c) for n, c in self._repository(repository).branches.items() if n > after)
+        there = self._repository(repository)
+        unseen = set() if hidden else there.hidden
+        heads = sorted((n, c) for n, c in there.branches.items() if n > after and n not in unseen)
         page = [BranchHead(n, c) for n, c in heads[:amount]]
         return Page(page, page[-1].name if len(heads) > amount else "")
 
@@ -182,12 +188,17 @@ class FakeLakeFS:
         self._answer("put_commit_record")
         return RecordOutcome.CREATED
 
-    def create_branch(self, repository: str, branch: str, commit_id: str) -> None:
+    def create_branch(self, repository: str, branch: str, commit_id: str, *, hidden: bool = False) -> None:
         self._call("create_branch")
         there = self._repository(repository)
         if branch in there.branches:
             raise Conflict("branch already exists: not unique")
+        if branch in there.tags:
+            raise Conflict("tag ID already exists: not unique")
         self._move(there, branch, commit_id)
+        there.hidden.discard(branch)
+        if hidden:
+            there.hidden.add(branch)
         self._answer("create_branch")
 
     def hard_reset_branch(self, repository: str, branch: str, commit_id: str) -> None:
@@ -221,6 +232,37 @@ class FakeLakeFS:
     def drop_uncommitted(self, repository: str, branch: str) -> None:
         self._call("drop_uncommitted")
         self._repository(repository).uncommitted.discard(branch)
+
+    def list_tags(self, repository: str, *, after: str = "", amount: int = 1000) -> Page[Tag]:
+        self._call("list_tags")
+        tags = sorted((n, c) for n, c in self._repository(repository).tags.items() if n > after)
+        page = [Tag(n, c) for n, c in tags[:amount]]
+        return Page(page, page[-1].name if len(tags) > amount else "")
+
+    def get_tag(self, repository: str, tag: str) -> Tag:
+        self._call("get_tag")
+        tags = self._repository(repository).tags
+        if tag not in tags:
+            raise NotFound("tag not found")
+        return Tag(tag, tags[tag])
+
+    def create_tag(self, repository: str, tag: str, commit_id: str) -> None:
+        self._call("create_tag")
+        there = self._repository(repository)
+        if tag in there.tags or tag in there.branches:
+            raise Conflict("tag already exists: not unique")
+        if commit_id not in there.commits:
+            raise NotFound("commit: not found")
+        there.tags[tag] = commit_id
+        self._answer("create_tag")
+
+    def delete_tag(self, repository: str, tag: str) -> None:
+        self._call("delete_tag")
+        there = self._repository(repository)
+        if tag not in there.tags:
+            raise NotFound("tag not found")
+        del there.tags[tag]
+        self._answer("delete_tag")
 
 
 def id_of(commit: Commit) -> str:

@@ -193,7 +193,7 @@ def _act(mirror: Mirror, branch: SourceBranch, decision: Decision, lakefs: LakeF
     """One forced call. Whatever it answers, the branch is read back: the move may have taken place."""
     try:
         if decision.action is Action.CREATE:
-            lakefs.create_branch(mirror.name, branch.name, decision.commit_id)
+            lakefs.create_branch(mirror.name, branch.name, decision.commit_id, hidden=bool(branch.hidden))
         elif decision.action is Action.RESET:
             lakefs.hard_reset_branch(mirror.name, branch.name, decision.commit_id)
         else:

@@ -47,14 +47,14 @@ def sense(lease: Lease) -> Outcome:
     return _take_look(repository, lakefs, heads, before, lease)
 
 
-def list_heads(lakefs: LakeFS, repository: str, lease: Lease) -> dict[str, str]:
-    """Branch name to commit id, all pages."""
+def list_heads(lakefs: LakeFS, repository: str, lease: Lease, *, hidden: bool = True) -> dict[str, str]:
+    """Branch name to commit id, all pages; without hidden branches if so told."""
     heads: dict[str, str] = {}
     after = ""
     while True:
         lease.beat()
         page = lakefs.list_branches(
-            repository, after=after, amount=config.current().commit_sensor.list_branch_page_size
+            repository, after=after, amount=config.current().commit_sensor.list_branch_page_size, hidden=hidden
         )
         heads.update((branch.name, branch.commit_id) for branch in page.results)
         after = page.next_after
@@ -63,7 +63,7 @@ def list_heads(lakefs: LakeFS, repository: str, lease: Lease) -> dict[str, str]:
 
 
 def _take_look(repository: Repository, lakefs: LakeFS, heads: dict[str, str], at: datetime, lease: Lease) -> Outcome:
-    last = _last_heads(repository)
+    last, hidden = _last_heads(repository), _new_hidden(repository, lakefs, heads, lease)
     changed = sensing.changed_branches(heads, _sensed_heads(repository))
     spool, new = Spool(repository, lease), 0
     unreadable: dict[str, str] = {}
@@ -83,6 +83,7 @@ def _take_look(repository: Repository, lakefs: LakeFS, heads: dict[str, str], at
         if _last_heads(repository) != last:
             raise Fenced(f"another look at {repository.name} came between")
         _store_moves(repository, readable, last, at)
+        _note_hidden(repository, hidden)
         went = _note_missing(repository, set(last) - heads.keys(), set(heads), at)
         error = _name_unreadable(changed, unreadable)
         Repository.objects.filter(pk=repository.pk).update(looked_at=at, look_error=error)
@@ -93,6 +94,24 @@ def _take_look(repository: Repository, lakefs: LakeFS, heads: dict[str, str], at
 
 def _last_heads(repository: Repository) -> dict[str, str]:
     return dict(repository.branches.filter(gone_at=None).values_list("name", "head"))
+
+
+def _new_hidden(repository: Repository, lakefs: LakeFS, heads: dict[str, str], lease: Lease) -> dict[bool, list[str]]:
+    """Branches that are new to us by whether they are hidden: a plain list leaves those out. It stays so for life."""
+    known = repository.branches.filter(gone_at=None, hidden__isnull=False).values_list("name", flat=True)
+    new = sorted(heads.keys() - set(known))
+    if not new:
+        return {}
+    plain = list_heads(lakefs, repository.name, lease, hidden=False)
+    if not sensing.is_valid_look(plain, repository.default_branch):
+        raise RemoteFailure(f"the source gave no branch {repository.default_branch}")
+    return {True: [name for name in new if name not in plain], False: [name for name in new if name in plain]}
+
+
+def _note_hidden(repository: Repository, branches: Mapping[bool, Sequence[str]]) -> None:
+    for hidden, names in branches.items():
+        for start in range(0, len(names), 500):
+            repository.branches.filter(name__in=names[start : start + 500]).update(hidden=hidden)
 
 
 def _sensed_heads(repository: Repository) -> dict[str, str]:

@@ -145,6 +145,61 @@ def test_branches_are_listed_page_by_page(lakefs: LakeFS, mirror: str) -> None:
     assert names == [f"b{n}" for n in range(5)]
 
 
+def test_a_hidden_branch_is_listed_only_when_hidden_ones_are_asked_for(lakefs: LakeFS, mirror: str) -> None:
+    lakefs.put_commit_record(mirror, ROOT)
+    lakefs.put_commit_record(mirror, FIRST)
+    lakefs.create_branch(mirror, "main", ROOT.id)
+    lakefs.create_branch(mirror, "secret", ROOT.id, hidden=True)
+    assert [b.name for b in lakefs.list_branches(mirror).results] == ["main", "secret"]
+    assert [b.name for b in lakefs.list_branches(mirror, hidden=False).results] == ["main"]
+    lakefs.hard_reset_branch(mirror, "secret", FIRST.id)
+    assert lakefs.get_branch(mirror, "secret").commit_id == FIRST.id
+    assert [b.name for b in lakefs.list_branches(mirror, hidden=False).results] == ["main"]
+
+
+def test_tags_are_created_read_back_and_deleted_but_never_moved(lakefs: LakeFS, mirror: str) -> None:
+    for commit in (ROOT, FIRST):
+        lakefs.put_commit_record(mirror, commit)
+    lakefs.create_branch(mirror, "main", ROOT.id)
+    lakefs.create_tag(mirror, "v1", FIRST.id)
+    assert lakefs.get_tag(mirror, "v1").commit_id == FIRST.id
+    for name in ("v1", "main"):
+        with pytest.raises(Conflict):
+            lakefs.create_tag(mirror, name, ROOT.id)
+    with pytest.raises(Conflict):
+        lakefs.create_branch(mirror, "v1", ROOT.id)
+    assert {tag.name: tag.commit_id for tag in lakefs.list_tags(mirror).results} == {"v1": FIRST.id}
+    lakefs.delete_tag(mirror, "v1")
+    lakefs.create_tag(mirror, "v1", ROOT.id)
+    assert lakefs.get_tag(mirror, "v1").commit_id == ROOT.id
+
+
+def test_what_tag_is_not_there_is_not_found(lakefs: LakeFS, mirror: str) -> None:
+    for call in (
+        lambda: lakefs.list_tags("no-such-repository"),
+        lambda: lakefs.get_tag(mirror, "nowhere"),
+        lambda: lakefs.delete_tag(mirror, "nowhere"),
+        lambda: lakefs.create_tag(mirror, "v1", "f" * 64),
+    ):
+        with pytest.raises(NotFound):
+            call()
+
+
+def test_tags_are_listed_page_by_page(lakefs: LakeFS, mirror: str) -> None:
+    lakefs.put_commit_record(mirror, ROOT)
+    for n in range(5):
+        lakefs.create_tag(mirror, f"v{n}", ROOT.id)
+    names: list[str] = []
+    after = ""
+    while True:
+        page = lakefs.list_tags(mirror, after=after, amount=2)
+        names += [tag.name for tag in page.results]
+        after = page.next_after
+        if not after:
+            break
+    assert names == [f"v{n}" for n in range(5)]
+
+
 def test_a_branch_can_not_point_at_a_record_that_is_not_there(lakefs: LakeFS, mirror: str) -> None:
     lakefs.put_commit_record(mirror, ROOT)
     lakefs.create_branch(mirror, "main", ROOT.id)

@@ -6,17 +6,35 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from io import StringIO
+from typing import Any
 
 import pytest
+from django.core.management import call_command
 from django.db import connection
+from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from core.selection import OnUnselect
 from core.states import State
-from mirrors.models import Blocker, Commit, Coverage, Duty, Mirror, MirrorBranch, MirrorCommit, Promotion, SourceBranch
+from mirrors.certificates import parse_descriptor
+from mirrors.models import (
+    Blocker,
+    Commit,
+    Coverage,
+    Duty,
+    Mirror,
+    MirrorBranch,
+    MirrorCommit,
+    Promotion,
+    Repository,
+    SourceBranch,
+)
 from mirrors.readings import BranchReading, branch_commits, mirror_reading
 from mirrors.selecting import reselect
+from rbac.models import AuditEvent, User
 from tests.mirrors.harness import NAMESPACE, Deployment, state_of
+from tests.mirrors.test_api import Api
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -398,3 +416,122 @@ def test_a_deletion_whose_answer_was_lost_blames_nobody(lm: Deployment) -> None:
     assert not MirrorBranch.objects.filter(name="dev").exists()
     assert [why for why, _, _ in history("dev")] == ["first-promotion"]
     assert c
+
+
+# --- chosen and changed ---------------------------------------------------------------------------------------------
+
+MIRRORS = "/service/replication/v1/repositories/lake/mirrors"
+MIRROR = f"{MIRRORS}/lake-eu"
+
+
+@pytest.fixture
+def olga(owner: User) -> Client:
+    client = Client()
+    client.force_login(owner)
+    return client
+
+
+@pytest.fixture
+def api(owner: User) -> Api:
+    return Api(owner)
+
+
+def test_the_branches_of_a_mirror_are_chosen_when_it_is_made(api: Api, lm: Deployment) -> None:
+    Mirror.objects.all().delete()
+    body = {"name": "lake-eu", "region": "eu-west-1", "storage_namespace": NAMESPACE}
+    status, made = api.call("POST", MIRRORS, body | {"branches": {"include": ["release-*"]}})
+    assert (status, made["branches"]) == (201, [])
+    assert made["selected_branches"] == {"include": ["release-*"], "exclude": [], "left_out": 0}
+    a, r = mirrored(lm, a=b"1"), mirrored(lm, "release-1", r=b"1")
+    mirrored(lm, "dev", d=b"1")
+    assert heads(lm) == {"main": a, "release-1": r}
+    shown = api.call("GET", MIRROR)[1]
+    assert [branch["name"] for branch in shown["branches"]] == ["main", "release-1"]
+    assert (shown["selected_branches"]["left_out"], shown["warnings"]) == (1, [])
+
+
+def test_a_mirror_follows_every_branch_unless_told_otherwise(api: Api, lm: Deployment) -> None:
+    lm.work()
+    assert api.call("GET", MIRROR)[1]["selected_branches"] == {"include": ["*"], "exclude": [], "left_out": 0}
+
+
+def test_29_branches_are_unselected_and_selected_again_by_patch(api: Api, lm: Deployment) -> None:
+    a = mirrored(lm, a=b"1")
+    mirrored(lm, "dev", d=b"1")
+    status, shown = api.call("PATCH", MIRROR, {"branches": {"exclude": ["dev", "tmp-*"]}})
+    assert status == 200
+    assert shown["selected_branches"] == {"include": ["*"], "exclude": ["dev", "tmp-*"], "left_out": 0}
+    assert shown["warnings"] == ["exclude: 'tmp-*' matches no branch now"]
+    dev = next(branch for branch in shown["branches"] if branch["name"] == "dev")
+    assert (dev["status"], dev["reason_code"]) == ("Not mirrored", "not_selected")
+    status, _ = api.call("PATCH", MIRROR, {"branches": {"exclude": ["dev"]}, "on_unselect": "delete"})
+    lm.work()
+    assert heads(lm).keys() == {"main", "dev"}
+    api.call("PATCH", MIRROR, {"branches": {"exclude": []}})
+    api.call("PATCH", MIRROR, {"branches": {"include": []}, "on_unselect": "delete"})
+    lm.work()
+    assert heads(lm) == {"main": a}
+    told = AuditEvent.objects.filter(action="fs:MirrorRepository").order_by("-pk").values_list("after", flat=True)
+    assert told[0] == {"mirror": "lake-eu", "selected": {"include": [], "exclude": []}}
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"branches": ["main"]}, "branches"),
+        ({"branches": {"include": "main"}}, "branches"),
+        ({"branches": {"include": [1]}}, "branches"),
+        ({"branches": {"only": ["main"]}}, "branches"),
+        ({"branches": {"exclude": [""]}}, "branches"),
+        ({"branches": {"exclude": ["main"]}}, "main"),
+        ({"branches": None}, "branches"),
+        ({"on_unselect": "delete"}, "on_unselect"),
+        ({"branches": {}, "on_unselect": "forget"}, "on_unselect"),
+    ],
+)
+def test_a_wrong_selection_is_refused_by_name(api: Api, lm: Deployment, body: dict[str, Any], field: str) -> None:
+    status, answer = api.call("PATCH", MIRROR, body)
+    assert status == 400
+    assert field in answer["message"]
+    assert Mirror.objects.get().selection.everything
+
+
+def test_on_unselect_is_no_setting_of_a_new_mirror(api: Api, lm: Deployment) -> None:
+    body = {"name": "other", "region": "eu-west-1", "storage_namespace": "s3://dst/o", "on_unselect": "keep"}
+    assert api.call("POST", MIRRORS, body)[0] == 400
+
+
+def test_the_selection_is_told_to_the_destination_and_made_again_from_it(lm: Deployment) -> None:
+    mirrored(lm, a=b"1")
+    c = mirrored(lm, "dev", d=b"1")
+    select(["release-*"])
+    lm.work()
+    told = parse_descriptor(lm.eu_store.objects[f"{NAMESPACE}/_lakemirror/mirror.json"])
+    assert told.selected == {"include": ["release-*"], "exclude": []}
+    for model in (Duty, Mirror, Repository):
+        model.objects.all().delete()
+    call_command("rebuild", "--from-destination", stdout=StringIO())
+    assert Mirror.objects.get().selected == {"include": ["release-*"], "exclude": []}
+    lm.lake.commit("dev", {"e": b"1"})
+    lm.arrive()
+    lm.work()
+    assert heads(lm)["dev"] == c
+    assert read("dev").state is State.UNSELECTED
+    select()
+    lm.work()
+    assert heads(lm)["dev"] == lm.lake.repository.branches["dev"]
+
+
+def test_the_form_of_a_new_mirror_asks_which_branches(lm: Deployment, olga: Client) -> None:
+    Mirror.objects.all().delete()
+    typed = {"source_repository": "lake", "source_region": "us-east-1", "name": "lake-eu", "region": "eu-west-1"}
+    typed["storage_namespace"] = NAMESPACE
+    refused = olga.post("/mirrors/new/", typed | {"exclude": "main"}).content.decode()
+    assert "can&#x27;t be excluded" in refused
+    olga.post("/mirrors/new/", typed | {"include": " release-* \r\n\r\nhot-*", "exclude": "tmp-*\n"})
+    assert Mirror.objects.get().selected == {"include": ["release-*", "hot-*"], "exclude": ["tmp-*"]}
+    mirrored(lm, "dev", d=b"1")
+    page = olga.get("/mirrors/lake-eu/").content.decode()
+    assert "<code>release-*</code> <code>hot-*</code> without <code>tmp-*</code>" in page
+    assert "1 branch of the source left out" in page
+    assert "matches no branch now" in page

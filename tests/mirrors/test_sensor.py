@@ -96,7 +96,7 @@ def test_pages_are_as_long_as_configured(lm: Deployment) -> None:
         lm.lake.repository.branches[f"b{number:02}"] = lm.lake.repository.branches["main"]
     with settings(list_branch_page_size=7, log_commit_page_size=10):
         run(lm, "sense")
-    assert Counter(lm.us.calls)["list_branches"] == 3
+    assert Counter(lm.us.calls)["list_branches"] == 6  # the second time without hidden ones, for all are new
     assert Counter(lm.us.calls)["log_commits"] == 5  # the root and 40 commits; each page begins with what was missing
     assert Commit.objects.count() == 41
 
@@ -406,3 +406,51 @@ def test_histories_are_put_in_order_batch_by_batch(lm: Deployment) -> None:
     open_ = set(MirrorCommit.objects.filter(history=False).values_list("commit__sha", flat=True))
     assert open_ == behind - {stuck.commit.sha}
     assert settled == 22 - len(open_)
+
+
+# --- hidden branches ------------------------------------------------------------------------------------------------
+
+
+def test_a_hidden_branch_is_followed_and_hidden_at_the_mirror_too(lm: Deployment) -> None:
+    source, head = lm.lake.repository, lm.lake.commit()
+    source.branches |= {"secret": head, "dev": head}
+    source.hidden.add("secret")
+    lm.arrive()
+    lm.work()
+    there = lm.eu.repositories["lake-eu"]
+    assert there.branches == {"main": head, "secret": head, "dev": head}
+    assert there.hidden == {"secret"}
+    later = lm.lake.commit("secret")
+    lm.arrive()
+    lm.work()
+    assert (there.branches["secret"], there.hidden) == (later, {"secret"})
+
+
+def test_which_branches_are_hidden_is_asked_only_when_there_are_new_ones(lm: Deployment) -> None:
+    lm.work()
+    lm.us.calls.clear()
+    lm.lake.commit()
+    run(lm, "sense")
+    assert lm.us.calls.count("list_branches") == 1
+    lm.lake.repository.branches["dev"] = lm.lake.repository.branches["main"]
+    run(lm, "sense")
+    assert lm.us.calls.count("list_branches") == 3
+    run(lm, "sense")
+    assert lm.us.calls.count("list_branches") == 4
+
+
+def test_a_branch_that_is_made_anew_may_be_hidden_then(lm: Deployment) -> None:
+    source = lm.lake.repository
+    source.branches["dev"] = source.branches["main"]
+    run(lm, "manage", "sense")
+    SourceBranch.objects.filter(name="dev").update(gone_at="2026-11-01T00:00:00Z", hidden=False)
+    source.hidden.add("dev")
+    run(lm, "sense")
+    assert list(SourceBranch.objects.order_by("name").values_list("name", "hidden")) == [("dev", True), ("main", False)]
+
+
+def test_a_plain_list_without_the_default_branch_hides_nothing(lm: Deployment) -> None:
+    """A source that is just being deleted answers with no branches for some seconds."""
+    lm.lake.repository.hidden.add("main")
+    assert "gave no branch main" in run(lm, "manage", "sense")
+    assert not SourceBranch.objects.exists()
