@@ -83,6 +83,7 @@ class Stage(StrEnum):
     WAITING = "waiting"
     BLOCKED = "blocked"
     GONE = "gone"
+    WAIVED = "waived"
 
     @property
     def word(self) -> str:
@@ -98,4 +99,5 @@ _STAGE_WORDS = {
     Stage.WAITING: "Waiting",
     Stage.BLOCKED: "Blocked",
     Stage.GONE: "Gone at source",
+    Stage.WAIVED: "Waived",
 }
