@@ -422,6 +422,8 @@ def stage_of(commit: CommitFacts | None, *, now: datetime, targets: Targets, val
     """How far a commit has come that its branch has not been promoted to, or past."""
     if commit is None:
         return Stage.WAITING
+    if commit.waived is not None:
+        return Stage.WAIVED
     if commit.promotable:
         return Stage.READY
     if commit.data == "gone":

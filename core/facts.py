@@ -32,6 +32,23 @@ class Thing:
         return self.reason in ARRIVING and not self.gone_at_source
 
 
+def serves_descendants(*, record: str, data: str, waived: bool) -> bool:
+    """Whether a commit is in no descendant's way, its own ancestors apart: its record always has to be there.
+
+    What is gone at both sides, and what an operator has waived, may be unreadable; it is never shown as a head itself.
+    """
+    return record == "accepted" and (waived or data in ("complete", "gone"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waived:
+    """Who accepted that a commit is unreadable at a mirror, why and when."""
+
+    by: str
+    reason: str
+    at: datetime
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitFacts:
     """One commit at one mirror. `things` are samples of what it lacks, `lacking` is how many there are."""
@@ -40,6 +57,7 @@ class CommitFacts:
     record: str = "pending"
     data: str = "unknown"
     history: bool = False
+    waived: Waived | None = None
     detail: str = ""
     recorded_at: datetime | None = None
     metadata_at: datetime | None = None
@@ -58,17 +76,17 @@ class CommitFacts:
     @property
     def promotable(self) -> bool:
         """Whether a branch may point at it."""
-        return self.record == "accepted" and self.data == "complete" and self.history
+        return self.record == "accepted" and self.data == "complete" and self.history and self.waived is None
 
     @property
     def in_trouble(self) -> bool:
-        """Whether a look found something missing or wrong with the commit itself."""
-        return self.record in ("refused", "tampered") or self.data in ("waiting", "gone")
+        """Whether something is missing or wrong with the commit itself, or it is waived and so never a head."""
+        return self.waived is not None or self.record in ("refused", "tampered") or self.data in ("waiting", "gone")
 
     @property
     def hopeless(self) -> bool:
         """Whether waiting alone won't help."""
-        beyond = self.record in ("refused", "tampered") or self.data == "gone"
+        beyond = self.record in ("refused", "tampered") or self.data == "gone" or self.waived is not None
         return beyond or any(not thing.arriving for thing in self.things)
 
 

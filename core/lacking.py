@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.facts import CommitFacts, Thing, Waiting
+from core.facts import CommitFacts, Thing, Waiting, Waived
 from core.phrases import Phrase, code, count, say, sentence, short
 
 NOUNS = {
@@ -139,6 +139,8 @@ def describe_lack(commit: CommitFacts, *, region: str, source_region: str) -> La
         return _of_record(commit, _REFUSED, "record_refused", region, source_region)
     if commit.record == "tampered":
         return _of_record(commit, _TAMPERED, "record_tampered", region, source_region)
+    if commit.waived is not None:
+        return _waived(commit, commit.waived)
     if commit.things:
         return _of_things(commit, region, source_region)
     return _unnamed(commit)
@@ -178,6 +180,13 @@ def _subject(thing: Thing, number: int, one: str, many: str) -> Phrase:
 def _unknown(thing: Thing) -> _Reason:
     words = thing.detail or thing.reason.replace("-", " ")
     return _Reason(words, f"can't be used: {words}", f"can't be used: {words}", "")
+
+
+def _waived(commit: CommitFacts, waived: Waived) -> Lack:
+    words = f" was waived by {waived.by} ({waived.reason}), so it is never shown as a head"
+    clause = say(short(commit.commit_id), words)
+    advice = sentence("withdraw the waiver if it can be read, or let the branch move on at the source")
+    return Lack("commit_waived", say(short(commit.commit_id), " is waived"), clause, advice)
 
 
 def _unnamed(commit: CommitFacts) -> Lack:

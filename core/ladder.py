@@ -67,7 +67,7 @@ def _times(commit: CommitFacts | None, seen_at: datetime) -> Sequence[tuple[str,
 def _rung(number: int, reached: int, stage: Stage, settled: bool) -> Rung:
     if number <= reached or settled:
         return Rung.DONE
-    if number > reached + 1:
+    if number > reached + 1 or stage is Stage.WAIVED:
         return Rung.TODO
     return Rung.BLOCKED if stage in (Stage.BLOCKED, Stage.GONE) else Rung.NOW
 
@@ -80,6 +80,8 @@ def _after(at: datetime | None, seen_at: datetime) -> float | None:
 
 
 def _note(commit: CommitFacts | None, stage: Stage, region: str, source_region: str) -> Phrase:
+    if stage is Stage.WAIVED:
+        return say("waived")
     if commit and commit.in_trouble:
         return describe_lack(commit, region=region, source_region=source_region).brief
     if stage is Stage.GONE:

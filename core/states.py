@@ -87,6 +87,7 @@ class Stage(StrEnum):
     WAITING = "waiting"
     BLOCKED = "blocked"
     GONE = "gone"
+    WAIVED = "waived"
 
     @property
     def word(self) -> str:
@@ -102,4 +103,5 @@ _STAGE_WORDS = {
     Stage.WAITING: "Waiting",
     Stage.BLOCKED: "Blocked",
     Stage.GONE: "Gone at source",
+    Stage.WAIVED: "Waived",
 }

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from mirrors import api, hooks, validations_api
+from mirrors import api, hooks, validations_api, waivers_api
 
 urlpatterns = [
     path("repositories/<str:repository>/mirrors", api.Mirrors.as_view(), name="api-mirrors"),
@@ -34,6 +34,21 @@ urlpatterns = [
         "repositories/<str:repository>/mirrors/<str:mirror_id>/validations/<int:job>",
         validations_api.ValidationDetail.as_view(),
         name="api-validation",
+    ),
+    path(
+        "repositories/<str:repository>/mirrors/<str:mirror_id>/waivers",
+        waivers_api.Waivers.as_view(),
+        name="api-waivers",
+    ),
+    path(
+        "repositories/<str:repository>/mirrors/<str:mirror_id>/waivers/<int:waiver>",
+        waivers_api.WaiverDetail.as_view(),
+        name="api-waiver",
+    ),
+    path(
+        "repositories/<str:repository>/mirrors/<str:mirror_id>/commits/<str:commit>",
+        waivers_api.CommitDetail.as_view(),
+        name="api-commit",
     ),
     path("hooks/lakefs/<str:installation>", hooks.lakefs_hook, name="api-lakefs-hook"),
     path("hooks/s3/<str:installation>", hooks.s3_hook, name="api-s3-hook"),

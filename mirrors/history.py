@@ -7,18 +7,20 @@ from collections.abc import Sequence
 from django.db import transaction
 from django.db.models import Q
 
+from core.facts import serves_descendants
 from mirrors.models import Mirror
 
 BATCH = 1000
 
-OpenRow = tuple[int, int, str, list[str], str, str]
-"""Key, the commit's key, sha, parents, record, data."""
+OpenRow = tuple[int, int, str, list[str], str, str, int | None]
+"""Key, the commit's key, sha, parents, record, data, the key of its waiver."""
 
-_SOUND = Q(record="accepted", history=True, data__in=["complete", "gone"])
+_MAY_SERVE = Q(data__in=["complete", "gone"]) | Q(waiver__isnull=False)
+_SOUND = Q(_MAY_SERVE, record="accepted", history=True)
 
 
 def settle_history(mirror: Mirror) -> int:
-    """Mark the commits of which all ancestors are recorded and complete (or gone at both sides); gives how many.
+    """Mark the commits of which all ancestors are recorded and complete (or gone at both sides, or waived); how many?
 
     Commits are visited in the order of their keys, which is parents first, so many at a time: what an earlier batch
     settled is read back by the next one.
@@ -46,16 +48,17 @@ def doubt_history(mirror: Mirror, commit_ids: list[int]) -> None:
 
 def _open_rows(mirror: Mirror, after: int) -> list[OpenRow]:
     rows = mirror.commits.filter(history=False, commit_id__gt=after).order_by("commit_id")
-    return list(rows.values_list("pk", "commit_id", "commit__sha", "commit__parents", "record", "data")[:BATCH])
+    names = ("pk", "commit_id", "commit__sha", "commit__parents", "record", "data", "waiver_id")
+    return list(rows.values_list(*names)[:BATCH])
 
 
 def _settle(mirror: Mirror, rows: Sequence[OpenRow]) -> int:
-    sound = _sound_parents(mirror, {sha for _, _, _, parents, _, _ in rows for sha in parents})
+    sound = _sound_parents(mirror, {sha for _, _, _, parents, _, _, _ in rows for sha in parents})
     settled: list[int] = []
-    for pk, _, sha, parents, record, data in rows:
+    for pk, _, sha, parents, record, data, waiver in rows:
         if sound.issuperset(parents):
             settled.append(pk)
-            if record == "accepted" and data in ("complete", "gone"):
+            if serves_descendants(record=record, data=data, waived=waiver is not None):
                 sound.add(sha)
     for start in range(0, len(settled), 500):
         mirror.commits.filter(pk__in=settled[start : start + 500]).update(history=True)

@@ -8,10 +8,10 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, F, Min, Q, Window
+from django.db.models import Count, F, Min, Q, QuerySet, Window
 from django.db.models.functions import RowNumber
 
-from core.facts import CommitFacts, Thing, Waiting
+from core.facts import CommitFacts, Thing, Waiting, Waived
 from mirrors.blockers import KEPT_PER_HOLDER
 from mirrors.models import Blocker, Commit, Coverage, Mirror, MirrorCommit
 
@@ -33,7 +33,8 @@ _FACTS = (
     "promoted_at",
     "superseded_at",
 )
-_FIELDS = ("mirror_id", "commit__sha", "commit__metarange_id", "waits_for", *_FACTS)
+_WAIVER = ("waiver__given_by", "waiver__reason", "waiver__given_at")
+_FIELDS = ("mirror_id", "commit__sha", "commit__metarange_id", "waits_for", "waiver_id", *_WAIVER, *_FACTS)
 # Until it was looked for a second time it may turn out to be gone at the source too, as what is collected there is.
 # An imported object that a mirror allowed before has not changed: the mirror's setting has.
 _DAMAGE = Q(damage=True, attempts__gt=1) & ~Q(reason="imported")
@@ -71,7 +72,9 @@ def _key(row: Mapping[str, Any]) -> Key:
 
 
 def _facts(row: Mapping[str, Any]) -> CommitFacts:
-    return CommitFacts(commit_id=row["commit__sha"], **{name: row[name] for name in _FACTS})
+    by, reason, at = (row[name] for name in _WAIVER)
+    waived = None if row["waiver_id"] is None else Waived(by=by, reason=reason, at=at)
+    return CommitFacts(commit_id=row["commit__sha"], waived=waived, **{name: row[name] for name in _FACTS})
 
 
 def _rows(keys: set[Key]) -> dict[Key, dict[str, Any]]:
@@ -89,7 +92,7 @@ def _open_rows(newest: set[Key]) -> list[dict[str, Any]]:
         return []
     mirrors, shas = {key[0] for key in newest}, {key[1] for key in newest}
     heads = Commit.objects.filter(repository__mirrors__in=mirrors, sha__in=shas).values("pk")
-    wanted = _UNSETTLED | Q(data="gone", commit__in=heads)
+    wanted = _UNSETTLED | Q(Q(data="gone") | Q(waiver__isnull=False), commit__in=heads)
     rows = MirrorCommit.objects.filter(wanted, mirror__in=mirrors).order_by("commit_id")
     return list(rows.values(*_FIELDS, "commit__parents")[:OPEN_COMMITS])
 
@@ -97,7 +100,7 @@ def _open_rows(newest: set[Key]) -> list[dict[str, Any]]:
 def _walk(rows: Iterable[Mapping[str, Any]]) -> dict[Key, tuple[str, ...]]:
     """For each commit the ids of those in trouble that it needs, itself included; `rows` come parents first.
 
-    What is gone at both sides is in a head's way, but in no descendant's.
+    What is gone at both sides, or waived, is in a head's way, but in no descendant's.
     """
     troubles: dict[Key, tuple[str, ...]] = {}
     passed_on: dict[Key, tuple[str, ...]] = {}
@@ -107,9 +110,15 @@ def _walk(rows: Iterable[Mapping[str, Any]]) -> dict[Key, tuple[str, ...]]:
             other for parent in row["commit__parents"] for other in passed_on.get((mirror, parent), ())
         )
         own = (sha,) if _facts(row).in_trouble else ()
-        passed_on[key] = (*inherited, *(own if row["data"] != "gone" else ()))[:TROUBLED]
+        passed_on[key] = (*inherited, *(own if _is_in_the_way(row) else ()))[:TROUBLED]
         troubles[key] = (*inherited, *own)[:TROUBLED]
     return troubles
+
+
+def _is_in_the_way(row: Mapping[str, Any]) -> bool:
+    """Of descendants: one whose record was refused is, waived or not."""
+    may_lack = row["data"] == "gone" or row["waiver_id"] is not None
+    return not may_lack or row["record"] in ("refused", "tampered")
 
 
 # --- things ---------------------------------------------------------------------------------------------------------
@@ -185,7 +194,10 @@ def _thing(row: Blocker) -> Thing:
 
 def waiting_at(mirrors: Sequence[Mirror]) -> dict[int, Waiting]:
     """How many different things each mirror waits for in all; one that several ranges name counts once."""
-    rows = Blocker.objects.filter(mirror__in=mirrors, gone_at_source=False).order_by().values_list("mirror_id", "kind")
+    waited_for = Blocker.objects.filter(mirror__in=mirrors, gone_at_source=False)
+    for mirror_id, holders in _only_waived(mirrors).items():
+        waited_for = waited_for.exclude(mirror=mirror_id, holder_id__in=holders, damage=False)
+    rows = waited_for.order_by().values_list("mirror_id", "kind")
     kinds: dict[int, dict[str, int]] = defaultdict(dict)
     since: dict[int, datetime] = {}
     damaged: dict[int, int] = defaultdict(int)
@@ -212,6 +224,29 @@ def waiting_at(mirrors: Sequence[Mirror]) -> dict[int, Waiting]:
         )
         for mirror, its in kinds.items()
     }
+
+
+def _only_waived(mirrors: Sequence[Mirror]) -> dict[int, set[str]]:
+    """What only waived commits wait for, by mirror: nobody waits for that any more, although it is looked for.
+
+    While a first copy waits for so much that it isn't gone through, all of it counts.
+    """
+    waived = MirrorCommit.objects.filter(mirror__in=mirrors, waiver__isnull=False, data__in=["unknown", "waiting"])
+    held = _waited_for(waived)
+    if not held:
+        return {}
+    others = MirrorCommit.objects.filter(mirror__in=list(held), waiver=None, data="waiting")
+    if others.count() > OPEN_COMMITS:
+        return {}
+    needed = _waited_for(others)
+    return {mirror: holders - needed.get(mirror, set()) for mirror, holders in held.items()}
+
+
+def _waited_for(rows: QuerySet[MirrorCommit]) -> dict[int, set[str]]:
+    found: dict[int, set[str]] = defaultdict(set)
+    for mirror, waits_for in rows.order_by("-commit_id").values_list("mirror_id", "waits_for")[:OPEN_COMMITS]:
+        found[mirror].update(waits_for)
+    return found
 
 
 def _cut_short(mirrors: Sequence[Mirror]) -> set[int]:

@@ -214,6 +214,15 @@ class Mirror(models.Model):
         return Selection(self.source.default_branch, tuple(self.selected["include"]), tuple(self.selected["exclude"]))
 
 
+class Waiver(models.Model):
+    """An operator accepts that some commits of a mirror are unreadable there: history that was never replicated."""
+
+    mirror = models.ForeignKey(Mirror, models.CASCADE, related_name="waivers")
+    reason = models.CharField(max_length=1000)
+    given_by = models.CharField(max_length=150)
+    given_at = models.DateTimeField()
+
+
 class MirrorBranch(models.Model):
     """A branch at the destination as last read back, and which candidate that is."""
 
@@ -260,6 +269,7 @@ class MirrorCommit(models.Model):
     record = models.CharField(max_length=16, choices=Record.choices, default=Record.PENDING)
     data = models.CharField(max_length=16, choices=Data.choices, default=Data.UNKNOWN)
     history = models.BooleanField(default=False, help_text="all its ancestors' records and data are in order")
+    waiver = models.ForeignKey(Waiver, models.SET_NULL, null=True, related_name="commits", db_index=False)
     detail = models.TextField(blank=True)
     waits_for = models.JSONField(default=list, help_text="metarange and range ids it waits for, at most 100")
     recorded_at = models.DateTimeField(null=True)
@@ -277,6 +287,7 @@ class MirrorCommit(models.Model):
                 fields=["mirror", "commit"], condition=Q(data__in=["unknown", "waiting"]), name="mirror_commit_to_check"
             ),
             models.Index(fields=["mirror", "commit"], condition=Q(history=False), name="mirror_commit_open_history"),
+            models.Index(fields=["waiver"], condition=Q(waiver__isnull=False), name="mirror_commit_waived"),
         ]
 
 

@@ -50,8 +50,8 @@ class MirrorCommitQuerySet(models.QuerySet):
         return self.filter(data="unknown").select_related("commit").order_by("commit_id")
 
     def promotable(self) -> MirrorCommitQuerySet:
-        """Record accepted, own data complete with nothing gone, and all of the history in order."""
-        return self.filter(record="accepted", data="complete", history=True)
+        """Record accepted, own data complete with nothing gone, all of the history in order, and not waived."""
+        return self.filter(record="accepted", data="complete", history=True, waiver=None)
 
 
 class CoverageQuerySet(models.QuerySet):

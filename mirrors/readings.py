@@ -10,7 +10,7 @@ from typing import Any
 from django.db.models import F
 
 from core.explain import Verdict, explain, stage_of
-from core.facts import BranchFacts, CommitFacts, MirrorFacts, Thing
+from core.facts import BranchFacts, CommitFacts, MirrorFacts, Thing, Waived
 from core.lacking import count_waiting
 from core.ladder import Step, climb
 from core.lag import Targets, lag
@@ -131,6 +131,7 @@ class CommitReading:
     steps: Sequence[Step]
     blockers: Sequence[Thing]
     lacking: int
+    waived: Waived | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -318,6 +319,7 @@ def _commit_reading(
         steps=steps,
         blockers=commit.things if commit else (),
         lacking=commit.lacking if commit else 0,
+        waived=commit.waived if commit else None,
     )
 
 
@@ -341,6 +343,30 @@ def branch_json(branch: BranchReading) -> dict[str, Any]:
         "blockers_total": branch.lacking,
         "blockers": [thing_json(thing) for thing in branch.blockers],
     }
+
+
+def commit_json(commit: CommitFacts) -> dict[str, Any]:
+    """A commit at a mirror as the API gives it. `history`: all that it descends from is in order."""
+    return {
+        "id": commit.commit_id,
+        "record": commit.record,
+        "data": commit.data,
+        "history": commit.history,
+        "promotable": commit.promotable,
+        "waived": _waived_json(commit.waived),
+        "detail": commit.detail,
+        "recorded_at": rfc3339(commit.recorded_at),
+        "metadata_at": rfc3339(commit.metadata_at),
+        "validated_at": rfc3339(commit.validated_at),
+        "promoted_at": rfc3339(commit.promoted_at),
+        "superseded_at": rfc3339(commit.superseded_at),
+        "blockers_total": commit.lacking,
+        "blockers": [thing_json(thing) for thing in commit.things],
+    }
+
+
+def _waived_json(waived: Waived | None) -> dict[str, Any] | None:
+    return {"given_by": waived.by, "reason": waived.reason, "given_at": rfc3339(waived.at)} if waived else None
 
 
 def promotion_json(move: Promotion) -> dict[str, Any]:

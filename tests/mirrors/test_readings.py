@@ -325,7 +325,7 @@ def test_the_number_of_queries_does_not_grow_with_branches(mirror: Mirror) -> No
     _more_branches(mirror, 2)
     few = queries(lambda: mirror_reading(mirror, NOW))
     _more_branches(mirror, 20)
-    assert queries(lambda: mirror_reading(mirror, NOW)) == few <= 12
+    assert queries(lambda: mirror_reading(mirror, NOW)) == few <= 13
 
 
 def test_the_number_of_queries_does_not_grow_with_mirrors() -> None:

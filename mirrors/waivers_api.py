@@ -1,0 +1,101 @@
+"""The replication API: waivers, and a commit as it stands at a mirror."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from core.errors import NotFound
+from mirrors.api import find_mirror
+from mirrors.lacking import commit_facts
+from mirrors.models import Mirror, Waiver
+from mirrors.paging import number_of, page_of, pagination
+from mirrors.readings import commit_json
+from mirrors.serializers import rfc3339
+from mirrors.services import repository_arn
+from mirrors.waivers import MOST_COMMITS, waiver_give, waiver_withdraw
+from rbac import services as rbac
+
+
+class WaiverGiven(serializers.Serializer):
+    """The body of POST: which commits, and why."""
+
+    commits = serializers.ListField(
+        child=serializers.RegexField(r"^[0-9a-f]{64}\Z"), allow_empty=False, max_length=MOST_COMMITS
+    )
+    reason = serializers.CharField(max_length=1000)
+
+
+class Waivers(APIView):
+    """What was waived at a mirror."""
+
+    def get(self, request: Request, repository: str, mirror_id: str) -> Response:
+        """A page of waivers, the last one first. Needs fs:ListRepositories on `*`."""
+        rbac.require(request.user, ("fs:ListRepositories", "*"))
+        amount, after = page_of(request)
+        found = find_mirror(repository, mirror_id).waivers.order_by("-pk")
+        if after:
+            found = found.filter(pk__lt=number_of(after, "after"))
+        rows = list(found[: amount + 1])
+        more, rows = len(rows) > amount, rows[:amount]
+        page = pagination(len(rows), str(rows[-1].pk) if more else "")
+        return Response({"pagination": page, "results": [waiver_json(row) for row in rows]})
+
+    def post(self, request: Request, repository: str, mirror_id: str) -> Response:
+        """Accept that commits are unreadable. 201 with the waiver. Needs fs:MirrorRepository on the source."""
+        rbac.require(request.user, ("fs:MirrorRepository", repository_arn(repository)))
+        body = WaiverGiven(data=request.data)
+        body.is_valid(raise_exception=True)
+        mirror = find_mirror(repository, mirror_id)
+        waiver = waiver_give(actor=request.user, mirror=mirror, request=request, **body.validated_data)
+        return Response(waiver_json(waiver), status=201)
+
+
+class WaiverDetail(APIView):
+    """One waiver: see it, withdraw it."""
+
+    def get(self, request: Request, repository: str, mirror_id: str, waiver: int) -> Response:
+        """The waiver. Needs fs:ListRepositories on `*`."""
+        rbac.require(request.user, ("fs:ListRepositories", "*"))
+        return Response(waiver_json(_find(find_mirror(repository, mirror_id), waiver)))
+
+    def delete(self, request: Request, repository: str, mirror_id: str, waiver: int) -> Response:
+        """Withdraw it; no branch is moved back. Needs fs:MirrorRepository on the source."""
+        rbac.require(request.user, ("fs:MirrorRepository", repository_arn(repository)))
+        waiver_withdraw(actor=request.user, waiver=_find(find_mirror(repository, mirror_id), waiver), request=request)
+        return Response(status=204)
+
+
+class CommitDetail(APIView):
+    """A commit at a mirror."""
+
+    def get(self, request: Request, repository: str, mirror_id: str, commit: str) -> Response:
+        """What has arrived of it, what it waits for, whether it is waived. Needs fs:ListRepositories on `*`."""
+        rbac.require(request.user, ("fs:ListRepositories", "*"))
+        mirror = find_mirror(repository, mirror_id)
+        found = commit_facts(mirror, [commit]).get(commit)
+        if found is None:
+            raise NotFound(f"nothing is known of a commit '{commit[:80]}' at '{mirror.name}'")
+        return Response(commit_json(found))
+
+
+def waiver_json(waiver: Waiver) -> dict[str, Any]:
+    """A waiver with the commits that it is about."""
+    return {
+        "id": waiver.pk,
+        "commits": list(waiver.commits.order_by("commit_id").values_list("commit__sha", flat=True)),
+        "reason": waiver.reason,
+        "given_by": waiver.given_by,
+        "given_at": rfc3339(waiver.given_at),
+    }
+
+
+def _find(mirror: Mirror, number: int) -> Waiver:
+    found = mirror.waivers.select_related("mirror__source").filter(pk=number).first() if number < 10**18 else None
+    if found is None:
+        raise NotFound(f"there is no waiver {str(number)[:40]} at '{mirror.name}'")
+    return found
