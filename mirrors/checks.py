@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from django.db import transaction
@@ -14,6 +14,7 @@ from core.errors import LakeMirrorError
 from core.presence import Reason
 from core.validation import RangeCheck, verify_again_at
 from lakemirror_site import config, wiring
+from mirrors import clock
 from mirrors.blockers import KEPT_PER_HOLDER, Problem, note_problems
 from mirrors.duties import Lease
 from mirrors.models import Blocker, Coverage, Mirror, Run
@@ -31,7 +32,7 @@ def run_checks(
     """
     _end_orphans(mirror)
     job = "verify" if again else "check"
-    run = Run.objects.create(mirror=mirror, job=job, started_at=datetime.now(UTC), ranges=len(checks))
+    run = Run.objects.create(mirror=mirror, job=job, started_at=clock.now(), ranges=len(checks))
     writer = _Writer(mirror, {check.range_id: check for check in checks}, run, lease, again=again)
     try:
         with lease.kept():
@@ -53,11 +54,11 @@ def next_check(range_id: str, now: datetime) -> datetime:
 def _end_orphans(mirror: Mirror) -> None:
     """We hold the lease: a run that still counts as running lost its worker."""
     orphans = mirror.runs.filter(ended_at=None)
-    orphans.update(outcome="broken-off", error="its worker ended before it did", ended_at=datetime.now(UTC))
+    orphans.update(outcome="broken-off", error="its worker ended before it did", ended_at=clock.now())
 
 
 def _end(run: Run, outcome: str, error: str) -> None:
-    run.outcome, run.error, run.ended_at = outcome, error, datetime.now(UTC)
+    run.outcome, run.error, run.ended_at = outcome, error, clock.now()
     run.save()
 
 
@@ -105,7 +106,7 @@ class _Writer:
             kept.append(_problem(row, damage=self.again is not None))
 
     def _write_ranges(self, rows: list[Mapping[str, Any]]) -> None:
-        now = datetime.now(UTC)
+        now = clock.now()
         note_problems(self.mirror, [p for row in rows for p in self.problems[row["range_id"]]])
         self._drop_stale_blockers(rows)
         Coverage.objects.bulk_create(

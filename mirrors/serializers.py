@@ -8,6 +8,7 @@ from typing import Any
 from rest_framework import serializers
 
 from core.presence import Depth, Imported
+from mirrors import clock
 from mirrors.models import Mirror
 
 
@@ -65,7 +66,7 @@ def mirror_json(
         "reason": reason,
         "branches": branches,
         "created_at": rfc3339(mirror.created_at),
-        "as_of": rfc3339(datetime.now(UTC)),
+        "as_of": rfc3339(clock.now()),
     }
 
 

@@ -128,5 +128,4 @@ class Spool:
 
 def served_mirrors(repository: Repository) -> list[Mirror]:
     """The mirrors that follow a source repository."""
-    states = (Mirror.State.ACTIVE, Mirror.State.STOPPED)
-    return list(repository.mirrors.filter(state__in=states))
+    return list(repository.mirrors.exclude(state__in=(Mirror.State.CREATING, Mirror.State.DELETING)))

@@ -7,12 +7,12 @@ said on the page, and only commits that are still to be promoted wait for it as 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from itertools import accumulate
 
 from core.presence import Depth
 from core.validation import RangeCheck
 from lakemirror_site import config
+from mirrors import clock
 from mirrors.checks import run_checks
 from mirrors.duties import Lease
 from mirrors.models import Coverage, Mirror, MirrorCommit
@@ -45,7 +45,7 @@ def _doubted(mirror: Mirror) -> CoverageQuerySet:
 
 def _aged(mirror: Mirror) -> CoverageQuerySet:
     after = config.current().validator.reverify_after
-    return mirror.coverage.aged(datetime.now(UTC), after).filter(depth=mirror.depth)
+    return mirror.coverage.aged(clock.now(), after).filter(depth=mirror.depth)
 
 
 def _due(mirror: Mirror, *, busy: bool) -> list[Coverage]:
@@ -91,7 +91,7 @@ def _doubt_built_upon(mirror: Mirror, damaged: set[str]) -> None:
     """Direct dependents are read again without that base; they go on to theirs if they name the damaged object too."""
     rows = mirror.coverage.filter(state=Coverage.State.COMPLETE).values_list("pk", "bases")
     upon = [pk for pk, bases in rows.iterator() if not damaged.isdisjoint(bases)]
-    now = datetime.now(UTC)
+    now = clock.now()
     for start in range(0, len(upon), 500):
         keys = upon[start : start + 500]
         Coverage.objects.filter(pk__in=keys).update(state=Coverage.State.WAITING, verify_at=now)

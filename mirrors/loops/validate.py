@@ -6,7 +6,6 @@ The unit of validated work is a range. A commit is judged from its metarange and
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 
 from django.db import transaction
 
@@ -14,14 +13,14 @@ from core.errors import Fenced, LakeMirrorError
 from core.presence import Reason
 from core.validation import Data, RangeCheck, judge, plan_checks
 from graveler.metarange import RangeRef
-from mirrors import duties
+from mirrors import clock, duties
 from mirrors.blockers import Problem, note_problems
 from mirrors.checks import run_checks
 from mirrors.duties import Lease, Outcome
 from mirrors.history import settle_history
 from mirrors.metaranges import METADATA_PREFIX, Found, load_metaranges
 from mirrors.models import Blocker, Mirror, MirrorCommit
-from mirrors.rechecks import look_again
+from mirrors.rechecks import LOOKED_FOR, look_again
 from mirrors.verifying import has_more, verify
 
 BATCH = 200
@@ -44,7 +43,7 @@ def validate(lease: Lease) -> Outcome:
     if settle_history(mirror) or complete:
         duties.wake("promote", mirror.pk)
     if complete:
-        Mirror.objects.filter(pk=mirror.pk).update(last_validated_at=datetime.now(UTC))
+        Mirror.objects.filter(pk=mirror.pk).update(last_validated_at=clock.now())
     if failed is not None:
         raise failed
     verified = verify(mirror, lease, busy=bool(checks))
@@ -72,10 +71,8 @@ def _next_in(mirror: Mirror) -> float | None:
     """At once while commits are waiting for a first look, else when the next blocker is due."""
     if mirror.commits.unjudged().exists() or has_more(mirror):
         return 0.0
-    soonest = (
-        mirror.blockers.exclude(kind=Blocker.Kind.RECORD).order_by("look_at").values_list("look_at", flat=True).first()
-    )
-    return None if soonest is None else max(0.1, (soonest - datetime.now(UTC)).total_seconds())
+    soonest = mirror.blockers.filter(kind__in=LOOKED_FOR).order_by("look_at").values_list("look_at", flat=True).first()
+    return None if soonest is None else max(0.1, (soonest - clock.now()).total_seconds())
 
 
 # Metaranges
@@ -126,8 +123,13 @@ def coverage_of(mirror: Mirror, range_ids: Iterable[str]) -> dict[str, Data]:
     states: dict[str, Data] = {}
     for start in range(0, len(asked), 500):
         rows = mirror.coverage.filter(range_id__in=asked[start : start + 500], depth=mirror.depth)
-        states.update((range_id, Data(state)) for range_id, state in rows.values_list("range_id", "state"))
+        states.update((range_id, _data(state)) for range_id, state in rows.values_list("range_id", "state"))
     return states
+
+
+def _data(state: str) -> Data:
+    """A state that only a newer version knows is not complete, and is that version's to settle."""
+    return Data(state) if state in set(Data) else Data.WAITING
 
 
 def _bases(mirror: Mirror, rows: Sequence[MirrorCommit]) -> dict[int, tuple[RangeRef, ...]]:
@@ -153,7 +155,7 @@ def _judge_rows(mirror: Mirror, rows: Sequence[MirrorCommit], found: Mapping[str
     gone = set(
         mirror.blockers.filter(kind=Blocker.Kind.METARANGE, gone_at_source=True).values_list("holder_id", flat=True)
     )
-    now = datetime.now(UTC)
+    now = clock.now()
     complete = 0
     for row in rows:
         _judge_row(row, found[row.commit.metarange_id], covered, without_file, gone)
