@@ -21,6 +21,10 @@ class SiteConfig(AppConfig):
     verbose_name = "LakeMirror"
 
     def ready(self) -> None:
+        from django_q import cluster
         from django_q.signals import post_spawn
 
+        from lakemirror_site.queues import PatientQueue
+
+        cluster.Queue = PatientQueue
         post_spawn.connect(die_with_parent, dispatch_uid="lakemirror.die_with_parent")

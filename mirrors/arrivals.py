@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from datetime import UTC, datetime
 
 from core.notifications import relative_key
-from mirrors import duties
+from mirrors import clock, duties
 from mirrors.blockers import address_hash
 from mirrors.models import Blocker, Mirror
 
@@ -41,7 +40,7 @@ def _by_mirror(region: str, objects: Iterable[tuple[str, str]]) -> dict[int, set
 
 
 def _hasten(mirror_id: int, addresses: list[str]) -> int:
-    now = datetime.now(UTC)
+    now = clock.now()
     asked = [address_hash(address) for address in addresses]
     waiting = Blocker.objects.filter(mirror=mirror_id, look_at__gt=now).exclude(kind=Blocker.Kind.RECORD)
     return sum(

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from core.facts import ARRIVING
 from core.validation import pause_before_look
 from lakemirror_site import config
+from mirrors import clock
 from mirrors.models import Blocker, Mirror
 
 KEPT_PER_HOLDER = 1000
@@ -57,7 +58,7 @@ def note_problems(mirror: Mirror, problems: Iterable[Problem]) -> None:
         (b.kind, b.holder_id, b.key): b
         for b in mirror.blockers.filter(holder_id__in={p.holder_id for p in by_identity.values()})
     }
-    now = datetime.now(UTC)
+    now = clock.now()
     Blocker.objects.bulk_create(
         [_row(mirror, p, known.get(identity), now) for identity, p in by_identity.items()],
         batch_size=400,

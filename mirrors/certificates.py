@@ -22,6 +22,7 @@ from core.errors import Fenced, Invalid, LakeMirrorError, NotFound
 from core.presence import Depth, Imported
 from core.promotion import Repair
 from lakemirror_site import config, wiring
+from mirrors import clock
 from mirrors.duties import HOLDER, Lease
 from mirrors.metaranges import load_metaranges
 from mirrors.models import Commit, Coverage, Mirror, MirrorBranch, all_branches
@@ -281,7 +282,7 @@ def _write_certificate(mirror: Mirror, branch: MirrorBranch, lease: Lease) -> in
         made = certify(mirror, commit)
     except NotFound:
         return 0
-    about = {"branch": branch.name, "at": datetime.now(UTC).isoformat(), "ran_by": HOLDER}
+    about = {"branch": branch.name, "at": clock.now().isoformat(), "ran_by": HOLDER}
     data = json.dumps(made.document(**about), indent=1).encode()
     lease.fence(PUT_SECONDS)
     wiring.objects(mirror.region).put(certificate_uri(mirror.storage_namespace, branch.name), data)

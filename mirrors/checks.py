@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from django.db import transaction
@@ -15,6 +15,7 @@ from core.errors import LakeMirrorError
 from core.presence import Depth, Reason
 from core.validation import RangeCheck, verify_again_at
 from lakemirror_site import config, wiring
+from mirrors import clock
 from mirrors.blockers import KEPT_PER_HOLDER, Problem, note_problems
 from mirrors.duties import Lease
 from mirrors.judging import hold
@@ -73,11 +74,11 @@ def next_check(range_id: str, now: datetime) -> datetime:
 def _end_orphans(mirror: Mirror) -> None:
     """We hold the lease: a run that still counts as running lost its worker."""
     orphans = mirror.runs.filter(ended_at=None)
-    orphans.update(outcome="broken-off", error="its worker ended before it did", ended_at=datetime.now(UTC))
+    orphans.update(outcome="broken-off", error="its worker ended before it did", ended_at=clock.now())
 
 
 def _end(run: Run, outcome: str, error: str) -> None:
-    run.outcome, run.error, run.ended_at = outcome, error, datetime.now(UTC)
+    run.outcome, run.error, run.ended_at = outcome, error, clock.now()
     run.save()
 
 
@@ -93,7 +94,7 @@ class CheckWriter:
         self.mirror, self.lease = mirror, lease
         self.checks = {check.range_id: check for check in checks}
         self.depth = depth or Depth(mirror.depth)
-        self.run = Run(mirror=mirror, job=self.job, started_at=datetime.now(UTC), ranges=len(checks))
+        self.run = Run(mirror=mirror, job=self.job, started_at=clock.now(), ranges=len(checks))
         self.bases = {check.range_id: check.base_ids for check in checks}
         self.problems: dict[str, list[Problem]] = defaultdict(list)
         self.most = {holder: KEPT_PER_HOLDER + 4 * known for holder, known in self._known().items()}
@@ -145,7 +146,7 @@ class CheckWriter:
 
     def note(self, rows: list[Mapping[str, Any]]) -> None:
         """Blockers and coverage of ranges that were looked through, inside of a transaction that holds the lease."""
-        now = datetime.now(UTC)
+        now = clock.now()
         note_problems(self.mirror, [p for row in rows for p in self.problems[row["range_id"]]])
         self.drop_stale_blockers(rows)
         self.store([self.coverage(row, now) for row in rows])

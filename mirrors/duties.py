@@ -16,16 +16,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from django.db import DatabaseError, connection, transaction
+from django.db.models import Q
 from django.db.models.functions import Now
 from django_q.tasks import async_task
 
 from core.errors import Fenced, LakeMirrorError
 from lakemirror_site import config
 from mirrors.models import Duty, Mirror, Repository
+from mirrors.versions import beyond_us
 
 log = logging.getLogger("lakemirror.duties")
 
 LEASE_SECONDS = 60.0
+OVERDUE_SECONDS = 60.0
+"""A duty that nobody has taken up for so long is for any deployment that needs it."""
 HOLDER = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"[:64]
 
 
@@ -104,6 +108,8 @@ def run(duty_id: int, handlers: dict[str, tuple[Handler, float]], holder: str = 
     duty = Duty.objects.filter(pk=duty_id).first()
     if duty is None:
         return "no such duty any more"
+    if reason := beyond_us(duty, handlers):
+        return reason
     handler, interval = handlers[duty.kind]
     if not Duty.objects.claim(duty_id, holder=holder, lease=LEASE_SECONDS, interval=interval):
         return "not due, or in other hands"
@@ -174,6 +180,27 @@ def queue_name(kind: str, region: str) -> str:
     home = config.current()
     served = home.region if region in home.served else region
     return f"{served}-spark" if kind == Duty.Kind.VALIDATE else served
+
+
+def take_over() -> int:
+    """Move long overdue duties that mirrors of ours need from queues of others into our own; gives how many.
+
+    A source with mirrors in several regions is looked at by one deployment for all of them: when that one is gone,
+    another one goes on. The same for mirrors of a region that another deployment served before.
+    """
+    home = config.current()
+    ours = Mirror.objects.served(list(home.served))
+    needed = Q(kind="sense", subject__in=ours.values("source")) | ~Q(kind="sense") & Q(subject__in=ours.values("pk"))
+    number = 0
+    for kind in Duty.Kind:
+        queue = queue_name(kind, home.region)
+        number += (
+            Duty.objects.filter(needed, kind=kind)
+            .abandoned(OVERDUE_SECONDS)
+            .exclude(queue=queue)
+            .update(queue=queue, woken_at=None)
+        )
+    return number
 
 
 def drop_mirror_duties(mirror: Mirror) -> None:

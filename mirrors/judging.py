@@ -8,11 +8,10 @@ checked again in its turn; every other commit is judged anew, and promoted only 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 
 from core.errors import Fenced
 from core.presence import Depth, Imported
-from mirrors import duties
+from mirrors import clock, duties
 from mirrors.duties import Lease
 from mirrors.models import Coverage, Mirror, MirrorCommit
 
@@ -38,7 +37,7 @@ def judge_anew(old: Mirror, new: Mirror) -> None:
     asks_more = _take_down(old, new)
     if asks_more:
         _doubt_unshown(new)
-    new.blockers.update(look_at=datetime.now(UTC))  # it may pass now
+    new.blockers.update(look_at=clock.now())  # it may pass now
     duties.wake("validate", new.pk)
 
 

@@ -116,6 +116,10 @@ class DutyQuerySet(models.QuerySet):
         due = Least(F("due_at"), after_now(next_in))
         return held.update(holder="", until=None, ended_at=Now(), due_at=due, **outcome) == 1
 
+    def abandoned(self, seconds: float) -> DutyQuerySet:
+        """Due for that long, and in nobody's hands."""
+        return self.filter(Q(until=None) | Q(until__lt=Now()), due_at__lt=after_now(-seconds))
+
     def wake(self, **which: Any) -> list[tuple[int, str]]:
         """Make duties due now; gives (key, queue) of those that need a message.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models import F
@@ -18,6 +18,7 @@ from core.phrases import Phrase
 from core.promotion import Why
 from core.states import ASIDE, Stage, State
 from lakemirror_site import config
+from mirrors import clock
 from mirrors.gathering import RAIL_COMMITS, Gathered, Pending, candidates_of, gather
 from mirrors.lacking import commit_facts
 from mirrors.models import Candidate, Mirror, Promotion
@@ -155,14 +156,14 @@ def targets() -> Targets:
 
 def mirror_reading(mirror: Mirror, now: datetime | None = None) -> MirrorReading:
     """One mirror with the rails of its branches."""
-    now = now or datetime.now(UTC)
+    now = now or clock.now()
     gathered = gather([mirror], now, rails=True)
     return _read(mirror, gathered, now)
 
 
 def mirror_readings(mirrors: Iterable[Mirror], now: datetime | None = None) -> list[MirrorReading]:
     """Several mirrors, in their order, without rails. A queryset should select the related source."""
-    now = now or datetime.now(UTC)
+    now = now or clock.now()
     rows = list(mirrors)
     gathered = gather(rows, now, rails=False)
     return [_read(mirror, gathered, now) for mirror in rows]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from enum import StrEnum
 
 from django.db import IntegrityError, transaction
@@ -18,7 +17,7 @@ from core.errors import Conflict, Invalid, LakeMirrorError, NotFound
 from core.ports import LakeFS
 from core.types import RepositoryInfo
 from lakemirror_site import config, wiring
-from mirrors import duties
+from mirrors import clock, duties
 from mirrors.adoption import all_heads
 from mirrors.certificates import DESCRIPTOR, Descriptor, Proof, parse_descriptor, read_certificate
 from mirrors.following import add_commits
@@ -204,7 +203,7 @@ def _make(actor: str, found: Found) -> None:
         repair_tampering=told.repair_tampering,
         selected=dict(told.selected),
         pinned_creation_date=told.creation_date,
-        destination_looked_at=datetime.now(UTC),
+        destination_looked_at=clock.now(),
     )
     Mirror.objects.filter(pk=mirror.pk).update(created_at=told.created_at)
     MirrorBranch.objects.bulk_create([_branch(mirror, found, name) for name in found.heads], batch_size=500)

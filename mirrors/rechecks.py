@@ -7,7 +7,6 @@ import threading
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from django.db import transaction
@@ -18,6 +17,7 @@ from core.presence import Depth, Imported, Reason, Verdict, judge_object, judge_
 from core.proofs import Prover, is_sampled
 from core.types import ObjectInfo
 from lakemirror_site import wiring
+from mirrors import clock
 from mirrors.blockers import KEPT_PER_HOLDER, Problem, note_problems
 from mirrors.checks import as_deep, next_check
 from mirrors.duties import Lease
@@ -28,6 +28,7 @@ from mirrors.models import Blocker, Coverage, Mirror, MirrorCommit
 
 log = logging.getLogger("lakemirror.rechecks")
 
+LOOKED_FOR = (Blocker.Kind.METARANGE, Blocker.Kind.RANGE, Blocker.Kind.OBJECT)
 BATCH = 2000
 WORKERS = 16
 _READ = {Reason.CONTENT, Reason.UNPROVEN}
@@ -43,7 +44,7 @@ class Relook:
 
 def look_again(mirror: Mirror, lease: Lease) -> Relook:
     """Look for every due blocker; settle the ranges of which nothing is missing any more."""
-    due = mirror.blockers.filter(look_at__lte=datetime.now(UTC)).exclude(kind=Blocker.Kind.RECORD)
+    due = mirror.blockers.filter(look_at__lte=clock.now(), kind__in=LOOKED_FOR)
     rows = list(due.order_by("look_at")[:BATCH])
     if not rows:
         return Relook()
@@ -222,7 +223,7 @@ def settle_ranges(mirror: Mirror, range_ids: Iterable[str], *, damaged: set[str]
 
 def _ask_anew(row: Coverage, *, damaged: bool) -> None:
     if damaged:
-        Coverage.objects.filter(pk=row.pk).update(state=Coverage.State.WAITING, verify_at=datetime.now(UTC))
+        Coverage.objects.filter(pk=row.pk).update(state=Coverage.State.WAITING, verify_at=clock.now())
     else:
         row.delete()
 
@@ -230,5 +231,5 @@ def _ask_anew(row: Coverage, *, damaged: bool) -> None:
 def _set_state(row: Coverage, state: str, problems: int) -> None:
     changes: dict[str, Any] = {"state": state, "problems": problems}
     if state == Coverage.State.COMPLETE:
-        changes |= {"verify_at": next_check(row.range_id, datetime.now(UTC)), "deeper": ""}
+        changes |= {"verify_at": next_check(row.range_id, clock.now()), "deeper": ""}
     Coverage.objects.filter(pk=row.pk).update(**changes)

@@ -11,6 +11,7 @@ from rest_framework import serializers
 from core.presence import Depth, Imported
 from core.promotion import Repair
 from core.selection import OnUnselect
+from mirrors import clock
 from mirrors.models import Mirror
 
 
@@ -134,7 +135,7 @@ def mirror_json(
         "branches": branches,
         "warnings": list(warnings),
         "created_at": rfc3339(mirror.created_at),
-        "as_of": rfc3339(datetime.now(UTC)),
+        "as_of": rfc3339(clock.now()),
     }
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.db.models.functions import Now
 
 from core.errors import Conflict, Invalid, NotFound
 from core.types import RepositoryInfo
 from lakemirror_site import config, wiring
-from mirrors import duties
+from mirrors import clock, duties
 from mirrors.adoption import Adopted, check_adoptable, reaching
 from mirrors.models import Mirror, MirrorBranch, Repository, all_branches
 from mirrors.selecting import whole_selection
@@ -169,6 +169,7 @@ def _store(
                 created_by=actor,
                 **settings,
             )
+            Mirror.objects.filter(pk=mirror.pk).update(created_at=Now())  # and not by this machine's clock
             if adopted:
                 rows = [MirrorBranch(mirror=mirror, name=branch, head=head) for branch, head in adopted.heads.items()]
                 MirrorBranch.objects.bulk_create(rows, batch_size=500)
@@ -232,7 +233,7 @@ def mirror_sync(*, actor: Any, mirror: Mirror, request: Any = None) -> None:
     """Look at the source, and again for everything that is missing, at once."""
     arn = repository_arn(mirror.source.name)
     rbac.require(actor, ("fs:MirrorRepository", arn))
-    mirror.blockers.update(look_at=datetime.now(UTC))
+    mirror.blockers.update(look_at=clock.now())
     for kind, subject in (
         ("sense", mirror.source_id),
         ("manage", mirror.pk),

@@ -128,5 +128,4 @@ class Spool:
 
 def served_mirrors(repository: Repository) -> models.QuerySet[Mirror]:
     """The mirrors that follow a source repository."""
-    states = (Mirror.State.ACTIVE, Mirror.State.STOPPED)
-    return repository.mirrors.filter(state__in=states).select_related("source")
+    return repository.mirrors.exclude(state__in=(Mirror.State.CREATING, Mirror.State.DELETING)).select_related("source")

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -22,7 +22,7 @@ from django.db.models import F
 from core.errors import Conflict, Fenced, LakeMirrorError, NotFound
 from core.presence import Depth
 from core.validation import Data, RangeCheck, state_on_demand
-from mirrors import duties
+from mirrors import clock, duties
 from mirrors.blockers import Problem, note_problems
 from mirrors.checks import CheckWriter, carry_out
 from mirrors.duties import Lease
@@ -108,7 +108,7 @@ def _request(mirror: Mirror, heads: Mapping[str, str], commit: str, branch: str,
         depth=depth.value,
         key=hashlib.sha256(json.dumps(asked).encode()).hexdigest(),
         metaranges=sorted({metarange_id for metarange_id in heads.values() if metarange_id}),
-        asked_at=datetime.now(UTC),
+        asked_at=clock.now(),
     )
 
 
@@ -144,20 +144,20 @@ def advance(mirror: Mirror, lease: Lease) -> LakeMirrorError | None:
     except Fenced:
         raise
     except LakeMirrorError as error:
-        _note(validation, lease, failed_at=datetime.now(UTC), error=str(error)[:2000])
+        _note(validation, lease, failed_at=clock.now(), error=str(error)[:2000])
         return error
     return None
 
 
 def _advance(mirror: Mirror, validation: Validation, lease: Lease) -> None:
     if validation.started_at is None:
-        _note(validation, lease, started_at=datetime.now(UTC))
+        _note(validation, lease, started_at=clock.now())
     if validation.metaranges:
         _read_metaranges(mirror, validation, lease)
     if not validation.metaranges:
         _check_ranges(mirror, validation, lease)
     done = not validation.metaranges and not validation.left.exists()
-    ended = {"ended_at": datetime.now(UTC)} if done else {}
+    ended = {"ended_at": clock.now()} if done else {}
     if ended or validation.error:
         _note(validation, lease, error="", **ended)
 

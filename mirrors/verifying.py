@@ -7,15 +7,16 @@ said on the page, and only commits that are still to be promoted wait for it as 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 from itertools import accumulate
 from typing import Any, TypeVar
 
 from core.presence import Depth
 from core.validation import RangeCheck
 from lakemirror_site import config
+from mirrors import clock
 from mirrors.checks import CheckWriter, carry_out
 from mirrors.duties import Lease
+from mirrors.judging import NOTHING
 from mirrors.models import Coverage, Mirror, MirrorCommit
 from mirrors.querysets import CoverageQuerySet
 from mirrors.rechecks import reopen
@@ -65,13 +66,18 @@ class _Verifier(CheckWriter):
         settle(self.mirror, checked, reopened=checked & self.doubted, alone=checked & self.doubted, deeper=self.deeper)
 
 
+def _known(mirror: Mirror) -> CoverageQuerySet:
+    """Without the rows of a depth that only a newer version knows."""
+    return mirror.coverage.filter(depth__in=[NOTHING, *Depth], deeper__in=["", *Depth])
+
+
 def _doubted(mirror: Mirror) -> CoverageQuerySet:
-    return mirror.coverage.doubted()
+    return _known(mirror).doubted()
 
 
 def _aged(mirror: Mirror) -> CoverageQuerySet:
     after = config.current().validator.reverify_after
-    return mirror.coverage.aged(datetime.now(UTC), after)
+    return _known(mirror).aged(clock.now(), after)
 
 
 def _depth_of(mirror: Mirror, row: Coverage) -> Depth:
@@ -148,7 +154,7 @@ def _complete(mirror: Mirror, range_ids: Iterable[str]) -> set[int]:
 
 
 def _doubt(mirror: Mirror, keys: set[int], deeper: str) -> None:
-    asked, now = sorted(keys), datetime.now(UTC)
+    asked, now = sorted(keys), clock.now()
     for start in range(0, len(asked), 500):
         rows = mirror.coverage.filter(pk__in=asked[start : start + 500])
         rows.update(state=Coverage.State.WAITING, verify_at=now, deeper=deeper)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from hashlib import sha256
 
@@ -19,7 +19,7 @@ from core.errors import LakeMirrorError
 from core.phrases import Phrase, count, name, say, sentence
 from core.states import ASIDE, State, Tone
 from lakemirror_site.errors import status_of
-from mirrors import options, services
+from mirrors import clock, options, services
 from mirrors.forms import DeletionForm, MirrorForm
 from mirrors.models import Mirror
 from mirrors.readings import (
@@ -46,7 +46,7 @@ may_see = permission_required("fs:ListRepositories", "*")
 @may_see
 def mirror_list(request: HttpRequest) -> HttpResponse:
     """All mirrors, those that need somebody first."""
-    now = datetime.now(UTC)
+    now = clock.now()
     visible = Mirror.objects.visible_to(request.user).select_related("source")
     page = list(visible.filter(name__gt=request.GET.get("after", "")).order_by("name")[: PAGE + 1])
     readings = sorted(mirror_readings(page[:PAGE], now), key=_urgency)
@@ -110,7 +110,7 @@ class Row:
 def mirror_detail(request: HttpRequest, name: str) -> HttpResponse:
     """A mirror and its branches; those named by `branch` are opened to their commits."""
     mirror = _find(request, name)
-    now = datetime.now(UTC)
+    now = clock.now()
     reading = mirror_reading(mirror, now)
     opened = request.GET.getlist("branch")[:OPENED]
     find = request.GET.get("find", "").strip()

@@ -7,13 +7,12 @@ does, and is no candidate itself, whatever arrives of it. Its record has to be a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from django.db import transaction
 
 from core.errors import Conflict, Invalid, NotFound
-from mirrors import duties
+from mirrors import clock, duties
 from mirrors.history import doubt_history
 from mirrors.models import Mirror, MirrorCommit, Waiver
 from mirrors.services import repository_arn
@@ -37,9 +36,7 @@ def waiver_give(*, actor: Any, mirror: Mirror, commits: Sequence[str], reason: s
         rows = _rows(mirror, asked)
         _check_heads(mirror, asked)
         given_by = actor if isinstance(actor, str) else actor.username
-        waiver = Waiver.objects.create(
-            mirror=mirror, reason=reason.strip(), given_by=given_by, given_at=datetime.now(UTC)
-        )
+        waiver = Waiver.objects.create(mirror=mirror, reason=reason.strip(), given_by=given_by, given_at=clock.now())
         mirror.commits.filter(pk__in=[row.pk for row in rows]).update(waiver=waiver)
         duties.wake("validate", mirror.pk)
         told = {"waiver": waiver.pk, "mirror": mirror.name, "commits": asked}

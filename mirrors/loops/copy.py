@@ -10,7 +10,6 @@ import time
 from collections import deque
 from concurrent.futures import Future
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from core.errors import Corrupt, RemoteFailure
 from core.graph import Waiting
@@ -19,7 +18,7 @@ from core.types import Commit as CommitRecord
 from core.types import RecordOutcome
 from graveler.identity import commit_id
 from lakemirror_site import wiring
-from mirrors import duties
+from mirrors import clock, duties
 from mirrors.blockers import note_blocker
 from mirrors.duties import Lease, Outcome
 from mirrors.history import settle_history
@@ -139,7 +138,7 @@ class _Round:
         if not accepted:
             return
         require_pinned(self.mirror, self.lakefs)
-        now = datetime.now(UTC)
+        now = clock.now()
         pinned = self.mirror.pinned_creation_date
         rows = self.mirror.commits.filter(pk__in=accepted, mirror__pinned_creation_date=pinned)
         rows.update(record=MirrorCommit.Record.ACCEPTED, recorded_at=now)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from django.db import transaction
 
@@ -12,7 +12,7 @@ from core.errors import Conflict, Fenced, NotFound
 from core.ports import LakeFS
 from core.types import RepositoryInfo
 from lakemirror_site import wiring
-from mirrors import certificates, duties
+from mirrors import certificates, clock, duties
 from mirrors.duties import Lease, Outcome
 from mirrors.following import add_commits, add_missing
 from mirrors.history import doubt_history
@@ -96,7 +96,7 @@ def _create(lease: Lease, mirror: Mirror) -> Outcome:
             return stop(
                 mirror, "name-taken", f"a repository named {mirror.name} that is not this mirror is in {mirror.region}"
             )
-        if mirror.pinned_creation_date is None and datetime.now(UTC) - mirror.created_at < GHOST_LASTS:
+        if mirror.pinned_creation_date is None and clock.now() - mirror.created_at < GHOST_LASTS:
             return Outcome(f"the name {mirror.name} may not be free in {mirror.region} yet", next_in=2.0)
     Mirror.objects.filter(pk=mirror.pk).update(pinned_creation_date=found.creation_date)
     mirror.pinned_creation_date = found.creation_date
@@ -193,7 +193,7 @@ def _start_again(mirror: Mirror) -> Outcome:
     if mirror.state == Mirror.State.STOPPED and mirror.reason_code in identity:
         Mirror.objects.move(mirror.pk, Mirror.State.STOPPED, Mirror.State.ACTIVE, reason_code="", reason="")
         duties.wake("promote", mirror.pk)
-    Mirror.objects.filter(pk=mirror.pk).update(destination_looked_at=datetime.now(UTC))
+    Mirror.objects.filter(pk=mirror.pk).update(destination_looked_at=clock.now())
     return Outcome("the destination is the repository that we made")
 
 

@@ -9,7 +9,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 
 from django.db import transaction
 
@@ -26,7 +26,7 @@ from core.promotion import (
     superseded,
 )
 from lakemirror_site import wiring
-from mirrors import duties
+from mirrors import clock, duties
 from mirrors.duties import Lease, Outcome
 from mirrors.loops.manage import fence
 from mirrors.loops.sense import list_heads
@@ -60,7 +60,7 @@ def promote(lease: Lease) -> Outcome:
             look_for_uncommitted(mirror, row, lakefs, lease)
     if moved:
         duties.wake("manage", mirror.pk)  # which writes the certificates
-    Mirror.objects.filter(pk=mirror.pk).update(destination_looked_at=datetime.now(UTC))
+    Mirror.objects.filter(pk=mirror.pk).update(destination_looked_at=clock.now())
     failed.tell()
     return Outcome(f"{moved} branches moved, {len(heads)} at the destination")
 
@@ -231,7 +231,7 @@ def _remember_position(
 def _record(
     mirror: Mirror, branch: SourceBranch, facts: BranchFacts, decision: Decision, lease: Lease, *, moved: bool = True
 ) -> None:
-    now = datetime.now(UTC)
+    now = clock.now()
     with transaction.atomic():
         lease.hold()
         Promotion.objects.create(
@@ -288,7 +288,7 @@ def _note_foreign_move(
     with transaction.atomic():
         lease.hold()
         Promotion.objects.create(
-            mirror=mirror, branch=branch, from_commit=noted, to_commit=head, why=Why.FOREIGN, at=datetime.now(UTC)
+            mirror=mirror, branch=branch, from_commit=noted, to_commit=head, why=Why.FOREIGN, at=clock.now()
         )
         known = {"head": head, "stray": True} if stray else {"head": head}
         MirrorBranch.objects.update_or_create(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
-from datetime import UTC, datetime
+from datetime import datetime
 
 from django.db import transaction
 
@@ -16,7 +16,7 @@ from core.reading import Reading, Walk
 from core.types import Commit as CommitRecord
 from core.types import Page, main_parent
 from lakemirror_site import config, wiring
-from mirrors import duties
+from mirrors import clock, duties
 from mirrors.duties import Lease, Outcome
 from mirrors.following import follow_moves
 from mirrors.models import Candidate, Commit, Repository, SourceBranch
@@ -35,7 +35,7 @@ def sense(lease: Lease) -> Outcome:
     if repository.frozen_reason:
         return Outcome(f"frozen: {repository.frozen_reason}")
     lakefs = wiring.lakefs(repository.region)
-    before = datetime.now(UTC)
+    before = clock.now()
     try:
         heads = list_heads(lakefs, repository.name, lease)
     except (NotFound, NoData):

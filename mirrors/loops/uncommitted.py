@@ -6,7 +6,7 @@ Somebody who writes to a read-only repository by force leaves them. They survive
 from __future__ import annotations
 
 import logging
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from django.db import transaction
 from django.db.models import F, Q
@@ -14,6 +14,7 @@ from django.db.models import F, Q
 from core.errors import NotFound
 from core.ports import LakeFS
 from core.promotion import Repair, Why
+from mirrors import clock
 from mirrors.duties import Lease
 from mirrors.loops.manage import fence
 from mirrors.models import Mirror, MirrorBranch
@@ -27,14 +28,14 @@ LOOK_AGAIN_AFTER = timedelta(seconds=30)
 
 def branches_to_look_at(mirror: Mirror) -> list[MirrorBranch]:
     """Those that an operator wants cleaned, that were just moved, or were not looked at for longest."""
-    due = Q(reset_asked=True) | Q(looked_at=None) | Q(looked_at__lt=datetime.now(UTC) - LOOK_AGAIN_AFTER)
+    due = Q(reset_asked=True) | Q(looked_at=None) | Q(looked_at__lt=clock.now() - LOOK_AGAIN_AFTER)
     rows = mirror.branches.filter(due, stray=False).exclude(head="")
     return list(rows.order_by("-reset_asked", F("looked_at").asc(nulls_first=True), "name")[:LOOKS_PER_ROUND])
 
 
 def look_for_uncommitted(mirror: Mirror, row: MirrorBranch, lakefs: LakeFS, lease: Lease) -> None:
     """Note whether readers of the branch see more than its head; undo that if an operator or the setting says so."""
-    MirrorBranch.objects.filter(pk=row.pk).update(looked_at=datetime.now(UTC))
+    MirrorBranch.objects.filter(pk=row.pk).update(looked_at=clock.now())
     try:
         found = left = lakefs.has_uncommitted(mirror.name, row.name)
         undo = row.reset_asked or (found and mirror.repair_tampering == Repair.AUTO)
@@ -58,5 +59,5 @@ def look_for_uncommitted(mirror: Mirror, row: MirrorBranch, lakefs: LakeFS, leas
 
 def _note(mirror: Mirror, row: MirrorBranch, why: Why) -> None:
     """Into the branch's history, although no commit of it has changed."""
-    at = datetime.now(UTC)
+    at = clock.now()
     mirror.promotions.create(branch=row.name, from_commit=row.head, to_commit=row.head, why=why, at=at)

@@ -6,14 +6,13 @@ The unit of validated work is a range. A commit is judged from its metarange and
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 
 from django.db import transaction
 
 from core.errors import Fenced, LakeMirrorError
 from core.validation import Data, RangeCheck, judge, plan_checks
 from graveler.metarange import RangeRef
-from mirrors import duties, validations
+from mirrors import clock, duties, validations
 from mirrors.blockers import note_problems
 from mirrors.checks import run_checks
 from mirrors.duties import Lease, Outcome
@@ -22,7 +21,7 @@ from mirrors.history import settle_history
 from mirrors.judging import hold
 from mirrors.metaranges import Found, load_metaranges
 from mirrors.models import Blocker, Mirror, MirrorCommit
-from mirrors.rechecks import look_again
+from mirrors.rechecks import LOOKED_FOR, look_again
 from mirrors.verifying import has_more, verify
 
 BATCH = 200
@@ -49,7 +48,7 @@ def validate(lease: Lease) -> Outcome:
     if settle_history(mirror) or complete:
         duties.wake("promote", mirror.pk)
     if complete:
-        Mirror.objects.filter(pk=mirror.pk).update(last_validated_at=datetime.now(UTC))
+        Mirror.objects.filter(pk=mirror.pk).update(last_validated_at=clock.now())
     on_demand = validations.advance(mirror, lease)
     if failed is not None:
         raise failed
@@ -80,10 +79,8 @@ def _next_in(mirror: Mirror) -> float | None:
     """At once while there is more to check, else when the next blocker is due."""
     if mirror.commits.unjudged().exists() or has_more(mirror) or validations.is_asked(mirror):
         return 0.0
-    soonest = (
-        mirror.blockers.exclude(kind=Blocker.Kind.RECORD).order_by("look_at").values_list("look_at", flat=True).first()
-    )
-    return None if soonest is None else max(0.1, (soonest - datetime.now(UTC)).total_seconds())
+    soonest = mirror.blockers.filter(kind__in=LOOKED_FOR).order_by("look_at").values_list("look_at", flat=True).first()
+    return None if soonest is None else max(0.1, (soonest - clock.now()).total_seconds())
 
 
 # Metaranges
@@ -123,8 +120,13 @@ def coverage_of(mirror: Mirror, range_ids: Iterable[str]) -> dict[str, Data]:
     states: dict[str, Data] = {}
     for start in range(0, len(asked), 500):
         rows = mirror.coverage.proving(mirror.depth).filter(range_id__in=asked[start : start + 500])
-        states.update((range_id, Data(state)) for range_id, state in rows.values_list("range_id", "state"))
+        states.update((range_id, _data(state)) for range_id, state in rows.values_list("range_id", "state"))
     return states
+
+
+def _data(state: str) -> Data:
+    """A state that only a newer version knows is not complete, and is that version's to settle."""
+    return Data(state) if state in set(Data) else Data.WAITING
 
 
 def _bases(mirror: Mirror, rows: Sequence[MirrorCommit]) -> dict[int, tuple[RangeRef, ...]]:
@@ -150,7 +152,7 @@ def _judge_rows(mirror: Mirror, rows: Sequence[MirrorCommit], found: Mapping[str
     gone = set(
         mirror.blockers.filter(kind=Blocker.Kind.METARANGE, gone_at_source=True).values_list("holder_id", flat=True)
     )
-    now = datetime.now(UTC)
+    now = clock.now()
     complete = 0
     for row in rows:
         _judge_row(row, found[row.commit.metarange_id], covered, without_file, gone)

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('mirrors', '0002_selection'),
+        ('mirrors', '0003_hidden_branches'),
     ]
 
     operations = [

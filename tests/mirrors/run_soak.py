@@ -1,26 +1,50 @@
-"""`scripts/soak`: long runs of tests/mirrors/soak.py on a database of their own."""
+"""`scripts/soak`: long runs of tests/mirrors/soak.py, or of real processes (tests/fleet), on databases of their own."""
 
 from __future__ import annotations
 
+import argparse
 import logging
 import os
+import shutil
 import sys
+import tempfile
 import time
+from pathlib import Path
 
 
 def main(arguments: list[str]) -> int:
-    """Runs of 500 steps each, every one on an empty database; exit code 1 when a promise was broken."""
+    """Exit code 1 when a promise was broken."""
+    parser = argparse.ArgumentParser(prog="scripts/soak", description=__doc__)
+    parser.add_argument("steps", nargs="?", type=int, default=5000, help="in one process, on stand-ins of everything")
+    parser.add_argument("first_seed", nargs="?", type=int, default=1)
+    parser.add_argument("--processes", type=int, metavar="PROMOTIONS", help="by real processes, on PostgreSQL")
+    parser.add_argument("--seed", type=int, help="the same as the second argument")
+    told = parser.parse_args(arguments)
+    seed = told.first_seed if told.seed is None else told.seed
+    return _soak_processes(told.processes, seed) if told.processes else _soak(told.steps, seed)
+
+
+def _soak_processes(promotions: int, seed: int) -> int:
+    from tests.fleet.soak import soak
+    from tests.postgres import quick_server
+
+    with quick_server() as database, tempfile.TemporaryDirectory(prefix="lakemirror-soak-") as folder:
+        try:
+            report = soak(Path(folder), database, promotions=promotions, seed=seed, tell=print)
+        finally:
+            if kept := os.environ.get("LAKEMIRROR_SOAK_LOGS"):
+                shutil.copytree(folder, kept, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.sock"))
+    print(*report.lines(), sep="\n")
+    return 1 if report.problems else 0
+
+
+def _soak(steps: int, seed: int, length: int = 500) -> int:
+    """Runs of 500 steps each, every one on an empty database."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "lakemirror_site.settings_test")
     import django
 
     django.setup()
     logging.disable(logging.CRITICAL)
-    steps = int(arguments[0]) if arguments else 5000
-    seed = int(arguments[1]) if len(arguments) > 1 else 1
-    return _soak(steps, seed)
-
-
-def _soak(steps: int, seed: int, length: int = 500) -> int:
     from django.test.utils import setup_databases, teardown_databases
 
     databases = setup_databases(verbosity=0, interactive=False)

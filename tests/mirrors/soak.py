@@ -9,7 +9,6 @@ to what the source branch left for good before, and once the faults end every br
 from __future__ import annotations
 
 import random
-from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +20,7 @@ from core.promotion import Why
 from mirrors.certificates import certificate_uri
 from mirrors.models import Blocker, Duty, Mirror, Promotion, Repository, SourceBranch
 from mirrors.rebuild import Result, rebuild
+from tests.company import Company
 from tests.mirrors.harness import NAMESPACE, Deployment
 
 KINDS = ("manage", "sense", "copy", "validate", "promote")
@@ -40,8 +40,7 @@ class Soak:
 
     def __init__(self, lm: Deployment, seed: int) -> None:
         self.lm, self.random = lm, random.Random(seed)
-        self.pointed: dict[str, set[str]] = defaultdict(set)
-        self.order: dict[str, list[str]] = defaultdict(list)
+        self.company = Company(lm.lake, self.random)
         self.unproven: set[str] = set()
         self.stages: list[str] = []
         self.problems: list[str] = []
@@ -51,7 +50,6 @@ class Soak:
         # Long ago: a repository that a broken-off creation leaves is no ghost of one that was just deleted.
         Mirror.objects.update(created_at="2020-01-01T00:00:00Z")
         self._arm()
-        self._note_heads()
 
     # Faults: any call of an installation or store may fail, before or after its work, or end the process
 
@@ -94,17 +92,12 @@ class Soak:
         move = self.lm.eu._move
 
         def watched(there: Any, branch: str, commit_id: str) -> None:
-            self._check_direction(branch, there.branches.get(branch, ""), commit_id)
+            self.problems += self.company.misled(branch, there.branches.get(branch, ""), commit_id)
             move(there, branch, commit_id)
             self.promotions += 1
             self.read_heads()
 
         self.lm.eu._move = watched  # type: ignore[method-assign]
-
-    def _check_direction(self, branch: str, old: str, new: str) -> None:
-        order = self.order[branch]
-        if old in order and new in order and order[::-1].index(new) > len(order) - 1 - order.index(old):
-            self.problems.append(f"{branch} goes back from {old[:8]} to {new[:8]}, which the source left before")
 
     # What the company does
 
@@ -112,12 +105,12 @@ class Soak:
         """Something happens at the source, on the way, or to our workers."""
         action = self.random.choices(
             [
-                self.commit,
-                self.commit_many,
-                self.merge,
-                self.branch,
-                self.unbranch,
-                self.rewind,
+                self.company.commit,
+                self.company.commit_many,
+                self.company.merge,
+                self.company.branch,
+                self.company.unbranch,
+                self.company.rewind,
                 self.arrive,
                 self.arrive_partly,
                 self.corrupt,
@@ -128,63 +121,8 @@ class Soak:
         )[0]
         self.stages.append(action.__name__)
         action()
-        self._note_heads()
+        self.company.note_heads()
         self.read_heads()
-
-    @property
-    def heads(self) -> dict[str, str]:
-        return self.lm.lake.repository.branches
-
-    def _any(self) -> str:
-        return self.random.choice(sorted(self.heads))
-
-    def _note_heads(self) -> None:
-        for branch, head in self.heads.items():
-            chain = self._between(head, self.pointed[branch])
-            self.pointed[branch].update(chain)
-            if self.order[branch][-1:] != [head]:
-                self.order[branch].extend(reversed(chain))
-
-    def _between(self, head: str, earlier: set[str]) -> list[str]:
-        """The head, and the first parents back to an earlier head: for all that one can know, the branch was there."""
-        chain = [head]
-        while chain[-1] not in earlier and (parents := self.lm.lake.repository.commits[chain[-1]].parents):
-            chain.append(parents[0])
-        return chain if chain[-1] in earlier else [head]
-
-    def commit(self) -> None:
-        branch = self._any()
-        tree = self.lm.lake.trees[self.heads[branch]]
-        files: dict[str, bytes | None] = {f"k{self.random.randrange(30)}": self.random.randbytes(8)}
-        if tree and self.random.random() < 0.3:
-            files[self.random.choice(sorted(tree)).decode()] = None
-        self.lm.lake.commit(branch, files)
-
-    def commit_many(self) -> None:
-        branch = self._any()
-        for _ in range(self.random.randrange(2, 6)):
-            self.lm.lake.commit(branch, {f"k{self.random.randrange(30)}": self.random.randbytes(8)})
-            self._note_heads()
-
-    def merge(self) -> None:
-        if len(self.heads) > 1:
-            source, into = self.random.sample(sorted(self.heads), 2)
-            self.lm.lake.merge(source, into)
-
-    def branch(self) -> None:
-        if len(self.heads) < 5:
-            self.heads[f"b{self.random.randrange(8)}"] = self.heads[self._any()]
-
-    def unbranch(self) -> None:
-        branch = self._any()
-        if branch != "main":
-            del self.heads[branch]
-
-    def rewind(self) -> None:
-        branch = self._any()
-        parents = self.lm.lake.repository.commits[self.heads[branch]].parents
-        if parents:
-            self.heads[branch] = parents[0]
 
     def arrive(self) -> None:
         self.lm.arrive()
@@ -274,7 +212,7 @@ class Soak:
         if repository is not None:
             self.problems += self.lm.torn()
             for branch, head in repository.branches.items():
-                if head not in self.pointed[branch]:
+                if head not in self.company.pointed[branch]:
                     self.problems.append(f"{branch} shows {head[:8]}, which the source branch never pointed to")
         self.moving = was
 
@@ -287,6 +225,6 @@ class Soak:
         there = self.lm.eu.repositories["lake-eu"].branches
         return [
             f"{name}: {there.get(name, 'nothing')[:8]} instead of {head[:8]}"
-            for name, head in self.heads.items()
+            for name, head in self.company.heads.items()
             if there.get(name) != head
         ]

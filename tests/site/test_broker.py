@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
+from datetime import timedelta
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
-from django_q.brokers.orm import ORM
+from django.utils import timezone
 
 from lakemirror_site import broker
 from lakemirror_site.broker import AttentiveBroker
@@ -24,7 +25,7 @@ def send_elsewhere(message: str) -> None:
     """Another process sends a message: here a thread, with a connection of its own."""
 
     def send() -> None:
-        ORM("wakes").enqueue(message)
+        AttentiveBroker("wakes").enqueue(message)
         connection.close()
 
     thread = threading.Thread(target=send)
@@ -71,3 +72,19 @@ def test_a_database_that_does_not_count_commits_is_asked_each_time(monkeypatch: 
     assert heard(listening) == []
     listening.enqueue("now")
     assert heard(listening) == ["now"]
+
+
+@pytest.mark.parametrize("days", [-1, 1])
+def test_a_process_whose_clock_is_a_day_off_hears_and_is_heard(monkeypatch: pytest.MonkeyPatch, days: int) -> None:
+    now = timezone.now
+    listening = AttentiveBroker("wakes")
+    with monkeypatch.context() as wrong:
+        wrong.setattr(timezone, "now", lambda: now() + timedelta(days=days))
+        listening.enqueue("from another day")
+    send_elsewhere("from today")
+    assert heard(listening) == ["from another day"]
+    with monkeypatch.context() as wrong:
+        wrong.setattr(timezone, "now", lambda: now() + timedelta(days=days))
+        assert heard(listening) == ["from today"]
+        assert heard(listening) == []
+    assert heard(listening) == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import signal
 import threading
-from datetime import UTC, datetime
+import time
 from typing import Any
 
 from django.core.management.base import BaseCommand
@@ -14,7 +14,7 @@ from django.db.models import Min
 from django.db.models.functions import Now
 
 from lakemirror_site import config
-from mirrors import duties
+from mirrors import clock, duties
 from mirrors.models import Duty
 from mirrors.querysets import DutyQuerySet
 
@@ -22,6 +22,7 @@ log = logging.getLogger("lakemirror.controller")
 
 TICK_SECONDS = 0.5
 LEAST_SECONDS = 0.05
+LOOK_ROUND_SECONDS = 5.0
 
 
 class Command(BaseCommand):
@@ -32,8 +33,11 @@ class Command(BaseCommand):
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stop.set())
         log.info("the clock is running")
-        pause = TICK_SECONDS
+        pause, look_at = TICK_SECONDS, 0.0
         while not stop.wait(pause):
+            if time.monotonic() >= look_at:
+                look_at = time.monotonic() + LOOK_ROUND_SECONDS
+                look_round()
             pause = tick()
         log.info("the clock has stopped")
 
@@ -43,7 +47,7 @@ def tick() -> float:
     try:
         close_old_connections()
         now = config.current()
-        ours = Duty.objects.filter(queue__in=[now.worker_queue, now.spark_queue])
+        ours = Duty.objects.filter(queue__in=[now.worker_queue, now.spark_queue], kind__in=Duty.Kind.values)
         duties.send(ours.to_send())
         return _until_due(ours)
     except DatabaseError as error:
@@ -51,8 +55,17 @@ def tick() -> float:
         return TICK_SECONDS
 
 
+def look_round() -> None:
+    """Duties that our mirrors need, and that nobody takes up any more, become ours."""
+    try:
+        if number := duties.take_over():
+            log.warning("%d duties were taken over: nobody took them up", number)
+    except DatabaseError as error:
+        log.warning("the database did not answer, trying again: %s", error)
+
+
 def _until_due(ours: DutyQuerySet) -> float:
     """A tick, or less when a duty is due before: what is looked for again in half a second shall not take a whole."""
     due = ours.filter(until=None, due_at__gt=Now()).aggregate(soonest=Min("due_at"))["soonest"]
-    left = TICK_SECONDS if due is None else (due - datetime.now(UTC)).total_seconds()
+    left = TICK_SECONDS if due is None else (due - clock.now()).total_seconds()
     return min(TICK_SECONDS, max(LEAST_SECONDS, left))

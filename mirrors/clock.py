@@ -1,0 +1,37 @@
+"""What time it is: by the database's clock, which all processes share. That of a machine may be wrong."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime, timedelta
+
+from django.db import connection
+
+SURE_SECONDS = 10.0
+"""So long a process counts on by itself before it asks again."""
+_STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+_asked: tuple[float, datetime] | None = None
+
+
+def now() -> datetime:
+    """The moment by the database's clock. SQLite has none but this machine's."""
+    global _asked
+    if connection.vendor == "sqlite":
+        return datetime.now(UTC)
+    if _asked is None or _seconds() - _asked[0] > SURE_SECONDS:
+        _asked = _seconds(), _ask()
+    then, told = _asked
+    return told + timedelta(seconds=_seconds() - then)
+
+
+def _seconds() -> float:
+    """Counts on whatever is done to this machine's clock, and while it sleeps."""
+    return time.clock_gettime(_STEADY)
+
+
+def _ask() -> datetime:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT statement_timestamp()")
+        told: datetime = cursor.fetchone()[0]
+    return told

@@ -1,0 +1,10 @@
+"""A fleet of real processes over stand-ins that live in one server process: two deployments on one PostgreSQL."""
+
+WORLD = "LAKEMIRROR_FLEET_WORLD"
+CLOCK = "LAKEMIRROR_FLEET_CLOCK"
+"""Names in the environment: the server's address; by how many seconds a process's clock is wrong."""
+
+LEASE_SECONDS = 6.0
+CALL_SECONDS = 1.5
+GONE_SECONDS = 3.0
+"""Everything is ten times quicker than in earnest: leases, the longest call, how long a branch must be missing."""

@@ -1,0 +1,112 @@
+"""What makes a process of LakeMirror one of the fleet: its adapters lead to the stand-ins, its leases are short."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta, tzinfo
+from types import ModuleType
+from typing import Any
+
+from django.apps import AppConfig
+
+from core import sensing
+from tests.fleet import CALL_SECONDS, CLOCK, GONE_SECONDS, LEASE_SECONDS, WORLD
+from tests.fleet.wire import Lease, Remote
+
+
+class FleetConfig(AppConfig):
+    name = "tests.fleet"
+    label = "fleet"
+
+    def ready(self) -> None:
+        """Last of all apps: whatever is patched here is what the others have loaded."""
+        from lakemirror_site import config, wiring
+        from mirrors import certificates, duties
+        from mirrors.loops import manage
+
+        address, region = os.environ[WORLD], config.current().region
+        wiring.lakefs = functools.cache(lambda at: Remote(address, f"lakefs {at}", region, _lease))  # type: ignore[assignment]
+        wiring.objects = functools.cache(lambda at: Remote(address, f"store {at}", region, _lease))  # type: ignore[assignment]
+        wiring.run_check = _run_check
+        duties._work = _stamped(duties._work)
+        duties.LEASE_SECONDS = LEASE_SECONDS
+        manage.CALL_SECONDS = certificates.PUT_SECONDS = CALL_SECONDS
+        sensing.is_gone = functools.partial(sensing.is_gone, least_seconds=GONE_SECONDS)  # type: ignore[assignment]
+        if seconds := float(os.environ.get(CLOCK) or 0):
+            _shift_clocks(timedelta(seconds=seconds))
+
+
+# --- who calls
+
+_held: Lease | None = None
+"""A worker of django-q does one task at a time."""
+
+
+def _lease() -> Lease | None:
+    return _held
+
+
+def _stamped(work: Callable[..., Any]) -> Callable[..., Any]:
+    """Every call that the work makes says by which lease."""
+
+    def stamped(lease: Any, *args: Any) -> Any:
+        global _held
+        _held = Lease(lease.duty.kind, lease.duty.subject, lease.attempt)
+        try:
+            return work(lease, *args)
+        finally:
+            _held = None
+
+    return stamped
+
+
+# --- the check job, in this process
+
+
+def _run_check(
+    mirror: Any, work: Sequence[tuple[str, list[str]]], on_rows: Callable[[Iterable[Mapping[str, Any]]], None]
+) -> None:
+    from lakemirror_site import wiring
+    from spark_jobs.check import CheckSettings, check_batch
+
+    settings = CheckSettings(namespace=mirror.storage_namespace, depth=mirror.depth, page_worth=1_000_000, threads=4)
+    for batch in check_batch(work, settings, _Bulk(wiring.objects(mirror.region))):
+        on_rows(batch.to_pylist())
+
+
+class _Bulk:
+    """A store as the check job wants it."""
+
+    requests = 0
+
+    def __init__(self, store: Any) -> None:
+        self.get, self.md5, self.head = store.get, store.md5, store.head
+
+    def page(self, prefix_uri: str, after: str = "") -> Any:
+        raise NotImplementedError("few objects are looked for, one by one")
+
+
+# --- a clock that is wrong
+
+
+def _shift_clocks(by: timedelta) -> None:
+    """`now` is another in all that this process has loaded, Django and django-q included, and `monotonic` is not."""
+
+    class Shifted(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]
+            return datetime.now(tz) + by
+
+    def has_it(module: ModuleType) -> bool:
+        return vars(module).get("datetime") is datetime and module.__name__ != __name__
+
+    from django.utils import timezone
+
+    import mirrors.tasks  # noqa: F401
+
+    for module in list(sys.modules.values()):
+        if module is timezone or (module.__name__.startswith(("mirrors", "lakemirror_site")) and has_it(module)):
+            module.datetime = Shifted  # type: ignore[attr-defined]

@@ -1,0 +1,93 @@
+"""Somebody who reads the mirrors: each head, its history and all of its objects, from the destination alone."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import time
+from typing import Any
+
+from core.errors import LakeMirrorError
+from graveler.errors import FormatError
+from graveler.metarange import read_metarange
+from graveler.ranges import read_range
+from tests.fleet.wire import Remote
+
+PAUSE = 0.05
+
+
+class Torn(Exception):
+    """A reader met something that is missing or wrong."""
+
+
+class Reader:
+    """Reads one mirror; what it has found whole it doesn't read twice."""
+
+    def __init__(self, lakefs: Any, store: Any, mirror: str, namespace: str) -> None:
+        self.lakefs, self.store, self.mirror, self.namespace = lakefs, store, mirror, namespace
+        self._whole: set[str] = set()
+        self._seen: dict[str, str] = {}
+
+    def look(self) -> tuple[int, list[str]]:
+        """How many heads there were to open, and what was wrong with them."""
+        heads = {head.name: head.commit_id for head in self.lakefs.list_branches(self.mirror).results}
+        fresh = {name: head for name, head in heads.items() if self._seen.get(name) != head}
+        self._seen = heads
+        return len(fresh), [problem for name, head in fresh.items() for problem in self._problems(name, head)]
+
+    def _problems(self, branch: str, head: str) -> list[str]:
+        try:
+            self._open(head)
+        except (Torn, FormatError, LakeMirrorError) as error:
+            return [f"a reader of {self.mirror}/{branch} at {head[:8]}: {error}"]
+        return []
+
+    def _open(self, head: str) -> None:
+        ahead = [head]
+        while ahead:
+            commit = ahead.pop()
+            if commit not in self._whole:
+                record = self.lakefs.get_commit(self.mirror, commit)
+                if record.metarange_id:
+                    self._open_metarange(record.metarange_id)
+                self._whole.add(commit)
+                ahead.extend(record.parents)
+
+    def _open_metarange(self, metarange_id: str) -> None:
+        for ref in read_metarange(self._file(metarange_id), expected_id=metarange_id):
+            if ref.id in self._whole:
+                continue
+            for entry in read_range(self._file(ref.id), expected_id=ref.id):
+                self._open_object(entry.address, entry.etag)
+            self._whole.add(ref.id)
+
+    def _open_object(self, address: str, etag: str) -> None:
+        if address not in self._whole:
+            found = hashlib.md5(self.store.get(f"{self.namespace}/{address}")).hexdigest()
+            if found != etag:
+                raise Torn(f"{address} has other bytes")
+            self._whole.add(address)
+
+    def _file(self, name: str) -> bytes:
+        data: bytes = self.store.get(f"{self.namespace}/_lakefs/{name}")
+        return data
+
+
+def main(address: str) -> None:
+    """Read until killed."""
+    world = Remote(address, "world")
+    readers = []
+    for one in world.mirrors():
+        lakefs, store = (Remote(address, f"{kind} {one['region']}") for kind in ("lakefs", "store"))
+        readers.append(Reader(lakefs, store, one["mirror"], one["mirrored"]))
+    while True:
+        for reader in readers:
+            try:
+                world.read(*reader.look())
+            except LakeMirrorError:
+                pass  # not made yet
+        time.sleep(PAUSE)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,122 @@
+"""Promotions by real processes that are killed all the time, under faults of everything that they work with.
+
+What must hold: no reader meets a torn commit; no branch goes where its source did not; no duty is held by two; each
+deployment writes to its own region only; the books tell what took place; once the trouble ends all catch up.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.fleet.fleet import Fleet, fleet
+
+DAY = 86400.0
+CLOCKS = {
+    "worker eu-west-1": DAY,
+    "spark-worker eu-west-1": -DAY,
+    "worker us-east-1": -DAY,
+    "spark-worker us-east-1": DAY,
+}
+"""Half of the workers live tomorrow, the others yesterday."""
+CATCH_UP_SECONDS = 60.0
+
+
+@dataclass
+class Report:
+    """What a run came to."""
+
+    seed: int
+    promotions: int = 0
+    reads: int = 0
+    overlaps: int = 0
+    seconds: float = 0.0
+    caught_up: float = 0.0
+    kills: Counter[str] = field(default_factory=Counter)
+    faults: Mapping[str, int] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+    def lines(self) -> list[str]:
+        """A few lines for people."""
+        rate = self.promotions / max(self.seconds, 1)
+        return [
+            *(f"PROBLEM {problem}" for problem in self.problems[:20]),
+            f"{self.promotions} promotions from seed {self.seed} in {self.seconds:.0f} s ({rate:.1f} a second), "
+            f"all caught up {self.caught_up:.1f} s later",
+            f"{self.kills.total()} kills: {_told(self.kills)}",
+            f"{sum(self.faults.values())} faults: {_told(self.faults)}",
+            f"{self.reads} heads opened, {self.overlaps} harmless calls after a lease was lost, "
+            f"{len(self.problems)} problems",
+        ]
+
+
+def _told(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{number} {what}" for what, number in sorted(counts.items())) or "none"
+
+
+def soak(
+    folder: Path,
+    database: str,
+    *,
+    promotions: int,
+    seed: int,
+    kill_every: float = 8.0,
+    routes: int = 4,
+    pause: float = 0.02,
+    most_branches: int = 16,
+    tell: Callable[[str], None] = lambda line: None,
+) -> Report:
+    """One run until there were so many promotions; a promotion is one move of a branch at the destination."""
+    report = Report(seed)
+    with fleet(folder, database, seed=seed, clocks=CLOCKS) as all_:
+        all_.begin(routes=routes, pause=pause, most_branches=most_branches)
+        began = time.monotonic()
+        all_.world.begin(faulty=True)
+        _trouble(all_, promotions, kill_every, tell)
+        report.promotions = all_.world.report()["promotions"]
+        report.seconds = time.monotonic() - began
+        all_.world.end()
+        all_.revive(all_=True)
+        _catch_up(all_, report)
+        time.sleep(1)  # for what goes on although everything is where it should be, and for the reader
+        all_.stop()
+        _conclude(all_, report)
+    return report
+
+
+def _trouble(all_: Fleet, promotions: int, kill_every: float, tell: Callable[[str], None]) -> None:
+    """Kill, start again, until enough was promoted, or nothing is for too long."""
+    now = time.monotonic()
+    kill_at, tell_at, least, seen = now + kill_every / 2, now + 30, now + CATCH_UP_SECONDS, 0
+    while seen < promotions:
+        time.sleep(0.1)
+        now = time.monotonic()
+        if now > kill_at:
+            all_.kill_someone()
+            kill_at = now + all_.random.uniform(0.5, 1.5) * kill_every
+        all_.revive()
+        done = all_.world.report()["promotions"]
+        if done > seen:
+            seen, least = done, now + CATCH_UP_SECONDS
+        elif now > least:
+            raise TimeoutError(f"no promotion for {CATCH_UP_SECONDS:g} s: {all_.world.behind()[:5]}")
+        if now > tell_at:
+            tell_at = now + 30
+            tell(f"{done} promotions, {all_.kills.total()} kills, {len(all_.world.report()['problems'])} problems")
+
+
+def _catch_up(all_: Fleet, report: Report) -> None:
+    try:
+        report.caught_up = all_.wait(lambda: not all_.world.behind(), CATCH_UP_SECONDS, "catching up")
+    except TimeoutError:
+        report.problems += [f"stuck: {line}" for line in all_.world.behind()]
+
+
+def _conclude(all_: Fleet, report: Report) -> None:
+    found = all_.world.report()
+    report.reads, report.overlaps, report.faults = found["reads"], found["overlaps"], found["faults"]
+    report.kills = all_.kills
+    report.problems += found["problems"] + all_.misbooked()

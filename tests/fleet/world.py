@@ -1,0 +1,332 @@
+"""The server that all processes of a fleet work with: two regions of stand-ins, the companies, the way in between.
+
+Faults are made here: calls fail before or after they took place, connections are cut, answers are slow, objects are
+late, missing for long, or damaged first. Every move of a mirror's branch is judged inside of the call that makes it.
+"""
+
+from __future__ import annotations
+
+import heapq
+import random
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any
+
+from core.errors import RemoteFailure
+from core.types import ObjectInfo
+from tests.company import Company
+from tests.fakes import FakeLakeFS, FakeRepository, FakeStore, Lake
+from tests.fleet.wire import Call, Cut, serve
+
+REGIONS = ("us-east-1", "eu-west-1")
+FORCED = {"create_mirror_repository", "delete_repository", "create_branch", "hard_reset_branch", "delete_branch"}
+WRITES = FORCED | {"put_commit_record", "drop_uncommitted", "put"}
+LAKEFS_FAULTS, STORE_FAULTS = 0.006, 0.002
+SLOWEST = 1.0
+"""Less than the longest call that the workers reckon with."""
+PATIENCE = 0.95
+"""So seldom does a company do something before its mirror has any branch of it: that is superseded, or late."""
+LISTED = 10
+"""Nobody who asks for a listing here wants more than to see whether there is anything."""
+
+
+class Installation(FakeLakeFS):
+    """A lakeFS that tells of each move of a branch while it makes it."""
+
+    def __init__(self, moved: Callable[[str, str, str, str], None]) -> None:
+        super().__init__()
+        self._moved = moved
+
+    def _move(self, there: FakeRepository, branch: str, commit_id: str) -> None:  # type: ignore[override]
+        old = there.branches.get(branch, "")
+        super()._move(there, branch, commit_id)
+        self._moved(there.info.id, branch, old, commit_id)
+
+    def delete_branch(self, repository: str, branch: str) -> None:
+        old = self.repositories[repository].branches.get(branch, "")
+        super().delete_branch(repository, branch)
+        self._moved(repository, branch, old, "")
+
+
+class Store(FakeStore):
+    """A store that keeps in mind what is written, for the replication to find."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fresh: list[str] = []
+
+    def put(self, uri: str, data: bytes) -> None:
+        super().put(uri, data)
+        self.fresh.append(uri)
+
+    def list(self, prefix_uri: str) -> Iterator[ObjectInfo]:
+        """In no order."""
+        return (found for uri in self.objects if uri.startswith(prefix_uri) and (found := self.head(uri)))
+
+
+class Team(Company):
+    """A company that mostly goes on with what its mirror has caught up with: so that most commits are promoted."""
+
+    mirror: Callable[[], dict[str, str]]
+
+    def found(self) -> None:
+        """All the branches that it may have."""
+        while len(self.heads) < self.most_branches:
+            self.branch()
+            self.note_heads()
+
+    def _any(self) -> str:
+        rested = self.rested()
+        return self.random.choice(rested) if rested else super()._any()
+
+    def rested(self) -> list[str]:
+        """The branches that the mirror has."""
+        there = self.mirror()
+        return sorted(name for name, head in self.heads.items() if there.get(name) == head)
+
+    def is_patient(self) -> bool:
+        """Whether to do nothing now."""
+        return not self.rested() and self.random.random() < PATIENCE
+
+
+class Route:
+    """A source repository with its company, and the mirror of it in the other region."""
+
+    def __init__(self, world: World, number: int, chance: random.Random, most_branches: int) -> None:
+        self.source, self.region = REGIONS[number % 2], REGIONS[1 - number % 2]
+        self.name, self.mirror = f"lake-{number}", f"lake-{number}-mirror"
+        self.namespace, self.mirrored = f"s3://{self.source}/{self.name}", f"s3://{self.region}/{self.name}"
+        self.store, self.there = world.stores[self.source], world.stores[self.region]
+        self.lakefs = world.lakefs[self.region]
+        lake = Lake(world.lakefs[self.source], self.store, self.name, self.namespace)
+        self.company = Team(lake, chance, most_branches)
+        self.company.mirror = lambda: self.heads
+        self._whole: set[str] = set()
+        self._arrived: set[str] = set()
+
+    @property
+    def heads(self) -> dict[str, str]:
+        """The mirror's."""
+        found = self.lakefs.repositories.get(self.mirror)
+        return found.branches if found else {}
+
+    def behind(self) -> list[str]:
+        """Branches of the mirror that are not where the source's are."""
+        ours, theirs = self.heads, self.company.heads
+        differ = sorted(name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name))
+        return [f"{self.mirror}/{n}: {ours.get(n, '')[:8] or '-'} not {theirs.get(n, '')[:8] or '-'}" for n in differ]
+
+    def torn(self, head: str) -> list[str]:
+        """What is missing or wrong in a commit and its history. What once was whole stays so."""
+        ahead = [head]
+        while ahead:
+            commit = ahead.pop()
+            if commit in self._whole:
+                continue
+            if problem := self._lacks(commit):
+                return [f"{self.mirror} shows {head[:8]}, but of {commit[:8]} {problem}"]
+            self._whole.add(commit)
+            ahead.extend(self.company.lake.repository.commits[commit].parents)
+        return []
+
+    def _lacks(self, commit: str) -> str:
+        if commit not in self.lakefs.repositories[self.mirror].commits:
+            return "the record is not there"
+        lake = self.company.lake
+        files = lake.files_of(commit) if lake.repository.commits[commit].metarange_id else []
+        keys = {f"_lakefs/{name}" for name in files} | {entry.address for entry in lake.trees[commit].values()}
+        for key in sorted(keys - self._arrived):
+            if self.there.objects.get(f"{self.mirrored}/{key}") != self.store.objects[f"{self.namespace}/{key}"]:
+                return f"{key} is not there, or damaged"
+            self._arrived.add(key)
+        return ""
+
+
+class Transit:
+    """The replication of objects: soon, late, after long, or damaged first. In order of nothing but chance."""
+
+    def __init__(self, routes: list[Route], chance: random.Random) -> None:
+        self.routes, self.random = routes, chance
+        self.faulty = False
+        self.counts: Counter[str] = Counter()
+        self._way: list[tuple[float, int, Route, str, bool]] = []
+        self._number = 0
+
+    def step(self, now: float) -> None:
+        """Take up what was written, hand over what is due."""
+        for route in self.routes:
+            ours, route.store.fresh = route.store.fresh, []
+            for uri in ours:
+                self._send(now, uri)
+        while self._way and (self._way[0][0] <= now or not self.faulty):
+            _, _, route, key, damaged = heapq.heappop(self._way)
+            data = route.store.objects[f"{route.namespace}/{key}"]
+            route.there.objects[f"{route.mirrored}/{key}"] = bytes([data[0] ^ 1]) + data[1:] if damaged else data
+
+    def _send(self, now: float, uri: str) -> None:
+        route = next((one for one in self.routes if uri.startswith(f"{one.namespace}/")), None)
+        if route is None or "/_lakemirror/" in uri:
+            return
+        key, fate = uri.removeprefix(f"{route.namespace}/"), self.random.random()
+        if fate < 0.004:
+            self.counts["damaged at first"] += 1
+            self._put(now + 0.02, route, key, damaged=True)
+            self._put(now + self.random.uniform(1, 4), route, key)
+        elif fate < 0.008:
+            self.counts["missing for long"] += 1
+            self._put(now + self.random.uniform(4, 8), route, key)
+        elif fate < 0.04:
+            self.counts["late"] += 1
+            self._put(now + self.random.uniform(0.5, 2), route, key)
+        else:
+            self._put(now + self.random.uniform(0, 0.1), route, key)
+
+    def _put(self, due: float, route: Route, key: str, *, damaged: bool = False) -> None:
+        self._number += 1
+        heapq.heappush(self._way, (due, self._number, route, key, damaged))
+
+
+class World:
+    """Everything outside of LakeMirror. Its public methods may be called from any process."""
+
+    def __init__(self, seed: int, routes: int, pause: float, most_branches: int) -> None:
+        self._random = random.Random(seed)
+        self._lock = threading.RLock()
+        self.lakefs = {region: Installation(self._moved) for region in REGIONS}
+        self.stores = {region: Store() for region in REGIONS}
+        self.routes = [Route(self, n, random.Random(f"{seed}-{n}"), most_branches) for n in range(routes)]
+        self._transit = Transit(self.routes, self._random)
+        self._pause = pause
+        self._working = self._faulty = False
+        self._newest: dict[tuple[str, int], int] = {}
+        self._counts: Counter[str] = Counter()
+        self._moves: list[tuple[str, str, str, str]] = []
+        self._problems: list[str] = []
+
+    # What the conductor and the reader say
+
+    def mirrors(self) -> list[dict[str, str]]:
+        """What is to be mirrored, and where to."""
+        names = ("name", "source", "mirror", "region", "mirrored")
+        return [{name: getattr(route, name) for name in names} for route in self.routes]
+
+    def begin(self, *, faulty: bool) -> None:
+        """The companies work from now on."""
+        for route in self.routes:
+            route.company.found()
+        self._working, self._faulty, self._transit.faulty = True, faulty, faulty
+
+    def end(self) -> None:
+        """No more work, no more faults; all that is on its way arrives."""
+        self._working = self._faulty = self._transit.faulty = False
+
+    def behind(self) -> list[str]:
+        """Branches of mirrors that are not where the source's are."""
+        return [line for route in self.routes for line in route.behind()]
+
+    def read(self, heads: int, problems: list[str]) -> None:
+        """What the reader has opened."""
+        self._counts["heads opened"] += heads
+        self._problems += problems
+
+    def report(self) -> dict[str, Any]:
+        """What has happened so far."""
+        faults = {name: n for name, n in self._counts.items() if name not in ("heads opened", "overlaps")}
+        return {
+            "promotions": len(self._moves),
+            "reads": self._counts["heads opened"],
+            "overlaps": self._counts["overlaps"],
+            "faults": faults | dict(self._transit.counts),
+            "problems": self._problems[:100],
+        }
+
+    def moves(self) -> list[tuple[str, str, str, str]]:
+        """(mirror, branch, from, to) of each move, in their order."""
+        return self._moves
+
+    # What the processes of LakeMirror call
+
+    def handle(self, call: Call) -> Any:
+        """Answer a call, or fail."""
+        if call.target == "world":
+            with self._lock:
+                return getattr(self, call.name)(*call.args, **call.options)
+        fault = self._fault(call)
+        if fault == "slow":
+            time.sleep(random.uniform(0.1, SLOWEST))
+        if fault in ("500 before", "cut before"):
+            raise RemoteFailure("500") if fault == "500 before" else Cut
+        answer = self._act(call)
+        if fault in ("500 after", "cut after"):
+            raise RemoteFailure("500") if fault == "500 after" else Cut
+        return answer
+
+    def _fault(self, call: Call) -> str:
+        chance = LAKEFS_FAULTS if call.target.startswith("lakefs") else STORE_FAULTS
+        if not (self._faulty and call.deployment) or random.random() > chance:
+            return ""
+        fault = random.choice(("slow", "500 before", "500 after", "cut before", "cut after"))
+        with self._lock:
+            self._counts[fault] += 1
+        return fault
+
+    def _act(self, call: Call) -> Any:
+        kind, region = call.target.split(" ")
+        target = (self.lakefs if kind == "lakefs" else self.stores)[region]
+        with self._lock:
+            self._check_right(call, region)
+            answer = getattr(target, call.name)(*call.args, **call.options)
+            return list(islice(answer, LISTED)) if isinstance(answer, Iterator) else answer
+
+    def _check_right(self, call: Call, region: str) -> None:
+        """Writes are for the region's own deployment; after a lease's successor nobody forces anything by it."""
+        if call.name in WRITES and call.deployment != region:
+            self._problems.append(f"the deployment of {call.deployment} wrote to {region}: {call.name}{call.args}")
+        if call.lease is None:
+            return
+        duty = (call.lease.kind, call.lease.subject)
+        newest = self._newest[duty] = max(call.lease.attempt, self._newest.get(duty, 0))
+        if call.lease.attempt < newest:
+            self._counts["overlaps"] += 1
+            if call.name in FORCED:
+                self._problems.append(f"{duty} was held by two: {call.name} of attempt {call.lease.attempt} < {newest}")
+
+    def _moved(self, mirror: str, branch: str, old: str, new: str) -> None:
+        route = next(one for one in self.routes if one.mirror == mirror)
+        self._moves.append((mirror, branch, old, new))
+        if new:
+            self._problems += [f"{mirror}: {told}" for told in route.company.misled(branch, old, new)]
+            self._problems += route.torn(new)
+
+    # What goes on by itself
+
+    def live(self) -> None:
+        """The companies work and objects travel, for ever."""
+        while True:
+            time.sleep(self._pause)
+            with self._lock:
+                if self._working:
+                    self._let_work(self._random.choice(self.routes).company)
+                self._transit.step(time.monotonic())
+
+    def _let_work(self, company: Team) -> None:
+        if company.is_patient():
+            return
+        actions = [company.commit, company.commit_many, company.merge, company.branch, company.unbranch, company.rewind]
+        self._random.choices(actions, [160, 20, 30, 30, 8, 12])[0]()
+        company.note_heads()
+
+
+def main(address: str, seed: str, routes: str, pause: str, most_branches: str) -> None:
+    """Serve until killed."""
+    world = World(int(seed), int(routes), float(pause), int(most_branches))
+    threading.Thread(target=world.live, daemon=True).start()
+    serve(address, world.handle)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

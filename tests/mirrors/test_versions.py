@@ -1,0 +1,92 @@
+"""Deployments of two neighbouring versions on one database: what only the newer one knows is left alone."""
+
+from __future__ import annotations
+
+import pytest
+from django_q.models import OrmQ
+
+from lakemirror_site import config
+from mirrors.management.commands import controller
+from mirrors.models import Blocker, Coverage, Duty, Mirror, MirrorCommit
+from mirrors.querysets import after_now
+from tests.mirrors.harness import Deployment, state_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def add_duty(kind: str) -> Duty:
+    """A duty that is due."""
+    queue = config.current().worker_queue
+    return Duty.objects.create(kind=kind, subject=Mirror.objects.get().pk, queue=queue, due_at=after_now(-1))
+
+
+def _worked_on() -> list[tuple[int, int, str]]:
+    """What shows that somebody took up a duty of the mirror."""
+    return list(Duty.objects.exclude(kind="sense").order_by("pk").values_list("attempt", "failures", "outcome"))
+
+
+def test_a_duty_of_an_unknown_kind_is_neither_claimed_nor_sent(lm: Deployment) -> None:
+    duty = add_duty("export")
+    Duty.objects.exclude(pk=duty.pk).update(due_at=after_now(60))
+    assert lm.run(duty.pk) == "the duty 'export' is a newer version's"
+    controller.tick()
+    assert not OrmQ.objects.exists()
+    found = Duty.objects.get(pk=duty.pk)
+    assert (found.attempt, found.holder, found.outcome, found.woken_at) == (0, "", "", None)
+
+
+@pytest.mark.parametrize(("field", "value"), [("state", "failing-over"), ("depth", "double"), ("imported", "copy")])
+def test_a_mirror_that_only_a_newer_version_understands_is_left_alone(lm: Deployment, field: str, value: str) -> None:
+    lm.arrive()
+    lm.work()
+    was = lm.head()
+    Mirror.objects.update(**{field: value})
+    before = _worked_on()
+    commit = lm.lake.commit()
+    lm.arrive()
+    lm.work()
+    assert lm.head() == was
+    assert (
+        list(Duty.objects.exclude(kind="sense").order_by("pk").values_list("attempt", "failures", "outcome")) == before
+    )
+    assert state_of(commit).record == "pending", "the newer version finds the commit's row"
+    Mirror.objects.update(state="active", depth="etag", imported="block")
+    lm.work()
+    assert lm.head() == commit
+
+
+def test_a_range_in_an_unknown_state_makes_its_commit_wait_and_no_other(lm: Deployment) -> None:
+    lm.arrive()
+    lm.work()
+    commit = lm.lake.commit()
+    lm.arrive()
+    _, range_id = lm.lake.files_of(commit)
+    Coverage.objects.create(
+        mirror=Mirror.objects.get(), range_id=range_id, state="quarantined", depth="etag", checked_at=after_now(0)
+    )
+    lm.lake.repository.branches["other"] = lm.lake.repository.commits[commit].parents[0]
+    lm.work()
+    assert Coverage.objects.get(range_id=range_id).state == "quarantined"
+    assert state_of(commit).data == MirrorCommit.Data.WAITING
+    assert lm.head("other") == lm.lake.repository.branches["other"]
+    assert not Duty.objects.filter(failures__gt=0).exists()
+
+
+def test_a_blocker_of_an_unknown_kind_is_not_looked_for(lm: Deployment) -> None:
+    lm.arrive()
+    lm.work()
+    blocker = Blocker.objects.create(
+        mirror=Mirror.objects.get(),
+        kind="tag",
+        holder_id="v1",
+        key="v1",
+        address="v1",
+        reason="tag-missing",
+        first_seen=after_now(0),
+        look_at=after_now(-60),
+    )
+    commit = lm.lake.commit()
+    lm.arrive()
+    lm.work(look=False)
+    blocker.refresh_from_db()
+    assert (blocker.attempts, lm.head()) == (1, commit)

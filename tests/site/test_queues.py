@@ -1,0 +1,45 @@
+"""The queue within a cluster outlives each of its processes."""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+
+from django_q import cluster
+
+from lakemirror_site.queues import PatientQueue
+
+fork = multiprocessing.get_context("fork")
+
+
+def test_clusters_use_it() -> None:
+    assert cluster.Queue is PatientQueue
+
+
+def test_who_waits_for_a_message_may_be_killed() -> None:
+    queue = cluster.Queue()
+    waiting = fork.Process(target=queue.get, daemon=True)
+    waiting.start()
+    time.sleep(0.3)
+    waiting.kill()
+    waiting.join()
+    queue.put("to whoever is left")
+    assert queue.get(timeout=5) == "to whoever is left"
+
+
+def test_each_message_is_read_once() -> None:
+    queue, heard = cluster.Queue(), fork.Queue()
+
+    def listen() -> None:
+        for message in iter(queue.get, "STOP"):
+            heard.put(message)
+
+    readers = [fork.Process(target=listen, daemon=True) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    for message in [*range(200), *("STOP" for _ in readers)]:
+        queue.put(message)
+    assert sorted(heard.get(timeout=20) for _ in range(200)) == list(range(200))
+    for reader in readers:
+        reader.join(5)
+        assert reader.exitcode == 0
