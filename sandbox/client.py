@@ -127,8 +127,9 @@ class Sandbox:
         seconds: float = 0.0,
         count: int = -1,
     ) -> None:
-        """Tells a service (s3, lakefs, "" both) of a region ("" all) to treat requests so: ok, error (500),
-        unavailable (503), throttle (429), hang, refuse (connection closed), slow (by `seconds`)."""
+        """Tells a service (s3, lakefs, "" both) of a region ("" all) to treat requests so: ok, error (500), late-error
+        (500 after the work was done), unavailable (503), throttle (429), revoked (the key is not known), denied (403),
+        full (507), empty (a listing without anything), hang, refuse (connection closed), slow (by `seconds`)."""
         told = {"region": region, "service": service, "mode": mode, "path": path, "method": method}
         self.call("POST", "/faults", told | {"seconds": seconds, "left": count})
 

@@ -1,4 +1,4 @@
-"""Faults that a service can be told: answer 500, answer nothing, hang, or be slow."""
+"""Faults that a service can be told: refuse, answer 500, answer nothing, hang, or be slow."""
 
 from __future__ import annotations
 
@@ -19,18 +19,19 @@ class Mode(StrEnum):
 
     OK = "ok"
     ERROR = "error"  # 500 at once
+    LATE_ERROR = "late-error"  # 500 after the work was done
     UNAVAILABLE = "unavailable"  # 503, S3's SlowDown
     THROTTLE = "throttle"  # 429 with Retry-After
+    REVOKED = "revoked"  # the key is not known: lakeFS's 401, S3's 403
+    DENIED = "denied"  # 403: the key may not do that
+    FULL = "full"  # 507: no space left
+    EMPTY = "empty"  # a listing without anything in it
     HANG = "hang"  # no answer until the fault is lifted
     REFUSE = "refuse"  # the connection is closed without an answer
     SLOW = "slow"  # the right answer, `seconds` later
 
 
-ANSWERS = {
-    Mode.ERROR: "500 Internal Server Error",
-    Mode.UNAVAILABLE: "503 Service Unavailable",
-    Mode.THROTTLE: "429 Too Many Requests",
-}
+AWAY = {Mode.ERROR, Mode.UNAVAILABLE, Mode.THROTTLE, Mode.HANG, Mode.REFUSE}
 
 
 @dataclass(slots=True)
@@ -72,21 +73,21 @@ class Service:
     @property
     def stopped(self) -> bool:
         """Would every request fail now? The in-process paths to a store ask this."""
-        return any(f.left and f.path == "*" and not f.method and f.mode is not Mode.SLOW for f in self._faults)
+        return any(f.left and f.path == "*" and not f.method and f.mode in AWAY for f in self._faults)
 
-    def meet(self, environ: WSGIEnvironment) -> str:
-        """Treats a request: "" to go on, else the status line to answer. Raises Dropped to answer nothing."""
+    def meet(self, environ: WSGIEnvironment) -> Mode:
+        """Treats a request: OK to go on, else what to answer as. Raises Dropped to answer nothing."""
         fault = self._claim(environ["REQUEST_METHOD"], environ["PATH_INFO"])
         if fault is None:
-            return ""
+            return Mode.OK
         if fault.mode is Mode.SLOW:
             time.sleep(fault.seconds)
-            return ""
+            return Mode.OK
         if fault.mode is Mode.HANG:
             self._wait_until_lifted(fault)
         if fault.mode in (Mode.HANG, Mode.REFUSE):
             raise Dropped("told to give no answer")
-        return ANSWERS[fault.mode]
+        return fault.mode
 
     def _claim(self, method: str, path: str) -> Fault | None:
         if not self._faults:

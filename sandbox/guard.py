@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from typing import Any
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 import urllib3
 
-from sandbox.faults import Service
+from sandbox.faults import Mode, Service
 
 # Hop by hop, or set anew.
 NOT_PASSED_ON = {"connection", "keep-alive", "transfer-encoding", "te", "trailer", "upgrade", "expect"}
+NOTHING = {"pagination": {"has_more": False, "next_offset": "", "max_per_page": 1000, "results": 0}, "results": []}
+TOLD = {"message": "the sandbox was told to fail here"}
+ANSWERS: dict[Mode, tuple[str, dict[str, Any]]] = {
+    Mode.ERROR: ("500 Internal Server Error", TOLD),
+    Mode.LATE_ERROR: ("500 Internal Server Error", TOLD),
+    Mode.UNAVAILABLE: ("503 Service Unavailable", TOLD),
+    Mode.THROTTLE: ("429 Too Many Requests", TOLD),
+    Mode.REVOKED: ("401 Unauthorized", {"message": "error authenticating request"}),
+    Mode.DENIED: ("403 Forbidden", {"message": "insufficient permissions"}),
+    Mode.FULL: ("507 Insufficient Storage", {"message": "no space left on device"}),
+    Mode.EMPTY: ("200 OK", NOTHING),
+}
 
 
 class Guarded:
@@ -23,13 +36,22 @@ class Guarded:
         self._store_url = store_url
 
     def __call__(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
-        if status := self._faults.meet(environ):
-            body = json.dumps({"message": "the sandbox was told to fail here"}).encode()
-            headers = [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
-            start(status, headers + ([("Retry-After", "1")] if status.startswith("429") else []))
-            return [body]
+        mode = self._faults.meet(environ)
         environ["sandbox.store"] = self._store_url
-        return self._app(environ, start)
+        if mode is Mode.OK:
+            return self._app(environ, start)
+        if mode is Mode.LATE_ERROR:
+            do_unheard(self._app, environ)
+        status, said = ANSWERS[mode]
+        body = json.dumps(said).encode()
+        headers = [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
+        start(status, headers + ([("Retry-After", "1")] if mode is Mode.THROTTLE else []))
+        return [body]
+
+
+def do_unheard(app: WSGIApplication, environ: WSGIEnvironment) -> None:
+    """The work of a request whose answer nobody hears."""
+    list(app(environ, lambda *_: lambda _: None))
 
 
 class Proxy:

@@ -8,13 +8,23 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from moto.moto_server import werkzeug_app
 
-from sandbox.faults import Service
+from sandbox.faults import Mode, Service
+from sandbox.guard import do_unheard
 from sandbox.s3_backend import SandboxBackend
 from sandbox.s3_listing import listing
 
 CREDENTIAL = re.compile(r"Credential=([^/,&]+)|AWS ([^:]+):")
 ERROR = '<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>{code}</Code><Message>{message}</Message></Error>'
-CODES = {"500": "InternalError", "503": "SlowDown", "429": "TooManyRequests"}
+EMPTY = '<?xml version="1.0" encoding="UTF-8"?>\n<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>'
+ANSWERS = {
+    Mode.ERROR: ("500 Internal Server Error", "InternalError"),
+    Mode.LATE_ERROR: ("500 Internal Server Error", "InternalError"),
+    Mode.UNAVAILABLE: ("503 Service Unavailable", "SlowDown"),
+    Mode.THROTTLE: ("429 Too Many Requests", "TooManyRequests"),
+    Mode.REVOKED: ("403 Forbidden", "InvalidAccessKeyId"),
+    Mode.DENIED: ("403 Forbidden", "AccessDenied"),
+    Mode.FULL: ("507 Insufficient Storage", "InsufficientStorage"),
+}
 
 
 class S3:
@@ -27,10 +37,19 @@ class S3:
         self._access_key_id = access_key_id
 
     def __call__(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
-        if status := self._faults.meet(environ):
-            return _error(start, status, CODES[status[:3]], "told to fail")
+        mode = self._faults.meet(environ)
+        if mode is Mode.LATE_ERROR:
+            do_unheard(self._answer, environ)
+        if mode is Mode.EMPTY:
+            return _send(environ, start, "200 OK", EMPTY)
+        if mode is not Mode.OK:
+            return _error(environ, start, *ANSWERS[mode], "told to fail")
+        return self._answer(environ, start)
+
+    def _answer(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
         if _access_key(environ) != self._access_key_id:
-            return _error(start, "403 Forbidden", "InvalidAccessKeyId", "The AWS Access Key Id is not known here.")
+            unknown = "The AWS Access Key Id is not known here."
+            return _error(environ, start, "403 Forbidden", "InvalidAccessKeyId", unknown)
         listed = listing(self._backend, environ["REQUEST_METHOD"], environ["PATH_INFO"], environ["QUERY_STRING"])
         if listed is not None:
             start("200 OK", [("Content-Type", "application/xml"), ("Content-Length", str(len(listed)))])
@@ -56,8 +75,12 @@ def _access_key(environ: WSGIEnvironment) -> str:
     return (found[1] or found[2]) if found else ""
 
 
-def _error(start: StartResponse, status: str, code: str, message: str) -> Iterable[bytes]:
-    body = ERROR.format(code=code, message=message).encode()
+def _error(environ: WSGIEnvironment, start: StartResponse, status: str, code: str, message: str) -> Iterable[bytes]:
+    return _send(environ, start, status, ERROR.format(code=code, message=message))
+
+
+def _send(environ: WSGIEnvironment, start: StartResponse, status: str, text: str) -> Iterable[bytes]:
+    body = text.encode()
     headers = [("Content-Type", "application/xml"), ("Content-Length", str(len(body)))]
     start(status, headers + ([("Retry-After", "1")] if status.startswith("429") else []))
-    return [body]
+    return [] if environ["REQUEST_METHOD"] == "HEAD" else [body]

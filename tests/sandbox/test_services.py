@@ -97,7 +97,10 @@ def test_listings_page_and_fold_as_s3_does(sandbox: Sandbox) -> None:
     assert [item["Key"] for item in after] == ["ls/b", "ls/c/1", "ls/d"]
 
 
-@pytest.mark.parametrize(("mode", "status"), [("error", 500), ("unavailable", 503), ("throttle", 429)])
+REFUSALS = {"error": 500, "unavailable": 503, "throttle": 429, "revoked": 401, "denied": 403, "full": 507}
+
+
+@pytest.mark.parametrize(("mode", "status"), REFUSALS.items())
 def test_lakefs_told_to_fail_fails_so_often(sandbox: Sandbox, lakefs: LakeFS, mode: str, status: int) -> None:
     sandbox.server_faults(sandbox.source.name, "lakefs", mode, count=2)
     for _ in range(2):
@@ -112,6 +115,37 @@ def test_a_fault_can_be_of_some_paths_and_methods_only(sandbox: Sandbox, lakefs:
     with pytest.raises(LakeFSError):
         lakefs.head(repo, "main")
     assert lakefs.branches(repo)
+
+
+def test_an_answer_of_500_may_come_after_the_work_was_done(sandbox: Sandbox, lakefs: LakeFS, repo: str) -> None:
+    sandbox.server_faults(sandbox.source.name, "lakefs", "late-error", count=1)
+    sandbox.server_faults(sandbox.source.name, "s3", "late-error", method="PUT", path="*/late")
+    with pytest.raises(LakeFSError) as refused:
+        lakefs.create_branch(repo, "side", "main")
+    assert refused.value.status == 500
+    assert "side" in lakefs.branches(repo)
+    with pytest.raises(ClientError, match="InternalError"):
+        s3(sandbox.source).put_object(Bucket=sandbox.source.bucket, Key="late", Body=b"x")
+    assert s3(sandbox.source).get_object(Bucket=sandbox.source.bucket, Key="late")["Body"].read() == b"x"
+
+
+def test_listings_may_be_told_to_show_nothing(sandbox: Sandbox, lakefs: LakeFS, repo: str) -> None:
+    s3(sandbox.source).put_object(Bucket=sandbox.source.bucket, Key="shown", Body=b"x")
+    sandbox.server_faults(sandbox.source.name, "", "empty", count=1)
+    assert lakefs.branches(repo) == {}
+    assert "Contents" not in s3(sandbox.source).list_objects_v2(Bucket=sandbox.source.bucket)
+    assert lakefs.branches(repo)
+
+
+@pytest.mark.parametrize(("mode", "code"), [("revoked", "403"), ("denied", "403"), ("full", "507")])
+def test_a_store_that_refuses_a_head_goes_on_with_its_connection(sandbox: Sandbox, mode: str, code: str) -> None:
+    client = s3(sandbox.source)
+    client.put_object(Bucket=sandbox.source.bucket, Key="kept", Body=b"x")
+    sandbox.server_faults(sandbox.source.name, "s3", mode, method="HEAD", count=1)
+    with pytest.raises(ClientError) as refused:
+        client.head_object(Bucket=sandbox.source.bucket, Key="kept")
+    assert refused.value.response["Error"]["Code"] == code
+    assert client.head_object(Bucket=sandbox.source.bucket, Key="kept")["ContentLength"] == 1
 
 
 def test_lakefs_that_hangs_answers_nobody_until_it_is_healed(sandbox: Sandbox, lakefs: LakeFS) -> None:
