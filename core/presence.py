@@ -106,4 +106,4 @@ def note_object(found: ObjectInfo, *, etag: str, depth: Depth) -> Note | None:
 
 
 def _other_etag(found: ObjectInfo, etag: str) -> bool:
-    return bool(etag) and plain_etag(found.etag) != plain_etag(etag)
+    return bool(etag) and found.etag != etag and plain_etag(found.etag) != plain_etag(etag)

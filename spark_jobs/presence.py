@@ -6,15 +6,15 @@ A listing alone never condemns: whatever it lacks or shows as different is asked
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import groupby
 from typing import NamedTuple, Protocol
 
 from adapters.objects_fast import ListedPage
 from core.errors import Denied, LakeMirrorError, NotFound
-from core.presence import Depth, Note, Verdict, judge_object, judge_refusal, note_object
+from core.presence import Depth, Note, judge_object, judge_refusal, note_object
 from core.proofs import Proof, Prover, is_sampled
 from core.types import ObjectInfo
 
@@ -26,6 +26,8 @@ Seen = ObjectInfo | LakeMirrorError | None
 
 # A listing does not tell whether the object has moved on to an archive tier.
 _HIDDEN_TIERS = {"INTELLIGENT_TIERING"}
+
+_PASSED = Proof()
 
 
 class BulkStore(Protocol):
@@ -66,8 +68,7 @@ class Looker:
 
     def proofs(self, expected: Sequence[Expected]) -> list[Proof]:
         """For each object whether it is there as expected, in their order. Raises what the store raises."""
-        seen = self._look(expected)
-        proofs = [self._judged(seen.get(one.uri), one) for one in expected]
+        seen, proofs = self._look(expected)
         prover = self.prover
         if prover is None:
             return proofs
@@ -82,18 +83,26 @@ class Looker:
             proofs[at] = proof
         return proofs
 
-    def _look(self, expected: Sequence[Expected]) -> dict[str, Seen]:
-        """What the store says of each address."""
-        seen, sure = self._glance({one.uri for one in expected})
-        doubtful = {one.uri for one in expected if one.uri not in sure and self._doubtful(seen.get(one.uri), one)}
-        seen.update(self._heads(doubtful))
-        return seen
+    def _look(self, expected: Sequence[Expected]) -> tuple[dict[str, Seen], list[Proof]]:
+        """What the store says of each address, and what that says of each object."""
+        seen, sure = self._glance(dict.fromkeys(one.uri for one in expected))
+        proofs = [self._judged(seen.get(one.uri), one) for one in expected]
+        doubtful = {
+            one.uri
+            for one, proof in zip(expected, proofs, strict=True)
+            if (proof.verdict or _hides(seen.get(one.uri))) and one.uri not in sure
+        }
+        if doubtful:
+            seen.update(self._heads(doubtful))
+            proofs = [self._judged(seen.get(one.uri), one) for one in expected]
+        return seen, proofs
 
     def _judged(self, info: Seen, one: Expected) -> Proof:
-        verdict = self._judge(info, one)
-        if verdict or not isinstance(info, ObjectInfo):
-            return Proof(verdict)
-        return Proof(note=note_object(info, etag=one.etag, depth=self.depth))
+        if isinstance(info, LakeMirrorError):
+            return Proof(judge_refusal(info))
+        verdict = judge_object(info, size=one.size, etag=one.etag, depth=self.depth)
+        note = None if verdict or info is None else note_object(info, etag=one.etag, depth=self.depth)
+        return Proof(verdict, note) if verdict or note else _PASSED
 
     def _is_read(self, one: Expected) -> bool:
         return self.depth is Depth.CONTENT and is_sampled(one.uri, self.sample, self.sample_seed)
@@ -107,7 +116,7 @@ class Looker:
         content = prover.read(one.uri)
         return content if content != Proof() or proof.note is Note.BY_SIZE else proof
 
-    def _glance(self, uris: set[str]) -> tuple[dict[str, Seen], set[str]]:
+    def _glance(self, uris: Iterable[str]) -> tuple[dict[str, Seen], set[str]]:
         """What is known of each address at first sight, and which of that is sure."""
         few, segments = self._plan(uris)
         seen: dict[str, Seen] = {}
@@ -119,10 +128,13 @@ class Looker:
 
     def _plan(self, uris: Iterable[str]) -> tuple[list[str], list[tuple[str, list[str]]]]:
         """(addresses for HEAD, segments of a partition for LIST)."""
+        partitions: dict[str, list[str]] = defaultdict(list)
+        for uri in uris:
+            partitions[uri[: uri.rindex("/") + 1]].append(uri)
         few: list[str] = []
         segments: list[tuple[str, list[str]]] = []
-        for partition, members in groupby(sorted(uris, key=_by_partition), _partition):
-            wanted = list(members)
+        for partition, wanted in sorted(partitions.items()):
+            wanted.sort()
             if len(wanted) < self.page_worth:
                 few += wanted
             else:
@@ -169,22 +181,10 @@ class Looker:
             after, wanted = page.keys[-1] if page.keys else after, wanted[covered:]
         return found, []
 
-    def _doubtful(self, info: Seen, one: Expected) -> bool:
-        hidden = isinstance(info, ObjectInfo) and info.storage_class in _HIDDEN_TIERS
-        return hidden or self._judge(info, one) is not None
 
-    def _judge(self, info: Seen, one: Expected) -> Verdict:
-        if isinstance(info, LakeMirrorError):
-            return judge_refusal(info)
-        return judge_object(info, size=one.size, etag=one.etag, depth=self.depth)
-
-
-def _partition(uri: str) -> str:
-    return uri[: uri.rindex("/") + 1]
-
-
-def _by_partition(uri: str) -> tuple[str, str]:
-    return _partition(uri), uri
+def _hides(info: Seen) -> bool:
+    """Whether it is of a listing that does not tell all."""
+    return isinstance(info, ObjectInfo) and info.storage_class in _HIDDEN_TIERS
 
 
 def _shown(page: ListedPage, bucket: str, wanted: set[str]) -> Iterator[tuple[str, ObjectInfo]]:
