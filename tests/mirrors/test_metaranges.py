@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -131,7 +130,7 @@ def test_where_the_store_can_not_tell_that_it_is_the_same_file_it_is_fetched(
 
     def told(uri: str) -> ObjectInfo | None:
         there = head(uri)
-        return replace(there, **said) if there else None  # type: ignore[arg-type]
+        return there._replace(**said) if there else None  # type: ignore[arg-type]
 
     with mock.patch.object(lm.eu_store, "head", told):
         assert fetched(lm, metarange)[1] == 1

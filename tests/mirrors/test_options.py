@@ -192,8 +192,8 @@ def test_a_pause_ends_a_round_that_is_under_way(owner: User, lm: Deployment, hea
         lm.lake.repository.branches[f"b{number}"] = head
     plain = lm.eu.create_branch
 
-    def create(*args: str) -> None:
-        plain(*args)
+    def create(*args: str, **options: bool) -> None:
+        plain(*args, **options)
         change(owner, paused=True)
 
     with mock.patch.object(lm.eu, "create_branch", create):

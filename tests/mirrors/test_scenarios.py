@@ -186,7 +186,7 @@ def test_41_an_archived_object_holds_the_branch(lm: Deployment, a: str) -> None:
 
     def head(uri: str) -> ObjectInfo | None:
         found = plain(uri)
-        return replace(found, storage_class="GLACIER") if found and found.key == key else found
+        return found._replace(storage_class="GLACIER") if found and found.key == key else found
 
     with mock.patch.object(lm.eu_store, "head", head):
         lm.work()
