@@ -6,12 +6,13 @@ still runs, but nobody in it ever hears of a message again.
 
 from __future__ import annotations
 
+import time
 from queue import Empty
 from typing import Any
 
 from django_q.queues import Queue
 
-TURN_SECONDS = 0.1
+TURN_SECONDS = 0.001
 
 
 class PatientQueue(Queue):  # type: ignore[misc]
@@ -24,6 +25,6 @@ class PatientQueue(Queue):  # type: ignore[misc]
         while True:
             self._reader.poll(None)
             try:
-                return super().get(True, TURN_SECONDS)
-            except Empty:  # another process was quicker
-                continue
+                return super().get(False)
+            except Empty:  # another process was quicker, or is just reading
+                time.sleep(TURN_SECONDS)

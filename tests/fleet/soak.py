@@ -34,7 +34,7 @@ class Report:
     reads: int = 0
     overlaps: int = 0
     seconds: float = 0.0
-    caught_up: float = 0.0
+    caught_up: float | None = None
     kills: Counter[str] = field(default_factory=Counter)
     faults: Mapping[str, int] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
@@ -45,7 +45,7 @@ class Report:
         return [
             *(f"PROBLEM {problem}" for problem in self.problems[:20]),
             f"{self.promotions} promotions from seed {self.seed} in {self.seconds:.0f} s ({rate:.1f} a second), "
-            f"all caught up {self.caught_up:.1f} s later",
+            + ("not all caught up" if self.caught_up is None else f"all caught up {self.caught_up:.1f} s later"),
             f"{self.kills.total()} kills: {_told(self.kills)}",
             f"{sum(self.faults.values())} faults: {_told(self.faults)}",
             f"{self.reads} heads opened, {self.overlaps} harmless calls after a lease was lost, "
@@ -75,7 +75,10 @@ def soak(
         all_.begin(routes=routes, pause=pause, most_branches=most_branches)
         began = time.monotonic()
         all_.world.begin(faulty=True)
-        _trouble(all_, promotions, kill_every, tell)
+        try:
+            _trouble(all_, promotions, kill_every, tell)
+        except TimeoutError as error:
+            report.problems.append(str(error))
         report.promotions = all_.world.report()["promotions"]
         report.seconds = time.monotonic() - began
         all_.world.end()
@@ -120,3 +123,4 @@ def _conclude(all_: Fleet, report: Report) -> None:
     report.reads, report.overlaps, report.faults = found["reads"], found["overlaps"], found["faults"]
     report.kills = all_.kills
     report.problems += found["problems"] + all_.misbooked()
+    report.problems += [f"the {helper.name} died" for helper in all_.helpers if not helper.alive]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import logging
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -28,9 +30,12 @@ def _soak_processes(promotions: int, seed: int) -> int:
     from tests.fleet.soak import soak
     from tests.postgres import quick_server
 
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # so that nothing stays behind
     with quick_server() as database, tempfile.TemporaryDirectory(prefix="lakemirror-soak-") as folder:
         try:
-            report = soak(Path(folder), database, promotions=promotions, seed=seed, tell=print)
+            report = soak(
+                Path(folder), database, promotions=promotions, seed=seed, tell=functools.partial(print, flush=True)
+            )
         finally:
             if kept := os.environ.get("LAKEMIRROR_SOAK_LOGS"):
                 shutil.copytree(folder, kept, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.sock"))

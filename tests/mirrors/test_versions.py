@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from django.test import Client
 from django_q.models import OrmQ
 
 from lakemirror_site import config
 from mirrors.management.commands import controller
 from mirrors.models import Blocker, Coverage, Duty, Mirror, MirrorCommit
 from mirrors.querysets import after_now
+from rbac.models import User
 from tests.mirrors.harness import Deployment, state_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -90,3 +92,19 @@ def test_a_blocker_of_an_unknown_kind_is_not_looked_for(lm: Deployment) -> None:
     lm.work(look=False)
     blocker.refresh_from_db()
     assert (blocker.attempts, lm.head()) == (1, commit)
+
+
+def test_pages_and_the_api_show_what_they_do_not_know(lm: Deployment, owner: User, client: Client) -> None:
+    lm.arrive()
+    lm.work()
+    commit = lm.lake.commit()
+    lm.work()
+    add_duty("export")
+    Blocker.objects.update(kind="tag", reason="tag-missing")
+    MirrorCommit.objects.filter(commit__sha=commit).update(data="quarantined")
+    Mirror.objects.update(state="failing-over", depth="double")
+    client.force_login(owner)
+    for url in ("/", "/mirrors/lake-eu"):
+        assert client.get(url, follow=True).status_code == 200
+    answer = client.get("/service/replication/v1/repositories/lake/mirrors/lake-eu")
+    assert answer.json()["id"] == "lake-eu"
