@@ -9,6 +9,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.errors import Invalid, NotFound
+from core.facts import History
 from core.presence import Depth, Imported
 from lakemirror_site import config, wiring
 from mirrors import readings, services
@@ -71,6 +72,7 @@ class Mirrors(APIView):
             depth=Depth(creation.validated_data["validation_depth"]),
             content_sample=creation.validated_data["content_sample"],
             imported=Imported(creation.validated_data["imported"]),
+            history=History(creation.validated_data["history"]),
             request=request,
         )
         return Response(as_json(readings.mirror_reading(mirror)), status=201)

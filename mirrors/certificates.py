@@ -19,6 +19,7 @@ from django.db.models import F, Sum
 
 from adapters.objects import CONNECT_SECONDS, READ_SECONDS
 from core.errors import Fenced, Invalid, LakeMirrorError, NotFound
+from core.facts import History
 from core.presence import Depth, Imported
 from lakemirror_site import config, wiring
 from mirrors.duties import HOLDER, Lease
@@ -52,6 +53,7 @@ class Descriptor:
     content_sample: float
     imported: str
     paused: bool
+    history: str
 
 
 def describe(mirror: Mirror) -> Descriptor:
@@ -72,6 +74,7 @@ def describe(mirror: Mirror) -> Descriptor:
         content_sample=mirror.content_sample,
         imported=mirror.imported,
         paused=mirror.paused,
+        history=mirror.history,
     )
 
 
@@ -96,6 +99,7 @@ def descriptor_bytes(told: Descriptor) -> bytes:
             "content_sample": told.content_sample,
             "imported": told.imported,
             "paused": told.paused,
+            "history": told.history,
         },
     }
     return json.dumps(body, indent=1).encode()
@@ -120,6 +124,8 @@ def parse_descriptor(data: bytes) -> Descriptor:
         content_sample=_share(settings, "content_sample"),
         imported=_choice(settings, "imported", list(Imported)),
         paused=_field(settings, "paused", bool),
+        # A descriptor from before there was a choice tells of a mirror with its whole history.
+        history=_choice({"history": History.FULL.value} | settings, "history", list(History)),
     )
 
 

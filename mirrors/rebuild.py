@@ -201,6 +201,7 @@ def _make(actor: str, found: Found) -> None:
         depth=told.depth,
         content_sample=told.content_sample,
         imported=told.imported,
+        history=told.history,
         pinned_creation_date=told.creation_date,
         destination_looked_at=datetime.now(UTC),
     )

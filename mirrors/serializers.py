@@ -7,6 +7,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from core.facts import History
 from core.presence import Depth, Imported
 from mirrors.models import Mirror
 
@@ -23,6 +24,7 @@ class MirrorCreation(serializers.Serializer):
     validation_depth = serializers.ChoiceField(choices=[depth.value for depth in Depth], default=Depth.ETAG.value)
     content_sample = serializers.FloatField(default=1.0, max_value=1.0)
     imported = serializers.ChoiceField(choices=[one.value for one in Imported], default=Imported.BLOCK.value)
+    history = serializers.ChoiceField(choices=[one.value for one in History], default=History.FULL.value)
 
     def validate_content_sample(self, share: float) -> float:
         """More than nothing: a depth that reads no object would be `etag`."""
@@ -60,6 +62,7 @@ def mirror_json(
         "validation_depth": mirror.depth,
         "content_sample": mirror.content_sample,
         "imported": mirror.imported,
+        "history": mirror.history,
         "status": status,
         "reason_code": reason_code,
         "reason": reason,

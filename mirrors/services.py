@@ -10,6 +10,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 
 from core.errors import Conflict, Invalid, NotFound
+from core.facts import History
 from core.presence import Depth, Imported
 from core.types import RepositoryInfo
 from lakemirror_site import config, wiring
@@ -39,6 +40,7 @@ def mirror_create(
     depth: Depth = Depth.ETAG,
     content_sample: float = 1.0,
     imported: Imported = Imported.BLOCK,
+    history: History = History.FULL,
     request: Any = None,
 ) -> Mirror:
     """Begin to mirror a repository; its manager makes the copy's repository next, or takes over the one to `adopt`.
@@ -60,6 +62,7 @@ def mirror_create(
     _check_free(there, region, adopt)
     adopted = check_adoptable(there, region, namespace, source, source_region) if there else None
     settings = {"depth": depth.value, "content_sample": content_sample, "imported": imported.value}
+    settings["history"] = history.value
     mirror = _store(actor, source, source_region, name, region, namespace, settings, adopted)
     rbac.audit(
         actor=actor,

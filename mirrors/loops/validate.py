@@ -17,7 +17,7 @@ from mirrors import duties, validations
 from mirrors.blockers import note_problems
 from mirrors.checks import run_checks
 from mirrors.duties import Lease, Outcome
-from mirrors.history import settle_history
+from mirrors.history import leave_unchecked, settle_history
 from mirrors.metaranges import Found, load_metaranges
 from mirrors.models import Blocker, Mirror, MirrorCommit
 from mirrors.rechecks import look_again
@@ -34,6 +34,7 @@ def validate(lease: Lease) -> Outcome:
     mirror = duties.subject_mirror(lease)
     if mirror.state == Mirror.State.DELETING or mirror.pinned_creation_date is None:
         return Outcome("the mirror has no repository to look into")
+    leave_unchecked(mirror)
     relook = look_again(mirror, lease)
     rows = list(mirror.commits.unjudged()[:BATCH])
     found = _load(mirror, rows)
