@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 
 # What may simply still be under way. Every other reason needs somebody.
 ARRIVING = frozenset({"missing", "range-missing", "metarange-missing"})
@@ -32,12 +33,20 @@ class Thing:
         return self.reason in ARRIVING and not self.gone_at_source
 
 
-def serves_descendants(*, record: str, data: str, waived: bool) -> bool:
+class History(StrEnum):
+    """What of a head's ancestors has to be at a mirror: their records and all of their data, or their records only."""
+
+    FULL = "full"
+    HEAD = "head"
+
+
+def serves_descendants(*, record: str, data: str, waived: bool, history: str = History.FULL) -> bool:
     """Whether a commit is in no descendant's way, its own ancestors apart: its record always has to be there.
 
     What is gone at both sides, and what an operator has waived, may be unreadable; it is never shown as a head itself.
+    Of the data of ancestors a mirror with the history `head` asks nothing.
     """
-    return record == "accepted" and (waived or data in ("complete", "gone"))
+    return record == "accepted" and (history == History.HEAD or waived or data in ("complete", "gone"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

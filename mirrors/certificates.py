@@ -19,6 +19,7 @@ from django.db.models import F, Sum
 
 from adapters.objects import CONNECT_SECONDS, READ_SECONDS
 from core.errors import Fenced, Invalid, LakeMirrorError, NotFound
+from core.facts import History
 from core.presence import Depth, Imported
 from core.promotion import Repair
 from lakemirror_site import config, wiring
@@ -35,7 +36,7 @@ PUT_SECONDS = CONNECT_SECONDS + READ_SECONDS
 
 # --- the descriptor -------------------------------------------------------------------------------------------------
 
-_NEWER_SETTINGS = {"repair_tampering": "report", "branches": all_branches()}
+_NEWER_SETTINGS = {"repair_tampering": "report", "branches": all_branches(), "history": "full"}
 """Those that descriptors of earlier versions don't have, as they were then."""
 
 
@@ -59,6 +60,7 @@ class Descriptor:
     paused: bool
     repair_tampering: str
     selected: Mapping[str, list[str]]
+    history: str
 
 
 def describe(mirror: Mirror) -> Descriptor:
@@ -81,6 +83,7 @@ def describe(mirror: Mirror) -> Descriptor:
         paused=mirror.paused,
         repair_tampering=mirror.repair_tampering,
         selected=mirror.selected,
+        history=mirror.history,
     )
 
 
@@ -107,6 +110,7 @@ def descriptor_bytes(told: Descriptor) -> bytes:
             "paused": told.paused,
             "repair_tampering": told.repair_tampering,
             "branches": {name: told.selected[name] for name in ("include", "exclude")},
+            "history": told.history,
         },
     }
     return json.dumps(body, indent=1).encode()
@@ -133,6 +137,7 @@ def parse_descriptor(data: bytes) -> Descriptor:
         paused=_field(settings, "paused", bool),
         repair_tampering=_choice(settings, "repair_tampering", list(Repair)),
         selected={name: _texts(_part(settings, "branches"), name, 256) for name in ("include", "exclude")},
+        history=_choice(settings, "history", list(History)),
     )
 
 

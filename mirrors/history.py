@@ -1,14 +1,15 @@
-"""Whose history is in order at a mirror? Spread from parents to children."""
+"""Whose history is in order at a mirror? Spread from parents to children. And what of it is left unchecked?"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from django.db import transaction
 from django.db.models import Q
 
-from core.facts import serves_descendants
-from mirrors.models import Mirror
+from core.facts import History, serves_descendants
+from mirrors import duties
+from mirrors.models import Mirror, MirrorCommit, Repository
 
 BATCH = 1000
 
@@ -16,7 +17,7 @@ OpenRow = tuple[int, int, str, list[str], str, str, int | None]
 """Key, the commit's key, sha, parents, record, data, the key of its waiver."""
 
 _MAY_SERVE = Q(data__in=["complete", "gone"]) | Q(waiver__isnull=False)
-_SOUND = Q(_MAY_SERVE, record="accepted", history=True)
+_RECORDED = Q(record="accepted", history=True)
 
 
 def settle_history(mirror: Mirror) -> int:
@@ -46,6 +47,30 @@ def doubt_history(mirror: Mirror, commit_ids: list[int]) -> None:
         mirror.commits.filter(commit_id__gt=min(commit_ids), history=True).update(history=False)
 
 
+def leave_unchecked(mirror: Mirror) -> None:
+    """Where heads alone are checked, nobody looks at commits that no branch of the source is known to have pointed to.
+
+    Under the source's lock, as a branch's moves are: what a branch just moved to is a candidate by then.
+    """
+    if mirror.history != History.HEAD:
+        return
+    with transaction.atomic():
+        Repository.objects.select_for_update().filter(pk=mirror.source_id).first()
+        others = mirror.commits.filter(data=MirrorCommit.Data.UNKNOWN, commit__candidacies=None)
+        others.update(data=MirrorCommit.Data.UNCHECKED)
+
+
+def check_after_all(repository: Repository, commit_ids: Collection[int]) -> None:
+    """A branch points at these now: mirrors that left them unchecked look at them. Inside of the move's transaction."""
+    left = MirrorCommit.objects.filter(
+        mirror__source=repository, commit__in=commit_ids, data=MirrorCommit.Data.UNCHECKED
+    )
+    mirrors = list(left.order_by().values_list("mirror", flat=True).distinct())
+    left.update(data=MirrorCommit.Data.UNKNOWN)
+    for mirror_id in mirrors:
+        duties.wake("validate", mirror_id)
+
+
 def _open_rows(mirror: Mirror, after: int) -> list[OpenRow]:
     rows = mirror.commits.filter(history=False, commit_id__gt=after).order_by("commit_id")
     names = ("pk", "commit_id", "commit__sha", "commit__parents", "record", "data", "waiver_id")
@@ -58,7 +83,7 @@ def _settle(mirror: Mirror, rows: Sequence[OpenRow]) -> int:
     for pk, _, sha, parents, record, data, waiver in rows:
         if sound.issuperset(parents):
             settled.append(pk)
-            if serves_descendants(record=record, data=data, waived=waiver is not None):
+            if serves_descendants(record=record, data=data, waived=waiver is not None, history=mirror.history):
                 sound.add(sha)
     for start in range(0, len(settled), 500):
         mirror.commits.filter(pk__in=settled[start : start + 500]).update(history=True)
@@ -68,10 +93,11 @@ def _settle(mirror: Mirror, rows: Sequence[OpenRow]) -> int:
 def _sound_parents(mirror: Mirror, shas: set[str]) -> set[str]:
     """With the source's key, so that a commit is found by its index."""
     asked = sorted(shas)
+    may_serve = Q() if mirror.history == History.HEAD else _MAY_SERVE
     sound: set[str] = set()
     for start in range(0, len(asked), 500):
         rows = mirror.commits.filter(
-            _SOUND, commit__repository_id=mirror.source_id, commit__sha__in=asked[start : start + 500]
+            _RECORDED, may_serve, commit__repository_id=mirror.source_id, commit__sha__in=asked[start : start + 500]
         )
         sound.update(rows.values_list("commit__sha", flat=True))
     return sound

@@ -11,7 +11,7 @@ from typing import Any
 from django.db.models import Count, F, Min, Q, QuerySet, Window
 from django.db.models.functions import RowNumber
 
-from core.facts import CommitFacts, Thing, Waiting, Waived
+from core.facts import CommitFacts, History, Thing, Waiting, Waived
 from mirrors.blockers import KEPT_PER_HOLDER
 from mirrors.models import Blocker, Commit, Coverage, Mirror, MirrorCommit
 
@@ -34,7 +34,8 @@ _FACTS = (
     "superseded_at",
 )
 _WAIVER = ("waiver__given_by", "waiver__reason", "waiver__given_at")
-_FIELDS = ("mirror_id", "commit__sha", "commit__metarange_id", "waits_for", "waiver_id", *_WAIVER, *_FACTS)
+_COMMIT = ("commit__sha", "commit__metarange_id")
+_FIELDS = ("mirror_id", "mirror__history", *_COMMIT, "waits_for", "waiver_id", *_WAIVER, *_FACTS)
 # Until it was looked for a second time it may turn out to be gone at the source too, as what is collected there is.
 # An imported object that a mirror allowed before has not changed: the mirror's setting has.
 _DAMAGE = Q(damage=True, attempts__gt=1) & ~Q(reason="imported")
@@ -117,7 +118,8 @@ def _walk(rows: Iterable[Mapping[str, Any]]) -> dict[Key, tuple[str, ...]]:
 
 def _is_in_the_way(row: Mapping[str, Any]) -> bool:
     """Of descendants: one whose record was refused is, waived or not."""
-    may_lack = row["data"] == "gone" or row["waiver_id"] is not None
+    by_record_only = row["mirror__history"] == History.HEAD
+    may_lack = by_record_only or row["data"] == "gone" or row["waiver_id"] is not None
     return not may_lack or row["record"] in ("refused", "tampered")
 
 

@@ -188,6 +188,9 @@ class Mirror(models.Model):
     repair_tampering = models.CharField(
         max_length=16, default="report", db_default="report", help_text="what becomes of uncommitted changes"
     )
+    history = models.CharField(
+        max_length=16, default="full", db_default="full", help_text="full, or head: of ancestors the records only"
+    )
     pinned_creation_date = models.BigIntegerField(null=True, help_text="of the destination repository, Unix seconds")
     created_at = models.DateTimeField(auto_now_add=True)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
@@ -263,6 +266,7 @@ class MirrorCommit(models.Model):
         WAITING = "waiting"
         COMPLETE = "complete"
         GONE = "gone"
+        UNCHECKED = "unchecked"
 
     mirror = models.ForeignKey(Mirror, models.CASCADE, related_name="commits")
     commit = models.ForeignKey(Commit, models.CASCADE, related_name="at_mirrors")

@@ -202,6 +202,7 @@ def _make(actor: str, found: Found) -> None:
         imported=told.imported,
         repair_tampering=told.repair_tampering,
         selected=dict(told.selected),
+        history=told.history,
         pinned_creation_date=told.creation_date,
         destination_looked_at=clock.now(),
     )

@@ -8,6 +8,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from core.facts import History
 from core.presence import Depth, Imported
 from core.promotion import Repair
 from core.selection import OnUnselect
@@ -99,6 +100,12 @@ class MirrorCreation(MirrorSettings):
     storage_namespace = serializers.CharField(max_length=1024)
     source_region = serializers.CharField(max_length=64, required=False, default="", allow_blank=True)
     adopt = serializers.BooleanField(required=False, default=False)
+    history = serializers.ChoiceField(choices=[one.value for one in History], default=History.FULL.value)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """With what is chosen once and for all."""
+        return super().settings | {"history": self.validated_data["history"]}
 
 
 class BranchNamed(serializers.Serializer):
@@ -129,6 +136,7 @@ def mirror_json(
         "object_replication": "native",
         **settings,
         "selected_branches": settings["branches"] | {"left_out": left_out},
+        "history": mirror.history,
         "status": status,
         "reason_code": reason_code,
         "reason": reason,

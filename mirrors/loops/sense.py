@@ -19,6 +19,7 @@ from lakemirror_site import config, wiring
 from mirrors import clock, duties
 from mirrors.duties import Lease, Outcome
 from mirrors.following import follow_moves
+from mirrors.history import check_after_all
 from mirrors.models import Candidate, Commit, Repository, SourceBranch
 from mirrors.sidebyside import SideBySide
 from mirrors.spool import Spool, served_mirrors
@@ -255,6 +256,7 @@ def _store_move(repository: Repository, move: sensing.Move, at: datetime) -> Non
 def _store_candidates(branch: SourceBranch, some: Sequence[tuple[str, bool]], position: int, at: datetime) -> None:
     commits = Commit.objects.filter(repository_id=branch.repository_id, sha__in=[sha for sha, _ in some])
     keys = dict(commits.values_list("sha", "pk"))
+    check_after_all(branch.repository, list(keys.values()))
     Candidate.objects.bulk_create(
         Candidate(branch=branch, position=n, commit_id=keys[sha], seen_at=at, fast_forward=forward)
         for n, (sha, forward) in enumerate(some, start=position)

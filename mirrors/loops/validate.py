@@ -17,7 +17,7 @@ from mirrors.blockers import note_problems
 from mirrors.checks import run_checks
 from mirrors.duties import Lease, Outcome
 from mirrors.following import drop_unneeded
-from mirrors.history import settle_history
+from mirrors.history import leave_unchecked, settle_history
 from mirrors.judging import hold
 from mirrors.metaranges import Found, load_metaranges
 from mirrors.models import Blocker, Mirror, MirrorCommit
@@ -36,6 +36,7 @@ def validate(lease: Lease) -> Outcome:
     if mirror.state == Mirror.State.DELETING or mirror.pinned_creation_date is None:
         return Outcome("the mirror has no repository to look into")
     drop_unneeded(mirror, lease)
+    leave_unchecked(mirror)
     relook = look_again(mirror, lease)
     rows = list(mirror.commits.unjudged()[:BATCH])
     found = _load(mirror, rows)

@@ -10,16 +10,20 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
+from unittest import mock
 
 from django.db.models import F
 from django.db.models.functions import Now
 
-from core.errors import LakeMirrorError, RemoteFailure, Throttled, Unreachable
+from core.errors import Conflict, LakeMirrorError, NotFound, RemoteFailure, Throttled, Unreachable
+from core.presence import Depth
 from core.promotion import Why
 from mirrors.certificates import certificate_uri
-from mirrors.models import Blocker, Duty, Mirror, Promotion, Repository, SourceBranch
+from mirrors.models import Blocker, Duty, Mirror, Promotion, Repository, SourceBranch, Validation
 from mirrors.rebuild import Result, rebuild
+from mirrors.validations import validation_ask
 from tests.company import Company
 from tests.mirrors.harness import NAMESPACE, Deployment
 
@@ -116,8 +120,9 @@ class Soak:
                 self.corrupt,
                 self.work,
                 self.lose_database,
+                self.validate,
             ],
-            [160, 40, 60, 40, 30, 30, 140, 140, 40, 400, 6],
+            [160, 40, 60, 40, 30, 30, 140, 140, 40, 400, 6, 30],
         )[0]
         self.stages.append(action.__name__)
         action()
@@ -171,6 +176,18 @@ class Soak:
         for kind in self.random.sample(KINDS, k=self.random.randrange(1, 6)):
             for duty in Duty.objects.filter(kind=kind):
                 self._run(duty.pk)
+
+    def validate(self) -> None:
+        """Somebody wants what a commit, a branch or all branches name looked at again."""
+        mirror = Mirror.objects.filter(state=Mirror.State.ACTIVE).first()
+        heads = list(mirror.branches.values_list("name", "head")) if mirror else []
+        if mirror is None or not heads:
+            return
+        branch, head = self.random.choice(heads)
+        what = self.random.choice([{"branch": branch}, {"commit": head}, {}])
+        depth = self.random.choice([None, *Depth])
+        with mock.patch("mirrors.validations.rbac.require"), suppress(NotFound, Conflict):
+            validation_ask(actor="system:soak", mirror=mirror, depth=depth, **what)
 
     def lose_database(self) -> None:
         """Every row goes, and what the destination says of itself makes them again."""
@@ -227,4 +244,4 @@ class Soak:
             f"{name}: {there.get(name, 'nothing')[:8]} instead of {head[:8]}"
             for name, head in self.company.heads.items()
             if there.get(name) != head
-        ]
+        ] + [f"validation {row.pk} is {row.state}: {row.error}" for row in Validation.objects.open()]
