@@ -67,7 +67,7 @@ def run_check(
     *,
     url: str = "",
 ) -> None:
-    """Run the `check` job; rows of CHECK_SCHEMA as dicts go to `on_rows` as they come, a range's problems before it.
+    """Run the `check` job; rows of CHECK_COLUMNS as dicts go to `on_rows` as they come, a range's problems before it.
 
     `url`: `sc://...` or a master URL, by default SPARK_REMOTE. A callback that raises ends the job. Ranges whose
     'range' row was handed over are checked, also if an error is raised in the end.

@@ -63,7 +63,7 @@ def local_cache() -> LocalCache:
 def run_check(
     mirror: Any, work: Sequence[tuple[str, list[str]]], on_rows: Callable[[Iterable[Mapping[str, Any]]], None]
 ) -> None:
-    """Run the Spark `check` job for ranges of a mirror; rows of CHECK_SCHEMA arrive in batches."""
+    """Run the Spark `check` job for ranges of a mirror; rows of CHECK_COLUMNS arrive in batches."""
     from adapters import spark
     from spark_jobs.check import CheckSettings, Place
 

@@ -118,7 +118,7 @@ class CheckWriter:
         return known
 
     def write(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Rows of CHECK_SCHEMA; a range's problems stand before its own row."""
+        """Rows of CHECK_COLUMNS; a range's problems stand before its own row."""
         ranges = []
         for row in rows:
             if row["kind"] == "problem":

@@ -25,8 +25,9 @@ from spark_jobs.settings import ALLOW, BLOCK, CheckSettings, Place, source_of, s
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
-__all__ = ["ALLOW", "BLOCK", "CHECK_COLUMNS", "CHECK_SCHEMA", "CheckSettings", "Place", "Work", "check", "check_batch"]
+__all__ = ["ALLOW", "BLOCK", "CHECK_COLUMNS", "WORK_COLUMNS", "CheckSettings", "Place", "Work", "check", "check_batch"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -52,10 +53,8 @@ CHECK_COLUMNS = pa.schema(
 was looked through, its problems came before; a range without this row was not checked. 'failed' (in DataFrames only):
 a task had to give up, `reason` is the class of core.errors."""
 
-_SQL_TYPES = {pa.string(): "string", pa.int64(): "long", pa.binary(): "binary"}
-CHECK_SCHEMA = ", ".join(f"{one.name} {_SQL_TYPES[one.type]}" for one in CHECK_COLUMNS)
-WORK_SCHEMA = "range_id string, base_ids array<string>"
-_TASK_SCHEMA = "task long, work array<struct<range_id: string, base_ids: array<string>>>"
+WORK_COLUMNS = pa.schema([("range_id", pa.string()), ("base_ids", pa.list_(pa.string()))])
+_TASK_COLUMNS = pa.schema([("task", pa.int64()), ("work", pa.list_(pa.struct(WORK_COLUMNS)))])
 
 Work = tuple[str, Sequence[str]]
 """A range's id and those of covered ranges at the same destination: what they name needs no look."""
@@ -69,9 +68,9 @@ RANGES_AT_ONCE = 64
 
 
 def check(spark: SparkSession, work: Iterable[Work] | DataFrame, settings: CheckSettings) -> DataFrame:
-    """Rows of CHECK_SCHEMA for the ranges of `work` (a DataFrame: of WORK_SCHEMA). Lazy, like every DataFrame."""
+    """Rows of CHECK_COLUMNS for the ranges of `work` (a DataFrame: of WORK_COLUMNS). Lazy, like every DataFrame."""
     frame = work if hasattr(work, "mapInArrow") else _spread(spark, list(work), settings)
-    return frame.mapInArrow(functools.partial(check_task, settings=settings), CHECK_SCHEMA)
+    return frame.mapInArrow(functools.partial(check_task, settings=settings), sql_type(CHECK_COLUMNS))
 
 
 def _spread(spark: SparkSession, work: Sequence[Work], settings: CheckSettings) -> DataFrame:
@@ -79,10 +78,19 @@ def _spread(spark: SparkSession, work: Sequence[Work], settings: CheckSettings) 
     size = settings.ranges_per_task or max(1, min(RANGES_PER_TASK, -(-len(work) // TASKS_WANTED)))
     rows = [(range_id, list(base_ids)) for range_id, base_ids in work]
     tasks = [(at, rows[at : at + size]) for at in range(0, len(rows), size)]
-    frame = spark.createDataFrame(tasks, _TASK_SCHEMA)
+    frame = spark.createDataFrame(tasks, sql_type(_TASK_COLUMNS))
     # By range every task gets a partition (by hash two might share one), and Connect hands over the first ones first.
     frame = frame.repartitionByRange(len(tasks), "task") if len(tasks) > 1 else frame.coalesce(1)
-    return frame.selectExpr("inline(work)")
+    # Said again, so that Connect's client does not ask the server for it.
+    return frame.selectExpr("inline(work)").to(sql_type(WORK_COLUMNS))
+
+
+@functools.cache
+def sql_type(columns: pa.Schema) -> StructType:
+    """The same for Spark: in words its server would be asked what they mean, at every job."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return from_arrow_schema(columns)
 
 
 def check_task(batches: Iterable[pa.RecordBatch], settings: CheckSettings) -> Iterator[pa.RecordBatch]:

@@ -581,4 +581,4 @@ def test_a_task_that_is_refused_names_the_variables_of_its_keys(
 
 def test_no_secret_is_in_what_is_sent_with_a_job(settings: CheckSettings) -> None:
     assert os.environ["AWS_SECRET_ACCESS_KEY"] not in repr(settings)
-    assert "secret" not in job.CHECK_SCHEMA
+    assert "secret" not in str(job.CHECK_COLUMNS)

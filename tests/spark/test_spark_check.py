@@ -17,7 +17,7 @@ import pytest
 
 from adapters.spark import CheckProgress, Spark, run_check, run_check_here, warm_up
 from core.errors import Denied, Fenced, RemoteFailure, Throttled, Unreachable
-from spark_jobs.check import WORK_SCHEMA, CheckSettings, check, check_batch
+from spark_jobs.check import WORK_COLUMNS, CheckSettings, check, check_batch, sql_type
 from spark_jobs.session import ROOT, code_archive
 from tests.s3_double import S3Double
 from tests.spark.ranges import PREFIX, arrive, arrive_range, entries, entry, imported
@@ -106,7 +106,7 @@ def test_checking_here_finds_the_same(store: S3Double, settings: CheckSettings, 
 
 def test_a_dataframe_of_work_is_taken_as_it_is(spark: Spark, store: S3Double, settings: CheckSettings) -> None:
     work = separate_ranges(store, 3)
-    frame = spark.session().createDataFrame(work, WORK_SCHEMA)
+    frame = spark.session().createDataFrame(work, sql_type(WORK_COLUMNS))
     rows = check(spark.session(), frame, settings).collect()
     assert sorted(row.range_id for row in rows) == sorted(range_id for range_id, _ in work)
 
