@@ -21,6 +21,7 @@ from adapters.objects import CONNECT_SECONDS, READ_SECONDS
 from core.errors import Fenced, Invalid, LakeMirrorError, NotFound
 from core.presence import Depth, Imported
 from core.promotion import Repair
+from core.sensing import FirstSync
 from lakemirror_site import config, wiring
 from mirrors.duties import HOLDER, Lease
 from mirrors.metaranges import load_metaranges
@@ -34,7 +35,7 @@ PUT_SECONDS = CONNECT_SECONDS + READ_SECONDS
 
 # --- the descriptor -------------------------------------------------------------------------------------------------
 
-_NEWER_SETTINGS = {"repair_tampering": "report"}
+_NEWER_SETTINGS = {"repair_tampering": "report", "first_sync": "exact"}
 """Those that descriptors of earlier versions don't have, as they were then."""
 
 
@@ -57,6 +58,7 @@ class Descriptor:
     imported: str
     paused: bool
     repair_tampering: str
+    first_sync: str
 
 
 def describe(mirror: Mirror) -> Descriptor:
@@ -78,6 +80,7 @@ def describe(mirror: Mirror) -> Descriptor:
         imported=mirror.imported,
         paused=mirror.paused,
         repair_tampering=mirror.repair_tampering,
+        first_sync=mirror.first_sync,
     )
 
 
@@ -103,6 +106,7 @@ def descriptor_bytes(told: Descriptor) -> bytes:
             "imported": told.imported,
             "paused": told.paused,
             "repair_tampering": told.repair_tampering,
+            "first_sync": told.first_sync,
         },
     }
     return json.dumps(body, indent=1).encode()
@@ -128,6 +132,7 @@ def parse_descriptor(data: bytes) -> Descriptor:
         imported=_choice(settings, "imported", list(Imported)),
         paused=_field(settings, "paused", bool),
         repair_tampering=_choice(settings, "repair_tampering", list(Repair)),
+        first_sync=_choice(settings, "first_sync", list(FirstSync)),
     )
 
 

@@ -202,6 +202,7 @@ def _make(actor: str, found: Found) -> None:
         content_sample=told.content_sample,
         imported=told.imported,
         repair_tampering=told.repair_tampering,
+        first_sync=told.first_sync,
         pinned_creation_date=told.creation_date,
         destination_looked_at=datetime.now(UTC),
     )

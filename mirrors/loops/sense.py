@@ -18,6 +18,7 @@ from core.types import Page, main_parent
 from lakemirror_site import config, wiring
 from mirrors import duties
 from mirrors.duties import Lease, Outcome
+from mirrors.inferring import keep_inferred
 from mirrors.models import Candidate, Commit, Repository, SourceBranch
 from mirrors.sidebyside import SideBySide
 from mirrors.spool import Spool, served_mirrors
@@ -43,7 +44,9 @@ def sense(lease: Lease) -> Outcome:
         raise
     if not sensing.is_valid_look(heads, repository.default_branch):
         return _note_error(repository, f"the source gave no branch {repository.default_branch}: not taken for a look")
-    return _take_look(repository, lakefs, heads, before, lease)
+    outcome = _take_look(repository, lakefs, heads, before, lease)
+    keep_inferred(repository, lease)
+    return outcome
 
 
 def list_heads(lakefs: LakeFS, repository: str, lease: Lease) -> dict[str, str]:
