@@ -29,7 +29,8 @@ def hold(mirror: Mirror, lease: Lease) -> None:
     Raises Fenced when somebody has changed them since `mirror` was read: then it is judged again.
     """
     lease.hold()
-    now = Mirror.objects.select_for_update().filter(pk=mirror.pk).values_list(*_SETTINGS).first()
+    # Without a key's lock: who inserts rows that name the mirror need not wait, nor be waited for.
+    now = Mirror.objects.select_for_update(no_key=True).filter(pk=mirror.pk).values_list(*_SETTINGS).first()
     if now != tuple(getattr(mirror, name) for name in _SETTINGS):
         raise Fenced(f"the settings of {mirror.name} were changed meanwhile")
 

@@ -53,7 +53,7 @@ def mirror_update(*, actor: Any, mirror: Mirror, changes: Mapping[str, Any], req
 
 
 def _lock(mirror: Mirror) -> Mirror:
-    rows = Mirror.objects.live().select_related("source").select_for_update(of=("self",))
+    rows = Mirror.objects.live().select_related("source").select_for_update(of=("self",), no_key=True)
     found: Mirror | None = rows.filter(pk=mirror.pk).first()
     if found is None:
         raise NotFound(f"there is no mirror '{mirror.name}'")
