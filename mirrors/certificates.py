@@ -22,6 +22,7 @@ from core.errors import Fenced, Invalid, LakeMirrorError, NotFound
 from core.facts import History
 from core.presence import Depth, Imported
 from core.promotion import Repair
+from core.sensing import FirstSync
 from lakemirror_site import config, wiring
 from mirrors import clock
 from mirrors.duties import HOLDER, Lease
@@ -36,7 +37,7 @@ PUT_SECONDS = CONNECT_SECONDS + READ_SECONDS
 
 # --- the descriptor -------------------------------------------------------------------------------------------------
 
-_NEWER_SETTINGS = {"repair_tampering": "report", "branches": all_branches(), "history": "full"}
+_NEWER_SETTINGS = {"repair_tampering": "report", "branches": all_branches(), "history": "full", "first_sync": "exact"}
 """Those that descriptors of earlier versions don't have, as they were then."""
 
 
@@ -61,6 +62,7 @@ class Descriptor:
     repair_tampering: str
     selected: Mapping[str, list[str]]
     history: str
+    first_sync: str
 
 
 def describe(mirror: Mirror) -> Descriptor:
@@ -84,6 +86,7 @@ def describe(mirror: Mirror) -> Descriptor:
         repair_tampering=mirror.repair_tampering,
         selected=mirror.selected,
         history=mirror.history,
+        first_sync=mirror.first_sync,
     )
 
 
@@ -111,6 +114,7 @@ def descriptor_bytes(told: Descriptor) -> bytes:
             "repair_tampering": told.repair_tampering,
             "branches": {name: told.selected[name] for name in ("include", "exclude")},
             "history": told.history,
+            "first_sync": told.first_sync,
         },
     }
     return json.dumps(body, indent=1).encode()
@@ -138,6 +142,7 @@ def parse_descriptor(data: bytes) -> Descriptor:
         repair_tampering=_choice(settings, "repair_tampering", list(Repair)),
         selected={name: _texts(_part(settings, "branches"), name, 256) for name in ("include", "exclude")},
         history=_choice(settings, "history", list(History)),
+        first_sync=_choice(settings, "first_sync", list(FirstSync)),
     )
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 
 from core.facts import History, serves_descendants
+from core.sensing import FirstSync
 from mirrors import duties
-from mirrors.models import Mirror, MirrorCommit, Repository
+from mirrors.models import Candidate, Mirror, MirrorCommit, Repository
 
 BATCH = 1000
 
@@ -56,7 +57,10 @@ def leave_unchecked(mirror: Mirror) -> None:
         return
     with transaction.atomic():
         Repository.objects.select_for_update().filter(pk=mirror.source_id).first()
-        others = mirror.commits.filter(data=MirrorCommit.Data.UNKNOWN, commit__candidacies=None)
+        pointed_to = Candidate.objects.filter(commit=OuterRef("commit"))
+        if mirror.first_sync != FirstSync.INFERRED:
+            pointed_to = pointed_to.filter(position__gte=0)
+        others = mirror.commits.filter(~Exists(pointed_to), data=MirrorCommit.Data.UNKNOWN)
         others.update(data=MirrorCommit.Data.UNCHECKED)
 
 

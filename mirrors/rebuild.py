@@ -203,6 +203,7 @@ def _make(actor: str, found: Found) -> None:
         repair_tampering=told.repair_tampering,
         selected=dict(told.selected),
         history=told.history,
+        first_sync=told.first_sync,
         pinned_creation_date=told.creation_date,
         destination_looked_at=clock.now(),
     )

@@ -11,6 +11,7 @@ from itertools import accumulate
 from typing import Any, TypeVar
 
 from core.presence import Depth
+from core.sensing import FirstSync
 from core.validation import RangeCheck
 from lakemirror_site import config
 from mirrors import clock
@@ -135,7 +136,8 @@ def settle(mirror: Mirror, checked: set[str], *, reopened: set[str], alone: set[
 def judge_again(mirror: Mirror) -> None:
     """Commits that are complete and still to be promoted may need what was found damaged."""
     ahead = mirror.commits.filter(data=MirrorCommit.Data.COMPLETE, promoted_at=None, superseded_at=None)
-    ahead.filter(commit__candidacies__isnull=False).update(data=MirrorCommit.Data.UNKNOWN)
+    seen = {} if mirror.first_sync == FirstSync.INFERRED else {"commit__candidacies__position__gte": 0}
+    ahead.filter(commit__candidacies__isnull=False, **seen).update(data=MirrorCommit.Data.UNKNOWN)
 
 
 def _built_upon(mirror: Mirror, damaged: Collection[str]) -> set[int]:

@@ -20,6 +20,7 @@ from mirrors import clock, duties
 from mirrors.duties import Lease, Outcome
 from mirrors.following import follow_moves
 from mirrors.history import check_after_all
+from mirrors.inferring import keep_inferred
 from mirrors.models import Candidate, Commit, Repository, SourceBranch
 from mirrors.sidebyside import SideBySide
 from mirrors.spool import Spool, served_mirrors
@@ -45,7 +46,9 @@ def sense(lease: Lease) -> Outcome:
         raise
     if not sensing.is_valid_look(heads, repository.default_branch):
         return _note_error(repository, f"the source gave no branch {repository.default_branch}: not taken for a look")
-    return _take_look(repository, lakefs, heads, before, lease)
+    outcome = _take_look(repository, lakefs, heads, before, lease)
+    keep_inferred(repository, lease)
+    return outcome
 
 
 def list_heads(lakefs: LakeFS, repository: str, lease: Lease, *, hidden: bool = True) -> dict[str, str]:
