@@ -114,7 +114,7 @@ def _request(mirror: Mirror, heads: Mapping[str, str], commit: str, branch: str,
 
 def _store(made: Validation) -> Validation:
     """Or the open one of the same key; one that ends in between is asked for anew."""
-    while True:
+    for _ in range(3):
         same = Validation.objects.filter(mirror=made.mirror, key=made.key, ended_at=None).first()
         if same is not None:
             return same
@@ -124,6 +124,7 @@ def _store(made: Validation) -> Validation:
             return made
         except IntegrityError:
             made.pk = None
+    raise Conflict(f"'{made.mirror.name}' is just being changed", hint="Ask again in some seconds")
 
 
 # --- carrying out ---------------------------------------------------------------------------------------------------

@@ -10,8 +10,9 @@ from unittest import mock
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import IntegrityError
 
-from core.errors import Unreachable
+from core.errors import Conflict, Unreachable
 from core.presence import Depth
 from core.states import State
 from mirrors.models import Blocker, Coverage, Duty, Mirror, Run, Validation, ValidationRange
@@ -341,6 +342,11 @@ def test_the_same_asked_twice_is_one_job_until_the_branch_moves(lm: Deployment, 
     assert ask().pk != asked.pk
     lm.work()
     assert ask(branch="main").pk != asked.pk
+
+
+def test_a_mirror_that_goes_meanwhile_is_a_conflict(lm: Deployment, head: str) -> None:
+    with mock.patch("mirrors.validations.Validation.save", side_effect=IntegrityError), pytest.raises(Conflict):
+        ask(branch="main")
 
 
 # The API, and the command
