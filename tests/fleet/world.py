@@ -179,9 +179,9 @@ class Transit:
         elif fate < 0.008:
             self.counts["missing for long"] += 1
             self._put(now + self.random.uniform(4, 8), route, key)
-        elif fate < 0.04:
+        elif fate < 0.08:
             self.counts["late"] += 1
-            self._put(now + self.random.uniform(0.5, 2), route, key)
+            self._put(now + self.random.uniform(0.5, 3), route, key)
         else:
             self._put(now + self.random.uniform(0, 0.1), route, key)
 
