@@ -34,7 +34,7 @@ PUT_SECONDS = CONNECT_SECONDS + READ_SECONDS
 
 # --- the descriptor -------------------------------------------------------------------------------------------------
 
-_NEWER_SETTINGS = {"repair_tampering": "report", "branches": all_branches()}
+_NEWER_SETTINGS = {"repair_tampering": "report", "branches": all_branches(), "tags": False}
 """Those that descriptors of earlier versions don't have, as they were then."""
 
 
@@ -58,6 +58,7 @@ class Descriptor:
     paused: bool
     repair_tampering: str
     selected: Mapping[str, list[str]]
+    tags: bool
 
 
 def describe(mirror: Mirror) -> Descriptor:
@@ -80,6 +81,7 @@ def describe(mirror: Mirror) -> Descriptor:
         paused=mirror.paused,
         repair_tampering=mirror.repair_tampering,
         selected=mirror.selected,
+        tags=mirror.tags,
     )
 
 
@@ -106,6 +108,7 @@ def descriptor_bytes(told: Descriptor) -> bytes:
             "paused": told.paused,
             "repair_tampering": told.repair_tampering,
             "branches": {name: told.selected[name] for name in ("include", "exclude")},
+            "tags": told.tags,
         },
     }
     return json.dumps(body, indent=1).encode()
@@ -131,6 +134,7 @@ def parse_descriptor(data: bytes) -> Descriptor:
         imported=_choice(settings, "imported", list(Imported)),
         paused=_field(settings, "paused", bool),
         repair_tampering=_choice(settings, "repair_tampering", list(Repair)),
+        tags=_field(settings, "tags", bool),
         selected={name: _texts(_part(settings, "branches"), name, 256) for name in ("include", "exclude")},
     )
 

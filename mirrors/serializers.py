@@ -71,6 +71,7 @@ class MirrorSettings(Body):
     imported = serializers.ChoiceField(choices=[one.value for one in Imported], required=False)
     repair_tampering = serializers.ChoiceField(choices=[one.value for one in Repair], required=False)
     branches = BranchGlobs(source="selected", required=False)
+    tags = TrueOrFalse(required=False)
 
     @property
     def settings(self) -> dict[str, Any]:
