@@ -75,6 +75,18 @@ def all_heads(lakefs: LakeFS, repository: str) -> dict[str, str]:
             return heads
 
 
+def all_tags(lakefs: LakeFS, repository: str) -> dict[str, str]:
+    """Tag name to commit id, all pages."""
+    tags: dict[str, str] = {}
+    after = ""
+    while True:
+        page = lakefs.list_tags(repository, after=after)
+        tags.update((tag.name, tag.commit_id) for tag in page.results)
+        after = page.next_after
+        if not after:
+            return tags
+
+
 def _has_commit(repository: str, region: str, commit_id: str) -> bool:
     try:
         with reaching(f"source {region}"):

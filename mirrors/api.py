@@ -18,6 +18,7 @@ from mirrors.paging import number_of as _number
 from mirrors.paging import page_of as _page_of
 from mirrors.paging import pagination as _pagination
 from mirrors.serializers import BranchNamed, MirrorChange, MirrorCreation, mirror_json
+from mirrors.tag_readings import tag_json, tag_readings
 from rbac import services as rbac
 
 
@@ -157,13 +158,26 @@ class Promotions(APIView):
         amount, after = _page_of(request)
         moves = find_mirror(repository, mirror_id).promotions.order_by("-pk")
         if branch := request.query_params.get("branch"):
-            moves = moves.filter(branch=branch)
+            moves = moves.filter(branch=branch, is_tag=False)
         if after:
             moves = moves.filter(pk__lt=_number(after, "after"))
         rows = list(moves[: amount + 1])
         more, rows = len(rows) > amount, rows[:amount]
         pagination = _pagination(len(rows), str(rows[-1].pk) if more else "")
         return Response({"pagination": pagination, "results": [readings.promotion_json(move) for move in rows]})
+
+
+class Tags(APIView):
+    """The tags of a mirror: those that it follows, and those that are there."""
+
+    def get(self, request: Request, repository: str, mirror_id: str) -> Response:
+        """A page of tags by name. Needs fs:ListRepositories on `*`."""
+        rbac.require(request.user, ("fs:ListRepositories", "*"))
+        amount, after = _page_of(request)
+        tags = tag_readings(find_mirror(repository, mirror_id), after=after, amount=amount + 1)
+        more, tags = len(tags) > amount, tags[:amount]
+        pagination = _pagination(len(tags), tags[-1].name if more else "")
+        return Response({"pagination": pagination, "results": [tag_json(tag) for tag in tags]})
 
 
 class BranchReset(APIView):

@@ -12,6 +12,7 @@ urlpatterns = [
         api.Promotions.as_view(),
         name="api-promotions",
     ),
+    path("repositories/<str:repository>/mirrors/<str:mirror_id>/tags", api.Tags.as_view(), name="api-tags"),
     path(
         "repositories/<str:repository>/mirrors/<str:mirror_id>/reset-branch",
         api.BranchReset.as_view(),

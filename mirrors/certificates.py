@@ -37,7 +37,13 @@ PUT_SECONDS = CONNECT_SECONDS + READ_SECONDS
 
 # --- the descriptor -------------------------------------------------------------------------------------------------
 
-_NEWER_SETTINGS = {"repair_tampering": "report", "branches": all_branches(), "history": "full", "first_sync": "exact"}
+_NEWER_SETTINGS = {
+    "repair_tampering": "report",
+    "branches": all_branches(),
+    "history": "full",
+    "first_sync": "exact",
+    "tags": False,
+}
 """Those that descriptors of earlier versions don't have, as they were then."""
 
 
@@ -63,6 +69,7 @@ class Descriptor:
     selected: Mapping[str, list[str]]
     history: str
     first_sync: str
+    tags: bool
 
 
 def describe(mirror: Mirror) -> Descriptor:
@@ -87,6 +94,7 @@ def describe(mirror: Mirror) -> Descriptor:
         selected=mirror.selected,
         history=mirror.history,
         first_sync=mirror.first_sync,
+        tags=mirror.tags,
     )
 
 
@@ -115,6 +123,7 @@ def descriptor_bytes(told: Descriptor) -> bytes:
             "branches": {name: told.selected[name] for name in ("include", "exclude")},
             "history": told.history,
             "first_sync": told.first_sync,
+            "tags": told.tags,
         },
     }
     return json.dumps(body, indent=1).encode()
@@ -140,6 +149,7 @@ def parse_descriptor(data: bytes) -> Descriptor:
         imported=_choice(settings, "imported", list(Imported)),
         paused=_field(settings, "paused", bool),
         repair_tampering=_choice(settings, "repair_tampering", list(Repair)),
+        tags=_field(settings, "tags", bool),
         selected={name: _texts(_part(settings, "branches"), name, 256) for name in ("include", "exclude")},
         history=_choice(settings, "history", list(History)),
         first_sync=_choice(settings, "first_sync", list(FirstSync)),

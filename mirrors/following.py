@@ -26,7 +26,7 @@ FEW = 500
 def add_commits(mirror: Mirror) -> int:
     """All rows that a mirror needs and lacks, by what was sensed so far; how many. Inside of a transaction."""
     lock_source(mirror)
-    if not mirror.selection.everything:
+    if not _wants_all(mirror):
         return _add_history(mirror, {*_heads(mirror), *_left_heads(mirror)})
     known = mirror.commits.values("commit_id")
     missing = mirror.source.commits.exclude(pk__in=known).order_by("pk").values_list("pk", flat=True)
@@ -36,8 +36,7 @@ def add_commits(mirror: Mirror) -> int:
 
 def add_missing(mirror: Mirror, lease: Lease) -> None:
     """Rows for what a mirror came to need otherwise than by a look at the source: a branch that is selected now."""
-    wants_all = mirror.selection.everything
-    if mirror.follows_all if wants_all else not _lacking(mirror):
+    if mirror.follows_all if _wants_all(mirror) else not _lacking(mirror):
         return
     with transaction.atomic():
         lock_source(mirror)
@@ -48,7 +47,11 @@ def add_missing(mirror: Mirror, lease: Lease) -> None:
 
 def follow_moves(mirror: Mirror, moved: Iterable[tuple[str, str]], lease: Lease) -> None:
     """Rows for the new heads of the branches that a mirror follows, and for what these lead to."""
-    heads = {head for name, head in moved if name in mirror.selection}
+    follow_heads(mirror, {head for name, head in moved if name in mirror.selection}, lease)
+
+
+def follow_heads(mirror: Mirror, heads: Collection[str], lease: Lease) -> None:
+    """Rows for these commits, which a look has found that the mirror needs, and for what they lead to."""
     if not heads:
         return
     with transaction.atomic():
@@ -68,12 +71,21 @@ def _wake(mirror: Mirror) -> None:
         duties.wake(kind, mirror.pk)
 
 
+def _wants_all(mirror: Mirror) -> bool:
+    """Whether it needs every commit that was sensed. Those of tags may have been, for another mirror or formerly."""
+    source = mirror.source
+    only_branches = not (source.mirrors.filter(tags=True).exists() or source.tags.exists())
+    return mirror.selection.everything and (mirror.tags or only_branches)
+
+
 def _heads(mirror: Mirror) -> set[str]:
-    """What the selected branches point at, and what the mirror's own branches do: those are kept valid too."""
+    """What selected branches, and tags that are followed, point at; and the mirror's own: those are kept valid too."""
     chosen = mirror.selection
     live = mirror.source.branches.filter(gone_at=None).values_list("name", "head")
     own = mirror.branches.filter(stray=False).values_list("head", flat=True)
-    return {*(head for name, head in live if name in chosen), *own} - {""}
+    tags = mirror.source.tags.filter(gone_at=None).values_list("commit_id", flat=True) if mirror.tags else ()
+    own_tags = mirror.tag_rows.filter(stray=False).values_list("commit_id", flat=True)
+    return {*(head for name, head in live if name in chosen), *own, *tags, *own_tags} - {""}
 
 
 def _left_heads(mirror: Mirror) -> set[str]:
@@ -120,8 +132,8 @@ def drop_unneeded(mirror: Mirror, lease: Lease) -> int:
     with transaction.atomic():
         lock_source(mirror)
         lease.hold()
-        now = Mirror.objects.select_for_update(of=("self",)).select_related("source").get(pk=mirror.pk)
-        dropped = set() if now.selection.everything else _drop_rows(now)
+        now = Mirror.objects.select_for_update(of=("self",), no_key=True).select_related("source").get(pk=mirror.pk)
+        dropped = set() if _wants_all(now) else _drop_rows(now)
         if dropped:
             _drop_blockers(now)
         Mirror.objects.filter(pk=now.pk).update(reselected=False)

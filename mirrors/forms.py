@@ -43,6 +43,8 @@ class MirrorForm(forms.Form):
         help_text="One name or glob a line, like tmp-*. The default branch is always mirrored.",
     )
 
+    tags = forms.BooleanField(label="Mirror its tags too", required=False)
+
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, label_suffix="", **more)
         known = config.current()
@@ -63,7 +65,8 @@ class MirrorForm(forms.Form):
         """What was typed, as `services.mirror_create` takes it."""
         given = dict(self.cleaned_data)
         include, exclude = (_lines(given.pop(name)) for name in ("include", "exclude"))
-        return given | {"settings": {"selected": {"include": include or list(ALL), "exclude": exclude}}}
+        chosen = {"selected": {"include": include or list(ALL), "exclude": exclude}, "tags": given.pop("tags")}
+        return given | {"settings": chosen}
 
     def refuse(self, error: LakeMirrorError) -> None:
         """Say why a service did not accept it, beside the field that it names."""

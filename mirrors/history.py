@@ -10,7 +10,7 @@ from django.db.models import Exists, OuterRef, Q
 from core.facts import History, serves_descendants
 from core.sensing import FirstSync
 from mirrors import duties
-from mirrors.models import Candidate, Mirror, MirrorCommit, Repository
+from mirrors.models import Candidate, Mirror, MirrorCommit, Repository, SourceTag
 
 BATCH = 1000
 
@@ -51,7 +51,8 @@ def doubt_history(mirror: Mirror, commit_ids: list[int]) -> None:
 def leave_unchecked(mirror: Mirror) -> None:
     """Where heads alone are checked, nobody looks at commits that no branch of the source is known to have pointed to.
 
-    Under the source's lock, as a branch's moves are: what a branch just moved to is a candidate by then.
+    Nor any tag, where the mirror follows them. Under the source's lock, as a branch's moves are: what a branch just
+    moved to is a candidate by then.
     """
     if mirror.history != History.HEAD:
         return
@@ -60,8 +61,11 @@ def leave_unchecked(mirror: Mirror) -> None:
         pointed_to = Candidate.objects.filter(commit=OuterRef("commit"))
         if mirror.first_sync != FirstSync.INFERRED:
             pointed_to = pointed_to.filter(position__gte=0)
-        others = mirror.commits.filter(~Exists(pointed_to), data=MirrorCommit.Data.UNKNOWN)
+        tagged = SourceTag.objects.filter(repository=mirror.source_id, commit_id=OuterRef("commit__sha"), gone_at=None)
+        named = Exists(tagged) if mirror.tags else Q(pk__in=[])
+        others = mirror.commits.filter(~Exists(pointed_to), ~named, data=MirrorCommit.Data.UNKNOWN)
         others.update(data=MirrorCommit.Data.UNCHECKED)
+        mirror.commits.filter(named, data=MirrorCommit.Data.UNCHECKED).update(data=MirrorCommit.Data.UNKNOWN)
 
 
 def check_after_all(repository: Repository, commit_ids: Collection[int]) -> None:

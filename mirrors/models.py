@@ -137,6 +137,25 @@ class SourceBranch(models.Model):
         return self.name
 
 
+class SourceTag(models.Model):
+    """A tag of a source repository as last seen; kept while a mirror of it follows tags."""
+
+    repository = models.ForeignKey(Repository, models.CASCADE, related_name="tags")
+    name = models.CharField(max_length=256)
+    commit_id = models.CharField(max_length=64)
+    seen_at = models.DateTimeField(help_text="when the sensor first saw it at this commit")
+    missing_since = models.DateTimeField(null=True)
+    missing_looks = models.IntegerField(default=0)
+    gone_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["repository", "name"], name="source_tag_name")]
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class Candidate(models.Model):
     """A commit that the source branch is known to have pointed to, in order of sight, then of the chain.
 
@@ -188,6 +207,7 @@ class Mirror(models.Model):
     reselected = models.BooleanField(
         default=False, db_default=False, help_text="branches were unselected: commits that it needs no more are to go"
     )
+    tags = models.BooleanField(default=False, db_default=False, help_text="follows the source's tags")
     repair_tampering = models.CharField(
         max_length=16, default="report", db_default="report", help_text="what becomes of uncommitted changes"
     )
@@ -256,6 +276,22 @@ class MirrorBranch(models.Model):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["mirror", "name"], name="mirror_branch_name")]
         ordering = ["name"]
+
+
+class MirrorTag(models.Model):
+    """A tag at the destination as last read back."""
+
+    mirror = models.ForeignKey(Mirror, models.CASCADE, related_name="tag_rows")
+    name = models.CharField(max_length=256)
+    commit_id = models.CharField(max_length=64, blank=True, help_text="empty: on its way to another commit")
+    stray = models.BooleanField(default=False, help_text="not made by us")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["mirror", "name"], name="mirror_tag_name")]
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class MirrorCommit(models.Model):
@@ -381,10 +417,11 @@ class Blocker(models.Model):
 
 
 class Promotion(models.Model):
-    """One move of a mirror's branch, as it was carried out and read back, or found to be somebody else's."""
+    """One move of a mirror's branch or tag, as it was carried out and read back, or found to be somebody else's."""
 
     mirror = models.ForeignKey(Mirror, models.CASCADE, related_name="promotions")
-    branch = models.CharField(max_length=256)
+    branch = models.CharField(max_length=256, help_text="its name; that of a tag with `is_tag`")
+    is_tag = models.BooleanField(default=False, db_default=False)
     from_commit = models.CharField(max_length=64, blank=True)
     to_commit = models.CharField(max_length=64, blank=True, help_text="empty: the branch was deleted")
     why = models.CharField(max_length=64)

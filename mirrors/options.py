@@ -17,7 +17,7 @@ from core.selection import OnUnselect
 from mirrors import duties
 from mirrors.judging import judge_anew
 from mirrors.models import Mirror
-from mirrors.selecting import reselect, whole_selection
+from mirrors.selecting import reselect, start_or_end_tags, whole_selection
 from mirrors.services import repository_arn
 from rbac import services as rbac
 
@@ -110,5 +110,6 @@ SETTINGS: Mapping[str, Follow] = {
     "first_sync": _infer,
     "repair_tampering": _look_for_tampering,
     "selected": reselect,
+    "tags": start_or_end_tags,
 }
 """By column."""

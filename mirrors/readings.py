@@ -299,7 +299,7 @@ def branch_commits(mirror: Mirror, branch: str, now: datetime, limit: int = SHOW
         mirrored=[_commit_reading(mirror, row, facts, now, head) for row in mirrored],
         more_pending=number - len(pending),
         more_mirrored=behind.count() - len(mirrored),
-        foreign=list(mirror.promotions.filter(branch=branch, why__in=FOREIGN)[:NEWEST]),
+        foreign=list(mirror.promotions.filter(branch=branch, is_tag=False, why__in=FOREIGN)[:NEWEST]),
     )
 
 
@@ -376,10 +376,11 @@ def _waived_json(waived: Waived | None) -> dict[str, Any] | None:
 
 
 def promotion_json(move: Promotion) -> dict[str, Any]:
-    """One move of a branch. No commit: there was no branch before, or is none after."""
+    """One move of a branch or a tag. No commit: there was none before, or is none after."""
     return {
         "id": move.pk,
-        "branch": move.branch,
+        "branch": None if move.is_tag else move.branch,
+        "tag": move.branch if move.is_tag else None,
         "from": move.from_commit or None,
         "to": move.to_commit or None,
         "why": move.why,

@@ -18,10 +18,10 @@ from core.ports import LakeFS
 from core.types import RepositoryInfo
 from lakemirror_site import config, wiring
 from mirrors import clock, duties
-from mirrors.adoption import all_heads
+from mirrors.adoption import all_heads, all_tags
 from mirrors.certificates import DESCRIPTOR, Descriptor, Proof, parse_descriptor, read_certificate
 from mirrors.following import add_commits
-from mirrors.models import Mirror, MirrorBranch, Repository, SourceBranch
+from mirrors.models import Mirror, MirrorBranch, MirrorTag, Repository, SourceBranch
 from mirrors.services import overlap, repository_arn
 from rbac import services as rbac
 
@@ -55,6 +55,7 @@ class Found:
 
     told: Descriptor
     heads: dict[str, str]
+    tags: dict[str, str] = field(default_factory=dict)
     proofs: dict[str, Proof] = field(default_factory=dict)
     doubts: list[str] = field(default_factory=list)
 
@@ -139,7 +140,8 @@ def _look(region: str, there: RepositoryInfo) -> Found:
     told = parse_descriptor(wiring.objects(region).get(f"{there.storage_namespace}/{DESCRIPTOR}"))
     _check_pins(region, there, told)
     wiring.installation(told.source_region)
-    found = Found(told, all_heads(wiring.lakefs(region), there.id))
+    lakefs = wiring.lakefs(region)
+    found = Found(told, all_heads(lakefs, there.id), all_tags(lakefs, there.id) if told.tags else {})
     for branch in found.heads:
         _read_proof(found, branch)
     return found
@@ -204,11 +206,14 @@ def _make(actor: str, found: Found) -> None:
         selected=dict(told.selected),
         history=told.history,
         first_sync=told.first_sync,
+        tags=told.tags,
         pinned_creation_date=told.creation_date,
         destination_looked_at=clock.now(),
     )
     Mirror.objects.filter(pk=mirror.pk).update(created_at=told.created_at)
     MirrorBranch.objects.bulk_create([_branch(mirror, found, name) for name in found.heads], batch_size=500)
+    tags = [MirrorTag(mirror=mirror, name=name, commit_id=commit) for name, commit in found.tags.items()]
+    MirrorTag.objects.bulk_create(tags, batch_size=500)
     for name in found.proofs:
         _remember_source_branch(source, found, name)
     add_commits(mirror)

@@ -1,4 +1,4 @@
-"""What follows when the branches of a mirror are selected anew."""
+"""What follows when the branches of a mirror are selected anew, or its tags."""
 
 from __future__ import annotations
 
@@ -35,6 +35,19 @@ def reselect(old: Mirror, new: Mirror, on_unselect: OnUnselect = OnUnselect.KEEP
         _ask(left, delete=True)
     new.follows_all, new.reselected = old.follows_all and is_.everything, True
     Mirror.objects.filter(pk=new.pk).update(follows_all=new.follows_all, reselected=True)
+    for kind in ("manage", "validate", "promote"):
+        duties.wake(kind, new.pk)
+
+
+def start_or_end_tags(old: Mirror, new: Mirror) -> None:
+    """In the transaction that changes whether tags are followed. Those that were made stay at the mirror."""
+    if new.tags:
+        if not new.source.mirrors.exclude(pk=new.pk).filter(tags=True).exists():
+            new.source.tags.all().delete()  # nobody has looked at them for a while
+        duties.wake("sense", new.source_id)
+    else:
+        new.follows_all, new.reselected = False, True
+        Mirror.objects.filter(pk=new.pk).update(follows_all=False, reselected=True)
     for kind in ("manage", "validate", "promote"):
         duties.wake(kind, new.pk)
 

@@ -75,6 +75,7 @@ class MirrorSettings(Body):
     first_sync = serializers.ChoiceField(choices=[one.value for one in FirstSync], required=False)
     repair_tampering = serializers.ChoiceField(choices=[one.value for one in Repair], required=False)
     branches = BranchGlobs(source="selected", required=False)
+    tags = TrueOrFalse(required=False)
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -30,6 +30,7 @@ from mirrors.readings import (
     mirror_reading,
     mirror_readings,
 )
+from mirrors.tag_readings import count_tags, tag_readings
 from rbac.views import permission_required
 
 PAGE = 100
@@ -123,6 +124,8 @@ def mirror_detail(request: HttpRequest, name: str) -> HttpResponse:
         "find": find,
         "rows": _rows(mirror, page, opened, now),
         "opened": opened,
+        "tags": tag_readings(mirror, amount=PAGE),
+        "tags_number": count_tags(mirror),
     }
     return render(request, _part(request, "mirrors/detail.html", "mirrors/_detail.html"), context)
 

@@ -151,6 +151,7 @@ def _take_over(mirror: Mirror, found: RepositoryInfo, lease: Lease) -> Outcome:
         lease.hold()
         Mirror.objects.filter(pk=mirror.pk).update(pinned_creation_date=found.creation_date)
         mirror.branches.all().delete()
+        mirror.tag_rows.all().delete()
         mirror.commits.exclude(record=MirrorCommit.Record.REFUSED).update(record=MirrorCommit.Record.PENDING)
         mirror.blockers.filter(reason="tampered-record").delete()
         doubt_history(mirror, [0])

@@ -32,6 +32,7 @@ from mirrors.duties import Lease, Outcome
 from mirrors.inferring import inferred_candidates
 from mirrors.loops.manage import fence
 from mirrors.loops.sense import list_heads
+from mirrors.loops.tags import follow_tags
 from mirrors.loops.uncommitted import branches_to_look_at, look_for_uncommitted
 from mirrors.loops.unselected import facts_of_unselected
 from mirrors.models import Candidate, Mirror, MirrorBranch, Promotion, SourceBranch
@@ -56,6 +57,7 @@ def promote(lease: Lease) -> Outcome:
         if facts.dropped:
             heads.pop(branch.name, None)  # no stray, although it was there when the round began
     _note_strays(mirror, heads, lease)
+    moved += follow_tags(mirror, lakefs, lease, failed.of)
     for row in branches_to_look_at(mirror):
         lease.beat()
         with failed.of(mirror, row.name):

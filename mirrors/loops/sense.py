@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from django.db import transaction
 
 from core import sensing
-from core.errors import Corrupt, Fenced, LakeMirrorError, NoData, NotFound, RemoteFailure
+from core.errors import Fenced, NoData, NotFound, RemoteFailure
 from core.ports import LakeFS
-from core.reading import Reading, Walk
-from core.types import Commit as CommitRecord
-from core.types import Page, main_parent
+from core.types import main_parent
 from lakemirror_site import config, wiring
 from mirrors import clock, duties
 from mirrors.duties import Lease, Outcome
 from mirrors.following import follow_moves
 from mirrors.history import check_after_all
 from mirrors.inferring import keep_inferred
+from mirrors.loops.histories import freeze, identity_problem, read_histories, unreadable
+from mirrors.loops.sense_tags import look_at_tags
 from mirrors.models import Candidate, Commit, Repository, SourceBranch
-from mirrors.sidebyside import SideBySide
 from mirrors.spool import Spool, served_mirrors
 
 log = logging.getLogger("lakemirror.sense")
@@ -32,7 +30,7 @@ FIRST_WINDOW, LAST_WINDOW = 20, 1000
 
 
 def sense(lease: Lease) -> Outcome:
-    """One look at one source repository."""
+    """One look at one source repository: its branches, then its tags if a mirror follows them."""
     repository = duties.subject_repository(lease)
     if repository.frozen_reason:
         return Outcome(f"frozen: {repository.frozen_reason}")
@@ -48,7 +46,8 @@ def sense(lease: Lease) -> Outcome:
         return _note_error(repository, f"the source gave no branch {repository.default_branch}: not taken for a look")
     outcome = _take_look(repository, lakefs, heads, before, lease)
     keep_inferred(repository, lease)
-    return outcome
+    told = look_at_tags(repository, lakefs, lease)
+    return Outcome(f"{outcome.summary}, {told}") if told else outcome
 
 
 def list_heads(lakefs: LakeFS, repository: str, lease: Lease, *, hidden: bool = True) -> dict[str, str]:
@@ -70,15 +69,15 @@ def _take_look(repository: Repository, lakefs: LakeFS, heads: dict[str, str], at
     last, hidden = _last_heads(repository), _new_hidden(repository, lakefs, heads, lease)
     changed = sensing.changed_branches(heads, _sensed_heads(repository))
     spool, new = Spool(repository, lease), 0
-    unreadable: dict[str, str] = {}
+    unread: dict[str, str] = {}
     if changed:
-        errors = _read_histories(spool, lakefs, set(changed.values()), lease)
+        errors = read_histories(spool, lakefs, set(changed.values()), lease)
         if problem := identity_problem(repository, lakefs):
             spool.clear()
             return freeze(repository, problem)
         new = spool.place(at)
-        unreadable = _unreadable(spool, set(changed.values()), errors)
-    readable = {name: head for name, head in changed.items() if head not in unreadable}
+        unread = unreadable(spool, set(changed.values()), errors)
+    readable = {name: head for name, head in changed.items() if head not in unread}
     for mirror in served_mirrors(repository).filter(follows_all=False) if readable else ():
         follow_moves(mirror, readable.items(), lease)
     with transaction.atomic():
@@ -89,7 +88,7 @@ def _take_look(repository: Repository, lakefs: LakeFS, heads: dict[str, str], at
         _store_moves(repository, readable, last, at)
         _note_hidden(repository, hidden)
         went = _note_missing(repository, set(last) - heads.keys(), set(heads), at)
-        error = _name_unreadable(changed, unreadable)
+        error = _name_unreadable(changed, unread)
         Repository.objects.filter(pk=repository.pk).update(looked_at=at, look_error=error)
         if readable or went:
             _wake_promotion(repository)
@@ -129,73 +128,9 @@ def _name_unreadable(changed: Mapping[str, str], unreadable: Mapping[str, str]) 
     return f"the history of {', '.join(names[:5])} can't be read: {unreadable[changed[names[0]]]}" if names else ""
 
 
-def identity_problem(repository: Repository, lakefs: LakeFS) -> str:
-    """Why the source is not the repository that we pinned; "" when it is."""
-    try:
-        found = lakefs.get_repository(repository.name)
-    except (NotFound, NoData) as error:
-        return f"the source repository is gone: {error.message}"
-    if (found.creation_date, found.storage_namespace) == (repository.creation_date, repository.storage_namespace):
-        return ""
-    return "a new repository stands at the source under the old one's name"
-
-
-def freeze(repository: Repository, reason: str) -> Outcome:
-    """Delete and move nothing any more; only an operator's word goes on from here."""
-    Repository.objects.filter(pk=repository.pk).update(frozen_reason=reason)
-    return Outcome(f"frozen: {reason}")
-
-
 def _note_error(repository: Repository, error: str) -> Outcome:
     Repository.objects.filter(pk=repository.pk).update(look_error=error)
     return Outcome(error)
-
-
-# History
-
-
-def _read_histories(
-    spool: Spool, lakefs: LakeFS, heads: Collection[str], lease: Lease
-) -> Mapping[str, LakeMirrorError]:
-    """Read the records of all commits reachable from `heads` that are not stored yet.
-
-    A head whose history the source can't give is named with the reason: it must not hold up the others.
-    """
-    unknown = set(heads) - spool.stored(heads)
-    if not unknown:
-        return {}
-    reading = Reading(unknown - spool.known(unknown), spool.frontier())
-    settings = config.current().commit_sensor
-    with SideBySide[Walk, Page[CommitRecord]](settings.branches_scanner_concurrency_limit, lease) as calls:
-        while True:
-            while calls.free and (walk := reading.next()):
-                options = {"after": walk.after, "amount": settings.log_commit_page_size}
-                calls.start(walk, lakefs.log_commits, spool.repository.name, walk.start, **options)
-            if calls.idle:
-                return reading.errors
-            for walk, answer in calls.answers():
-                _take_page(spool, reading, walk, answer)
-
-
-def _take_page(spool: Spool, reading: Reading, walk: Walk, answer: Future[Page[CommitRecord]]) -> None:
-    try:
-        page = answer.result()
-    except (NotFound, NoData, Corrupt, RemoteFailure) as error:
-        log.warning("%s: %s", spool.repository, error)
-        reading.failed(walk, error)
-        return
-    fresh = {record.id: record.parents for record in spool.add(page.results)}
-    known = spool.known({parent for parents in fresh.values() for parent in parents})
-    reading.took(walk, [record.id for record in page.results], page.next_after, fresh, known)
-
-
-def _unreadable(spool: Spool, heads: Collection[str], errors: Mapping[str, LakeMirrorError]) -> dict[str, str]:
-    """The heads that could not be stored, because something of their history is missing, and why."""
-    missing = set(heads) - spool.stored(heads)
-    if not (missing and any(error.retryable for error in errors.values())):
-        spool.clear()  # what is left belongs to no head any more, or is wrong: it is read again, all of it
-    other = next(iter(errors.values()), Corrupt("the commit records of the source name each other in a circle"))
-    return {head: errors.get(head, other).message for head in missing}
 
 
 # Branches

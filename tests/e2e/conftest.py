@@ -51,7 +51,7 @@ class World:
             name=self.mirror_name,
             region=sandbox.destination.name,
             storage_namespace=f"s3://{sandbox.destination.bucket}/{self.repo}",
-            **settings,
+            settings=settings,
         )
 
     def commit(self, files: dict[str, bytes], branch: str = "main") -> str:

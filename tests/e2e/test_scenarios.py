@@ -19,7 +19,18 @@ from django.db.models.functions import Now
 from adapters.lakefs import LakeFSAdapter
 from core.presence import Imported
 from core.states import State
-from mirrors.models import Coverage, Duty, Mirror, MirrorBranch, MirrorCommit, Promotion, Repository, SourceBranch
+from mirrors.models import (
+    Coverage,
+    Duty,
+    Mirror,
+    MirrorBranch,
+    MirrorCommit,
+    Promotion,
+    Repository,
+    SourceBranch,
+    SourceTag,
+)
+from mirrors.options import mirror_update
 from mirrors.readings import mirror_reading
 from rbac.models import User
 from sandbox.bulk import publish
@@ -483,3 +494,36 @@ def test_26_imported_objects_hold_a_mirror_unless_it_allows_them(sandbox: Sandbo
     allowing.put(sandbox.destination, place)
     settle(allowing)
     assert (allowing.head(), allowing.read()) == (linked, {"x.csv": body})
+
+
+def test_30_tags_follow_when_their_commits_are_complete(caught_up: World, owner: User) -> None:
+    world, a = caught_up, caught_up.head()
+    mirror_update(actor=owner, mirror=Mirror.objects.get(), changes={"tags": True})
+    branch_off(world, "lone")
+    lone = grow_held(world, "t", "lone")
+    for name, commit in (("v1", a), ("v2", lone)):
+        tag(world, name, commit)
+    world.source.delete_branch(world.repo, "lone")
+    settle(world, 3)
+    assert tags(world) == {"v1": a}
+    world.sandbox.release()
+    world.work_until(lambda: tags(world) == {"v1": a, "v2": lone})
+    world.source.call("DELETE", f"/repositories/{world.repo}/tags/v1")
+    tag(world, "v1", lone)
+    world.work_until(lambda: tags(world) == {"v1": lone, "v2": lone})
+    assert world.read("v1").keys() == {"a.csv", "dir/b.csv", "t.csv"}
+    world.source.call("DELETE", f"/repositories/{world.repo}/tags/v2")
+    world.work()
+    SourceTag.objects.filter(name="v2").update(missing_since=F("missing_since") - timedelta(seconds=61))
+    world.work_until(lambda: tags(world) == {"v1": lone})
+
+
+def tag(world: World, name: str, commit: str) -> None:
+    """A tag of the source."""
+    world.source.call("POST", f"/repositories/{world.repo}/tags", json={"id": name, "ref": commit})
+
+
+def tags(world: World) -> dict[str, str]:
+    """The mirror's tags, as its lakeFS says."""
+    found = world.destination.call("GET", f"/repositories/{world.mirror_name}/tags")
+    return {one["id"]: one["commit_id"] for one in found["results"]}

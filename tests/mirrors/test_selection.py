@@ -53,7 +53,7 @@ def select(
 def mirrored(lm: Deployment, branch: str = "main", **files: bytes) -> str:
     """A commit of the source, with everything of it at the mirror's region."""
     commit = commit_only(lm, branch, **files)
-    lm.work()
+    lm.work(1)
     return commit
 
 
@@ -98,7 +98,7 @@ def test_only_what_selected_branches_lead_to_is_copied_and_checked(lm: Deploymen
     a = mirrored(lm, a=b"1")
     r = mirrored(lm, "release-1", r=b"1")
     x = commit_only(lm, "tmp/x", x=b"1")
-    lm.work()
+    lm.work(2)
     assert heads(lm) == {"main": a, "release-1": r}
     assert x not in rows()
     assert x not in lm.eu.repositories["lake-eu"].commits
@@ -114,7 +114,7 @@ def test_29_what_a_branch_lacks_that_is_not_selected_blocks_nothing(lm: Deployme
     lm.arrive(lm.lake.address_of(x, "x"))
     b = lm.lake.commit(files={"b": b"1"})
     lm.arrive(lm.lake.address_of(x, "x"))
-    lm.work()
+    lm.work(2)
     assert lm.head() == b
     assert not Blocker.objects.exists()
     assert mirror_reading(Mirror.objects.get()).state is State.UP_TO_DATE
@@ -125,23 +125,23 @@ def test_9_what_was_merged_from_a_branch_that_is_not_selected_is_history(lm: Dep
     a = mirrored(lm, a=b"1")
     f = commit_only(lm, "feature", f=b"1")
     g = commit_only(lm, "feature", g=b"1")
-    lm.work()
+    lm.work(2)
     assert not {f, g} & rows()
     merged = lm.lake.merge("feature")
     held = lm.lake.address_of(f, "f")
     lm.arrive(held)
-    lm.work()
+    lm.work(2)
     assert heads(lm) == {"main": a}
     assert {f, g, merged} <= rows()
     assert [blocker.address for blocker in read("main").blockers] == [held]
     lm.arrive()
-    lm.work()
+    lm.work(2)
     assert heads(lm) == {"main": merged}
     assert not lm.torn()
 
 
 def test_mirrors_of_one_source_follow_branches_of_their_own_by_one_look(lm: Deployment) -> None:
-    lm.work()
+    lm.work(2)
     first = Mirror.objects.get()
     second = Mirror.objects.create(
         name="lake-all", source=first.source, region="eu-west-1", storage_namespace="s3://dst/all", state="active"
@@ -152,7 +152,7 @@ def test_mirrors_of_one_source_follow_branches_of_their_own_by_one_look(lm: Depl
     x = commit_only(lm, "dev", x=b"1")
     lm.us.calls.clear()
     lm.run(Duty.objects.get(kind="sense").pk)
-    assert lm.us.calls.count("list_branches") == 1
+    assert lm.us.calls.count("log_commits") == 1
     assert list(MirrorCommit.objects.filter(commit__sha=x).values_list("mirror__name", flat=True)) == ["lake-all"]
 
 
@@ -160,7 +160,7 @@ def test_a_branch_that_is_selected_later_gets_its_history_at_once(lm: Deployment
     select([])
     mirrored(lm, a=b"1")
     commits = [commit_only(lm, "dev", **{f"d{n}": b"1"}) for n in range(5)]
-    lm.work()
+    lm.work(2)
     assert not set(commits) & rows()
     select(["dev"])
     lm.us.failing["list_branches"] = AssertionError("the source is not asked")  # type: ignore[assignment]
@@ -173,7 +173,7 @@ def test_a_branch_that_is_selected_later_gets_its_history_at_once(lm: Deployment
 
 def test_a_long_history_is_selected_in_few_queries(lm: Deployment) -> None:
     select([])
-    lm.work()
+    lm.work(2)
     mirror = Mirror.objects.get()
     main = Commit.objects.get(repository=mirror.source)
     made = [
@@ -212,7 +212,7 @@ def test_another_selection_while_a_look_goes_on_leaves_no_gap(lm: Deployment) ->
     y = commit_only(lm, "tmp", y=b"1")
     lm.run(Duty.objects.get(kind="sense").pk)
     whole_histories(lm)
-    lm.work()
+    lm.work(2)
     assert Mirror.objects.get().follows_all
     assert heads(lm)["tmp"] == y
     assert x in rows()
@@ -228,7 +228,7 @@ def test_29_an_unselected_branch_stays_where_it_is_and_goes_on_from_there(lm: De
     lm.lake.commit("dev", {"d": b"1"})
     d = lm.lake.commit("dev", {"e": b"1"})
     lm.arrive()
-    lm.work()
+    lm.work(2)
     assert heads(lm) == {"main": a, "dev": c}
     assert not {d} & rows()
     assert (read("dev").state, read("dev").reason_code, read("dev").pending) == (State.UNSELECTED, "not_selected", 0)
@@ -239,7 +239,7 @@ def test_29_an_unselected_branch_stays_where_it_is_and_goes_on_from_there(lm: De
     opened = branch_commits(Mirror.objects.get(), "dev", datetime.now(UTC))
     assert ([one.commit_id for one in opened.mirrored][:1], opened.pending) == ([c], [])
     select()
-    lm.work()
+    lm.work(2)
     assert heads(lm)["dev"] == d
     assert history("dev")[-1] == ("advanced", c, d)
     whole_histories(lm)
@@ -249,19 +249,19 @@ def test_a_kept_branch_stays_although_the_source_moves_or_deletes_its_own(lm: De
     mirrored(lm, a=b"1")
     c = mirrored(lm, "dev", c=b"1")
     select(exclude=["dev"])
-    lm.work()
+    lm.work(2)
     lm.lake.repository.branches["dev"] = lm.lake.repository.branches["main"]
-    lm.work()
+    lm.work(2)
     assert heads(lm)["dev"] == c
     del lm.lake.repository.branches["dev"]
     lm.work(1)
     SourceBranch.objects.filter(name="dev").update(missing_since=datetime.now(UTC) - timedelta(seconds=61))
-    lm.work()
+    lm.work(2)
     assert SourceBranch.objects.get(name="dev").gone_at is not None
     assert heads(lm)["dev"] == c
     assert read("dev").state is State.UNSELECTED
     select()
-    lm.work()
+    lm.work(2)
     assert "dev" not in heads(lm)
     assert history("dev")[-1] == ("deleted-at-source", c, "")
 
@@ -271,13 +271,13 @@ def test_what_somebody_does_to_a_kept_branch_is_noted_and_undone(lm: Deployment)
     c = mirrored(lm, "dev", c=b"1")
     select(exclude=["dev"])
     lm.lake.commit("dev", {"d": b"1"})
-    lm.work()
+    lm.work(2)
     there = lm.eu.repositories["lake-eu"].branches
     there["dev"] = a
-    lm.work()
+    lm.work(2)
     assert heads(lm)["dev"] == c
     del there["dev"]
-    lm.work()
+    lm.work(2)
     assert heads(lm)["dev"] == c
     assert [why for why, _, _ in history("dev")[1:]] == ["moved-by-somebody", "put-back"] * 2
 
@@ -286,17 +286,17 @@ def test_a_kept_branch_s_objects_are_checked_again(lm: Deployment) -> None:
     mirrored(lm, a=b"1")
     c = mirrored(lm, "dev", c=b"1")
     select(exclude=["dev"])
-    lm.work()
+    lm.work(2)
     assert c in rows()
     assert state_of(c).data == "complete"
     lost = f"{NAMESPACE}/{lm.lake.address_of(c, 'c')}"
     content = lm.eu_store.objects.pop(lost)
     Coverage.objects.update(verify_at=datetime.now(UTC) - timedelta(seconds=1))
-    lm.work()
+    lm.work(2)
     assert mirror_reading(Mirror.objects.get()).state is State.DAMAGED
     assert heads(lm)["dev"] == c
     lm.eu_store.objects[lost] = content
-    lm.work()
+    lm.work(2)
     assert mirror_reading(Mirror.objects.get()).state is State.UP_TO_DATE
 
 
@@ -305,18 +305,18 @@ def test_what_only_an_unselected_branch_waits_for_is_waited_for_no_more(lm: Depl
     b = lm.lake.commit(files={"b": b"1"})
     x = commit_only(lm, "dev", x=b"1")
     lm.arrive(lm.lake.address_of(x, "x"), lm.lake.address_of(b, "b"))
-    lm.work()
+    lm.work(2)
     assert Blocker.objects.values("address").distinct().count() == 2
     select(exclude=["dev"])
-    lm.work()
+    lm.work(2)
     assert {blocker.address for blocker in Blocker.objects.all()} == {lm.lake.address_of(b, "b")}
     assert (x in rows(), b in rows(), a in rows()) == (False, True, True)
     assert heads(lm) == {"main": a}
     lm.arrive()
-    lm.work()
+    lm.work(2)
     assert heads(lm) == {"main": b}
     select()
-    lm.work()
+    lm.work(2)
     assert heads(lm) == {"main": b, "dev": x}
     whole_histories(lm)
 
@@ -332,10 +332,10 @@ def test_candidates_that_the_source_has_left_are_not_dropped(lm: Deployment) -> 
     lm.arrive(lm.lake.address_of(c, "c"), lm.lake.address_of(x, "x"))
     lm.work(1)
     select(["main"])
-    lm.work()
+    lm.work(2)
     assert {c, x} <= rows()
     lm.arrive(lm.lake.address_of(x, "x"))
-    lm.work()
+    lm.work(2)
     assert heads(lm) == {"main": c}
 
 
@@ -347,14 +347,14 @@ def test_29_an_unselected_branch_is_deleted_at_the_mirror_when_that_was_asked(lm
     c = mirrored(lm, "dev", c=b"1")
     select(exclude=["dev"], on_unselect=OnUnselect.DELETE)
     assert "being deleted in eu-west-1" in read("dev").sentence
-    lm.work()
+    lm.work(2)
     assert heads(lm) == {"main": a}
     assert history("dev")[-1] == ("no-longer-selected", c, "")
     assert c not in rows()
     assert not MirrorBranch.objects.filter(name="dev").exists()
     assert SourceBranch.objects.get(name="dev").gone_at is None
     select()
-    lm.work()
+    lm.work(2)
     assert heads(lm)["dev"] == c
 
 
@@ -364,11 +364,11 @@ def test_neither_the_default_branch_nor_one_that_is_not_ours_is_deleted(lm: Depl
     there = lm.eu.repositories["lake-eu"].branches
     select(exclude=["*"])
     there["theirs"] = lm.lake.repository.commits[a].parents[0]
-    lm.work()
+    lm.work(2)
     assert MirrorBranch.objects.get(name="theirs").stray
     select()
     select(exclude=["*"], on_unselect=OnUnselect.DELETE)
-    lm.work()
+    lm.work(2)
     assert heads(lm) == {"main": a, "theirs": lm.lake.repository.commits[a].parents[0]}
     assert read("theirs").state is State.TAMPERED
 
@@ -379,7 +379,7 @@ def test_only_what_this_change_unselects_is_deleted(lm: Deployment) -> None:
     mirrored(lm, "tmp", d=b"1")
     select(exclude=["dev"])
     select(exclude=["dev", "tmp"], on_unselect=OnUnselect.DELETE)
-    lm.work()
+    lm.work(2)
     assert heads(lm).keys() == {"main", "dev"}
 
 
@@ -388,11 +388,11 @@ def test_a_branch_that_is_selected_again_in_time_is_not_deleted(lm: Deployment) 
     c = mirrored(lm, "dev", c=b"1")
     select(exclude=["dev"], on_unselect=OnUnselect.DELETE)
     select()
-    lm.work()
+    lm.work(2)
     assert heads(lm)["dev"] == c
     assert len(history("dev")) == 1
     select(exclude=["dev"])
-    lm.work()
+    lm.work(2)
     assert heads(lm)["dev"] == c
 
 
@@ -412,7 +412,7 @@ def test_a_deletion_whose_answer_was_lost_blames_nobody(lm: Deployment) -> None:
     c = mirrored(lm, "dev", c=b"1")
     select(exclude=["dev"], on_unselect=OnUnselect.DELETE)
     del lm.eu.repositories["lake-eu"].branches["dev"]  # by a worker that died before it wrote that down
-    lm.work()
+    lm.work(2)
     assert not MirrorBranch.objects.filter(name="dev").exists()
     assert [why for why, _, _ in history("dev")] == ["first-promotion"]
     assert c
@@ -451,7 +451,7 @@ def test_the_branches_of_a_mirror_are_chosen_when_it_is_made(api: Api, lm: Deplo
 
 
 def test_a_mirror_follows_every_branch_unless_told_otherwise(api: Api, lm: Deployment) -> None:
-    lm.work()
+    lm.work(2)
     assert api.call("GET", MIRROR)[1]["selected_branches"] == {"include": ["*"], "exclude": [], "left_out": 0}
 
 
@@ -465,11 +465,11 @@ def test_29_branches_are_unselected_and_selected_again_by_patch(api: Api, lm: De
     dev = next(branch for branch in shown["branches"] if branch["name"] == "dev")
     assert (dev["status"], dev["reason_code"]) == ("Not mirrored", "not_selected")
     status, _ = api.call("PATCH", MIRROR, {"branches": {"exclude": ["dev"]}, "on_unselect": "delete"})
-    lm.work()
+    lm.work(2)
     assert heads(lm).keys() == {"main", "dev"}
     api.call("PATCH", MIRROR, {"branches": {"exclude": []}})
     api.call("PATCH", MIRROR, {"branches": {"include": []}, "on_unselect": "delete"})
-    lm.work()
+    lm.work(2)
     assert heads(lm) == {"main": a}
     told = AuditEvent.objects.filter(action="fs:MirrorRepository").order_by("-pk").values_list("after", flat=True)
     assert told[0] == {"mirror": "lake-eu", "selected": {"include": [], "exclude": []}}
@@ -505,7 +505,7 @@ def test_the_selection_is_told_to_the_destination_and_made_again_from_it(lm: Dep
     mirrored(lm, a=b"1")
     c = mirrored(lm, "dev", d=b"1")
     select(["release-*"])
-    lm.work()
+    lm.work(2)
     told = parse_descriptor(lm.eu_store.objects[f"{NAMESPACE}/_lakemirror/mirror.json"])
     assert told.selected == {"include": ["release-*"], "exclude": []}
     for model in (Duty, Mirror, Repository):
@@ -514,11 +514,11 @@ def test_the_selection_is_told_to_the_destination_and_made_again_from_it(lm: Dep
     assert Mirror.objects.get().selected == {"include": ["release-*"], "exclude": []}
     lm.lake.commit("dev", {"e": b"1"})
     lm.arrive()
-    lm.work()
+    lm.work(2)
     assert heads(lm)["dev"] == c
     assert read("dev").state is State.UNSELECTED
     select()
-    lm.work()
+    lm.work(2)
     assert heads(lm)["dev"] == lm.lake.repository.branches["dev"]
 
 

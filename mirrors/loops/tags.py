@@ -1,0 +1,166 @@
+"""Tags of a mirror that follows them: made once their commits are complete, after all of its branches."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterator
+from contextlib import AbstractContextManager
+
+from django.db import transaction
+
+from core.errors import Conflict, Denied, LakeMirrorError, NoData, NotFound, RemoteFailure
+from core.ports import LakeFS
+from core.promotion import Action, Why
+from core.tagging import TagDecision, TagFacts, choose_tag, tag_moved_by_others
+from mirrors import clock
+from mirrors.duties import Lease
+from mirrors.loops.histories import list_tags
+from mirrors.loops.manage import fence
+from mirrors.models import Mirror, MirrorTag, Promotion
+
+log = logging.getLogger("lakemirror.tags")
+
+Guard = Callable[[Mirror, str], AbstractContextManager[None]]
+"""Keeps what goes wrong with one name from delaying the others."""
+
+
+def follow_tags(mirror: Mirror, lakefs: LakeFS, lease: Lease, guard: Guard) -> int:
+    """One round over a mirror's tags; how many were made, moved or deleted."""
+    if not mirror.tags:
+        return 0
+    there, moved = list_tags(lakefs, mirror.name, lease), 0
+    for name, facts in list(_gather(mirror, there)):
+        lease.beat()
+        with guard(mirror, f"{name} (a tag)"):
+            if _settle(mirror, name, facts, lakefs, lease):
+                there.pop(name, None)  # no stray, although it was there when the round began
+                moved += 1
+    _note_strays(mirror, there, lease)
+    return moved
+
+
+def _gather(mirror: Mirror, there: dict[str, str]) -> Iterator[tuple[str, TagFacts]]:
+    """Facts about tags that are not at rest."""
+    ours = {row.name: row for row in mirror.tag_rows.all()}
+    stirring: dict[str, str] = {}
+    for name, commit, gone_at in mirror.source.tags.values_list("name", "commit_id", "gone_at"):
+        row, commit = ours.get(name), "" if gone_at else commit
+        noted = row.commit_id if row and not row.stray else ""
+        if not (commit == there.get(name, "") == noted and bool(commit) == (row is not None)):
+            stirring[name] = commit
+    promotable = _promotable(mirror, set(stirring.values()))
+    for name, commit in stirring.items():
+        row = ours.get(name)
+        is_ours = row is not None and not row.stray
+        noted = row.commit_id if row and is_ours else ""
+        yield name, TagFacts(commit, there.get(name, ""), noted, is_ours, commit in promotable)
+
+
+def _promotable(mirror: Mirror, commits: Collection[str]) -> set[str]:
+    asked, found = sorted(commits), set[str]()
+    for start in range(0, len(asked), 500):
+        rows = mirror.commits.promotable().filter(commit__sha__in=asked[start : start + 500])
+        found.update(rows.values_list("commit__sha", flat=True))
+    return found
+
+
+# --- decision, act, read back ---------------------------------------------------------------------------------------
+
+
+def _settle(mirror: Mirror, name: str, facts: TagFacts, lakefs: LakeFS, lease: Lease) -> bool:
+    if tag_moved_by_others(facts):
+        _record(mirror, name, facts.noted, facts.there, Why.FOREIGN, lease)
+    decision = choose_tag(facts)
+    if decision.action is Action.NOTHING:
+        _remember(mirror, name, facts, decision, lease)
+        return False
+    if decision.action is Action.RESET:
+        _note(mirror, name, "", lease)  # between deletion and creation there is none, and nobody is to blame
+    _act(mirror, name, decision, lakefs, lease)
+    found = _read_back(lakefs, mirror, name)
+    if found != decision.commit_id:
+        wanted = decision.commit_id[:8] or "nothing"
+        raise RemoteFailure(f"the tag {name} reads {found[:8] or 'nothing'} after it was to be {wanted}")
+    with transaction.atomic():
+        _record(mirror, name, facts.there, decision.commit_id, decision.why, lease)
+        _note(mirror, name, decision.commit_id or None, lease)
+    return True
+
+
+def _act(mirror: Mirror, name: str, decision: TagDecision, lakefs: LakeFS, lease: Lease) -> None:
+    """One forced call, or two. Whatever they answer, the tag is read back."""
+    try:
+        if decision.action is not Action.CREATE:
+            fence(mirror, lakefs, lease)
+            lakefs.delete_tag(mirror.name, name)
+        if decision.action is not Action.DELETE:
+            fence(mirror, lakefs, lease)
+            lakefs.create_tag(mirror.name, name, decision.commit_id)
+    except (Conflict, NotFound, NoData, Denied) as error:
+        log.warning("%s: %s", mirror.name, error)
+    except LakeMirrorError as error:
+        if not error.retryable:
+            raise
+        log.warning("%s: reading back after: %s", mirror.name, error)
+
+
+def _read_back(lakefs: LakeFS, mirror: Mirror, name: str) -> str:
+    try:
+        return lakefs.get_tag(mirror.name, name).commit_id
+    except NotFound:
+        return ""
+
+
+# --- the books ------------------------------------------------------------------------------------------------------
+
+
+def _remember(mirror: Mirror, name: str, facts: TagFacts, decision: TagDecision, lease: Lease) -> None:
+    """The destination is where it should be although our books said otherwise (a crash after the call)."""
+    if not facts.source and not facts.there:
+        _note(mirror, name, None, lease)
+    elif decision.why is Why.UP_TO_DATE and facts.promotable and facts.noted != facts.source:
+        _note(mirror, name, facts.source, lease)
+
+
+def _note(mirror: Mirror, name: str, commit: str | None, lease: Lease, *, stray: bool = False) -> None:
+    with transaction.atomic():
+        lease.hold()
+        if commit is None:
+            mirror.tag_rows.filter(name=name).delete()
+            return
+        MirrorTag.objects.update_or_create(mirror=mirror, name=name, defaults={"commit_id": commit, "stray": stray})
+
+
+def _record(mirror: Mirror, name: str, from_commit: str, to_commit: str, why: Why, lease: Lease) -> None:
+    with transaction.atomic():
+        lease.hold()
+        Promotion.objects.create(
+            mirror=mirror,
+            branch=name,
+            is_tag=True,
+            from_commit=from_commit,
+            to_commit=to_commit,
+            why=why,
+            at=clock.now(),
+        )
+    log.info("%s: the tag %s is now at %s (%s)", mirror.name, name, to_commit[:8] or "nothing", why)
+
+
+def _note_strays(mirror: Mirror, there: dict[str, str], lease: Lease) -> None:
+    """Tags at the destination that the source never had, or has elsewhere and we did not make: shown, never touched."""
+    theirs = set(mirror.source.tags.values_list("name", flat=True))
+    if not theirs:
+        return  # the source's tags were not looked at yet
+    known = {row.name: row for row in mirror.tag_rows.all()}
+    mirror.tag_rows.filter(stray=True, name__in=known.keys() - there.keys()).delete()
+    for name, commit in there.items():
+        row = known.get(name)
+        foreign = name not in theirs or row is None or row.stray
+        if foreign and (row is None or not row.stray or row.commit_id != commit) and _is_foreign(mirror, name, commit):
+            _record(mirror, name, row.commit_id if row else "", commit, Why.FOREIGN, lease)
+            _note(mirror, name, commit, lease, stray=True)
+
+
+def _is_foreign(mirror: Mirror, name: str, commit: str) -> bool:
+    """Not one that is just where the source has it: its commit may only not be complete yet, as after a rebuild."""
+    return not mirror.source.tags.filter(name=name, commit_id=commit, gone_at=None).exists()

@@ -1,0 +1,65 @@
+"""What is to be done about a tag, case by case. Scenario 30 of docs/promotion.md."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.promotion import Action, Why
+from core.tagging import TagDecision, TagFacts, choose_tag, tag_moved_by_others
+
+COMMITS = st.sampled_from(["", "a", "b"])
+FACTS = st.builds(TagFacts, source=COMMITS, there=COMMITS, noted=COMMITS, ours=st.booleans(), promotable=st.booleans())
+
+
+@pytest.mark.parametrize(
+    ("facts", "decision"),
+    [
+        (TagFacts("a", "", promotable=True), TagDecision(Action.CREATE, Why.FIRST, "a")),
+        (TagFacts("a", ""), TagDecision(Action.NOTHING, Why.WAITING)),
+        (TagFacts("a", "a", "a", True, True), TagDecision(Action.NOTHING, Why.UP_TO_DATE, "a")),
+        (TagFacts("b", "a", "a", True, True), TagDecision(Action.RESET, Why.REWOUND, "b")),
+        (TagFacts("b", "a", "a", True), TagDecision(Action.NOTHING, Why.WAITING, "a")),
+        (TagFacts("b", "", "", True, True), TagDecision(Action.CREATE, Why.FIRST, "b")),
+        (TagFacts("a", "b", promotable=True), TagDecision(Action.NOTHING, Why.NOT_OURS, "b")),
+        (TagFacts("a", "b", "a", True, True), TagDecision(Action.RESET, Why.REPAIRED, "a")),
+        (TagFacts("a", "", "a", True, True), TagDecision(Action.CREATE, Why.REPAIRED, "a")),
+        (TagFacts("b", "c", "a", True), TagDecision(Action.RESET, Why.REPAIRED, "a")),
+        (TagFacts("", "a", "a", True), TagDecision(Action.DELETE, Why.GONE)),
+        (TagFacts("", "a"), TagDecision(Action.NOTHING, Why.NOT_OURS, "a")),
+        (TagFacts("", "", "a", True), TagDecision(Action.NOTHING, Why.GONE)),
+    ],
+)
+def test_30_what_becomes_of_a_tag(facts: TagFacts, decision: TagDecision) -> None:
+    assert choose_tag(facts) == decision
+
+
+@given(FACTS)
+def test_30_a_tag_is_put_only_where_everything_is(facts: TagFacts) -> None:
+    """At the source's commit if that is complete, or where it was made before."""
+    decision = choose_tag(facts)
+    if decision.action in (Action.CREATE, Action.RESET):
+        assert decision.commit_id == (facts.source if facts.promotable else facts.noted)
+
+
+@given(FACTS)
+def test_30_what_others_made_is_neither_moved_nor_deleted(facts: TagFacts) -> None:
+    if facts.there and not facts.ours:
+        assert choose_tag(facts).action is Action.NOTHING
+
+
+@pytest.mark.parametrize(
+    ("facts", "blamed"),
+    [
+        (TagFacts("a", "b", "a", True), True),
+        (TagFacts("a", "", "a", True), True),
+        (TagFacts("a", "a", "a", True), False),
+        (TagFacts("b", "b", "a", True), False),  # made anew by a worker that died before its note
+        (TagFacts("b", "", "", True), False),  # deleted on its way to another commit
+        (TagFacts("", "", "a", True), False),
+        (TagFacts("a", "b"), False),
+    ],
+)
+def test_who_is_blamed_for_a_tag_that_is_elsewhere(facts: TagFacts, blamed: bool) -> None:
+    assert tag_moved_by_others(facts) is blamed
