@@ -1,7 +1,8 @@
 """From a commit at the source until the mirror's branch contains it, and where the time goes.
 
-`python bench/latency.py [--commits N] [--every SECONDS]` starts a demo of its own, lets its company rest and commits
-one to three small objects at a time. Replication has no delay, Spark is warm. Nothing here fails on a slow machine.
+`python bench/latency.py [--rate N] [--commits N | --minutes N]` starts a demo of its own, lets its company rest and
+commits one to three small objects at a time. The source's webhook tells of each commit, replication has no delay, Spark
+is warm. Nothing here fails on a slow machine.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import os
 import random
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,6 +25,7 @@ GOAL_SECONDS = 2.0
 POLL_SECONDS = 0.02
 PATIENCE_SECONDS = 30.0
 WARM_UP = 5
+SHOWN = 8
 
 STAGES = ("sensed", "record copied", "metadata arrived", "validated", "promoted")
 STAGES_QUERY = """
@@ -76,20 +78,27 @@ def main() -> None:
     with running_demo(log=arguments.log) as demo:
         settle(demo)
         with Watch(demo.destination()) as watch:
-            work(demo, watch, WARM_UP, arguments.every, seed=0)
+            work(demo, watch, WARM_UP, arguments.rate, seed=0)
             began = datetime.now(UTC)
-            made = work(demo, watch, arguments.commits, arguments.every, seed=1)
-        print_figures(made, delays(made, watch.seen))
-        print_stages(made, demo.rows(STAGES_QUERY, MIRROR))
+            made = work(demo, watch, arguments.commits, arguments.rate, seed=1)
+        measured = delays(made, watch.seen)
+        print_figures(made, measured)
+        stages = stages_of(made, demo.rows(STAGES_QUERY, MIRROR))
+        print_stages(list(stages.values()))
+        print_slowest(made, measured, stages)
         print_jobs(demo.rows(JOBS_QUERY, began.strftime("%Y-%m-%d %H:%M:%S.%f")))
 
 
 def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Measure from a commit until the mirror's branch contains it.")
     parser.add_argument("--commits", type=int, default=50)
-    parser.add_argument("--every", type=float, default=1.0, metavar="SECONDS", help="from one commit to the next")
+    parser.add_argument("--minutes", type=float, help="commit for so long, in place of --commits")
+    parser.add_argument("--rate", type=float, default=1.0, help="commits per second")
     parser.add_argument("--log", type=Path, metavar="FILE", help="keep what the demo prints")
-    return parser.parse_args()
+    asked = parser.parse_args()
+    if asked.minutes:
+        asked.commits = round(asked.minutes * 60 * asked.rate)
+    return asked
 
 
 # Work
@@ -107,14 +116,14 @@ def settle(demo: Demo) -> None:
     demo.wait(is_even, "the mirror has caught up", every=0.5)
 
 
-def work(demo: Demo, watch: Watch, commits: int, every: float, *, seed: int) -> list[Made]:
-    """Commit so many times, beginning one every so many seconds; come back when the mirror has the last one."""
+def work(demo: Demo, watch: Watch, commits: int, rate: float, *, seed: int) -> list[Made]:
+    """Commit so many times, so many a second, late ones at once; come back when the mirror has the last one."""
     source, chance = demo.source(), random.Random(seed)
     made = []
+    began = time.monotonic()
     for number in range(commits):
-        began = time.monotonic()
+        time.sleep(max(0.0, began + number / rate - time.monotonic()))
         made.append(commit(source, chance, number))
-        time.sleep(max(0.0, every - (time.monotonic() - began)))
     demo.wait(lambda: watch.has(made[-1].commit_id), "the last commit is at the mirror", seconds=PATIENCE_SECONDS)
     return made
 
@@ -156,17 +165,32 @@ def print_figures(made: Sequence[Made], measured: Sequence[float]) -> None:
     reached = percentile(measured, 0.95)
     verdict = "reached" if reached <= GOAL_SECONDS else "missed"
     load = " ".join(f"{one:.1f}" for one in os.getloadavg())
-    print(f"{len(made)} commits, replication delay 0, Spark warm; {os.cpu_count()} cores, load {load}")
+    pace = f"{(len(made) - 1) / (made[-1].at - made[0].at):.2f} a second"
+    print(f"{len(made)} commits, {pace}, replication delay 0, Spark warm; {os.cpu_count()} cores, load {load}")
     print(f"seconds after the commit's response{'min':>7}{'p50':>9}{'p95':>9}{'max':>9}")
     print(f"{'at the mirror, seen from outside':<33}{line(measured)}   goal p95 <= {GOAL_SECONDS:g}: {verdict}")
 
 
-def print_stages(made: Sequence[Made], rows: Iterable[Sequence[object]]) -> None:
-    """When each stage was written down. Copying and validation run side by side."""
+def stages_of(made: Sequence[Made], rows: Iterable[Sequence[object]]) -> dict[str, list[float]]:
+    """By commit: seconds after its response at which each stage was written down; the last one may be on its way."""
     at = {one.commit_id: one.at for one in made}
-    stages = [[moment(value) - at[str(sha)] for value in values] for sha, *values in rows if sha in at]
+    told = {str(sha): values for sha, *values in rows if sha in at and None not in values}
+    return {sha: [moment(value) - at[sha] for value in values] for sha, values in told.items()}
+
+
+def print_stages(stages: Sequence[Sequence[float]]) -> None:
+    """When each stage was written down. Copying and validation run side by side."""
     for number, name in enumerate(STAGES):
         print(f"  {name:<31}{line([stage[number] for stage in stages])}")
+
+
+def print_slowest(made: Sequence[Made], measured: Sequence[float], stages: Mapping[str, Sequence[float]]) -> None:
+    """Where the time of the slowest ones went; those right before and after often waited for the same thing."""
+    ranking = sorted(range(len(made)), key=lambda number: -measured[number])
+    print(f"the slowest: number, seconds; {', '.join(STAGES)}")
+    for number in ranking[:SHOWN]:
+        told = ", ".join(f"{value:.2f}" for value in stages.get(made[number].commit_id, ()))
+        print(f"  {number:5} {measured[number]:7.2f};  {told}")
 
 
 def print_jobs(rows: Sequence[Sequence[object]]) -> None:

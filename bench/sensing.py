@@ -7,23 +7,17 @@ installations that answer at once from memory. Nothing here fails on a slow mach
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
 import resource
-import shutil
 import subprocess
 import sys
-import tempfile
 import threading
-import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
+from statistics import median
 from unittest import mock
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from deployment import Took, add_mirror, fresh_database, run_duty
 
 from core.types import BranchHead, Commit, Page, RecordOutcome, RepositoryInfo
 from graveler.identity import commit_id
@@ -146,77 +140,13 @@ def part(arguments: argparse.Namespace) -> None:
         measure_first_copy(arguments.commits[0])
 
 
-# A deployment
-
-
-@contextlib.contextmanager
-def fresh_database() -> Iterator[None]:
-    """Django on an empty database in a folder that is removed afterwards; no message is sent to anybody."""
-    folder = tempfile.mkdtemp(prefix="lakemirror-bench-")
-    os.environ |= {"DJANGO_SETTINGS_MODULE": "lakemirror_site.settings_test", "LAKEMIRROR_TEST_VAR": folder}
-    try:
-        import django
-        from django.core.management import call_command
-
-        django.setup()
-        call_command("migrate", verbosity=0)
-        with mock.patch("mirrors.duties.async_task"):
-            yield
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def add_mirror() -> Any:
-    """The rows of a mirror whose repository was made."""
-    from mirrors import duties
-    from mirrors.models import Mirror, Repository
-
-    source = Repository.objects.create(
-        region="us-east-1",
-        name="lake",
-        storage_namespace="s3://src/lake",
-        creation_date=1_790_000_000,
-        default_branch="main",
-    )
-    mirror = Mirror.objects.create(
-        name="lake-eu",
-        source=source,
-        region="eu-west-1",
-        storage_namespace="s3://dst/lake",
-        state=Mirror.State.ACTIVE,
-        pinned_creation_date=1_790_000_001,
-    )
-    duties.ensure_mirror_duties(mirror)
-    return mirror
-
-
-@dataclass(frozen=True, slots=True)
-class Took:
-    """Seconds on the clock, and of this process alone: on a busy machine they differ."""
-
-    clock: float
-    process: float
-
-
 def run(kind: str, source: Source, destination: Destination) -> Took:
-    """Let a duty run as a worker does, claim and release included."""
-    from django.db.models.functions import Now
-
-    from mirrors import duties
+    """Let a duty of the one mirror run against these installations."""
     from mirrors.models import Duty
-    from mirrors.tasks import handlers
 
-    duty = Duty.objects.get(kind=kind)
-    Duty.objects.filter(pk=duty.pk).update(due_at=Now())
     sides = {"us-east-1": source, "eu-west-1": destination}
-    began, used = time.perf_counter(), time.process_time()
     with mock.patch("lakemirror_site.wiring.lakefs", sides.get):
-        summary = duties.run(duty.pk, handlers())
-    took = Took(time.perf_counter() - began, time.process_time() - used)
-    duty.refresh_from_db()
-    if duty.failures:
-        raise SystemExit(f"{kind} failed: {summary}")
-    return took
+        return run_duty(kind, Duty.objects.get(kind=kind).subject)
 
 
 # Figures
@@ -235,19 +165,15 @@ def measure_looks(branches: int, looks: int) -> None:
         source.heads[f"branch-{number % (branches - 1):04}"] = source.grow()
         busy.append(run("sense", source, destination))
     print_looks(f"{branches} branches, one changed", busy, source.calls)
-    verdict = "reached" if middle([one.clock for one in busy]) <= GOAL_SECONDS else "missed"
+    verdict = "reached" if median([one.clock for one in busy]) <= GOAL_SECONDS else "missed"
     print(f"  goal: {1000 * GOAL_SECONDS:.0f} ms on the clock at the median: {verdict}")
 
 
 def print_looks(what: str, looks: Sequence[Took], calls: Counter[str]) -> None:
     asked = ", ".join(f"{count / len(looks):g} {name}" for name, count in sorted(calls.items()))
-    clock, process = (1000 * middle([getattr(one, name) for one in looks]) for name in ("clock", "process"))
+    clock, process = (1000 * median([getattr(one, name) for one in looks]) for name in ("clock", "process"))
     print(f"{what}: {clock:.1f} ms on the clock at the median of {len(looks)}, {process:.1f} ms of the processor")
     print(f"  requests a look: {asked}")
-
-
-def middle(values: Sequence[float]) -> float:
-    return sorted(values)[len(values) // 2]
 
 
 def measure_first_copy(commits: int) -> None:

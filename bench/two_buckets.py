@@ -1,7 +1,8 @@
 """One S3 server with two equal buckets of very many small objects, in a process of its own, that counts its requests.
 
 `moto` holds real objects. `computed` stores none: keys, sizes and ETags follow from a rule, so that a million objects
-cost nothing; both answer alike, and both keep what is put later. `GET /-/counted` tells what was asked since last time.
+cost nothing; both answer alike, and both keep what is put later. `GET /-/counted` tells what was asked since last time,
+and what that cost the server's process.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import json
 import subprocess
 import sys
 import threading
+import time
 import urllib.request
 from bisect import bisect_left, bisect_right, insort
 from collections import Counter
@@ -36,6 +38,7 @@ from sandbox.httpd import bind, serve
 SOURCE, MIRROR = "source", "mirror"
 PREFIX = "lake/"
 PARTITION = 1000
+DIGITS = 20
 MOTO, COMPUTED = "moto", "computed"
 NAMES = {MOTO: f"moto {version('moto')}", COMPUTED: "a stand-in that computes its answers"}
 COUNTED = "/-/counted"
@@ -48,7 +51,7 @@ _HTTP_WHEN = "Tue, 21 Oct 2025 07:28:00 GMT"
 
 def address_of(number: int) -> str:
     """Where object `number` lies, as an entry names it; ascending."""
-    return f"data/g{number // PARTITION:06d}/{number:020d}"
+    return f"data/g{number // PARTITION:06d}/{number:0{DIGITS}d}"
 
 
 def body_of(number: int) -> bytes:
@@ -57,15 +60,28 @@ def body_of(number: int) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
+class Counted:
+    """Requests by kind, and seconds of the processor that the server spent."""
+
+    requests: Counter[str]
+    processor: float
+
+    def __str__(self) -> str:
+        kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(self.requests.items()))
+        return f"{self.requests.total():,} requests ({kinds})"
+
+
+@dataclass(frozen=True, slots=True)
 class Server:
     """A running server, seen from outside."""
 
     endpoint: str
 
-    def counted(self) -> Counter[str]:
-        """Requests by kind since the last call."""
+    def counted(self) -> Counted:
+        """Since the last call."""
         with urllib.request.urlopen(self.endpoint + COUNTED) as answer:
-            return Counter(json.load(answer))
+            told = json.load(answer)
+            return Counted(Counter(told["requests"]), told["processor"])
 
 
 @contextmanager
@@ -102,16 +118,21 @@ class Counting:
     def __init__(self, app: WSGIApplication) -> None:
         self._app = app
         self._asked: Counter[str] = Counter()
+        self._spent = time.process_time()
         self._lock = threading.Lock()
 
     def __call__(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
         if environ["PATH_INFO"] == COUNTED:
-            with self._lock:
-                told, self._asked = json.dumps(self._asked).encode(), Counter()
-            return _answer(start, "200 OK", told)
+            return _answer(start, "200 OK", json.dumps(self._told()).encode())
         with self._lock:
             self._asked[_kind(environ)] += 1
         return self._app(environ, start)
+
+    def _told(self) -> dict[str, object]:
+        with self._lock:
+            asked, self._asked = self._asked, Counter()
+            before, self._spent = self._spent, time.process_time()
+            return {"requests": asked, "processor": self._spent - before}
 
 
 def _kind(environ: WSGIEnvironment) -> str:
@@ -169,8 +190,9 @@ class ComputedBucket:
     def get(self, key: str) -> bytes | None:
         if key in self._put:
             return self._put[key]
-        at = bisect_left(self._numbers, key, key=_key_of)
-        return body_of(at) if at < len(self._numbers) and _key_of(at) == key else None
+        digits = key[-DIGITS:]
+        number = int(digits) if digits.isascii() and digits.isdigit() else -1
+        return body_of(number) if number in self._numbers and _key_of(number) == key else None
 
     def keys(self, first: str, *, beyond: bool) -> Iterator[str]:
         """Keys ascending from `first`, or from the one beyond it."""
