@@ -426,22 +426,24 @@ def _machine_key(var: Path) -> str:
 
 
 def development(environ: Mapping[str, str] | None = None) -> Config:
-    """What stands without a file: the demo's two regions on this machine, with a secret of this machine's own."""
+    """What stands without a file: the demo's regions on this machine, with a secret of this machine's own."""
     environ = os.environ if environ is None else environ
     base = int(environ.get("LAKEMIRROR_PORT_BASE") or 8000)
     var = var_dir(environ)
     var.mkdir(parents=True, exist_ok=True)
     keys = {"access_key_id": "AKIALAKEMIRRORDEMO", "secret_access_key": "lakemirror-demo-secret"}
+    regions = {"us-east-1": 1, "eu-west-1": 2, "ap-southeast-2": 3}
+    lakefs = {name: f"http://127.0.0.1:{base + 100 + number}" for name, number in regions.items()}
     stores = {
-        name: {"endpoint": f"http://127.0.0.1:{base + port}", "force_path_style": True, "credentials": keys}
-        for name, port in (("us-east-1", 111), ("eu-west-1", 112))
+        name: {"endpoint": f"http://127.0.0.1:{base + 110 + number}", "force_path_style": True, "credentials": keys}
+        for name, number in regions.items()
     }
     data = {
         "region": "us-east-1",
         "organization_id": "demo",
-        "regional_endpoint": f"http://127.0.0.1:{base + 101}",
-        "dst_endpoints": {"eu-west-1": f"http://127.0.0.1:{base + 102}"},
-        "serve_regions": ["us-east-1", "eu-west-1"],
+        "regional_endpoint": lakefs.pop("us-east-1"),
+        "dst_endpoints": lakefs,
+        "serve_regions": list(regions),
         "mirrors_database": {"type": "sqlite"},
         "blockstore": {"type": "s3"},
         "stores": stores,

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from sandbox.client import DEFAULT_FOLDER, Sandbox, SandboxError
+from sandbox.faults import Mode
+from sandbox.layout import REGION_NAMES
 
 KINDS = ("data", "range", "metarange")
-MODES = ("ok", "error", "unavailable", "throttle", "hang", "refuse", "slow")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -24,9 +25,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m sandbox", description="Two regions in miniature.")
+    parser = argparse.ArgumentParser(prog="python -m sandbox", description="Regions in miniature.")
     commands = parser.add_subparsers(required=True)
-    _up_arguments(commands.add_parser("up", help="start the two regions and the replication between them"))
+    _up_arguments(commands.add_parser("up", help="start the regions and the replication between them"))
     ctl = commands.add_parser("ctl", help="tell a running sandbox what to do")
     ctl.add_argument("--control", default="", metavar="URL", help="its control address")
     ctl.add_argument("--dir", type=Path, help="the folder that it was started in")
@@ -39,13 +40,17 @@ def _up_arguments(parser: argparse.ArgumentParser) -> None:
     flag = argparse.BooleanOptionalAction
     hook = {name: os.environ.get(f"LAKEMIRROR_SANDBOX_HOOK_{name}", "") for name in ("URL", "SECRET")}
     parser.add_argument("--dir", type=Path, default=DEFAULT_FOLDER, help="for lakemirror.yaml and sandbox.json")
-    parser.add_argument("--seed", type=int, default=1, help="of what the company does")
+    number = len(REGION_NAMES)
+    regions = "how many of " + ", ".join(REGION_NAMES)
+    parser.add_argument("--regions", type=int, choices=range(2, number + 1), default=number, help=regions)
+    parser.add_argument("--seed", type=int, default=1, help="of what the companies do")
     parser.add_argument("--company", action=flag, default=True, help="somebody keeps committing")
-    parser.add_argument("--history", action=flag, default=True, help="the repository `lake` with a first history")
-    parser.add_argument("--interval", type=float, default=4.0, metavar="SECONDS", help="between the company's steps")
+    parser.add_argument("--history", action=flag, default=True, help="the repositories with a first history")
+    parser.add_argument("--interval", type=float, default=4.0, metavar="SECONDS", help="between a company's steps")
     parser.add_argument("--delay", type=float, default=0.0, metavar="SECONDS", help="of replication")
     parser.add_argument("--free-ports", action="store_true", help="any ports; sandbox.json tells which")
-    parser.add_argument("--hook-url", default=hook["URL"], metavar="URL", help="webhook that is told of each commit")
+    told = "webhook that is told of each commit; the region's name is added to it"
+    parser.add_argument("--hook-url", default=hook["URL"], metavar="URL", help=told)
     parser.add_argument("--hook-secret", default=hook["SECRET"], metavar="SECRET", help="its Bearer secret")
     parser.add_argument("--lakefs", default=None, metavar="PROGRAM", help="a real lakeFS in place of the stand-in")
     parser.add_argument("--extra-bucket", action="append", default=[], metavar="NAME", help="one more, in each region")
@@ -63,6 +68,7 @@ def _up(options: argparse.Namespace) -> int:
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     told = Options(
         folder=options.dir,
+        regions=options.regions,
         seed=options.seed,
         company=options.company,
         history=options.history,
@@ -91,7 +97,7 @@ def _ctl_arguments(commands: Any) -> None:
         parser.set_defaults(tell=_rule(action))
     release = commands.add_parser("release", help="end rules and send again what they met")
     _which(release)
-    release.set_defaults(tell=lambda box, o: f"{box.release(o.pattern, kind=o.kind)} objects released")
+    release.set_defaults(tell=_release)
     delay = commands.add_parser("delay", help="deliver later")
     delay.add_argument("seconds", type=float)
     delay.add_argument("--jitter", type=float, default=0.0)
@@ -102,7 +108,7 @@ def _ctl_arguments(commands: Any) -> None:
     fault = commands.add_parser("fault", help="let a service fail")
     fault.add_argument("region")
     fault.add_argument("service", choices=("s3", "lakefs"))
-    fault.add_argument("mode", choices=MODES)
+    fault.add_argument("mode", choices=[mode.value for mode in Mode])
     fault.add_argument("--seconds", type=float, default=0.0)
     fault.set_defaults(tell=lambda box, o: box.server_faults(o.region, o.service, o.mode, seconds=o.seconds))
     step = commands.add_parser("step", help="let the company do something now")
@@ -115,10 +121,15 @@ def _ctl_arguments(commands: Any) -> None:
 def _which(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("pattern", nargs="?", default="*", help="glob over whole keys, e.g. 'lake/data/*'")
     parser.add_argument("--kind", choices=KINDS, default="", help="only what is of this kind")
+    parser.add_argument("--to", default="", metavar="REGION", help="only on the way to this region")
 
 
 def _rule(action: str) -> Callable[[Sandbox, argparse.Namespace], None]:
-    return lambda box, o: getattr(box, action)(o.pattern, kind=o.kind, count=o.count)
+    return lambda box, o: getattr(box, action)(o.pattern, kind=o.kind, count=o.count, destination=o.to)
+
+
+def _release(box: Sandbox, told: argparse.Namespace) -> str:
+    return f"{box.release(told.pattern, kind=told.kind, destination=told.to)} objects released"
 
 
 _PLAIN: dict[str, Callable[[Sandbox, argparse.Namespace], object]] = {

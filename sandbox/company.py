@@ -25,7 +25,7 @@ PEOPLE = ("amara", "bo", "chiara", "dmitri", "elif")
 TOPICS = ("churn", "pricing", "returns", "forecast", "loyalty", "fraud", "delivery")
 FOLDERS = ("sales", "events", "inventory", "support")
 EVENTS = ("post-commit", "post-merge", "post-create-branch", "post-delete-branch")
-HISTORY_COMMITS = 15
+FIRST_DAYS, HISTORY_COMMITS = 25, 15
 FIRST_DAY = date(2026, 10, 1)
 MOST_BRANCHES = 4
 CONFLICT, GONE = 409, 404
@@ -46,9 +46,18 @@ def webhook_action(url: str, secret: str) -> bytes:
 class Company:
     """What it does follows from the seed and from how the server answers."""
 
-    def __init__(self, lakefs: Callable[[], LakeFS], repository: str = REPOSITORY, *, seed: int = 1) -> None:
-        """`lakefs` makes a client; uploads use several at a time."""
+    def __init__(
+        self,
+        lakefs: Callable[[], LakeFS],
+        repository: str = REPOSITORY,
+        *,
+        seed: int = 1,
+        days: int = FIRST_DAYS,
+        commits: int = HISTORY_COMMITS,
+    ) -> None:
+        """`lakefs` makes a client; uploads use several at a time. `days` and `commits` are those of the beginning."""
         self.repository = repository
+        self._first_days, self._first_commits = days, commits
         self._connect = lakefs
         self._lakefs = lakefs()
         self._clients = threading.local()
@@ -59,8 +68,8 @@ class Company:
     # --- the beginning ----------------------------------------------------------------------------------------------
 
     def found(self, namespace: str, *, hook_url: str = "", hook_secret: str = "") -> None:
-        """Makes the repository with its first history: some hundred objects in about fifteen commits. An existing
-        one is taken as it is."""
+        """Makes the repository with its first history: some hundred objects in a few commits. An existing one is
+        taken as it is."""
         try:
             self._lakefs.create_repository(self.repository, namespace)
         except LakeFSError as error:
@@ -72,15 +81,15 @@ class Company:
             self._lakefs.upload(self.repository, MAIN, "_lakefs_actions/lakemirror.yaml", action, "application/yaml")
             self._commit(MAIN, "Tell LakeMirror of each commit")
         self._first_load()
-        while len(self._lakefs.log(self.repository, MAIN)) < HISTORY_COMMITS:
+        while len(self._lakefs.log(self.repository, MAIN)) < self._first_commits:
             self.step(quiet=True)
 
     def _first_load(self) -> None:
         reference = {f"reference/{name}.csv": self._content(400) for name in ("customers", "products", "stores")}
-        days = {path: self._content(120) for day in range(25) for path in self._day_files(day)}
+        days = {path: self._content(120) for day in range(self._first_days) for path in self._day_files(day)}
         self._upload(MAIN, reference | days)
-        self._days = 25
-        self._commit(MAIN, "Load the first 25 days")
+        self._days = self._first_days
+        self._commit(MAIN, f"Load the first {self._days} days")
 
     def _day_files(self, day: int) -> list[str]:
         landed = FIRST_DAY + timedelta(days=day)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,10 +23,14 @@ from sandbox.side_door import SideDoor
 
 @dataclass
 class Worker:
-    """The company and the thread that lets it work. Steps told from outside and its own never overlap."""
+    """A company and the thread that lets it work. Steps told from outside and its own never overlap.
+
+    `paused` is for all of them. `pace`: how many times as long it rests as it is told to.
+    """
 
     company: Company
-    paused: threading.Event = field(default_factory=threading.Event)
+    paused: threading.Event
+    pace: float = 1.0
     stop: threading.Event = field(default_factory=threading.Event)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -36,13 +41,14 @@ class Worker:
 
     def run(self, interval: float) -> None:
         """Works by itself."""
-        while not self.stop.wait(self.company.pause_seconds(interval)):
+        while not self.stop.wait(self.company.pause_seconds(interval * self.pace)):
             if not self.paused.is_set():
                 self.steps(1)
 
 
-def make_control(layout: Layout, replicator: Replicator, worker: Worker) -> Flask:
-    """The WSGI application."""
+def make_control(layout: Layout, replicator: Replicator, workers: Sequence[Worker]) -> Flask:
+    """The WSGI application. Steps are told to the first of the workers; all of them pause."""
+    worker = workers[0]
     app = Flask(__name__)
     _replication(app, replicator)
     _services(app, layout)

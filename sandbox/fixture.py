@@ -21,11 +21,11 @@ STOP_SECONDS = 15.0
 
 @contextmanager
 def running_sandbox(folder: Path, **options: object) -> Iterator[Sandbox]:
-    """A sandbox in a folder of its own, at rest unless told otherwise: no company and no history. The options are
-    those of `up`: company=True, history=True, seed=7, delay=0.5, hook_url="...", extra_bucket="...".
+    """A sandbox in a folder of its own, at rest unless told otherwise: two regions, no company, no history. The options
+    are those of `up`: regions=3, company=True, history=True, seed=7, delay=0.5, hook_url="...", extra_bucket="...".
     LAKEMIRROR_SANDBOX_LAKEFS puts real servers into it; lakefs="" does not let it."""
     command = [sys.executable, "-m", "sandbox", "up", "--dir", str(folder), "--free-ports"]
-    for name, value in ({"company": False, "history": False} | options).items():
+    for name, value in ({"regions": 2, "company": False, "history": False} | options).items():
         flag = f"--{name.replace('_', '-')}"
         command += [flag if value else f"--no-{flag[2:]}"] if isinstance(value, bool) else [flag, str(value)]
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""`lakemirror.yaml`: the configuration with which LakeMirror serves both of the sandbox's regions."""
+"""`lakemirror.yaml`: the configuration with which LakeMirror serves all of the sandbox's regions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def write_configuration(folder: Path, layout: Layout, *, hook_secret: str = "") 
     # By way of JSON: YAML would write what occurs twice as anchors.
     write_whole(
         path,
-        "# Made by `python -m sandbox up`: the demo's two regions.\n"
+        "# Made by `python -m sandbox up`: the demo's regions.\n"
         + yaml.safe_dump(json.loads(json.dumps(values)), sort_keys=False),
     )
     return path
@@ -56,7 +56,8 @@ def configuration(layout: Layout, *, secret_key: str, hook_secret: str = "") -> 
         "validator": {"cooldown_on_missing": "5s"},
         "listen_address": f"127.0.0.1:{port_base() + WEB}",
     }
-    return values | ({"hooks": {"secrets": {source.name: hook_secret}}} if hook_secret else {})
+    hooks = {"secrets": {region.name: hook_secret for region in layout.regions}}
+    return values | ({"hooks": hooks} if hook_secret else {})
 
 
 def _kept_key(path: Path) -> str:

@@ -9,11 +9,10 @@ from pathlib import Path
 
 ACCESS_KEY_ID = "AKIALAKEMIRRORDEMO"
 SECRET_ACCESS_KEY = "lakemirror-demo-secret"
-REGION_NAMES = ("us-east-1", "eu-west-1")
-SOURCE, DESTINATION = REGION_NAMES
-REPOSITORY = "lake"
+REGION_NAMES = ("us-east-1", "eu-west-1", "ap-southeast-2")
+REPOSITORY, SECOND_REPOSITORY = "lake", "orders"
 # What the demo adds to LAKEMIRROR_PORT_BASE.
-WEB, CONTROL, LAKEFS, S3 = 8, 100, (101, 102), (111, 112)
+WEB, CONTROL, LAKEFS, S3 = 8, 100, (101, 102, 103), (111, 112, 113)
 STATE_FILE = "sandbox.json"
 
 

@@ -22,7 +22,17 @@ from sandbox.control import Worker, make_control
 from sandbox.httpd import bind, serve
 from sandbox.lakefs_http import LakeFS
 from sandbox.lakemirror_yaml import write_configuration
-from sandbox.layout import CONTROL, LAKEFS, REGION_NAMES, REPOSITORY, S3, STATE_FILE, Layout, Region, port_base
+from sandbox.layout import (
+    CONTROL,
+    LAKEFS,
+    REGION_NAMES,
+    S3,
+    SECOND_REPOSITORY,
+    STATE_FILE,
+    Layout,
+    Region,
+    port_base,
+)
 from sandbox.region import Serving, run_region
 from sandbox.replication import Replicator, Timing
 
@@ -36,6 +46,7 @@ class Options:
     """What `up` is told."""
 
     folder: Path
+    regions: int = len(REGION_NAMES)
     seed: int = 1
     company: bool = True
     history: bool = True
@@ -66,15 +77,16 @@ def _run(options: Options, undo: ExitStack, stopping: threading.Event) -> None:
     children = _start_regions(options, sockets, layout, undo)
     replicator = Replicator(layout.regions, timing=Timing(delay=options.delay), seed=options.seed)
     replicator.start()
-    worker = _company(options, layout)
-    serve(sockets[0], make_control(layout, replicator, worker))
+    workers = _workers(options, layout)
+    serve(sockets[0], make_control(layout, replicator, workers))
     write_configuration(options.folder, layout, hook_secret=options.hook_secret)
     layout.save(options.folder)  # last: who finds this file finds everything
     undo.callback((options.folder / STATE_FILE).unlink, missing_ok=True)
     kind = "real lakeFS" if options.lakefs else "stand-in"
     print(f"sandbox ready in {time.monotonic() - began:.1f} s ({kind}): {_describe(layout)}", flush=True)
     if options.company:
-        threading.Thread(target=worker.run, args=(options.interval,), name="company", daemon=True).start()
+        for worker in workers:
+            threading.Thread(target=worker.run, args=(options.interval,), name="company", daemon=True).start()
     _watch(children, stopping)
 
 
@@ -85,7 +97,8 @@ def _describe(layout: Layout) -> str:
 
 def _sockets(options: Options) -> list[socket.socket]:
     """Control, then lakeFS and S3 of each region."""
-    numbers = [CONTROL, *(port for pair in zip(LAKEFS, S3, strict=True) for port in pair)]
+    pairs = list(zip(LAKEFS, S3, strict=True))[: options.regions]
+    numbers = [CONTROL, *(port for pair in pairs for port in pair)]
     ports = [0 if options.free_ports else port_base() + number for number in numbers]
     bound = []
     for port in ports:
@@ -99,7 +112,7 @@ def _sockets(options: Options) -> list[socket.socket]:
 def _layout(sockets: Sequence[socket.socket], real: bool) -> Layout:
     control, *others = (listener.getsockname()[1] for listener in sockets)
     ports = list(zip(others[::2], others[1::2], strict=True))
-    regions = tuple(Region(name, *pair) for name, pair in zip(REGION_NAMES, ports, strict=True))
+    regions = tuple(Region(name, *pair) for name, pair in zip(REGION_NAMES, ports, strict=False))
     return Layout(f"http://127.0.0.1:{control}", regions, real)
 
 
@@ -146,13 +159,22 @@ def _region_process(serving: Serving, ready: int, sockets: Sequence[socket.socke
     run_region(serving, ready)
 
 
-def _company(options: Options, layout: Layout) -> Worker:
-    source = layout.regions[0]
-    company = Company(lambda: LakeFS(source.lakefs_url), seed=options.seed)
+def _workers(options: Options, layout: Layout) -> list[Worker]:
+    """Who works where: on `lake` in the first region; on `orders`, smaller and at half the pace, in the second."""
+    first, second = layout.regions[:2]
+    lake = Company(lambda: LakeFS(first.lakefs_url), seed=options.seed)
+    orders = Company(lambda: LakeFS(second.lakefs_url), SECOND_REPOSITORY, seed=options.seed + 1, days=6, commits=6)
     if options.history:
-        namespace = f"s3://{source.bucket}/{REPOSITORY}"
-        company.found(namespace, hook_url=options.hook_url, hook_secret=options.hook_secret)
-    return Worker(company)
+        _found(lake, first, options)
+        _found(orders, second, options)
+    paused = threading.Event()
+    return [Worker(lake, paused), Worker(orders, paused, pace=2.0)]
+
+
+def _found(company: Company, region: Region, options: Options) -> None:
+    hook_url = f"{options.hook_url.rstrip('/')}/{region.name}" if options.hook_url else ""
+    namespace = f"s3://{region.bucket}/{company.repository}"
+    company.found(namespace, hook_url=hook_url, hook_secret=options.hook_secret)
 
 
 def _watch(children: Sequence[int], stopping: threading.Event) -> None:

@@ -14,21 +14,24 @@ from launcher.console import Problem, console
 from launcher.processes import Process
 from launcher.session import Session
 
+REGIONS = ("us-east-1", "eu-west-1", "ap-southeast-2")  # as in sandbox/layout.py
+
 
 class Demo(Session):
-    """Two regions in miniature beside LakeMirror. They live in memory, so each run begins afresh."""
+    """Three regions in miniature beside LakeMirror. They live in memory, so each run begins afresh."""
 
     stages: ClassVar[dict[str, str]] = {
-        "sandbox": "Two regions to play with",
+        "sandbox": "Three regions to play with",
         "workers": "Controller and workers",
         "spark": "Spark",
-        "mirror": "A mirror of the repository lake",
+        "mirror": "Mirrors between the regions",
     }
 
     def __init__(self, options: argparse.Namespace) -> None:
         base = ports.base()
-        used = {"web": 8, "sandbox": 100, "lakeFS us-east-1": 101, "lakeFS eu-west-1": 102}
-        used |= {"S3 us-east-1": 111, "S3 eu-west-1": 112, "Spark": 120}
+        used = {"web": 8, "sandbox": 100, "Spark": 120}
+        for number, region in enumerate(REGIONS, start=1):
+            used |= {f"lakeFS {region}": 100 + number, f"S3 {region}": 110 + number}
         ports.require_free({what: ("127.0.0.1", base + number) for what, number in used.items()})
         super().__init__(options)
         self.folder = VAR / "demo"
@@ -39,8 +42,9 @@ class Demo(Session):
             "REPLICATION_LISTEN_ADDRESS": os.environ.get("REPLICATION_LISTEN_ADDRESS") or f"127.0.0.1:{base + 8}",
             "REPLICATION_MIRRORS_DATABASE_SQLITE_PATH": str(self.folder / "lakemirror.sqlite3"),
             "REPLICATION_AUTH_ENCRYPT_SECRET_KEY": self.secrets["key"],
-            "REPLICATION_HOOKS_SECRETS_US_EAST_1": self.secrets["hook"],
         }
+        for region in REGIONS:
+            self.env[f"REPLICATION_HOOKS_SECRETS_{region.upper().replace('-', '_')}"] = self.secrets["hook"]
 
     def _secrets(self) -> dict[str, str]:
         """This checkout's own password and keys for the demo, made once."""
@@ -72,7 +76,7 @@ class Demo(Session):
 
     def _begin_afresh(self) -> None:
         """Forget what the last run's regions held, as they have forgotten it."""
-        console.say("the demo begins afresh: its two regions live in memory (your own with --config FILE are resumed)")
+        console.say("the demo begins afresh: its regions live in memory (your own with --config FILE are resumed)")
         for old in self.folder.glob("lakemirror.sqlite3*"):
             old.unlink()
         shutil.rmtree(self.sandbox_folder, ignore_errors=True)
@@ -81,7 +85,7 @@ class Demo(Session):
         command = [str(PYTHON), "-m", "sandbox", "up", "--dir", str(self.sandbox_folder)]
         command += ["--seed", str(self.options.seed)] if self.options.seed is not None else []
         env = self.env | {
-            "LAKEMIRROR_SANDBOX_HOOK_URL": f"http://127.0.0.1:{ports.base() + 8}/hooks/lakefs/us-east-1",
+            "LAKEMIRROR_SANDBOX_HOOK_URL": f"http://127.0.0.1:{ports.base() + 8}/hooks/lakefs",
             "LAKEMIRROR_SANDBOX_HOOK_SECRET": self.secrets["hook"],
         }
         self.supervisor.keep(Process("sandbox", command, env, last=True, on_restart=self._sandbox_lost))
@@ -99,7 +103,7 @@ class Demo(Session):
         self.install("sandbox", "the demo's regions", megabytes=100)
 
     def afterwards(self) -> None:
-        """The regions start once the page answers, so that none of their webhooks is lost; then the mirror."""
+        """The regions start once the page answers, so that none of their webhooks is lost; then the mirrors."""
         self._sandbox()
         ready = self.sandbox_folder / "sandbox.json"
         if not ports.wait(ready.exists, seconds=120, stop=lambda: self.stopping) and not self.stopping:

@@ -23,10 +23,10 @@ NAMESPACE = "s3://dst/lake"
 
 
 class Deployment:
-    """us-east-1 with the repository `lake`, eu-west-1 with its mirror `lake-eu`."""
+    """us-east-1 with the repository `lake`, eu-west-1 with its mirror `lake-eu`, and ap-southeast-2 with nothing."""
 
     def __init__(self, folder: Path) -> None:
-        self.us, self.eu = FakeLakeFS(), FakeLakeFS()
+        self.us, self.eu, self.ap = FakeLakeFS(), FakeLakeFS(), FakeLakeFS()
         self.local_cache = LocalCache(folder, 64_000_000)
         self.us_store, self.eu_store = FakeStore(), FakeStore()
         self.lake = Lake(self.us, self.us_store)
@@ -34,7 +34,7 @@ class Deployment:
         self.check_error: Exception | None = None
 
     def lakefs(self, region: str) -> FakeLakeFS:
-        return {"us-east-1": self.us, "eu-west-1": self.eu}[region]
+        return {"us-east-1": self.us, "eu-west-1": self.eu, "ap-southeast-2": self.ap}[region]
 
     def objects(self, region: str) -> FakeStore:
         return {"us-east-1": self.us_store, "eu-west-1": self.eu_store}[region]

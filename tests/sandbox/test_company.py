@@ -16,6 +16,8 @@ from sandbox.client import Sandbox
 from sandbox.company import HISTORY_COMMITS, Company
 from sandbox.fixture import running_sandbox
 from sandbox.lakefs_http import LakeFS
+from sandbox.layout import Region
+from tests.sandbox.conftest import s3
 from tests.sandbox.recorded import transcript
 
 
@@ -59,14 +61,24 @@ def listener() -> Iterator[Listener]:
     made.server.server_close()
 
 
-def test_the_demo_begins_with_a_history_that_reaches_the_other_region(tmp_path: Path) -> None:
-    with running_sandbox(tmp_path, history=True, lakefs="") as sandbox:
+def keys(region: Region, repository: str) -> list[str]:
+    listed = s3(region).list_objects_v2(Bucket=region.bucket, Prefix=f"{repository}/")
+    return [item["Key"] for item in listed["Contents"]]
+
+
+def test_the_demo_begins_with_two_histories_that_reach_all_other_regions(tmp_path: Path) -> None:
+    with running_sandbox(tmp_path, regions=3, history=True, lakefs="") as sandbox:
         source = LakeFS(sandbox.source.lakefs_url)
         commits = source.log("lake", "main")
         assert len(commits) >= HISTORY_COMMITS
         assert len(source.listing("lake", "main")) >= 150
         assert {commit["metadata"]["author"] for commit in commits[:-1]} >= {"amara", "bo"}
         assert sandbox.wait_replicated()
+        for home, repository in ((sandbox.source, "lake"), (sandbox.destination, "orders")):
+            assert len(LakeFS(home.lakefs_url).log(repository, "main")) >= 6
+            written = keys(home, repository)
+            for region in sandbox.layout.regions:
+                assert keys(region, repository) == written
         assert len(sandbox.company_step(20)) == 20
         for branch in source.branches("lake"):
             assert source.listing("lake", branch)

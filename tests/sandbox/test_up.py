@@ -43,7 +43,7 @@ def start(folder: Path) -> subprocess.Popen[bytes]:
 def test_no_process_outlives_the_sandbox(tmp_path: Path, sign: signal.Signals) -> None:
     process = start(tmp_path)
     regions = children_of(process.pid)
-    assert len(regions) == 2
+    assert len(regions) == 3
     process.send_signal(sign)
     assert process.wait(10) == (-signal.SIGKILL if sign == signal.SIGKILL else 0)
     deadline = time.monotonic() + 5

@@ -19,7 +19,7 @@ from launcher.console import Problem
 from lakemirror_site.config import BASE_DIR
 
 RUN = str(BASE_DIR / "scripts" / "run")
-PORTS = (8, 100, 101, 102, 111, 112, 120)
+PORTS = (8, 100, 101, 102, 103, 111, 112, 113, 120)
 
 
 def free_base() -> int:
@@ -100,7 +100,11 @@ def test_a_newcomer_sees_a_commit_promoted_a_dead_process_return_and_nothing_sta
     assert f"http://127.0.0.1:{running.base + 8} - sign in as admin with the password" in page
     assert running.line_with("begins afresh")
     assert ports.answers(f"http://127.0.0.1:{running.base + 8}/readyz")
-    running.line_with("is now at")
+    for mirror in ("lake-eu", "lake-ap", "orders-us"):
+        running.line_with(f"{mirror}: main is now at")
+    so_far = len(running.lines)
+    for mirror in ("lake-eu", "lake-ap", "orders-us"):  # all of them are live: each gets commits that came later
+        running.line_with(f"lakemirror.promote: {mirror}: ", after=so_far)
 
     below = pids_below(running.process.pid)
     jvm = next(pid for pid, command in below.items() if "SparkConnectServer" in command and "/bin/java" in command)

@@ -156,17 +156,26 @@ def set_up(monkeypatch: pytest.MonkeyPatch, *outcomes: Exception | None) -> tupl
 @pytest.mark.django_db
 @pytest.mark.usefixtures("owner")
 class TestDemoSetup:
-    def test_it_mirrors_the_demos_repository(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        verbs, said = set_up(monkeypatch, None)
-        assert (verbs.told[0]["source_repository"], verbs.told[0]["name"]) == ("lake", "lake-eu")
+    def test_it_mirrors_one_repository_twice_and_another_the_other_way_round(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        verbs, said = set_up(monkeypatch, None, None, None)
+        ways = [(made["source_region"], made["source_repository"], made["region"]) for made in verbs.told]
+        assert ways == [
+            ("us-east-1", "lake", "eu-west-1"),
+            ("us-east-1", "lake", "ap-southeast-2"),
+            ("eu-west-1", "orders", "us-east-1"),
+        ]
         assert "made the mirror lake-eu" in said
 
     def test_it_waits_for_regions_that_are_still_starting(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        verbs, _ = set_up(monkeypatch, Unreachable("not yet"), None)
-        assert len(verbs.told) == 2
+        verbs, _ = set_up(monkeypatch, Unreachable("not yet"), None, None, None)
+        assert [made["name"] for made in verbs.told] == ["lake-eu", "lake-eu", "lake-ap", "orders-us"]
 
     def test_a_mirror_that_exists_is_well(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        assert "exists already" in set_up(monkeypatch, Conflict("taken"))[1]
+        said = set_up(monkeypatch, Conflict("taken"), None, None)[1]
+        assert "lake-eu exists already" in said
+        assert "made the mirror lake-ap" in said
 
     def test_what_waiting_cannot_heal_is_told_at_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(CommandError, match="no right"):
