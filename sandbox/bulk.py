@@ -76,17 +76,20 @@ def bulk_import(layout: Layout, bulk: Bulk) -> str:
     parent = _commit(lakefs.commit_record(bulk.repository, lakefs.head(bulk.repository, bulk.branch)))
     committed = Committed(SideBlobs(SideDoor(region.s3_url)), bucket, prefix, FileCache())
     metarange_id = committed.apply(parent.metarange_id, {entry.path: entry for entry in entries})
-    return _publish(lakefs, bulk, parent, metarange_id)
+    return publish(lakefs, bulk.repository, bulk.branch, metarange_id, bulk.message, {"objects": str(bulk.objects)})
 
 
-def _publish(lakefs: LakeFS, bulk: Bulk, parent: Commit, metarange_id: str) -> str:
+def publish(
+    lakefs: LakeFS, repository: str, branch: str, metarange_id: str, message: str, metadata: Mapping[str, str] = {}
+) -> str:
+    """A commit of a metarange that is there already, on top of a branch; gives its id."""
     commit = new_commit(
-        parents=(parent,),
+        parents=(_commit(lakefs.commit_record(repository, lakefs.head(repository, branch))),),
         committer="admin",
-        message=bulk.message,
+        message=message,
         creation_date=int(time.time()),
         metarange_id=metarange_id,
-        metadata={"objects": str(bulk.objects)},
+        metadata=metadata,
     )
     record = {
         "id": commit.id,
@@ -99,8 +102,8 @@ def _publish(lakefs: LakeFS, bulk: Bulk, parent: Commit, metarange_id: str) -> s
         "metadata": dict(commit.metadata),
         "generation": commit.generation,
     }
-    lakefs.copy_record(bulk.repository, record, force=False)
-    lakefs.hard_reset(bulk.repository, bulk.branch, commit.id)
+    lakefs.copy_record(repository, record, force=False)
+    lakefs.hard_reset(repository, branch, commit.id)
     return commit.id
 
 

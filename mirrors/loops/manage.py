@@ -48,10 +48,8 @@ def is_pinned(mirror: Mirror, found: RepositoryInfo) -> bool:
 def require_pinned(mirror: Mirror, lakefs: LakeFS) -> None:
     """Stop the mirror and raise Fenced unless the destination is the repository that we made, and read-only."""
     found = lakefs.get_repository(mirror.name)
-    if not is_pinned(mirror, found):
-        raise Fenced(_stop_replaced(mirror).summary)
-    if not found.read_only:
-        raise Fenced(_stop_writable(mirror).summary)
+    if not (is_pinned(mirror, found) and found.read_only):
+        raise Fenced(_stop_changed(mirror, found).summary)
 
 
 def fence(mirror: Mirror, lakefs: LakeFS, lease: Lease) -> None:
@@ -60,20 +58,13 @@ def fence(mirror: Mirror, lakefs: LakeFS, lease: Lease) -> None:
     lease.fence(CALL_SECONDS)
 
 
-def _stop_replaced(mirror: Mirror) -> Outcome:
-    return stop(
-        mirror,
-        "repository-replaced",
-        f"the repository {mirror.name} in {mirror.region} is not the one that was made for this mirror",
-    )
-
-
-def _stop_writable(mirror: Mirror) -> Outcome:
-    return stop(
-        mirror,
-        "failed-over",
-        f"the repository {mirror.name} in {mirror.region} became writable: nothing is forced on it any more",
-    )
+def _stop_changed(mirror: Mirror, found: RepositoryInfo) -> Outcome:
+    """The destination is not ours any more. A writable one in its place is how one fails over by hand."""
+    if not found.read_only and found.storage_namespace == mirror.storage_namespace:
+        why = f"the repository {mirror.name} in {mirror.region} became writable: nothing is forced on it any more"
+        return stop(mirror, "failed-over", why)
+    why = f"the repository {mirror.name} in {mirror.region} is not the one that was made for this mirror"
+    return stop(mirror, "repository-replaced", why)
 
 
 def _create(lease: Lease, mirror: Mirror) -> Outcome:
@@ -142,9 +133,9 @@ def _watch(lease: Lease, mirror: Mirror) -> Outcome:
     if mirror.pinned_creation_date is None:
         return Outcome(mirror.reason)
     if not is_pinned(mirror, found):
-        return _take_over(mirror, found, lease) if _made_anew(mirror, found) else _stop_replaced(mirror)
+        return _take_over(mirror, found, lease) if _made_anew(mirror, found) else _stop_changed(mirror, found)
     if not found.read_only:
-        return _stop_writable(mirror)
+        return _stop_changed(mirror, found)
     return _start_again(mirror)
 
 

@@ -9,6 +9,7 @@ import itertools
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -20,10 +21,14 @@ from mirrors.metaranges import remembered
 from mirrors.models import Blocker, Duty
 from mirrors.tasks import handlers
 from rbac.models import User
+from sandbox.bundle import Stored
 from sandbox.client import Sandbox
 from sandbox.fixture import running_sandbox
+from sandbox.journal import DELETE
 from sandbox.lakefs_http import LakeFS, LakeFSError
 from sandbox.lakemirror_yaml import write_configuration
+from sandbox.layout import Region
+from sandbox.side_door import SideDoor
 from tests.spark.server import ConnectServer
 
 _numbers = itertools.count(1)
@@ -32,7 +37,8 @@ _numbers = itertools.count(1)
 class World:
     """A source repository, its mirror, and the loops that bring the one to the other."""
 
-    def __init__(self, sandbox: Sandbox, actor: User) -> None:
+    def __init__(self, sandbox: Sandbox, actor: User, **settings: Any) -> None:
+        """`settings` are those of the mirror."""
         number = next(_numbers)
         self.sandbox = sandbox
         self.source = LakeFS(sandbox.source.lakefs_url)
@@ -45,6 +51,7 @@ class World:
             name=self.mirror_name,
             region=sandbox.destination.name,
             storage_namespace=f"s3://{sandbox.destination.bucket}/{self.repo}",
+            **settings,
         )
 
     def commit(self, files: dict[str, bytes], branch: str = "main") -> str:
@@ -86,6 +93,31 @@ class World:
             "GET", f"/repositories/{self.mirror_name}/refs/{branch}/objects", params={"path": path}
         )
         return str(found or "").encode()
+
+    # Objects, past lakeFS and the replication
+
+    def key_of(self, path: str) -> str:
+        """The key of an object's bytes on main, which is the same in both regions."""
+        where = f"/repositories/{self.repo}/refs/main/objects/stat"
+        found = self.source.call("GET", where, params={"path": path})
+        return str(found["physical_address"]).split("/", 3)[3]
+
+    def take_away(self, region: Region, key: str) -> Stored:
+        """Somebody deletes an object from a region's bucket; gives what it was."""
+        door = SideDoor(region.s3_url)
+        was = door.read([(region.bucket, key)])[0]
+        door.write([Stored(region.bucket, key, op=DELETE)], journal=False)
+        return was
+
+    def put(self, region: Region, stored: Stored) -> None:
+        """Somebody writes an object into a region's bucket."""
+        SideDoor(region.s3_url).write([stored], journal=False)
+
+    def link(self, path: str, address: str, **of: Any) -> str:
+        """Commit an entry for bytes that lie somewhere already, at the source; `of` is as the API names it."""
+        where = f"/repositories/{self.repo}/branches/main/objects"
+        self.source.call("PUT", where, params={"path": path}, json={"physical_address": address, **of})
+        return self.source.commit(self.repo, "main", f"link {path}", {})
 
     def blocker(self) -> Blocker:
         """The one thing that stands in the way."""

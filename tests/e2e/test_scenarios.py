@@ -5,16 +5,26 @@ Their numbers are those of docs/promotion.md. Each begins with main at its first
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
+from unittest import mock
 
 import pytest
 from django.db.models import F
+from django.db.models.functions import Now
 
+from adapters.lakefs import LakeFSAdapter
+from core.presence import Imported
 from core.states import State
-from mirrors.models import Mirror, MirrorBranch, MirrorCommit, Promotion, Repository, SourceBranch
+from mirrors.models import Coverage, Duty, Mirror, MirrorBranch, MirrorCommit, Promotion, Repository, SourceBranch
 from mirrors.readings import mirror_reading
+from rbac.models import User
+from sandbox.bulk import publish
+from sandbox.bundle import Stored
+from sandbox.client import Sandbox
 from sandbox.lakefs_http import LakeFSError
 from tests.e2e.conftest import World
 
@@ -58,6 +68,11 @@ def state(world: World, branch: str = "main") -> State:
     return next(one.state for one in reading.branches if one.name == branch)
 
 
+def reason(world: World) -> str:
+    """Why the mirror is as it is, as the API says it."""
+    return mirror_reading(Mirror.objects.get(pk=world.mirror.pk)).reason_code
+
+
 def whys(branch: str = "main") -> list[str]:
     """Why a branch moved, the last time first."""
     return list(Promotion.objects.filter(branch=branch).values_list("why", flat=True))
@@ -92,7 +107,23 @@ def play_4_what_only_an_ancestor_lacks(world: World) -> None:
     assert world.head() == c
 
 
-def play_7_and_8_a_merged_branch_is_history(world: World) -> None:
+def play_5_6_and_38_what_neither_side_has(world: World) -> None:
+    a = world.head()
+    x = grow_held(world, "x")
+    world.take_away(world.sandbox.source, world.key_of("x.csv"))
+    settle(world, 3)
+    assert (world.head(), state(world), reason(world)) == (a, State.BLOCKED, "object_gone_at_source")
+    world.source.delete(world.repo, "main", "x.csv")
+    b = world.source.commit(world.repo, "main", "without x", {})
+    settle(world)
+    assert (world.head(), MirrorCommit.objects.get(commit__sha=x).data) == (b, "gone")
+    same = world.source.commit_record(world.repo, x)["meta_range_id"]
+    c = publish(world.source, world.repo, "main", same, "revert")
+    settle(world, 3)
+    assert (world.head(), MirrorCommit.objects.get(commit__sha=c).data) == (b, "gone")
+
+
+def play_7_8_and_9_a_merged_branch_is_history(world: World) -> None:
     a = world.head()
     branch_off(world, "feature")
     grow_held(world, "f1", "feature", kind="range")
@@ -104,6 +135,16 @@ def play_7_and_8_a_merged_branch_is_history(world: World) -> None:
     settle(world, 3)
     assert world.head() == world.source.head(world.repo, "main")
     assert world.head("feature") == world.source.head(world.repo, "feature")
+    before = world.head()
+    branch_off(world, "brief")
+    grow_held(world, "g", "brief", kind="range")
+    world.source.merge(world.repo, "brief", "main", "merge", {})
+    world.source.delete_branch(world.repo, "brief")
+    settle(world)
+    assert world.head() == before
+    world.sandbox.release()
+    settle(world, 3)
+    assert (world.head(), world.head("brief")) == (world.source.head(world.repo, "main"), "")
 
 
 def play_10_11_12_and_13_a_rewind(world: World) -> None:
@@ -127,7 +168,24 @@ def play_10_11_12_and_13_a_rewind(world: World) -> None:
     assert (world.head(), len(whys())) == (a, moves), "there and back between two looks"
 
 
-def play_15_16_18_and_42_branches_come_and_go(world: World) -> None:
+def play_14_what_was_pointed_to_before_a_rewind(world: World) -> None:
+    a = world.head()
+    c = grow_held(world, "c")
+    held = world.key_of("c.csv")
+    settle(world, 1)
+    world.source.hard_reset(world.repo, "main", world.source.commit_record(world.repo, a)["parents"][0])
+    x = grow_held(world, "x")
+    settle(world)
+    assert world.head() == a
+    world.sandbox.release(held)
+    settle(world)
+    assert (world.head(), state(world)) == (c, State.REWOUND)
+    world.sandbox.release()
+    settle(world)
+    assert (world.head(), whys()) == (x, ["source-moved", "advanced", "first-promotion"])
+
+
+def play_15_16_17_18_and_42_branches_come_and_go(world: World) -> None:
     a, jobs = world.head(), world.mirror.runs.count()
     branch_off(world, "old")
     settle(world, 1)
@@ -138,6 +196,27 @@ def play_15_16_18_and_42_branches_come_and_go(world: World) -> None:
     SourceBranch.objects.filter(name="old").update(missing_since=F("missing_since") - timedelta(seconds=61))
     settle(world, 1)
     assert (world.head("old"), world.head("new")) == ("", a)
+    dev = grow(world, "dev", "new")
+    settle(world)
+    world.source.delete_branch(world.repo, "new")
+    settle(world, 1)
+    assert world.head("new") == dev
+    branch_off(world, "new")
+    settle(world)
+    assert (world.head("new"), whys("new")[0]) == (a, "source-moved")
+
+
+def play_19_and_39_a_new_branch_shows_its_first_head_or_nothing(world: World) -> None:
+    branch_off(world, "y")
+    grow(world, "y1", "y")
+    y2 = grow_held(world, "y2", "y")
+    branch_off(world, "x", "y")
+    settle(world)
+    assert (world.head("y"), world.head("x")) == ("", "")
+    world.sandbox.release()
+    settle(world)
+    assert (world.head("y"), world.head("x")) == (y2, y2)
+    assert set(Promotion.objects.exclude(branch="main").values_list("to_commit", flat=True)) == {y2}
 
 
 def play_21_an_emptied_branch(world: World) -> None:
@@ -188,23 +267,79 @@ def play_24_a_forced_write(world: World) -> None:
 
 def play_25_somebody_makes_the_repository_anew(world: World) -> None:
     a = world.head()
-    force(world, "DELETE", "", params={"force": "true"})
-    deadline = time.monotonic() + 30
-    while not _made_anew(world):
-        assert time.monotonic() < deadline
-        time.sleep(0.5)
+    make_anew(world, read_only=True)
     world.work_until(lambda: world.head() == a)
     assert (state(world), world.mirror.runs.count()) == (State.UP_TO_DATE, 1)
 
 
-def _made_anew(world: World) -> bool:
+def make_anew(world: World, *, read_only: bool) -> None:
+    """Delete the mirror's repository and make another one in its place, with nothing in it."""
+    pinned = Mirror.objects.get(pk=world.mirror.pk).pinned_creation_date
+    while time.time() < (pinned or 0) + 1:  # lakeFS tells the date of the new one in whole seconds
+        time.sleep(0.05)
+    force(world, "DELETE", "", params={"force": "true"})
+    deadline = time.monotonic() + 30
+    while not _made_anew(world, read_only):
+        assert time.monotonic() < deadline
+        time.sleep(0.5)
+
+
+def _made_anew(world: World, read_only: bool) -> bool:
     """The name of a deleted repository is not free at once."""
-    body = {"name": world.mirror_name, "storage_namespace": world.mirror.storage_namespace, "read_only": True}
+    body = {"name": world.mirror_name, "storage_namespace": world.mirror.storage_namespace, "read_only": read_only}
     try:
         world.destination.call("POST", "/repositories", params={"bare": "true"}, json=body)
     except LakeFSError:
         return False
     return True
+
+
+def play_27_an_object_vanishes_after_it_was_promoted(world: World) -> None:
+    a = world.head()
+    lost = world.take_away(world.sandbox.destination, world.key_of("a.csv"))
+    Coverage.objects.update(verify_at=Now())
+    settle(world)
+    assert (world.head(), reason(world), world.blocker().path) == (a, "damaged", "a.csv")
+    d = grow(world, "d")
+    settle(world)
+    assert world.head() == a
+    world.put(world.sandbox.destination, lost)
+    settle(world, 3)
+    assert (world.head(), reason(world)) == (d, "up_to_date")
+
+
+def play_31_answers_of_500(world: World) -> None:
+    eu = world.sandbox.destination.name
+    b = grow(world, "b")
+    world.sandbox.server_faults(eu, "lakefs", "late-error", path="*/hard_reset", method="PUT", count=1)
+    settle(world)
+    assert (world.head(), whys()) == (b, ["advanced", "first-promotion"]), "done, and not done twice"
+    c = grow(world, "c")
+    world.sandbox.server_faults(eu, "lakefs", "error", path="*/hard_reset", method="PUT", count=1)
+    settle(world, 1)
+    assert world.head() == b
+    settle(world, 1)
+    assert (world.head(), whys()) == (c, ["advanced", "advanced", "first-promotion"]), "done again"
+
+
+def play_32_two_workers_act_at_once(world: World) -> None:
+    """The first one chose B and stalls in its call until its lease is over; meanwhile a second one promotes C."""
+    b = grow(world, "b")
+    plain, stalled = LakeFSAdapter.hard_reset_branch, list[str]()
+
+    def stall(adapter: LakeFSAdapter, repository: str, branch: str, commit: str) -> None:
+        if not stalled:
+            stalled.append(grow(world, "c"))
+            Duty.objects.filter(kind="promote").update(until=None)
+            settle(world)
+            assert world.head() == stalled[0]
+        plain(adapter, repository, branch, commit)
+
+    with mock.patch.object(LakeFSAdapter, "hard_reset_branch", stall):
+        settle(world, 1)
+    assert world.head() == b, "too late, and it wrote nothing down"
+    settle(world, 1)
+    assert (world.head(), whys()[:2]) == (stalled[0], ["put-back", "moved-by-somebody"])
 
 
 def play_33_a_record_with_another_generation(world: World) -> None:
@@ -215,6 +350,70 @@ def play_33_a_record_with_another_generation(world: World) -> None:
     settle(world)
     assert (world.head(), state(world)) == (a, State.STOPPED)
     assert Mirror.objects.get().reason_code == "tampered-record"
+
+
+def play_34_dates_decide_nothing(world: World) -> None:
+    for days in (1, -1):
+        world.source.upload(world.repo, "main", "clock.csv", f"{days}".encode())
+        date = int(time.time()) + days * 86_400
+        last = world.source.commit(world.repo, "main", "by another clock", {}, date=date)
+    settle(world)
+    assert (world.head(), mirror_reading(Mirror.objects.get()).lag) == (last, 0)
+
+
+def play_36_a_look_that_is_none(world: World) -> None:
+    a = world.head()
+    us = world.sandbox.source.name
+    branch_off(world, "dev")
+    settle(world)
+    world.sandbox.server_faults(us, "lakefs", "empty", path="*/branches", method="GET")
+    settle(world)
+    assert not SourceBranch.objects.exclude(missing_since=None).exists()
+    assert "not taken for a look" in Repository.objects.get().look_error
+    world.sandbox.server_faults(us, "lakefs", "ok")
+    settle(world, 1)
+    assert (world.head(), world.head("dev"), Repository.objects.get().look_error) == (a, a, "")
+
+
+def play_37_people_work_at_the_mirror_now(world: World) -> None:
+    """As one fails over by hand: lakeFS can't make a repository writable, so another one takes its name and place."""
+    a = world.head()
+    make_anew(world, read_only=False)
+    for record in reversed(world.source.log(world.repo, a)):
+        world.destination.copy_record(world.mirror_name, record, force=False)
+    world.destination.create_branch(world.mirror_name, "main", a)
+    world.destination.upload(world.mirror_name, "main", "theirs.csv", b"new")
+    theirs = world.destination.commit(world.mirror_name, "main", "people work here", {})
+    grow(world, "b")
+    settle(world)
+    assert (world.head(), state(world), reason(world)) == (theirs, State.STOPPED, "failed_over")
+
+
+def play_40_a_merged_branch_that_forks_before_what_is_mirrored(world: World) -> None:
+    root = world.source.commit_record(world.repo, world.head())["parents"][0]
+    grow(world, "b")
+    settle(world)
+    branch_off(world, "side", root)
+    sides = [grow(world, f"side-{n}", "side") for n in range(3)]
+    world.source.merge(world.repo, "side", "main", "merge", {})
+    world.source.delete_branch(world.repo, "side")
+    settle(world)
+    assert world.head() == world.source.head(world.repo, "main")
+    assert [world.destination.commit_record(world.mirror_name, side)["id"] for side in sides] == sides
+
+
+def play_41_an_archived_object(world: World) -> None:
+    a = world.head()
+    c = grow(world, "c")
+    assert world.sandbox.wait_replicated()
+    region = world.sandbox.destination
+    there = world.take_away(region, world.key_of("c.csv"))
+    world.put(region, replace(there, storage_class="GLACIER"))
+    settle(world)
+    assert (world.head(), world.blocker().reason) == (a, "archived")
+    world.put(region, there)
+    settle(world)
+    assert world.head() == c
 
 
 def play_35_the_source_is_deleted(world: World) -> None:
@@ -244,3 +443,43 @@ def _read_every_head(world: World) -> None:
         found = {one["path"]: one["checksum"] for one in world.destination.listing(world.mirror_name, branch)}
         assert found == wanted
         assert world.read(branch).keys() == wanted.keys()
+
+
+def test_20_a_first_copy_waits_for_the_head_as_first_seen(world: World) -> None:
+    grow(world, "a")
+    grow(world, "b")
+    c = grow_held(world, "c")
+    held = world.key_of("c.csv")
+    settle(world)
+    d = grow_held(world, "d")
+    settle(world)
+    assert world.head() == ""
+    world.sandbox.release(held)
+    settle(world)
+    assert world.head() == c
+    world.sandbox.release()
+    settle(world)
+    assert (world.head(), whys()) == (d, ["advanced", "first-promotion"])
+    _read_every_head(world)
+
+
+@pytest.mark.usefixtures("deployment", "transactional_db")
+def test_26_imported_objects_hold_a_mirror_unless_it_allows_them(sandbox: Sandbox, owner: User) -> None:
+    blocking = World(sandbox, owner)
+    body = b"from elsewhere"
+    of = {"checksum": hashlib.md5(body).hexdigest(), "size_bytes": len(body)}
+    place = Stored(sandbox.destination.bucket, f"elsewhere/{blocking.repo}.csv", body)
+    address = f"s3://{place.bucket}/{place.key}"
+    blocking.link("x.csv", address, **of)
+    blocking.put(sandbox.destination, place)
+    settle(blocking)
+    assert (blocking.head(), blocking.blocker().reason) == ("", "imported")
+    blocking.take_away(sandbox.destination, place.key)
+
+    allowing = World(sandbox, owner, imported=Imported.ALLOW)
+    linked = allowing.link("x.csv", address, **of)
+    settle(allowing)
+    assert (allowing.head(), allowing.blocker().address) == ("", address)
+    allowing.put(sandbox.destination, place)
+    settle(allowing)
+    assert (allowing.head(), allowing.read()) == (linked, {"x.csv": body})

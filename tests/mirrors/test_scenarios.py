@@ -554,7 +554,8 @@ def test_25_a_repository_that_is_not_ours_to_fill_is_left_alone(lm: Deployment, 
     lm.arrive()
     lm.work()
     assert there(lm).branches == before
-    assert Mirror.objects.get().reason_code == "repository-replaced"
+    code = "failed-over" if change == "writable" else "repository-replaced"
+    assert Mirror.objects.get().reason_code == code
     assert read().state is State.STOPPED
 
 
