@@ -48,6 +48,13 @@ _BY_STATUS: dict[int, type[LakeMirrorError]] = {
     410: NoData,
 }
 
+_HINTS = {
+    401: "That lakeFS refuses the key {key}: once it is let in again there, work goes on by itself; another key "
+    "(source_lakefs_access_key_id and its secret) needs a restart",
+    403: "The user of the key {key} may not do that there: give it what the policy ReplicationPolicy names, and work "
+    "goes on by itself",
+}
+
 # What is acted upon for good when lakeFS says it: a proxy's own 404 page must not pass for it.
 _DEFINITE = {400, 404, 409, 410}
 
@@ -65,7 +72,7 @@ class LakeFSAdapter:
         pool: int = 16,
         ca_bundle: str = "",
     ) -> None:
-        self.url = url.rstrip("/")
+        self.url, self.key_id = url.rstrip("/"), access_key_id
         self.tries = tries
         configuration = lakefs_sdk.Configuration(
             host=f"{self.url}/api/v1", username=access_key_id, password=secret_access_key
@@ -239,7 +246,7 @@ class LakeFSAdapter:
         try:
             return call(*args, _request_timeout=(CONNECT_SECONDS, READ_SECONDS), **options)
         except sdk_errors.ApiException as error:
-            raise _translate(what, self.url, error) from error
+            raise _translate(what, self.url, self.key_id, error) from error
         except urllib3.exceptions.HTTPError as error:
             raise Unreachable(f"{self.url} did not answer: {what} ({type(error).__name__})") from error
         except (ValueError, TypeError) as error:
@@ -251,7 +258,7 @@ def _backoff(attempt: int, error: LakeMirrorError) -> float:
     return max(min(asked, 10.0), random.uniform(0.5, 1.0) * 0.1 * 2**attempt)
 
 
-def _translate(what: str, url: str, error: sdk_errors.ApiException) -> LakeMirrorError:
+def _translate(what: str, url: str, key_id: str, error: sdk_errors.ApiException) -> LakeMirrorError:
     status = error.status or 0
     message = f"could not {what} at {url}: {_message_of(error)}"
     if status == 429:
@@ -259,7 +266,7 @@ def _translate(what: str, url: str, error: sdk_errors.ApiException) -> LakeMirro
     if status in _DEFINITE and not _is_lakefs(error):
         return RemoteFailure(f"{message} (status {status}, but not from a lakeFS)")
     if status in _BY_STATUS:
-        return _BY_STATUS[status](message)
+        return _BY_STATUS[status](message, hint=_HINTS.get(status, "").format(key=key_id))
     return RemoteFailure(f"{message} (status {status})")
 
 

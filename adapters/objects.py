@@ -61,6 +61,12 @@ _THROTTLED = {
     "TooManyRequests",
     "503 SlowDown",
 }
+_CLOCK = "RequestTimeTooSkewed"
+_ASK_CLOCKS = "Set the clocks right, that of this machine and the store's: a signature lasts for minutes"
+_ASK_KEYS = (
+    "The store refuses the key, or what it asks for: once that is allowed there, work goes on by itself; another key "
+    "needs a restart"
+)
 _ABSENT = {"NoSuchKey", "NoSuchBucket", "NotFound", "404"}
 _BY_STATUS: Mapping[int, type[LakeMirrorError]] = {
     401: Unauthenticated,
@@ -284,11 +290,13 @@ def answer_error(
     text = f"{where} answered {status} {code} to {doing}".replace("  ", " ") + (f": {message}" if message else "")
     if code in _THROTTLED or status in (429, 503):
         return Throttled(text, retry_after=retry_after)
+    if code == _CLOCK:
+        return Unauthenticated(text, hint=_ASK_CLOCKS)
     if code in _WRONG_KEYS:
-        return Unauthenticated(text)
+        return Unauthenticated(text, hint=_ASK_KEYS)
     if code == "RequestTimeout":
         return Unreachable(text)
     if code in _ABSENT and status in (0, 404):
         return NotFound(text)
     known = _BY_STATUS.get(status, RemoteFailure if status >= 500 else Invalid)
-    return known(text)
+    return known(text, hint=_ASK_KEYS if known in (Unauthenticated, Denied) else "")

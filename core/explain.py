@@ -9,11 +9,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from core.facts import BranchFacts, CommitFacts, MirrorFacts
+from core.facts import BranchFacts, CommitFacts, DutyFacts, MirrorFacts
 from core.lacking import describe_lack
 from core.lag import Targets, in_words, is_stale, lag
 from core.phrases import Phrase, code, count, name, say, sentence, sentences, short
 from core.states import ASIDE, Stage, State
+
+STUBBORN = 3
+"""Keeping the mirror's own files is told when it failed so often in a row, although no commit waits for that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,27 @@ def explain(mirror: MirrorFacts, now: datetime, targets: Targets) -> tuple[Verdi
     if not verdicts:
         told = sentence("no branch of ", name(mirror.source), " has been read yet; the first look is under way")
         return Verdict(State.NEW, "not_looked_yet", told), []
-    return _with_damage(mirror, _of_worst(mirror, list(zip(mirror.branches, verdicts, strict=True)), now)), verdicts
+    worst = _of_worst(mirror, list(zip(mirror.branches, verdicts, strict=True)), now)
+    return _with_damage(mirror, _with_managing(mirror, worst)), verdicts
+
+
+def _with_managing(mirror: MirrorFacts, verdict: Verdict) -> Verdict:
+    """Every branch is where it should be, but what the destination holds of its own can't be kept: nobody would see."""
+    failing = mirror.failing
+    if verdict.state is not State.UP_TO_DATE or failing is None:
+        return verdict
+    if failing.kind != "manage" or failing.failures < STUBBORN:
+        return verdict
+    told = sentences(verdict.sentence, sentence(_failed(failing)), say("It is tried again."))
+    return replace(
+        verdict, state=State.RETRYING, reason_code=f"{failing.kind}_failed", sentence=told, retry_at=failing.due_at
+    )
+
+
+def _failed(failing: DutyFacts) -> str:
+    """Which step, how often and why, as a part of a sentence."""
+    tries = count(failing.failures, "time")
+    return f"the step “{failing.kind}” failed {tries} in a row ({failing.outcome.rstrip('.')})"
 
 
 def _with_damage(mirror: MirrorFacts, verdict: Verdict) -> Verdict:
@@ -353,12 +376,8 @@ def _retrying(case: _Case) -> Verdict | None:
             return None
         told = sentences(sentence(_behind(case)), _unreachable(case.mirror))
         return Verdict(State.RETRYING, "source_unreachable", told, say("source not reached"))
-    tries = count(failing.failures, "time")
-    told = sentences(
-        sentence(_behind(case), f": the step “{failing.kind}” failed {tries} in a row ({failing.outcome.rstrip('.')})"),
-        say("It is tried again."),
-    )
-    brief = say(f"“{failing.kind}” failed {tries}")
+    told = sentences(sentence(_behind(case), f": {_failed(failing)}"), say("It is tried again."))
+    brief = say(f"“{failing.kind}” failed {count(failing.failures, 'time')}")
     return Verdict(State.RETRYING, f"{failing.kind}_failed", told, brief, retry_at=failing.due_at)
 
 

@@ -28,7 +28,7 @@ def reaching(side: str) -> Iterator[None]:
     except NotFound:
         raise
     except LakeMirrorError as error:
-        raise Unreachable(f"the {side} can't be asked: {error.message}") from error
+        raise Unreachable(f"the {side} can't be asked: {error.message}", hint=error.hint) from error
 
 
 def check_adoptable(

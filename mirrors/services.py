@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -58,6 +58,7 @@ def mirror_create(
     _check_apart(source, source_region, namespace, region, name)
     there = _ask_destination(name, region)
     _check_free(there, region, adopt)
+    _check_nobodys(namespace, region, name)
     adopted = check_adoptable(there, region, namespace, source, source_region) if there else None
     given = dict(whole_selection(settings or {}, all_branches(), source.default_branch))
     mirror = _store(actor, source, source_region, name, region, namespace, given, adopted)
@@ -145,6 +146,28 @@ def _check_free(there: RepositoryInfo | None, region: str, adopt: bool) -> None:
             field="name",
             hint='If it is a read-only copy of this source, "adopt": true (or manage.py adopt) takes it over',
         )
+
+
+def _check_nobodys(namespace: str, region: str, name: str) -> None:
+    """lakeFS lets repositories share a place; what one of them collects as garbage may be another one's."""
+    for other in _repositories_of(region):
+        if other.id != name and overlap(other.storage_namespace, namespace):
+            raise Conflict(
+                f"the namespace {namespace} overlaps that of the repository '{other.id}' in {region}",
+                field="storage_namespace",
+                hint="Choose a place of its own for the mirror",
+            )
+
+
+def _repositories_of(region: str) -> Iterator[RepositoryInfo]:
+    after, amount = "", config.current().list_repositories_page_size
+    while True:
+        with reaching(f"destination {region}"):
+            page = wiring.lakefs(region).list_repositories(after=after, amount=amount)
+        yield from page.results
+        after = page.next_after
+        if not after:
+            return
 
 
 def _store(

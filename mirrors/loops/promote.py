@@ -13,7 +13,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from core.errors import Conflict, Denied, Fenced, LakeMirrorError, NoData, NotFound
+from core.errors import Conflict, Denied, Fenced, LakeMirrorError, NotFound
 from core.ports import LakeFS
 from core.promotion import (
     UNKNOWN,
@@ -181,12 +181,12 @@ def _settle_branch(mirror: Mirror, branch: SourceBranch, facts: BranchFacts, lak
     if _was_reselected(mirror):
         return 0  # the next round is due at once, and knows better
     fence(mirror, lakefs, lease)
-    _act(mirror, branch, decision, lakefs)
+    refused = _act(mirror, branch, decision, lakefs)
     head = read_back(lakefs, mirror, branch.name)
     if head != decision.commit_id:
-        raise LakeMirrorRetry(
-            f"{branch.name} reads {head[:8] or 'nothing'} after it was moved to {decision.commit_id[:8] or 'nothing'}"
-        )
+        told = f"{branch.name} reads {head[:8] or 'nothing'} after the call to "
+        told += f"move it to {decision.commit_id[:8]}" if decision.commit_id else "delete it"
+        raise LakeMirrorRetry(f"{told}: {refused}" if refused else told)
     _record(mirror, branch, facts, decision, lease)
     return 1
 
@@ -196,8 +196,9 @@ def _was_reselected(mirror: Mirror) -> bool:
     return Mirror.objects.values_list("selected", flat=True).get(pk=mirror.pk) != mirror.selected
 
 
-def _act(mirror: Mirror, branch: SourceBranch, decision: Decision, lakefs: LakeFS) -> None:
-    """One forced call. Whatever it answers, the branch is read back: the move may have taken place."""
+def _act(mirror: Mirror, branch: SourceBranch, decision: Decision, lakefs: LakeFS) -> LakeMirrorError | None:
+    """One forced call; gives what it answered if that was an error. The branch is read back all the same: the move
+    may have taken place."""
     try:
         if decision.action is Action.CREATE:
             lakefs.create_branch(mirror.name, branch.name, decision.commit_id, hidden=bool(branch.hidden))
@@ -205,12 +206,12 @@ def _act(mirror: Mirror, branch: SourceBranch, decision: Decision, lakefs: LakeF
             lakefs.hard_reset_branch(mirror.name, branch.name, decision.commit_id)
         else:
             lakefs.delete_branch(mirror.name, branch.name)
-    except (Conflict, NotFound, NoData, Denied) as error:
-        log.warning("%s: %s", mirror.name, error)
     except LakeMirrorError as error:
-        if not error.retryable:
+        if not (error.retryable or isinstance(error, Conflict | NotFound | Denied)):
             raise
         log.warning("%s: reading back after: %s", mirror.name, error)
+        return error
+    return None
 
 
 def read_back(lakefs: LakeFS, mirror: Mirror, branch: str) -> str:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import threading
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from unittest import mock
 
 import pytest
 
 from adapters.lakefs import LakeFSAdapter
-from core.errors import Conflict, Corrupt, Denied, NotFound
+from core.errors import Conflict, Corrupt, Denied, LakeMirrorError, NotFound, RemoteFailure, Unauthenticated
 from core.ports import LakeFS
 from core.types import Commit, RecordOutcome, RepositoryInfo
+from sandbox.client import Sandbox
+from sandbox.layout import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 from tests.fakes import id_of
 
 
@@ -214,6 +220,50 @@ def test_a_clean_branch_has_nothing_uncommitted(lakefs: LakeFS, mirror: str) -> 
     lakefs.create_branch(mirror, "main", ROOT.id)
     assert not lakefs.has_uncommitted(mirror, "main")
     lakefs.drop_uncommitted(mirror, "main")
+
+
+@contextmanager
+def something_else(status: int) -> Iterator[str]:
+    """A server that answers everything with a page of its own; gives its address."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(b"<h1>nothing here</h1>")
+
+        def log_message(self, *_: object) -> None:
+            """Nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.mark.parametrize("status", [404, 409, 410])
+def test_what_stands_in_front_of_lakefs_is_not_taken_for_it(status: int) -> None:
+    with something_else(status) as url, pytest.raises(RemoteFailure, match="not from a lakeFS"):
+        LakeFSAdapter(url, ACCESS_KEY_ID, SECRET_ACCESS_KEY, tries=1).get_repository("lake-eu")
+
+
+@pytest.mark.parametrize(("mode", "raised"), [("revoked", Unauthenticated), ("denied", Denied)])
+def test_who_refuses_which_key_is_told_and_what_to_do(
+    sandbox_server: Sandbox, mode: str, raised: type[LakeMirrorError]
+) -> None:
+    region = sandbox_server.destination
+    adapter = LakeFSAdapter(region.lakefs_url, ACCESS_KEY_ID, SECRET_ACCESS_KEY)
+    sandbox_server.server_faults(region.name, "lakefs", mode, count=1)
+    with pytest.raises(raised) as refused:
+        adapter.get_repository("lake-eu")
+    for words in (region.lakefs_url, ACCESS_KEY_ID, "work goes on by itself"):
+        assert words in str(refused.value)
+    assert SECRET_ACCESS_KEY not in str(refused.value)
+    with pytest.raises(NotFound):
+        adapter.get_repository("lake-eu")
 
 
 def test_a_deleted_mirror_is_gone(lakefs: LakeFS, mirror: str) -> None:

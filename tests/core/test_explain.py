@@ -243,6 +243,17 @@ def test_a_failing_step_says_nothing_about_branches_that_are_up_to_date() -> Non
     assert judge(mirror(branch(), failing=failing)).state is State.UP_TO_DATE
 
 
+@pytest.mark.parametrize(("failures", "state"), [(2, State.UP_TO_DATE), (3, State.RETRYING)])
+def test_a_managing_that_keeps_failing_is_told_though_all_is_up_to_date(failures: int, state: State) -> None:
+    failing = DutyFacts(kind="manage", failures=failures, outcome="the store is full")
+    verdict = judge(mirror(branch(), failing=failing))
+    assert verdict.state is state
+    assert ("failed 3 times in a row (the store is full). It is tried again." in str(verdict.sentence)) == (
+        failures > 2
+    )
+    assert "up to date" in str(verdict.sentence)
+
+
 def test_a_rewound_source_is_followed_once_its_head_is_complete() -> None:
     verdict = judge(mirror(behind(rewound=True, pending=1, oldest_seen_at=ago(seconds=38))))
     assert verdict.state is State.REWOUND

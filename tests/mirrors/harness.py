@@ -23,7 +23,7 @@ NAMESPACE = "s3://dst/lake"
 
 
 class Deployment:
-    """us-east-1 with the repository `lake`, eu-west-1 with its mirror `lake-eu`, ap-southeast-2 with nothing."""
+    """us-east-1 with the repository `lake`, eu-west-1 with its mirror `lake-eu`, and ap-southeast-2 with nothing."""
 
     def __init__(self, folder: Path) -> None:
         self.us, self.eu, self.ap = FakeLakeFS(), FakeLakeFS(), FakeLakeFS()
