@@ -99,7 +99,7 @@ class Fleet:
         self.world = Remote(self.socket, "world")
         self.kills: Counter[str] = Counter()
         self.members = [one for region in REGIONS for one in self._deployment(region, clocks or {})]
-        self.helpers: list[Member] = []
+        self.beside: list[Member] = []
 
     def _deployment(self, region: str, clocks: Mapping[str, float]) -> list[Member]:
         manage = [sys.executable, str(ROOT / "manage.py")]
@@ -134,7 +134,7 @@ class Fleet:
         for region in REGIONS:
             (self.folder / f"{region}.yaml").write_text(yaml.safe_dump(_configuration(region, self.database)))
         told = [self.socket, str(self.random.randrange(10**6)), str(routes), str(pause), str(most_branches)]
-        self._help("world", "-m", "tests.fleet.world", *told)
+        self._start_beside("world", "-m", "tests.fleet.world", *told)
         self.wait(lambda: Path(self.socket).exists(), 20, "the world")
         for region in REGIONS:
             self._manage(region, "found_mirrors")
@@ -142,12 +142,12 @@ class Fleet:
             member.start()
         self.wait(lambda: not self.world.behind(), 60, "the mirrors' beginning")
         if readers:
-            self._help("reader", "-m", "tests.fleet.reader", self.socket)
+            self._start_beside("reader", "-m", "tests.fleet.reader", self.socket)
 
-    def _help(self, name: str, *command: str) -> None:
-        helper = Member(name, [sys.executable, *command], {}, self.folder / f"{name}.log")
-        helper.start()
-        self.helpers.append(helper)
+    def _start_beside(self, name: str, *command: str) -> None:
+        one = Member(name, [sys.executable, *command], {}, self.folder / f"{name}.log")
+        one.start()
+        self.beside.append(one)
 
     def _manage(self, region: str, *command: str) -> None:
         done = subprocess.run(
@@ -170,7 +170,7 @@ class Fleet:
 
     def close(self) -> None:
         """Nothing stays behind."""
-        for member in [*self.members, *self.helpers]:
+        for member in [*self.members, *self.beside]:
             member.kill()
 
     def wait(self, done: Callable[[], Any], seconds: float, what: str) -> float:

@@ -123,4 +123,4 @@ def _conclude(all_: Fleet, report: Report) -> None:
     report.reads, report.overlaps, report.faults = found["reads"], found["overlaps"], found["faults"]
     report.kills = all_.kills
     report.problems += found["problems"] + all_.misbooked()
-    report.problems += [f"the {helper.name} died" for helper in all_.helpers if not helper.alive]
+    report.problems += [f"the {one.name} died" for one in all_.beside if not one.alive]
