@@ -101,7 +101,7 @@ class RunningSpark:
     session: int = 0
 
     def processor(self) -> float:
-        """Seconds of the processor that its processes have spent so far (where there is /proc)."""
+        """Seconds of the processor that its processes, also those that ended, have spent (where there is /proc)."""
         if not self.session:
             return 0.0
         return sum(_spent(stat, self.session) for stat in Path("/proc").glob("[0-9]*/stat"))
@@ -111,7 +111,7 @@ def _spent(stat: Path, session: int) -> float:
     with contextlib.suppress(OSError):
         fields = stat.read_text().rpartition(")")[2].split()
         if int(fields[3]) == session:
-            return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+            return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
     return 0.0
 
 
