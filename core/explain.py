@@ -239,8 +239,16 @@ def _explain_branch(
     for rule in _BRANCH_RULES:
         verdict = rule(case)
         if verdict:
-            return verdict
-    return _if_late(case, _retrying(case) or _rewound(case) or _syncing(case))
+            return _tell_inferred(branch, verdict)
+    return _tell_inferred(branch, _if_late(case, _retrying(case) or _rewound(case) or _syncing(case)))
+
+
+def _tell_inferred(branch: BranchFacts, verdict: Verdict) -> Verdict:
+    """A branch shows an older commit in the meantime: nobody has seen it there at the source."""
+    if not branch.inferred:
+        return verdict
+    shows = sentence("until then it shows ", short(branch.mirror_head), ", inferred from the history")
+    return replace(verdict, sentence=sentences(verdict.sentence, shows))
 
 
 def _waiting_commits(branch: BranchFacts) -> Phrase:
@@ -356,7 +364,7 @@ def _retrying(case: _Case) -> Verdict | None:
 
 def _if_late(case: _Case, verdict: Verdict) -> Verdict:
     """Work goes on, but longer than aimed at. A first copy takes what it takes."""
-    first_copy = not any(branch.mirror_head for branch in case.mirror.branches)
+    first_copy = not any(branch.mirror_head and not branch.inferred for branch in case.mirror.branches)
     if first_copy or timedelta(seconds=case.lag) <= case.targets.late_after:
         return verdict
     target = in_words(case.targets.late_after.total_seconds())

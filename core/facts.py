@@ -111,7 +111,8 @@ class BranchFacts:
     """A branch at source and mirror. Heads are "" where the branch isn't.
 
     `newest` is the newest commit that is not mirrored yet; `troubled` are the commits in trouble that it needs, oldest
-    first. One that is not `selected` is left where it is, or deleted here if `dropped`.
+    first. One that is not `selected` is left where it is, or deleted here if `dropped`. `inferred`: the mirror's
+    head is older than the first head that was seen at the source.
     """
 
     name: str
@@ -125,6 +126,7 @@ class BranchFacts:
     rewound: bool = False
     stray: bool = False
     uncommitted: bool = False
+    inferred: bool = False
     missing_since: datetime | None = None
     gone: bool = False
     selected: bool = True

@@ -1,6 +1,8 @@
 """Which commit should a mirror's branch point at? Pure; the duties carry the answer out and read it back.
 
 Newest = order of sight, then position on the chain of first parents: both are in `position`. Dates are never asked.
+Positions below -1 are those of inferred candidates: older than all that was seen, and only given for a mirror that may
+show them.
 """
 
 from __future__ import annotations
@@ -8,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+
+UNKNOWN = -1
+"""The position of a branch that stands at no candidate of which we know."""
 
 
 class Action(StrEnum):
@@ -25,6 +30,7 @@ class Why(StrEnum):
     UP_TO_DATE = "up-to-date"
     WAITING = "waiting"
     FIRST = "first-promotion"
+    INFERRED = "inferred"
     ADVANCED = "advanced"
     REWOUND = "source-moved"
     REPAIRED = "put-back"
@@ -66,7 +72,7 @@ class BranchFacts:
     candidates: Sequence[CandidateCommit]
     head: str = ""
     noted: str = ""
-    position: int = -1
+    position: int = UNKNOWN
     stray: bool = False
     gone: bool = False
     default: bool = False
@@ -80,14 +86,14 @@ class Decision:
     action: Action
     why: Why
     commit_id: str = ""
-    position: int = -1
+    position: int = UNKNOWN
 
 
 def choose_promotion(facts: BranchFacts, promotable: Callable[[str], bool]) -> Decision:
     """The newest promotable candidate wins; a branch never goes back unless the source did."""
     if facts.gone or facts.dropped:
         return _choose_deletion(facts, promotable)
-    position = -1 if _made_by_others(facts, promotable) else _position_of(facts)
+    position = UNKNOWN if _made_by_others(facts, promotable) else _position_of(facts)
     chosen = _newest(facts.candidates, promotable, from_position=position)
     if chosen is None:
         return Decision(Action.NOTHING, Why.WAITING, facts.head, position)
@@ -131,17 +137,17 @@ def _choose_deletion(facts: BranchFacts, promotable: Callable[[str], bool]) -> D
 
 def _position_of(facts: BranchFacts) -> int:
     """Where the branch stands: as we recorded, else the newest candidate equal to what the destination says."""
-    if facts.position >= 0 or not facts.head:
+    if facts.position != UNKNOWN or not facts.head:
         return facts.position
     same = [candidate.position for candidate in facts.candidates if candidate.commit_id == facts.head]
-    return max(same, default=-1)
+    return max(same, default=UNKNOWN)
 
 
 def _newest(
     candidates: Sequence[CandidateCommit], promotable: Callable[[str], bool], *, from_position: int
 ) -> CandidateCommit | None:
     for candidate in reversed(candidates):
-        if candidate.position < from_position:
+        if from_position != UNKNOWN and candidate.position < from_position:
             return None
         if promotable(candidate.commit_id):
             return candidate
@@ -149,6 +155,8 @@ def _newest(
 
 
 def _why(facts: BranchFacts, chosen: CandidateCommit, position: int) -> Why:
+    if chosen.position < UNKNOWN and chosen.position != position:
+        return Why.INFERRED
     if not facts.noted or facts.stray:
         return Why.FIRST
     if chosen.position == position:
@@ -159,4 +167,4 @@ def _why(facts: BranchFacts, chosen: CandidateCommit, position: int) -> Why:
 
 def superseded(candidates: Sequence[CandidateCommit], *, after: int, before: int) -> list[str]:
     """Commits that were never the mirror's head because a newer one became it."""
-    return [c.commit_id for c in candidates if after < c.position < before]
+    return [c.commit_id for c in candidates if max(after, UNKNOWN) < c.position < before]

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 
 from core.graph import between
+
+
+class FirstSync(StrEnum):
+    """What a mirror's default branch may show before the head that was seen first is there: nothing, or what the branch
+    most likely pointed to before that."""
+
+    EXACT = "exact"
+    INFERRED = "inferred"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +47,23 @@ def describe_move(branch: str, head: str, last: str, main_parent: Callable[[str]
     if chain is None:
         return Move(branch, head, ((head, False),))
     return Move(branch, head, tuple((commit_id, True) for commit_id in [*chain, head]))
+
+
+class FirstParents:
+    """Picks a chain of first parents out of commits that come children first; it holds the next id, and no more."""
+
+    def __init__(self, wanted: str) -> None:
+        self.wanted = wanted
+        """The next one of the chain; "" when it is at its end."""
+
+    def pick(self, commits: Iterable[tuple[str, str]]) -> list[str]:
+        """Those of the next commits, (id, main parent) each, that are on the chain."""
+        picked = []
+        for commit_id, parent in commits:
+            if commit_id == self.wanted:
+                picked.append(commit_id)
+                self.wanted = parent
+        return picked
 
 
 def is_gone(*, looks: int, seconds: float, least_seconds: float = 60.0) -> bool:

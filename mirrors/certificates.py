@@ -21,6 +21,7 @@ from adapters.objects import CONNECT_SECONDS, READ_SECONDS
 from core.errors import Fenced, Invalid, LakeMirrorError, NotFound
 from core.presence import Depth, Imported
 from core.promotion import Repair
+from core.sensing import FirstSync
 from lakemirror_site import config, wiring
 from mirrors.duties import HOLDER, Lease
 from mirrors.metaranges import load_metaranges
@@ -34,7 +35,7 @@ PUT_SECONDS = CONNECT_SECONDS + READ_SECONDS
 
 # --- the descriptor -------------------------------------------------------------------------------------------------
 
-_NEWER_SETTINGS = {"repair_tampering": "report", "branches": all_branches(), "tags": False}
+_NEWER_SETTINGS = {"repair_tampering": "report", "first_sync": "exact", "branches": all_branches(), "tags": False}
 """Those that descriptors of earlier versions don't have, as they were then."""
 
 
@@ -59,6 +60,7 @@ class Descriptor:
     repair_tampering: str
     selected: Mapping[str, list[str]]
     tags: bool
+    first_sync: str
 
 
 def describe(mirror: Mirror) -> Descriptor:
@@ -82,6 +84,7 @@ def describe(mirror: Mirror) -> Descriptor:
         repair_tampering=mirror.repair_tampering,
         selected=mirror.selected,
         tags=mirror.tags,
+        first_sync=mirror.first_sync,
     )
 
 
@@ -109,6 +112,7 @@ def descriptor_bytes(told: Descriptor) -> bytes:
             "repair_tampering": told.repair_tampering,
             "branches": {name: told.selected[name] for name in ("include", "exclude")},
             "tags": told.tags,
+            "first_sync": told.first_sync,
         },
     }
     return json.dumps(body, indent=1).encode()
@@ -136,6 +140,7 @@ def parse_descriptor(data: bytes) -> Descriptor:
         repair_tampering=_choice(settings, "repair_tampering", list(Repair)),
         tags=_field(settings, "tags", bool),
         selected={name: _texts(_part(settings, "branches"), name, 256) for name in ("include", "exclude")},
+        first_sync=_choice(settings, "first_sync", list(FirstSync)),
     )
 
 

@@ -12,6 +12,7 @@ from django.db.models import Case, Count, F, OuterRef, Q, QuerySet, Subquery, Va
 from django.db.models.functions import Coalesce
 
 from core.facts import BranchFacts, DutyFacts, MirrorFacts, RunFacts, Waiting
+from core.promotion import UNKNOWN
 from mirrors.lacking import Commits, Key, waiting_at
 from mirrors.models import Candidate, Commit, Duty, Mirror, MirrorBranch, MirrorCommit, Run, SourceBranch
 
@@ -107,24 +108,26 @@ def _reached(source: SourceBranch | None, mirror: MirrorBranch | None) -> int:
     """A mirror whose branch reads the source's head has reached the newest candidate, whatever we noted."""
     if source is None or mirror is None or mirror.stray:
         return -1
-    return source.position if mirror.head == source.head else mirror.position
+    return source.position if mirror.head == source.head else max(mirror.position, UNKNOWN)
 
 
 def _branch_facts(place: Place, rows: Sequence[Pending], commits: Commits) -> BranchFacts:
     source, mirror = place.source, place.mirror
     newest = (place.key[0], rows[-1].commit_id) if rows else None
+    inferred = place.behind and mirror is not None and mirror.position < UNKNOWN
     return BranchFacts(
         name=place.key[1],
         default=place.default,
         source_head=source.head if source and source.gone_at is None else "",
         mirror_head=mirror.head if mirror else "",
-        pending=rows[0].number if rows else 0,
+        pending=rows[0].number + (UNKNOWN - 1 - mirror.position if inferred and mirror else 0) if rows else 0,
         oldest_seen_at=rows[0].seen_at if rows else None,
         advanced_at=mirror.advanced_at if mirror else None,
         changed_at=source.changed_at if source else None,
         rewound=bool(rows and rows[0].rewound),
         stray=bool(mirror and mirror.stray),
         uncommitted=bool(mirror and mirror.uncommitted),
+        inferred=inferred,
         missing_since=source.missing_since if source else None,
         gone=source is None or source.gone_at is not None,
         selected=place.selected or source is None,
@@ -153,7 +156,7 @@ _PAST = """
 WITH place (mirror_id, branch_id, reached) AS (VALUES {places})
 SELECT candidate.*, place.mirror_id AS mirror_id, record.sha AS sha FROM place
 JOIN {candidate} candidate ON candidate.branch_id = place.branch_id
-    AND position <= place.reached AND position > place.reached - {few}
+    AND position >= 0 AND position <= place.reached AND position > place.reached - {few}
 JOIN {commit} record ON record.id = candidate.commit_id ORDER BY position
 """
 
@@ -193,7 +196,9 @@ def candidates_of(mirror: Mirror, branch: str) -> QuerySet[Candidate]:
     same = When(head=OuterRef("branch__head"), then=OuterRef("branch__position"))
     at = there.order_by().annotate(at=Case(same, default=F("position"))).values("at")[:1]
     rows = Candidate.objects.filter(branch__repository=mirror.source_id, branch__name=branch, branch__gone_at=None)
-    return rows.alias(reached=Coalesce(Subquery(at), Value(-1)))
+    # What is only inferred is no part of the branch's line, but for a mirror that stands at such a commit.
+    on_the_line = Q(position__gte=0) | Q(reached__lt=UNKNOWN)
+    return rows.alias(reached=Coalesce(Subquery(at), Value(UNKNOWN))).filter(on_the_line)
 
 
 # --- the mirror -----------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 
 from core.errors import Fenced
 from core.presence import Depth, Imported
+from core.promotion import UNKNOWN
 from mirrors import duties
 from mirrors.duties import Lease
 from mirrors.models import Coverage, Mirror, MirrorCommit
@@ -28,7 +29,8 @@ def hold(mirror: Mirror, lease: Lease) -> None:
     Raises Fenced when somebody has changed them since `mirror` was read: then it is judged again.
     """
     lease.hold()
-    now = Mirror.objects.select_for_update().filter(pk=mirror.pk).values_list(*_SETTINGS).first()
+    # Without a key's lock: who inserts rows that name the mirror need not wait, nor be waited for.
+    now = Mirror.objects.select_for_update(no_key=True).filter(pk=mirror.pk).values_list(*_SETTINGS).first()
     if now != tuple(getattr(mirror, name) for name in _SETTINGS):
         raise Fenced(f"the settings of {mirror.name} were changed meanwhile")
 
@@ -66,16 +68,17 @@ def _doubt_unshown(mirror: Mirror) -> None:
 
 
 def _unshown(mirror: Mirror) -> Iterator[int]:
-    """Keys of commits that are in no branch's history there: from the newest on, for children have larger keys."""
-    heads = mirror.branches.filter(stray=False, position__gte=0).values_list("head", flat=True)
+    """Keys of judged commits that are in no branch's history there. From the newest on: children have larger keys."""
+    heads = mirror.branches.filter(stray=False).exclude(position=UNKNOWN).values_list("head", flat=True)
     shown = set(heads)
-    rows = mirror.commits.order_by("-commit_id").values_list("pk", "commit_id", "commit__sha", "commit__parents")
+    names = ("pk", "commit_id", "commit__sha", "commit__parents", "data", "history")
+    rows = mirror.commits.order_by("-commit_id").values_list(*names)
     window = list(rows[:WINDOW])
     while window:
-        for pk, _, sha, parents in window:
+        for pk, _, sha, parents, data, history in window:
             if sha in shown:
                 shown.remove(sha)
                 shown.update(parents)
-            else:
+            elif history or data != MirrorCommit.Data.UNKNOWN:
                 yield pk
         window = list(rows.filter(commit_id__lt=window[-1][1])[:WINDOW])

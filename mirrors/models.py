@@ -156,7 +156,10 @@ class SourceTag(models.Model):
 
 
 class Candidate(models.Model):
-    """A commit that the source branch is known to have pointed to, in order of sight, then of the chain."""
+    """A commit that the source branch is known to have pointed to, in order of sight, then of the chain.
+
+    At positions below -1: what a default branch only is inferred to have pointed to (mirrors/inferring.py).
+    """
 
     branch = models.ForeignKey(SourceBranch, models.CASCADE, related_name="candidates")
     position = models.BigIntegerField()
@@ -206,6 +209,9 @@ class Mirror(models.Model):
     tags = models.BooleanField(default=False, db_default=False, help_text="follows the source's tags")
     repair_tampering = models.CharField(
         max_length=16, default="report", db_default="report", help_text="what becomes of uncommitted changes"
+    )
+    first_sync = models.CharField(
+        max_length=16, default="exact", db_default="exact", help_text="what the default branch may show at first"
     )
     pinned_creation_date = models.BigIntegerField(null=True, help_text="of the destination repository, Unix seconds")
     created_at = models.DateTimeField(auto_now_add=True)

@@ -66,7 +66,7 @@ def mirror_update(
 
 
 def _lock(mirror: Mirror) -> Mirror:
-    rows = Mirror.objects.live().select_related("source").select_for_update(of=("self",))
+    rows = Mirror.objects.live().select_related("source").select_for_update(of=("self",), no_key=True)
     found: Mirror | None = rows.filter(pk=mirror.pk).first()
     if found is None:
         raise NotFound(f"there is no mirror '{mirror.name}'")
@@ -90,6 +90,12 @@ def _move_on(old: Mirror, new: Mirror) -> None:
         duties.wake("promote", new.pk)
 
 
+def _infer(old: Mirror, new: Mirror) -> None:
+    """The look at the source stores what is inferred, or forgets it."""
+    duties.wake("sense", new.source_id)
+    duties.wake("promote", new.pk)
+
+
 def _look_for_tampering(old: Mirror, new: Mirror) -> None:
     """What is known to be there is undone, or told, in the next round."""
     new.branches.filter(uncommitted=True).update(looked_at=None)
@@ -101,6 +107,7 @@ SETTINGS: Mapping[str, Follow] = {
     "depth": judge_anew,
     "content_sample": judge_anew,
     "imported": judge_anew,
+    "first_sync": _infer,
     "repair_tampering": _look_for_tampering,
     "selected": reselect,
     "tags": start_or_end_tags,

@@ -15,7 +15,7 @@ from core.lacking import count_waiting
 from core.ladder import Step, climb
 from core.lag import Targets, lag
 from core.phrases import Phrase
-from core.promotion import Why
+from core.promotion import UNKNOWN, Why
 from core.states import ASIDE, Stage, State
 from lakemirror_site import config
 from mirrors.gathering import RAIL_COMMITS, Gathered, Pending, candidates_of, gather
@@ -57,6 +57,7 @@ class BranchReading:
     reason_code: str
     brief: Phrase
     told: Phrase
+    inferred: bool
     since: datetime | None
     retry_at: datetime | None
     seen_at: datetime | None
@@ -127,6 +128,7 @@ class CommitReading:
     position: int
     seen_at: datetime
     fast_forward: bool
+    inferred: bool
     stage: Stage
     steps: Sequence[Step]
     blockers: Sequence[Thing]
@@ -231,6 +233,7 @@ def _read_branch(
         reason_code=verdict.reason_code,
         brief=verdict.brief,
         told=verdict.sentence,
+        inferred=branch.inferred,
         since=verdict.since,
         retry_at=verdict.retry_at,
         seen_at=branch.oldest_seen_at,
@@ -265,7 +268,7 @@ def _rail(branch: BranchFacts, mirror: Mirror, gathered: Gathered, now: datetime
     number = pending[-1].number if pending else 0
     shown = pending if number <= room else [*pending[: room - 4], *pending[-3:]]
     line += [_rail_commit(row, branch, mirror, gathered, now) for row in shown]
-    return line, number - len(shown)
+    return line, branch.pending - len(shown)
 
 
 def _rail_commit(row: Pending, branch: BranchFacts, mirror: Mirror, gathered: Gathered, now: datetime) -> RailCommit:
@@ -288,7 +291,7 @@ def branch_commits(mirror: Mirror, branch: str, now: datetime, limit: int = SHOW
     pending = list(ahead[:limit]) if number <= limit else [*ahead[:NEWEST], *ahead.reverse()[: limit - NEWEST][::-1]]
     mirrored = list(behind[:limit])
     facts = commit_facts(mirror, [row.commit.sha for row in (*pending, *mirrored)])
-    head = mirrored[0].position if mirrored else -1
+    head = mirrored[0].position if mirrored else None
     return BranchCommits(
         pending=[_commit_reading(mirror, row, facts, now, head) for row in pending],
         mirrored=[_commit_reading(mirror, row, facts, now, head) for row in mirrored],
@@ -299,11 +302,11 @@ def branch_commits(mirror: Mirror, branch: str, now: datetime, limit: int = SHOW
 
 
 def _commit_reading(
-    mirror: Mirror, row: Candidate, facts: dict[str, CommitFacts], now: datetime, head: int
+    mirror: Mirror, row: Candidate, facts: dict[str, CommitFacts], now: datetime, head: int | None
 ) -> CommitReading:
     commit = facts.get(row.commit.sha)
     stage = stage_of(commit, now=now, targets=targets())
-    if row.position <= head:
+    if head is not None and row.position <= head:
         stage = Stage.HEAD if row.position == head else Stage.PAST
     steps = climb(commit, seen_at=row.seen_at, stage=stage, region=mirror.region, source_region=mirror.source.region)
     return CommitReading(
@@ -314,6 +317,7 @@ def _commit_reading(
         position=row.position,
         seen_at=row.seen_at,
         fast_forward=row.fast_forward,
+        inferred=row.position < UNKNOWN,
         stage=stage,
         steps=steps,
         blockers=commit.things if commit else (),
@@ -330,6 +334,7 @@ def branch_json(branch: BranchReading) -> dict[str, Any]:
         "name": branch.name,
         "source_head": branch.source_head or None,
         "mirror_head": branch.mirror_head or None,
+        "inferred": branch.inferred,
         "pending_commits": branch.pending,
         "lag_seconds": None if branch.lag is None else round(branch.lag, 3),
         "status": branch.state.word,

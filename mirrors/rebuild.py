@@ -206,6 +206,7 @@ def _make(actor: str, found: Found) -> None:
         repair_tampering=told.repair_tampering,
         selected=dict(told.selected),
         tags=told.tags,
+        first_sync=told.first_sync,
         pinned_creation_date=told.creation_date,
         destination_looked_at=datetime.now(UTC),
     )

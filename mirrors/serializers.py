@@ -11,6 +11,7 @@ from rest_framework import serializers
 from core.presence import Depth, Imported
 from core.promotion import Repair
 from core.selection import OnUnselect
+from core.sensing import FirstSync
 from mirrors.models import Mirror
 
 
@@ -69,6 +70,7 @@ class MirrorSettings(Body):
     validation_depth = serializers.ChoiceField(source="depth", choices=[one.value for one in Depth], required=False)
     content_sample = Share(required=False)
     imported = serializers.ChoiceField(choices=[one.value for one in Imported], required=False)
+    first_sync = serializers.ChoiceField(choices=[one.value for one in FirstSync], required=False)
     repair_tampering = serializers.ChoiceField(choices=[one.value for one in Repair], required=False)
     branches = BranchGlobs(source="selected", required=False)
     tags = TrueOrFalse(required=False)

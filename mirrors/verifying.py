@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from itertools import accumulate
 
 from core.presence import Depth
+from core.sensing import FirstSync
 from core.validation import RangeCheck
 from lakemirror_site import config
 from mirrors.checks import run_checks
@@ -84,7 +85,8 @@ def _settle(mirror: Mirror, checked: set[str], doubted: set[str]) -> None:
     if damaged:
         _doubt_built_upon(mirror, damaged)
         ahead = mirror.commits.filter(data=MirrorCommit.Data.COMPLETE, promoted_at=None, superseded_at=None)
-        ahead.filter(commit__candidacies__isnull=False).update(data=MirrorCommit.Data.UNKNOWN)
+        seen = {} if mirror.first_sync == FirstSync.INFERRED else {"commit__candidacies__position__gte": 0}
+        ahead.filter(commit__candidacies__isnull=False, **seen).update(data=MirrorCommit.Data.UNKNOWN)
 
 
 def _doubt_built_upon(mirror: Mirror, damaged: set[str]) -> None:

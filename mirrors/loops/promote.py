@@ -16,6 +16,7 @@ from django.db import transaction
 from core.errors import Conflict, Denied, Fenced, LakeMirrorError, NoData, NotFound
 from core.ports import LakeFS
 from core.promotion import (
+    UNKNOWN,
     Action,
     BranchFacts,
     CandidateCommit,
@@ -28,6 +29,7 @@ from core.promotion import (
 from lakemirror_site import wiring
 from mirrors import duties
 from mirrors.duties import Lease, Outcome
+from mirrors.inferring import inferred_candidates
 from mirrors.loops.manage import fence
 from mirrors.loops.sense import list_heads
 from mirrors.loops.tags import follow_tags
@@ -111,6 +113,9 @@ def gather_facts(mirror: Mirror, heads: dict[str, str]) -> list[tuple[SourceBran
     branches = list(mirror.source.branches.all())
     stirring = [b for b in branches if b.name in chosen and not _is_at_rest(b, ours.get(b.name), heads)]
     candidates = _candidates(stirring, ours)
+    for default in (b for b in stirring if b.name == mirror.source.default_branch and b.gone_at is None):
+        inferred = inferred_candidates(mirror, ours.get(default.name), heads.get(default.name, ""))
+        candidates[default.pk] = inferred + candidates[default.pk]
     followed = [
         (branch, _facts(mirror, branch, ours.get(branch.name), heads.get(branch.name, ""), candidates[branch.pk]))
         for branch in stirring
@@ -141,7 +146,7 @@ def _is_at_rest(branch: SourceBranch, ours: MirrorBranch | None, heads: dict[str
 
 def _candidates(branches: list[SourceBranch], ours: dict[str, MirrorBranch]) -> dict[int, list[CandidateCommit]]:
     found: dict[int, list[CandidateCommit]] = defaultdict(list)
-    least = {b.pk: ours[b.name].position if b.name in ours else -1 for b in branches}
+    least = {b.pk: max(0, ours[b.name].position) if b.name in ours else 0 for b in branches}
     for start in range(0, len(branches), 500):
         keys = [b.pk for b in branches[start : start + 500]]
         rows = Candidate.objects.filter(branch__in=keys, position__gte=min(least[key] for key in keys))
@@ -223,7 +228,7 @@ def _remember_position(
     mirror: Mirror, branch: SourceBranch, facts: BranchFacts, decision: Decision, lease: Lease
 ) -> None:
     """The destination is where it should be although our books said otherwise (a crash after the move)."""
-    if decision.position >= 0 and facts.head and facts.head == decision.commit_id:
+    if decision.position != UNKNOWN and facts.head and facts.head == decision.commit_id:
         if facts.stray or facts.position != decision.position or facts.noted != facts.head:
             _record(mirror, branch, facts, decision, lease, moved=False)
     elif (facts.gone or facts.dropped) and not facts.head:

@@ -16,6 +16,7 @@ from lakemirror_site import config, wiring
 from mirrors import duties
 from mirrors.duties import Lease, Outcome
 from mirrors.following import follow_moves
+from mirrors.inferring import keep_inferred
 from mirrors.loops.histories import freeze, identity_problem, read_histories, unreadable
 from mirrors.loops.sense_tags import look_at_tags
 from mirrors.models import Candidate, Commit, Repository, SourceBranch
@@ -43,6 +44,7 @@ def sense(lease: Lease) -> Outcome:
     if not sensing.is_valid_look(heads, repository.default_branch):
         return _note_error(repository, f"the source gave no branch {repository.default_branch}: not taken for a look")
     outcome = _take_look(repository, lakefs, heads, before, lease)
+    keep_inferred(repository, lease)
     told = look_at_tags(repository, lakefs, lease)
     return Outcome(f"{outcome.summary}, {told}") if told else outcome
 

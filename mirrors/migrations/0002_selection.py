@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('mirrors', '0002_settings_repair_tampering'),
+        ('mirrors', '0003_settings_first_sync'),
     ]
 
     operations = [

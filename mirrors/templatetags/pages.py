@@ -227,7 +227,7 @@ def rail(branch: BranchReading) -> dict[str, Any]:
 
 def _spread(commits: Sequence[RailCommit], *, hidden: int, begun: bool) -> list[dict[str, Any]]:
     """Dots with even distances; a gap takes one place more, and so does the head that a new mirror doesn't have yet."""
-    gap = len(commits) - 3 if hidden else len(commits)
+    gap = max(1, len(commits) - 3) if hidden else len(commits)
     alone = len(commits) == 1
     places = [number + (number >= gap) + (alone or not begun) for number in range(len(commits))]
     last = max(places[-1], 1) if places else 1

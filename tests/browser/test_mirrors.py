@@ -217,6 +217,23 @@ def test_sync_now_is_answered_at_once(olga: Page, company: Any, lm: Deployment) 
     expect(olga.get_by_role("button", name="Sync now")).to_be_enabled()
 
 
+def test_a_mirror_is_paused_and_resumed_in_place(olga: Page, company: Any, lm: Deployment) -> None:
+    olga.goto(MIRROR)
+    for verb, state, other in (("Pause", "is paused", "Resume"), ("Resume", "is resumed", "Pause")):
+        olga.get_by_role("button", name=verb, exact=True).click()
+        expect(olga.get_by_role("status")).to_contain_text(f"analytics-eu {state}")
+        expect(olga.get_by_role("button", name=other, exact=True)).to_be_enabled()
+        expect(olga.get_by_role("button", name=verb, exact=True)).to_have_count(0)
+        assert Mirror.objects.get(name="analytics-eu").paused is (verb == "Pause")
+
+
+def test_a_mirror_is_paused_without_scripts(plain: Page, company: Any, lm: Deployment) -> None:
+    plain.goto(MIRROR)
+    plain.get_by_role("button", name="Pause", exact=True).click()
+    expect(plain.get_by_role("status")).to_contain_text("analytics-eu is paused")
+    expect(plain.get_by_role("button", name="Resume")).to_be_visible()
+
+
 def test_a_form_makes_a_mirror_after_its_error_was_mended(olga: Page, lm: Deployment) -> None:
     olga.goto("/mirrors/")
     olga.get_by_role("link", name="Make the first mirror").click()

@@ -6,6 +6,7 @@ Commits are letters. A scenario that is about data, calls or several loops is in
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -153,6 +154,31 @@ def test_20_a_first_sync_waits_for_the_head_as_first_seen_while_newer_ones_come(
     branch = Branch(LINE | {"D": "C"}, "BD")
     assert told(branch.choose("A")) == (Action.NOTHING, Why.WAITING, "")
     assert told(branch.choose("AB")) == (Action.CREATE, Why.FIRST, "B")
+
+
+def test_20_an_inferred_candidate_is_shown_until_a_commit_that_was_seen_is_complete() -> None:
+    """Below position -1, and only where the mirror may show them."""
+    branch = Branch(LINE | {"D": "C"}, "CD")
+    seen, a, b = branch.candidates, CandidateCommit("A", -3), CandidateCommit("B", -2)
+
+    def choose(there: str, inferred: list[CandidateCommit], at: CandidateCommit | None = None) -> Decision:
+        facts = BranchFacts([*inferred, *seen])
+        if at is not None:
+            facts = replace(facts, head=at.commit_id, noted=at.commit_id, position=at.position)
+        return choose_promotion(facts, there.__contains__)
+
+    assert told(choose("A", [a])) == (Action.CREATE, Why.INFERRED, "A")
+    assert told(choose("AB", [a, b], at=a)) == (Action.RESET, Why.INFERRED, "B")
+    assert told(choose("AB", [a, b], at=b)) == (Action.NOTHING, Why.WAITING, "B")
+    assert told(choose("A", [a, b], at=b)) == (Action.NOTHING, Why.WAITING, "B"), "never back"
+    decision = choose("ABCD", [a, b], at=a)
+    assert told(decision) == (Action.RESET, Why.ADVANCED, "D")
+    assert superseded([a, b, *seen], after=-3, before=decision.position) == ["C"]
+
+
+def test_20_an_inferred_candidate_is_put_back_where_somebody_moved_the_branch() -> None:
+    facts = BranchFacts([CandidateCommit("A", -2), CandidateCommit("B", 0)], head="Z", noted="A", position=-2)
+    assert told(choose_promotion(facts, "A".__contains__)) == (Action.RESET, Why.REPAIRED, "A")
 
 
 @pytest.mark.parametrize("head", ["Z", "B"])

@@ -39,6 +39,15 @@ def test_in_records_of_version_0_the_main_parent_is_the_last() -> None:
     assert commit("M", version=0).main_parent == "X"
 
 
+def test_a_chain_of_first_parents_is_picked_window_by_window() -> None:
+    commits = [("M", "C"), ("X", "A"), ("C", "B"), ("B", "A"), ("A", "")]
+    for size in range(1, 6):
+        chain = sensing.FirstParents("C")
+        windows = [commits[start : start + size] for start in range(0, len(commits), size)]
+        assert [picked for window in windows for picked in chain.pick(window)] == ["C", "B", "A"]
+        assert chain.wanted == ""
+
+
 def test_a_look_without_the_default_branch_is_not_valid() -> None:
     assert not sensing.is_valid_look({}, "main")
     assert not sensing.is_valid_look({"dev": "A"}, "main")

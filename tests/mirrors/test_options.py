@@ -68,6 +68,7 @@ def test_every_setting_has_its_field_and_what_follows() -> None:
         ("content_sample", 0.25, "content_sample"),
         ("content_sample", 1, "content_sample"),
         ("imported", "allow", "imported"),
+        ("first_sync", "inferred", "first_sync"),
         ("repair_tampering", "auto", "repair_tampering"),
     ],
 )
@@ -110,6 +111,7 @@ def test_what_is_so_already_is_no_change(api: Api, lm: Deployment) -> None:
         ({"content_sample": "0.5"}, "content_sample"),
         ({"content_sample": 1.5}, "content_sample"),
         ({"imported": "copy"}, "imported"),
+        ({"first_sync": "soon"}, "first_sync"),
         ({"repair_tampering": True}, "repair_tampering"),
         ({"name": "other"}, "name"),
         ({"colour": "blue", "paused": True}, "colour"),
@@ -156,8 +158,10 @@ def test_a_mirror_is_made_with_the_settings_that_are_given(api: Api, lm: Deploym
     Duty.objects.all().delete()
     Mirror.objects.all().delete()
     body = {"name": "lake-eu", "region": "eu-west-1", "storage_namespace": NAMESPACE, "paused": True}
+    body |= {"first_sync": "inferred", "repair_tampering": "auto"}
     status, made = api.call("POST", MIRROR.removesuffix("/lake-eu"), body)
     assert (status, made["paused"], made["validation_depth"]) == (201, True, "etag")
+    assert (made["first_sync"], made["repair_tampering"]) == ("inferred", "auto")
 
 
 def test_the_service_asks_for_the_right_itself(owner: User, teammate: User, lm: Deployment) -> None:
@@ -192,8 +196,8 @@ def test_a_pause_ends_a_round_that_is_under_way(owner: User, lm: Deployment, hea
         lm.lake.repository.branches[f"b{number}"] = head
     plain = lm.eu.create_branch
 
-    def create(*args: str) -> None:
-        plain(*args)
+    def create(*args: str, **options: bool) -> None:
+        plain(*args, **options)
         change(owner, paused=True)
 
     with mock.patch.object(lm.eu, "create_branch", create):

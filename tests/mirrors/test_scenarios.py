@@ -270,6 +270,43 @@ def test_18_and_42_a_new_name_for_a_mirrored_commit_needs_no_job(lm: Deployment,
     assert (lm.head("new"), lm.head("old")) == (a, "")
 
 
+def test_19_another_branch_than_the_default_one_waits_for_its_head(lm: Deployment, a: str) -> None:
+    Mirror.objects.update(first_sync="inferred")
+    point(lm, "dev", a)
+    dev = [lm.lake.commit("dev", {"d": b"%d" % n}) for n in range(2)]
+    lm.arrive(lm.lake.address_of(dev[1], "d"))
+    lm.work()
+    assert (lm.head("dev"), state_of(dev[0]).data) == ("", "complete")
+
+
+def test_20_a_long_first_copy_waits_for_the_head_as_first_seen(lm: Deployment) -> None:
+    commits = [lm.lake.commit() for _ in range(6)]
+    lm.arrive(lm.lake.address_of(commits[5], "f5"))
+    lm.work()
+    assert (lm.head(), state_of(commits[4]).history) == ("", True)
+    lm.arrive()
+    lm.work()
+    assert history() == [("first-promotion", "", commits[5])]
+
+
+def test_20_a_long_first_copy_may_show_the_newest_complete_commit_of_its_line(lm: Deployment) -> None:
+    Mirror.objects.update(first_sync="inferred")
+    commits = [lm.lake.commit(files={"x": b"%d" % n}) for n in range(6)]
+    for shown, held in [(2, commits[3:5]), (3, commits[4:5])]:
+        lm.arrive(*(lm.lake.address_of(commit, "x") for commit in held))
+        lm.work()
+        assert (lm.head(), read().inferred) == (commits[shown], True)
+    lm.arrive()
+    lm.work()
+    assert [(why, to) for why, _, to in history()] == [
+        ("inferred", commits[2]),
+        ("inferred", commits[3]),
+        ("advanced", commits[5]),
+    ]
+    assert (read().state, read().inferred) == (State.UP_TO_DATE, False)
+    assert not Candidate.objects.filter(position__lt=0).exists(), "nobody needs them any more"
+
+
 def test_22_a_stuck_branch_delays_nobody(lm: Deployment, a: str) -> None:
     for n in range(20):
         point(lm, f"b{n}", a)
