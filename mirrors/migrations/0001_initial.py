@@ -1,4 +1,5 @@
 import django.db.models.deletion
+import mirrors.models
 from django.conf import settings
 from django.db import migrations, models
 
@@ -66,6 +67,13 @@ class Migration(migrations.Migration):
                 ('depth', models.CharField(default='etag', max_length=16)),
                 ('content_sample', models.FloatField(default=1.0, help_text='the share of objects that depth `content` reads, 0 to 1')),
                 ('imported', models.CharField(default='block', max_length=16)),
+                ('selected', models.JSONField(db_default={'exclude': [], 'include': ['*']}, default=mirrors.models.all_branches, help_text='branches to mirror: globs to include and to exclude')),
+                ('follows_all', models.BooleanField(db_default=False, default=False, help_text='has every commit of its source, and is given each new one')),
+                ('reselected', models.BooleanField(db_default=False, default=False, help_text='branches were unselected: commits that it needs no more are to go')),
+                ('tags', models.BooleanField(db_default=False, default=False, help_text="follows the source's tags")),
+                ('repair_tampering', models.CharField(db_default='report', default='report', help_text='what becomes of uncommitted changes', max_length=16)),
+                ('history', models.CharField(db_default='full', default='full', help_text='full, or head: of ancestors the records only', max_length=16)),
+                ('first_sync', models.CharField(db_default='exact', default='exact', help_text='what the default branch may show at first', max_length=16)),
                 ('pinned_creation_date', models.BigIntegerField(help_text='of the destination repository, Unix seconds', null=True)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('described', models.CharField(blank=True, db_default='', default='', help_text='digest of the descriptor at the destination', max_length=64)),
@@ -124,6 +132,7 @@ class Migration(migrations.Migration):
                 ('head', models.CharField(max_length=64)),
                 ('position', models.BigIntegerField(help_text='of the newest candidate')),
                 ('changed_at', models.DateTimeField(help_text='when the sensor first saw this head')),
+                ('hidden', models.BooleanField(help_text="left out of listings that don't ask for such; null: not known yet", null=True)),
                 ('missing_since', models.DateTimeField(null=True)),
                 ('missing_looks', models.IntegerField(default=0)),
                 ('gone_at', models.DateTimeField(null=True)),
@@ -148,6 +157,22 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='SourceTag',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('name', models.CharField(max_length=256)),
+                ('commit_id', models.CharField(max_length=64)),
+                ('seen_at', models.DateTimeField(help_text='when the sensor first saw it at this commit')),
+                ('missing_since', models.DateTimeField(null=True)),
+                ('missing_looks', models.IntegerField(default=0)),
+                ('gone_at', models.DateTimeField(null=True)),
+                ('repository', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='tags', to='mirrors.repository')),
+            ],
+            options={
+                'ordering': ['name'],
+            },
+        ),
+        migrations.CreateModel(
             name='UnplacedCommit',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -164,12 +189,74 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
+            name='Validation',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('what', models.CharField(choices=[('commit', 'Commit'), ('branch', 'Branch'), ('all', 'All')], max_length=16)),
+                ('branch', models.CharField(blank=True, max_length=256)),
+                ('commit', models.CharField(blank=True, help_text="the commit asked for, or the branch's head then", max_length=64)),
+                ('depth', models.CharField(max_length=16)),
+                ('key', models.CharField(help_text='SHA-256 of what is asked for: the same once more joins it', max_length=64)),
+                ('metaranges', models.JSONField(default=list, help_text='metarange ids that are still to be read')),
+                ('asked_by', models.CharField(blank=True, max_length=150)),
+                ('asked_at', models.DateTimeField()),
+                ('started_at', models.DateTimeField(null=True)),
+                ('ended_at', models.DateTimeField(null=True)),
+                ('failed_at', models.DateTimeField(help_text='when the last try failed; others go first then', null=True)),
+                ('error', models.TextField(blank=True, help_text='why the last try failed')),
+                ('ranges', models.BigIntegerField(default=0, help_text='so far as the metaranges are read')),
+                ('ranges_done', models.BigIntegerField(default=0)),
+                ('entries', models.BigIntegerField(default=0)),
+                ('problems', models.BigIntegerField(default=0)),
+                ('mirror', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='validations', to='mirrors.mirror')),
+            ],
+        ),
+        migrations.CreateModel(
+            name='ValidationRange',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('range_id', models.CharField(max_length=64)),
+                ('entries', models.BigIntegerField()),
+                ('validation', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='left', to='mirrors.validation')),
+            ],
+        ),
+        migrations.CreateModel(
+            name='Waiver',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('reason', models.CharField(max_length=1000)),
+                ('given_by', models.CharField(max_length=150)),
+                ('given_at', models.DateTimeField()),
+                ('mirror', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='waivers', to='mirrors.mirror')),
+            ],
+        ),
+        migrations.CreateModel(
+            name='MirrorCommit',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('record', models.CharField(choices=[('pending', 'Pending'), ('accepted', 'Accepted'), ('refused', 'Refused'), ('tampered', 'Tampered')], default='pending', max_length=16)),
+                ('data', models.CharField(choices=[('unknown', 'Unknown'), ('waiting', 'Waiting'), ('complete', 'Complete'), ('gone', 'Gone'), ('unchecked', 'Unchecked')], default='unknown', max_length=16)),
+                ('history', models.BooleanField(default=False, help_text="all its ancestors' records and data are in order")),
+                ('detail', models.TextField(blank=True)),
+                ('waits_for', models.JSONField(default=list, help_text='metarange and range ids it waits for, at most 100')),
+                ('recorded_at', models.DateTimeField(null=True)),
+                ('metadata_at', models.DateTimeField(null=True)),
+                ('validated_at', models.DateTimeField(null=True)),
+                ('promoted_at', models.DateTimeField(null=True)),
+                ('superseded_at', models.DateTimeField(null=True)),
+                ('commit', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='at_mirrors', to='mirrors.commit')),
+                ('mirror', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='commits', to='mirrors.mirror')),
+                ('waiver', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='commits', to='mirrors.waiver')),
+            ],
+        ),
+        migrations.CreateModel(
             name='Coverage',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('range_id', models.CharField(max_length=64)),
                 ('state', models.CharField(choices=[('complete', 'Complete'), ('gone', 'Gone'), ('waiting', 'Waiting')], max_length=16)),
                 ('depth', models.CharField(max_length=16)),
+                ('deeper', models.CharField(blank=True, db_default='', default='', help_text="beyond the mirror's own: the depth that a check on demand found it damaged at", max_length=16)),
                 ('bases', models.JSONField(default=list, help_text='range ids whose coverage this one builds on')),
                 ('entries', models.BigIntegerField(default=0)),
                 ('bytes', models.BigIntegerField(default=0)),
@@ -193,6 +280,7 @@ class Migration(migrations.Migration):
                 ('holder_id', models.CharField(help_text='the commit, metarange or range that needs it', max_length=64)),
                 ('key', models.CharField(help_text='SHA-256 of the address, or the id: tells blockers of a holder apart', max_length=64)),
                 ('address', models.TextField(help_text='relative to the namespace, or a URI')),
+                ('address_hash', models.CharField(blank=True, db_default='', default='', help_text="what a store's event finds it by", max_length=32)),
                 ('path', models.TextField(blank=True, help_text="the entry's path; bytes that are not UTF-8 are escaped")),
                 ('size', models.BigIntegerField(null=True)),
                 ('etag', models.CharField(blank=True, max_length=256)),
@@ -207,7 +295,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['first_seen', 'pk'],
-                'indexes': [models.Index(fields=['mirror', 'look_at'], name='blocker_due')],
+                'indexes': [models.Index(fields=['mirror', 'look_at'], name='blocker_due'), models.Index(fields=['mirror', 'address_hash'], name='blocker_address')],
                 'constraints': [models.UniqueConstraint(fields=('mirror', 'kind', 'holder_id', 'key'), name='blocker_once')],
             },
         ),
@@ -224,6 +312,7 @@ class Migration(migrations.Migration):
                 ('stray', models.BooleanField(default=False, help_text='exists at the destination only, not by us')),
                 ('looked_at', models.DateTimeField(help_text='last look for uncommitted changes', null=True)),
                 ('reset_asked', models.BooleanField(db_default=False, default=False, help_text='an operator wants its uncommitted changes undone')),
+                ('delete_asked', models.BooleanField(db_default=False, default=False, help_text='it is no longer selected, and an operator wants it deleted')),
                 ('mirror', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='branches', to='mirrors.mirror')),
             ],
             options={
@@ -232,32 +321,25 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='MirrorCommit',
+            name='MirrorTag',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('record', models.CharField(choices=[('pending', 'Pending'), ('accepted', 'Accepted'), ('refused', 'Refused'), ('tampered', 'Tampered')], default='pending', max_length=16)),
-                ('data', models.CharField(choices=[('unknown', 'Unknown'), ('waiting', 'Waiting'), ('complete', 'Complete'), ('gone', 'Gone')], default='unknown', max_length=16)),
-                ('history', models.BooleanField(default=False, help_text="all its ancestors' records and data are in order")),
-                ('detail', models.TextField(blank=True)),
-                ('waits_for', models.JSONField(default=list, help_text='metarange and range ids it waits for, at most 100')),
-                ('recorded_at', models.DateTimeField(null=True)),
-                ('metadata_at', models.DateTimeField(null=True)),
-                ('validated_at', models.DateTimeField(null=True)),
-                ('promoted_at', models.DateTimeField(null=True)),
-                ('superseded_at', models.DateTimeField(null=True)),
-                ('commit', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='at_mirrors', to='mirrors.commit')),
-                ('mirror', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='commits', to='mirrors.mirror')),
+                ('name', models.CharField(max_length=256)),
+                ('commit_id', models.CharField(blank=True, help_text='empty: on its way to another commit', max_length=64)),
+                ('stray', models.BooleanField(default=False, help_text='not made by us')),
+                ('mirror', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='tag_rows', to='mirrors.mirror')),
             ],
             options={
-                'indexes': [models.Index(condition=models.Q(('record', 'pending')), fields=['mirror', 'commit'], name='mirror_commit_to_copy'), models.Index(condition=models.Q(('data__in', ['unknown', 'waiting'])), fields=['mirror', 'commit'], name='mirror_commit_to_check'), models.Index(condition=models.Q(('history', False)), fields=['mirror', 'commit'], name='mirror_commit_open_history')],
-                'constraints': [models.UniqueConstraint(fields=('mirror', 'commit'), name='mirror_commit')],
+                'ordering': ['name'],
+                'constraints': [models.UniqueConstraint(fields=('mirror', 'name'), name='mirror_tag_name')],
             },
         ),
         migrations.CreateModel(
             name='Promotion',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('branch', models.CharField(max_length=256)),
+                ('branch', models.CharField(help_text='its name; that of a tag with `is_tag`', max_length=256)),
+                ('is_tag', models.BooleanField(db_default=False, default=False)),
                 ('from_commit', models.CharField(blank=True, max_length=64)),
                 ('to_commit', models.CharField(blank=True, help_text='empty: the branch was deleted', max_length=64)),
                 ('why', models.CharField(max_length=64)),
@@ -290,7 +372,43 @@ class Migration(migrations.Migration):
             constraint=models.UniqueConstraint(fields=('branch', 'position'), name='candidate_position'),
         ),
         migrations.AddConstraint(
+            model_name='sourcetag',
+            constraint=models.UniqueConstraint(fields=('repository', 'name'), name='source_tag_name'),
+        ),
+        migrations.AddConstraint(
             model_name='unplacedcommit',
             constraint=models.UniqueConstraint(fields=('repository', 'sha'), name='unplaced_commit_once'),
+        ),
+        migrations.AddIndex(
+            model_name='validation',
+            index=models.Index(fields=['mirror', 'ended_at'], name='validation_of_mirror'),
+        ),
+        migrations.AddConstraint(
+            model_name='validation',
+            constraint=models.UniqueConstraint(condition=models.Q(('ended_at', None)), fields=('mirror', 'key'), name='validation_open_once'),
+        ),
+        migrations.AddConstraint(
+            model_name='validationrange',
+            constraint=models.UniqueConstraint(fields=('validation', 'range_id'), name='validation_range_once'),
+        ),
+        migrations.AddIndex(
+            model_name='mirrorcommit',
+            index=models.Index(condition=models.Q(('record', 'pending')), fields=['mirror', 'commit'], name='mirror_commit_to_copy'),
+        ),
+        migrations.AddIndex(
+            model_name='mirrorcommit',
+            index=models.Index(condition=models.Q(('data__in', ['unknown', 'waiting'])), fields=['mirror', 'commit'], name='mirror_commit_to_check'),
+        ),
+        migrations.AddIndex(
+            model_name='mirrorcommit',
+            index=models.Index(condition=models.Q(('history', False)), fields=['mirror', 'commit'], name='mirror_commit_open_history'),
+        ),
+        migrations.AddIndex(
+            model_name='mirrorcommit',
+            index=models.Index(condition=models.Q(('waiver__isnull', False)), fields=['waiver'], name='mirror_commit_waived'),
+        ),
+        migrations.AddConstraint(
+            model_name='mirrorcommit',
+            constraint=models.UniqueConstraint(fields=('mirror', 'commit'), name='mirror_commit'),
         ),
     ]

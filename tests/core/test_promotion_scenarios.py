@@ -233,6 +233,8 @@ def test_39_a_branch_that_was_made_from_another_begins_where_it_was_first_seen()
 FILES = {
     "core": "tests/core/test_promotion_scenarios.py",
     "loops": "tests/mirrors/test_scenarios.py",
+    "selection": "tests/mirrors/test_selection.py",
+    "tags": "tests/mirrors/test_tags.py",
     "sandbox": "tests/e2e/test_scenarios.py",
 }
 
