@@ -17,6 +17,7 @@ from datetime import date, timedelta
 import requests
 import yaml
 
+from core.webhooks import ACTION_FILE, lakefs_action
 from sandbox.lakefs_http import LakeFS, LakeFSError
 from sandbox.layout import ACCESS_KEY_ID, REPOSITORY, SECRET_ACCESS_KEY
 
@@ -24,23 +25,11 @@ MAIN = "main"
 PEOPLE = ("amara", "bo", "chiara", "dmitri", "elif")
 TOPICS = ("churn", "pricing", "returns", "forecast", "loyalty", "fraud", "delivery")
 FOLDERS = ("sales", "events", "inventory", "support")
-EVENTS = ("post-commit", "post-merge", "post-create-branch", "post-delete-branch")
 FIRST_DAYS, HISTORY_COMMITS = 25, 15
 FIRST_DAY = date(2026, 10, 1)
 MOST_BRANCHES = 4
 CONFLICT, GONE = 409, 404
 logger = logging.getLogger(__name__)
-
-
-def webhook_action(url: str, secret: str) -> bytes:
-    """The file `_lakefs_actions/lakemirror.yaml` that tells LakeMirror of each commit."""
-    hook = {
-        "id": "lakemirror",
-        "type": "webhook",
-        "properties": {"url": url, "timeout": "10s", "headers": {"Authorization": f"Bearer {secret}"}},
-    }
-    action = {"name": "tell LakeMirror", "on": dict.fromkeys(EVENTS), "hooks": [hook]}
-    return yaml.safe_dump(action, sort_keys=False).encode()
 
 
 class Company:
@@ -77,8 +66,8 @@ class Company:
                 raise
             return
         if hook_url:
-            action = webhook_action(hook_url, hook_secret)
-            self._lakefs.upload(self.repository, MAIN, "_lakefs_actions/lakemirror.yaml", action, "application/yaml")
+            action = yaml.safe_dump(lakefs_action(hook_url, hook_secret), sort_keys=False).encode()
+            self._lakefs.upload(self.repository, MAIN, ACTION_FILE, action, "application/yaml")
             self._commit(MAIN, "Tell LakeMirror of each commit")
         self._first_load()
         while len(self._lakefs.log(self.repository, MAIN)) < self._first_commits:

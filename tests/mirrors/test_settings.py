@@ -5,13 +5,18 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping
 from dataclasses import replace
+from io import StringIO
 from typing import Any
 from unittest import mock
+from urllib.parse import urlsplit
 
 import pytest
+import yaml
+from django.core.management import CommandError, call_command
 from django.test import Client
 
 from core.errors import Invalid
+from core.webhooks import EVENTS
 from lakemirror_site import config
 from mirrors import duties, services
 from mirrors.models import Duty
@@ -113,3 +118,24 @@ def test_a_webhook_needs_the_secret_that_was_told(lm: Deployment, monkeypatch: p
         for secret in ("told", "guessed")
     ]
     assert [answer.status_code for answer in answers] == [202, 401]
+
+
+def test_the_file_for_a_webhook_has_the_address_and_a_secret_that_is_let_in(lm: Deployment) -> None:
+    out = StringIO()
+    call_command("webhook", "us-east-1", "https://mirror.example.com/", stdout=out)
+    action = yaml.safe_load(out.getvalue())
+    assert action["on"].keys() == set(EVENTS)
+    told = action["hooks"][0]["properties"]
+    assert told["url"] == "https://mirror.example.com/hooks/lakefs/us-east-1"
+    path, body = urlsplit(told["url"]).path, {"repository_id": "lake"}
+    answer = Client().post(path, body, content_type="application/json", headers=told["headers"])
+    assert answer.status_code == 202
+
+
+@pytest.mark.parametrize(
+    ("region", "url", "told"),
+    [("mars", "https://x", "unknown region 'mars'"), ("us-east-1", "mirror.example.com", "is no address")],
+)
+def test_a_webhook_for_nowhere_is_refused(lm: Deployment, region: str, url: str, told: str) -> None:
+    with pytest.raises(CommandError, match=told):
+        call_command("webhook", region, url, stdout=StringIO())
