@@ -102,3 +102,14 @@ def test_calls_fail_before_and_after_they_took_place(world: World, monkeypatch: 
     assert set(faults) >= {"slow", "500 before", "500 after", "cut before", "cut after"}
     took_place = 60 - faults["500 before"] - faults["cut before"]
     assert len(world.lakefs[EU].repositories["lake-0-mirror"].branches) == took_place
+
+
+def test_what_arrived_whole_is_not_damaged_by_being_sent_again(world: World) -> None:
+    route, transit = world.routes[0], world._transit
+    uri = next(uri for uri in route.store.objects if uri.startswith(f"{route.namespace}/_lakefs/"))
+    key, whole = uri.removeprefix(f"{route.namespace}/"), route.store.objects[uri]
+    del route.there.objects[f"{route.mirrored}/{key}"]
+    for damaged, arrived in ((True, False), (False, True), (True, True)):
+        transit._put(0.0, route, key, damaged=damaged)
+        transit.step(1.0)
+        assert (route.there.objects[f"{route.mirrored}/{key}"] == whole) is arrived
