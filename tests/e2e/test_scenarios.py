@@ -18,6 +18,7 @@ from django.db.models.functions import Now
 
 from adapters.lakefs import LakeFSAdapter
 from core.presence import Imported
+from core.selection import OnUnselect
 from core.states import State
 from mirrors.models import (
     Coverage,
@@ -494,6 +495,66 @@ def test_26_imported_objects_hold_a_mirror_unless_it_allows_them(sandbox: Sandbo
     allowing.put(sandbox.destination, place)
     settle(allowing)
     assert (allowing.head(), allowing.read()) == (linked, {"x.csv": body})
+
+
+def change(world: World, owner: User, **settings: object) -> None:
+    """What the operator chooses, as PATCH does."""
+    mirror_update(actor=owner, mirror=Mirror.objects.get(pk=world.mirror.pk), changes=settings)
+
+
+@pytest.mark.usefixtures("deployment", "transactional_db")
+def test_20_a_first_copy_may_show_an_older_commit_of_its_line(sandbox: Sandbox, owner: User) -> None:
+    world = World(sandbox, owner, first_sync="inferred")
+    grow(world, "a")
+    b = grow(world, "b")
+    c = grow_held(world, "c")
+    settle(world, 3)
+    assert (world.head(), sorted(world.read())) == (b, ["a.csv", "b.csv"])
+    world.sandbox.release()
+    settle(world)
+    assert world.head() == c
+
+
+def test_24_a_forced_write_is_undone_at_once_by_setting(caught_up: World, owner: User) -> None:
+    world, a = caught_up, caught_up.head()
+    change(world, owner, repair_tampering="auto")
+    body = {"files": {"content": b"not the source's"}}
+    force(world, "POST", "/branches/main/objects", params={"path": "z.csv", "force": "true"}, **body)
+    MirrorBranch.objects.update(looked_at=None)
+    settle(world, 1)
+    assert "z.csv" not in world.read()
+    assert (world.head(), state(world)) == (a, State.UP_TO_DATE)
+
+
+def test_28_after_a_pause_the_mirror_goes_straight_to_the_newest(caught_up: World, owner: User) -> None:
+    world, a = caught_up, caught_up.head()
+    change(world, owner, paused=True)
+    for number in range(9):
+        grow(world, f"p{number}")
+    last = grow(world, "last")
+    settle(world)
+    assert world.head() == a
+    change(world, owner, paused=False)
+    settle(world, 1)
+    assert (world.head(), whys()) == (last, ["advanced", "first-promotion"])
+
+
+def test_29_an_unselected_branch_stays_goes_on_and_goes(caught_up: World, owner: User) -> None:
+    world = caught_up
+    branch_off(world, "dev")
+    kept = grow(world, "d1", "dev")
+    settle(world)
+    change(world, owner, selected={"include": ["*"], "exclude": ["dev"]})
+    newer = grow(world, "d2", "dev")
+    settle(world)
+    assert (world.head("dev"), "d2.csv" in world.read("dev")) == (kept, False)
+    change(world, owner, selected={"include": ["*"], "exclude": []})
+    world.work_until(lambda: world.head("dev") == newer)
+    everything_but = {"include": ["*"], "exclude": ["dev"]}
+    mirror = Mirror.objects.get(pk=world.mirror.pk)
+    mirror_update(actor=owner, mirror=mirror, changes={"selected": everything_but}, on_unselect=OnUnselect.DELETE)
+    world.work_until(lambda: world.head("dev") == "")
+    assert world.head()
 
 
 def test_30_tags_follow_when_their_commits_are_complete(caught_up: World, owner: User) -> None:
