@@ -96,6 +96,7 @@ def whys(branch: str = "main") -> list[str]:
 def play_1_2_and_3_the_newest_complete_commit_wins(world: World) -> None:
     b = grow(world, "b")
     c = grow_held(world, "c")
+    world.work_until(lambda: world.head() == b)
     settle(world)
     assert world.head() == b
     world.sandbox.release()

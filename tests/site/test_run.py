@@ -77,7 +77,11 @@ class Running:
     def stop(self) -> int:
         """Ctrl-C, as a terminal sends it: to the whole foreground group."""
         os.killpg(self.process.pid, signal.SIGINT)
-        return self.process.wait(60)
+        try:
+            return self.process.wait(120)
+        except subprocess.TimeoutExpired:
+            left = "\n".join(f"{pid} {command}" for pid, command in pids_below(self.process.pid).items())
+            pytest.fail(f"it did not stop; left:\n{left}\nit said:\n{''.join(self.lines[-40:])}")
 
 
 @pytest.fixture
