@@ -57,6 +57,7 @@ def grow(world: World, name: str, branch: str = "main") -> str:
 
 def grow_held(world: World, name: str, branch: str = "main", kind: str = "data") -> str:
     """A commit of which something is held back on the way."""
+    assert world.sandbox.wait_replicated()  # else what was made before is held
     world.sandbox.hold(kind=kind, count=1)
     commit = grow(world, name, branch)
     assert world.sandbox.wait_replicated()
@@ -96,7 +97,6 @@ def whys(branch: str = "main") -> list[str]:
 def play_1_2_and_3_the_newest_complete_commit_wins(world: World) -> None:
     b = grow(world, "b")
     c = grow_held(world, "c")
-    world.work_until(lambda: world.head() == b)
     settle(world)
     assert world.head() == b
     world.sandbox.release()
