@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TypeVar
 
 from core.errors import Conflict, Invalid, LakeMirrorError, NotFound, Unreachable
 from core.ports import LakeFS
-from core.types import RepositoryInfo
+from core.types import Page, RepositoryInfo
 from lakemirror_site import wiring
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,26 +68,22 @@ def _check_history(there: RepositoryInfo, heads: dict[str, str], source: Reposit
 
 def all_heads(lakefs: LakeFS, repository: str) -> dict[str, str]:
     """Branch name to commit id, all pages."""
-    heads: dict[str, str] = {}
-    after = ""
-    while True:
-        page = lakefs.list_branches(repository, after=after)
-        heads.update((branch.name, branch.commit_id) for branch in page.results)
-        after = page.next_after
-        if not after:
-            return heads
+    return {branch.name: branch.commit_id for branch in _all_pages(lakefs.list_branches, repository)}
 
 
 def all_tags(lakefs: LakeFS, repository: str) -> dict[str, str]:
     """Tag name to commit id, all pages."""
-    tags: dict[str, str] = {}
+    return {tag.name: tag.commit_id for tag in _all_pages(lakefs.list_tags, repository)}
+
+
+def _all_pages(list_page: Callable[..., Page[T]], repository: str) -> Iterator[T]:
     after = ""
     while True:
-        page = lakefs.list_tags(repository, after=after)
-        tags.update((tag.name, tag.commit_id) for tag in page.results)
+        page = list_page(repository, after=after)
+        yield from page.results
         after = page.next_after
         if not after:
-            return tags
+            return
 
 
 def _has_commit(repository: str, region: str, commit_id: str) -> bool:

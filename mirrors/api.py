@@ -14,9 +14,7 @@ from core.selection import OnUnselect
 from lakemirror_site import config, wiring
 from mirrors import options, readings, services
 from mirrors.models import Mirror
-from mirrors.paging import number_of as _number
-from mirrors.paging import page_of as _page_of
-from mirrors.paging import pagination as _pagination
+from mirrors.paging import newest_first, page_of, pagination
 from mirrors.serializers import BranchNamed, MirrorChange, MirrorCreation, mirror_json
 from mirrors.tag_readings import tag_json, tag_readings
 from rbac import services as rbac
@@ -50,15 +48,15 @@ class Mirrors(APIView):
     def get(self, request: Request, repository: str) -> Response:
         """A page of mirrors by name. Needs fs:ListRepositories on `*`."""
         rbac.require(request.user, ("fs:ListRepositories", "*"))
-        amount, after = _page_of(request)
+        amount, after = page_of(request)
         mirrors = Mirror.objects.live().filter(
             source__name=repository, source__region=source_region(request), name__gt=after
         )
         rows = list(mirrors.select_related("source").order_by("name")[: amount + 1])
         more, rows = len(rows) > amount, rows[:amount]
-        pagination = _pagination(len(rows), rows[-1].name if more else "")
+        told = pagination(len(rows), rows[-1].name if more else "")
         return Response(
-            {"pagination": pagination, "results": [as_json(reading) for reading in readings.mirror_readings(rows)]}
+            {"pagination": told, "results": [as_json(reading) for reading in readings.mirror_readings(rows)]}
         )
 
     def post(self, request: Request, repository: str) -> Response:
@@ -155,16 +153,10 @@ class Promotions(APIView):
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
         """A page of moves, the last one first. Needs fs:ListRepositories on `*`."""
         rbac.require(request.user, ("fs:ListRepositories", "*"))
-        amount, after = _page_of(request)
-        moves = find_mirror(repository, mirror_id).promotions.order_by("-pk")
+        moves = find_mirror(repository, mirror_id).promotions.all()
         if branch := request.query_params.get("branch"):
             moves = moves.filter(branch=branch, is_tag=False)
-        if after:
-            moves = moves.filter(pk__lt=_number(after, "after"))
-        rows = list(moves[: amount + 1])
-        more, rows = len(rows) > amount, rows[:amount]
-        pagination = _pagination(len(rows), str(rows[-1].pk) if more else "")
-        return Response({"pagination": pagination, "results": [readings.promotion_json(move) for move in rows]})
+        return Response(newest_first(request, moves, readings.promotion_json))
 
 
 class Tags(APIView):
@@ -173,11 +165,11 @@ class Tags(APIView):
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
         """A page of tags by name. Needs fs:ListRepositories on `*`."""
         rbac.require(request.user, ("fs:ListRepositories", "*"))
-        amount, after = _page_of(request)
+        amount, after = page_of(request)
         tags = tag_readings(find_mirror(repository, mirror_id), after=after, amount=amount + 1)
         more, tags = len(tags) > amount, tags[:amount]
-        pagination = _pagination(len(tags), tags[-1].name if more else "")
-        return Response({"pagination": pagination, "results": [tag_json(tag) for tag in tags]})
+        told = pagination(len(tags), tags[-1].name if more else "")
+        return Response({"pagination": told, "results": [tag_json(tag) for tag in tags]})
 
 
 class BranchReset(APIView):

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
+from django.db.models import Manager, Model, QuerySet
 from rest_framework.request import Request
 
 from core.errors import Invalid
 from lakemirror_site import config
+
+M = TypeVar("M", bound=Model)
 
 
 def pagination(results: int, next_offset: str) -> dict[str, Any]:
@@ -25,6 +29,20 @@ def number_of(given: str, field: str) -> int:
     if not given.isascii() or not given.isdigit() or len(given) > 18:
         raise Invalid(f"'{given[:40]}' is not a next_offset of this list", field=field)
     return int(given)
+
+
+def newest_first(
+    request: Request, rows: Manager[M] | QuerySet[M], to_json: Callable[[M], dict[str, Any]]
+) -> dict[str, Any]:
+    """A page of rows by descending id, the last one made first."""
+    amount, after = page_of(request)
+    found = rows.order_by("-pk")
+    if after:
+        found = found.filter(pk__lt=number_of(after, "after"))
+    page = list(found[: amount + 1])
+    more, page = len(page) > amount, page[:amount]
+    told = pagination(len(page), str(page[-1].pk) if more else "")
+    return {"pagination": told, "results": [to_json(row) for row in page]}
 
 
 def page_of(request: Request) -> tuple[int, str]:

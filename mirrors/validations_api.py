@@ -13,7 +13,7 @@ from core.errors import NotFound
 from core.presence import Depth
 from mirrors.api import find_mirror
 from mirrors.models import Validation
-from mirrors.paging import number_of, page_of, pagination
+from mirrors.paging import newest_first
 from mirrors.serializers import rfc3339
 from mirrors.services import repository_arn
 from mirrors.validations import validation_ask
@@ -69,14 +69,7 @@ class Validations(APIView):
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
         """A page of them, the last one first. Needs fs:ListRepositories on `*`."""
         rbac.require(request.user, ("fs:ListRepositories", "*"))
-        amount, after = page_of(request)
-        found = find_mirror(repository, mirror_id).validations.order_by("-pk")
-        if after:
-            found = found.filter(pk__lt=number_of(after, "after"))
-        rows = list(found[: amount + 1])
-        more, rows = len(rows) > amount, rows[:amount]
-        page = pagination(len(rows), str(rows[-1].pk) if more else "")
-        return Response({"pagination": page, "results": [validation_json(row) for row in rows]})
+        return Response(newest_first(request, find_mirror(repository, mirror_id).validations, validation_json))
 
 
 class ValidationDetail(APIView):

@@ -13,7 +13,7 @@ from core.errors import NotFound
 from mirrors.api import find_mirror
 from mirrors.lacking import commit_facts
 from mirrors.models import Mirror, Waiver
-from mirrors.paging import number_of, page_of, pagination
+from mirrors.paging import newest_first
 from mirrors.readings import commit_json
 from mirrors.serializers import rfc3339
 from mirrors.services import repository_arn
@@ -36,14 +36,7 @@ class Waivers(APIView):
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
         """A page of waivers, the last one first. Needs fs:ListRepositories on `*`."""
         rbac.require(request.user, ("fs:ListRepositories", "*"))
-        amount, after = page_of(request)
-        found = find_mirror(repository, mirror_id).waivers.order_by("-pk")
-        if after:
-            found = found.filter(pk__lt=number_of(after, "after"))
-        rows = list(found[: amount + 1])
-        more, rows = len(rows) > amount, rows[:amount]
-        page = pagination(len(rows), str(rows[-1].pk) if more else "")
-        return Response({"pagination": page, "results": [waiver_json(row) for row in rows]})
+        return Response(newest_first(request, find_mirror(repository, mirror_id).waivers, waiver_json))
 
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
         """Accept that commits are unreadable. 201 with the waiver. Needs fs:MirrorRepository on the source."""
