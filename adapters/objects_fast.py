@@ -182,12 +182,22 @@ def _page(body: bytes, doing: str, where: str) -> ListedPage:
     if root.tag != f"{name}ListBucketResult" or (more := root.findtext(f"{name}IsTruncated")) is None:
         raise RemoteFailure(f"{where} answered something that is no listing to {doing}")
     items = root.findall(f"{name}Contents")
-    keys = [item.findtext(f"{name}Key", "") for item in items]
-    classes = [item.findtext(f"{name}StorageClass", "") for item in items]
+    keys, sizes, etags, classes = (
+        _column(items, f"{name}{what}", default)
+        for what, default in (("Key", ""), ("Size", "0"), ("ETag", ""), ("StorageClass", ""))
+    )
     return ListedPage(
-        [unquote_plus(key) for key in keys] if root.findtext(f"{name}EncodingType") == "url" else keys,
-        [int(item.findtext(f"{name}Size", "0")) for item in items],
-        [item.findtext(f"{name}ETag", "").strip('"') for item in items],
+        list(map(_unquoted, keys)) if root.findtext(f"{name}EncodingType") == "url" else keys,
+        list(map(int, sizes)),
+        [etag.strip('"') for etag in etags],
         ["" if one == "STANDARD" else one for one in classes],
         more == "true",
     )
+
+
+def _column(items: Iterable[ElementTree.Element], tag: str, default: str) -> list[str]:
+    return [item.findtext(tag, default) for item in items]
+
+
+def _unquoted(key: str) -> str:
+    return unquote_plus(key) if "%" in key or "+" in key else key

@@ -24,8 +24,7 @@ from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 
 from core import errors
 from core.errors import LakeMirrorError, RemoteFailure, Unreachable
-from spark_jobs.check import CheckSettings, Work, check, check_batch, load_task
-from spark_jobs.presence import BulkStore
+from spark_jobs.check import CheckSettings, Work, check, load_task
 from spark_jobs.session import is_remote, open_session
 
 if TYPE_CHECKING:
@@ -80,22 +79,6 @@ def run_check(
 def warm_up(*, url: str = "") -> None:
     """Open the session and let executors load what a check needs: the first job of all takes seconds. Unreachable."""
     spark_of(url or os.environ.get("SPARK_REMOTE") or LOCAL, os.getpid()).warm_up()
-
-
-def run_check_here(
-    work: Iterable[Work],
-    settings: CheckSettings,
-    on_rows: OnRows,
-    on_progress: OnProgress | None = None,
-    *,
-    store: BulkStore | None = None,
-) -> None:
-    """The same without Spark, in this process: for work so small that a job is not worth its start."""
-    todo = list(work)
-    handover = _Handover(on_rows, on_progress, len(todo))
-    for batch in check_batch(todo, settings, store):
-        handover.take(batch.to_pylist())
-        handover.flush()
 
 
 @functools.cache

@@ -30,7 +30,7 @@ NAMESPACES = tuple(f"s3://{bucket}/{PREFIX.rstrip('/')}" for bucket in (SOURCE, 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What the validator's round took: in all, for Spark's job alone, and what the store was asked."""
+    """What the validator's round took: in all, for the check alone, and what the store was asked."""
 
     seconds: float
     job_seconds: float
@@ -166,7 +166,7 @@ def installations(lakes: Sequence[Lake]) -> Iterator[None]:
 
 def show(what: str, lakes: Sequence[Lake], costs: Callable[[Lake], list[Cost]]) -> None:
     """A line for each size."""
-    print(f"{what}: seconds at the median (least to most), Spark's job alone; what was read")
+    print(f"{what}: seconds at the median (least to most), the check alone; what was read")
     for one in lakes:
         taken = costs(one)
         if not taken:

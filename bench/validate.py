@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from functools import partial
 from hashlib import md5
 from statistics import median
-from typing import Any
 
 from deployment import RunningSpark, running_spark
 from lake import CHANGES, Written, changed_commit, first_commit, near_each_other, scattered
@@ -30,9 +29,10 @@ from two_buckets import COMPUTED, MIRROR, MOTO, NAMES, PREFIX, SOURCE, Server, a
 from adapters.objects import S3ObjectStore
 from adapters.objects_fast import FastObjectStore
 from adapters.spark import Spark
-from core.validation import Data, plan_checks
+from core.validation import Data, is_small, plan_checks
 from graveler.metarange import RangeRef, read_metarange
-from spark_jobs.check import CheckSettings
+from lakemirror_site.config import Validator
+from spark_jobs.check import CheckSettings, check_small
 
 MOST_IN_MOTO = 100_000
 REGION = "us-east-1"
@@ -153,6 +153,7 @@ class Bench:
         self._running, self._spark = spark, Spark(spark.url)
         self._settings = CheckSettings(MIRRORED, REGION, server.endpoint)
         self._store = S3ObjectStore(endpoint=server.endpoint, region=REGION, force_path_style=True)
+        self._near = FastObjectStore(endpoint=server.endpoint, region=REGION, force_path_style=True)
 
     def put(self, commit: Written) -> None:
         """Puts what is new with a commit into both buckets."""
@@ -170,13 +171,17 @@ class Bench:
         return time.perf_counter() - began
 
     def validate(self, commit: Written, bases: Sequence[RangeRef], lookups: int) -> None:
-        """As the validator does it: metarange, ranges without coverage, their new objects."""
+        """As the validator does it: metarange, ranges without coverage, their new objects; small work without Spark."""
         metarange_id = commit.metarange_id
         refs = read_metarange(self._store.get(f"{MIRRORED}/_lakefs/{metarange_id}"), expected_id=metarange_id)
         covered = {base.id: Data.COMPLETE for base in bases}
-        rows: list[Mapping[str, Any]] = []
-        work = [(one.range_id, one.base_ids) for one in plan_checks(refs, bases, covered)]
-        self._spark.run_check(work, self._settings, rows.extend)
+        checks = plan_checks(refs, bases, covered)
+        work = [(one.range_id, one.base_ids) for one in checks]
+        small = is_small(checks, Validator().small_check_entries)
+        rows = check_small(work, self._settings, self._near) if small else None
+        if rows is None:
+            rows = []
+            self._spark.run_check(work, self._settings, rows.extend)
         expect("problems", sum(row["kind"] == "problem" for row in rows), 0)
         expect("objects looked up", sum(row["looked_up"] or 0 for row in rows), lookups)
 

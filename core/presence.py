@@ -79,6 +79,11 @@ def is_md5(found: ObjectInfo) -> bool:
     return found.etag_is_content and _MD5.fullmatch(found.etag) is not None
 
 
+def is_plain(found: ObjectInfo, size: int, etag: str) -> bool:
+    """Whether an object is so exactly what its entry says that `judge_object` passes it at any depth, and no note."""
+    return found.size == size and found.etag == etag and not found.storage_class
+
+
 def judge_object(found: ObjectInfo | None, *, size: int, etag: str, depth: Depth) -> Verdict:
     """What its entry says of an object; `content` is judged as `etag` here, since nothing is read (core.proofs)."""
     if found is None:

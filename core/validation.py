@@ -23,11 +23,12 @@ class Data(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RangeCheck:
-    """A range to check, and covered ranges whose equal entries need no look."""
+    """A range of `count` entries to check, and covered ranges (of `base_count`) whose equal entries need no look."""
 
     range_id: str
     base_ids: tuple[str, ...]
     count: int
+    base_count: int = 0
 
 
 def overlapping(ref: RangeRef, bases: Sequence[RangeRef]) -> list[RangeRef]:
@@ -48,9 +49,16 @@ def plan_checks(needed: Iterable[RangeRef], bases: Sequence[RangeRef], covered: 
     for ref in needed:
         if ref.id in covered or ref.id in checks:
             continue
-        base_ids = tuple(base.id for base in overlapping(ref, usable))
-        checks[ref.id] = RangeCheck(ref.id, base_ids, ref.count)
+        found = overlapping(ref, usable)
+        base_ids = tuple(base.id for base in found)
+        checks[ref.id] = RangeCheck(ref.id, base_ids, ref.count, sum(base.count for base in found))
     return list(checks.values())
+
+
+def is_small(checks: Iterable[RangeCheck], most: int) -> bool:
+    """Whether all of these build upon something, and no more than `most` entries have to be read."""
+    asked = list(checks)
+    return all(one.base_ids for one in asked) and sum(one.count + one.base_count for one in asked) <= most
 
 
 def judge(range_ids: Iterable[str], covered: Mapping[str, Data]) -> Data:

@@ -82,6 +82,10 @@ def _positive(value: int) -> str:
     return "" if value > 0 else f"must be more than 0, not {value}"
 
 
+def _not_negative(value: int) -> str:
+    return "" if value >= 0 else "must not be negative"
+
+
 def _page(value: int) -> str:
     return "" if 0 < value <= 1000 else f"must be from 1 to 1000 (lakeFS gives no longer page), not {value}"
 
@@ -239,6 +243,7 @@ class StorageNamespaceCache:
 class Validator:
     run_interval: timedelta = spec(timedelta(minutes=1), check=_lasting)
     num_workers: int = spec(3, check=_positive)
+    small_check_entries: int = spec(200_000, check=_not_negative)
     cooldown_on_missing: timedelta = spec(timedelta(minutes=1), check=_lasting)
     cooldown_on_error: timedelta = spec(timedelta(minutes=1), check=_lasting)
     reverify_after: timedelta = spec(timedelta(days=7), check=_lasting)
@@ -268,7 +273,7 @@ class Workers:
     """How many tasks a deployment runs at a time; spark 0: as many as validator.num_workers, two at most per core."""
 
     io: int = spec(4, check=_positive)
-    spark: int = spec(0, check=lambda value: "" if value >= 0 else "must not be negative")
+    spark: int = spec(0, check=_not_negative)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import functools
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from adapters.lakefs import LakeFSAdapter
 from adapters.local_cache import LocalCache
@@ -14,6 +14,10 @@ from adapters.objects import S3ObjectStore
 from core.errors import Invalid
 from core.ports import LakeFS, ObjectStore
 from lakemirror_site import config
+
+if TYPE_CHECKING:
+    from spark_jobs.presence import BulkStore
+    from spark_jobs.settings import CheckSettings
 
 
 def regions() -> list[str]:
@@ -42,15 +46,27 @@ def lakefs(region: str) -> LakeFS:
 @functools.cache
 def objects(region: str) -> ObjectStore:
     """The object store of a region."""
+    return S3ObjectStore(**_store_options(region))
+
+
+@functools.cache
+def bulk_objects(region: str) -> BulkStore:
+    """The same for looking at many objects in this process."""
+    from adapters.objects_fast import FastObjectStore
+
+    return FastObjectStore(**_store_options(region))
+
+
+def _store_options(region: str) -> dict[str, Any]:
     store = installation(region).store
-    return S3ObjectStore(
-        endpoint=store.endpoint,
-        region=store.region or region,
-        force_path_style=store.force_path_style,
-        access_key_id=store.credentials.access_key_id,
-        secret_access_key=store.credentials.secret_access_key,
-        session_token=store.credentials.session_token,
-    )
+    return {
+        "endpoint": store.endpoint,
+        "region": store.region or region,
+        "force_path_style": store.force_path_style,
+        "access_key_id": store.credentials.access_key_id,
+        "secret_access_key": store.credentials.secret_access_key,
+        "session_token": store.credentials.session_token,
+    }
 
 
 @functools.cache
@@ -65,10 +81,22 @@ def run_check(
 ) -> None:
     """Run the Spark `check` job for ranges of a mirror; rows of CHECK_COLUMNS arrive in batches."""
     from adapters import spark
-    from spark_jobs.check import CheckSettings, Place
+
+    spark.run_check(work, _check_settings(mirror), on_rows)
+
+
+def check_small(mirror: Any, work: Sequence[tuple[str, list[str]]]) -> list[Mapping[str, Any]] | None:
+    """The same rows from this process, at once; None where that needs Spark after all."""
+    from spark_jobs.check import check_small as check
+
+    return check(work, _check_settings(mirror), bulk_objects(mirror.region))
+
+
+def _check_settings(mirror: Any) -> CheckSettings:
+    from spark_jobs.settings import CheckSettings, Place
 
     store, source = installation(mirror.region).store, installation(mirror.source.region).store
-    settings = CheckSettings(
+    return CheckSettings(
         namespace=mirror.storage_namespace,
         region=mirror.region,
         endpoint=store.endpoint,
@@ -87,4 +115,3 @@ def run_check(
         # Each job reads others of the objects; within a job every try of a task reads the same.
         sample_seed=random.getrandbits(31),
     )
-    spark.run_check(work, settings, on_rows)

@@ -1,4 +1,4 @@
-"""Running the Spark `check` job for a mirror, and writing down what it finds as it comes."""
+"""Running the `check` job for a mirror, mostly by Spark, and writing down what it finds as it comes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from django.db.models import Count
 
 from core.errors import LakeMirrorError
 from core.presence import Depth, Reason
-from core.validation import RangeCheck, verify_again_at
+from core.validation import RangeCheck, is_small, verify_again_at
 from lakemirror_site import config, wiring
 from mirrors import clock
 from mirrors.blockers import KEPT_PER_HOLDER, Problem, note_problems
@@ -38,18 +38,22 @@ _OF_RANGE = {Reason.RANGE_MISSING, Reason.RANGE_DAMAGED}
 
 
 def run_checks(mirror: Mirror, checks: Sequence[RangeCheck], lease: Lease) -> None:
-    """Check ranges at the destination by Spark; coverage and blockers are written batch by batch."""
-    carry_out(CheckWriter(mirror, checks, lease))
+    """Check ranges at the destination; coverage and blockers are written batch by batch.
+
+    By Spark, unless so little is new that a job would take longer to start than to do.
+    """
+    most = config.current().validator.small_check_entries
+    carry_out(CheckWriter(mirror, checks, lease), small=is_small(checks, most))
 
 
-def carry_out(writer: CheckWriter) -> None:
+def carry_out(writer: CheckWriter, *, small: bool = False) -> None:
     """Run the job that a writer waits for; one that breaks off keeps what it had written. Raises what it raised."""
     mirror, run, lease = writer.mirror, writer.run, writer.lease
     _end_orphans(mirror)
     run.save()
     try:
         with lease.kept():
-            wiring.run_check(as_deep(mirror, writer.depth), writer.work(), writer.write)
+            _look(writer, small=small)
     except LakeMirrorError as error:
         _end(run, "failed", error.message)
         raise
@@ -57,6 +61,15 @@ def carry_out(writer: CheckWriter) -> None:
         _end(run, "failed", f"{type(error).__name__}: {error}"[:2000])
         raise
     _end(run, "done", "")
+
+
+def _look(writer: CheckWriter, *, small: bool) -> None:
+    mirror, work = as_deep(writer.mirror, writer.depth), writer.work()
+    rows = wiring.check_small(mirror, work) if small else None
+    if rows is None:
+        wiring.run_check(mirror, work, writer.write)
+    else:
+        writer.write(rows)
 
 
 def as_deep(mirror: Mirror, depth: Depth) -> Mirror:

@@ -467,7 +467,7 @@ class Duty(models.Model):
 
 
 class Run(models.Model):
-    """A Spark job's life and progress."""
+    """A check's life and progress."""
 
     mirror = models.ForeignKey(Mirror, models.CASCADE, related_name="runs")
     job = models.CharField(max_length=32)

@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 
 from adapters.objects_fast import ListedPage
 from core.errors import Denied, LakeMirrorError, NotFound
-from core.presence import Depth, Note, judge_object, judge_refusal, note_object
+from core.presence import Depth, Note, is_plain, judge_object, judge_refusal, note_object
 from core.proofs import Proof, Prover, is_sampled
 from core.types import ObjectInfo
 
@@ -27,7 +27,7 @@ Seen = ObjectInfo | LakeMirrorError | None
 # A listing does not tell whether the object has moved on to an archive tier.
 _HIDDEN_TIERS = {"INTELLIGENT_TIERING"}
 
-_PASSED = Proof()
+_PASSED, _PLAIN = Proof(), Proof()
 
 
 class BulkStore(Protocol):
@@ -90,7 +90,7 @@ class Looker:
         doubtful = {
             one.uri
             for one, proof in zip(expected, proofs, strict=True)
-            if (proof.verdict or _hides(seen.get(one.uri))) and one.uri not in sure
+            if proof is not _PLAIN and (proof.verdict or _hides(seen.get(one.uri))) and one.uri not in sure
         }
         if doubtful:
             seen.update(self._heads(doubtful))
@@ -100,6 +100,8 @@ class Looker:
     def _judged(self, info: Seen, one: Expected) -> Proof:
         if isinstance(info, LakeMirrorError):
             return Proof(judge_refusal(info))
+        if info is not None and is_plain(info, one.size, one.etag):
+            return _PLAIN
         verdict = judge_object(info, size=one.size, etag=one.etag, depth=self.depth)
         note = None if verdict or info is None else note_object(info, etag=one.etag, depth=self.depth)
         return Proof(verdict, note) if verdict or note else _PASSED

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +23,7 @@ from spark_jobs.settings import BLOCK, CheckSettings
 BASES_KEPT = 6
 """Neighbouring ranges share base ranges; so many are kept decoded."""
 
+_NAMED = ["address", "size", "etag"]
 _IN_S3 = "^s3a?://[^/]+/."
 
 
@@ -58,11 +60,37 @@ class OpenedRange:
         return {"kind": "problem", "range_id": self.range_id, **named, "reason": str(reason), "detail": detail}
 
 
-class RangeReader:
-    """Reads ranges of one destination."""
+class KeptRanges:
+    """What ranges name, by id, for the next change to build upon: up to so many entries, the last used ones.
 
-    def __init__(self, store: BulkStore, settings: CheckSettings) -> None:
-        self._store, self._settings = store, settings
+    An id stands for the content, wherever that was read.
+    """
+
+    def __init__(self, most_entries: int) -> None:
+        self._kept: OrderedDict[str, pa.RecordBatch] = OrderedDict()
+        self._most = most_entries
+        self._lock = threading.Lock()
+
+    def get(self, range_id: str) -> pa.RecordBatch | None:
+        """Its columns (address, size, etag), if they are kept."""
+        with self._lock:
+            if range_id in self._kept:
+                self._kept.move_to_end(range_id)
+            return self._kept.get(range_id)
+
+    def put(self, range_id: str, columns: pa.RecordBatch) -> None:
+        """Keep what was read and found to be right."""
+        with self._lock:
+            self._kept[range_id] = columns.select(_NAMED)
+            while sum(one.num_rows for one in self._kept.values()) > self._most:
+                self._kept.popitem(last=False)
+
+
+class RangeReader:
+    """Reads ranges of one destination, what is `kept` of bases only once."""
+
+    def __init__(self, store: BulkStore, settings: CheckSettings, kept: KeptRanges | None = None) -> None:
+        self._store, self._settings, self._kept = store, settings, kept
         self._base = functools.lru_cache(maxsize=BASES_KEPT)(self._read_base)
         self._one_at_a_time = threading.Lock()
 
@@ -106,17 +134,23 @@ class RangeReader:
 
     def _columns(self, range_id: str) -> pa.RecordBatch:
         uri = self._settings.metadata_uri(range_id)
-        return read_range_columns(self._store.get(uri), expected_id=range_id, file=uri)
+        columns = read_range_columns(self._store.get(uri), expected_id=range_id, file=uri)
+        if self._kept is not None:
+            self._kept.put(range_id, columns)
+        return columns
 
     def _read_base(self, base_id: str) -> tuple[pa.RecordBatch | None, str]:
         """A base's columns, or why there are none: then nothing is left out on its account."""
+        kept = None if self._kept is None else self._kept.get(base_id)
+        if kept is not None:
+            return kept, ""
         try:
             columns = self._columns(base_id)
         except NotFound:
             return None, f"base range {base_id} is not at the destination: not built upon"
         except FormatError as error:
             return None, f"base range {base_id} is damaged: not built upon ({error})"
-        return columns.select(["address", "size", "etag"]), ""
+        return columns.select(_NAMED), ""
 
     def _broken(self, opened: OpenedRange, reason: Reason, detail: str) -> OpenedRange:
         address = f"{self._settings.metadata_prefix}/{opened.range_id}"

@@ -29,6 +29,8 @@ SHIPPED = ("graveler/*.py", "core/*.py", "adapters/__init__.py", "adapters/objec
 
 _SESSIONS = uuid.UUID("5f0c2a1e-90a4-4d42-9d0b-3c1c54f6a0b7")
 _MOST_CLOSED = 20
+_CHANNEL = [("grpc.use_local_subchannel_pool", 1), ("grpc.max_reconnect_backoff_ms", 1000)]
+"""All channels of a process else share how long gRPC waits, up to minutes, before it tries a dead server again."""
 
 
 def is_remote(url: str) -> bool:
@@ -85,7 +87,7 @@ def _client(url: str, session_id: str) -> Any:
     from pyspark.sql.connect.client.retries import DefaultPolicy
     from pyspark.sql.connect.session import SparkSession as RemoteSession
 
-    builder = DefaultChannelBuilder(url)
+    builder = DefaultChannelBuilder(url, _CHANNEL)
     if builder.session_id is None:
         builder.set("session_id", session_id)
     session = RemoteSession.builder.channelBuilder(builder).create()

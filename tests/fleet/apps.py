@@ -13,6 +13,7 @@ from typing import Any
 from django.apps import AppConfig
 
 from core import sensing
+from tests.fakes import BulkStandIn
 from tests.fleet import CALL_SECONDS, CLOCK, GONE_SECONDS, LEASE_SECONDS, WORLD
 from tests.fleet.wire import Lease, Remote
 
@@ -31,6 +32,7 @@ class FleetConfig(AppConfig):
         wiring.lakefs = functools.cache(lambda at: Remote(address, f"lakefs {at}", region, _lease))  # type: ignore[assignment]
         wiring.objects = functools.cache(lambda at: Remote(address, f"store {at}", region, _lease))  # type: ignore[assignment]
         wiring.run_check = _run_check
+        wiring.bulk_objects = functools.cache(lambda at: BulkStandIn(wiring.objects(at)))
         duties._work = _stamped(duties._work)
         duties.LEASE_SECONDS = LEASE_SECONDS
         manage.CALL_SECONDS = certificates.PUT_SECONDS = CALL_SECONDS
@@ -72,21 +74,9 @@ def _run_check(
     from lakemirror_site import wiring
     from spark_jobs.check import CheckSettings, check_batch
 
-    settings = CheckSettings(namespace=mirror.storage_namespace, depth=mirror.depth, page_worth=1_000_000, threads=4)
-    for batch in check_batch(work, settings, _Bulk(wiring.objects(mirror.region))):
+    settings = CheckSettings(namespace=mirror.storage_namespace, depth=mirror.depth, threads=4)
+    for batch in check_batch(work, settings, wiring.bulk_objects(mirror.region)):
         on_rows(batch.to_pylist())
-
-
-class _Bulk:
-    """A store as the check job wants it."""
-
-    requests = 0
-
-    def __init__(self, store: Any) -> None:
-        self.get, self.md5, self.head = store.get, store.md5, store.head
-
-    def page(self, prefix_uri: str, after: str = "") -> Any:
-        raise NotImplementedError("few objects are looked for, one by one")
 
 
 # --- a clock that is wrong

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,11 +13,12 @@ from unittest import mock
 from django.db.models.functions import Now
 
 from adapters.local_cache import LocalCache
+from lakemirror_site import wiring
 from mirrors import duties
 from mirrors.metaranges import remembered
 from mirrors.models import Blocker, Duty, Mirror, MirrorCommit, Repository
 from mirrors.tasks import handlers
-from tests.fakes import FakeLakeFS, FakeStore, Lake, check_plainly, replicate
+from tests.fakes import BulkStandIn, FakeLakeFS, FakeStore, Lake, check_plainly, replicate
 
 NAMESPACE = "s3://dst/lake"
 
@@ -32,6 +33,7 @@ class Deployment:
         self.lake = Lake(self.us, self.us_store)
         self.checked: list[tuple[str, list[str]]] = []
         self.check_error: Exception | None = None
+        self.small_checks = False
 
     def lakefs(self, region: str) -> FakeLakeFS:
         return {"us-east-1": self.us, "eu-west-1": self.eu, "ap-southeast-2": self.ap}[region]
@@ -47,6 +49,12 @@ class Deployment:
         if self.check_error is not None:
             raise self.check_error
         on_rows(rows[half:])
+
+    def check_small(self, mirror: Mirror, work: Any) -> Any:
+        """The real one, if the test wants it: others watch what is given to Spark."""
+        return self._check_small(mirror, work) if self.small_checks else None
+
+    _check_small = staticmethod(wiring.check_small)
 
     # What a test does
 
@@ -128,6 +136,15 @@ class OneByOne:
     def __init__(self, limit: int) -> None:
         self.limit = limit
 
+    def __enter__(self) -> OneByOne:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        """Nothing is on its way."""
+
+    def map(self, call: Callable[..., Any], *lists: Iterable[Any]) -> Iterator[Any]:
+        return map(call, *lists)
+
     def submit(self, call: Callable[..., Any], *args: Any, **options: Any) -> Future[Any]:
         done: Future[Any] = Future()
         try:
@@ -143,7 +160,10 @@ class OneByOne:
 @contextmanager
 def one_by_one() -> Iterator[None]:
     """Calls side by side become calls one after the other."""
-    with mock.patch("mirrors.sidebyside.ThreadPoolExecutor", OneByOne):
+    with (
+        mock.patch("mirrors.sidebyside.ThreadPoolExecutor", OneByOne),
+        mock.patch("spark_jobs.check.ThreadPoolExecutor", OneByOne),
+    ):
         yield
 
 
@@ -157,7 +177,9 @@ def deployment() -> Iterator[Deployment]:
             mock.patch("lakemirror_site.wiring.lakefs", made.lakefs),
             mock.patch("lakemirror_site.wiring.objects", made.objects),
             mock.patch("lakemirror_site.wiring.local_cache", lambda: made.local_cache),
+            mock.patch("lakemirror_site.wiring.bulk_objects", lambda region: BulkStandIn(made.objects(region))),
             mock.patch("lakemirror_site.wiring.run_check", made.run_check),
+            mock.patch("lakemirror_site.wiring.check_small", made.check_small),
             mock.patch("mirrors.duties.async_task"),
         ):
             yield made

@@ -51,6 +51,7 @@ class Soak:
         self.promotions = 0
         self.faulty = True
         self.moving = False
+        lm.small_checks = True
         # Long ago: a repository that a broken-off creation leaves is no ghost of one that was just deleted.
         Mirror.objects.update(created_at="2020-01-01T00:00:00Z")
         self._arm()

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from adapters.spark import CheckProgress, Spark, run_check, run_check_here, warm_up
+from adapters.spark import CheckProgress, Spark, run_check, warm_up
 from core.errors import Denied, Fenced, RemoteFailure, Throttled, Unreachable
 from spark_jobs.check import WORK_COLUMNS, CheckSettings, check, check_batch, sql_type
 from spark_jobs.session import ROOT, code_archive
@@ -94,14 +94,6 @@ def test_spark_finds_what_the_plain_function_finds(
     spark.run_check(work, settings, got.on_rows)
     assert len(got.problems()) > 10
     assert list(map(comparable, got.rows)) == list(map(comparable, plain))
-
-
-def test_checking_here_finds_the_same(store: S3Double, settings: CheckSettings, got: Collected) -> None:
-    work = mixed_work(store)
-    plain = [row for batch in check_batch(work, settings) for row in batch.to_pylist()]
-    run_check_here(work, settings, got.on_rows, got.on_progress)
-    assert got.rows == plain
-    assert got.progress[-1] == CheckProgress(4, 4)
 
 
 def test_a_dataframe_of_work_is_taken_as_it_is(spark: Spark, store: S3Double, settings: CheckSettings) -> None:
