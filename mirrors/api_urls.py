@@ -2,7 +2,7 @@
 
 from django.urls import include, path
 
-from mirrors import api, hooks, validations_api, waivers_api
+from mirrors import api, blockers_api, hooks, validations_api, waivers_api
 
 _of_mirror = [
     path("promotions", api.Promotions.as_view(), name="api-promotions"),
@@ -11,6 +11,8 @@ _of_mirror = [
     path("pause", api.Pause.as_view(), name="api-pause"),
     path("resume", api.Resume.as_view(), name="api-resume"),
     path("sync", api.Sync.as_view(), name="api-sync"),
+    path("blockers", blockers_api.Blockers.as_view(), name="api-blockers"),
+    path("blockers/retry", blockers_api.BlockersRetry.as_view(), name="api-blockers-retry"),
     path("validate", validations_api.Validate.as_view(), name="api-validate"),
     path("validations", validations_api.Validations.as_view(), name="api-validations"),
     path("validations/<int:job>", validations_api.ValidationDetail.as_view(), name="api-validation"),

@@ -65,6 +65,15 @@ def commit_facts(mirror: Mirror, shas: Iterable[str]) -> dict[str, CommitFacts]:
     return {sha: facts for (_, sha), facts in _with_things(rows).items()}
 
 
+def holders_blocking(mirror: Mirror, sha: str) -> list[str]:
+    """Whose blockers keep a commit from being promoted: its own, and those of the first commits in trouble it needs."""
+    key = (mirror.pk, sha)
+    opened = {_key(row): row for row in _open_rows({key})}
+    needed = _walk(opened.values()).get(key, ())
+    rows = _rows({key}) | {other: opened[other] for other in ((mirror.pk, commit) for commit in needed)}
+    return list(dict.fromkeys(holder for row in rows.values() for holder in _holders(row)))
+
+
 # --- commits --------------------------------------------------------------------------------------------------------
 
 
@@ -249,6 +258,11 @@ def _waited_for(rows: QuerySet[MirrorCommit]) -> dict[int, set[str]]:
     for mirror, waits_for in rows.order_by("-commit_id").values_list("mirror_id", "waits_for")[:OPEN_COMMITS]:
         found[mirror].update(waits_for)
     return found
+
+
+def is_cut_short(mirror: Mirror) -> bool:
+    """Whether it has ranges of which not all problems are kept by name."""
+    return bool(_cut_short([mirror]))
 
 
 def _cut_short(mirrors: Sequence[Mirror]) -> set[int]:
