@@ -2,9 +2,12 @@
 
 from django.urls import include, path
 
-from mirrors import api, blockers_api, hooks, validations_api, waivers_api
+from mirrors import api, blockers_api, commits_api, hooks, validations_api, waivers_api
 
 _of_mirror = [
+    path("branches", commits_api.Branches.as_view(), name="api-branches"),
+    path("commits", commits_api.Commits.as_view(), name="api-commits"),
+    path("commits/<str:commit>", commits_api.CommitDetail.as_view(), name="api-commit"),
     path("promotions", api.Promotions.as_view(), name="api-promotions"),
     path("tags", api.Tags.as_view(), name="api-tags"),
     path("reset-branch", api.BranchReset.as_view(), name="api-reset-branch"),
@@ -18,7 +21,6 @@ _of_mirror = [
     path("validations/<int:job>", validations_api.ValidationDetail.as_view(), name="api-validation"),
     path("waivers", waivers_api.Waivers.as_view(), name="api-waivers"),
     path("waivers/<int:waiver>", waivers_api.WaiverDetail.as_view(), name="api-waiver"),
-    path("commits/<str:commit>", waivers_api.CommitDetail.as_view(), name="api-commit"),
 ]
 
 urlpatterns = [

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 from django.db import transaction
-from django.db.models import F, Sum
+from django.db.models import F
 
 from adapters.objects import CONNECT_SECONDS, READ_SECONDS
 from core.errors import Fenced, Invalid, LakeMirrorError, NotFound
@@ -25,9 +25,10 @@ from core.promotion import Repair
 from core.sensing import FirstSync
 from lakemirror_site import config, wiring
 from mirrors import clock
+from mirrors.covering import covering
 from mirrors.duties import HOLDER, Lease
 from mirrors.metaranges import load_metaranges
-from mirrors.models import Commit, Coverage, Mirror, MirrorBranch, all_branches
+from mirrors.models import Commit, Mirror, MirrorBranch, all_branches
 
 PREFIX = "_lakemirror"
 DESCRIPTOR = f"{PREFIX}/mirror.json"
@@ -201,32 +202,20 @@ def certify(mirror: Mirror, commit: Commit) -> Certificate:
     found = load_metaranges(mirror, {commit.metarange_id})[commit.metarange_id]
     proven = mirror.commits.filter(commit=commit).promotable().exists()
     ids = [ref.id for ref in found.ranges]
-    ranges, entries, size = _sums(mirror, ids)
-    if not proven or found.reason or ranges != len(ids):
+    covered = covering(mirror.coverage.proving(mirror.depth), ids)
+    if not proven or found.reason or covered.ranges != len(ids):
         raise NotFound(f"commit {commit.sha[:8]} is not validated at '{mirror.name}'")
     return Certificate(
         commit=commit.sha,
         metarange=commit.metarange_id,
-        ranges=ranges,
-        entries=entries,
-        bytes=size,
+        ranges=covered.ranges,
+        entries=covered.entries,
+        bytes=covered.bytes,
         depth=mirror.depth,
         method=METHOD,
         region=mirror.region,
         storage_namespace=mirror.storage_namespace,
     )
-
-
-def _sums(mirror: Mirror, range_ids: list[str]) -> tuple[int, int, int]:
-    """Of those ranges that are complete: how many, their entries, their bytes."""
-    sums = [0, 0, 0]
-    for start in range(0, len(range_ids), 500):
-        rows = mirror.coverage.proving(mirror.depth).filter(
-            range_id__in=range_ids[start : start + 500], state=Coverage.State.COMPLETE
-        )
-        found = rows.aggregate(entries=Sum("entries", default=0), bytes=Sum("bytes", default=0))
-        sums = [sums[0] + rows.count(), sums[1] + found["entries"], sums[2] + found["bytes"]]
-    return sums[0], sums[1], sums[2]
 
 
 def certificate_uri(namespace: str, branch: str) -> str:

@@ -22,7 +22,7 @@ OPEN_COMMITS = 5_000
 TROUBLED = 5
 THINGS = 10
 
-_FACTS = (
+FACTS = (
     "record",
     "data",
     "history",
@@ -33,9 +33,10 @@ _FACTS = (
     "promoted_at",
     "superseded_at",
 )
+"""What is known of a commit at a mirror, by the name of its column."""
 _WAIVER = ("waiver__given_by", "waiver__reason", "waiver__given_at")
 _COMMIT = ("commit__sha", "commit__metarange_id")
-_FIELDS = ("mirror_id", "mirror__history", *_COMMIT, "waits_for", "waiver_id", *_WAIVER, *_FACTS)
+_FIELDS = ("mirror_id", "mirror__history", *_COMMIT, "waits_for", "waiver_id", *_WAIVER, *FACTS)
 # Until it was looked for a second time it may turn out to be gone at the source too, as what is collected there is.
 # An imported object that a mirror allowed before has not changed: the mirror's setting has.
 _DAMAGE = Q(damage=True, attempts__gt=1) & ~Q(reason="imported")
@@ -84,7 +85,7 @@ def _key(row: Mapping[str, Any]) -> Key:
 def _facts(row: Mapping[str, Any]) -> CommitFacts:
     by, reason, at = (row[name] for name in _WAIVER)
     waived = None if row["waiver_id"] is None else Waived(by=by, reason=reason, at=at)
-    return CommitFacts(commit_id=row["commit__sha"], waived=waived, **{name: row[name] for name in _FACTS})
+    return CommitFacts(commit_id=row["commit__sha"], waived=waived, **{name: row[name] for name in FACTS})
 
 
 def _rows(keys: set[Key]) -> dict[Key, dict[str, Any]]:
