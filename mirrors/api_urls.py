@@ -14,6 +14,7 @@ _of_mirror = [
     path("pause", api.Pause.as_view(), name="api-pause"),
     path("resume", api.Resume.as_view(), name="api-resume"),
     path("sync", api.Sync.as_view(), name="api-sync"),
+    path("commits/<str:commit>/certificate", commits_api.CommitCertificate.as_view(), name="api-certificate"),
     path("blockers", blockers_api.Blockers.as_view(), name="api-blockers"),
     path("blockers/retry", blockers_api.BlockersRetry.as_view(), name="api-blockers-retry"),
     path("validate", validations_api.Validate.as_view(), name="api-validate"),

@@ -10,6 +10,7 @@ from core.errors import Invalid
 from core.states import State
 from mirrors import clock
 from mirrors.api import find_mirror
+from mirrors.certificates import certify
 from mirrors.commit_readings import (
     STAGES,
     commit_json,
@@ -76,6 +77,17 @@ class CommitDetail(APIView):
             "as_of": rfc3339(now),
         }
         return Response(commit_json(found, facts) | more)
+
+
+class CommitCertificate(APIView):
+    """What was proven of a commit at a mirror."""
+
+    def get(self, request: Request, repository: str, mirror_id: str, commit: str) -> Response:
+        """Its certificate, gathered anew; 404 says what it still lacks. Needs fs:ListRepositories on `*`."""
+        rbac.require(request.user, ("fs:ListRepositories", "*"))
+        mirror = find_mirror(repository, mirror_id)
+        certificate = certify(mirror, find_commit(mirror, commit))
+        return Response(certificate.document(as_of=rfc3339(clock.now())))
 
 
 def state_of(request: Request, name: str) -> State | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -16,7 +17,7 @@ from mirrors.metaranges import remembered
 from mirrors.models import Commit, Coverage, Mirror, MirrorCommit, Waiver
 from rbac.models import User
 from tests.mirrors.factories import Line, at_mirror, block, make_commit, make_mirror, make_repository
-from tests.mirrors.harness import Deployment, deployment
+from tests.mirrors.harness import NAMESPACE, Deployment, deployment
 from tests.mirrors.test_api import BODY, MIRRORS, Api
 
 pytestmark = pytest.mark.django_db
@@ -278,3 +279,49 @@ def test_coverage_is_unknown_while_the_metarange_can_not_be_read(api: Api, lm: D
             told = asked(api, f"commits/{commit}")
     assert (told["coverage"], told["metarange"]) == (None, metarange)
     assert MirrorCommit.objects.get(commit__sha=commit).data == "complete"
+
+
+# --- its certificate ------------------------------------------------------------------------------------------------
+
+
+def test_a_validated_commit_has_the_certificate_that_lies_at_the_destination(api: Api, lm: Deployment) -> None:
+    commit = complete(lm, a=b"1", b=b"22")
+    status, told = api.call("GET", f"{MIRROR}/commits/{commit[:8]}/certificate")
+    written = json.loads(lm.eu_store.objects[f"{NAMESPACE}/_lakemirror/certificates/main.json"])
+    assert status == 200
+    assert told.pop("as_of").endswith("Z")
+    assert told == {name: written[name] for name in told}
+    assert {"digest", "content_digest", "commit", "metarange", "ranges", "entries", "bytes", "depth"} <= told.keys()
+
+
+def refusal(api: Api, commit: str) -> str:
+    status, answer = api.call("GET", f"{MIRROR}/commits/{commit}/certificate")
+    assert status == 404
+    return str(answer["message"])
+
+
+def test_a_commit_that_is_not_validated_has_none_and_it_says_why(api: Api, lm: Deployment) -> None:
+    commit = lm.lake.commit(files={"a": b"1"})
+    lm.arrive(lm.lake.address_of(commit, "a"))
+    lm.work()
+    assert "is not validated at 'lake-eu': its data is waiting (1 of 1 ranges" in refusal(api, commit)
+    child = lm.lake.commit(files={"a": b"2"})
+    lm.arrive(lm.lake.address_of(commit, "a"))
+    lm.work()
+    assert "what it descends from is not in order" in refusal(api, child)
+    MirrorCommit.objects.filter(commit__sha=child).update(record="refused")
+    assert "its record is refused" in refusal(api, child)
+    assert "nothing is known" in refusal(api, "0" * 64)
+
+
+def test_what_was_proven_less_deep_than_is_asked_now_has_none(api: Api, lm: Deployment) -> None:
+    commit = complete(lm, a=b"1")
+    Mirror.objects.update(depth="content")
+    assert "0 of its 1 ranges are proven at depth content now" in refusal(api, commit)
+    del lm.eu_store.objects[f"{NAMESPACE}/_lakefs/{Commit.objects.get(sha=commit).metarange_id}"]
+    remembered().clear()
+    assert "its metarange is missing" in refusal(api, commit)
+
+
+def test_outsiders_get_no_certificate(outsider: User, main: Line) -> None:
+    assert Api(outsider).call("GET", f"{MIRROR}/commits/{main.commits[0].sha}/certificate")[0] == 403
