@@ -2,7 +2,7 @@
 
 from django.urls import include, path
 
-from mirrors import api, blockers_api, commits_api, hooks, validations_api, waivers_api
+from mirrors import api, blockers_api, commits_api, everywhere_api, hooks, validations_api, waivers_api
 
 _of_mirror = [
     path("branches", commits_api.Branches.as_view(), name="api-branches"),
@@ -25,6 +25,8 @@ _of_mirror = [
 ]
 
 urlpatterns = [
+    path("mirrors", everywhere_api.AllMirrors.as_view(), name="api-all-mirrors"),
+    path("commits/<str:commit>/regions", everywhere_api.CommitRegions.as_view(), name="api-commit-regions"),
     path("repositories/<str:repository>/mirrors", api.Mirrors.as_view(), name="api-mirrors"),
     path("repositories/<str:repository>/mirrors/<str:mirror_id>", api.MirrorDetail.as_view(), name="api-mirror"),
     path("repositories/<str:repository>/mirrors/<str:mirror_id>/", include(_of_mirror)),

@@ -261,6 +261,11 @@ def _waited_for(rows: QuerySet[MirrorCommit]) -> dict[int, set[str]]:
     return found
 
 
+def damage_at(mirrors: Iterable[Mirror]) -> QuerySet[Blocker]:
+    """What had been complete, and is missing or wrong now."""
+    return Blocker.objects.filter(_DAMAGE, mirror__in=mirrors)
+
+
 def is_cut_short(mirror: Mirror) -> bool:
     """Whether it has ranges of which not all problems are kept by name."""
     return bool(_cut_short([mirror]))
