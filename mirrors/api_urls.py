@@ -2,12 +2,14 @@
 
 from django.urls import include, path
 
-from mirrors import api, blockers_api, commits_api, everywhere_api, hooks, validations_api, waivers_api
+from mirrors import api, blockers_api, commits_api, everywhere_api, hooks, runs_api, validations_api, waivers_api
 
 _of_mirror = [
     path("branches", commits_api.Branches.as_view(), name="api-branches"),
     path("commits", commits_api.Commits.as_view(), name="api-commits"),
     path("commits/<str:commit>", commits_api.CommitDetail.as_view(), name="api-commit"),
+    path("runs", runs_api.Runs.as_view(), name="api-runs"),
+    path("runs/<int:number>", runs_api.RunDetail.as_view(), name="api-run"),
     path("promotions", api.Promotions.as_view(), name="api-promotions"),
     path("tags", api.Tags.as_view(), name="api-tags"),
     path("reset-branch", api.BranchReset.as_view(), name="api-reset-branch"),
