@@ -196,7 +196,7 @@ def print_slowest(made: Sequence[Made], measured: Sequence[float], stages: Mappi
 def print_jobs(rows: Sequence[Sequence[object]]) -> None:
     if rows:
         seconds = [moment(ended) - moment(began) for began, ended in rows]
-        print(f"{f'one check by Spark, of {len(rows)}':<33}{line(seconds)}")
+        print(f"{f'one check, of {len(rows)}':<33}{line(seconds)}")
 
 
 def moment(text: object) -> float:

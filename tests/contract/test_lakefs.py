@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -15,7 +16,7 @@ import pytest
 from adapters.lakefs import LakeFSAdapter
 from core.errors import Conflict, Corrupt, Denied, LakeMirrorError, NotFound, RemoteFailure, Unauthenticated
 from core.ports import LakeFS
-from core.types import Commit, RecordOutcome, RepositoryInfo
+from core.types import Commit, Page, RecordOutcome, RepositoryInfo
 from sandbox.client import Sandbox
 from sandbox.layout import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 from tests.fakes import id_of
@@ -136,19 +137,23 @@ def test_branches_are_created_moved_read_back_and_deleted(lakefs: LakeFS, mirror
     assert [b.name for b in lakefs.list_branches(mirror).results] == ["main"]
 
 
+def names_in_pages(listing: Callable[..., Page[Any]], mirror: str) -> list[str]:
+    """What a listing gives in pages of two."""
+    names: list[str] = []
+    after = ""
+    while True:
+        page = listing(mirror, after=after, amount=2)
+        names += [one.name for one in page.results]
+        after = page.next_after
+        if not after:
+            return names
+
+
 def test_branches_are_listed_page_by_page(lakefs: LakeFS, mirror: str) -> None:
     lakefs.put_commit_record(mirror, ROOT)
     for n in range(5):
         lakefs.create_branch(mirror, f"b{n}", ROOT.id)
-    names: list[str] = []
-    after = ""
-    while True:
-        page = lakefs.list_branches(mirror, after=after, amount=2)
-        names += [b.name for b in page.results]
-        after = page.next_after
-        if not after:
-            break
-    assert names == [f"b{n}" for n in range(5)]
+    assert names_in_pages(lakefs.list_branches, mirror) == [f"b{n}" for n in range(5)]
 
 
 def test_a_hidden_branch_is_listed_only_when_hidden_ones_are_asked_for(lakefs: LakeFS, mirror: str) -> None:
@@ -195,15 +200,7 @@ def test_tags_are_listed_page_by_page(lakefs: LakeFS, mirror: str) -> None:
     lakefs.put_commit_record(mirror, ROOT)
     for n in range(5):
         lakefs.create_tag(mirror, f"v{n}", ROOT.id)
-    names: list[str] = []
-    after = ""
-    while True:
-        page = lakefs.list_tags(mirror, after=after, amount=2)
-        names += [tag.name for tag in page.results]
-        after = page.next_after
-        if not after:
-            break
-    assert names == [f"v{n}" for n in range(5)]
+    assert names_in_pages(lakefs.list_tags, mirror) == [f"v{n}" for n in range(5)]
 
 
 def test_a_branch_can_not_point_at_a_record_that_is_not_there(lakefs: LakeFS, mirror: str) -> None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from django.test import Client
 
+from rbac.models import User
+from tests.mirrors.api import Api
 from tests.mirrors.harness import Deployment, deployment
 
 
@@ -15,3 +18,28 @@ def lm() -> Iterator[Deployment]:
     with deployment() as made:
         made.add_mirror()
         yield made
+
+
+@pytest.fixture
+def head(lm: Deployment) -> str:
+    """A commit that was promoted."""
+    commit = lm.lake.commit(files={"a": b"1", "b": b"2"})
+    lm.arrive()
+    lm.work()
+    assert lm.head() == commit
+    lm.checked.clear()
+    return commit
+
+
+@pytest.fixture
+def api(owner: User) -> Api:
+    """Olga's program."""
+    return Api(owner)
+
+
+@pytest.fixture
+def olga(owner: User) -> Client:
+    """Olga's browser."""
+    client = Client()
+    client.force_login(owner)
+    return client

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -13,35 +12,17 @@ from django.test import Client
 from core.errors import Unreachable
 from lakemirror_site import config
 from mirrors.models import Mirror
-from rbac import services as rbac
 from rbac.models import AuditEvent, User
+from tests.mirrors.api import BODY, MIRRORS, Api
 from tests.mirrors.harness import Deployment, deployment
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-MIRRORS = "/service/replication/v1/repositories/lake/mirrors"
-BODY = {"name": "lake-eu", "region": "eu-west-1", "storage_namespace": "s3://dst/lake"}
 
 
 @pytest.fixture
 def lm() -> Iterator[Deployment]:
     with deployment() as made:
         yield made
-
-
-class Api:
-    """A program with an access key."""
-
-    def __init__(self, user: User) -> None:
-        issued = rbac.key_create(actor="system:tests", user=user)
-        pair = f"{issued.key.key_id}:{issued.secret}".encode()
-        self.headers = {"Authorization": f"Basic {base64.b64encode(pair).decode()}"}
-        self.client = Client()
-
-    def call(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        data = body if isinstance(body, str | bytes) else json.dumps(body) if body is not None else ""
-        answer = self.client.generic(method, path, data, content_type="application/json", headers=self.headers)
-        return answer.status_code, json.loads(answer.content) if answer.content else None
 
 
 @pytest.fixture

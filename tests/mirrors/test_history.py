@@ -11,8 +11,8 @@ from mirrors.models import Duty, Mirror, MirrorCommit, Repository
 from mirrors.readings import mirror_reading
 from mirrors.rebuild import rebuild
 from rbac.models import User
+from tests.mirrors.api import BODY, MIRRORS, Api
 from tests.mirrors.harness import NAMESPACE, Deployment, deployment, state_of
-from tests.mirrors.test_api import BODY, MIRRORS, Api
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from unittest import mock
@@ -17,36 +16,13 @@ from mirrors.options import SETTINGS, mirror_update
 from mirrors.readings import mirror_reading
 from mirrors.serializers import MirrorSettings
 from rbac.models import AuditEvent, User
-from tests.mirrors.harness import NAMESPACE, Deployment, deployment, state_of
-from tests.mirrors.test_api import Api
+from tests.mirrors.api import Api
+from tests.mirrors.harness import NAMESPACE, Deployment, state_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 MIRROR = "/service/replication/v1/repositories/lake/mirrors/lake-eu"
 VERBS = [("PATCH", MIRROR), *(("POST", f"{MIRROR}/{verb}") for verb in ("pause", "resume", "sync"))]
-
-
-@pytest.fixture
-def lm() -> Iterator[Deployment]:
-    with deployment() as made:
-        made.add_mirror()
-        yield made
-
-
-@pytest.fixture
-def head(lm: Deployment) -> str:
-    """A commit that was promoted."""
-    commit = lm.lake.commit(files={"a": b"1", "b": b"2"})
-    lm.arrive()
-    lm.work()
-    assert lm.head() == commit
-    lm.checked.clear()
-    return commit
-
-
-@pytest.fixture
-def api(owner: User) -> Api:
-    return Api(owner)
 
 
 def change(owner: User, **changes: Any) -> Mirror:

@@ -37,13 +37,6 @@ PAGES = ["/mirrors/", "/mirrors/new/", "/mirrors/analytics-eu/", "/mirrors/analy
 
 
 @pytest.fixture
-def olga(owner: User) -> Client:
-    client = Client()
-    client.force_login(owner)
-    return client
-
-
-@pytest.fixture
 def company() -> dict[str, Mirror]:
     return make_company()
 

@@ -32,9 +32,9 @@ from mirrors.models import (
 )
 from mirrors.readings import BranchReading, branch_commits, mirror_reading
 from mirrors.selecting import reselect
-from rbac.models import AuditEvent, User
+from rbac.models import AuditEvent
+from tests.mirrors.api import Api
 from tests.mirrors.harness import NAMESPACE, Deployment, state_of
-from tests.mirrors.test_api import Api
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -422,18 +422,6 @@ def test_a_deletion_whose_answer_was_lost_blames_nobody(lm: Deployment) -> None:
 
 MIRRORS = "/service/replication/v1/repositories/lake/mirrors"
 MIRROR = f"{MIRRORS}/lake-eu"
-
-
-@pytest.fixture
-def olga(owner: User) -> Client:
-    client = Client()
-    client.force_login(owner)
-    return client
-
-
-@pytest.fixture
-def api(owner: User) -> Api:
-    return Api(owner)
 
 
 def test_the_branches_of_a_mirror_are_chosen_when_it_is_made(api: Api, lm: Deployment) -> None:

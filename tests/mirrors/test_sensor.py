@@ -174,14 +174,19 @@ def dies_after(calls: int, plain: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def die_while_reading(lm: Deployment, pages: int) -> None:
+    """The sensor's worker is killed after so many pages of the log."""
+    with (
+        mock.patch.object(lm.us, "log_commits", dies_after(pages, lm.us.log_commits)),
+        pytest.raises(KeyboardInterrupt),
+    ):
+        run(lm, "sense")
+
+
 def test_a_reading_that_was_killed_goes_on_where_it_was(lm: Deployment) -> None:
     grow(lm, 99)
     with settings(log_commit_page_size=10):
-        with (
-            mock.patch.object(lm.us, "log_commits", dies_after(8, lm.us.log_commits)),
-            pytest.raises(KeyboardInterrupt),
-        ):
-            run(lm, "sense")
+        die_while_reading(lm, 8)
         assert not Commit.objects.exists()
         assert not SourceBranch.objects.exists()
         Duty.objects.update(until=None)
@@ -215,11 +220,7 @@ def test_what_was_read_for_a_branch_that_is_gone_is_forgotten(lm: Deployment) ->
     run(lm, "sense")
     grow(lm, 30, "dev")
     with settings(log_commit_page_size=10):
-        with (
-            mock.patch.object(lm.us, "log_commits", dies_after(1, lm.us.log_commits)),
-            pytest.raises(KeyboardInterrupt),
-        ):
-            run(lm, "sense")
+        die_while_reading(lm, 1)
         Duty.objects.update(until=None)
         for sha in UnplacedCommit.objects.values_list("parents", flat=True):
             lm.lake.repository.commits.pop(sha[0], None)
@@ -256,11 +257,7 @@ def test_placing_that_was_killed_leaves_whole_histories_and_goes_on(lm: Deployme
 def test_a_branch_moved_on_while_its_history_was_being_read(lm: Deployment) -> None:
     grow(lm, 50)
     with settings(log_commit_page_size=10):
-        with (
-            mock.patch.object(lm.us, "log_commits", dies_after(3, lm.us.log_commits)),
-            pytest.raises(KeyboardInterrupt),
-        ):
-            run(lm, "sense")
+        die_while_reading(lm, 3)
         Duty.objects.update(until=None)
         head = grow(lm, 15)[-1]
         run(lm, "sense")

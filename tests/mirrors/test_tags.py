@@ -26,8 +26,8 @@ from mirrors.models import (
 from mirrors.options import mirror_update
 from mirrors.tag_readings import tag_readings
 from rbac.models import User
+from tests.mirrors.api import Api
 from tests.mirrors.harness import NAMESPACE, Deployment
-from tests.mirrors.test_api import Api
 from tests.mirrors.test_selection import MIRROR, mirrored, whole_histories
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -19,8 +19,8 @@ from mirrors.models import Blocker, Coverage, Duty, Mirror, Run, Validation, Val
 from mirrors.readings import mirror_reading
 from mirrors.validations import validation_ask
 from rbac.models import AuditEvent, User
+from tests.mirrors.api import BODY, MIRRORS, Api
 from tests.mirrors.harness import NAMESPACE, Deployment, deployment, state_of
-from tests.mirrors.test_api import BODY, MIRRORS, Api
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

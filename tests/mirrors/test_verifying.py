@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from unittest import mock
@@ -14,27 +13,9 @@ from core.states import State
 from lakemirror_site import config
 from mirrors.models import Blocker, Coverage, Duty, Mirror, Run
 from mirrors.readings import mirror_reading
-from tests.mirrors.harness import NAMESPACE, Deployment, deployment, state_of
+from tests.mirrors.harness import NAMESPACE, Deployment, state_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def lm() -> Iterator[Deployment]:
-    with deployment() as made:
-        yield made
-
-
-@pytest.fixture
-def head(lm: Deployment) -> str:
-    """A commit that was promoted; its ranges are as old as one likes."""
-    lm.add_mirror()
-    commit = lm.lake.commit(files={"a": b"1", "b": b"2"})
-    lm.arrive()
-    lm.work()
-    assert lm.head() == commit
-    lm.checked.clear()
-    return commit
 
 
 def age() -> None:
@@ -71,7 +52,6 @@ def test_the_age_is_configured(lm: Deployment) -> None:
     known = config.current()
     brief = replace(known, validator=replace(known.validator, reverify_after=timedelta(hours=4)))
     with mock.patch("mirrors.checks.config.current", lambda: brief):
-        lm.add_mirror()
         lm.lake.commit(files={"a": b"1"})
         lm.arrive()
         lm.work()

@@ -12,8 +12,8 @@ from core.states import State
 from mirrors.models import Blocker, Mirror, MirrorCommit, Waiver
 from mirrors.readings import mirror_reading
 from rbac.models import AuditEvent, User
+from tests.mirrors.api import BODY, MIRRORS, Api
 from tests.mirrors.harness import Deployment, deployment, state_of
-from tests.mirrors.test_api import BODY, MIRRORS, Api
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
