@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from typing import Any
 from urllib.parse import quote
 
 import click
 
 from lakemirror import tables
+from lakemirror.errors import No
 from lakemirror.finding import ALL, explained, mirrors_path
 from lakemirror.recomputing import require_same
 from lakemirror.talking import Talk, of_mirror, talks
@@ -48,12 +47,9 @@ def show(talk: Talk, path: str) -> None:
 def blockers(talk: Talk, path: str, limit: int, group_by: str | None, **only: str | None) -> None:
     """What is missing or wrong at a mirror. Ends with 1 if there is something."""
     page = talk.api.pages(f"{path}/blockers", limit, group_by=group_by, **only)
-    now = page.get("as_of") or datetime.now(UTC).isoformat()
-    if group_by:
-        talk.tell(page, lambda: tables.blocker_groups(page, group_by, now))
-    else:
-        talk.tell(page, lambda: tables.blocker_list(page, now))
-    _end_with(bool(page["results"]))
+    talk.tell(page, lambda: tables.blocker_groups(page, group_by) if group_by else tables.blocker_list(page))
+    if page["results"]:
+        click.get_current_context().exit(No.exit_code)
 
 
 @click.command()
@@ -69,7 +65,3 @@ def certify(talk: Talk, path: str, commit: str, folder: str | None) -> None:
     if folder is not None:
         require_same(told, folder)
     talk.tell(told, lambda: tables.certificate(told, folder))
-
-
-def _end_with(status: Any) -> None:
-    click.get_current_context().exit(int(status))

@@ -64,7 +64,6 @@ _OF_STATUS: dict[int, type[Problem]] = {
     404: NotThere,
     409: Conflict,
     412: Conflict,
-    428: Conflict,
     429: Unreachable,
 }
 

@@ -127,22 +127,24 @@ def _selection(selected: dict[str, Any]) -> str:
 # --- what is missing ------------------------------------------------------------------------------------------------
 
 
-def blocker_list(page: dict[str, Any], now: str) -> RenderableType:
+def blocker_list(page: dict[str, Any]) -> RenderableType:
     """What is missing or wrong, the longest known first."""
     things, more = page["results"], page["pagination"]["has_more"]
     if not things:
         return Text("Nothing is missing or wrong.")
     columns = ("Kind", "What", "Size", "Why", "Missed", "Tried", "Next look")
     told = f"The first {len(things):,}; there are more." if more else f"{_things(len(things))} missing or wrong."
-    return Group(_line(told), "", _table(columns, (_blocker_row(thing, now) for thing in things)))
+    return Group(_line(told), "", _table(columns, (_blocker_row(thing, page["as_of"]) for thing in things)))
 
 
-def blocker_groups(page: dict[str, Any], name: str, now: str) -> RenderableType:
+def blocker_groups(page: dict[str, Any], name: str) -> RenderableType:
     """How many things are missing or wrong for each reason, or below each folder."""
     groups = page["results"]
     if not groups:
         return Text("Nothing is missing or wrong.")
-    rows = ((group[name] or UNKNOWN, f"{group['blockers']:,}", _since(group["oldest"], now)) for group in groups)
+    rows = (
+        (group[name] or UNKNOWN, f"{group['blockers']:,}", _since(group["oldest"], page["as_of"])) for group in groups
+    )
     table = _table((name.capitalize(), "Things", "Missed"), rows)
     return Group(table, *(["", "There are more."] if page["pagination"]["has_more"] else []))
 
