@@ -129,7 +129,8 @@ def _selection(selected: dict[str, Any]) -> str:
 
 def blocker_list(page: dict[str, Any]) -> RenderableType:
     """What is missing or wrong, the longest known first."""
-    things, more = page["results"], page["pagination"]["has_more"]
+    things = page["results"]
+    more = page["pagination"]["has_more"] or not page["all_named"]
     if not things:
         return Text("Nothing is missing or wrong.")
     columns = ("Kind", "What", "Size", "Why", "Missed", "Tried", "Next look")

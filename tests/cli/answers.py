@@ -13,6 +13,11 @@ def a_page(*results: Any, after: str = "") -> dict[str, Any]:
     return {"pagination": pagination, "as_of": NOW, "results": list(results)}
 
 
+def blockers(*things: Any, after: str = "") -> dict[str, Any]:
+    """A page of what is missing or wrong."""
+    return a_page(*things, after=after) | {"all_named": True}
+
+
 def a_branch(name: str = "main", **more: Any) -> dict[str, Any]:
     """A branch that is up to date, but for what is given."""
     return {

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.cli.answers import BLOCKED, CERTIFICATE, NOW, a_blocker, a_branch, a_check, a_mirror, a_page
+from tests.cli.answers import BLOCKED, CERTIFICATE, NOW, a_blocker, a_branch, a_check, a_mirror, a_page, blockers
 from tests.cli.speaking import API, StandIn, Terminal
 
 LAKE_EU = "/repositories/lake/mirrors/lake-eu"
@@ -80,14 +80,14 @@ def test_what_nobody_knows_is_a_dash(server: StandIn, run: Terminal) -> None:
 
 
 def test_what_a_terminal_would_obey_is_made_visible(server: StandIn, run: Terminal) -> None:
-    server.says("GET", f"{LAKE_EU}/blockers", a_page(a_blocker(path="a\x1b[2J\n[red]b[/red]")))
+    server.says("GET", f"{LAKE_EU}/blockers", blockers(a_blocker(path="a\x1b[2J\n[red]b[/red]")))
     done = run("mirror", "blockers", *IN_LAKE)
     assert r"a\x1b[2J\n[red]b[/red]" in done.stdout
 
 
 def test_blockers_are_named_and_end_with_one(server: StandIn, run: Terminal) -> None:
     things = [a_blocker(), a_blocker(kind="range", path=None, size=None, reason="range-missing", damage=True)]
-    server.says("GET", f"{LAKE_EU}/blockers", a_page(*things))
+    server.says("GET", f"{LAKE_EU}/blockers", blockers(*things))
     done = run("mirror", "blockers", *IN_LAKE, "--commit", "94e84f", "--branch", "main", "--reason", "missing")
     first, _, _, one, other = done.stdout.splitlines()
     assert (done.exit_code, first) == (1, "2 things are missing or wrong.")
@@ -97,22 +97,27 @@ def test_blockers_are_named_and_end_with_one(server: StandIn, run: Terminal) -> 
 
 
 def test_no_blockers_end_with_zero(server: StandIn, run: Terminal) -> None:
-    server.says("GET", f"{LAKE_EU}/blockers", a_page())
+    server.says("GET", f"{LAKE_EU}/blockers", blockers())
     done = run("mirror", "blockers", *IN_LAKE)
     assert (done.exit_code, done.stdout) == (0, "Nothing is missing or wrong.\n")
 
 
 def test_no_more_blockers_are_fetched_than_wanted(server: StandIn, run: Terminal) -> None:
     page = [a_blocker(id=number) for number in range(100)]
-    server.says("GET", f"{LAKE_EU}/blockers", a_page(*page, after="99"), a_page(*page[:20], after="119"))
+    server.says("GET", f"{LAKE_EU}/blockers", blockers(*page, after="99"), blockers(*page[:20], after="119"))
     done = run("mirror", "blockers", *IN_LAKE, "--limit", "120")
     assert done.stdout.startswith("The first 120; there are more.\n")
     assert [asked.query for asked in server.asked] == [{}, {"after": "99", "amount": "20"}]
 
 
+def test_where_not_all_are_kept_by_name_it_says_so(server: StandIn, run: Terminal) -> None:
+    server.says("GET", f"{LAKE_EU}/blockers", blockers(a_blocker()) | {"all_named": False})
+    assert run("mirror", "blockers", *IN_LAKE).stdout.startswith("The first 1; there are more.\n")
+
+
 def test_blockers_are_counted_by_reason(server: StandIn, run: Terminal) -> None:
     groups = [{"reason": "missing", "blockers": 1204, "oldest": "2026-11-21T12:23:00.000Z"}]
-    server.says("GET", f"{LAKE_EU}/blockers", a_page(*groups))
+    server.says("GET", f"{LAKE_EU}/blockers", blockers(*groups))
     done = run("mirror", "blockers", *IN_LAKE, "--group-by", "reason")
     assert done.exit_code == 1
     assert [line.split() for line in done.stdout.splitlines()] == [
@@ -208,6 +213,6 @@ def test_a_program_need_not_type(server: StandIn, run: Terminal) -> None:
 
 
 def test_what_programs_read_is_the_answer_alone(server: StandIn, run: Terminal) -> None:
-    server.says("GET", f"{LAKE_EU}/blockers", a_page(a_blocker()))
+    server.says("GET", f"{LAKE_EU}/blockers", blockers(a_blocker()))
     done = run("mirror", "blockers", *IN_LAKE, "--json")
     assert (done.exit_code, json.loads(done.stdout)["as_of"]) == (1, NOW)
