@@ -39,6 +39,7 @@ def as_json(reading: readings.MirrorReading) -> dict[str, Any]:
         branches=branches,
         left_out=reading.left_out,
         warnings=reading.warnings,
+        looked_at=(reading.looked_at, reading.destination_looked_at),
     )
 
 

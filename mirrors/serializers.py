@@ -126,8 +126,12 @@ def mirror_json(
     branches: list[dict[str, Any]],
     left_out: int,
     warnings: Sequence[str],
+    looked_at: tuple[datetime | None, datetime | None],
 ) -> dict[str, Any]:
-    """One mirror; times in RFC 3339 UTC. `branches` are readings; what is selected stands in `selected_branches`."""
+    """One mirror; times in RFC 3339 UTC. `branches` are readings; what is selected stands in `selected_branches`.
+
+    `looked_at`: when the last look at the source began, and when the destination was looked at.
+    """
     settings = MirrorSettings(mirror).data
     return {
         "id": mirror.name,
@@ -145,6 +149,8 @@ def mirror_json(
         "reason": reason,
         "branches": branches,
         "warnings": list(warnings),
+        "source_looked_at": rfc3339(looked_at[0]),
+        "destination_looked_at": rfc3339(looked_at[1]),
         "created_at": rfc3339(mirror.created_at),
         "as_of": rfc3339(clock.now()),
     }

@@ -1,21 +1,23 @@
-"""What stands behind scripts/run, scripts/test and scripts/manage; needs nothing but Python's own library."""
+"""What stands behind scripts/run, test, manage and lakemirror; needs nothing but Python's own library."""
 
 from __future__ import annotations
 
 import sys
 
-from launcher import guard, manage, run, test
+from launcher import cli, guard, manage, run, test
 from launcher.console import Problem, console
 
-COMMANDS = {"run": run.main, "test": test.main, "manage": manage.main}
+COMMANDS = {"run": run.main, "test": test.main, "manage": manage.main, "lakemirror": cli.main}
+BECOME_ANOTHER = ("manage", "lakemirror")
+"""These start nothing that could be left behind."""
 
 
 def main() -> int:
-    command = COMMANDS[sys.argv[1]]
-    if command is not manage.main:
+    name = sys.argv[1]
+    if name not in BECOME_ANOTHER:
         guard.stand()
     try:
-        return command(sys.argv[2:])
+        return COMMANDS[name](sys.argv[2:])
     except Problem as problem:
         console.fail(str(problem))
         return 1

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import itertools
+import sys
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 APPS = ("rbac", "mirrors", "exports")
-OURS = ("graveler", "core", "adapters", "lakemirror_site", *APPS, "spark_jobs", "sandbox")
+OURS = ("graveler", "core", "adapters", "lakemirror_site", *APPS, "spark_jobs", "sandbox", "lakemirror")
 
 MAY_IMPORT = {
     "graveler": {"graveler"},
@@ -21,7 +22,8 @@ MAY_IMPORT = {
     "rbac": {"rbac", "core", "lakemirror_site"},
     "mirrors": {"mirrors", "rbac", "core", "graveler", "adapters", "lakemirror_site"},
     "exports": {"exports", "mirrors", "rbac", "core", "graveler", "adapters", "lakemirror_site"},
-    "lakemirror_site": {*OURS} - {"sandbox"},
+    "lakemirror_site": {*OURS} - {"sandbox", "lakemirror"},
+    "lakemirror": {"lakemirror"},
 }
 NOT_FOR = {
     "django": ("graveler", "core", "adapters", "spark_jobs", "sandbox"),
@@ -32,6 +34,7 @@ ONE_FILE = {
     "boto3": {"adapters/objects.py"},
     "botocore": {"adapters/objects.py"},
     "lakefs_sdk": {"adapters/lakefs.py"},
+    "requests": {"lakemirror/api.py"},
 }
 STDLIB_ONLY = "core"
 
@@ -49,6 +52,12 @@ def imported(path: Path) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
             names.update(f"{node.module}.{alias.name}" for alias in node.names)
     return names
+
+
+def test_the_command_needs_only_what_is_installed_with_it() -> None:
+    for path in (ROOT / "lakemirror").rglob("*.py"):
+        tops = {name.split(".")[0] for name in imported(path)}
+        assert tops <= {*sys.stdlib_module_names, "lakemirror", "click", "rich", "requests", "urllib3", "yaml"}, path
 
 
 def name_of(path: Path) -> str:
@@ -76,8 +85,6 @@ def test_frameworks_and_sdks_stay_in_their_place(path: Path) -> None:
 
 
 def test_the_core_needs_nothing_but_the_standard_library_and_the_format() -> None:
-    import sys
-
     for path in (ROOT / STDLIB_ONLY).rglob("*.py"):
         tops = {name.split(".")[0] for name in imported(path)}
         assert tops <= {*sys.stdlib_module_names, "core", "graveler", "__future__"}, name_of(path)

@@ -19,7 +19,7 @@ from launcher import PYTHON, ROOT, VENV, environment, java, kernel
 from launcher.console import Problem, console
 from launcher.processes import Supervisor
 
-_STAGES = {"web": 400, "sandbox": 100, "build": 50, "spark": 1500, "test": 600}
+_STAGES = {"web": 400, "sandbox": 100, "build": 50, "spark": 1500, "cli": 100, "test": 600}
 _LIGHT = ("tests/core", "tests/graveler", "tests/mirrors", "tests/rbac")
 _CHECKS = (["-m", "ruff", "check", "--quiet", "."], ["-m", "mypy"])
 

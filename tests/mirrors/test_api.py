@@ -30,6 +30,15 @@ def api(owner: User, lm: Deployment) -> Api:
     return Api(owner)
 
 
+def test_a_mirror_says_when_its_source_was_looked_at(api: Api, lm: Deployment) -> None:
+    made = api.call("POST", MIRRORS, BODY)[1]
+    assert made["source_looked_at"] is None
+    lm.work()
+    shown = api.call("GET", f"{MIRRORS}/lake-eu")[1]
+    assert made["as_of"] <= shown["source_looked_at"] <= shown["as_of"]
+    assert made["as_of"] <= shown["destination_looked_at"] <= shown["as_of"]
+
+
 def test_a_mirror_is_created_listed_shown_and_deleted(api: Api, lm: Deployment) -> None:
     status, made = api.call("POST", MIRRORS, BODY)
     assert status == 201

@@ -1,0 +1,52 @@
+"""The command and its parts."""
+
+from __future__ import annotations
+
+import click
+
+from lakemirror import __version__, asking, changing
+
+EXIT_STATUS = """\b
+Exit status:
+  0  done
+  1  the answer is no: something is missing or wrong, or waiting doesn't help
+  2  wrong usage, here or of the API
+  3  refused: no key, a wrong one, or one without the right
+  4  not found
+  5  something else is in the way
+  6  LakeMirror can't be reached, or can't answer
+  124  not done within --timeout
+  130  interrupted
+"""
+COMMANDS = (
+    asking.list_mirrors,
+    asking.show,
+    asking.blockers,
+    asking.certify,
+    changing.create,
+    changing.pause,
+    changing.resume,
+    changing.sync,
+    changing.validate,
+    changing.delete,
+)
+
+
+@click.group(epilog=EXIT_STATUS)
+@click.version_option(__version__, prog_name="lakemirror")
+def lakemirror() -> None:
+    """Asks and tells a LakeMirror, wherever it runs.
+
+    \b
+    LAKEMIRROR_URL, LAKEMIRROR_ACCESS_KEY_ID and LAKEMIRROR_SECRET_ACCESS_KEY say which,
+    or url, access_key_id and secret_access_key in ~/.config/lakemirror.yaml.
+    """
+
+
+@lakemirror.group(epilog=EXIT_STATUS)
+def mirror() -> None:
+    """Mirrors of repositories in other regions."""
+
+
+for command in COMMANDS:
+    mirror.add_command(command)

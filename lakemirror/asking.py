@@ -1,0 +1,67 @@
+"""Commands that ask: list, show, blockers, certify."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+import click
+
+from lakemirror import tables
+from lakemirror.errors import No
+from lakemirror.finding import ALL, explained, mirrors_path
+from lakemirror.recomputing import require_same
+from lakemirror.talking import Talk, of_mirror, talks
+
+
+@click.command("list")
+@click.option("--repository", metavar="NAME", help="Only mirrors of this source.")
+@click.option("--source-region", metavar="REGION", help="Where that source is, if not in LakeMirror's own region.")
+@talks
+def list_mirrors(talk: Talk, repository: str | None, source_region: str | None) -> None:
+    """All mirrors, those that need somebody first."""
+    if source_region and not repository:
+        raise click.UsageError("--source-region says nothing without --repository")
+    if repository:
+        page = talk.api.pages(mirrors_path(repository), source_region=source_region)
+    else:
+        with explained(talk.api):
+            page = talk.api.pages(ALL)
+    talk.tell(page, lambda: tables.mirror_list(page))
+
+
+@click.command()
+@of_mirror
+def show(talk: Talk, path: str) -> None:
+    """How a mirror is doing, branch by branch."""
+    mirror = talk.api.get(path)
+    talk.tell(mirror, lambda: tables.mirror_detail(mirror))
+
+
+@click.command()
+@click.option("--commit", metavar="ID", help="Only what keeps this commit from being promoted.")
+@click.option("--branch", metavar="NAME", help="Only what keeps this branch's newest commit from being promoted.")
+@click.option("--reason", metavar="REASON", help="Only what is missing or wrong for this reason.")
+@click.option("--group-by", type=click.Choice(["reason", "prefix"]), help="Count it, by reason or by folder.")
+@click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="At most so many.")
+@of_mirror
+def blockers(talk: Talk, path: str, limit: int, group_by: str | None, **only: str | None) -> None:
+    """What is missing or wrong at a mirror. Ends with 1 if there is something."""
+    page = talk.api.pages(f"{path}/blockers", limit, group_by=group_by, **only)
+    talk.tell(page, lambda: tables.blocker_groups(page, group_by) if group_by else tables.blocker_list(page))
+    if page["results"]:
+        click.get_current_context().exit(No.exit_code)
+
+
+@click.command()
+@click.option("--check", "folder", metavar="FOLDER", help="Find the same from the bytes, in a copy of _lakefs/.")
+@of_mirror
+@click.argument("commit")
+def certify(talk: Talk, path: str, commit: str, folder: str | None) -> None:
+    """The certificate of a commit that is complete at a mirror: what was proven, and its digest.
+
+    With --check it ends with 1 if the bytes don't give the same.
+    """
+    told = talk.api.get(f"{path}/commits/{quote(commit, safe='')}/certificate")
+    if folder is not None:
+        require_same(told, folder)
+    talk.tell(told, lambda: tables.certificate(told, folder))

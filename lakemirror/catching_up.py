@@ -1,0 +1,53 @@
+"""Whether a mirror has what its source had when somebody asked."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from lakemirror.api import Api
+from lakemirror.errors import No
+from lakemirror.waiting import Look
+from lakemirror.words import moment
+
+ASIDE = ("Gone at source", "Not mirrored")
+"""Branches in these states follow nothing."""
+STUCK = ("Stopped", "Frozen")
+STUCK_WHILE_BEHIND = ("Paused", "Failed")
+
+
+class CatchingUp:
+    """Looks at a mirror. What the source has is what the first look at it shows that began after `asked_at`.
+
+    A branch has that when all that it still waits for was seen later: commits may be passed on the way.
+    """
+
+    def __init__(self, api: Api, path: str, asked_at: str) -> None:
+        self._api, self._path = api, path
+        self._asked_at = moment(asked_at)
+        self._looked_at: datetime | None = None
+        self.mirror: dict[str, Any] = {}
+
+    def __call__(self) -> Look:
+        """How many branches have it. Raises No where waiting doesn't help."""
+        self.mirror = self._api.get(self._path)
+        looked_at = moment(self.mirror["source_looked_at"])
+        if self._looked_at is None and looked_at and self._asked_at and looked_at >= self._asked_at:
+            self._looked_at = looked_at
+        branches = [one for one in self.mirror["branches"] if one["status"] not in ASIDE and one["source_head"]]
+        having = sum(self._has(branch) for branch in branches)
+        done = bool(branches) and having == len(branches)
+        self._give_up(done)
+        told = self.mirror["reason"] if self._looked_at else f"The source is being looked at. {self.mirror['reason']}"
+        return Look(done, having, max(len(branches), 1), told)
+
+    def _has(self, branch: dict[str, Any]) -> bool:
+        pending_since = moment(branch["oldest_pending_seen_at"])
+        if self._looked_at is None or not branch["mirror_head"]:
+            return False
+        return not branch["pending_commits"] or (pending_since is not None and pending_since > self._looked_at)
+
+    def _give_up(self, done: bool) -> None:
+        status = self.mirror["status"]
+        if status in STUCK or (self._looked_at and not done and status in STUCK_WHILE_BEHIND):
+            raise No(f"{self.mirror['id']}: waiting won't help. {self.mirror['reason']}")

@@ -1,0 +1,154 @@
+"""Commands that change a mirror: create, pause, resume, sync, validate, delete."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from lakemirror import tables
+from lakemirror.catching_up import CatchingUp
+from lakemirror.errors import No, WrongUsage
+from lakemirror.finding import mirror_path, mirrors_path
+from lakemirror.talking import Talk, of_mirror, talks
+from lakemirror.waiting import Look, may_wait, wait_until_done
+
+
+@click.command()
+@click.argument("name")
+@click.option("--repository", required=True, metavar="NAME", help="The repository to mirror.")
+@click.option("--source-region", metavar="REGION", help="Where it is, if not in LakeMirror's own region.")
+@click.option("--region", required=True, metavar="REGION", help="Where the mirror is to be.")
+@click.option("--storage-namespace", required=True, metavar="S3-URI", help="The place to which its bucket is copied.")
+@click.option("--include", multiple=True, metavar="GLOB", help="Mirror branches of this name; may be repeated.")
+@click.option("--exclude", multiple=True, metavar="GLOB", help="But not those of this name; may be repeated.")
+@click.option("--tags", is_flag=True, default=None, help="Mirror tags too.")
+@click.option("--history", metavar="full|head", help="Check all of a head's history, or only heads.")
+@click.option("--validation-depth", metavar="DEPTH", help="How closely objects are looked at.")
+@click.option("--adopt", is_flag=True, default=None, help="The mirror is a read-only repository that exists already.")
+@may_wait
+@talks
+def create(
+    talk: Talk,
+    name: str,
+    repository: str,
+    include: Sequence[str],
+    exclude: Sequence[str],
+    wait: bool,
+    timeout: float | None,
+    **settings: Any,
+) -> None:
+    """Begin to mirror a repository.
+
+    With --wait until every branch has its first commit there, all of it checked.
+    """
+    globs = {name: list(given) for name, given in (("include", include), ("exclude", exclude)) if given}
+    body = {"name": name, "branches": globs or None, **settings}
+    mirror = talk.api.post(mirrors_path(repository), {field: value for field, value in body.items() if value})
+    if wait or timeout is not None:
+        mirror = _caught_up(talk, mirror_path(repository, mirror["id"]), mirror["created_at"], timeout)
+    talk.tell(mirror, lambda: tables.mirror_standing(mirror))
+
+
+@click.command()
+@of_mirror
+def pause(talk: Talk, path: str) -> None:
+    """Move no branch any more; what arrives is copied and checked all the same."""
+    mirror = talk.api.post(f"{path}/pause")
+    talk.tell(mirror, lambda: tables.mirror_standing(mirror))
+
+
+@click.command()
+@of_mirror
+def resume(talk: Talk, path: str) -> None:
+    """Move branches again, each straight to its newest complete commit."""
+    mirror = talk.api.post(f"{path}/resume")
+    talk.tell(mirror, lambda: tables.mirror_standing(mirror))
+
+
+@click.command()
+@may_wait
+@of_mirror
+def sync(talk: Talk, path: str, wait: bool, timeout: float | None) -> None:
+    """Look at the source, and for all that is missing, at once.
+
+    With --wait until the mirror has what the source has now. Ends with 1 where waiting doesn't help.
+    """
+    asked_at = talk.api.get(path)["as_of"]
+    told = talk.api.post(f"{path}/sync")
+    if not (wait or timeout is not None):
+        talk.tell(told, lambda: str(told["message"]))
+        return
+    mirror = _caught_up(talk, path, asked_at, timeout)
+    talk.tell(mirror, lambda: tables.mirror_standing(mirror))
+
+
+def _caught_up(talk: Talk, path: str, asked_at: str, timeout: float | None) -> dict[str, Any]:
+    """The mirror, once it has what the source had after that moment."""
+    look = CatchingUp(talk.api, path, asked_at)
+    wait_until_done(look, "Branches caught up", timeout)
+    return look.mirror
+
+
+@click.command()
+@click.option("--commit", metavar="ID", help="Everything that this commit names.")
+@click.option("--branch", metavar="NAME", help="Everything that this branch's head at the mirror names.")
+@click.option("--all", "everything", is_flag=True, help="Everything that the mirror's heads name.")
+@click.option("--depth", metavar="DEPTH", help="How closely objects are looked at, if not as the mirror does.")
+@may_wait
+@of_mirror
+def validate(talk: Talk, path: str, everything: bool, wait: bool, timeout: float | None, **asked: str | None) -> None:
+    """Look at everything again, whatever was checked before. With --wait it ends with 1 if something is wrong."""
+    if [bool(asked["commit"]), bool(asked["branch"]), everything].count(True) != 1:
+        raise click.UsageError("give one of --commit, --branch and --all")
+    body = {name: value for name, value in (asked | {"all": everything}).items() if value}
+    job = talk.api.post(f"{path}/validate", body)
+    if wait or timeout is not None:
+        job = _ended(talk, f"{path}/validations/{job['id']}", timeout)
+    talk.tell(job, lambda: tables.check(job))
+    if job["problems"]:
+        click.get_current_context().exit(No.exit_code)
+
+
+def _ended(talk: Talk, path: str, timeout: float | None) -> dict[str, Any]:
+    """A check, once it has ended."""
+    job: dict[str, Any] = {}
+
+    def look() -> Look:
+        job.update(talk.api.get(path))
+        left = job["metaranges_left"]
+        told = job["error"] or (f"{left:,} metaranges are still to be read" if left else job["state"].capitalize())
+        return Look(job["ended_at"] is not None, job["ranges_done"], max(job["ranges"], 1), told)
+
+    wait_until_done(look, "Ranges checked", timeout)
+    return job
+
+
+@click.command()
+@click.option("--yes", is_flag=True, help="Don't ask.")
+@of_mirror
+def delete(talk: Talk, path: str, yes: bool) -> None:
+    """Delete a mirror: its repository goes, its objects stay. Asks for the mirror's name to be typed."""
+    mirror, tag = talk.api.get_with_tag(path)
+    if not yes:
+        _have_it_typed(mirror)
+    talk.api.delete(path, tag)
+    if not talk.as_json:
+        click.echo(f"{mirror['id']} is deleted. Its objects under {mirror['storage_namespace']} stay.")
+
+
+def _have_it_typed(mirror: dict[str, Any]) -> None:
+    """Raises No unless the mirror's name is typed, and WrongUsage where nobody can."""
+    name = mirror["id"]
+    click.echo(
+        f"The repository {name} in {mirror['region']} goes, with its branches and commit records there.", err=True
+    )
+    click.echo(f"Objects under {mirror['storage_namespace']} stay, and so does the source.", err=True)
+    try:
+        typed = click.prompt(f"Type {name} to delete it", err=True, default="", show_default=False)
+    except click.Abort:
+        click.echo(err=True)
+        raise WrongUsage("nothing is deleted: nobody typed the name. Where nobody can, give --yes") from None
+    if typed != name:
+        raise No(f"nothing is deleted: that is not '{name}'")
