@@ -52,6 +52,12 @@ def test_a_mirrors_repository_is_bare_and_read_only(lakefs: LakeFS, mirror: str)
     assert list(lakefs.list_branches(mirror).results) == []
 
 
+def test_an_installation_tells_its_version_and_the_time(lakefs: LakeFS) -> None:
+    found = lakefs.server()
+    assert found.version[0].isdigit()
+    assert found.clock_ahead is not None and abs(found.clock_ahead) < 2
+
+
 def test_repositories_are_listed_page_by_page(lakefs: LakeFS, mirror: str) -> None:
     lakefs.create_mirror_repository(
         name=f"{mirror}-2", storage_namespace=f"s3://lake-eu-west-1/{mirror}-2", default_branch="main"
