@@ -49,12 +49,13 @@ class Preflight:
 def preflight(*, actor: Any, plan: Plan) -> Preflight:
     """Every check of a plan. Raises Denied unless the actor might make this mirror; nothing else is raised."""
     rbac.require(actor, *services.rights_to_create(plan.source_repository, plan.name, plan.namespace))
-    answers: Answers = _ask(first_round(plan))
-    answers |= _ask(second_round(plan, answers))
+    answers: Answers = ask(first_round(plan))
+    answers |= ask(second_round(plan, answers))
     return Preflight(list(_checks(plan, answers)), clock.now())
 
 
-def _ask(calls: Calls) -> Answers:
+def ask(calls: Calls) -> Answers:
+    """The answers of one round."""
     return ask_all(calls, limit=SIDE_BY_SIDE, seconds=ROUND_SECONDS)
 
 

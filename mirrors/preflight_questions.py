@@ -58,12 +58,13 @@ def first_round(plan: Plan) -> Calls:
         "source": _at(plan.source_region, lambda lakefs: lakefs.server()),
         "destination": _at(plan.region, lambda lakefs: lakefs.server()),
         "others": _at(plan.region, lambda lakefs: list(placement.repositories_of(lakefs, plan.region))),
-        **(_first_of_source(plan) if is_name(plan.source_repository) else {}),
+        **(first_of_source(plan) if is_name(plan.source_repository) else {}),
         **({"there": _at(plan.region, partial(_if_there, name=plan.name))} if is_name(plan.name) else {}),
     }
 
 
-def _first_of_source(plan: Plan) -> Calls:
+def first_of_source(plan: Plan) -> Calls:
+    """Of a source whose name can be one: the repository and its branches."""
     return {
         "repository": _at(plan.source_region, lambda lakefs: lakefs.get_repository(plan.source_repository)),
         "branches": _at(plan.source_region, partial(all_heads, repository=plan.source_repository)),

@@ -14,7 +14,7 @@ function patchAttributes(current, next) {
   const wanted = attributesOf(next);
   const kept = ownClasses(current);
   for (const name of attributesOf(current).keys()) {
-    if (!wanted.has(name) && !(name === "class" && kept.length)) current.removeAttribute(name);
+    if (!wanted.has(name) && !(name === "class" && kept.length) && name !== "open") current.removeAttribute(name);
   }
   for (const [name, value] of wanted) {
     const full = name === "class" ? [value, ...kept].join(" ").trim() : value;
