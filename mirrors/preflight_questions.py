@@ -20,7 +20,7 @@ from core.types import Commit, RepositoryInfo
 from lakemirror_site import wiring
 from mirrors import placement
 from mirrors.adoption import all_heads, check_adoptable
-from mirrors.trying import NOWHERE, Target, target_at_destination, tries_of
+from mirrors.trying import NOWHERE, Target, only_reads, target_at_destination, tries_of
 
 T = TypeVar("T")
 Calls = dict[str, Callable[[], Any]]
@@ -112,8 +112,9 @@ def _about_destination(plan: Plan, known: Answers) -> Calls:
     if isinstance(known["others"], list):
         showing = [other for other in known["others"] if other.id != plan.name][:SHOWING]
         asked["destination-metadata"] = partial(_shows_metadata, lakefs, store, showing)
-    if "there" in known and (known["there"] is None or (plan.adopt and _is_mirror(known["there"]))):
-        asked |= _trying("destination", lakefs, target_at_destination(plan.name), plan.tags)
+    if is_name(plan.name):
+        tries = _trying("destination", lakefs, target_at_destination(plan.name), plan.tags)
+        asked |= {key: call for key, call in tries.items() if _may_try(plan, known["there"], key)}
     return asked
 
 
@@ -128,8 +129,10 @@ def _trying(side: str, lakefs: LakeFS, target: Target, tags: bool) -> Calls:
     return {f"{side}-right:{action}": partial(call, lakefs, target) for action, call in tries.items()}
 
 
-def _is_mirror(there: object) -> bool:
-    return isinstance(there, RepositoryInfo) and there.read_only
+def _may_try(plan: Plan, there: Any, key: str) -> bool:
+    """Calls that would write are for a free name, or the mirror to adopt: never for others' repositories."""
+    free = there is None or (plan.adopt and isinstance(there, RepositoryInfo) and there.read_only)
+    return free or only_reads(key.partition(":")[2])
 
 
 def is_name(name: str) -> bool:

@@ -73,6 +73,11 @@ UNTRIED: Mapping[str, Mapping[str, str]] = {
 """The other rights of the policy, by side and action, with the reason."""
 
 
+def only_reads(action: str) -> bool:
+    """Whether the call could be made of anything that is there, too."""
+    return action.startswith(("fs:List", "fs:Read"))
+
+
 def tries_of(side: str, *, tags: bool) -> Mapping[str, Try]:
     """By action, what a mirror needs of its source or its destination, as far as it can be tried."""
     if side == "source":

@@ -192,6 +192,13 @@ WRONG: list[tuple[str, Break, Outcome, str, str]] = [
         "may not fs:RevertBranch",
         "Allow fs:RevertBranch on arn:lakefs:fs:::repository/lake-eu/*",
     ),
+    (
+        "destination-right:fs:ReadRepository",
+        says("eu", "get_repository", REFUSED),
+        FAILED,
+        "may not fs:ReadRepository",
+        "as the policy ReplicationPolicy does",
+    ),
     ("source-right:fs:ReadCommit", says("us", "get_commit", REFUSED), FAILED, "may not", "repository/lake to"),
     ("destination-right:fs:CreateCommit", says("eu", "put_commit_record", DOWN), UNKNOWN, "is not known", ""),
 ]
@@ -285,6 +292,7 @@ def test_nobodys_repository_is_tried_for_rights(lm: Deployment, owner: User) -> 
     found = ask(owner)
     assert not {"create_branch", "hard_reset_branch", "delete_branch", "put_commit_record"} & {*lm.eu.calls}
     assert the(found, "destination-right:fs:CreateBranch").state is UNKNOWN
+    assert the(found, "destination-right:fs:ListBranches").state is OK
 
 
 # --- what a pass is ---------------------------------------------------------------------------------------------------
