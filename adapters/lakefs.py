@@ -17,6 +17,7 @@ import lakefs_sdk
 import urllib3
 from lakefs_sdk import exceptions as sdk_errors
 
+from core.clocks import seconds_ahead
 from core.errors import (
     Conflict,
     Corrupt,
@@ -30,7 +31,7 @@ from core.errors import (
     Unauthenticated,
     Unreachable,
 )
-from core.types import BranchHead, Commit, Page, RecordOutcome, RepositoryInfo, Tag
+from core.types import BranchHead, Commit, Page, RecordOutcome, RepositoryInfo, ServerInfo, Tag
 
 R = TypeVar("R")
 
@@ -71,9 +72,10 @@ class LakeFSAdapter:
         tries: int = 4,
         pool: int = 16,
         ca_bundle: str = "",
+        read_seconds: float = READ_SECONDS,
     ) -> None:
         self.url, self.key_id = url.rstrip("/"), access_key_id
-        self.tries = tries
+        self.tries, self.read_seconds = tries, read_seconds
         configuration = lakefs_sdk.Configuration(
             host=f"{self.url}/api/v1", username=access_key_id, password=secret_access_key
         )
@@ -82,6 +84,7 @@ class LakeFSAdapter:
         if ca_bundle:
             configuration.ssl_ca_cert = ca_bundle
         client = lakefs_sdk.ApiClient(configuration)
+        self._config = lakefs_sdk.ConfigApi(client)
         self._repositories = lakefs_sdk.RepositoriesApi(client)
         self._branches = lakefs_sdk.BranchesApi(client)
         self._tags = lakefs_sdk.TagsApi(client)
@@ -89,6 +92,14 @@ class LakeFSAdapter:
         self._commits = lakefs_sdk.CommitsApi(client)
         self._internal = lakefs_sdk.InternalApi(client)
         self._experimental = lakefs_sdk.ExperimentalApi(client)
+
+    def server(self) -> ServerInfo:
+        """Version and clock. Any key that is let in may ask; NotFound from a server too old to say."""
+        asked = time.time()
+        answer = self._read("ask for the version", self._config.get_config_with_http_info)
+        told = answer.data.version_config
+        date = (answer.headers or {}).get("Date", "")
+        return ServerInfo((told and told.version) or "", seconds_ahead(date, asked, time.time()))
 
     # Repositories
 
@@ -244,7 +255,7 @@ class LakeFSAdapter:
 
     def _once(self, what: str, call: Callable[..., Any], *args: Any, **options: Any) -> Any:
         try:
-            return call(*args, _request_timeout=(CONNECT_SECONDS, READ_SECONDS), **options)
+            return call(*args, _request_timeout=(CONNECT_SECONDS, self.read_seconds), **options)
         except sdk_errors.ApiException as error:
             raise _translate(what, self.url, self.key_id, error) from error
         except urllib3.exceptions.HTTPError as error:

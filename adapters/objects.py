@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -22,6 +23,7 @@ from botocore.httpsession import get_cert_path
 from botocore.parsers import ResponseParserError
 from botocore.utils import get_environ_proxies
 
+from core.clocks import seconds_ahead
 from core.errors import (
     Conflict,
     Denied,
@@ -33,7 +35,7 @@ from core.errors import (
     Unauthenticated,
     Unreachable,
 )
-from core.types import ObjectInfo
+from core.types import ObjectInfo, ReplicationRule
 
 R = TypeVar("R")
 
@@ -67,6 +69,7 @@ _ASK_KEYS = (
     "The store refuses the key, or what it asks for: once that is allowed there, work goes on by itself; another key "
     "needs a restart"
 )
+_NO_REPLICATION = "ReplicationConfigurationNotFoundError"
 _ABSENT = {"NoSuchKey", "NoSuchBucket", "NotFound", "404"}
 _BY_STATUS: Mapping[int, type[LakeMirrorError]] = {
     401: Unauthenticated,
@@ -201,6 +204,39 @@ class S3ObjectStore:
         with self._telling(f"put {uri}"):
             self._client.put_object(Bucket=bucket, Key=key, Body=data)
 
+    def versioning(self, bucket_uri: str) -> str:
+        """ "Enabled", "Suspended", or "" for a bucket that never had versions."""
+        bucket, _ = split_uri(bucket_uri)
+        with self._telling(f"ask for the versioning of {bucket}"):
+            return str(self._client.get_bucket_versioning(Bucket=bucket).get("Status", ""))
+
+    def replication_rules(self, bucket_uri: str) -> Sequence[ReplicationRule]:
+        """What the store copies out of a bucket by itself; none where it has no configuration for that."""
+        bucket, _ = split_uri(bucket_uri)
+        with self._telling(f"ask for the replication of {bucket}"):
+            try:
+                answer = self._client.get_bucket_replication(Bucket=bucket)
+            except boto_errors.ClientError as error:
+                if error.response.get("Error", {}).get("Code") == _NO_REPLICATION:
+                    return []
+                raise
+        return [_rule(rule) for rule in answer["ReplicationConfiguration"].get("Rules", ())]
+
+    def clock_ahead(self, bucket_uri: str) -> float:
+        """By how many seconds the store's clock is ahead of this machine's; a refusal tells it as well."""
+        bucket, _ = split_uri(bucket_uri)
+        asked = time.time()
+        with self._telling(f"ask {bucket} for the time"):
+            try:
+                answer = self._client.head_bucket(Bucket=bucket)
+            except boto_errors.ClientError as error:
+                answer = error.response
+        date = answer.get("ResponseMetadata", {}).get("HTTPHeaders", {}).get("date", "")
+        ahead = seconds_ahead(date, asked, time.time())
+        if ahead is None:
+            raise RemoteFailure(f"{self.where} does not tell the time")
+        return ahead
+
     @contextmanager
     def _telling(self, doing: str) -> Iterator[None]:
         try:
@@ -242,6 +278,19 @@ def _md5(body: Any) -> str:
     for piece in body.iter_chunks(PIECE_BYTES):
         digest.update(piece)
     return digest.hexdigest()
+
+
+def _rule(rule: Mapping[str, Any]) -> ReplicationRule:
+    """A rule of either form: with the prefix itself (the older one), or with a filter."""
+    chosen = rule.get("Filter") or {}
+    both = chosen.get("And") or {}
+    return ReplicationRule(
+        id=rule.get("ID", ""),
+        enabled=rule.get("Status") == "Enabled",
+        prefix=chosen.get("Prefix") or both.get("Prefix") or rule.get("Prefix") or "",
+        bucket=rule["Destination"]["Bucket"].rpartition(":")[2],
+        tagged=bool(chosen.get("Tag") or both.get("Tags")),
+    )
 
 
 def _plain_class(storage_class: str | None) -> str:

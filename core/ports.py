@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from core.types import BranchHead, Commit, ObjectInfo, Page, RecordOutcome, RepositoryInfo, Tag
+from core.types import (
+    BranchHead,
+    Commit,
+    ObjectInfo,
+    Page,
+    RecordOutcome,
+    ReplicationRule,
+    RepositoryInfo,
+    ServerInfo,
+    Tag,
+)
 
 
 class LakeFS(Protocol):
     """One lakeFS installation. May raise Unauthenticated, Denied, Unreachable, Throttled, RemoteFailure."""
 
+    def server(self) -> ServerInfo: ...  # needs no right but to be let in; NotFound: too old to say
     def get_repository(self, repository: str) -> RepositoryInfo: ...  # NotFound
     def list_repositories(self, *, after: str = "", amount: int = 1000) -> Page[RepositoryInfo]: ...  # by name
     def create_mirror_repository(
@@ -47,3 +58,6 @@ class ObjectStore(Protocol):
     def head(self, uri: str) -> ObjectInfo | None: ...  # None: a definite 404
     def list(self, prefix_uri: str) -> Iterator[ObjectInfo]: ...  # keys ascending, whole keys within the bucket
     def put(self, uri: str, data: bytes) -> None: ...
+    def versioning(self, bucket_uri: str) -> str: ...  # "Enabled", "Suspended" or "" (never was); NotFound
+    def replication_rules(self, bucket_uri: str) -> Sequence[ReplicationRule]: ...  # NotFound: no such bucket
+    def clock_ahead(self, bucket_uri: str) -> float: ...  # of our clock, in seconds

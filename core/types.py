@@ -75,6 +75,26 @@ def main_parent(parents: Sequence[str], version: int) -> str:
     return parents[0] if version >= 1 else parents[-1]
 
 
+@dataclass(frozen=True, slots=True)
+class ServerInfo:
+    """An installation's version, and by how many seconds its clock is ahead of this machine's; None: it didn't say."""
+
+    version: str
+    clock_ahead: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicationRule:
+    """A rule of a bucket: which of its keys the store copies, under the same key, to which other bucket."""
+
+    id: str
+    enabled: bool
+    prefix: str
+    bucket: str
+    tagged: bool = False
+    """For objects with certain tags alone, which lakeFS's have not."""
+
+
 class RecordOutcome(StrEnum):
     """What the destination said to a commit record. Only these two prove that the record exists."""
 

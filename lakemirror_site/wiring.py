@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from spark_jobs.settings import CheckSettings
 
 
+QUICK_SECONDS = 4.0
+
+
 def regions() -> list[str]:
     """The regions of which an installation is configured."""
     return list(config.current().regions)
@@ -35,18 +38,31 @@ def installation(region: str) -> config.Installation:
 @functools.cache
 def lakefs(region: str) -> LakeFS:
     """The lakeFS of a region."""
+    return LakeFSAdapter(*_lakefs_options(region))
+
+
+@functools.cache
+def quick_lakefs(region: str) -> LakeFS:
+    """The same for somebody who waits: it asks once, and gives up soon."""
+    return LakeFSAdapter(*_lakefs_options(region), tries=1, read_seconds=QUICK_SECONDS)
+
+
+def _lakefs_options(region: str) -> tuple[str, str, str]:
     settings = config.current()
-    return LakeFSAdapter(
-        installation(region).lakefs_url,
-        settings.source_lakefs_access_key_id,
-        settings.source_lakefs_secret_access_key,
-    )
+    keys = settings.source_lakefs_access_key_id, settings.source_lakefs_secret_access_key
+    return installation(region).lakefs_url, *keys
 
 
 @functools.cache
 def objects(region: str) -> ObjectStore:
     """The object store of a region."""
     return S3ObjectStore(**_store_options(region))
+
+
+@functools.cache
+def quick_objects(region: str) -> ObjectStore:
+    """The same for somebody who waits: it asks once, and gives up soon."""
+    return S3ObjectStore(**_store_options(region), read_seconds=QUICK_SECONDS, tries=1)
 
 
 @functools.cache

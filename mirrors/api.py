@@ -59,23 +59,22 @@ class Mirrors(APIView):
 
     def post(self, request: Request, repository: str) -> Response:
         """Begin to mirror. 201 with the mirror; its repository follows within moments, unless one is adopted."""
-        body = request.data
-        if not isinstance(body, dict):
-            raise Invalid("expected a JSON object with name, region and storage_namespace")
-        creation = MirrorCreation(data=body)
-        creation.is_valid(raise_exception=True)
-        mirror = services.mirror_create(
-            actor=request.user,
-            source_repository=repository,
-            name=creation.validated_data["name"],
-            region=creation.validated_data["region"],
-            storage_namespace=creation.validated_data["storage_namespace"],
-            source_region=creation.validated_data["source_region"] or source_region(request),
-            adopt=creation.validated_data["adopt"],
-            settings=creation.settings,
-            request=request,
-        )
+        mirror = services.mirror_create(actor=request.user, request=request, **creation_of(request, repository))
         return Response(as_json(readings.mirror_reading(mirror)), status=201)
+
+
+def creation_of(request: Request, repository: str) -> dict[str, Any]:
+    """The body of POST, as `services.mirror_create` takes it."""
+    if not isinstance(request.data, dict):
+        raise Invalid("expected a JSON object with name, region and storage_namespace")
+    body = MirrorCreation(data=request.data)
+    body.is_valid(raise_exception=True)
+    return {
+        "source_repository": repository,
+        "source_region": body.validated_data["source_region"] or source_region(request),
+        **{field: body.validated_data[field] for field in ("name", "region", "storage_namespace", "adopt")},
+        "settings": body.settings,
+    }
 
 
 class MirrorDetail(APIView):

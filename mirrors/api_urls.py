@@ -2,7 +2,17 @@
 
 from django.urls import include, path
 
-from mirrors import api, blockers_api, commits_api, everywhere_api, hooks, runs_api, validations_api, waivers_api
+from mirrors import (
+    api,
+    blockers_api,
+    commits_api,
+    everywhere_api,
+    hooks,
+    preflight_api,
+    runs_api,
+    validations_api,
+    waivers_api,
+)
 
 _of_mirror = [
     path("branches", commits_api.Branches.as_view(), name="api-branches"),
@@ -30,6 +40,12 @@ urlpatterns = [
     path("mirrors", everywhere_api.AllMirrors.as_view(), name="api-all-mirrors"),
     path("commits/<str:commit>/regions", everywhere_api.CommitRegions.as_view(), name="api-commit-regions"),
     path("repositories/<str:repository>/mirrors", api.Mirrors.as_view(), name="api-mirrors"),
+    path(
+        "repositories/<str:repository>/mirrors/preflight",
+        preflight_api.MirrorPreflight.as_view(),
+        {"mirror_id": "preflight"},
+        name="api-preflight",
+    ),
     path("repositories/<str:repository>/mirrors/<str:mirror_id>", api.MirrorDetail.as_view(), name="api-mirror"),
     path("repositories/<str:repository>/mirrors/<str:mirror_id>/", include(_of_mirror)),
     path("hooks/lakefs/<str:installation>", hooks.lakefs_hook, name="api-lakefs-hook"),

@@ -25,6 +25,11 @@ def now() -> datetime:
     return told + timedelta(seconds=_seconds() - then)
 
 
+def machine_ahead() -> float:
+    """By how many seconds this machine's clock is ahead of the database's."""
+    return (datetime.now(UTC) - now()).total_seconds()
+
+
 def _seconds() -> float:
     """Counts on whatever is done to this machine's clock, and while it sleeps."""
     return time.clock_gettime(_STEADY)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django import forms
@@ -9,6 +10,8 @@ from django import forms
 from core.errors import LakeMirrorError
 from core.selection import ALL
 from lakemirror_site import config
+from mirrors.preflight_questions import Plan
+from mirrors.region_facts import region_facts
 
 
 class MirrorForm(forms.Form):
@@ -17,8 +20,10 @@ class MirrorForm(forms.Form):
     source_repository = forms.CharField(
         label="Repository", max_length=64, help_text="The name that it has in lakeFS, like lake."
     )
-    source_region = forms.ChoiceField(label="Its region")
-    region = forms.ChoiceField(label="Region of the mirror", help_text="Readers there get the copy.")
+    source_region = forms.ChoiceField(label="Its region", widget=forms.RadioSelect)
+    region = forms.ChoiceField(
+        label="Region of the mirror", widget=forms.RadioSelect, help_text="Readers there get the copy."
+    )
     name = forms.CharField(
         label="Name of the mirror",
         max_length=200,
@@ -47,18 +52,33 @@ class MirrorForm(forms.Form):
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, label_suffix="", **more)
-        known = config.current()
-        self.fields["source_region"].choices = [(region, region) for region in known.regions]
-        self.fields["region"].choices = [(region, region) for region in known.served]
+        facts = {each.name: each for each in region_facts(config.current().regions)}
+        self.fields["source_region"].choices = list(facts.items())
+        self.fields["region"].choices = [(region, facts[region]) for region in config.current().served]
         for field in self.fields.values():
             field.widget.attrs.update(autocapitalize="none", autocomplete="off", spellcheck="false")
 
     @classmethod
     def fresh(cls) -> MirrorForm:
         """The empty form, with the likeliest regions chosen."""
-        known = config.current()
-        away = [region for region in known.served if region != known.region]
-        return cls(initial={"source_region": known.region, "region": (away or list(known.served))[0]})
+        return cls(initial={"source_region": config.current().region, "region": likely_region()})
+
+    @classmethod
+    def typed(cls, data: Mapping[str, str]) -> MirrorForm:
+        """The form with what was typed so far, which nobody has to answer for yet."""
+        return cls(initial={name: data.get(name, "") for name in cls.base_fields})
+
+    @property
+    def plan(self) -> Plan:
+        """What was typed, be it finished or not."""
+        said = {name: str(self[name].value() or "").strip() for name in self.fields}
+        return Plan(
+            **{name: said[name] for name in ("source_repository", "source_region", "name", "region")},
+            storage_namespace=said["storage_namespace"],
+            include=tuple(_lines(said["include"])) or ALL,
+            exclude=tuple(_lines(said["exclude"])),
+            tags=bool(self["tags"].value()),
+        )
 
     @property
     def creation(self) -> dict[str, Any]:
@@ -72,6 +92,13 @@ class MirrorForm(forms.Form):
         """Say why a service did not accept it, beside the field that it names."""
         field = getattr(error, "field", "")
         self.add_error(field if field in self.fields else None, str(error))
+
+
+def likely_region() -> str:
+    """Where a mirror most likely goes: away from here."""
+    known = config.current()
+    away = [region for region in known.served if region != known.region]
+    return (away or list(known.served))[0]
 
 
 def _lines(text: str) -> list[str]:

@@ -14,7 +14,7 @@ from core.errors import Invalid
 from core.notifications import arrived_objects
 from core.phrases import count
 from lakemirror_site import config, wiring
-from mirrors import arrivals, services
+from mirrors import arrivals, placement, services
 
 MOST_BYTES = 1_000_000
 _NO_SECRET = "send 'Authorization: Bearer SECRET' with the installation's webhook secret"
@@ -70,7 +70,7 @@ def _repository(request: HttpRequest) -> str:
             return ""
         body = json.loads(request.body)
         named = str(body["repository_id"])
-        return named if services.NAME.fullmatch(named) else ""
+        return named if placement.NAME.fullmatch(named) else ""
     except (ValueError, KeyError, TypeError):
         return ""
 

@@ -22,7 +22,8 @@ from mirrors.adoption import all_heads, all_tags
 from mirrors.certificates import DESCRIPTOR, Descriptor, Proof, parse_descriptor, read_certificate
 from mirrors.following import add_commits
 from mirrors.models import Mirror, MirrorBranch, MirrorTag, Repository, SourceBranch
-from mirrors.services import overlap, repository_arn
+from mirrors.placement import overlap
+from mirrors.services import repository_arn
 from rbac import services as rbac
 
 

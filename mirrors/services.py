@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
-from core.errors import Conflict, Invalid, NotFound
+from core.errors import Conflict, NotFound
 from core.types import RepositoryInfo
 from lakemirror_site import config, wiring
-from mirrors import clock, duties
+from mirrors import clock, duties, placement
 from mirrors.adoption import Adopted, check_adoptable, reaching
 from mirrors.models import Mirror, MirrorBranch, Repository, all_branches
 from mirrors.selecting import whole_selection
 from rbac import services as rbac
-
-NAME = re.compile(r"[a-z0-9][a-z0-9-]{2,62}")
-NAMESPACE = re.compile(r"s3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(/[^\s]*)?")
 
 
 def repository_arn(name: str) -> str:
@@ -47,18 +43,20 @@ def mirror_create(
     Unreachable (source or destination can't be asked: then nothing is stored).
     """
     namespace = storage_namespace.rstrip("/")
-    _require_to_create(actor, source_repository, name, namespace)
-    _check_name(name)
-    _check_namespace(namespace)
+    rbac.require(actor, *rights_to_create(source_repository, name, namespace))
+    placement.check_name(name)
+    placement.check_namespace(namespace)
     wiring.installation(region)
-    if region not in config.current().served:
-        raise Invalid(f"this deployment does not serve the region '{region}'", field="region")
+    placement.check_served(region)
     source_region = source_region or config.current().region
     source = _ask_source(source_repository, source_region)
-    _check_apart(source, source_region, namespace, region, name)
+    placement.check_apart_from_source(namespace, source)
+    placement.check_not_the_source(name, region, source.id, source_region)
+    placement.check_apart_from_mirrors(namespace, region)
     there = _ask_destination(name, region)
-    _check_free(there, region, adopt)
-    _check_nobodys(namespace, region, name)
+    placement.check_free(there, region, adopt)
+    others = placement.repositories_of(wiring.lakefs(region), region)
+    placement.check_apart_from_repositories(namespace, others, region, name)
     adopted = check_adoptable(there, region, namespace, source, source_region) if there else None
     given = dict(whole_selection(settings or {}, all_branches(), source.default_branch))
     mirror = _store(actor, source, source_region, name, region, namespace, given, adopted)
@@ -72,35 +70,13 @@ def mirror_create(
     return mirror
 
 
-def _require_to_create(actor: Any, source: str, name: str, namespace: str) -> None:
-    rbac.require(
-        actor,
+def rights_to_create(source: str, name: str, namespace: str) -> list[tuple[str, str]]:
+    """What making a mirror, and asking whether one can be made, needs: action and ARN."""
+    return [
         ("fs:CreateRepository", repository_arn(name)),
         ("fs:MirrorRepository", repository_arn(source)),
         ("fs:AttachStorageNamespace", f"arn:lakefs:fs:::namespace/{namespace}"),
-    )
-
-
-def _check_name(name: str) -> None:
-    if not NAME.fullmatch(name):
-        raise Invalid(
-            f"'{name[:80]}' can't name a mirror",
-            field="name",
-            hint="Use 3 to 63 lower-case letters, digits and '-', beginning with a letter or digit",
-        )
-
-
-def _check_namespace(namespace: str) -> None:
-    if not NAMESPACE.fullmatch(namespace) or len(namespace) > 1024:
-        raise Invalid(
-            f"'{namespace[:200]}' is no storage namespace", field="storage_namespace", hint="Use s3://bucket/prefix"
-        )
-
-
-def overlap(one: str, other: str) -> bool:
-    """Whether a namespace is, contains or lies in another."""
-    a, b = one.rstrip("/") + "/", other.rstrip("/") + "/"
-    return a.startswith(b) or b.startswith(a)
+    ]
 
 
 def _ask_source(repository: str, region: str) -> RepositoryInfo:
@@ -112,22 +88,6 @@ def _ask_source(repository: str, region: str) -> RepositoryInfo:
         raise NotFound(f"there is no repository '{repository}' in {region}") from None
 
 
-def _check_apart(source: RepositoryInfo, source_region: str, namespace: str, region: str, name: str) -> None:
-    if overlap(source.storage_namespace, namespace):
-        raise Invalid(
-            f"the namespace {namespace} overlaps the source's {source.storage_namespace}",
-            field="storage_namespace",
-            hint="Choose a place of its own for the mirror",
-        )
-    if region == source_region and name == source.id:
-        raise Invalid(f"'{name}' is the source itself", field="name")
-    for other in Mirror.objects.filter(region=region):
-        if overlap(other.storage_namespace, namespace):
-            raise Conflict(
-                f"the namespace {namespace} overlaps that of the mirror '{other.name}'", field="storage_namespace"
-            )
-
-
 def _ask_destination(name: str, region: str) -> RepositoryInfo | None:
     """The repository of that name, if there is one."""
     try:
@@ -135,39 +95,6 @@ def _ask_destination(name: str, region: str) -> RepositoryInfo | None:
             return wiring.lakefs(region).get_repository(name)
     except NotFound:
         return None
-
-
-def _check_free(there: RepositoryInfo | None, region: str, adopt: bool) -> None:
-    if adopt and there is None:
-        raise Invalid(f"there is no such repository to adopt in {region}", field="name")
-    if there is not None and not adopt:
-        raise Conflict(
-            f"a repository named '{there.id}' exists in {region}",
-            field="name",
-            hint='If it is a read-only copy of this source, "adopt": true (or manage.py adopt) takes it over',
-        )
-
-
-def _check_nobodys(namespace: str, region: str, name: str) -> None:
-    """lakeFS lets repositories share a place; what one of them collects as garbage may be another one's."""
-    for other in _repositories_of(region):
-        if other.id != name and overlap(other.storage_namespace, namespace):
-            raise Conflict(
-                f"the namespace {namespace} overlaps that of the repository '{other.id}' in {region}",
-                field="storage_namespace",
-                hint="Choose a place of its own for the mirror",
-            )
-
-
-def _repositories_of(region: str) -> Iterator[RepositoryInfo]:
-    after, amount = "", config.current().list_repositories_page_size
-    while True:
-        with reaching(f"destination {region}"):
-            page = wiring.lakefs(region).list_repositories(after=after, amount=amount)
-        yield from page.results
-        after = page.next_after
-        if not after:
-            return
 
 
 def _store(
@@ -199,17 +126,11 @@ def _store(
             duties.ensure_mirror_duties(mirror)
             duties.wake("manage", mirror.pk)
     except IntegrityError:
-        raise _taken(name, region, namespace) from None
+        placement.check_unused(name)
+        raise Conflict(
+            f"the namespace {namespace} in {region} is another mirror's", field="storage_namespace"
+        ) from None
     return mirror
-
-
-def _taken(name: str, region: str, namespace: str) -> Conflict:
-    reserved = Mirror.objects.filter(name=name).first()
-    if reserved is None:
-        return Conflict(f"the namespace {namespace} in {region} is another mirror's", field="storage_namespace")
-    if reserved.state == Mirror.State.DELETING:
-        return Conflict(f"the mirror '{name}' is just being deleted", field="name", hint="Try again in some seconds")
-    return Conflict(f"a mirror named '{name}' exists", field="name")
 
 
 def _pin_source(source: RepositoryInfo, region: str) -> Repository:
@@ -222,18 +143,12 @@ def _pin_source(source: RepositoryInfo, region: str) -> Repository:
             "default_branch": source.default_branch,
         },
     )
-    pinned = (repository.storage_namespace, repository.creation_date)
-    if pinned == (source.storage_namespace, source.creation_date):
+    if placement.is_pinned(repository, source):
         # Somebody who may wants a mirror of it, and it is the one that we pinned: that ends a freeze.
         repository.frozen_reason = ""
         repository.save(update_fields=["frozen_reason"])
         return repository
-    if repository.mirrors.exists():
-        raise Conflict(
-            f"'{source.id}' in {region} is not the repository that existing mirrors were made from",
-            field="source_repository",
-            hint="Delete the mirrors of the former repository first",
-        )
+    placement.check_same_source(repository, source)
     repository.delete()
     return _pin_source(source, region)
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import logging
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any, Generic, TypeVar
 
+from core.errors import LakeMirrorError, RemoteFailure, Unreachable
 from mirrors.duties import Lease
 
 K = TypeVar("K")
 R = TypeVar("R")
 
 BEAT_SECONDS = 5.0
+logger = logging.getLogger(__name__)
 
 
 class SideBySide(Generic[K, R]):
@@ -59,3 +62,26 @@ class SideBySide(Generic[K, R]):
         for answer, key in self._running.items():
             if answer.done() and answer.exception() is None:
                 yield key, answer.result()
+
+
+def ask_all(calls: Mapping[K, Callable[[], R]], *, limit: int, seconds: float) -> dict[K, R | LakeMirrorError]:
+    """What each call gives, or why it gives nothing: within `seconds` altogether, and without a lease.
+
+    A call that is still on its way then is left alone; its own time-outs end it.
+    """
+    threads = ThreadPoolExecutor(limit)
+    running = {threads.submit(call): key for key, call in calls.items()}
+    done, _ = wait(running, timeout=seconds)
+    threads.shutdown(wait=False, cancel_futures=True)
+    late = Unreachable(f"there was no answer within {seconds:g} s")
+    return {key: _given(answer) if answer in done else late for answer, key in running.items()}
+
+
+def _given(answer: Future[R]) -> R | LakeMirrorError:
+    error = answer.exception()
+    if error is None:
+        return answer.result()
+    if isinstance(error, LakeMirrorError):
+        return error
+    logger.error("a call side by side broke", exc_info=error)
+    return RemoteFailure(f"the check itself broke ({type(error).__name__}); the log has more")

@@ -20,7 +20,7 @@ from core.phrases import Phrase, count, name, say, sentence
 from core.states import ASIDE, State, Tone
 from lakemirror_site.errors import status_of
 from mirrors import clock, options, services
-from mirrors.forms import DeletionForm, MirrorForm
+from mirrors.forms import DeletionForm, likely_region
 from mirrors.models import Mirror
 from mirrors.readings import (
     BranchCommits,
@@ -58,7 +58,7 @@ def mirror_list(request: HttpRequest) -> HttpResponse:
         "active": any(reading.active for reading in readings),
         "changes": ", ".join(f"{reading.mirror.name}: {reading.state.word}" for reading in readings),
         "next_after": page[PAGE - 1].name if len(page) > PAGE else "",
-        "example_region": _example_region(),
+        "example_region": likely_region(),
     }
     return render(request, _part(request, "mirrors/list.html", "mirrors/_list.html"), context)
 
@@ -81,11 +81,6 @@ def _tell(readings: Sequence[MirrorReading]) -> Phrase:
 
 def _named(reading: MirrorReading, *, first: bool) -> Phrase:
     return say("" if first else ", ", name(reading.mirror.name), f" is {reading.state.word.lower()}")
-
-
-def _example_region() -> str:
-    form = MirrorForm.fresh()
-    return str(form.initial["region"])
 
 
 def _part(request: HttpRequest, page: str, part: str) -> str:
@@ -167,30 +162,8 @@ def _find(request: HttpRequest, name: str) -> Mirror:
 # --- verbs ----------------------------------------------------------------------------------------------------------
 
 
-@never_cache
-@may_see
-def mirror_new(request: HttpRequest) -> HttpResponse:
-    """The form of a new mirror. What was typed stays there when something is wrong with it."""
-    if request.method != "POST":
-        return _show_form(request, MirrorForm.fresh())
-    form = MirrorForm(request.POST)
-    if not form.is_valid():
-        return _show_form(request, form, status=400)
-    try:
-        mirror = services.mirror_create(actor=request.user, request=request, **form.creation)
-    except LakeMirrorError as error:
-        form.refuse(error)
-        return _show_form(request, form, status=_status(error))
-    messages.success(request, f"{mirror.name} is being made. Its branches appear as their commits arrive.")
-    return redirect("mirror", mirror.name)
-
-
 def _status(error: LakeMirrorError) -> int:
     return int(status_of(error) or 500)
-
-
-def _show_form(request: HttpRequest, form: MirrorForm, status: int = 200) -> HttpResponse:
-    return render(request, "mirrors/new.html", SECTION | {"form": form}, status=status)
 
 
 @require_POST

@@ -19,7 +19,7 @@ from sandbox.lakefs.api import make_app
 from sandbox.lakefs.blobs import RegionBlobs
 from sandbox.lakefs.server import Server
 from sandbox.layout import ACCESS_KEY_ID, SECRET_ACCESS_KEY, Region
-from sandbox.s3_backend import SandboxBackend, install
+from sandbox.s3_backend import SandboxBackend, declare_replication, install
 from sandbox.s3_server import S3
 
 
@@ -33,6 +33,7 @@ class Serving:
     real_lakefs_url: str = ""
     extra_buckets: tuple[str, ...] = ()
     name_lag: float = 0.0
+    replicated_to: tuple[str, ...] = ()
 
 
 def run_region(serving: Serving, ready: int) -> None:
@@ -50,6 +51,7 @@ def start_region(serving: Serving) -> None:
     region = serving.region
     services = {"s3": Service(), "lakefs": Service()}
     backend = install(region.name, [region.bucket, *serving.extra_buckets])
+    declare_replication(backend, region.bucket, serving.replicated_to)
     s3 = S3(backend, services["s3"], ACCESS_KEY_ID)
     serve(serving.s3, SideDoor(s3, make_admin(backend, services)))
     lakefs = _lakefs(serving, backend, services["s3"])

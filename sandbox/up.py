@@ -127,7 +127,8 @@ def _start_regions(options: Options, sockets: list[socket.socket], layout: Layou
     undo.callback(lambda: processes.end(pids))
     for number, (region, url) in enumerate(zip(layout.regions, urls, strict=True)):
         lakefs, s3 = sockets[1 + 2 * number], sockets[2 + 2 * number]
-        serving = Serving(region, lakefs, s3, url, options.extra_buckets, options.name_lag)
+        targets = tuple(other.bucket for other in layout.regions if other != region)
+        serving = Serving(region, lakefs, s3, url, options.extra_buckets, options.name_lag, targets)
         pids.append(_fork_region(serving, sockets))
     servers: list[subprocess.Popen[bytes]] = []
     for region, port in zip(layout.regions, real_ports, strict=False):

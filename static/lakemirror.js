@@ -14,7 +14,7 @@ function patchAttributes(current, next) {
   const wanted = attributesOf(next);
   const kept = ownClasses(current);
   for (const name of attributesOf(current).keys()) {
-    if (!wanted.has(name) && !(name === "class" && kept.length)) current.removeAttribute(name);
+    if (!wanted.has(name) && !(name === "class" && kept.length) && name !== "open") current.removeAttribute(name);
   }
   for (const [name, value] of wanted) {
     const full = name === "class" ? [value, ...kept].join(" ").trim() : value;
@@ -147,8 +147,10 @@ function refresh() {
 }
 
 /* Figures that could not be updated must not look fresh. */
+const told = new Set(["live", "preflight"]);
+
 function tellOld(event) {
-  if (event.target.id !== "live" || document.querySelector(".notice.old")) return;
+  if (!told.has(event.target.id) || document.querySelector(".notice.old")) return;
   const notice = document.createElement("p");
   notice.className = "notice old";
   notice.textContent = "The last update failed: what you see is from the time below. It is tried again.";
@@ -158,7 +160,7 @@ function tellOld(event) {
 document.addEventListener("htmx:sendError", tellOld);
 document.addEventListener("htmx:responseError", tellOld);
 document.addEventListener("htmx:afterRequest", (event) => {
-  if (event.target.id === "live" && event.detail.successful) document.querySelector(".notice.old")?.remove();
+  if (told.has(event.target.id) && event.detail.successful) document.querySelector(".notice.old")?.remove();
 });
 
 /* --- a click is answered at once ----------------------------------------------------------------------------------- */

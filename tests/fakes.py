@@ -8,10 +8,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from core.errors import Conflict, Corrupt, Denied, LakeMirrorError, NotFound
+from core.errors import Conflict, Corrupt, Denied, LakeMirrorError, NotFound, Unreachable
 from core.ports import ObjectStore
 from core.presence import Depth, judge_object
-from core.types import BranchHead, Commit, ObjectInfo, Page, RecordOutcome, RepositoryInfo, Tag
+from core.types import (
+    BranchHead,
+    Commit,
+    ObjectInfo,
+    Page,
+    RecordOutcome,
+    ReplicationRule,
+    RepositoryInfo,
+    ServerInfo,
+    Tag,
+)
 from graveler.entries import AddressType, Entry, Timestamp
 from graveler.errors import FormatError
 from graveler.identity import commit_id
@@ -31,6 +41,10 @@ class FakeStore:
         self.down: LakeMirrorError | None = None
         self.refused: dict[str, LakeMirrorError] = {}
         self.heads = 0
+        self.bucket_versioning: dict[str, str] = {}
+        self.rules: dict[str, list[ReplicationRule]] = {}
+        self.ahead = 0.0
+        self.bucket_error: LakeMirrorError | None = None  # of the questions about a bucket
 
     def _check(self) -> None:
         if self.down is not None:
@@ -65,6 +79,23 @@ class FakeStore:
         self._check()
         self.objects[uri] = data
 
+    def versioning(self, bucket_uri: str) -> str:
+        return self.bucket_versioning.get(self._bucket(bucket_uri), "")
+
+    def replication_rules(self, bucket_uri: str) -> Sequence[ReplicationRule]:
+        return self.rules.get(self._bucket(bucket_uri), [])
+
+    def clock_ahead(self, bucket_uri: str) -> float:
+        if isinstance(self.down, Unreachable):
+            raise self.down
+        return self.ahead
+
+    def _bucket(self, uri: str) -> str:
+        self._check()
+        if self.bucket_error is not None:
+            raise self.bucket_error
+        return uri.split("/", 3)[2]
+
 
 class BulkStandIn:
     """A store as the check job wants it, without listings: everything is asked for by HEAD."""
@@ -96,6 +127,7 @@ class FakeLakeFS:
         self.failing: dict[str, LakeMirrorError] = {}
         self.after: dict[str, LakeMirrorError] = {}
         self.calls: list[str] = []
+        self.info = ServerInfo("1.84.0", 0.0)
 
     def _call(self, name: str) -> None:
         self.calls.append(name)
@@ -124,6 +156,10 @@ class FakeLakeFS:
         info = RepositoryInfo(name, namespace, "main", int(time.time()), read_only)
         self.repositories[name] = FakeRepository(info)
         return self.repositories[name]
+
+    def server(self) -> ServerInfo:
+        self._call("server")
+        return self.info
 
     def get_repository(self, repository: str) -> RepositoryInfo:
         self._call("get_repository")

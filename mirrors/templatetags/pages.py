@@ -18,6 +18,7 @@ from core.facts import Thing
 from core.lacking import brief_reason
 from core.lag import in_words
 from core.phrases import SHORT_ID, Kind, Part, Phrase
+from core.preflight import Outcome
 from core.states import Stage, State
 from mirrors.readings import BranchReading, RailCommit
 
@@ -67,6 +68,21 @@ def state(value: State, more: str = "") -> SafeString:
     """A state as icon, word and colour."""
     word = f"{value.word} {more}".strip()
     return format_html('<span class="state {}">{}{}</span>', value.tone, icon(ICONS[value]), word)
+
+
+CHECKED = {
+    Outcome.OK: ("good", "check", "In order"),
+    Outcome.WARNING: ("warn", "hand", "Look"),
+    Outcome.FAILED: ("bad", "cross", "Failed"),
+    Outcome.UNKNOWN: ("quiet", "question", "Unknown"),
+}
+
+
+@register.simple_tag
+def check_state(value: Outcome) -> SafeString:
+    """What a check came to as icon, word and colour."""
+    tone, shape, word = CHECKED[value]
+    return format_html('<span class="state {}">{}{}</span>', tone, icon(shape), word)
 
 
 @register.filter

@@ -17,6 +17,7 @@ from adapters.lakefs import LakeFSAdapter
 from core.errors import Conflict, Corrupt, Denied, LakeMirrorError, NotFound, RemoteFailure, Unauthenticated
 from core.ports import LakeFS
 from core.types import Commit, Page, RecordOutcome, RepositoryInfo
+from mirrors.trying import target_at_destination, tries_of
 from sandbox.client import Sandbox
 from sandbox.layout import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 from tests.fakes import id_of
@@ -50,6 +51,12 @@ def test_a_mirrors_repository_is_bare_and_read_only(lakefs: LakeFS, mirror: str)
     assert found.storage_namespace == f"s3://lake-eu-west-1/{mirror}"
     assert found.creation_date > 1_700_000_000
     assert list(lakefs.list_branches(mirror).results) == []
+
+
+def test_an_installation_tells_its_version_and_the_time(lakefs: LakeFS) -> None:
+    found = lakefs.server()
+    assert found.version[0].isdigit()
+    assert found.clock_ahead is not None and abs(found.clock_ahead) < 2
 
 
 def test_repositories_are_listed_page_by_page(lakefs: LakeFS, mirror: str) -> None:
@@ -277,3 +284,21 @@ def test_hidden_branches_are_listed_in_pages_of_the_length_that_was_asked_for() 
         adapter.list_branches("lake", amount=7)
     assert asked.call_args.kwargs["show_hidden"] is True
     assert asked.call_args.kwargs["amount"] == 7
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_what_is_tried_for_its_rights_alone_is_refused_and_changes_nothing(
+    lakefs: LakeFS, mirror: str, there: bool
+) -> None:
+    lakefs.put_commit_record(mirror, ROOT)
+    lakefs.create_branch(mirror, "main", ROOT.id)
+    target = target_at_destination(mirror if there else "no-such-repository")
+    listings = {"fs:ListRepositories"} | ({"fs:ReadRepository", "fs:ListBranches", "fs:ListTags"} if there else set())
+    for action, call in tries_of("destination", tags=True).items():
+        if action in listings:
+            call(lakefs, target)
+        else:
+            with pytest.raises((NotFound, Corrupt)):
+                call(lakefs, target)
+    assert [(b.name, b.commit_id) for b in lakefs.list_branches(mirror).results] == [("main", ROOT.id)]
+    assert list(lakefs.list_tags(mirror).results) == []

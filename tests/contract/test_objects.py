@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import socket
+import uuid
 from collections.abc import Iterator
+from typing import Any
+from unittest import mock
 
 import boto3
 import pytest
@@ -13,22 +16,28 @@ from adapters.objects import S3ObjectStore, StoreKeys, keys_from_environment, sp
 from adapters.objects_fast import FastObjectStore
 from core.errors import Denied, Invalid, NotFound, RemoteFailure, Throttled, Unauthenticated, Unreachable
 from core.ports import ObjectStore
+from core.types import ReplicationRule
 from tests.fakes import FakeStore
 from tests.s3_double import KEYS, S3Double, Thing, running_moto
 
 S3_STORES = [S3ObjectStore, FastObjectStore]
 
 
+def client_of(endpoint: str) -> Any:
+    """boto3 itself."""
+    return boto3.client(
+        "s3",
+        endpoint_url=endpoint,
+        region_name="us-east-1",
+        aws_access_key_id=KEYS["access_key_id"],
+        aws_secret_access_key=KEYS["secret_access_key"],
+    )
+
+
 @pytest.fixture(scope="module")
 def moto() -> Iterator[str]:
     with running_moto() as endpoint:
-        client = boto3.client(
-            "s3",
-            endpoint_url=endpoint,
-            region_name="us-east-1",
-            aws_access_key_id=KEYS["access_key_id"],
-            aws_secret_access_key=KEYS["secret_access_key"],
-        )
+        client = client_of(endpoint)
         client.create_bucket(Bucket="lake")
         client.put_object(Bucket="lake", Key="cold/frozen", Body=b"ice", StorageClass="GLACIER")
         client.put_object(Bucket="lake", Key="cold/thawed", Body=b"water", StorageClass="GLACIER")
@@ -130,6 +139,65 @@ def test_an_empty_object_has_a_size_of_zero(store: ObjectStore) -> None:
     assert found is not None and found.size == 0 and store.get("s3://lake/contract/empty") == b""
 
 
+# --- what a bucket says of itself -----------------------------------------------------------------------------------
+
+RULES = [ReplicationRule("all", True, "", "lake-eu"), ReplicationRule("off", False, "", "lake-ap")]
+
+
+@pytest.fixture
+def bucket(store: ObjectStore, moto: str) -> str:
+    """A bucket with versions and two rules."""
+    name = f"ruled-{uuid.uuid4().hex[:8]}"
+    if isinstance(store, FakeStore):
+        store.bucket_versioning[name], store.rules[name] = "Enabled", RULES
+        return f"s3://{name}"
+    client = client_of(moto)
+    client.create_bucket(Bucket=name)
+    client.put_bucket_versioning(Bucket=name, VersioningConfiguration={"Status": "Enabled"})
+    client.put_bucket_replication(Bucket=name, ReplicationConfiguration={"Role": "r", "Rules": list(map(rule, RULES))})
+    return f"s3://{name}"
+
+
+def rule(given: ReplicationRule) -> dict[str, object]:
+    """As S3 takes it. moto forgets prefixes: they have a test of their own."""
+    status = "Enabled" if given.enabled else "Disabled"
+    place = {"Bucket": f"arn:aws:s3:::{given.bucket}"}
+    return {"ID": given.id, "Status": status, "Prefix": given.prefix, "Destination": place}
+
+
+def test_a_bucket_tells_its_versioning_and_its_replication(store: ObjectStore, bucket: str) -> None:
+    assert store.versioning(bucket) == "Enabled"
+    assert list(store.replication_rules(bucket)) == RULES
+
+
+@pytest.mark.parametrize(
+    ("chosen", "prefix", "tagged"),
+    [
+        ({"Prefix": "lake/"}, "lake/", False),
+        ({"Filter": {}}, "", False),
+        ({"Filter": {"Prefix": "lake/"}}, "lake/", False),
+        ({"Filter": {"Tag": {"Key": "a", "Value": "b"}}}, "", True),
+        ({"Filter": {"And": {"Prefix": "lake/", "Tags": [{"Key": "a", "Value": "b"}]}}}, "lake/", True),
+    ],
+)
+def test_a_rules_prefix_is_read_in_every_form(chosen: dict[str, Any], prefix: str, tagged: bool) -> None:
+    told = {"ID": "r", "Status": "Enabled", "Destination": {"Bucket": "arn:minio:replication::1:eu"}, **chosen}
+    store = connect(S3ObjectStore, "http://127.0.0.1:9")
+    with mock.patch.object(store._client, "get_bucket_replication") as asked:
+        asked.return_value = {"ReplicationConfiguration": {"Rules": [told]}}
+        assert store.replication_rules("s3://lake") == [ReplicationRule("r", True, prefix, "eu", tagged)]
+
+
+def test_a_bucket_without_any_says_so(store: ObjectStore) -> None:
+    assert store.versioning("s3://lake/some/prefix") == ""
+    assert list(store.replication_rules("s3://lake")) == []
+
+
+def test_a_stores_clock_is_read_from_its_answers(store: ObjectStore) -> None:
+    for address in ("s3://lake", "s3://no-such-bucket"):
+        assert abs(store.clock_ahead(address)) < 1
+
+
 # --- S3's own --------------------------------------------------------------------------------------------------------
 
 
@@ -174,6 +242,8 @@ def test_a_store_that_is_not_there_is_unreachable() -> None:
         endpoint = f"http://127.0.0.1:{taken.getsockname()[1]}"
     for kind in S3_STORES:
         with pytest.raises(Unreachable):
+            connect(kind, endpoint, tries=1).clock_ahead("s3://lake")
+        with pytest.raises(Unreachable):
             connect(kind, endpoint, tries=1).head("s3://lake/a")
         with pytest.raises(Unreachable):
             connect(kind, endpoint, tries=1).get("s3://lake/a")
@@ -195,6 +265,14 @@ def test_a_refusal_is_an_error_and_never_an_absence(
         shaky.get("s3://lake/a")
     with pytest.raises(raised):
         list(shaky.list("s3://lake/a"))
+    for ask in (shaky.versioning, shaky.replication_rules):
+        with pytest.raises(raised):
+            ask("s3://lake")
+
+
+def test_a_refusal_tells_the_time_all_the_same(double: S3Double, shaky: S3ObjectStore) -> None:
+    double.fault = lambda method, key: 403
+    assert abs(shaky.clock_ahead("s3://lake")) < 1
 
 
 @pytest.mark.parametrize("status", [500, 503, 0])

@@ -38,6 +38,11 @@ class Deployment:
     def lakefs(self, region: str) -> FakeLakeFS:
         return {"us-east-1": self.us, "eu-west-1": self.eu, "ap-southeast-2": self.ap}[region]
 
+    def quick_lakefs(self, region: str) -> FakeLakeFS:
+        """As the real one, which refuses a region that isn't configured."""
+        wiring.installation(region)
+        return self.lakefs(region)
+
     def objects(self, region: str) -> FakeStore:
         return {"us-east-1": self.us_store, "eu-west-1": self.eu_store, "ap-southeast-2": self.ap_store}[region]
 
@@ -176,6 +181,8 @@ def deployment() -> Iterator[Deployment]:
         with (
             mock.patch("lakemirror_site.wiring.lakefs", made.lakefs),
             mock.patch("lakemirror_site.wiring.objects", made.objects),
+            mock.patch("lakemirror_site.wiring.quick_lakefs", made.quick_lakefs),
+            mock.patch("lakemirror_site.wiring.quick_objects", made.objects),
             mock.patch("lakemirror_site.wiring.local_cache", lambda: made.local_cache),
             mock.patch("lakemirror_site.wiring.bulk_objects", lambda region: BulkStandIn(made.objects(region))),
             mock.patch("lakemirror_site.wiring.run_check", made.run_check),

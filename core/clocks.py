@@ -1,0 +1,17 @@
+"""How far is another machine's clock off? As far as the Date of its answers tells."""
+
+from __future__ import annotations
+
+from email.utils import parsedate_to_datetime
+
+
+def seconds_ahead(date: str, asked: float, answered: float) -> float | None:
+    """By how much the clock that wrote a Date header is at least ahead of (negative: behind) our own; None: no date.
+
+    A Date has whole seconds, and was written between two moments of ours: what may be that is no difference.
+    """
+    try:
+        told = parsedate_to_datetime(date).timestamp()
+    except (TypeError, ValueError):
+        return None
+    return max(told - answered, 0.0) + min(told + 1 - asked, 0.0)

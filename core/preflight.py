@@ -1,0 +1,212 @@
+"""What would keep a mirror from working? Each question's answer as a check: its state, a sentence, and the fix. Pure.
+
+The answers were asked for elsewhere. One that could not be had is *unknown*, never ok.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from core.errors import (
+    Denied,
+    Invalid,
+    LakeMirrorError,
+    NotFound,
+    RemoteFailure,
+    Throttled,
+    Unauthenticated,
+    Unreachable,
+)
+from core.phrases import count
+from core.selection import Selection, check_selection
+from core.types import Commit, RepositoryInfo, ServerInfo
+
+OLDEST = (1, 10)
+"""The first lakeFS that takes commit records."""
+TRIED = (1, 84)
+"""The lakeFS that all of this was tried with."""
+
+
+class Outcome(StrEnum):
+    """What a check came to. Only `failed` says that something has to be done."""
+
+    OK = "ok"
+    WARNING = "warning"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One question about a planned mirror. `fix` says what to do; it is empty where nothing has to be done."""
+
+    id: str
+    state: Outcome
+    message: str
+    fix: str = ""
+
+
+class NotAsked(LakeMirrorError):
+    """The question needs the answer to another one, which isn't there."""
+
+
+DECIDING = frozenset(
+    {
+        "source-reachable",
+        "source-credentials",
+        "source-repository",
+        "branches",
+        "destination-reachable",
+        "destination-credentials",
+        "name",
+        "namespace",
+        "namespace-bucket",
+    }
+)
+"""What has to be known, and good, for a mirror to be made at all and to get its first object."""
+
+
+def passed(checks: Collection[Check]) -> bool:
+    """Nothing failed, and what decides is known. Nothing looked at is no pass."""
+    decided = {check.id for check in checks if check.state in (Outcome.OK, Outcome.WARNING)}
+    return decided >= DECIDING and not any(check.state is Outcome.FAILED for check in checks)
+
+
+def failing(check_id: str, error: LakeMirrorError) -> Check:
+    """What an error means that nobody has to look at more closely: only definite ones are failures."""
+    definite = isinstance(error, (Invalid, NotFound)) or bool(getattr(error, "field", ""))
+    return Check(check_id, Outcome.FAILED if definite else Outcome.UNKNOWN, _sentence(error.message), error.hint)
+
+
+def _sentence(text: str) -> str:
+    """With a capital, unless it begins with something that has to stay as it is, like an address."""
+    first = text.partition(" ")[0]
+    return text[:1].upper() + text[1:] if first.isalpha() else text
+
+
+# --- installations ----------------------------------------------------------------------------------------------------
+
+
+def check_reachable(side: str, region: str, answer: ServerInfo | LakeMirrorError) -> Check:
+    """Does the lakeFS of a region answer at all?"""
+    check_id = f"{side}-reachable"
+    if isinstance(answer, Throttled):
+        return Check(check_id, Outcome.UNKNOWN, f"The lakeFS of {region} asks to be left alone", "Try again later")
+    if isinstance(answer, (Unreachable, RemoteFailure)):
+        fix = f"See to it that the lakeFS of {region} runs, and that this machine reaches its configured address"
+        return Check(check_id, Outcome.FAILED, answer.message, fix)
+    if isinstance(answer, (Invalid, NotAsked)):
+        return failing(check_id, answer)
+    return Check(check_id, Outcome.OK, f"The lakeFS of {region} answers")
+
+
+def check_credentials(side: str, region: str, answer: ServerInfo | LakeMirrorError) -> Check:
+    """Does it let our key in?"""
+    check_id = f"{side}-credentials"
+    if isinstance(answer, Unauthenticated):
+        return Check(check_id, Outcome.FAILED, f"The lakeFS of {region} refuses the key", answer.hint)
+    if isinstance(answer, (ServerInfo, Denied, NotFound)):
+        return Check(check_id, Outcome.OK, f"The lakeFS of {region} accepts the key")
+    return not_known(check_id, f"Whether the lakeFS of {region} accepts the key", answer)
+
+
+def check_version(side: str, region: str, answer: ServerInfo | LakeMirrorError) -> Check:
+    """Is it a lakeFS that a mirror can live with?"""
+    check_id = f"{side}-version"
+    if isinstance(answer, LakeMirrorError):
+        return not_known(check_id, f"The version of the lakeFS of {region}", answer)
+    told, version = answer.version or "no version", _numbers(answer.version)
+    if version is None:
+        return Check(check_id, Outcome.UNKNOWN, f"The lakeFS of {region} calls itself {told}")
+    if version < OLDEST:
+        fix = f"Upgrade it to {_dotted(OLDEST)} or later"
+        return Check(check_id, Outcome.FAILED, f"The lakeFS of {region}, {told}, takes no commit records yet", fix)
+    if version < TRIED or version[0] > TRIED[0]:
+        fix = f"LakeMirror was tried with {_dotted(TRIED)}: try a small repository first"
+        return Check(check_id, Outcome.WARNING, f"LakeMirror was not tried with {told}, the lakeFS of {region}", fix)
+    return Check(check_id, Outcome.OK, f"The lakeFS of {region} is {told}")
+
+
+def _numbers(version: str) -> tuple[int, int] | None:
+    major, _, rest = version.removeprefix("v").partition(".")
+    minor = rest.partition(".")[0]
+    return (int(major), int(minor)) if major.isdigit() and minor.isdigit() else None
+
+
+def _dotted(version: tuple[int, int]) -> str:
+    return ".".join(map(str, version))
+
+
+def check_right(side: str, action: str, arn: str, answer: object) -> Check:
+    """May our key do this there? lakeFS asks for the right before it looks: "not there" is a yes."""
+    check_id = f"{side}-right:{action}"
+    if isinstance(answer, Denied):
+        fix = f"Allow {action} on {arn} to the key's user, as the policy ReplicationPolicy does"
+        return Check(check_id, Outcome.FAILED, f"The key may not {action} on {arn}", fix)
+    doubtful = (Unauthenticated, Unreachable, Throttled, RemoteFailure, NotAsked)
+    if isinstance(answer, doubtful):
+        return not_known(check_id, f"Whether the key may {action} on {arn}", answer)
+    return Check(check_id, Outcome.OK, f"The key may {action} on {arn}")
+
+
+def untried(side: str, action: str, arn: str, why: str) -> Check:
+    """A right that can't be tried without changing something."""
+    fix = f"See to it that the key's user has {action} on {arn}, as the policy ReplicationPolicy gives it"
+    return Check(f"{side}-right:{action}", Outcome.UNKNOWN, f"{action} was not tried: {why}", fix)
+
+
+# --- the source repository --------------------------------------------------------------------------------------------
+
+
+def check_repository(
+    name: str, region: str, found: RepositoryInfo | LakeMirrorError, head: Commit | LakeMirrorError
+) -> Check:
+    """Is there something to mirror? `head` is that of the default branch."""
+    check_id = "source-repository"
+    if isinstance(found, NotFound):
+        fix = "Give the name that it has in lakeFS, and its region"
+        return Check(check_id, Outcome.FAILED, f"There is no repository '{name}' in {region}", fix)
+    if isinstance(found, LakeMirrorError):
+        return not_known(check_id, f"Whether '{name}' is in {region}", found)
+    if isinstance(head, NotFound):
+        fix = "Commit something to it first"
+        return Check(check_id, Outcome.FAILED, f"'{name}' has no commit on {found.default_branch}", fix)
+    if isinstance(head, LakeMirrorError):
+        return not_known(check_id, f"Whether '{name}' has commits", head)
+    if not head.metarange_id and not head.parents:
+        told = f"'{name}' has nothing but its first, empty commit on {found.default_branch}"
+        return Check(check_id, Outcome.WARNING, told, "Go on if data is still to come")
+    return Check(check_id, Outcome.OK, f"'{name}' is there, and {found.default_branch} is at {head.id[:8]}")
+
+
+def check_branches(
+    found: RepositoryInfo | LakeMirrorError,
+    include: Sequence[str],
+    exclude: Sequence[str],
+    branches: Collection[str] | LakeMirrorError,
+) -> Check:
+    """Do the globs say what somebody may have meant?"""
+    if isinstance(found, LakeMirrorError) or isinstance(branches, LakeMirrorError):
+        broken = found if isinstance(found, LakeMirrorError) else branches
+        assert isinstance(broken, LakeMirrorError)
+        return not_known("branches", "Which branches the source has", broken)
+    selection = Selection(found.default_branch, tuple(include), tuple(exclude))
+    try:
+        check_selection(selection)
+    except Invalid as error:
+        return Check("branches", Outcome.FAILED, error.message, error.hint or "Take it out")
+    chosen = sum(branch in selection for branch in branches)
+    told = f"{chosen} of {count(len(branches), 'branch', 'branches')} of the source would be mirrored"
+    if warnings := selection.warnings(branches):
+        return Check("branches", Outcome.WARNING, f"{told}; {'; '.join(warnings)}", "Look at the globs again")
+    return Check("branches", Outcome.OK, told)
+
+
+# --- what isn't known -------------------------------------------------------------------------------------------------
+
+
+def not_known(check_id: str, what: str, error: LakeMirrorError, fix: str = "") -> Check:
+    """A question without an answer."""
+    return Check(check_id, Outcome.UNKNOWN, f"{what} is not known: {error.message}", fix or error.hint)

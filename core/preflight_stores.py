@@ -1,0 +1,179 @@
+"""Will objects arrive in the planned namespace, and can they be seen there? Checks of stores and clocks. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from core.errors import Denied, LakeMirrorError, NotFound, Unauthenticated, Unreachable
+from core.lag import in_words
+from core.preflight import Check, Outcome, failing, not_known
+from core.types import ReplicationRule
+
+CLOSE_SECONDS = 60
+SIGNATURE_SECONDS = 15 * 60
+"""Stores refuse what was signed by a clock that is further off."""
+
+OWN_FILES = "_lakemirror/"
+SHOWN = 3
+
+
+# --- the namespace's content ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The first keys of a namespace, ascending, below it; `whole`: there are no others."""
+
+    keys: Sequence[str]
+    whole: bool
+
+
+def check_bucket(namespace: str, answer: Listing | LakeMirrorError) -> Check:
+    """Does the destination's store show us the place?"""
+    check_id, bucket = "namespace-bucket", bucket_of(namespace)
+    if isinstance(answer, NotFound):
+        fix = f"Make the bucket {bucket}, or choose a namespace in one that is there"
+        return Check(check_id, Outcome.FAILED, answer.message, fix)
+    if isinstance(answer, (Denied, Unauthenticated)):
+        fix = f"Let the store's key s3:ListBucket on {bucket}, and s3:GetObject and s3:PutObject below it"
+        return Check(check_id, Outcome.FAILED, answer.message, fix)
+    if isinstance(answer, Unreachable):
+        return Check(check_id, Outcome.FAILED, answer.message, "See to it that this machine reaches the store")
+    if isinstance(answer, LakeMirrorError):
+        return failing(check_id, answer)
+    return Check(check_id, Outcome.OK, f"The bucket {bucket} is there, and shows its keys")
+
+
+def check_content(namespace: str, there: Listing | LakeMirrorError, at_source: Listing | LakeMirrorError) -> Check:
+    """Is the place empty, or holds only what the source's namespace holds too?"""
+    check_id = "namespace-content"
+    if isinstance(there, LakeMirrorError):
+        return not_known(check_id, f"What is in {namespace}", there)
+    keys = [key for key in there.keys if not key.startswith(OWN_FILES)]
+    own = " but files of an earlier mirror" if len(keys) < len(there.keys) else ""
+    if not keys:
+        return Check(check_id, Outcome.OK, f"Nothing is in {namespace} yet{own}")
+    seen = f"{len(keys):,}{'' if there.whole else ' or more'}"
+    if isinstance(at_source, LakeMirrorError):
+        return not_known(check_id, f"Whether the {seen} objects in {namespace} are the source's", at_source)
+    if foreign := _foreign(keys, at_source):
+        listed = ", ".join(foreign[:SHOWN]) + (" …" if len(foreign) > SHOWN else "")
+        told = f"{namespace} holds what the source's namespace does not: {listed}"
+        fix = "Choose a place of the mirror's own; go on only if the source has deleted these since"
+        return Check(check_id, Outcome.WARNING, told, fix)
+    told = f"{namespace} holds {seen} objects, which the source's namespace holds too"
+    return Check(check_id, Outcome.OK, told if there.whole else f"{told}; the others were not looked at")
+
+
+def _foreign(keys: Iterable[str], at_source: Listing) -> list[str]:
+    """Keys that the source's listing would have shown."""
+    known = set(at_source.keys)
+    last = at_source.keys[-1] if at_source.keys else ""
+    return [key for key in keys if key not in known and (at_source.whole or key <= last)]
+
+
+def check_metadata_prefix(side: str, region: str, found: bool | LakeMirrorError) -> Check:
+    """Does this lakeFS keep its metadata below `_lakefs`, where a mirror looks for it?"""
+    check_id = f"{side}-metadata-prefix"
+    fix = f"committed.block_storage_prefix has to be _lakefs in the configuration of the lakeFS of {region}"
+    if isinstance(found, LakeMirrorError):
+        return not_known(check_id, f"Where the lakeFS of {region} keeps its metadata", found, fix)
+    if not found:
+        told = f"No metadata is below _lakefs/ where the lakeFS of {region} should have put it"
+        return Check(check_id, Outcome.FAILED, told, fix)
+    return Check(check_id, Outcome.OK, f"The lakeFS of {region} keeps its metadata below _lakefs/")
+
+
+# --- replication ------------------------------------------------------------------------------------------------------
+
+
+def bucket_of(namespace: str) -> str:
+    """The bucket of s3://bucket/prefix."""
+    return namespace.partition("://")[2].partition("/")[0]
+
+
+def prefix_of(namespace: str) -> str:
+    """What the keys of a namespace begin with; "" for a whole bucket."""
+    below = namespace.partition("://")[2].partition("/")[2].strip("/")
+    return f"{below}/" if below else ""
+
+
+def check_versioning(side: str, namespace: str, answer: str | LakeMirrorError) -> Check:
+    """S3 replicates between buckets with versions only."""
+    check_id, bucket = f"{side}-versioning", bucket_of(namespace)
+    if isinstance(answer, LakeMirrorError):
+        return _refused(check_id, f"Whether {bucket} keeps versions", answer, "s3:GetBucketVersioning", bucket)
+    if answer == "Enabled":
+        return Check(check_id, Outcome.OK, f"{bucket} keeps versions")
+    fix = f"Switch versioning of {bucket} on (PutBucketVersioning, Status=Enabled)"
+    return Check(check_id, Outcome.FAILED, f"{bucket} keeps no versions, and S3 replicates only between such", fix)
+
+
+def check_replication(source: str, destination: str, answer: Sequence[ReplicationRule] | LakeMirrorError) -> Check:
+    """Will the store bring the objects of namespace `source` to `destination`? It keeps their keys."""
+    check_id, bucket, target = "replication-rule", bucket_of(source), bucket_of(destination)
+    if isinstance(answer, LakeMirrorError):
+        return _refused(check_id, f"What {bucket} replicates", answer, "s3:GetReplicationConfiguration", bucket)
+    covering = [rule for rule in answer if _covers(rule, prefix_of(source))]
+    arriving = [rule for rule in covering if rule.bucket == target]
+    if not arriving:
+        return Check(check_id, Outcome.FAILED, *_no_rule(answer, covering, source, target))
+    if prefix_of(source) != prefix_of(destination):
+        arrives = f"s3://{target}/{prefix_of(source)}".rstrip("/")
+        told = f"Replication keeps keys: objects of {source} arrive in {arrives}, not in {destination}"
+        return Check(check_id, Outcome.FAILED, told, f"Take {arrives} for the storage namespace")
+    return Check(check_id, Outcome.OK, f"{_named(arriving[0])} of {bucket} brings {source} to {target}")
+
+
+def _covers(rule: ReplicationRule, prefix: str) -> bool:
+    return rule.enabled and not rule.tagged and prefix.startswith(rule.prefix)
+
+
+def _no_rule(
+    rules: Sequence[ReplicationRule], covering: Sequence[ReplicationRule], source: str, target: str
+) -> tuple[str, str]:
+    """Why nothing arrives, and what to do, from the likeliest rule."""
+    bucket, prefix = bucket_of(source), prefix_of(source)
+    meant = next((rule for rule in rules if rule.bucket == target), None)
+    make = f"a replication rule for the prefix '{prefix}' of {bucket} with the destination {target}"
+    if meant is None and covering:
+        other = covering[0].bucket
+        told = f"{_named(covering[0])} of {bucket} brings {source} to {other}, not to {target}"
+        return told, f"Make {make}, or take a namespace in {other}"
+    if meant is None:
+        return f"No replication rule of {bucket} brings {source} to {target}", (
+            f"Make {make}, and copy what is there already; if something else copies the objects, go on"
+        )
+    if not meant.enabled:
+        return f"{_named(meant)} of {bucket} is switched off", "Switch it on"
+    if meant.tagged:
+        return f"{_named(meant)} of {bucket} takes only objects with tags, and lakeFS's have none", f"Make {make}"
+    told = f"{_named(meant)} of {bucket} covers only '{meant.prefix}', not all of {source}"
+    return told, f"Make its prefix '{prefix}'" if prefix else "Take its prefix away"
+
+
+def _named(rule: ReplicationRule) -> str:
+    return f"The replication rule '{rule.id}'"
+
+
+# --- clocks -----------------------------------------------------------------------------------------------------------
+
+
+def check_clock(check_id: str, whose: str, ahead: float | LakeMirrorError | None, *, signed: bool = False) -> Check:
+    """Do a clock and this machine's agree? `signed`: requests are refused when they are far apart."""
+    if isinstance(ahead, LakeMirrorError):
+        return not_known(check_id, f"The clock of {whose}", ahead)
+    if ahead is None:
+        return Check(check_id, Outcome.UNKNOWN, f"{whose[0].upper()}{whose[1:]} does not tell the time")
+    if abs(ahead) <= CLOSE_SECONDS:
+        return Check(check_id, Outcome.OK, f"The clock of {whose} agrees with this machine's")
+    told = f"The clock of {whose} is {in_words(abs(ahead))} {'ahead of' if ahead > 0 else 'behind'} this machine's"
+    refused = signed and abs(ahead) >= SIGNATURE_SECONDS
+    return Check(check_id, Outcome.FAILED if refused else Outcome.WARNING, told, "Set both clocks by NTP")
+
+
+def _refused(check_id: str, what: str, error: LakeMirrorError, right: str, bucket: str) -> Check:
+    """A store that may not tell us, or can't: neither says that something is wrong."""
+    fix = f"Allow {right} on {bucket} to the store's key, or look for yourself"
+    return not_known(check_id, what, error, fix if isinstance(error, Denied) else "Look for yourself")

@@ -1,0 +1,148 @@
+"""The page on which a mirror is made, and what it says while one types: checks, matching branches, the API call."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from shlex import quote
+from typing import Any
+from urllib.parse import quote as url_quote
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+
+from core.errors import LakeMirrorError
+from core.preflight import Check, Outcome
+from core.selection import ALL
+from lakemirror_site import config
+from lakemirror_site.errors import status_of
+from mirrors import clock, services
+from mirrors.forms import MirrorForm
+from mirrors.matching import branch_matches
+from mirrors.preflight import Preflight, preflight
+from mirrors.preflight_questions import Plan
+from mirrors.views import SECTION, may_see
+
+CHECKS, MATCHES = "preflight", "matches"
+
+
+@never_cache
+@may_see
+def mirror_new(request: HttpRequest) -> HttpResponse:
+    """The form of a new mirror. What was typed stays there, whatever becomes of it."""
+    if request.method != "POST":
+        return _show(request, MirrorForm.fresh())
+    if request.htmx.target in (CHECKS, MATCHES):
+        return _show_part(request, MirrorForm.typed(request.POST), request.htmx.target)
+    if "check" in request.POST:
+        form = MirrorForm.typed(request.POST)
+        return _show(request, form, **_matches(request, form.plan), **_checks(request, form.plan))
+    return _make(request, MirrorForm(request.POST))
+
+
+def _make(request: HttpRequest, form: MirrorForm) -> HttpResponse:
+    if not form.is_valid():
+        return _show(request, form, status=400)
+    try:
+        mirror = services.mirror_create(actor=request.user, request=request, **form.creation)
+    except LakeMirrorError as error:
+        form.refuse(error)
+        return _show(request, form, status=int(status_of(error) or 500))
+    messages.success(request, f"{mirror.name} is being made. Its branches appear as their commits arrive.")
+    return redirect("mirror", mirror.name)
+
+
+def _show(request: HttpRequest, form: MirrorForm, status: int = 200, **found: Any) -> HttpResponse:
+    context = SECTION | {"form": form, "now": clock.now(), "api_call": api_call(request, form.plan), **found}
+    return render(request, "mirrors/new.html", context, status=status)
+
+
+def _show_part(request: HttpRequest, form: MirrorForm, part: str) -> HttpResponse:
+    """What is wrong with a plan is an answer, too: a status of its own would keep it from being shown."""
+    if part == MATCHES:
+        return render(request, "mirrors/_matches.html", _matches(request, form.plan))
+    context = _checks(request, form.plan) | {"api_call": api_call(request, form.plan)}
+    return render(request, "mirrors/_preflight.html", context)
+
+
+# --- what is found ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A preflight as the page shows it: what needs somebody first, the rest folded."""
+
+    found: Preflight
+    urgent: list[Check]
+    good: list[Check]
+    untried: list[Check]
+
+    @property
+    def verdict(self) -> str:
+        """One sentence."""
+        failed = sum(check.state is Outcome.FAILED for check in self.urgent)
+        if failed:
+            return f"{failed} of {len(self.found.checks)} checks failed: what to do stands below each."
+        if not self.found.ok:
+            return "Not everything that decides could be checked."
+        others = f", {len(self.urgent)} to look at" if self.urgent else ""
+        return f"Nothing that was checked stands in the way: {len(self.good)} checks are in order{others}."
+
+
+_ORDER = list(map(Outcome, ("failed", "warning", "unknown", "ok")))
+
+
+def _checks(request: HttpRequest, plan: Plan) -> dict[str, Any]:
+    if not plan.source_repository:
+        return {}
+    try:
+        found = preflight(actor=request.user, plan=plan)
+    except LakeMirrorError as error:
+        return {"preflight_refused": str(error)}
+    return {"told": _told(found)}
+
+
+def _told(found: Preflight) -> Told:
+    checks = sorted(found.checks, key=lambda check: _ORDER.index(check.state))
+    untried = [check for check in checks if check.state is Outcome.UNKNOWN and "-right:" in check.id]
+    good = [check for check in checks if check.state is Outcome.OK]
+    return Told(found, [check for check in checks if check not in untried and check not in good], good, untried)
+
+
+def _matches(request: HttpRequest, plan: Plan) -> dict[str, Any]:
+    if not plan.source_repository:
+        return {}
+    try:
+        return {"matches": branch_matches(actor=request.user, plan=plan)}
+    except LakeMirrorError as error:
+        return {"matches_refused": str(error)}
+
+
+# --- the same as an API call ------------------------------------------------------------------------------------------
+
+
+def api_call(request: HttpRequest, plan: Plan) -> str:
+    """The curl that makes what was typed."""
+    path = reverse("api-mirrors", args=["REPOSITORY"])
+    if plan.source_repository:
+        path = path.replace("REPOSITORY", url_quote(plan.source_repository, safe=""))
+    body = quote(json.dumps(_body(plan), ensure_ascii=False))
+    keys = '-u "$ACCESS_KEY_ID:$SECRET_ACCESS_KEY"'
+    call = f"curl {keys} -H 'Content-Type: application/json' \\\n  -d {body} \\\n"
+    return f"{call}  {quote(f'{request.scheme}://{request.get_host()}{path}')}"
+
+
+def _body(plan: Plan) -> dict[str, Any]:
+    body: dict[str, Any] = {
+        "name": plan.name,
+        "region": plan.region,
+        "storage_namespace": plan.storage_namespace,
+    }
+    if plan.source_region != config.current().region:
+        body["source_region"] = plan.source_region
+    if plan.include != ALL or plan.exclude:
+        body["branches"] = {"include": list(plan.include), "exclude": list(plan.exclude)}
+    return body | ({"tags": True} if plan.tags else {})

@@ -1,0 +1,151 @@
+"""May a mirror have this name, and this place? The rules of creation, and what the preflight says of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from core.errors import Conflict, Invalid
+from core.ports import LakeFS
+from core.types import RepositoryInfo
+from lakemirror_site import config
+from mirrors.adoption import reaching
+from mirrors.models import Mirror, Repository
+
+NAME = re.compile(r"[a-z0-9][a-z0-9-]{2,62}")
+NAMESPACE = re.compile(r"s3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(/[^\s]*)?")
+
+_APART = "Choose a place of its own for the mirror"
+
+
+def check_served(region: str) -> None:
+    """Raises Invalid for a region whose mirrors another deployment works for."""
+    if region not in config.current().served:
+        raise Invalid(
+            f"this deployment does not serve the region '{region}'",
+            field="region",
+            hint=f"It serves {', '.join(config.current().served)}",
+        )
+
+
+# --- the name ---------------------------------------------------------------------------------------------------------
+
+
+def check_name(name: str) -> None:
+    """Raises Invalid unless lakeFS would take it for a repository."""
+    if not NAME.fullmatch(name):
+        raise Invalid(
+            f"'{name[:80]}' can't name a mirror",
+            field="name",
+            hint="Use 3 to 63 lower-case letters, digits and '-', beginning with a letter or digit",
+        )
+
+
+def check_not_the_source(name: str, region: str, source_repository: str, source_region: str) -> None:
+    """Raises Invalid for a mirror that would be its own source."""
+    if (region, name) == (source_region, source_repository):
+        raise Invalid(f"'{name}' is the source itself", field="name", hint="Choose another name")
+
+
+def check_unused(name: str) -> None:
+    """Raises Conflict if a mirror has the name, or keeps it until it is deleted."""
+    reserved = Mirror.objects.filter(name=name).first()
+    if reserved is None:
+        return
+    if reserved.state == Mirror.State.DELETING:
+        raise Conflict(f"the mirror '{name}' is just being deleted", field="name", hint="Try again in some seconds")
+    raise Conflict(f"a mirror named '{name}' exists", field="name", hint="Choose another name")
+
+
+def check_free(there: RepositoryInfo | None, region: str, adopt: bool) -> None:
+    """Raises Conflict if the destination has a repository of the name; Invalid if one to adopt isn't there."""
+    if adopt and there is None:
+        raise Invalid(
+            f"there is no such repository to adopt in {region}", field="name", hint="Name the repository that is there"
+        )
+    if there is not None and not adopt:
+        raise Conflict(
+            f"a repository named '{there.id}' exists in {region}",
+            field="name",
+            hint='If it is a read-only copy of this source, "adopt": true (or manage.py adopt) takes it over',
+        )
+
+
+# --- the place --------------------------------------------------------------------------------------------------------
+
+
+def overlap(one: str, other: str) -> bool:
+    """Whether a namespace is, contains or lies in another."""
+    a, b = one.rstrip("/") + "/", other.rstrip("/") + "/"
+    return a.startswith(b) or b.startswith(a)
+
+
+def check_namespace(namespace: str) -> None:
+    """Raises Invalid unless it is an address in an S3 bucket."""
+    if not NAMESPACE.fullmatch(namespace) or len(namespace) > 1024:
+        raise Invalid(
+            f"'{namespace[:200]}' is no storage namespace", field="storage_namespace", hint="Use s3://bucket/prefix"
+        )
+
+
+def check_apart_from_source(namespace: str, source: RepositoryInfo) -> None:
+    """Raises Invalid if the mirror's objects would lie among the source's."""
+    if overlap(source.storage_namespace, namespace):
+        raise Invalid(
+            f"the namespace {namespace} overlaps the source's {source.storage_namespace}",
+            field="storage_namespace",
+            hint=_APART,
+        )
+
+
+def check_apart_from_mirrors(namespace: str, region: str) -> None:
+    """Raises Conflict if they would lie among another mirror's."""
+    for other in Mirror.objects.filter(region=region):
+        if overlap(other.storage_namespace, namespace):
+            raise Conflict(
+                f"the namespace {namespace} overlaps that of the mirror '{other.name}'",
+                field="storage_namespace",
+                hint=_APART,
+            )
+
+
+def check_apart_from_repositories(namespace: str, others: Iterable[RepositoryInfo], region: str, name: str) -> None:
+    """Raises Conflict: lakeFS lets repositories share a place, and one's garbage collection may take another's."""
+    for other in others:
+        if other.id != name and overlap(other.storage_namespace, namespace):
+            raise Conflict(
+                f"the namespace {namespace} overlaps that of the repository '{other.id}' in {region}",
+                field="storage_namespace",
+                hint=_APART,
+            )
+
+
+def repositories_of(lakefs: LakeFS, region: str) -> Iterator[RepositoryInfo]:
+    """All repositories of an installation. Raises Unreachable."""
+    after, amount = "", config.current().list_repositories_page_size
+    while True:
+        with reaching(f"destination {region}"):
+            page = lakefs.list_repositories(after=after, amount=amount)
+        yield from page.results
+        after = page.next_after
+        if not after:
+            return
+
+
+# --- the source -------------------------------------------------------------------------------------------------------
+
+
+def is_pinned(repository: Repository, source: RepositoryInfo) -> bool:
+    """Whether the source is the repository that we know by its name."""
+    pinned = (repository.storage_namespace, repository.creation_date)
+    return pinned == (source.storage_namespace, source.creation_date)
+
+
+def check_same_source(repository: Repository, source: RepositoryInfo) -> None:
+    """Raises Conflict if mirrors were made from an earlier repository of the name."""
+    if not is_pinned(repository, source) and repository.mirrors.exists():
+        raise Conflict(
+            f"'{source.id}' in {repository.region} is not the repository that existing mirrors were made from",
+            field="source_repository",
+            hint="Delete the mirrors of the former repository first",
+        )

@@ -1,0 +1,86 @@
+"""The preflight on the sandbox's servers: what the stand-ins of tests/mirrors/test_preflight.py claim."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from unittest import mock
+
+import pytest
+
+from adapters.lakefs import LakeFSAdapter
+from adapters.objects import S3ObjectStore
+from core.ports import LakeFS, ObjectStore
+from core.preflight import Outcome
+from mirrors.preflight import Preflight, preflight
+from mirrors.preflight_questions import Plan
+from rbac.models import User
+from sandbox.client import Sandbox
+from sandbox.lakefs_http import LakeFS as Http
+from sandbox.layout import ACCESS_KEY_ID, SECRET_ACCESS_KEY
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def plan(sandbox_server: Sandbox) -> Iterator[Plan]:
+    """A repository with a commit, to be mirrored where the sandbox brings its objects."""
+    sandbox_server.heal()
+    regions = {region.name: region for region in (sandbox_server.source, sandbox_server.destination)}
+    source, destination = regions.values()
+    name = f"planned-{uuid.uuid4().hex[:8]}"
+    http = Http(source.lakefs_url)
+    http.create_repository(name, f"s3://{source.bucket}/{name}")
+    http.upload(name, "main", "a", b"1")
+    http.commit(name, "main", "first", {})
+
+    def lakefs(region: str) -> LakeFS:
+        return LakeFSAdapter(regions[region].lakefs_url, ACCESS_KEY_ID, SECRET_ACCESS_KEY, tries=1)
+
+    def objects(region: str) -> ObjectStore:
+        keys = {"access_key_id": ACCESS_KEY_ID, "secret_access_key": SECRET_ACCESS_KEY}
+        return S3ObjectStore(endpoint=regions[region].s3_url, force_path_style=True, tries=1, **keys)
+
+    with (
+        mock.patch("lakemirror_site.wiring.quick_lakefs", lakefs),
+        mock.patch("lakemirror_site.wiring.quick_objects", objects),
+    ):
+        yield Plan(name, source.name, f"{name}-eu", destination.name, f"s3://{destination.bucket}/{name}")
+
+
+def by_state(found: Preflight, state: Outcome) -> dict[str, str]:
+    return {check.id: check.message for check in found.checks if check.state is state}
+
+
+def test_where_all_is_in_order_nothing_stands_in_the_way(sandbox_server: Sandbox, plan: Plan, owner: User) -> None:
+    sandbox_server.wait_replicated()
+    found = preflight(actor=owner, plan=plan)
+    assert (by_state(found, Outcome.FAILED), by_state(found, Outcome.WARNING)) == ({}, {})
+    assert {check_id for check_id in by_state(found, Outcome.UNKNOWN) if "-right:" not in check_id} <= {
+        "destination-metadata-prefix"
+    }
+    assert found.ok
+
+
+@pytest.mark.parametrize(
+    ("service", "mode", "check_id", "state"),
+    [
+        ("lakefs", "revoked", "destination-credentials", Outcome.FAILED),
+        ("lakefs", "denied", "destination-right:fs:ListBranches", Outcome.FAILED),
+        ("lakefs", "denied", "destination-right:fs:CreateBranch", Outcome.UNKNOWN),
+        ("lakefs", "error", "destination-reachable", Outcome.FAILED),
+        ("s3", "denied", "namespace-bucket", Outcome.FAILED),
+        ("s3", "denied", "destination-versioning", Outcome.UNKNOWN),
+        ("s3", "revoked", "namespace-bucket", Outcome.FAILED),
+    ],
+)
+def test_a_server_that_refuses_fails_the_check_that_is_about_it(
+    sandbox_server: Sandbox, plan: Plan, owner: User, service: str, mode: str, check_id: str, state: Outcome
+) -> None:
+    sandbox_server.server_faults(plan.region, service, mode)
+    try:
+        found = preflight(actor=owner, plan=plan)
+    finally:
+        sandbox_server.heal()
+    assert check_id in by_state(found, state)
+    assert not found.ok
