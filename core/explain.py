@@ -31,6 +31,9 @@ class Verdict:
     retry_at: datetime | None = None
 
 
+_WELL = Verdict(State.UP_TO_DATE, "up_to_date", say())
+
+
 @dataclass(frozen=True, slots=True)
 class _Case:
     """What the rules look at."""
@@ -62,7 +65,7 @@ def explain(mirror: MirrorFacts, now: datetime, targets: Targets) -> tuple[Verdi
     verdicts = [_explain_branch(branch, mirror, standing, now, targets) for branch in mirror.branches]
     if standing:
         return standing, verdicts
-    if not verdicts:
+    if not verdicts and not mirror.settled.number:
         told = sentence("no branch of ", name(mirror.source), " has been read yet; the first look is under way")
         return Verdict(State.NEW, "not_looked_yet", told), []
     worst = _of_worst(mirror, list(zip(mirror.branches, verdicts, strict=True)), now)
@@ -109,13 +112,15 @@ def _of_worst(mirror: MirrorFacts, verdicts: Sequence[tuple[BranchFacts, Verdict
     """The verdict on the branch that is worst off; branches that go, or are not selected, are only counted."""
     aside = [verdict for _, verdict in verdicts if verdict.state in ASIDE]
     staying = [pair for pair in verdicts if pair[1].state not in ASIDE]
-    if not staying:
+    settled = mirror.settled.number
+    if not staying and not settled:
         staying, aside = list(verdicts), []
-    branch, worst = max(staying, key=lambda pair: _weight(pair[0], pair[1], now))
+    branch, worst = max(staying, key=lambda pair: _weight(pair[0], pair[1], now), default=(None, _WELL))
     if worst.state is State.UP_TO_DATE:
         told = _all_well(mirror, [other for other, _ in staying])
     else:
-        told = sentences(worst.sentence, _the_others([verdict for other, verdict in staying if other is not branch]))
+        others = [verdict for other, verdict in staying if other is not branch]
+        told = sentences(worst.sentence, _the_others(others, settled))
     return replace(worst, sentence=sentences(told, *_those_aside(aside)))
 
 
@@ -124,8 +129,9 @@ def _weight(branch: BranchFacts, verdict: Verdict, now: datetime) -> tuple[int, 
 
 
 def _all_well(mirror: MirrorFacts, branches: Sequence[BranchFacts]) -> Phrase:
-    number = len(branches)
-    which = say(f"all {number} branches are") if number > 1 else say(name(branches[0].name), " is")
+    number = len(branches) + mirror.settled.number
+    only = branches[0].name if branches else mirror.settled.name
+    which = say(f"all {number} branches are") if number > 1 else say(name(only), " is")
     proof = f"{mirror.region} has every commit that was seen in {mirror.source_region}"
     return sentence(which, " up to date: ", proof)
 
@@ -138,11 +144,11 @@ def _those_aside(verdicts: Sequence[Verdict]) -> Iterator[Phrase]:
             yield sentence(f"{count(number, 'branch is', 'branches are')} {what}")
 
 
-def _the_others(others: Sequence[Verdict]) -> Phrase:
+def _the_others(others: Sequence[Verdict], settled: int) -> Phrase:
     """How the branches that the sentence doesn't name are doing."""
-    well = sum(verdict.state is State.UP_TO_DATE for verdict in others)
-    behind = len(others) - well
-    if not others:
+    well = settled + sum(verdict.state is State.UP_TO_DATE for verdict in others)
+    behind = settled + len(others) - well
+    if not others and not settled:
         return say()
     if not behind:
         return sentence("the other branch is up to date" if well == 1 else f"the other {well} branches are up to date")
@@ -383,8 +389,9 @@ def _retrying(case: _Case) -> Verdict | None:
 
 def _if_late(case: _Case, verdict: Verdict) -> Verdict:
     """Work goes on, but longer than aimed at. A first copy takes what it takes."""
-    first_copy = not any(branch.mirror_head and not branch.inferred for branch in case.mirror.branches)
-    if first_copy or timedelta(seconds=case.lag) <= case.targets.late_after:
+    mirror = case.mirror
+    copied = mirror.settled.number or any(branch.mirror_head and not branch.inferred for branch in mirror.branches)
+    if not copied or timedelta(seconds=case.lag) <= case.targets.late_after:
         return verdict
     target = in_words(case.targets.late_after.total_seconds())
     told = sentences(verdict.sentence, say(f"The target is {target}."))

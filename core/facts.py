@@ -163,9 +163,18 @@ class BranchFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MirrorFacts:
-    """A mirror with its branches. `copying` and `checking` count commits whose record, or data, is still open.
+class Settled:
+    """Branches of which there is no more to say than that they are up to date; `name` is one of them."""
 
+    number: int = 0
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MirrorFacts:
+    """A mirror with its branches, but for those that are `settled` and only counted.
+
+    `copying` and `checking` count commits whose record, or data, is still open.
     `left_out` counts the source's branches that are not selected and not here; `warnings` are about the selection.
     """
 
@@ -182,6 +191,7 @@ class MirrorFacts:
     looked_at: datetime | None = None
     destination_looked_at: datetime | None = None
     branches: Sequence[BranchFacts] = ()
+    settled: Settled = Settled()
     failing: DutyFacts | None = None
     run: RunFacts | None = None
     copying: int = 0

@@ -11,10 +11,11 @@ from typing import Any
 from django.db.models import Case, Count, F, OuterRef, Q, QuerySet, Subquery, Value, When
 from django.db.models.functions import Coalesce
 
-from core.facts import BranchFacts, DutyFacts, MirrorFacts, RunFacts, Waiting
+from core.facts import BranchFacts, DutyFacts, MirrorFacts, RunFacts, Settled, Waiting
 from core.promotion import UNKNOWN
 from mirrors.lacking import Commits, Key, waiting_at
 from mirrors.models import Candidate, Commit, Duty, Mirror, MirrorBranch, MirrorCommit, Run, SourceBranch
+from mirrors.settled import Open, open_branches
 
 PAST = 4
 AHEAD = 4
@@ -59,10 +60,15 @@ class Gathered:
     commits: Commits
 
 
-def gather(mirrors: Sequence[Mirror], now: datetime, *, rails: bool) -> Gathered:
-    """All that the explanations need; with `rails` also the commits that a branch's line shows."""
-    source = _source_branches(mirrors)
-    places = _places(mirrors, source)
+def gather(mirrors: Sequence[Mirror], now: datetime, *, rails: bool = False, brief: bool = False) -> Gathered:
+    """All that the explanations need; with `rails` also the commits that a branch's line shows.
+
+    If `brief`, branches that are settled are counted and not read, where the mirror follows every branch.
+    """
+    counted = [mirror for mirror in mirrors if brief and mirror.selection.everything]
+    opened = open_branches(counted)
+    source = _source_branches([mirror for mirror in mirrors if mirror.pk not in opened.settled])
+    places = _places(mirrors, source, opened)
     pending = _pending([place for place in places if place.behind], few=AHEAD if rails else 1)
     past = _past([place for place in places if place.mirror and not place.behind]) if rails else {}
     shown = {(key[0], row.commit_id) for key, rows in pending.items() for row in rows}
@@ -71,7 +77,7 @@ def gather(mirrors: Sequence[Mirror], now: datetime, *, rails: bool) -> Gathered
     branches: dict[int, list[BranchFacts]] = defaultdict(list)
     for place in places:
         branches[place.key[0]].append(_branch_facts(place, pending.get(place.key, []), commits))
-    facts = _mirrors(mirrors, branches, source, sorted({key[0] for key in newest}), now)
+    facts = _mirrors(mirrors, branches, source, opened, sorted({key[0] for key in newest}), now)
     return Gathered(facts, pending, past, commits)
 
 
@@ -85,12 +91,18 @@ def _source_branches(mirrors: Sequence[Mirror]) -> dict[int, dict[str, SourceBra
     return source
 
 
-def _places(mirrors: Sequence[Mirror], source: Mapping[int, Mapping[str, SourceBranch]]) -> list[Place]:
-    """Every branch of each mirror, or selected of its source, by name; without those that are gone at both."""
+def _places(mirrors: Sequence[Mirror], source: Mapping[int, Mapping[str, SourceBranch]], opened: Open) -> list[Place]:
+    """Branches of each mirror, or selected of its source, by name; without those that are gone at both, or settled."""
     theirs: dict[int, dict[str, MirrorBranch]] = defaultdict(dict)
-    for ours in MirrorBranch.objects.filter(mirror__in=mirrors):
+    for ours in MirrorBranch.objects.filter(mirror__in=[one for one in mirrors if one.pk not in opened.settled]):
         theirs[ours.mirror_id][ours.name] = ours
-    return [place for mirror in mirrors for place in _of_mirror(mirror, source[mirror.source_id], theirs[mirror.pk])]
+    places = []
+    for mirror in mirrors:
+        if mirror.pk in opened.settled:
+            places += _of_mirror(mirror, opened.source[mirror.pk], opened.here[mirror.pk])
+        else:
+            places += _of_mirror(mirror, source[mirror.source_id], theirs[mirror.pk])
+    return places
 
 
 def _of_mirror(mirror: Mirror, source: Mapping[str, SourceBranch], ours: Mapping[str, MirrorBranch]) -> list[Place]:
@@ -208,6 +220,7 @@ def _mirrors(
     mirrors: Sequence[Mirror],
     branches: Mapping[int, Sequence[BranchFacts]],
     source: Mapping[int, Mapping[str, SourceBranch]],
+    opened: Open,
     behind: Sequence[int],
     now: datetime,
 ) -> dict[int, MirrorFacts]:
@@ -221,7 +234,8 @@ def _mirrors(
             checking=counts.get(mirror.pk, (0, 0))[1],
             run=runs.get(mirror.pk),
             waiting=waiting.get(mirror.pk, Waiting()),
-            **_selected(mirror, source[mirror.source_id], branches.get(mirror.pk, ())),
+            settled=opened.settled.get(mirror.pk, Settled()),
+            **_selected(mirror, source.get(mirror.source_id, {}), branches.get(mirror.pk, ())),
         )
         for mirror in mirrors
     }

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db.models import F
 
-from core.explain import Verdict, explain, stage_of
+from core.explain import Verdict, explain, judge_standing, stage_of
 from core.facts import BranchFacts, CommitFacts, MirrorFacts, Thing, Waived
 from core.lacking import count_waiting
 from core.ladder import Step, climb
@@ -76,8 +76,9 @@ class BranchReading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MirrorReading:
-    """A mirror and its branches. `waiting` counts the things that have not arrived, since the oldest was missed.
+    """A mirror and its branches; `settled` more are up to date, and only counted.
 
+    `waiting` counts the things that have not arrived, since the oldest was missed.
     `lag`, `pending` and `behind` are those of the `staying` branches: what the source has dropped is no loss, nor is
     what is not selected. `left_out` branches of the source are not selected and not here; `warnings` are about that.
     """
@@ -88,6 +89,8 @@ class MirrorReading:
     told: Phrase
     retry_at: datetime | None
     branches: Sequence[BranchReading]
+    settled: int
+    caught_up: int
     lag: float | None
     staying: int
     pending: int
@@ -111,11 +114,6 @@ class MirrorReading:
     def state_word(self) -> str:
         """The state as people read it."""
         return self.state.word
-
-    @property
-    def caught_up(self) -> int:
-        """Branches that are up to date."""
-        return sum(branch.state is State.UP_TO_DATE for branch in self.branches)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,12 +161,25 @@ def mirror_reading(mirror: Mirror, now: datetime | None = None) -> MirrorReading
     return _read(mirror, gathered, now)
 
 
+def mirror_briefs(mirrors: Iterable[Mirror], now: datetime | None = None) -> list[MirrorReading]:
+    """Many mirrors, in their order, each with those of its `branches` alone that are not settled."""
+    now = now or clock.now()
+    rows = list(mirrors)
+    gathered = gather(rows, now, brief=True)
+    return [_read(mirror, gathered, now) for mirror in rows]
+
+
 def mirror_readings(mirrors: Iterable[Mirror], now: datetime | None = None) -> list[MirrorReading]:
     """Several mirrors, in their order, without rails. A queryset should select the related source."""
     now = now or clock.now()
     rows = list(mirrors)
-    gathered = gather(rows, now, rails=False)
+    gathered = gather(rows, now)
     return [_read(mirror, gathered, now) for mirror in rows]
+
+
+def moved_lately(mirrors: Sequence[Mirror], now: datetime) -> bool:
+    """Whether a branch of one of them was moved so lately that it is worth looking at often."""
+    return Promotion.objects.filter(mirror__in=mirrors, at__gt=now - LIVELY).exists()
 
 
 # --- mirrors and branches -------------------------------------------------------------------------------------------
@@ -177,13 +188,15 @@ def mirror_readings(mirrors: Iterable[Mirror], now: datetime | None = None) -> l
 def _read(mirror: Mirror, gathered: Gathered, now: datetime) -> MirrorReading:
     facts = gathered.facts[mirror.pk]
     verdict, verdicts = explain(facts, now, targets())
+    standing = judge_standing(facts, now, targets()) is not None
     known = verdict.state is not State.UNKNOWN
     branches = [
         _read_branch(branch, its, mirror, gathered, now, known=known)
         for branch, its in zip(facts.branches, verdicts, strict=True)
     ]
     staying = [branch for branch in branches if branch.state not in ASIDE]
-    lags = [branch.lag for branch in staying if branch.lag is not None]
+    settled = facts.settled.number
+    lags = [branch.lag for branch in staying if branch.lag is not None] + [0.0] * bool(settled)
     return MirrorReading(
         mirror=mirror,
         state=verdict.state,
@@ -191,8 +204,10 @@ def _read(mirror: Mirror, gathered: Gathered, now: datetime) -> MirrorReading:
         told=verdict.sentence,
         retry_at=verdict.retry_at,
         branches=branches,
+        settled=settled,
+        caught_up=sum(branch.state is State.UP_TO_DATE for branch in branches) + (0 if standing else settled),
         lag=max(lags, default=None) if known or any(lags) else None,
-        staying=len(staying),
+        staying=settled + len(staying),
         pending=sum(branch.pending for branch in staying),
         behind=sum(branch.pending > 0 for branch in staying),
         waiting=facts.waiting.number,

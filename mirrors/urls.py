@@ -1,15 +1,17 @@
-"""Addresses of the mirrors' pages."""
+"""Addresses of the pages: overview, jobs, mirrors."""
 
 from __future__ import annotations
 
 from django.urls import path
-from django.views.generic import RedirectView
 
-from mirrors import creation_views, views
+from mirrors import creation_views, jobs_views, list_views, overview_views, views
 
 urlpatterns = [
-    path("", RedirectView.as_view(pattern_name="mirrors"), name="home"),
-    path("mirrors/", views.mirror_list, name="mirrors"),
+    path("", overview_views.overview, name="home"),
+    path("jobs/", jobs_views.jobs, name="jobs"),
+    path("jobs/<int:duty>/retry/", jobs_views.duty_retry, name="duty_retry"),
+    path("mirrors/", list_views.mirror_list, name="mirrors"),
+    path("mirrors/_change/", list_views.mirrors_change, name="mirrors_change"),
     path("mirrors/new/", creation_views.mirror_new, name="mirror_new"),
     path("mirrors/<str:name>/", views.mirror_detail, name="mirror"),
     path("mirrors/<str:name>/sync/", views.mirror_sync, name="mirror_sync"),

@@ -1,4 +1,4 @@
-"""The pages of mirrors. One view for a page; the part that updates itself has the same address."""
+"""The pages of one mirror. One view for a page; the part that updates itself has the same address."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from core.errors import LakeMirrorError
-from core.phrases import Phrase, count, name, say, sentence
-from core.states import ASIDE, State, Tone
+from core.states import ASIDE
 from lakemirror_site.errors import status_of
 from mirrors import clock, options, services
-from mirrors.forms import DeletionForm, likely_region
+from mirrors.forms import DeletionForm
 from mirrors.models import Mirror
 from mirrors.readings import (
     BranchCommits,
@@ -28,7 +27,6 @@ from mirrors.readings import (
     MirrorReading,
     branch_commits,
     mirror_reading,
-    mirror_readings,
 )
 from mirrors.tag_readings import count_tags, tag_readings
 from rbac.views import permission_required
@@ -37,50 +35,6 @@ PAGE = 100
 OPENED = 10
 SECTION = {"section": "mirrors"}
 may_see = permission_required("fs:ListRepositories", "*")
-
-
-# --- the list -------------------------------------------------------------------------------------------------------
-
-
-@never_cache
-@require_safe
-@may_see
-def mirror_list(request: HttpRequest) -> HttpResponse:
-    """All mirrors, those that need somebody first."""
-    now = clock.now()
-    visible = Mirror.objects.visible_to(request.user).select_related("source")
-    page = list(visible.filter(name__gt=request.GET.get("after", "")).order_by("name")[: PAGE + 1])
-    readings = sorted(mirror_readings(page[:PAGE], now), key=_urgency)
-    context = SECTION | {
-        "readings": readings,
-        "now": now,
-        "told": _tell(readings),
-        "active": any(reading.active for reading in readings),
-        "changes": ", ".join(f"{reading.mirror.name}: {reading.state.word}" for reading in readings),
-        "next_after": page[PAGE - 1].name if len(page) > PAGE else "",
-        "example_region": likely_region(),
-    }
-    return render(request, _part(request, "mirrors/list.html", "mirrors/_list.html"), context)
-
-
-def _urgency(reading: MirrorReading) -> tuple[int, float, str]:
-    return -reading.state.severity, -(reading.lag or 0), reading.mirror.name
-
-
-def _tell(readings: Sequence[MirrorReading]) -> Phrase:
-    """One sentence for all mirrors: who needs somebody, and whether the rest is well."""
-    urgent = [reading for reading in readings if reading.state.tone is Tone.BAD]
-    well = sum(reading.state is State.UP_TO_DATE for reading in readings)
-    if not urgent:
-        return sentence(f"{well} of {count(len(readings), 'mirror')} up to date; nothing needs you")
-    listed = say(*(_named(reading, first=number == 0) for number, reading in enumerate(urgent[:3])))
-    more = f", and {len(urgent) - 3} more" if len(urgent) > 3 else ""
-    need = count(len(urgent), "mirror needs", "mirrors need")
-    return sentence(f"{need} you: ", listed, more, f". {well} of {len(readings)} are up to date")
-
-
-def _named(reading: MirrorReading, *, first: bool) -> Phrase:
-    return say("" if first else ", ", name(reading.mirror.name), f" is {reading.state.word.lower()}")
 
 
 def _part(request: HttpRequest, page: str, part: str) -> str:

@@ -165,11 +165,15 @@ document.addEventListener("htmx:afterRequest", (event) => {
 
 /* --- a click is answered at once ----------------------------------------------------------------------------------- */
 
+/* A form may have several buttons; the one that was pressed says what is done. */
+const pressed = (event, form) =>
+  event.detail.requestConfig.triggeringEvent?.submitter ?? form.querySelector("button");
+
 document.addEventListener("htmx:beforeRequest", (event) => {
   const form = event.target.closest("form[data-queued]");
   if (!form) return;
-  const button = form.querySelector("button");
-  form.dataset.word ??= button.textContent;
+  const button = pressed(event, form);
+  button.dataset.word ??= button.textContent;
   button.textContent = form.dataset.queued;
   button.disabled = true;
 });
@@ -177,12 +181,20 @@ document.addEventListener("htmx:beforeRequest", (event) => {
 document.addEventListener("htmx:afterRequest", (event) => {
   const form = event.target.closest("form[data-queued]");
   if (!form) return;
-  const button = form.querySelector("button");
+  const button = pressed(event, form);
   setTimeout(() => {
-    button.textContent = form.dataset.word;
+    button.textContent = button.dataset.word;
     button.disabled = false;
   }, 2500);
   refresh();
+});
+
+/* One box for all boxes of a table. */
+document.addEventListener("change", (event) => {
+  if (!event.target.matches("[data-all]")) return;
+  for (const box of event.target.closest("table").querySelectorAll("tbody input[type=checkbox]")) {
+    box.checked = event.target.checked;
+  }
 });
 
 document.addEventListener("click", async (event) => {

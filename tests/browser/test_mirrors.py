@@ -20,7 +20,17 @@ from tests.mirrors.harness import Deployment, deployment
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 MIRROR = "/mirrors/analytics-eu/"
-PAGES = ["/mirrors/", MIRROR, f"{MIRROR}?branch=main&branch=experiments", "/mirrors/new/", f"{MIRROR}delete/", "/nix/"]
+PAGES = [
+    "/",
+    "/jobs/",
+    "/mirrors/?state=blocked",
+    "/mirrors/",
+    MIRROR,
+    f"{MIRROR}?branch=main&branch=experiments",
+    "/mirrors/new/",
+    f"{MIRROR}delete/",
+    "/nix/",
+]
 
 
 @pytest.fixture
@@ -88,7 +98,7 @@ def test_signing_out_ends_the_session(olga: Page) -> None:
 
 
 def test_from_the_list_to_a_mirror_to_the_commits_of_a_branch(olga: Page, company: Any) -> None:
-    olga.goto("/")
+    olga.goto("/mirrors/")
     olga.get_by_role("link", name="analytics-eu").click()
     toggle(olga, "main").click()
     expect(olga.locator(".commits tr", has_text="nightly orders load")).to_contain_text("3 objects missing")

@@ -33,7 +33,7 @@ TYPED = {
     "region": "eu-west-1",
     "storage_namespace": "s3://dst/lake",
 }
-PAGES = ["/mirrors/", "/mirrors/new/", "/mirrors/analytics-eu/", "/mirrors/analytics-eu/delete/"]
+PAGES = ["/", "/jobs/", "/mirrors/", "/mirrors/new/", "/mirrors/analytics-eu/", "/mirrors/analytics-eu/delete/"]
 
 
 @pytest.fixture
@@ -97,31 +97,6 @@ def test_a_poll_of_a_session_that_ended_goes_to_sign_in_as_a_whole(client: Clien
 
 
 # What they say
-
-
-def test_the_root_leads_to_the_mirrors(olga: Client) -> None:
-    assert olga.get("/")["Location"] == "/mirrors/"
-
-
-def test_an_empty_list_teaches_what_a_mirror_is_and_the_call(olga: Client) -> None:
-    said = text(olga.get("/mirrors/"))
-    assert "No mirror yet" in said
-    assert "/service/replication/v1/repositories/lake/mirrors" in said
-
-
-def test_the_list_says_first_who_needs_somebody(olga: Client, company: Any) -> None:
-    said = text(olga.get("/mirrors/"))
-    assert "3 mirrors need you: archive-eu is stopped, lab-eu is tampered, analytics-eu is blocked." in said
-    assert said.index("archive") < said.index("models-eu")
-
-
-def test_the_list_is_paged_by_name(olga: Client, company: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mirrors.views.PAGE", 3)
-    first = olga.get("/mirrors/").content.decode()
-    assert "/mirrors/billing-us/" in first
-    assert "/mirrors/events-eu/" not in first
-    assert "?after=billing-us" in first
-    assert "/mirrors/events-eu/" in olga.get("/mirrors/?after=billing-us").content.decode()
 
 
 def test_many_branches_are_paged_and_found_by_name(olga: Client, company: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,127 @@
+"""The work in hand, as people ask for it: duties, the checks going on, and a duty made due now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Q
+
+from core.errors import NotFound
+from mirrors import clock, duties
+from mirrors.models import Duty, Mirror, Repository, Run
+from mirrors.querysets import DutyQuerySet, MirrorQuerySet
+from mirrors.queue_readings import SILENT_AFTER
+from mirrors.services import repository_arn
+from rbac import services as rbac
+
+RUNS = 20
+STATES = ("failing", "held", "overdue", "due", "resting")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A duty, and what it is about: a mirror, or a source that mirrors have."""
+
+    duty: Duty
+    state: str
+    mirror: Mirror | None
+    source: Repository
+
+    @property
+    def word(self) -> str:
+        """Its state as people read it."""
+        return {"held": "At work"}.get(self.state, self.state.capitalize())
+
+    @property
+    def tone(self) -> str:
+        """Its state's colour."""
+        return {"failing": "warn", "held": "busy", "overdue": "bad"}.get(self.state, "quiet")
+
+    @property
+    def icon(self) -> str:
+        """Its state's icon."""
+        return {"failing": "retry", "held": "arrows", "overdue": "clock", "due": "clock"}.get(self.state, "check")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """A check that goes on; `rate` in entries a second, None before there are any."""
+
+    run: Run
+    rate: float | None
+
+
+def duties_of(visible: MirrorQuerySet) -> DutyQuerySet:
+    """The duties of these mirrors, and of their sources; those that fail first, then by when they are due."""
+    sensing = Q(kind="sense", subject__in=visible.order_by().values("source"))
+    others = ~Q(kind="sense") & Q(subject__in=visible.order_by().values("pk"))
+    return Duty.objects.filter(sensing | others).order_by("-failures", "due_at", "pk")
+
+
+def in_state(rows: DutyQuerySet, state: str, now: datetime) -> DutyQuerySet:
+    """Those in one of `STATES`; all of them for another word."""
+    held = Q(until__gt=now)
+    free = (Q(until=None) | Q(until__lte=now)) & Q(failures=0)
+    chosen = {
+        "held": held,
+        "failing": (Q(until=None) | Q(until__lte=now)) & Q(failures__gt=0),
+        "overdue": free & Q(due_at__lt=now - SILENT_AFTER),
+        "due": free & Q(due_at__gte=now - SILENT_AFTER, due_at__lte=now),
+        "resting": free & Q(due_at__gt=now),
+    }
+    return rows.filter(chosen[state]) if state in chosen else rows
+
+
+def jobs_of(page: Sequence[Duty], now: datetime) -> list[Job]:
+    """With their mirrors and sources; a duty whose mirror is just gone is left out."""
+    mirrors = Mirror.objects.select_related("source").in_bulk([one.subject for one in page if one.kind != "sense"])
+    sources = Repository.objects.in_bulk([one.subject for one in page if one.kind == "sense"])
+    found = [_job(duty, mirrors, sources, now) for duty in page]
+    return [job for job in found if job]
+
+
+def _job(duty: Duty, mirrors: Mapping[int, Mirror], sources: Mapping[int, Repository], now: datetime) -> Job | None:
+    mirror = None if duty.kind == "sense" else mirrors.get(duty.subject)
+    source = sources.get(duty.subject) if duty.kind == "sense" else mirror and mirror.source
+    return Job(duty=duty, state=_state(duty, now), mirror=mirror, source=source) if source else None
+
+
+def _state(duty: Duty, now: datetime) -> str:
+    if duty.until and duty.until > now:
+        return "held"
+    if duty.failures:
+        return "failing"
+    if duty.due_at > now:
+        return "resting"
+    return "overdue" if now - duty.due_at > SILENT_AFTER else "due"
+
+
+def progress_of(visible: MirrorQuerySet, now: datetime) -> list[Progress]:
+    """Checks at work under a lease, the oldest first."""
+    held = Duty.objects.filter(kind="validate", until__gt=now).values("subject")
+    rows = Run.objects.filter(mirror__in=visible.order_by().values("pk"), ended_at=None)
+    rows = rows.filter(mirror_id__in=held).select_related("mirror").order_by("started_at", "pk")
+    return [_progress(run, now) for run in rows[:RUNS]]
+
+
+def _progress(run: Run, now: datetime) -> Progress:
+    seconds = (now - run.started_at).total_seconds()
+    return Progress(run=run, rate=run.entries / seconds if run.entries and seconds > 0 else None)
+
+
+def duty_retry(*, actor: Any, duty: Duty, request: Any = None) -> None:
+    """Have a duty done now; one in somebody's hands is done once more at its end. Raises Denied and NotFound."""
+    job = next(iter(jobs_of([duty], clock.now())), None)
+    if job is None:
+        raise NotFound("there is no such duty any more")
+    arn = repository_arn(job.source.name)
+    rbac.require(actor, ("fs:MirrorRepository", arn))
+    about = {"mirror": job.mirror.name} if job.mirror else {"source": job.source.name, "region": job.source.region}
+    with transaction.atomic():
+        duties.wake(duty.kind, duty.subject)
+        after = {"retry": duty.kind, **about}
+        rbac.audit(actor=actor, action="fs:MirrorRepository", arn=arn, after=after, request=request)

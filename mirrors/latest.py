@@ -1,0 +1,102 @@
+"""What happened last: branches that moved, duties that fail, and what somebody did."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from core.phrases import Phrase, name, say, short
+from core.promotion import Why
+from mirrors.jobs import duties_of, jobs_of
+from mirrors.models import Promotion
+from mirrors.querysets import MirrorQuerySet
+from rbac.models import AuditEvent
+
+AMOUNT = 10
+_VERBS: Mapping[str, str] = {
+    "sync": "asked for a look at",
+    "validate": "asked for a check of",
+    "retry": "had a duty done again for",
+    "reset_branch": "had uncommitted changes undone at",
+    "storage_namespace": "made",
+    "waiver": "waived commits of",
+}
+"""What the audit's details tell of a verb, by the first of these names that is among them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """One thing, in words; `bad` where something failed."""
+
+    at: datetime
+    told: Phrase
+    bad: bool = False
+
+
+def latest(visible: MirrorQuerySet, now: datetime) -> list[Happening]:
+    """The newest few of all kinds, newest first."""
+    found = [*_moves(visible), *_failures(visible, now), *_verbs()]
+    return sorted(found, key=lambda one: one.at, reverse=True)[:AMOUNT]
+
+
+def _moves(visible: MirrorQuerySet) -> list[Happening]:
+    """By their keys, which is the order in which they were written."""
+    rows = Promotion.objects.filter(mirror__in=visible.order_by().values("pk")).select_related("mirror")
+    return [Happening(row.at, _move(row), row.why in _FOREIGN) for row in rows.order_by("-pk")[:AMOUNT]]
+
+
+_FOREIGN = (Why.FOREIGN, Why.WRITTEN)
+
+
+def _move(row: Promotion) -> Phrase:
+    which = say(name(row.mirror.name), " · ", row.branch)
+    if row.why == Why.WRITTEN:
+        return say(which, " was written to by somebody")
+    if row.why == Why.FOREIGN:
+        return say(which, " was moved by somebody")
+    if row.why == Why.UNDONE:
+        return say(which, ": uncommitted changes were undone")
+    return say(which, " promoted to ", short(row.to_commit)) if row.to_commit else say(which, " was deleted")
+
+
+def _failures(visible: MirrorQuerySet, now: datetime) -> list[Happening]:
+    """Duties that fail now, by their last try."""
+    rows = duties_of(visible).filter(failures__gt=0).exclude(ended_at=None).order_by("-ended_at")
+    jobs = jobs_of(list(rows[:AMOUNT]), now)
+    return [Happening(job.duty.ended_at, _failure(job), bad=True) for job in jobs]
+
+
+def _failure(job: Any) -> Phrase:
+    about = job.mirror or job.source
+    return say(name(about.name), f": {job.duty.kind} failed, {job.duty.outcome.rstrip('.')[:160]}")
+
+
+def _verbs() -> list[Happening]:
+    """What was done to mirrors; changes of access are told where access is managed."""
+    rows = AuditEvent.objects.filter(action__startswith="fs:").order_by("-pk")[:AMOUNT]
+    return [Happening(row.at, _verb(row)) for row in rows]
+
+
+def _verb(row: AuditEvent) -> Phrase:
+    before, after = row.before or {}, row.after or {}
+    about = _about(before, after) or row.arn.rpartition("/")[2]
+    why = f": “{row.reason[:160]}”" if row.reason else ""
+    return say(name(row.actor or "somebody"), f" {_did(row.action, before, after)} ", name(about), why)
+
+
+def _about(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    keys = ("mirror", "sync", "validate", "source")
+    return next((str(told[key]) for told in (after, before) for key in keys if told.get(key)), "")
+
+
+def _did(action: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    if action == "fs:DeleteRepository":
+        return "deleted"
+    if "paused" in after:
+        return "paused" if after["paused"] else "resumed"
+    if "waiver" in before:
+        return "withdrew a waiver of"
+    known = next((words for key, words in _VERBS.items() if key in after), "")
+    return known or ("changed" if before or after else "did something to")

@@ -1,0 +1,133 @@
+"""What needs somebody first, over all mirrors: figures, the worst lag between regions."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Min
+
+from core.lag import in_words
+from core.phrases import Phrase, count, say, sentence
+from core.states import State, Tone
+from mirrors.listing import needing
+from mirrors.models import Commit, MirrorCommit
+from mirrors.querysets import MirrorQuerySet
+from mirrors.queue_readings import QueueReading
+from mirrors.readings import MirrorReading, targets
+
+LOOK_AGAIN = (State.LATE, State.BLOCKED, State.DAMAGED)
+"""States in which another look at once may be what helps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A figure with its name above and a word below."""
+
+    name: str
+    figure: str
+    below: str
+    bad: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Mirrors from one region in another: how many, the worst lag in seconds (None: unknown), how loud it is."""
+
+    number: int
+    lag: float | None
+    bad: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """Source regions down, regions of mirrors across; None where there is no mirror."""
+
+    regions: Sequence[str]
+    rows: Sequence[tuple[str, Sequence[tuple[str, Pair | None]]]]
+
+
+def is_within(reading: MirrorReading) -> bool:
+    """Whether a mirror is known to be no later than is aimed at, and works."""
+    works = reading.state.tone is not Tone.BAD
+    return works and reading.lag is not None and reading.lag <= targets().late_after.total_seconds()
+
+
+def tell(readings: Sequence[MirrorReading], troubles: Sequence[str]) -> Phrase:
+    """One sentence: how many are within their target, and what needs somebody."""
+    within = sum(is_within(reading) for reading in readings)
+    well = f"{within:,} of {count(len(readings), 'mirror is within its', 'mirrors are within their')} target"
+    need = len(needing(readings))
+    unknown = sum(reading.lag is None for reading in readings)
+    words = [count(need, "needs you", "need you")] if need else []
+    words += [count(unknown, "is unknown", "are unknown")] if unknown else []
+    words += [count(len(troubles), "queue is late", "queues are late")] if troubles else []
+    return sentence(say(well), ": " if words else "; nothing needs you", ", ".join(words))
+
+
+def tiles(
+    readings: Sequence[MirrorReading], queues: Sequence[QueueReading], oldest: datetime | None, now: datetime
+) -> list[Tile]:
+    """At most four, of what there are facts for."""
+    return [_within(readings), _waiting(readings, now), _workers(queues), _unchecked(oldest, now)]
+
+
+def _within(readings: Sequence[MirrorReading]) -> Tile:
+    within = sum(is_within(reading) for reading in readings)
+    worst = max(readings, key=lambda reading: reading.lag or 0)
+    below = f"worst: {worst.mirror.name}, {in_words(worst.lag)}" if worst.lag else "nothing waits"
+    return Tile("Within target", f"{within:,} / {len(readings):,}", below, bad=within < len(readings))
+
+
+def _waiting(readings: Sequence[MirrorReading], now: datetime) -> Tile:
+    number = sum(reading.waiting for reading in readings)
+    more = "+" if any("+" in reading.waiting_words for reading in readings) else ""
+    since = min((reading.waiting_since for reading in readings if reading.waiting_since), default=None)
+    below = f"oldest for {in_words((now - since).total_seconds())}" if since else "no object or file is missed"
+    figure = f"{number:,}{more} {'thing' if number == 1 and not more else 'things'}" if number else "nothing"
+    return Tile("Waiting to arrive", figure, below)
+
+
+def _workers(queues: Sequence[QueueReading]) -> Tile:
+    heard = sum(queue.heard for queue in queues)
+    messages = sum(queue.messages for queue in queues)
+    below = f"{count(messages, 'message')} in the queues" if messages else "no message waits"
+    figure = f"{heard:,} / {count(len(queues), 'queue')}"
+    return Tile("Workers heard of", figure, below, bad=any(queue.silent for queue in queues))
+
+
+def _unchecked(oldest: datetime | None, now: datetime) -> Tile:
+    if oldest is None:
+        return Tile("Oldest unchecked commit", "none", "every commit was checked")
+    return Tile("Oldest unchecked commit", in_words((now - oldest).total_seconds()), "since it was seen")
+
+
+def oldest_unchecked(visible: MirrorQuerySet) -> datetime | None:
+    """When the oldest commit was seen whose data is still to be checked; each mirror's first, by the partial index."""
+    rows = MirrorCommit.objects.filter(mirror__in=visible.order_by().values("pk"), data__in=["unknown", "waiting"])
+    first = rows.order_by().values("mirror_id").annotate(first=Min("commit_id")).values("first")
+    found: datetime | None = Commit.objects.filter(pk__in=first).aggregate(at=Min("seen_at"))["at"]
+    return found
+
+
+def matrix(readings: Sequence[MirrorReading]) -> Matrix:
+    """The worst lag between each two regions."""
+    between: dict[tuple[str, str], list[MirrorReading]] = defaultdict(list)
+    for reading in readings:
+        between[reading.mirror.source.region, reading.mirror.region].append(reading)
+    across = sorted({there for _, there in between})
+    rows = [
+        (origin, [(region, _pair(between.get((origin, region), []))) for region in across])
+        for origin in sorted({origin for origin, _ in between})
+    ]
+    return Matrix(across, rows)
+
+
+def _pair(readings: Sequence[MirrorReading]) -> Pair | None:
+    if not readings:
+        return None
+    known = [reading.lag for reading in readings if reading.lag is not None]
+    bad = any(reading.state.tone is Tone.BAD for reading in readings)
+    return Pair(len(readings), max(known, default=None), bad)
