@@ -78,7 +78,7 @@ class Told:
     found: Preflight
     urgent: list[Check]
     good: list[Check]
-    untried: list[Check]
+    rights: list[Check]
 
     @property
     def verdict(self) -> str:
@@ -107,9 +107,9 @@ def _checks(request: HttpRequest, plan: Plan) -> dict[str, Any]:
 
 def _told(found: Preflight) -> Told:
     checks = sorted(found.checks, key=lambda check: _ORDER.index(check.state))
-    untried = [check for check in checks if check.state is Outcome.UNKNOWN and "-right:" in check.id]
+    rights = [check for check in checks if check.state is Outcome.UNKNOWN and "-right:" in check.id]
     good = [check for check in checks if check.state is Outcome.OK]
-    return Told(found, [check for check in checks if check not in untried and check not in good], good, untried)
+    return Told(found, [check for check in checks if check not in rights and check not in good], good, rights)
 
 
 def _matches(request: HttpRequest, plan: Plan) -> dict[str, Any]:

@@ -56,7 +56,7 @@ def call_of(answer: HttpResponse) -> list[str]:
 def test_checks_are_said_while_one_types_and_nothing_is_made(olga: Client, lm: Deployment) -> None:
     answer = part(olga, "preflight")
     assert "Nothing that was checked stands in the way" in text(answer)
-    assert "9 rights not tried" in text(answer)
+    assert "9 rights not known" in text(answer)
     assert not Mirror.objects.exists()
 
 
