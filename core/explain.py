@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from core.facts import BranchFacts, CommitFacts, DutyFacts, MirrorFacts
+from core.facts import BranchFacts, CommitFacts, Counted, DutyFacts, MirrorFacts
 from core.lacking import describe_lack
 from core.lag import Targets, in_words, is_stale, lag
 from core.phrases import Phrase, code, count, name, say, sentence, sentences, short
@@ -65,7 +65,7 @@ def explain(mirror: MirrorFacts, now: datetime, targets: Targets) -> tuple[Verdi
     verdicts = [_explain_branch(branch, mirror, standing, now, targets) for branch in mirror.branches]
     if standing:
         return standing, verdicts
-    if not verdicts and not mirror.settled.number:
+    if not verdicts and not mirror.counted.settled:
         told = sentence("no branch of ", name(mirror.source), " has been read yet; the first look is under way")
         return Verdict(State.NEW, "not_looked_yet", told), []
     worst = _of_worst(mirror, list(zip(mirror.branches, verdicts, strict=True)), now)
@@ -112,15 +112,15 @@ def _of_worst(mirror: MirrorFacts, verdicts: Sequence[tuple[BranchFacts, Verdict
     """The verdict on the branch that is worst off; branches that go, or are not selected, are only counted."""
     aside = [verdict for _, verdict in verdicts if verdict.state in ASIDE]
     staying = [pair for pair in verdicts if pair[1].state not in ASIDE]
-    settled = mirror.settled.number
-    if not staying and not settled:
+    counted = mirror.counted
+    if not staying and not counted.settled:
         staying, aside = list(verdicts), []
     branch, worst = max(staying, key=lambda pair: _weight(pair[0], pair[1], now), default=(None, _WELL))
     if worst.state is State.UP_TO_DATE:
         told = _all_well(mirror, [other for other, _ in staying])
     else:
         others = [verdict for other, verdict in staying if other is not branch]
-        told = sentences(worst.sentence, _the_others(others, settled))
+        told = sentences(worst.sentence, _the_others(others, counted))
     return replace(worst, sentence=sentences(told, *_those_aside(aside)))
 
 
@@ -129,8 +129,8 @@ def _weight(branch: BranchFacts, verdict: Verdict, now: datetime) -> tuple[int, 
 
 
 def _all_well(mirror: MirrorFacts, branches: Sequence[BranchFacts]) -> Phrase:
-    number = len(branches) + mirror.settled.number
-    only = branches[0].name if branches else mirror.settled.name
+    number = len(branches) + mirror.counted.settled
+    only = branches[0].name if branches else mirror.counted.name
     which = say(f"all {number} branches are") if number > 1 else say(name(only), " is")
     proof = f"{mirror.region} has every commit that was seen in {mirror.source_region}"
     return sentence(which, " up to date: ", proof)
@@ -144,11 +144,12 @@ def _those_aside(verdicts: Sequence[Verdict]) -> Iterator[Phrase]:
             yield sentence(f"{count(number, 'branch is', 'branches are')} {what}")
 
 
-def _the_others(others: Sequence[Verdict], settled: int) -> Phrase:
+def _the_others(others: Sequence[Verdict], counted: Counted) -> Phrase:
     """How the branches that the sentence doesn't name are doing."""
-    well = settled + sum(verdict.state is State.UP_TO_DATE for verdict in others)
-    behind = settled + len(others) - well
-    if not others and not settled:
+    number = len(others) + counted.settled + counted.behind
+    well = counted.settled + sum(verdict.state is State.UP_TO_DATE for verdict in others)
+    behind = number - well
+    if not number:
         return say()
     if not behind:
         return sentence("the other branch is up to date" if well == 1 else f"the other {well} branches are up to date")
@@ -201,7 +202,7 @@ def _frozen(mirror: MirrorFacts, now: datetime) -> Verdict | None:
 def _paused(mirror: MirrorFacts, now: datetime) -> Verdict | None:
     if not mirror.paused:
         return None
-    behind = sum(branch.pending > 0 for branch in mirror.branches)
+    behind = mirror.counted.behind + sum(branch.pending > 0 for branch in mirror.branches)
     waiting = f"{count(behind, 'branch waits', 'branches wait')}" if behind else "nothing waits"
     told = sentences(sentence("paused: no branch is moved until it is resumed"), sentence(waiting))
     return Verdict(State.PAUSED, "paused", told)
@@ -390,7 +391,7 @@ def _retrying(case: _Case) -> Verdict | None:
 def _if_late(case: _Case, verdict: Verdict) -> Verdict:
     """Work goes on, but longer than aimed at. A first copy takes what it takes."""
     mirror = case.mirror
-    copied = mirror.settled.number or any(branch.mirror_head and not branch.inferred for branch in mirror.branches)
+    copied = mirror.counted.settled or any(branch.mirror_head and not branch.inferred for branch in mirror.branches)
     if not copied or timedelta(seconds=case.lag) <= case.targets.late_after:
         return verdict
     target = in_words(case.targets.late_after.total_seconds())

@@ -163,16 +163,21 @@ class BranchFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settled:
-    """Branches of which there is no more to say than that they are up to date; `name` is one of them."""
+class Counted:
+    """Branches that are not told of one by one: `settled` are up to date, `name` is one of them.
 
-    number: int = 0
+    `behind` more are behind by `pending` commits, and none of them has waited for longer than those told of.
+    """
+
+    settled: int = 0
     name: str = ""
+    behind: int = 0
+    pending: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MirrorFacts:
-    """A mirror with its branches, but for those that are `settled` and only counted.
+    """A mirror with its branches, but for those that are only `counted`.
 
     `copying` and `checking` count commits whose record, or data, is still open.
     `left_out` counts the source's branches that are not selected and not here; `warnings` are about the selection.
@@ -191,7 +196,7 @@ class MirrorFacts:
     looked_at: datetime | None = None
     destination_looked_at: datetime | None = None
     branches: Sequence[BranchFacts] = ()
-    settled: Settled = Settled()
+    counted: Counted = Counted()
     failing: DutyFacts | None = None
     run: RunFacts | None = None
     copying: int = 0

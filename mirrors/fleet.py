@@ -25,10 +25,12 @@ STALE_SECONDS = 20.0
 
 _reading = threading.Lock()
 _kept: tuple[float, Sequence[MirrorReading]] | None = None
+_took = 0.0
+"""Seconds of the last reading: the longer it takes, the less often it is done."""
 
 
 def fleet_readings(visible: MirrorQuerySet, now: datetime) -> Sequence[MirrorReading]:
-    """These mirrors by name, each with the branches alone that are not settled; `as_of` may be some seconds ago."""
+    """These mirrors by name, each with a few of its branches; `as_of` may be some seconds ago."""
     wanted = set(visible.values_list("pk", flat=True))
     if len(wanted) <= FEW:
         return mirror_briefs(visible.select_related("source").order_by("name"), now)
@@ -40,7 +42,7 @@ def _all() -> Sequence[MirrorReading]:
     age = time.monotonic() - kept[0] if kept else STALE_SECONDS
     if kept is None or age >= STALE_SECONDS:
         return _read_or_wait()
-    if age >= FRESH_SECONDS and not _reading.locked():
+    if age >= max(FRESH_SECONDS, 4 * _took) and not _reading.locked():
         threading.Thread(target=_read_aside, daemon=True).start()
     return kept[1]
 
@@ -65,8 +67,9 @@ def _read_aside() -> None:
 
 
 def _read() -> Sequence[MirrorReading]:
-    global _kept
+    global _kept, _took
+    began = time.monotonic()
     rows = Mirror.objects.live().select_related("source").order_by("name")
     readings = mirror_briefs(rows, clock.now())
-    _kept = time.monotonic(), readings
+    _took, _kept = time.monotonic() - began, (time.monotonic(), readings)
     return readings

@@ -11,7 +11,7 @@ from typing import Any
 from django.db.models import Case, Count, F, OuterRef, Q, QuerySet, Subquery, Value, When
 from django.db.models.functions import Coalesce
 
-from core.facts import BranchFacts, DutyFacts, MirrorFacts, RunFacts, Settled, Waiting
+from core.facts import BranchFacts, Counted, DutyFacts, MirrorFacts, RunFacts, Waiting
 from core.promotion import UNKNOWN
 from mirrors.lacking import Commits, Key, waiting_at
 from mirrors.models import Candidate, Commit, Duty, Mirror, MirrorBranch, MirrorCommit, Run, SourceBranch
@@ -63,11 +63,11 @@ class Gathered:
 def gather(mirrors: Sequence[Mirror], now: datetime, *, rails: bool = False, brief: bool = False) -> Gathered:
     """All that the explanations need; with `rails` also the commits that a branch's line shows.
 
-    If `brief`, branches that are settled are counted and not read, where the mirror follows every branch.
+    If `brief`, most branches are only counted (mirrors/settled.py), where the mirror follows every branch.
     """
     counted = [mirror for mirror in mirrors if brief and mirror.selection.everything]
     opened = open_branches(counted)
-    source = _source_branches([mirror for mirror in mirrors if mirror.pk not in opened.settled])
+    source = _source_branches([mirror for mirror in mirrors if mirror.pk not in opened.counted])
     places = _places(mirrors, source, opened)
     pending = _pending([place for place in places if place.behind], few=AHEAD if rails else 1)
     past = _past([place for place in places if place.mirror and not place.behind]) if rails else {}
@@ -94,11 +94,11 @@ def _source_branches(mirrors: Sequence[Mirror]) -> dict[int, dict[str, SourceBra
 def _places(mirrors: Sequence[Mirror], source: Mapping[int, Mapping[str, SourceBranch]], opened: Open) -> list[Place]:
     """Branches of each mirror, or selected of its source, by name; without those that are gone at both, or settled."""
     theirs: dict[int, dict[str, MirrorBranch]] = defaultdict(dict)
-    for ours in MirrorBranch.objects.filter(mirror__in=[one for one in mirrors if one.pk not in opened.settled]):
+    for ours in MirrorBranch.objects.filter(mirror__in=[one for one in mirrors if one.pk not in opened.counted]):
         theirs[ours.mirror_id][ours.name] = ours
     places = []
     for mirror in mirrors:
-        if mirror.pk in opened.settled:
+        if mirror.pk in opened.counted:
             places += _of_mirror(mirror, opened.source[mirror.pk], opened.here[mirror.pk])
         else:
             places += _of_mirror(mirror, source[mirror.source_id], theirs[mirror.pk])
@@ -234,7 +234,7 @@ def _mirrors(
             checking=counts.get(mirror.pk, (0, 0))[1],
             run=runs.get(mirror.pk),
             waiting=waiting.get(mirror.pk, Waiting()),
-            settled=opened.settled.get(mirror.pk, Settled()),
+            counted=opened.counted.get(mirror.pk, Counted()),
             **_selected(mirror, source.get(mirror.source_id, {}), branches.get(mirror.pk, ())),
         )
         for mirror in mirrors

@@ -76,7 +76,7 @@ class BranchReading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MirrorReading:
-    """A mirror and its branches; `settled` more are up to date, and only counted.
+    """A mirror and its branches; `counted` more are not read one by one.
 
     `waiting` counts the things that have not arrived, since the oldest was missed.
     `lag`, `pending` and `behind` are those of the `staying` branches: what the source has dropped is no loss, nor is
@@ -89,7 +89,7 @@ class MirrorReading:
     told: Phrase
     retry_at: datetime | None
     branches: Sequence[BranchReading]
-    settled: int
+    counted: int
     caught_up: int
     lag: float | None
     staying: int
@@ -162,7 +162,7 @@ def mirror_reading(mirror: Mirror, now: datetime | None = None) -> MirrorReading
 
 
 def mirror_briefs(mirrors: Iterable[Mirror], now: datetime | None = None) -> list[MirrorReading]:
-    """Many mirrors, in their order, each with those of its `branches` alone that are not settled."""
+    """Many mirrors, in their order, each with a few of its `branches`: those that there is something to say of."""
     now = now or clock.now()
     rows = list(mirrors)
     gathered = gather(rows, now, brief=True)
@@ -195,8 +195,8 @@ def _read(mirror: Mirror, gathered: Gathered, now: datetime) -> MirrorReading:
         for branch, its in zip(facts.branches, verdicts, strict=True)
     ]
     staying = [branch for branch in branches if branch.state not in ASIDE]
-    settled = facts.settled.number
-    lags = [branch.lag for branch in staying if branch.lag is not None] + [0.0] * bool(settled)
+    counted = facts.counted
+    lags = [branch.lag for branch in staying if branch.lag is not None] + [0.0] * bool(counted.settled)
     return MirrorReading(
         mirror=mirror,
         state=verdict.state,
@@ -204,12 +204,12 @@ def _read(mirror: Mirror, gathered: Gathered, now: datetime) -> MirrorReading:
         told=verdict.sentence,
         retry_at=verdict.retry_at,
         branches=branches,
-        settled=settled,
-        caught_up=sum(branch.state is State.UP_TO_DATE for branch in branches) + (0 if standing else settled),
+        counted=counted.settled + counted.behind,
+        caught_up=sum(branch.state is State.UP_TO_DATE for branch in branches) + (0 if standing else counted.settled),
         lag=max(lags, default=None) if known or any(lags) else None,
-        staying=settled + len(staying),
-        pending=sum(branch.pending for branch in staying),
-        behind=sum(branch.pending > 0 for branch in staying),
+        staying=counted.settled + counted.behind + len(staying),
+        pending=counted.pending + sum(branch.pending for branch in staying),
+        behind=counted.behind + sum(branch.pending > 0 for branch in staying),
         waiting=facts.waiting.number,
         waiting_words=count_waiting(facts.waiting),
         waiting_since=facts.waiting.since,

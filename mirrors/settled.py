@@ -1,6 +1,7 @@
-"""Which branches are there more to say of than that they are up to date? The others are only counted.
+"""Which branches have to be told of one by one? The others are only counted.
 
-A list of many mirrors has far more branches than it has lines, and nearly all of them are where they should be.
+A list of many mirrors has far more branches than it has lines, and nearly all of them are where they should be. Where
+many are behind, the few of a mirror that have waited longest speak for it.
 """
 
 from __future__ import annotations
@@ -13,15 +14,19 @@ from typing import Any
 from django.db import connection
 from django.db.models import Count, Max, Model
 
-from core.facts import Settled
-from mirrors.models import Mirror, MirrorBranch, SourceBranch
+from core.facts import Counted
+from core.promotion import UNKNOWN
+from mirrors.models import Candidate, Mirror, MirrorBranch, SourceBranch
 
 # Each branch of a source is looked up at each of its mirrors by the index; only those that differ come back.
 _OPEN = """
-SELECT mirror.id, there.id, here.id
+SELECT mirror.id, there.id, here.id, here.stray, here.uncommitted, there.missing_since, there.position, here.position,
+    next.seen_at
 FROM {mirror} mirror
 JOIN {source} there ON there.repository_id = mirror.source_id AND there.gone_at IS NULL
 LEFT JOIN {branch} here ON here.mirror_id = mirror.id AND here.name = there.name
+LEFT JOIN {candidate} next ON next.branch_id = there.id
+    AND next.position = CASE WHEN here.id IS NULL OR here.stray OR here.position < 0 THEN 0 ELSE here.position + 1 END
 WHERE mirror.id IN ({mirrors}) AND (
     here.id IS NULL OR here.head <> there.head OR here.stray OR here.uncommitted
     OR here.head = '' OR there.missing_since IS NOT NULL
@@ -36,13 +41,47 @@ WHERE here.mirror_id IN ({mirrors}) AND there.id IS NULL
 """
 
 
+TOLD = 5
+"""So many branches of a mirror that are behind are told of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A branch that differs: keys of its mirror and of its rows there and here, and how far it is."""
+
+    mirror: int
+    there: int
+    here: int | None
+    stray: bool
+    uncommitted: bool
+    missing_since: Any
+    newest: int
+    reached: int | None
+    waits_since: Any
+
+    @property
+    def behind(self) -> bool:
+        """Whether there is nothing else with it."""
+        return not (self.stray or self.uncommitted or self.missing_since)
+
+    @property
+    def pending(self) -> int:
+        """How many candidates it is behind."""
+        return self.newest - max(UNKNOWN, UNKNOWN if self.reached is None else self.reached)
+
+    @property
+    def age(self) -> tuple[bool, Any]:
+        """Sorts those that have waited longest first, and before them those of which that isn't known."""
+        return self.waits_since is not None, self.waits_since or self.there
+
+
 @dataclass(slots=True)
 class Open:
-    """Rows of branches that are not settled, by mirror and name, and how many are."""
+    """Rows of the branches to tell of, by mirror and name, and how many others there are."""
 
     source: dict[int, dict[str, SourceBranch]] = field(default_factory=lambda: defaultdict(dict))
     here: dict[int, dict[str, MirrorBranch]] = field(default_factory=lambda: defaultdict(dict))
-    settled: dict[int, Settled] = field(default_factory=dict)
+    counted: dict[int, Counted] = field(default_factory=dict)
 
 
 def open_branches(mirrors: Sequence[Mirror]) -> Open:
@@ -50,18 +89,21 @@ def open_branches(mirrors: Sequence[Mirror]) -> Open:
     found = Open()
     if not mirrors:
         return found
-    rows = _rows(_OPEN, [mirror.pk for mirror in mirrors])
-    live = _live(mirrors)
-    open_there: dict[int, int] = defaultdict(int)
-    open_here: dict[int, int] = defaultdict(int)
-    for mirror, _, here in rows:
-        open_there[mirror] += 1
-        open_here[mirror] += here is not None
+    rows: dict[int, list[Row]] = defaultdict(list)
+    for values in _rows(_OPEN, [mirror.pk for mirror in mirrors]):
+        rows[values[0]].append(Row(*values))
+    live, told = _live(mirrors), []
+    both: dict[int, int] = {}
     for mirror in mirrors:
+        its = rows[mirror.pk]
         number, name = live.get(mirror.source_id, (0, ""))
-        found.settled[mirror.pk] = Settled(number=number - open_there[mirror.pk], name=name)
-    more = _only_here(mirrors, {pk: its.number + open_here[pk] for pk, its in found.settled.items()})
-    _load(found, mirrors, rows, more)
+        behind = sorted((row for row in its if row.behind), key=lambda row: row.age)
+        told += [row for row in its if not row.behind] + behind[:TOLD]
+        rest = behind[TOLD:]
+        pending = sum(row.pending for row in rest)
+        found.counted[mirror.pk] = Counted(settled=number - len(its), name=name, behind=len(rest), pending=pending)
+        both[mirror.pk] = number - sum(row.here is None for row in its)
+    _load(found, mirrors, told, _only_here(mirrors, both))
     return found
 
 
@@ -79,11 +121,11 @@ def _only_here(mirrors: Sequence[Mirror], known: Mapping[int, int]) -> list[int]
     return [pk for (pk,) in _rows(_ONLY_HERE, odd)]
 
 
-def _load(found: Open, mirrors: Sequence[Mirror], rows: Sequence[tuple[Any, ...]], more: Sequence[int]) -> None:
-    there = _by_key(SourceBranch, {key for _, key, _ in rows})
-    for mirror, key, _ in rows:
-        found.source[mirror][there[key].name] = there[key]
-    for here in _by_key(MirrorBranch, {key for _, _, key in rows if key is not None} | set(more)).values():
+def _load(found: Open, mirrors: Sequence[Mirror], rows: Sequence[Row], more: Sequence[int]) -> None:
+    there = _by_key(SourceBranch, {row.there for row in rows})
+    for row in rows:
+        found.source[row.mirror][there[row.there].name] = there[row.there]
+    for here in _by_key(MirrorBranch, {row.here for row in rows if row.here is not None} | set(more)).values():
         found.here[here.mirror_id][here.name] = here
     _add_gone(found, mirrors, more)
 
@@ -121,6 +163,7 @@ def _rows(query: str, mirrors: Sequence[int]) -> list[tuple[Any, ...]]:
         "mirror": Mirror._meta.db_table,
         "source": SourceBranch._meta.db_table,
         "branch": MirrorBranch._meta.db_table,
+        "candidate": Candidate._meta.db_table,
     }
     with connection.cursor() as cursor:
         cursor.execute(query.format(mirrors=", ".join(f"{pk:d}" for pk in mirrors), **tables))

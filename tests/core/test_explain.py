@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from core.explain import Verdict, explain, stage_of
-from core.facts import BranchFacts, CommitFacts, DutyFacts, MirrorFacts, RunFacts, Thing, Waiting
+from core.facts import BranchFacts, CommitFacts, Counted, DutyFacts, MirrorFacts, RunFacts, Thing, Waiting
 from core.lag import Targets
 from core.phrases import Kind
 from core.states import Stage, State, Tone
@@ -404,3 +404,26 @@ def test_ids_are_kept_whole_and_shown_short() -> None:
     parts = [part for part in blocked_by(thing()).sentence.parts if part.kind is Kind.ID]
     assert parts[0].text == NEW
     assert str(parts[0]) == "a1b2c3d4"
+
+
+# Branches that are only counted
+
+
+@pytest.mark.parametrize(
+    ("counted", "told"),
+    [
+        (Counted(settled=1, name="main"), "main is up to date:"),
+        (Counted(settled=50, name="main"), "All 50 branches are up to date:"),
+    ],
+)
+def test_a_mirror_of_settled_branches_is_up_to_date(counted: Counted, told: str) -> None:
+    verdict, verdicts = explain(mirror(counted=counted), NOW, Targets())
+    assert (verdict.state, verdicts) == (State.UP_TO_DATE, [])
+    assert str(verdict.sentence).startswith(told)
+
+
+def test_counted_branches_are_among_the_others() -> None:
+    facts = mirror(branch(pending=1, oldest_seen_at=ago(minutes=20)), counted=Counted(settled=40, behind=9))
+    verdict, _ = explain(facts, NOW, Targets())
+    assert verdict.state is State.LATE
+    assert str(verdict.sentence).endswith("9 other branches are behind too, 40 up to date.")

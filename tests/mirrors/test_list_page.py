@@ -65,7 +65,7 @@ def test_a_line_says_what_the_mirrors_page_says(company: Any, history: str) -> N
 
 def test_settled_branches_are_counted_and_not_read(company: Any) -> None:
     models = next(one for one in mirror_briefs(Mirror.objects.all()) if one.mirror.name == "models-eu")
-    assert (len(models.branches), models.settled, models.caught_up, models.staying) == (0, 3, 3, 3)
+    assert (len(models.branches), models.counted, models.caught_up, models.staying) == (0, 3, 3, 3)
 
 
 def test_the_number_of_queries_stays_with_mirrors_and_branches(olga: Client, company: Any) -> None:
@@ -216,3 +216,22 @@ def test_nothing_chosen_and_an_unknown_verb_are_told(olga: Client, company: Any)
 def test_a_mirror_that_is_long_behind_is_before_one_that_just_is(olga: Client, company: Any) -> None:
     names = named(olga, "?sort=lag")
     assert names.index("billing-us") < names.index("orders-eu") < names.index("models-eu") < names.index("events-eu")
+
+
+def test_of_many_branches_behind_those_that_waited_longest_speak(company: Any) -> None:
+    now, models = datetime.now(UTC), company["models-eu"]
+    for number in range(8):
+        line = Line(models.source, f"more-{number}", now)
+        line.reached(models, line.commit("1", ago=900))
+        line.commit("2", ago=100 * (8 - number))
+        line.commit("3", ago=5)
+    line = next(one for one in mirror_briefs(Mirror.objects.all(), now) if one.mirror.pk == models.pk)
+    assert sorted(branch.name for branch in line.branches) == [f"more-{number}" for number in range(5)]
+    alone = mirror_reading(models, now)
+    assert line.sentence == alone.sentence
+    assert "more-0 is 2 commits and 13 min behind" in line.sentence
+    for what in ("state", "lag", "staying", "caught_up", "pending", "behind"):
+        assert getattr(line, what) == getattr(alone, what), what
+    Mirror.objects.filter(pk=models.pk).update(paused=True)
+    paused = next(one for one in mirror_briefs(Mirror.objects.all(), now) if one.mirror.pk == models.pk)
+    assert "8 branches wait" in paused.sentence
