@@ -38,7 +38,7 @@ def climb(
     commit: CommitFacts | None, *, seen_at: datetime, stage: Stage, region: str, source_region: str
 ) -> tuple[Step, ...]:
     """The five steps of a commit that was first seen at `seen_at`."""
-    times = _times(commit, seen_at)
+    times = step_times(commit, seen_at)
     reached = max(number for number, (_, _, at) in enumerate(times) if at)
     settled = stage in (Stage.HEAD, Stage.PAST)
     note = _note(commit, stage, region, source_region)
@@ -50,7 +50,8 @@ def climb(
     return tuple(steps)
 
 
-def _times(commit: CommitFacts | None, seen_at: datetime) -> Sequence[tuple[str, str, datetime | None]]:
+def step_times(commit: CommitFacts | None, seen_at: datetime) -> Sequence[tuple[str, str, datetime | None]]:
+    """Code and name of each step, and when it was done; None: not yet."""
     known = commit or CommitFacts(commit_id="")
     last = ("promoted", "Promoted", known.promoted_at)
     if known.superseded_at and not known.promoted_at:
@@ -62,6 +63,11 @@ def _times(commit: CommitFacts | None, seen_at: datetime) -> Sequence[tuple[str,
         ("validated", "Objects validated", known.validated_at),
         last,
     )
+
+
+def last_step(steps: Sequence[tuple[str, str, datetime | None]]) -> str:
+    """The code of the last one that is done."""
+    return [code for code, _, at in steps if at][-1]
 
 
 def _rung(number: int, reached: int, stage: Stage, settled: bool) -> Rung:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import argparse
 import io
+import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from graveler.certify import files_in, take_account
 from graveler.dump import diff_lines, dump_lines
 from graveler.errors import FormatError
-from graveler.verify import Finding, check_commits, check_file, files_under, repositories_under
+from graveler.verify import Finding, check_commits, check_file, files_under, read_commit, repositories_under
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -41,6 +43,8 @@ def _speak_utf8() -> None:
 def _run(parsed: argparse.Namespace) -> int:
     if parsed.command == "verify":
         return verify(parsed.paths)
+    if parsed.command == "certify":
+        return certify(parsed.folder, parsed.commit, parsed.metarange)
     return show(dump_lines(parsed.file) if parsed.command == "dump" else diff_lines(parsed.a, parsed.b))
 
 
@@ -54,6 +58,26 @@ def verify(paths: list[Path]) -> int:
     if commits:
         print(_summary("commit", commits))
     return 1 if any(finding.problem for finding in files + commits) else 0
+
+
+def certify(folder: Path, commit: str, metarange: str | None) -> int:
+    """Says what a commit holds and the digest of that, or which of its files are wrong.
+
+    Without a metarange `commit` is a file with the record, whose id is recomputed too.
+    """
+    if metarange is None:
+        record = read_commit(Path(commit))
+        account = take_account(record["id"], record["meta_range_id"], files_in(folder))
+    else:
+        account = take_account(commit, metarange, files_in(folder))
+    for problem in account.problems:
+        print(f"wrong: {problem}")
+    if account.content is None:
+        return 1
+    print(json.dumps({**account.content.facts(), "content_digest": account.content.digest()}, indent=1))
+    if metarange is not None:
+        print("the commit's id was taken as given; its record, in a file, would prove it", file=sys.stderr)
+    return 0
 
 
 def show(lines: Iterator[str]) -> int:
@@ -87,6 +111,12 @@ def _parser() -> argparse.ArgumentParser:
     checking.add_argument("paths", nargs="+", type=Path, metavar="DIR|FILE")
     dumping = commands.add_parser("dump", help="print a range or metarange as JSON lines")
     dumping.add_argument("file", type=Path)
+    certifying = commands.add_parser("certify", help="recompute what a commit holds, and the digest of its certificate")
+    certifying.add_argument("folder", type=Path, metavar="DIR", help="a copy of the storage namespace, or its _lakefs")
+    certifying.add_argument(
+        "commit", metavar="RECORD|COMMIT", help="a file with the commit's record, or the commit's id"
+    )
+    certifying.add_argument("metarange", nargs="?", help="the metarange's id, where the commit is given by its own")
     diffing = commands.add_parser("diff", help="print what changed from A to B (two ranges or two metaranges)")
     diffing.add_argument("a", type=Path)
     diffing.add_argument("b", type=Path)

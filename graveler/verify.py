@@ -78,12 +78,26 @@ def check_commits(repository: Path) -> list[Finding]:
     """One finding for each commit that a repository.json lists. Raises FormatError if it is no such list."""
     try:
         commits = json.loads(repository.read_bytes())["commits"]
-        return [_check_commit(commit) for commit in commits]
+        return [check_commit(commit) for commit in commits]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise FormatError(str(repository), 0, "JSON with a list of commits as lakeFS's API gives them") from error
 
 
-def _check_commit(commit: dict[str, Any]) -> Finding:
+def read_commit(record: Path) -> dict[str, Any]:
+    """A commit record that lakeFS's API gave, with its `id` and `meta_range_id`. Raises FormatError if it is none, or
+    if its fields don't give its id."""
+    try:
+        commit: dict[str, Any] = json.loads(record.read_bytes())
+        problem = check_commit(commit).problem
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise FormatError(str(record), 0, "JSON of a commit as lakeFS's API gives it") from error
+    if problem:
+        raise FormatError(str(record), 0, f"a commit of that id, but {problem}")
+    return commit
+
+
+def check_commit(commit: dict[str, Any]) -> Finding:
+    """Recomputes the id of a commit as lakeFS's API gave it. Raises what a foreign structure raises."""
     found = commit_id(
         committer=commit["committer"],
         message=commit["message"],

@@ -14,7 +14,7 @@ from core.selection import OnUnselect
 from lakemirror_site import config, wiring
 from mirrors import options, readings, services
 from mirrors.models import Mirror
-from mirrors.paging import newest_first, page_of, pagination
+from mirrors.paging import a_page, newest_first, page_of
 from mirrors.serializers import BranchNamed, MirrorChange, MirrorCreation, mirror_json
 from mirrors.tag_readings import tag_json, tag_readings
 from rbac import services as rbac
@@ -53,11 +53,8 @@ class Mirrors(APIView):
             source__name=repository, source__region=source_region(request), name__gt=after
         )
         rows = list(mirrors.select_related("source").order_by("name")[: amount + 1])
-        more, rows = len(rows) > amount, rows[:amount]
-        told = pagination(len(rows), rows[-1].name if more else "")
-        return Response(
-            {"pagination": told, "results": [as_json(reading) for reading in readings.mirror_readings(rows)]}
-        )
+        page, told = a_page(rows, amount, lambda mirror: mirror.name)
+        return Response(told | {"results": [as_json(reading) for reading in readings.mirror_readings(page)]})
 
     def post(self, request: Request, repository: str) -> Response:
         """Begin to mirror. 201 with the mirror; its repository follows within moments, unless one is adopted."""
@@ -167,9 +164,8 @@ class Tags(APIView):
         rbac.require(request.user, ("fs:ListRepositories", "*"))
         amount, after = page_of(request)
         tags = tag_readings(find_mirror(repository, mirror_id), after=after, amount=amount + 1)
-        more, tags = len(tags) > amount, tags[:amount]
-        told = pagination(len(tags), tags[-1].name if more else "")
-        return Response({"pagination": told, "results": [tag_json(tag) for tag in tags]})
+        page, told = a_page(tags, amount, lambda tag: tag.name)
+        return Response(told | {"results": [tag_json(tag) for tag in page]})
 
 
 class BranchReset(APIView):

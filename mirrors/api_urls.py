@@ -2,24 +2,33 @@
 
 from django.urls import include, path
 
-from mirrors import api, hooks, validations_api, waivers_api
+from mirrors import api, blockers_api, commits_api, everywhere_api, hooks, runs_api, validations_api, waivers_api
 
 _of_mirror = [
+    path("branches", commits_api.Branches.as_view(), name="api-branches"),
+    path("commits", commits_api.Commits.as_view(), name="api-commits"),
+    path("commits/<str:commit>", commits_api.CommitDetail.as_view(), name="api-commit"),
+    path("runs", runs_api.Runs.as_view(), name="api-runs"),
+    path("runs/<int:number>", runs_api.RunDetail.as_view(), name="api-run"),
     path("promotions", api.Promotions.as_view(), name="api-promotions"),
     path("tags", api.Tags.as_view(), name="api-tags"),
     path("reset-branch", api.BranchReset.as_view(), name="api-reset-branch"),
     path("pause", api.Pause.as_view(), name="api-pause"),
     path("resume", api.Resume.as_view(), name="api-resume"),
     path("sync", api.Sync.as_view(), name="api-sync"),
+    path("commits/<str:commit>/certificate", commits_api.CommitCertificate.as_view(), name="api-certificate"),
+    path("blockers", blockers_api.Blockers.as_view(), name="api-blockers"),
+    path("blockers/retry", blockers_api.BlockersRetry.as_view(), name="api-blockers-retry"),
     path("validate", validations_api.Validate.as_view(), name="api-validate"),
     path("validations", validations_api.Validations.as_view(), name="api-validations"),
     path("validations/<int:job>", validations_api.ValidationDetail.as_view(), name="api-validation"),
     path("waivers", waivers_api.Waivers.as_view(), name="api-waivers"),
     path("waivers/<int:waiver>", waivers_api.WaiverDetail.as_view(), name="api-waiver"),
-    path("commits/<str:commit>", waivers_api.CommitDetail.as_view(), name="api-commit"),
 ]
 
 urlpatterns = [
+    path("mirrors", everywhere_api.AllMirrors.as_view(), name="api-all-mirrors"),
+    path("commits/<str:commit>/regions", everywhere_api.CommitRegions.as_view(), name="api-commit-regions"),
     path("repositories/<str:repository>/mirrors", api.Mirrors.as_view(), name="api-mirrors"),
     path("repositories/<str:repository>/mirrors/<str:mirror_id>", api.MirrorDetail.as_view(), name="api-mirror"),
     path("repositories/<str:repository>/mirrors/<str:mirror_id>/", include(_of_mirror)),

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 from django.db import transaction
-from django.db.models import F, Sum
+from django.db.models import F
 
 from adapters.objects import CONNECT_SECONDS, READ_SECONDS
 from core.errors import Fenced, Invalid, LakeMirrorError, NotFound
@@ -23,11 +23,13 @@ from core.facts import History
 from core.presence import Depth, Imported
 from core.promotion import Repair
 from core.sensing import FirstSync
+from graveler.certify import Content, digest_of
 from lakemirror_site import config, wiring
 from mirrors import clock
+from mirrors.covering import covering
 from mirrors.duties import HOLDER, Lease
 from mirrors.metaranges import load_metaranges
-from mirrors.models import Commit, Coverage, Mirror, MirrorBranch, all_branches
+from mirrors.models import Commit, Mirror, MirrorBranch, MirrorCommit, all_branches
 
 PREFIX = "_lakemirror"
 DESCRIPTOR = f"{PREFIX}/mirror.json"
@@ -171,7 +173,10 @@ def write_descriptor(mirror: Mirror) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """What was proven of a commit at a destination. The digest covers all of it: equal facts, equal digest."""
+    """What was proven of a commit at a destination. The digest covers all of it: equal facts, equal digest.
+
+    `content` is as much of it as the bytes alone tell, with a digest of its own: `python -m graveler certify`.
+    """
 
     commit: str
     metarange: str
@@ -187,29 +192,38 @@ class Certificate:
         """The facts by name."""
         return {name: getattr(self, name) for name in self.__slots__}
 
+    @property
+    def content(self) -> Content:
+        """What the commit holds, wherever it lies."""
+        return Content(self.commit, self.metarange, self.ranges, self.entries, self.bytes)
+
     def digest(self) -> str:
-        """SHA-256 of the facts as JSON with sorted keys and no spaces."""
-        return hashlib.sha256(json.dumps(self.facts(), sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+        """That of all of the facts."""
+        return digest_of(self.facts())
 
     def document(self, **about: Any) -> dict[str, Any]:
-        """The facts and their digest; `about` (who, when, for which branch) is outside of the digest."""
-        return {**self.facts(), "digest": self.digest(), **about}
+        """The facts and their digests; `about` (who, when, for which branch) is outside of the digests."""
+        return {**self.facts(), "content_digest": self.content.digest(), "digest": self.digest(), **about}
 
 
 def certify(mirror: Mirror, commit: Commit) -> Certificate:
-    """The certificate of a validated commit. NotFound when it is not wholly proven at the mirror's depth."""
+    """The certificate of a validated commit. NotFound, with why, when it is not wholly proven at the mirror's depth."""
+    if reason := _why_unproven(mirror.commits.filter(commit=commit).first()):
+        raise _not_validated(mirror, commit, reason)
     found = load_metaranges(mirror, {commit.metarange_id})[commit.metarange_id]
-    proven = mirror.commits.filter(commit=commit).promotable().exists()
+    if found.reason:
+        raise _not_validated(mirror, commit, f"its metarange is {found.reason}: {found.detail}")
     ids = [ref.id for ref in found.ranges]
-    ranges, entries, size = _sums(mirror, ids)
-    if not proven or found.reason or ranges != len(ids):
-        raise NotFound(f"commit {commit.sha[:8]} is not validated at '{mirror.name}'")
+    covered = covering(mirror.coverage.proving(mirror.depth), ids)
+    if covered.ranges != len(ids):
+        told = f"{covered.ranges} of its {len(ids)} ranges are proven at depth {mirror.depth} now"
+        raise _not_validated(mirror, commit, told)
     return Certificate(
         commit=commit.sha,
         metarange=commit.metarange_id,
-        ranges=ranges,
-        entries=entries,
-        bytes=size,
+        ranges=covered.ranges,
+        entries=covered.entries,
+        bytes=covered.bytes,
         depth=mirror.depth,
         method=METHOD,
         region=mirror.region,
@@ -217,16 +231,21 @@ def certify(mirror: Mirror, commit: Commit) -> Certificate:
     )
 
 
-def _sums(mirror: Mirror, range_ids: list[str]) -> tuple[int, int, int]:
-    """Of those ranges that are complete: how many, their entries, their bytes."""
-    sums = [0, 0, 0]
-    for start in range(0, len(range_ids), 500):
-        rows = mirror.coverage.proving(mirror.depth).filter(
-            range_id__in=range_ids[start : start + 500], state=Coverage.State.COMPLETE
-        )
-        found = rows.aggregate(entries=Sum("entries", default=0), bytes=Sum("bytes", default=0))
-        sums = [sums[0] + rows.count(), sums[1] + found["entries"], sums[2] + found["bytes"]]
-    return sums[0], sums[1], sums[2]
+def _not_validated(mirror: Mirror, commit: Commit, reason: str) -> NotFound:
+    return NotFound(f"commit {commit.sha[:8]} is not validated at '{mirror.name}': {reason}")
+
+
+def _why_unproven(row: MirrorCommit | None) -> str:
+    """Why a commit as it stands is not promotable, "" if it is."""
+    if row is None:
+        return "it is not mirrored there"
+    if row.record != MirrorCommit.Record.ACCEPTED:
+        return f"its record is {row.record}"
+    if row.data != MirrorCommit.Data.COMPLETE:
+        return f"its data is {row.data}" + (f" ({row.detail})" if row.detail else "")
+    if row.waiver_id is not None:
+        return "it is waived"
+    return "" if row.history else "what it descends from is not in order"
 
 
 def certificate_uri(namespace: str, branch: str) -> str:
@@ -260,7 +279,11 @@ def read_certificate(region: str, namespace: str, branch: str) -> Proof | None:
         region=_text(body, "region", 64),
         storage_namespace=_text(body, "storage_namespace", 1024),
     )
-    if body.get("digest") != told.digest():
+    # Earlier versions wrote no digest of the content.
+    if (body.get("digest"), body.get("content_digest", told.content.digest())) != (
+        told.digest(),
+        told.content.digest(),
+    ):
         raise Invalid(f"the certificate of {branch} does not give its digest")
     if (told.region, told.storage_namespace, body.get("branch")) != (region, namespace, branch):
         raise Invalid(f"the certificate of {branch} was made for another place")

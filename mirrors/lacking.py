@@ -22,7 +22,7 @@ OPEN_COMMITS = 5_000
 TROUBLED = 5
 THINGS = 10
 
-_FACTS = (
+FACTS = (
     "record",
     "data",
     "history",
@@ -33,9 +33,10 @@ _FACTS = (
     "promoted_at",
     "superseded_at",
 )
+"""What is known of a commit at a mirror, by the name of its column."""
 _WAIVER = ("waiver__given_by", "waiver__reason", "waiver__given_at")
 _COMMIT = ("commit__sha", "commit__metarange_id")
-_FIELDS = ("mirror_id", "mirror__history", *_COMMIT, "waits_for", "waiver_id", *_WAIVER, *_FACTS)
+_FIELDS = ("mirror_id", "mirror__history", *_COMMIT, "waits_for", "waiver_id", *_WAIVER, *FACTS)
 # Until it was looked for a second time it may turn out to be gone at the source too, as what is collected there is.
 # An imported object that a mirror allowed before has not changed: the mirror's setting has.
 _DAMAGE = Q(damage=True, attempts__gt=1) & ~Q(reason="imported")
@@ -65,6 +66,15 @@ def commit_facts(mirror: Mirror, shas: Iterable[str]) -> dict[str, CommitFacts]:
     return {sha: facts for (_, sha), facts in _with_things(rows).items()}
 
 
+def holders_blocking(mirror: Mirror, sha: str) -> list[str]:
+    """Whose blockers keep a commit from being promoted: its own, and those of the first commits in trouble it needs."""
+    key = (mirror.pk, sha)
+    opened = {_key(row): row for row in _open_rows({key})}
+    needed = _walk(opened.values()).get(key, ())
+    rows = _rows({key}) | {other: opened[other] for other in ((mirror.pk, commit) for commit in needed)}
+    return list(dict.fromkeys(holder for row in rows.values() for holder in _holders(row)))
+
+
 # --- commits --------------------------------------------------------------------------------------------------------
 
 
@@ -75,7 +85,7 @@ def _key(row: Mapping[str, Any]) -> Key:
 def _facts(row: Mapping[str, Any]) -> CommitFacts:
     by, reason, at = (row[name] for name in _WAIVER)
     waived = None if row["waiver_id"] is None else Waived(by=by, reason=reason, at=at)
-    return CommitFacts(commit_id=row["commit__sha"], waived=waived, **{name: row[name] for name in _FACTS})
+    return CommitFacts(commit_id=row["commit__sha"], waived=waived, **{name: row[name] for name in FACTS})
 
 
 def _rows(keys: set[Key]) -> dict[Key, dict[str, Any]]:
@@ -249,6 +259,16 @@ def _waited_for(rows: QuerySet[MirrorCommit]) -> dict[int, set[str]]:
     for mirror, waits_for in rows.order_by("-commit_id").values_list("mirror_id", "waits_for")[:OPEN_COMMITS]:
         found[mirror].update(waits_for)
     return found
+
+
+def damage_at(mirrors: Iterable[Mirror]) -> QuerySet[Blocker]:
+    """What had been complete, and is missing or wrong now."""
+    return Blocker.objects.filter(_DAMAGE, mirror__in=mirrors)
+
+
+def is_cut_short(mirror: Mirror) -> bool:
+    """Whether it has ranges of which not all problems are kept by name."""
+    return bool(_cut_short([mirror]))
 
 
 def _cut_short(mirrors: Sequence[Mirror]) -> set[int]:

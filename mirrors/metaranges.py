@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from adapters.local_cache import LocalCache
-from core.errors import NotFound
+from core.errors import LakeMirrorError, NotFound
 from core.ports import ObjectStore
 from core.presence import Depth, Reason, Verdict, judge_object
 from graveler.errors import FormatError
@@ -112,6 +112,24 @@ def read_afresh(mirror: Mirror, metarange_id: str) -> Found:
     """A metarange from the destination's bytes alone, whatever is remembered of it."""
     uri = metadata_uri(mirror.storage_namespace, metarange_id)
     return _tell(lambda: _fetch(wiring.objects(mirror.region), uri, metarange_id, wiring.local_cache()), uri)
+
+
+def ranges_named(mirror: Mirror, metarange_id: str) -> tuple[RangeRef, ...] | None:
+    """The ranges that a metarange names, from wherever it is at hand: its id pins them. None when it is nowhere.
+
+    It says nothing of what the destination holds now.
+    """
+    if not metarange_id:
+        return ()
+    cached = remembered().get((mirror.pk, metarange_id))
+    if cached:
+        return cached.ranges
+    uri, on_disk = metadata_uri(mirror.storage_namespace, metarange_id), wiring.local_cache()
+    try:
+        data = on_disk.get(metarange_id) or wiring.objects(mirror.region).get(uri)
+        return tuple(read_metarange(data, expected_id=metarange_id, file=uri))
+    except (LakeMirrorError, FormatError):
+        return None
 
 
 def load_metaranges(mirror: Mirror, ids: Iterable[str], workers: int = 8) -> dict[str, Found]:

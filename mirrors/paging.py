@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from django.db.models import Manager, Model, QuerySet
@@ -10,18 +10,24 @@ from rest_framework.request import Request
 
 from core.errors import Invalid
 from lakemirror_site import config
+from mirrors import clock
+from mirrors.serializers import rfc3339
 
 M = TypeVar("M", bound=Model)
+T = TypeVar("T")
 
 
-def pagination(results: int, next_offset: str) -> dict[str, Any]:
-    """What stands beside a page of results; `next_offset` is "" on the last one."""
-    return {
+def a_page(rows: Sequence[T], amount: int, offset_of: Callable[[T], Any]) -> tuple[list[T], dict[str, Any]]:
+    """The first `amount` of rows, of which one more was asked for, and the answer that is to get the `results`."""
+    page = list(rows[:amount])
+    next_offset = str(offset_of(page[-1])) if len(rows) > amount else ""
+    pagination = {
         "has_more": bool(next_offset),
         "next_offset": next_offset,
         "max_per_page": config.current().list_mirrors_page_size,
-        "results": results,
+        "results": len(page),
     }
+    return page, {"pagination": pagination, "as_of": rfc3339(clock.now())}
 
 
 def number_of(given: str, field: str) -> int:
@@ -35,14 +41,24 @@ def newest_first(
     request: Request, rows: Manager[M] | QuerySet[M], to_json: Callable[[M], dict[str, Any]]
 ) -> dict[str, Any]:
     """A page of rows by descending id, the last one made first."""
+    return by_number(request, rows, to_json, "pk", newest=True)
+
+
+def by_number(
+    request: Request,
+    rows: Manager[M] | QuerySet[M],
+    to_json: Callable[[M], dict[str, Any]],
+    column: str,
+    *,
+    newest: bool,
+) -> dict[str, Any]:
+    """A page of rows in the order of a column of numbers, from its largest on with `newest`."""
     amount, after = page_of(request)
-    found = rows.order_by("-pk")
+    found = rows.order_by(f"-{column}" if newest else column)
     if after:
-        found = found.filter(pk__lt=number_of(after, "after"))
-    page = list(found[: amount + 1])
-    more, page = len(page) > amount, page[:amount]
-    told = pagination(len(page), str(page[-1].pk) if more else "")
-    return {"pagination": told, "results": [to_json(row) for row in page]}
+        found = found.filter(**{f"{column}__{'lt' if newest else 'gt'}": number_of(after, "after")})
+    page, told = a_page(list(found[: amount + 1]), amount, lambda row: getattr(row, column))
+    return told | {"results": [to_json(row) for row in page]}
 
 
 def page_of(request: Request) -> tuple[int, str]:
@@ -52,3 +68,11 @@ def page_of(request: Request) -> tuple[int, str]:
     if not given.isascii() or not given.isdigit() or not 0 < int(given) <= most:
         raise Invalid(f"'{given[:40]}' is no page size", field="amount", hint=f"Use a number from 1 to {most}")
     return int(given), request.query_params.get("after", "")
+
+
+def one_of(request: Request, name: str, known: Sequence[str]) -> str:
+    """What a filter asks for, "" when it isn't given. Raises Invalid, naming the filter and what it may be."""
+    given = request.query_params.get(name, "")
+    if given and given not in known:
+        raise Invalid(f"'{given[:40]}' is none of {', '.join(known)}", field=name)
+    return given

@@ -351,30 +351,6 @@ def branch_json(branch: BranchReading) -> dict[str, Any]:
     }
 
 
-def commit_json(commit: CommitFacts) -> dict[str, Any]:
-    """A commit at a mirror as the API gives it. `history`: all that it descends from is in order."""
-    return {
-        "id": commit.commit_id,
-        "record": commit.record,
-        "data": commit.data,
-        "history": commit.history,
-        "promotable": commit.promotable,
-        "waived": _waived_json(commit.waived),
-        "detail": commit.detail,
-        "recorded_at": rfc3339(commit.recorded_at),
-        "metadata_at": rfc3339(commit.metadata_at),
-        "validated_at": rfc3339(commit.validated_at),
-        "promoted_at": rfc3339(commit.promoted_at),
-        "superseded_at": rfc3339(commit.superseded_at),
-        "blockers_total": commit.lacking,
-        "blockers": [thing_json(thing) for thing in commit.things],
-    }
-
-
-def _waived_json(waived: Waived | None) -> dict[str, Any] | None:
-    return {"given_by": waived.by, "reason": waived.reason, "given_at": rfc3339(waived.at)} if waived else None
-
-
 def promotion_json(move: Promotion) -> dict[str, Any]:
     """One move of a branch or a tag. No commit: there was none before, or is none after."""
     return {

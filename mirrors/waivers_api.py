@@ -1,4 +1,4 @@
-"""The replication API: waivers, and a commit as it stands at a mirror."""
+"""The replication API: waivers."""
 
 from __future__ import annotations
 
@@ -11,10 +11,8 @@ from rest_framework.views import APIView
 
 from core.errors import NotFound
 from mirrors.api import find_mirror
-from mirrors.lacking import commit_facts
 from mirrors.models import Mirror, Waiver
 from mirrors.paging import newest_first
-from mirrors.readings import commit_json
 from mirrors.serializers import rfc3339
 from mirrors.services import repository_arn
 from mirrors.waivers import MOST_COMMITS, waiver_give, waiver_withdraw
@@ -61,19 +59,6 @@ class WaiverDetail(APIView):
         rbac.require(request.user, ("fs:MirrorRepository", repository_arn(repository)))
         waiver_withdraw(actor=request.user, waiver=_find(find_mirror(repository, mirror_id), waiver), request=request)
         return Response(status=204)
-
-
-class CommitDetail(APIView):
-    """A commit at a mirror."""
-
-    def get(self, request: Request, repository: str, mirror_id: str, commit: str) -> Response:
-        """What has arrived of it, what it waits for, whether it is waived. Needs fs:ListRepositories on `*`."""
-        rbac.require(request.user, ("fs:ListRepositories", "*"))
-        mirror = find_mirror(repository, mirror_id)
-        found = commit_facts(mirror, [commit]).get(commit)
-        if found is None:
-            raise NotFound(f"nothing is known of a commit '{commit[:80]}' at '{mirror.name}'")
-        return Response(commit_json(found))
 
 
 def waiver_json(waiver: Waiver) -> dict[str, Any]:

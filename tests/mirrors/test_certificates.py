@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from io import StringIO
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -11,6 +12,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from core.errors import Denied, Invalid, Unreachable
+from graveler.__main__ import main as graveler
 from mirrors.certificates import describe, parse_descriptor, read_certificate
 from mirrors.models import Duty, Mirror, MirrorBranch
 from tests.mirrors.harness import NAMESPACE, Deployment
@@ -63,6 +65,30 @@ def test_the_digest_covers_the_facts_and_neither_time_nor_runner(lm: Deployment)
     assert "at" not in printed
     assert promoted(lm, b=b"2")
     assert certificate(lm)["digest"] != told["digest"]
+
+
+def test_the_bytes_at_the_destination_alone_give_the_same_digest(
+    lm: Deployment, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    commit = promoted(lm, a=b"1", b=b"22", c=b"")
+    told = certificate(lm)
+    (tmp_path / "_lakefs").mkdir()
+    for key in lm.lake.files_of(commit):
+        (tmp_path / "_lakefs" / key).write_bytes(lm.eu_store.objects[f"{NAMESPACE}/_lakefs/{key}"])
+    assert graveler(["certify", str(tmp_path), commit, told["metarange"]]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found == {name: told[name] for name in found}
+    assert found["content_digest"] == told["content_digest"]
+
+
+def test_a_certificate_of_an_earlier_version_has_no_digest_of_its_content(lm: Deployment) -> None:
+    commit = promoted(lm, a=b"1")
+    told = certificate(lm)
+    del told["content_digest"]
+    lm.eu_store.put(f"{CERTIFICATES}/main.json", json.dumps(told).encode())
+    proof = read_certificate("eu-west-1", NAMESPACE, "main")
+    assert proof is not None
+    assert proof.commit == commit
 
 
 def test_a_commit_that_is_not_validated_has_no_certificate(lm: Deployment) -> None:
@@ -128,7 +154,10 @@ def test_a_certificate_is_read_back_only_where_it_was_made(lm: Deployment) -> No
         read_certificate("eu-west-1", NAMESPACE, "dev")
 
 
-@pytest.mark.parametrize("change", [{"commit": "f" * 64}, {"entries": 7}, {"digest": ""}, {"bytes": "1"}, {"at": "x"}])
+@pytest.mark.parametrize(
+    "change",
+    [{"commit": "f" * 64}, {"entries": 7}, {"digest": ""}, {"content_digest": "f" * 64}, {"bytes": "1"}, {"at": "x"}],
+)
 def test_a_certificate_that_was_changed_proves_nothing(lm: Deployment, change: dict[str, Any]) -> None:
     promoted(lm, a=b"1")
     lm.eu_store.put(f"{CERTIFICATES}/main.json", json.dumps(certificate(lm) | change).encode())

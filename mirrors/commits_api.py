@@ -1,0 +1,100 @@
+"""The replication API: the branches and the commits of a mirror."""
+
+from __future__ import annotations
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from core.errors import Invalid
+from core.states import State
+from mirrors import clock
+from mirrors.api import find_mirror
+from mirrors.certificates import certify
+from mirrors.commit_readings import (
+    STAGES,
+    commit_json,
+    commits_of,
+    commits_of_branch,
+    coverage_json,
+    facts_of,
+)
+from mirrors.covering import commit_coverage
+from mirrors.finding import find_commit
+from mirrors.lacking import commit_facts
+from mirrors.models import MirrorCommit
+from mirrors.paging import a_page, by_number, one_of, page_of
+from mirrors.readings import branch_json, mirror_readings, thing_json
+from mirrors.serializers import rfc3339
+from rbac import services as rbac
+
+
+class Branches(APIView):
+    """The branches of a mirror."""
+
+    def get(self, request: Request, repository: str, mirror_id: str) -> Response:
+        """A page of branches by name, as the mirror itself tells of them. Needs fs:ListRepositories on `*`."""
+        rbac.require(request.user, ("fs:ListRepositories", "*"))
+        mirror = find_mirror(repository, mirror_id)
+        amount, after = page_of(request)
+        state = state_of(request, "state")
+        branches = mirror_readings([mirror])[0].branches
+        rows = [row for row in branches if row.name > after and state in (None, row.state)]
+        page, told = a_page(rows, amount, lambda row: row.name)
+        return Response(told | {"results": [branch_json(row) for row in page]})
+
+
+class Commits(APIView):
+    """The commits of a mirror."""
+
+    def get(self, request: Request, repository: str, mirror_id: str) -> Response:
+        """A page of commits, the last one seen first. Needs fs:ListRepositories on `*`."""
+        rbac.require(request.user, ("fs:ListRepositories", "*"))
+        mirror = find_mirror(repository, mirror_id)
+        data = one_of(request, "data", MirrorCommit.Data.values)
+        rows, column = commits_of(mirror, stage=one_of(request, "stage", STAGES), data=data), "commit_id"
+        if branch := request.query_params.get("branch"):
+            rows, column = commits_of_branch(rows, mirror, branch), "position"
+        return Response(
+            by_number(request, rows, lambda row: commit_json(row.commit, facts_of(row)), column, newest=True)
+        )
+
+
+class CommitDetail(APIView):
+    """A commit at a mirror."""
+
+    def get(self, request: Request, repository: str, mirror_id: str, commit: str) -> Response:
+        """How far it has come, what is covered of it, what it waits for. Needs fs:ListRepositories on `*`."""
+        rbac.require(request.user, ("fs:ListRepositories", "*"))
+        mirror = find_mirror(repository, mirror_id)
+        found, now = find_commit(mirror, commit), clock.now()
+        facts = commit_facts(mirror, [found.sha])[found.sha]
+        covered = commit_coverage(mirror, found.metarange_id) if facts.metadata_at else None
+        more = {
+            "coverage": coverage_json(covered, now),
+            "blockers_total": facts.lacking,
+            "blockers": [thing_json(thing) for thing in facts.things],
+            "as_of": rfc3339(now),
+        }
+        return Response(commit_json(found, facts) | more)
+
+
+class CommitCertificate(APIView):
+    """What was proven of a commit at a mirror."""
+
+    def get(self, request: Request, repository: str, mirror_id: str, commit: str) -> Response:
+        """Its certificate, gathered anew; 404 says what it still lacks. Needs fs:ListRepositories on `*`."""
+        rbac.require(request.user, ("fs:ListRepositories", "*"))
+        mirror = find_mirror(repository, mirror_id)
+        certificate = certify(mirror, find_commit(mirror, commit))
+        return Response(certificate.document(as_of=rfc3339(clock.now())))
+
+
+def state_of(request: Request, name: str) -> State | None:
+    """The state that a filter asks for, by its code or in the words of the answers. Raises Invalid."""
+    given = request.query_params.get(name, "")
+    try:
+        return State(given.lower().replace(" ", "_")) if given else None
+    except ValueError:
+        known = ", ".join(state.value for state in State)
+        raise Invalid(f"'{given[:40]}' is none of {known}", field=name) from None

@@ -1,0 +1,93 @@
+"""Which regions can read a commit: its sources, and their mirrors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from core.errors import NotFound
+from core.readable import Readable, at_mirror, at_source
+from mirrors.commit_readings import facts_of
+from mirrors.covering import CHUNK
+from mirrors.finding import commits_beginning, expect_one
+from mirrors.lacking import damage_at
+from mirrors.metaranges import ranges_named
+from mirrors.models import Commit, Mirror, MirrorCommit
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A source or a mirror where a commit may be read. `as_of`: the last look at it."""
+
+    region: str
+    repository: str
+    role: str
+    readable: Readable
+    as_of: datetime | None
+
+    @property
+    def offset(self) -> str:
+        """What places are ordered by."""
+        return f"{self.region}/{self.repository}"
+
+
+def places_of(mirrors: Sequence[Mirror], given: str) -> tuple[str, list[Place]]:
+    """The commit whose id begins so, and each source of these mirrors, and each mirror of those, where it may be read.
+
+    `mirrors` come with their sources. What is a mirror and another one's source too stands there once, as the mirror.
+    Raises NotFound, Invalid (too short) and Conflict (several commits).
+    """
+    commits = _find({mirror.source_id for mirror in mirrors}, given)
+    rows = _rows(mirrors, commits)
+    concerned = [mirror for mirror in mirrors if mirror.source_id in commits]
+    damaged = set(damage_at(concerned).order_by().values_list("mirror_id", flat=True).distinct())
+    sources = [_source(commit, rows) for commit in commits.values()]
+    theirs = [
+        _mirror(mirror, commits[mirror.source_id], rows.get(mirror.pk), mirror.pk in damaged) for mirror in concerned
+    ]
+    places = {place.offset: place for place in (*sources, *theirs)}
+    sha = next(iter(commits.values())).sha
+    return sha, [places[offset] for offset in sorted(places)]
+
+
+def _find(repositories: set[int], given: str) -> dict[int, Commit]:
+    """The commit in each source that has it, by the source's key."""
+    found = commits_beginning(repositories, given)
+    shas = list(found.order_by("sha").values_list("sha", flat=True).distinct()[:4])
+    if not shas:
+        raise NotFound(f"nothing is known of a commit '{given[:80]}'")
+    expect_one(given, shas)
+    return {commit.repository_id: commit for commit in found.filter(sha=shas[0]).select_related("repository")}
+
+
+def _rows(mirrors: Iterable[Mirror], commits: Mapping[int, Commit]) -> dict[int, MirrorCommit]:
+    """How it stands at each mirror that has it, by the mirror's key."""
+    rows = MirrorCommit.objects.filter(commit__in=commits.values(), mirror__in=mirrors)
+    return {row.mirror_id: row for row in rows.select_related("commit", "waiver")}
+
+
+def _source(commit: Commit, rows: Mapping[int, MirrorCommit]) -> Place:
+    source = commit.repository
+    gone = any(row.data == MirrorCommit.Data.GONE for row in rows.values() if row.commit_id == commit.pk)
+    readable = at_source(
+        seen_at=commit.seen_at, looked_at=source.looked_at, frozen=bool(source.frozen_reason), gone=gone
+    )
+    return Place(source.region, source.name, "source", readable, source.looked_at)
+
+
+def _mirror(mirror: Mirror, commit: Commit, row: MirrorCommit | None, any_damage: bool) -> Place:
+    facts = facts_of(row) if row else None
+    damaged = _is_damaged(mirror, commit.metarange_id) if any_damage and facts else False
+    readable = at_mirror(facts, state=mirror.state, damaged=damaged)
+    return Place(mirror.region, mirror.name, "mirror", readable, mirror.destination_looked_at)
+
+
+def _is_damaged(mirror: Mirror, metarange_id: str) -> bool | None:
+    """Whether something damaged belongs to the commit of a metarange; None while that metarange is not at hand."""
+    named = ranges_named(mirror, metarange_id)
+    if named is None:
+        return None
+    ids = [metarange_id, *(ref.id for ref in named)]
+    lost = damage_at([mirror])
+    return any(lost.filter(holder_id__in=ids[start : start + CHUNK]).exists() for start in range(0, len(ids), CHUNK))

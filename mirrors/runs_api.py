@@ -1,0 +1,76 @@
+"""The replication API: the checks of a mirror, mostly Spark jobs, and how they went."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from core.errors import NotFound
+from core.pace import expected_end, per_second
+from mirrors import clock
+from mirrors.api import find_mirror
+from mirrors.models import Duty, Mirror, Run
+from mirrors.paging import newest_first
+from mirrors.serializers import rfc3339
+from rbac import services as rbac
+
+
+class Runs(APIView):
+    """The checks of a mirror."""
+
+    def get(self, request: Request, repository: str, mirror_id: str) -> Response:
+        """A page of them, the last one first. Needs fs:ListRepositories on `*`."""
+        rbac.require(request.user, ("fs:ListRepositories", "*"))
+        mirror, now = find_mirror(repository, mirror_id), clock.now()
+        to_json = partial(run_json, now=now, held=_is_held(mirror, now))
+        return Response(newest_first(request, mirror.runs, to_json))
+
+
+class RunDetail(APIView):
+    """One check: how far it is, how fast it goes, what it found."""
+
+    def get(self, request: Request, repository: str, mirror_id: str, number: int) -> Response:
+        """The check. Needs fs:ListRepositories on `*`."""
+        rbac.require(request.user, ("fs:ListRepositories", "*"))
+        mirror, now = find_mirror(repository, mirror_id), clock.now()
+        found = mirror.runs.filter(pk=number).first() if number < 10**18 else None
+        if found is None:
+            raise NotFound(f"there is no run {str(number)[:40]} of '{mirror.name}'")
+        return Response(run_json(found, now=now, held=_is_held(mirror, now)) | {"as_of": rfc3339(now)})
+
+
+def run_json(run: Run, *, now: datetime, held: bool) -> dict[str, Any]:
+    """A check. One that has no end is running only while the mirror's validation is `held`: else its worker is lost."""
+    running = run.ended_at is None and held
+    until = run.ended_at or (now if running else None)
+    return {
+        "id": run.pk,
+        "job": run.job,
+        "outcome": None if until is None else run.outcome,
+        "error": run.error or None,
+        "started_at": rfc3339(run.started_at),
+        "ended_at": rfc3339(run.ended_at),
+        "seconds": _rounded((until - run.started_at).total_seconds() if until else None),
+        "ranges": run.ranges,
+        "ranges_done": run.ranges_done,
+        "entries": run.entries,
+        "looked_up": run.looked_up,
+        "requests": run.requests,
+        "problems": run.problems,
+        "entries_per_second": _rounded(per_second(run.entries, run.started_at, until) if until else None),
+        "eta": rfc3339(expected_end(run.ranges_done, run.ranges, run.started_at, now) if running else None),
+    }
+
+
+def _rounded(number: float | None) -> float | None:
+    return None if number is None else round(number, 3)
+
+
+def _is_held(mirror: Mirror, now: datetime) -> bool:
+    """Whether somebody works on the mirror's validation."""
+    return Duty.objects.filter(kind=Duty.Kind.VALIDATE, subject=mirror.pk, until__gt=now).exists()

@@ -1,0 +1,45 @@
+"""docs/api.md names every call that there is, and no other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from django.urls import URLPattern
+
+from mirrors import api_urls
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs/api.md").read_text()
+METHODS = ("get", "post", "patch", "delete")
+
+
+def shape(address: str) -> str:
+    """An address with every variable part alike."""
+    return re.sub(r"<[^>]*>|\{[^}]*\}", "{}", address).strip("/")
+
+
+def calls_of(patterns: list[Any], before: str = "") -> Iterator[tuple[str, str]]:
+    for one in patterns:
+        address = before + str(one.pattern)
+        if not isinstance(one, URLPattern):
+            yield from calls_of(one.url_patterns, address)
+            continue
+        view = getattr(one.callback, "cls", None)
+        methods = [method for method in METHODS if hasattr(view, method)] if view else ["post"]
+        yield from ((method.upper(), shape(address)) for method in methods)
+
+
+def calls_told() -> Iterator[tuple[str, str]]:
+    base = ""
+    for line in PAGE.splitlines():
+        if line.startswith("## "):
+            base = "repositories/{}/mirrors/{}/" if line == "## Of one mirror" else ""
+        if found := re.match(r"\| (GET|POST|PATCH|DELETE) ([^|]+) \|", line):
+            yield from ((found[1], shape(base + address)) for address in re.findall(r"`([^`]+)`", found[2]))
+
+
+def test_every_call_is_told_and_every_call_told_exists() -> None:
+    told = list(calls_told())
+    assert sorted(told) == sorted(set(calls_of(api_urls.urlpatterns)))
