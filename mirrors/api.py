@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -12,12 +13,19 @@ from rest_framework.views import APIView
 from core.errors import Invalid, NotFound
 from core.selection import OnUnselect
 from lakemirror_site import config, wiring
+from lakemirror_site.openapi import answers
 from mirrors import options, readings, services
+from mirrors.answers import MirrorAnswer, PromotionAnswer, TagAnswer, ToldAnswer, page_answer
 from mirrors.models import Mirror
-from mirrors.paging import newest_first, page_of, pagination
+from mirrors.paging import PAGE, newest_first, page_of, pagination
 from mirrors.serializers import BranchNamed, MirrorChange, MirrorCreation, mirror_json
 from mirrors.tag_readings import tag_json, tag_readings
 from rbac import services as rbac
+
+SOURCE_REGION = OpenApiParameter(
+    "source_region", str, description="the region of the repository, if it isn't the deployment's own"
+)
+BRANCH = OpenApiParameter("branch", str, description="only moves of this branch")
 
 
 def source_region(request: Request) -> str:
@@ -45,6 +53,7 @@ def as_json(reading: readings.MirrorReading) -> dict[str, Any]:
 class Mirrors(APIView):
     """Mirrors of one repository: list them, make one."""
 
+    @answers("List mirrors", 200, page_answer(MirrorAnswer), query=[*PAGE, SOURCE_REGION])
     def get(self, request: Request, repository: str) -> Response:
         """A page of mirrors by name. Needs fs:ListRepositories on `*`."""
         rbac.require(request.user, ("fs:ListRepositories", "*"))
@@ -59,6 +68,7 @@ class Mirrors(APIView):
             {"pagination": told, "results": [as_json(reading) for reading in readings.mirror_readings(rows)]}
         )
 
+    @answers("Create a mirror", 201, MirrorAnswer, body=MirrorCreation, query=[SOURCE_REGION], fails=[502, 503])
     def post(self, request: Request, repository: str) -> Response:
         """Begin to mirror. 201 with the mirror; its repository follows within moments, unless one is adopted."""
         body = request.data
@@ -83,11 +93,13 @@ class Mirrors(APIView):
 class MirrorDetail(APIView):
     """One mirror: see it, change its settings, delete it."""
 
+    @answers("Get a mirror", 200, MirrorAnswer)
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
         """The mirror. Needs fs:ListRepositories on `*`."""
         rbac.require(request.user, ("fs:ListRepositories", "*"))
         return Response(as_json(readings.mirror_reading(find_mirror(repository, mirror_id))))
 
+    @answers("Change a mirror", 200, MirrorAnswer, body=MirrorChange, fails=[409])
     def patch(self, request: Request, repository: str, mirror_id: str) -> Response:
         """Change the settings that the body names. Needs fs:MirrorRepository on repository/{repository}."""
         rbac.require(request.user, ("fs:MirrorRepository", services.repository_arn(repository)))
@@ -96,6 +108,7 @@ class MirrorDetail(APIView):
         on_unselect = OnUnselect(body.validated_data.get("on_unselect", OnUnselect.KEEP))
         return _change(request, repository, mirror_id, body.settings, on_unselect)
 
+    @answers("Delete a mirror", 204)
     def delete(self, request: Request, repository: str, mirror_id: str) -> Response:
         """Remove the mirror's references, never its objects. Needs fs:DeleteRepository on repository/{id}."""
         rbac.require(request.user, ("fs:DeleteRepository", services.repository_arn(mirror_id)))
@@ -106,22 +119,25 @@ class MirrorDetail(APIView):
 class Pause(APIView):
     """Let nothing of a mirror move; what arrives is copied and checked all the same."""
 
-    paused = True
-
+    @answers("Pause a mirror", 200, MirrorAnswer)
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
         """The mirror. Needs fs:MirrorRepository on repository/{repository}."""
-        return _change(request, repository, mirror_id, {"paused": self.paused})
+        return _change(request, repository, mirror_id, {"paused": True})
 
 
-class Resume(Pause):
+class Resume(APIView):
     """Let it move again: each branch straight to its newest complete commit."""
 
-    paused = False
+    @answers("Resume a mirror", 200, MirrorAnswer)
+    def post(self, request: Request, repository: str, mirror_id: str) -> Response:
+        """The mirror. Needs fs:MirrorRepository on repository/{repository}."""
+        return _change(request, repository, mirror_id, {"paused": False})
 
 
 class Sync(APIView):
     """Look at the source, and for all that is missing, at once."""
 
+    @answers("Sync a mirror", 202, ToldAnswer)
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
         """202: its duties are due now. Needs fs:MirrorRepository on repository/{repository}."""
         rbac.require(request.user, ("fs:MirrorRepository", services.repository_arn(repository)))
@@ -150,6 +166,7 @@ def _change(
 class Promotions(APIView):
     """How the branches of a mirror were moved, by it and by others."""
 
+    @answers("List promotions", 200, page_answer(PromotionAnswer), query=[*PAGE, BRANCH])
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
         """A page of moves, the last one first. Needs fs:ListRepositories on `*`."""
         rbac.require(request.user, ("fs:ListRepositories", "*"))
@@ -162,6 +179,7 @@ class Promotions(APIView):
 class Tags(APIView):
     """The tags of a mirror: those that it follows, and those that are there."""
 
+    @answers("List tags", 200, page_answer(TagAnswer), query=PAGE)
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
         """A page of tags by name. Needs fs:ListRepositories on `*`."""
         rbac.require(request.user, ("fs:ListRepositories", "*"))
@@ -175,6 +193,7 @@ class Tags(APIView):
 class BranchReset(APIView):
     """Undo what somebody wrote to a mirror's branch by force."""
 
+    @answers("Reset a branch", 202, ToldAnswer, body=BranchNamed)
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
         """202: it is done in the next round. Needs fs:MirrorRepository on repository/{repository}."""
         rbac.require(request.user, ("fs:MirrorRepository", services.repository_arn(repository)))

@@ -2,6 +2,7 @@
 
 from django.urls import include, path
 
+from lakemirror_site import openapi
 from mirrors import api, hooks, validations_api, waivers_api
 
 _of_mirror = [
@@ -20,6 +21,7 @@ _of_mirror = [
 ]
 
 urlpatterns = [
+    path("openapi.json", openapi.Document.as_view(), name="api-openapi"),
     path("repositories/<str:repository>/mirrors", api.Mirrors.as_view(), name="api-mirrors"),
     path("repositories/<str:repository>/mirrors/<str:mirror_id>", api.MirrorDetail.as_view(), name="api-mirror"),
     path("repositories/<str:repository>/mirrors/<str:mirror_id>/", include(_of_mirror)),

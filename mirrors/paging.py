@@ -6,12 +6,19 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from django.db.models import Manager, Model, QuerySet
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 
 from core.errors import Invalid
 from lakemirror_site import config
 
 M = TypeVar("M", bound=Model)
+
+PAGE = (
+    OpenApiParameter("amount", {"type": "integer", "minimum": 1}, description="most results; 100 unless told"),
+    OpenApiParameter("after", str, description="the next_offset of the page before"),
+)
+"""What a list takes, for the API's document."""
 
 
 def pagination(results: int, next_offset: str) -> dict[str, Any]:
