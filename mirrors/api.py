@@ -13,9 +13,10 @@ from rest_framework.views import APIView
 from core.errors import Invalid, NotFound
 from core.selection import OnUnselect
 from lakemirror_site import config, wiring
-from lakemirror_site.openapi import answers
+from lakemirror_site.openapi import IF_MATCH, answers, etag
 from mirrors import options, readings, services
 from mirrors.answers import MirrorAnswer, PromotionAnswer, TagAnswer, ToldAnswer, page_answer
+from mirrors.etags import ANYTHING, Seen, etag_of, seen
 from mirrors.models import Mirror
 from mirrors.paging import PAGE, newest_first, page_of, pagination
 from mirrors.serializers import BranchNamed, MirrorChange, MirrorCreation, mirror_json
@@ -50,6 +51,11 @@ def as_json(reading: readings.MirrorReading) -> dict[str, Any]:
     )
 
 
+def mirror_answer(mirror: Mirror, status: int = 200) -> Response:
+    """A mirror with what is known of it now, and the tag of its settings."""
+    return Response(as_json(readings.mirror_reading(mirror)), status=status, headers={"ETag": etag_of(mirror)})
+
+
 class Mirrors(APIView):
     """Mirrors of one repository: list them, make one."""
 
@@ -68,7 +74,9 @@ class Mirrors(APIView):
             {"pagination": told, "results": [as_json(reading) for reading in readings.mirror_readings(rows)]}
         )
 
-    @answers("Create a mirror", 201, MirrorAnswer, body=MirrorCreation, query=[SOURCE_REGION], fails=[502, 503])
+    @answers(
+        "Create a mirror", 201, MirrorAnswer, body=MirrorCreation, query=[SOURCE_REGION, etag(201)], fails=[502, 503]
+    )
     def post(self, request: Request, repository: str) -> Response:
         """Begin to mirror. 201 with the mirror; its repository follows within moments, unless one is adopted."""
         body = request.data
@@ -87,39 +95,42 @@ class Mirrors(APIView):
             settings=creation.settings,
             request=request,
         )
-        return Response(as_json(readings.mirror_reading(mirror)), status=201)
+        return mirror_answer(mirror, status=201)
 
 
 class MirrorDetail(APIView):
     """One mirror: see it, change its settings, delete it."""
 
-    @answers("Get a mirror", 200, MirrorAnswer)
+    @answers("Get a mirror", 200, MirrorAnswer, query=[etag(200)])
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
         """The mirror. Needs fs:ListRepositories on `*`."""
         rbac.require(request.user, ("fs:ListRepositories", "*"))
-        return Response(as_json(readings.mirror_reading(find_mirror(repository, mirror_id))))
+        return mirror_answer(find_mirror(repository, mirror_id))
 
-    @answers("Change a mirror", 200, MirrorAnswer, body=MirrorChange, fails=[409])
+    @answers("Change a mirror", 200, MirrorAnswer, body=MirrorChange, query=[IF_MATCH, etag(200)], fails=[409, 412])
     def patch(self, request: Request, repository: str, mirror_id: str) -> Response:
         """Change the settings that the body names. Needs fs:MirrorRepository on repository/{repository}."""
         rbac.require(request.user, ("fs:MirrorRepository", services.repository_arn(repository)))
         body = MirrorChange(data=request.data)
         body.is_valid(raise_exception=True)
         on_unselect = OnUnselect(body.validated_data.get("on_unselect", OnUnselect.KEEP))
-        return _change(request, repository, mirror_id, body.settings, on_unselect)
+        if_match = seen(request.headers.get("If-Match", ""))
+        return _change(request, repository, mirror_id, body.settings, on_unselect, if_match)
 
-    @answers("Delete a mirror", 204)
+    @answers("Delete a mirror", 204, query=[IF_MATCH], fails=[412])
     def delete(self, request: Request, repository: str, mirror_id: str) -> Response:
         """Remove the mirror's references, never its objects. Needs fs:DeleteRepository on repository/{id}."""
         rbac.require(request.user, ("fs:DeleteRepository", services.repository_arn(mirror_id)))
-        services.mirror_delete(actor=request.user, mirror=find_mirror(repository, mirror_id), request=request)
+        if_match = seen(request.headers.get("If-Match", ""))
+        mirror = find_mirror(repository, mirror_id)
+        services.mirror_delete(actor=request.user, mirror=mirror, seen=if_match, request=request)
         return Response(status=204)
 
 
 class Pause(APIView):
     """Let nothing of a mirror move; what arrives is copied and checked all the same."""
 
-    @answers("Pause a mirror", 200, MirrorAnswer)
+    @answers("Pause a mirror", 200, MirrorAnswer, query=[etag(200)])
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
         """The mirror. Needs fs:MirrorRepository on repository/{repository}."""
         return _change(request, repository, mirror_id, {"paused": True})
@@ -128,7 +139,7 @@ class Pause(APIView):
 class Resume(APIView):
     """Let it move again: each branch straight to its newest complete commit."""
 
-    @answers("Resume a mirror", 200, MirrorAnswer)
+    @answers("Resume a mirror", 200, MirrorAnswer, query=[etag(200)])
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
         """The mirror. Needs fs:MirrorRepository on repository/{repository}."""
         return _change(request, repository, mirror_id, {"paused": False})
@@ -153,14 +164,15 @@ def _change(
     mirror_id: str,
     settings: Mapping[str, Any],
     on_unselect: OnUnselect = OnUnselect.KEEP,
+    if_match: Seen = ANYTHING,
 ) -> Response:
     """Without the right the caller doesn't learn which mirrors there are."""
     rbac.require(request.user, ("fs:MirrorRepository", services.repository_arn(repository)))
     mirror = find_mirror(repository, mirror_id)
     changed = options.mirror_update(
-        actor=request.user, mirror=mirror, changes=settings, on_unselect=on_unselect, request=request
+        actor=request.user, mirror=mirror, changes=settings, on_unselect=on_unselect, seen=if_match, request=request
     )
-    return Response(as_json(readings.mirror_reading(changed)))
+    return mirror_answer(changed)
 
 
 class Promotions(APIView):

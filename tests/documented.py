@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from collections.abc import Iterator
@@ -30,6 +31,10 @@ def strict() -> dict[str, Any]:
     return made
 
 
+def _plain(answer: HttpResponse) -> bytes:
+    return gzip.decompress(answer.content) if answer.get("Content-Encoding") == "gzip" else answer.content
+
+
 @cache
 def _patterns() -> list[tuple[re.Pattern[str], str]]:
     """Paths as patterns, those with the fewest parameters first."""
@@ -55,7 +60,7 @@ def problems(method: str, address: str, answer: HttpResponse) -> Iterator[str]:
         return
     if "content" in told:
         schema = told["content"]["application/json"]["schema"] | {"components": strict()["components"]}
-        for error in Draft202012Validator(schema).iter_errors(json.loads(answer.content)):
+        for error in Draft202012Validator(schema).iter_errors(json.loads(_plain(answer))):
             yield f"{method} {address} {answer.status_code}: {error.json_path}: {error.message[:300]}"
     elif answer.content:
         yield f"{method} {address}: a body that is not documented: {answer.content[:300]!r}"
