@@ -43,6 +43,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "lakemirror_site.errors.ErrorPages",
+    "rbac.idempotency.OncePerKey",
 ]
 ROOT_URLCONF = "lakemirror_site.urls"
 WSGI_APPLICATION = "lakemirror_site.wsgi.application"
