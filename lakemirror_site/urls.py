@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, include, path
 
-from lakemirror_site import health
+from lakemirror_site import api_docs, health
 from mirrors import hooks
 
 handler400 = "lakemirror_site.errors.bad_request"
@@ -16,6 +16,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
     path("service/replication/v1/", include("mirrors.api_urls")),
+    path("docs/api", api_docs.api_docs, name="api-docs"),
     path("hooks/lakefs/<str:installation>", hooks.lakefs_hook, name="lakefs-hook"),
     path("hooks/s3/<str:installation>", hooks.s3_hook, name="s3-hook"),
     path("", include("rbac.urls")),

@@ -2,6 +2,7 @@
 
 from django.urls import include, path
 
+from lakemirror_site import openapi
 from mirrors import api, blockers_api, commits_api, everywhere_api, hooks, runs_api, validations_api, waivers_api
 
 _of_mirror = [
@@ -27,6 +28,7 @@ _of_mirror = [
 ]
 
 urlpatterns = [
+    path("openapi.json", openapi.Document.as_view(), name="api-openapi"),
     path("mirrors", everywhere_api.AllMirrors.as_view(), name="api-all-mirrors"),
     path("commits/<str:commit>/regions", everywhere_api.CommitRegions.as_view(), name="api-commit-regions"),
     path("repositories/<str:repository>/mirrors", api.Mirrors.as_view(), name="api-mirrors"),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from core.facts import History
@@ -26,6 +27,7 @@ class TrueOrFalse(serializers.BooleanField):
         return data
 
 
+@extend_schema_field({"type": "number", "exclusiveMinimum": 0, "maximum": 1})
 class Share(serializers.FloatField):
     """A number that is more than 0 and at most 1: a depth that reads no object would be `etag`."""
 
@@ -35,6 +37,10 @@ class Share(serializers.FloatField):
         return float(data)
 
 
+_GLOBS = {"type": "array", "items": {"type": "string"}}
+
+
+@extend_schema_field({"type": "object", "properties": {"include": _GLOBS, "exclude": _GLOBS}})
 class BranchGlobs(serializers.Field):
     """Which branches: globs to include and to exclude, or one of both; mirrors/selecting.py says what they may be."""
 

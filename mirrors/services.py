@@ -14,6 +14,7 @@ from core.types import RepositoryInfo
 from lakemirror_site import config, wiring
 from mirrors import clock, duties
 from mirrors.adoption import Adopted, check_adoptable, reaching
+from mirrors.etags import ANYTHING, Seen
 from mirrors.models import Mirror, MirrorBranch, Repository, all_branches
 from mirrors.selecting import whole_selection
 from rbac import services as rbac
@@ -238,10 +239,23 @@ def _pin_source(source: RepositoryInfo, region: str) -> Repository:
     return _pin_source(source, region)
 
 
-def mirror_delete(*, actor: Any, mirror: Mirror, request: Any = None) -> None:
-    """Forget a mirror: its references at the destination go, its objects stay; the name is free when that is done."""
+def mirror_lock(mirror: Mirror) -> Mirror:
+    """A mirror as it is now and stays until the transaction ends. Raises NotFound when it is being deleted."""
+    rows = Mirror.objects.live().select_related("source").select_for_update(of=("self",), no_key=True)
+    found: Mirror | None = rows.filter(pk=mirror.pk).first()
+    if found is None:
+        raise NotFound(f"there is no mirror '{mirror.name}'")
+    return found
+
+
+def mirror_delete(*, actor: Any, mirror: Mirror, seen: Seen = ANYTHING, request: Any = None) -> None:
+    """Forget a mirror: its references at the destination go, its objects stay; the name is free when that is done.
+
+    Raises Denied, NotFound (it is being deleted) and Stale (not as it was `seen`).
+    """
     rbac.require(actor, ("fs:DeleteRepository", repository_arn(mirror.name)))
     with transaction.atomic():
+        seen.require(mirror_lock(mirror))
         states = [state for state in Mirror.State if state != Mirror.State.DELETING]
         if not any(Mirror.objects.move(mirror.pk, state, Mirror.State.DELETING) for state in states):
             raise NotFound(f"there is no mirror '{mirror.name}'")

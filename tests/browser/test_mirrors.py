@@ -20,7 +20,15 @@ from tests.mirrors.harness import Deployment, deployment
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 MIRROR = "/mirrors/analytics-eu/"
-PAGES = ["/mirrors/", MIRROR, f"{MIRROR}?branch=main&branch=experiments", "/mirrors/new/", f"{MIRROR}delete/", "/nix/"]
+PAGES = [
+    "/mirrors/",
+    MIRROR,
+    f"{MIRROR}?branch=main&branch=experiments",
+    "/mirrors/new/",
+    f"{MIRROR}delete/",
+    "/docs/api",
+    "/nix/",
+]
 
 
 @pytest.fixture

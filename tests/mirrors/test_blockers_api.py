@@ -16,9 +16,9 @@ from django.test.utils import CaptureQueriesContext
 from mirrors import backlog
 from mirrors.models import Blocker, Commit, Coverage, Duty, Mirror, MirrorCommit
 from rbac.models import AuditEvent, User
+from tests.mirrors.api import BODY, MIRRORS, Api
 from tests.mirrors.factories import Line, at_mirror, block, make_id, make_mirror, make_repository
 from tests.mirrors.harness import Deployment, deployment
-from tests.mirrors.test_api import BODY, MIRRORS, Api
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 11, 21, 9, 16, 34, tzinfo=UTC)

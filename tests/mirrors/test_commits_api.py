@@ -16,9 +16,9 @@ from core.errors import Unreachable
 from mirrors.metaranges import remembered
 from mirrors.models import Commit, Coverage, Mirror, MirrorCommit, Waiver
 from rbac.models import User
+from tests.mirrors.api import BODY, MIRRORS, Api
 from tests.mirrors.factories import Line, at_mirror, block, make_commit, make_mirror, make_repository
 from tests.mirrors.harness import NAMESPACE, Deployment, deployment
-from tests.mirrors.test_api import BODY, MIRRORS, Api
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 11, 21, 9, 16, 34, tzinfo=UTC)
