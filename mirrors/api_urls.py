@@ -2,11 +2,12 @@
 
 from django.urls import include, path
 
-from mirrors import api, hooks, validations_api, waivers_api
+from mirrors import api, hooks, risk_api, validations_api, waivers_api
 
 _of_mirror = [
     path("promotions", api.Promotions.as_view(), name="api-promotions"),
     path("tags", api.Tags.as_view(), name="api-tags"),
+    path("lag", risk_api.Lag.as_view(), name="api-lag"),
     path("reset-branch", api.BranchReset.as_view(), name="api-reset-branch"),
     path("pause", api.Pause.as_view(), name="api-pause"),
     path("resume", api.Resume.as_view(), name="api-resume"),

@@ -217,6 +217,10 @@ class Mirror(models.Model):
     first_sync = models.CharField(
         max_length=16, default="exact", db_default="exact", help_text="what the default branch may show at first"
     )
+    rpo_seconds = models.IntegerField(null=True, help_text="how late a branch may be; null: core.lag.LATE_AFTER")
+    watched_since = models.DateTimeField(
+        null=True, help_text="since when breaches of that are noted: the end of its first copy"
+    )
     pinned_creation_date = models.BigIntegerField(null=True, help_text="of the destination repository, Unix seconds")
     created_at = models.DateTimeField(auto_now_add=True)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
@@ -414,6 +418,21 @@ class Blocker(models.Model):
             models.Index(fields=["mirror", "address_hash"], name="blocker_address"),
         ]
         ordering = ["first_seen", "pk"]
+
+
+class LagBreach(models.Model):
+    """A time in which a branch was later than its mirror's target; open while it is."""
+
+    mirror = models.ForeignKey(Mirror, models.CASCADE, related_name="breaches")
+    branch = models.CharField(max_length=256)
+    began_at = models.DateTimeField(help_text="when the oldest commit that is not mirrored became too old")
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["mirror", "branch"], condition=Q(ended_at=None), name="breach_open_once")
+        ]
+        indexes = [models.Index(fields=["mirror", "branch", "-began_at"], name="breach_latest")]
 
 
 class Promotion(models.Model):
