@@ -9,13 +9,18 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.states import ASIDE
+from mirrors import clock
 from mirrors.api import find_mirror
 from mirrors.breaches import Kept, target_of, targets_kept
-from mirrors.models import LagBreach
+from mirrors.gathering import Place
+from mirrors.loss import Loss, losses_of
+from mirrors.models import LagBreach, Mirror
 from mirrors.paging import page_of, pagination
 from mirrors.readings import BranchReading, MirrorReading, mirror_readings
 from mirrors.serializers import rfc3339
 from rbac import services as rbac
+
+MOST_AUTHORS = 20
 
 
 class Lag(APIView):
@@ -32,6 +37,64 @@ class Lag(APIView):
         told = pagination(len(branches), branches[-1].name if more else "")
         results = [_lag_json(branch, kept[branch.name], reading) for branch in branches]
         return Response(_about_lag(reading) | {"pagination": told, "results": results})
+
+
+class Losses(APIView):
+    """What would be lost if the source failed now."""
+
+    def get(self, request: Request, repository: str, mirror_id: str) -> Response:
+        """Together, and a page of the branches that are behind, by name. Needs fs:ListRepositories on `*`."""
+        rbac.require(request.user, ("fs:ListRepositories", "*"))
+        amount, after = page_of(request)
+        mirror, now = find_mirror(repository, mirror_id), clock.now()
+        found = losses_of(mirror, after, amount + 1)
+        more, shown = len(found.branches) > amount, found.branches[:amount]
+        told = pagination(len(shown), shown[-1][0].key[1] if more else "")
+        looked_at = mirror.source.looked_at
+        return Response(
+            {
+                "as_of": rfc3339(looked_at),
+                "unseen_seconds": None if looked_at is None else round((now - looked_at).total_seconds(), 3),
+                "not_counted": _not_counted(mirror),
+                "branches_behind": None if looked_at is None else found.behind,
+                "together": _loss_json(found.together) if looked_at else None,
+                "pagination": told,
+                "results": [_branch_loss_json(place, loss) for place, loss in shown],
+            }
+        )
+
+
+def _not_counted(mirror: Mirror) -> list[str]:
+    """What would be lost too, or may be, in words."""
+    looked_at = rfc3339(mirror.source.looked_at)
+    since = f"since {looked_at}, when its branches were last looked at" if looked_at else ": it was not looked at yet"
+    told = [f"what was committed in {mirror.source.region} {since}", "changes that are not committed", "tags"]
+    if not mirror.selection.everything:
+        told.append("branches that are not selected")
+    if mirror.source.look_error:
+        told.append(f"what the last look could not read: {mirror.source.look_error}")
+    return told
+
+
+def _loss_json(loss: Loss) -> dict[str, Any]:
+    """`objects` and `bytes` are those that have not arrived; null while `unchecked_commits` were not looked through."""
+    tally, missing = loss.tally, loss.missing
+    return {
+        "commits": tally.commits,
+        "at_least": loss.at_least,
+        "objects": missing.objects,
+        "bytes": missing.bytes,
+        "unchecked_commits": missing.unchecked,
+        "oldest_seen_at": rfc3339(tally.oldest),
+        "authors": [{"committer": who, "commits": number} for who, number in tally.authors.most_common(MOST_AUTHORS)],
+        "more_authors": max(0, len(tally.authors) - MOST_AUTHORS),
+    }
+
+
+def _branch_loss_json(place: Place, loss: Loss) -> dict[str, Any]:
+    head = place.mirror.head if place.mirror else ""
+    source = place.source.head if place.source else ""
+    return {"branch": place.key[1], "source_head": source or None, "mirror_head": head or None, **_loss_json(loss)}
 
 
 def _about_lag(reading: MirrorReading) -> dict[str, Any]:
