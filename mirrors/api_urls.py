@@ -9,6 +9,7 @@ _of_mirror = [
     path("tags", api.Tags.as_view(), name="api-tags"),
     path("lag", risk_api.Lag.as_view(), name="api-lag"),
     path("loss", risk_api.Losses.as_view(), name="api-loss"),
+    path("prioritise", risk_api.Prioritise.as_view(), name="api-prioritise"),
     path("reset-branch", api.BranchReset.as_view(), name="api-reset-branch"),
     path("pause", api.Pause.as_view(), name="api-pause"),
     path("resume", api.Resume.as_view(), name="api-resume"),

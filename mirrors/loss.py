@@ -6,20 +6,18 @@ Of a long history so much is read at most, and then everything that is told is a
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Max
-
 from core.loss import Painting, Tally, group_tally
 from mirrors.blockers import KEPT_PER_HOLDER
+from mirrors.descent import few, highest_key
 from mirrors.gathering import Place, places_of
 from mirrors.models import Blocker, Coverage, Mirror, Repository
 
 FIRST_WINDOW, LAST_WINDOW, MOST_ROWS = 50, 1000, 10_000
 """Commits that are read at once, and in all."""
-FEW = 500
 KEPT_IDS = 100
 """A waiting commit notes so many of the things that it waits for."""
 MOST_HOLDERS, MOST_THINGS = 2_000, 20_000
@@ -86,7 +84,7 @@ def descend(source: Repository, painting: Painting) -> Iterator[tuple[int, int, 
     Keys only fall on the way from child to parent. So rows are read downwards, and where few commits are ahead, what
     lies between them is passed over. After MOST_ROWS it ends, and the painting is not done.
     """
-    size, read, top = FIRST_WINDOW, 0, _highest(source, painting.ahead, None)
+    size, read, top = FIRST_WINDOW, 0, highest_key(source, painting.ahead, None)
     while not painting.done and top is not None and read < MOST_ROWS:
         rows = source.commits.filter(pk__lte=top).order_by("-pk")
         lines = list(rows.values_list("pk", "sha", "parents", "committer", "seen_at")[:size])
@@ -94,18 +92,8 @@ def descend(source: Repository, painting: Painting) -> Iterator[tuple[int, int, 
             if groups := painting.visit(sha, parents):
                 yield groups, key, committer, seen_at
         read += len(lines)
-        top = _highest(source, painting.ahead, lines[-1][0] - 1) if lines else None
+        top = highest_key(source, painting.ahead, lines[-1][0] - 1) if lines else None
         size = min(4 * size, LAST_WINDOW)
-
-
-def _highest(source: Repository, shas: Collection[str], top: int | None) -> int | None:
-    """The largest key of some commits; of many it is not asked for again: the next one will do."""
-    if top is not None and len(shas) > FEW:
-        return top
-    asked = sorted(shas)
-    some = (asked[start : start + FEW] for start in range(0, len(asked), FEW))
-    keys = (source.commits.filter(sha__in=few).aggregate(key=Max("pk"))["key"] for few in some)
-    return max((key for key in keys if key is not None), default=None)
 
 
 # --- objects ----------------------------------------------------------------------------------------------------------
@@ -118,8 +106,8 @@ class _Things:
         self._mirror = mirror
         self._waits_for: dict[int, list[str]] = {}
         self._known: set[int] = set()
-        for start in range(0, len(keys), FEW):
-            rows = mirror.commits.filter(commit_id__in=keys[start : start + FEW])
+        for some in few(keys):
+            rows = mirror.commits.filter(commit_id__in=some)
             self._known.update(rows.filter(data__in=["complete", "gone"]).values_list("commit_id", flat=True))
             self._waits_for.update(rows.filter(data="waiting").values_list("commit_id", "waits_for"))
         asked = sorted({one for ids in self._waits_for.values() for one in ids})

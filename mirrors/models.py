@@ -314,12 +314,20 @@ class MirrorCommit(models.Model):
         GONE = "gone"
         UNCHECKED = "unchecked"
 
+    class Urgency(models.IntegerChoices):
+        NONE = 0, "in its turn"
+        ASKED = 1, "somebody wants it first; what it needs is not marked yet"
+        NEEDED = 2, "goes first, and so does all that it needs"
+
     mirror = models.ForeignKey(Mirror, models.CASCADE, related_name="commits")
     commit = models.ForeignKey(Commit, models.CASCADE, related_name="at_mirrors")
     record = models.CharField(max_length=16, choices=Record.choices, default=Record.PENDING)
     data = models.CharField(max_length=16, choices=Data.choices, default=Data.UNKNOWN)
     history = models.BooleanField(default=False, help_text="all its ancestors' records and data are in order")
     waiver = models.ForeignKey(Waiver, models.SET_NULL, null=True, related_name="commits", db_index=False)
+    urgency = models.SmallIntegerField(
+        choices=Urgency.choices, default=Urgency.NONE, db_default=0, help_text="whether it goes before others"
+    )
     detail = models.TextField(blank=True)
     waits_for = models.JSONField(default=list, help_text="metarange and range ids it waits for, at most 100")
     recorded_at = models.DateTimeField(null=True)
@@ -338,6 +346,7 @@ class MirrorCommit(models.Model):
             ),
             models.Index(fields=["mirror", "commit"], condition=Q(history=False), name="mirror_commit_open_history"),
             models.Index(fields=["waiver"], condition=Q(waiver__isnull=False), name="mirror_commit_waived"),
+            models.Index(fields=["mirror", "commit"], condition=Q(urgency__gt=0), name="mirror_commit_urgent"),
         ]
 
 

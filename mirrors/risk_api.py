@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -16,9 +17,41 @@ from mirrors.gathering import Place
 from mirrors.loss import Loss, losses_of
 from mirrors.models import LagBreach, Mirror
 from mirrors.paging import page_of, pagination
+from mirrors.priority import mirror_prioritise
 from mirrors.readings import BranchReading, MirrorReading, mirror_readings
 from mirrors.serializers import rfc3339
+from mirrors.services import repository_arn
 from rbac import services as rbac
+
+
+class Prioritised(serializers.Serializer):
+    """The body of POST: a branch or a commit."""
+
+    branch = serializers.CharField(max_length=256, required=False)
+    commit = serializers.RegexField(r"^[0-9a-f]{64}\Z", required=False)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        unknown = sorted(set(self.initial_data) - set(self.fields))
+        if unknown:
+            raise serializers.ValidationError({unknown[0]: "is not a field here (known: branch, commit)"})
+        if len(attrs) != 1:
+            raise serializers.ValidationError({"branch": "give one of branch and commit"})
+        return attrs
+
+
+class Prioritise(APIView):
+    """Have a branch or a commit copied and checked before all others."""
+
+    def post(self, request: Request, repository: str, mirror_id: str) -> Response:
+        """The commit, and whether anything is left to do for it. Needs fs:MirrorRepository on the source."""
+        rbac.require(request.user, ("fs:MirrorRepository", repository_arn(repository)))
+        body = Prioritised(data=request.data)
+        body.is_valid(raise_exception=True)
+        mirror = find_mirror(repository, mirror_id)
+        row = mirror_prioritise(actor=request.user, mirror=mirror, request=request, **body.validated_data)
+        first = mirror.commits.filter(pk=row.pk, urgency__gt=0).exists()
+        return Response({"commit": row.commit.sha, "prioritised": first, "as_of": rfc3339(clock.now())})
+
 
 MOST_AUTHORS = 20
 

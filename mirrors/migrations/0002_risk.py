@@ -1,4 +1,4 @@
-"""How late a branch may be, and when it was later."""
+"""How late a branch may be, when it was later, and which commits go first."""
 
 import django.db.models.deletion
 from django.db import migrations, models
@@ -46,5 +46,25 @@ class Migration(migrations.Migration):
                     )
                 ],
             },
+        ),
+        migrations.AddField(
+            model_name="mirrorcommit",
+            name="urgency",
+            field=models.SmallIntegerField(
+                choices=[
+                    (0, "in its turn"),
+                    (1, "somebody wants it first; what it needs is not marked yet"),
+                    (2, "goes first, and so does all that it needs"),
+                ],
+                db_default=0,
+                default=0,
+                help_text="whether it goes before others",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="mirrorcommit",
+            index=models.Index(
+                condition=Q(("urgency__gt", 0)), fields=["mirror", "commit"], name="mirror_commit_urgent"
+            ),
         ),
     ]

@@ -37,7 +37,7 @@ def promote(lm: Deployment) -> None:
 def promoted(lm: Deployment) -> str:
     commit = lm.lake.commit()
     lm.arrive()
-    lm.work()
+    lm.work(1)
     assert lm.head() == commit
     return commit
 
@@ -46,7 +46,7 @@ def held_back(lm: Deployment, *, seconds: float) -> str:
     """A commit that waits for an object, and was first seen some seconds ago; the mirror watches for longer."""
     commit = lm.lake.commit(files={"late": b"object"})
     lm.arrive(lm.lake.address_of(commit, "late"))
-    lm.work()
+    lm.work(1)
     seen = clock.now() - timedelta(seconds=seconds)
     Candidate.objects.filter(commit__sha=commit).update(seen_at=seen)
     Candidate.objects.exclude(commit__sha=commit).update(seen_at=seen - timedelta(days=3))
@@ -65,7 +65,7 @@ def test_a_breach_begins_when_the_target_was_passed_and_ends_with_the_promotion(
     seen = Candidate.objects.get(commit__sha=commit).seen_at
     assert (breach.branch, breach.began_at, breach.ended_at) == ("main", seen + timedelta(minutes=5), None)
     lm.arrive()
-    lm.work()
+    lm.work(1)
     breach.refresh_from_db()
     at = Promotion.objects.first().at
     assert breach.ended_at is not None
@@ -110,7 +110,7 @@ def test_a_paused_mirror_is_late_all_the_same(lm: Deployment) -> None:
 def test_a_first_copy_is_no_breach_and_not_measured(lm: Deployment, api: Api) -> None:
     commit = lm.lake.commit(files={"late": b"object"})
     lm.arrive(lm.lake.address_of(commit, "late"))
-    lm.work()
+    lm.work(1)
     Candidate.objects.update(seen_at=clock.now() - timedelta(hours=1))
     promote(lm)
     assert not LagBreach.objects.exists()
@@ -118,7 +118,7 @@ def test_a_first_copy_is_no_breach_and_not_measured(lm: Deployment, api: Api) ->
     status, told = api.call("GET", LAG)
     assert (status, told["watched_since"], told["results"][0]["attainment_30d"]) == (200, None, None)
     lm.arrive()
-    lm.work()
+    lm.work(1)
     assert Mirror.objects.get().watched_since is not None
 
 
@@ -212,7 +212,7 @@ def test_lag_is_told_by_branch_with_target_and_breaches(lm: Deployment, api: Api
 def test_lag_comes_in_pages(lm: Deployment, api: Api) -> None:
     commit = promoted(lm)
     lm.lake.repository.branches |= {"b": commit, "c": commit}
-    lm.work()
+    lm.work(1)
     told = api.call("GET", f"{LAG}?amount=2")[1]
     assert [row["branch"] for row in told["results"]] == ["b", "c"]
     told = api.call("GET", f"{LAG}?amount=2&after={told['pagination']['next_offset']}")[1]
