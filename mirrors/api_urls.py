@@ -3,7 +3,17 @@
 from django.urls import include, path
 
 from lakemirror_site import openapi
-from mirrors import api, blockers_api, commits_api, everywhere_api, hooks, runs_api, validations_api, waivers_api
+from mirrors import (
+    api,
+    blockers_api,
+    commits_api,
+    everywhere_api,
+    hooks,
+    risk_api,
+    runs_api,
+    validations_api,
+    waivers_api,
+)
 
 _of_mirror = [
     path("branches", commits_api.Branches.as_view(), name="api-branches"),
@@ -13,6 +23,9 @@ _of_mirror = [
     path("runs/<int:number>", runs_api.RunDetail.as_view(), name="api-run"),
     path("promotions", api.Promotions.as_view(), name="api-promotions"),
     path("tags", api.Tags.as_view(), name="api-tags"),
+    path("lag", risk_api.Lag.as_view(), name="api-lag"),
+    path("loss", risk_api.Losses.as_view(), name="api-loss"),
+    path("prioritise", risk_api.Prioritise.as_view(), name="api-prioritise"),
     path("reset-branch", api.BranchReset.as_view(), name="api-reset-branch"),
     path("pause", api.Pause.as_view(), name="api-pause"),
     path("resume", api.Resume.as_view(), name="api-resume"),

@@ -97,6 +97,11 @@ def _look_for_tampering(old: Mirror, new: Mirror) -> None:
     duties.wake("promote", new.pk)
 
 
+def _measure(old: Mirror, new: Mirror) -> None:
+    """Which branches are too late by the new target is noted in the next round."""
+    duties.wake("promote", new.pk)
+
+
 SETTINGS: Mapping[str, Follow] = {
     "paused": _move_on,
     "depth": judge_anew,
@@ -106,5 +111,6 @@ SETTINGS: Mapping[str, Follow] = {
     "repair_tampering": _look_for_tampering,
     "selected": reselect,
     "tags": start_or_end_tags,
+    "rpo_seconds": _measure,
 }
 """By column."""

@@ -10,6 +10,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from core.facts import History
+from core.lag import LONGEST_RPO
 from core.presence import Depth, Imported
 from core.promotion import Repair
 from core.selection import OnUnselect
@@ -35,6 +36,15 @@ class Share(serializers.FloatField):
         if isinstance(data, bool) or not isinstance(data, int | float) or not 0 < data <= 1:
             raise serializers.ValidationError("must be a number from above 0 to 1: the share of objects to read")
         return float(data)
+
+
+class Seconds(serializers.IntegerField):
+    """A whole number of seconds, as JSON's own number."""
+
+    def to_internal_value(self, data: Any) -> int:
+        if isinstance(data, bool) or not isinstance(data, int):
+            raise serializers.ValidationError("must be a whole number of seconds")
+        return data
 
 
 _GLOBS = {"type": "array", "items": {"type": "string"}}
@@ -82,6 +92,7 @@ class MirrorSettings(Body):
     repair_tampering = serializers.ChoiceField(choices=[one.value for one in Repair], required=False)
     branches = BranchGlobs(source="selected", required=False)
     tags = TrueOrFalse(required=False)
+    rpo_seconds = Seconds(min_value=1, max_value=LONGEST_RPO, allow_null=True, required=False)
 
     @property
     def settings(self) -> dict[str, Any]:
