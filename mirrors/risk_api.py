@@ -16,7 +16,7 @@ from mirrors.breaches import Kept, target_of, targets_kept
 from mirrors.gathering import Place
 from mirrors.loss import Loss, losses_of
 from mirrors.models import LagBreach, Mirror
-from mirrors.paging import page_of, pagination
+from mirrors.paging import a_page, page_of
 from mirrors.priority import mirror_prioritise
 from mirrors.readings import BranchReading, MirrorReading, mirror_readings
 from mirrors.serializers import rfc3339
@@ -65,11 +65,10 @@ class Lag(APIView):
         amount, after = page_of(request)
         [reading] = mirror_readings([find_mirror(repository, mirror_id)])
         branches = [branch for branch in reading.branches if branch.name > after]
-        more, branches = len(branches) > amount, branches[:amount]
+        branches, told = a_page(branches, amount, lambda branch: branch.name)
         kept = targets_kept(reading.mirror, [branch.name for branch in branches], reading.as_of)
-        told = pagination(len(branches), branches[-1].name if more else "")
         results = [_lag_json(branch, kept[branch.name], reading) for branch in branches]
-        return Response(_about_lag(reading) | {"pagination": told, "results": results})
+        return Response(told | _about_lag(reading) | {"results": results})
 
 
 class Losses(APIView):
@@ -81,17 +80,16 @@ class Losses(APIView):
         amount, after = page_of(request)
         mirror, now = find_mirror(repository, mirror_id), clock.now()
         found = losses_of(mirror, after, amount + 1)
-        more, shown = len(found.branches) > amount, found.branches[:amount]
-        told = pagination(len(shown), shown[-1][0].key[1] if more else "")
+        shown, told = a_page(found.branches, amount, lambda row: row[0].key[1])
         looked_at = mirror.source.looked_at
         return Response(
-            {
+            told
+            | {
                 "as_of": rfc3339(looked_at),
                 "unseen_seconds": None if looked_at is None else round((now - looked_at).total_seconds(), 3),
                 "not_counted": _not_counted(mirror),
                 "branches_behind": None if looked_at is None else found.behind,
                 "together": _loss_json(found.together) if looked_at else None,
-                "pagination": told,
                 "results": [_branch_loss_json(place, loss) for place, loss in shown],
             }
         )
