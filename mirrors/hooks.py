@@ -77,7 +77,7 @@ def _repository(request: HttpRequest) -> str:
         body = json.loads(request.body)
         named = str(body["repository_id"])
         return named if services.NAME.fullmatch(named) else ""
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return ""
 
 

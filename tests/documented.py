@@ -31,7 +31,8 @@ def strict() -> dict[str, Any]:
     return made
 
 
-def _plain(answer: HttpResponse) -> bytes:
+def plain(answer: HttpResponse) -> bytes:
+    """An answer's body as it was before it was compressed."""
     return gzip.decompress(answer.content) if answer.get("Content-Encoding") == "gzip" else answer.content
 
 
@@ -60,7 +61,7 @@ def problems(method: str, address: str, answer: HttpResponse) -> Iterator[str]:
         return
     if "content" in told:
         schema = told["content"]["application/json"]["schema"] | {"components": strict()["components"]}
-        for error in Draft202012Validator(schema).iter_errors(json.loads(_plain(answer))):
+        for error in Draft202012Validator(schema).iter_errors(json.loads(plain(answer))):
             yield f"{method} {address} {answer.status_code}: {error.json_path}: {error.message[:300]}"
     elif answer.content:
         yield f"{method} {address}: a body that is not documented: {answer.content[:300]!r}"
