@@ -8,6 +8,7 @@ _of_mirror = [
     path("promotions", api.Promotions.as_view(), name="api-promotions"),
     path("tags", api.Tags.as_view(), name="api-tags"),
     path("lag", risk_api.Lag.as_view(), name="api-lag"),
+    path("gc-safety", risk_api.GcSafety.as_view(), name="api-gc-safety"),
     path("loss", risk_api.Losses.as_view(), name="api-loss"),
     path("prioritise", risk_api.Prioritise.as_view(), name="api-prioritise"),
     path("reset-branch", api.BranchReset.as_view(), name="api-reset-branch"),
