@@ -2,7 +2,7 @@
 
 from django.urls import include, path
 
-from mirrors import api, hooks, risk_api, validations_api, waivers_api
+from mirrors import api, hooks, preview_api, risk_api, validations_api, waivers_api
 
 _of_mirror = [
     path("promotions", api.Promotions.as_view(), name="api-promotions"),
@@ -25,6 +25,12 @@ _of_mirror = [
 
 urlpatterns = [
     path("repositories/<str:repository>/mirrors", api.Mirrors.as_view(), name="api-mirrors"),
+    path(
+        "repositories/<str:repository>/mirrors/preview",
+        preview_api.MirrorPreview.as_view(),
+        {"mirror_id": "preview"},
+        name="api-preview",
+    ),
     path("repositories/<str:repository>/mirrors/<str:mirror_id>", api.MirrorDetail.as_view(), name="api-mirror"),
     path("repositories/<str:repository>/mirrors/<str:mirror_id>/", include(_of_mirror)),
     path("hooks/lakefs/<str:installation>", hooks.lakefs_hook, name="api-lakefs-hook"),
