@@ -14,10 +14,9 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
-from lakemirror_site.openapi import PREFIX, WEBHOOK_SECRET, document
+from lakemirror_site.openapi import CSV, JSON, PREFIX, WEBHOOK_SECRET, document
 from rbac import services as rbac
 
-JSON = "application/json"
 _PLAIN = {"string": "text", "integer": "whole number", "boolean": "true or false", "null": "null"}
 _LIMITS = {
     "minimum": "at least {}",
@@ -111,15 +110,19 @@ def _parameter(one: Mapping[str, Any]) -> Field:
 
 
 def _answer(status: str, one: Mapping[str, Any]) -> Answer:
-    schema = one.get("content", {}).get(JSON, {}).get("schema")
-    return Answer(status=status, told=_rich(one["description"]), type=_type(schema) if schema else SafeString())
+    content = one.get("content", {})
+    types: list[str] = [_type(content[JSON]["schema"])] if JSON in content else []
+    types += ["CSV"] if CSV in content else []
+    either = format_html_join(" or ", "{}", ((named,) for named in types))
+    return Answer(status=status, told=_rich(one["description"]), type=either)
 
 
 def _shapes(told: Mapping[str, Any]) -> Iterator[Shape]:
     for name, schema in told["components"]["schemas"].items():
         required = schema.get("required", ())
-        fields = [_field(key, value, key in required) for key, value in schema["properties"].items()]
-        yield Shape(name=name, told=_rich(schema.get("description", "")), fields=fields)
+        fields = [_field(key, value, key in required) for key, value in schema.get("properties", {}).items()]
+        told = _type(schema) if "oneOf" in schema else _rich(schema.get("description", ""))
+        yield Shape(name=name, told=told, fields=fields)
 
 
 def _field(name: str, schema: Mapping[str, Any], required: bool | None, place: str = "") -> Field:

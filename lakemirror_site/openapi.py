@@ -23,6 +23,7 @@ from rest_framework.views import APIView
 from rbac import services as rbac
 
 PREFIX = "/service/replication/v1/"
+JSON, CSV = "application/json", "text/csv"
 ACCESS_KEY, WEBHOOK_SECRET = "accessKey", "webhookSecret"
 WHEN = {
     400: "a field, parameter or header is wrong; the message names it",
@@ -74,17 +75,20 @@ def answers(
     query: Sequence[OpenApiParameter] = (),
     fails: Sequence[int] = (),
     auth: str = ACCESS_KEY,
+    csv: bool = False,
 ) -> Callable[[Any], Any]:
     """Describe a method of a view: what it does in some words that no other call has, its status and answer.
 
-    `query` may hold headers too; `fails` are statuses beyond those that every such call may have.
+    `query` may hold headers too; `fails` are statuses beyond those that every such call may have. With `csv` the answer
+    may be a table too.
     """
 
     def decorate(method: Any) -> Any:
         keyed = [IDEMPOTENCY_KEY] if _takes_key(method, auth) else []
         failures = {*fails, 400, 401, 403, 404} | ({413, 415} if body else set()) | ({409, 422} if keyed else set())
-        responses = {status: OpenApiResponse(answer, description=_phrase(status))}
-        responses |= {code: OpenApiResponse(Failure, description=WHEN[code]) for code in sorted(failures)}
+        responses = {(status, JSON): OpenApiResponse(answer, description=_phrase(status))}
+        responses |= {(status, CSV): OpenApiResponse(str, description=_phrase(status))} if csv else {}
+        responses |= {(code, JSON): OpenApiResponse(Failure, description=WHEN[code]) for code in sorted(failures)}
         return extend_schema(
             operation_id="_".join(word for word in summary.lower().split() if word not in ("a", "an", "the", "of")),
             summary=summary,
@@ -115,8 +119,12 @@ class Schema(AutoSchema):
 
 
 def only_the_api(endpoints: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """Hooks have a second, shorter address, which the document leaves out."""
-    return [endpoint for endpoint in endpoints if endpoint[0].startswith(PREFIX)]
+    """Hooks have a second, shorter address, which the document leaves out; so it does methods that a view inherits."""
+    return [
+        (path, pattern, method, view)
+        for path, pattern, method, view in endpoints
+        if path.startswith(PREFIX) and method.lower() in vars(view.cls)
+    ]
 
 
 @cache

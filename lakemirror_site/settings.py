@@ -110,7 +110,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["lakemirror_site.parsing.WholeJSON"],
-    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "lakemirror_site.negotiation.JsonOnly",
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "lakemirror_site.negotiation.JsonFirst",
     "DEFAULT_SCHEMA_CLASS": "lakemirror_site.openapi.Schema",
     "EXCEPTION_HANDLER": "lakemirror_site.errors.exception_handler",
     "UNAUTHENTICATED_USER": None,

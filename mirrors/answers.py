@@ -22,6 +22,21 @@ def time_or_null() -> serializers.DateTimeField:
     return serializers.DateTimeField(allow_null=True)
 
 
+def number_or_null() -> serializers.FloatField:
+    """A number, or null where nobody knows."""
+    return serializers.FloatField(allow_null=True)
+
+
+def count_or_null() -> serializers.IntegerField:
+    """How many, or null where nobody knows."""
+    return serializers.IntegerField(allow_null=True)
+
+
+def many_texts() -> serializers.ListField:
+    """A list of texts."""
+    return serializers.ListField(child=serializers.CharField())
+
+
 class Pagination(serializers.Serializer):
     """What stands beside a page of results; `next_offset` is the `after` of the next one, "" on the last."""
 
@@ -34,8 +49,14 @@ class Pagination(serializers.Serializer):
 @cache
 def page_answer(of: type[serializers.Serializer]) -> type[serializers.Serializer]:
     """A page of such answers."""
+    return page_with(of)
+
+
+def page_with(of: type[serializers.Serializer], **more: serializers.Field) -> type[serializers.Serializer]:
+    """A page of such answers, with more beside them."""
     name = of.__name__.removesuffix("Answer") + "PageAnswer"
-    return type(name, (serializers.Serializer,), {"pagination": Pagination(), "results": of(many=True)})
+    fields = {"pagination": Pagination(), "as_of": serializers.DateTimeField()} | more | {"results": of(many=True)}
+    return type(name, (serializers.Serializer,), fields)
 
 
 class ToldAnswer(serializers.Serializer):
@@ -45,17 +66,21 @@ class ToldAnswer(serializers.Serializer):
 
 
 class ThingAnswer(serializers.Serializer):
-    """One thing that stands in the way: a record, metarange, range or object."""
+    """One thing that is missing or wrong at a mirror."""
 
-    kind = serializers.CharField()
+    id = serializers.IntegerField()
+    kind = serializers.CharField(help_text="object, range, metarange or record")
     path = text_or_null()
     address = serializers.CharField(allow_blank=True)
-    size = serializers.IntegerField(allow_null=True)
+    size = count_or_null()
+    etag = text_or_null()
     reason = serializers.CharField()
     detail = serializers.CharField(allow_blank=True)
     gone_at_source = serializers.BooleanField()
+    damage = serializers.BooleanField(help_text="what needs it had been complete before")
+    holder_kind = text_or_null()
     holder = serializers.CharField(help_text="the commit, metarange or range that needs it")
-    first_seen = time_or_null()
+    first_seen = serializers.DateTimeField()
     attempts = serializers.IntegerField()
     look_at = time_or_null()
 
@@ -131,30 +156,3 @@ class TagAnswer(serializers.Serializer):
     source_commit = text_or_null()
     mirror_commit = text_or_null()
     status = serializers.CharField()
-
-
-class WaivedAnswer(serializers.Serializer):
-    """Who accepted that a commit is unreadable, and why."""
-
-    given_by = serializers.CharField()
-    reason = serializers.CharField()
-    given_at = time_or_null()
-
-
-class CommitAnswer(serializers.Serializer):
-    """A commit at a mirror; `history`: all that it descends from is in order."""
-
-    id = serializers.CharField()
-    record = serializers.CharField()
-    data = serializers.CharField()
-    history = serializers.BooleanField()
-    promotable = serializers.BooleanField()
-    waived = WaivedAnswer(allow_null=True)
-    detail = serializers.CharField(allow_blank=True)
-    recorded_at = time_or_null()
-    metadata_at = time_or_null()
-    validated_at = time_or_null()
-    promoted_at = time_or_null()
-    superseded_at = time_or_null()
-    blockers_total = serializers.IntegerField()
-    blockers = ThingAnswer(many=True)

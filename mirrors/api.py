@@ -56,6 +56,22 @@ def mirror_answer(mirror: Mirror, status: int = 200) -> Response:
     return Response(as_json(readings.mirror_reading(mirror)), status=status, headers={"ETag": etag_of(mirror)})
 
 
+def creation_asked(request: Request, repository: str) -> dict[str, Any]:
+    """What a body of creation asks services.check_creation for."""
+    body = request.data
+    if not isinstance(body, dict):
+        raise Invalid("expected a JSON object with name, region and storage_namespace")
+    creation = MirrorCreation(data=body)
+    creation.is_valid(raise_exception=True)
+    given = creation.validated_data
+    return {
+        "source_repository": repository,
+        "source_region": given["source_region"] or source_region(request),
+        "settings": creation.settings,
+        **{name: given[name] for name in ("name", "region", "storage_namespace", "adopt")},
+    }
+
+
 class Mirrors(APIView):
     """Mirrors of one repository: list them, make one."""
 
@@ -76,22 +92,8 @@ class Mirrors(APIView):
     )
     def post(self, request: Request, repository: str) -> Response:
         """Begin to mirror. 201 with the mirror; its repository follows within moments, unless one is adopted."""
-        body = request.data
-        if not isinstance(body, dict):
-            raise Invalid("expected a JSON object with name, region and storage_namespace")
-        creation = MirrorCreation(data=body)
-        creation.is_valid(raise_exception=True)
-        mirror = services.mirror_create(
-            actor=request.user,
-            source_repository=repository,
-            name=creation.validated_data["name"],
-            region=creation.validated_data["region"],
-            storage_namespace=creation.validated_data["storage_namespace"],
-            source_region=creation.validated_data["source_region"] or source_region(request),
-            adopt=creation.validated_data["adopt"],
-            settings=creation.settings,
-            request=request,
-        )
+        asked = creation_asked(request, repository)
+        mirror = services.mirror_create(actor=request.user, request=request, **asked)
         return mirror_answer(mirror, status=201)
 
 

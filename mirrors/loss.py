@@ -61,7 +61,7 @@ def losses_of(mirror: Mirror, after: str, amount: int) -> Losses:
     tallies: dict[int, Tally] = defaultdict(Tally)
     for groups, key, committer, seen_at in descend(mirror.source, painting):
         tallies[groups].add(key, committer, seen_at)
-    things, more = _Things(mirror, [key for tally in tallies.values() for key in tally.keys]), not painting.done
+    things, more = MissingThings(mirror, [key for tally in tallies.values() for key in tally.keys]), not painting.done
     told = [_loss(group_tally(tallies, number), things, more) for number in range(len(shown) + 1)]
     return Losses(told[0], list(zip(shown, told[1:], strict=True)), len(behind))
 
@@ -70,7 +70,7 @@ def _heads(places: Sequence[Place]) -> list[str]:
     return [place.source.head for place in places if place.source]
 
 
-def _loss(tally: Tally, things: _Things, more: bool) -> Loss:
+def _loss(tally: Tally, things: MissingThings, more: bool) -> Loss:
     missing = things.missing_of(tally.keys)
     return Loss(tally, missing, more or missing.at_least)
 
@@ -99,7 +99,7 @@ def descend(source: Repository, painting: Painting) -> Iterator[tuple[int, int, 
 # --- objects ----------------------------------------------------------------------------------------------------------
 
 
-class _Things:
+class MissingThings:
     """What some commits of a mirror lack, as far as the checks have told."""
 
     def __init__(self, mirror: Mirror, keys: Sequence[int]) -> None:

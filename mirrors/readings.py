@@ -367,17 +367,24 @@ def promotion_json(move: Promotion) -> dict[str, Any]:
 
 
 def thing_json(thing: Thing) -> dict[str, Any]:
-    """One thing that stands in the way."""
+    """One thing that is missing or wrong; `holder` is what needs it: a commit, a metarange or a range."""
     return {
+        "id": thing.id,
         "kind": thing.kind,
         "path": thing.path or None,
         "address": thing.address,
         "size": thing.size,
+        "etag": thing.etag or None,
         "reason": thing.reason,
         "detail": thing.detail,
         "gone_at_source": thing.gone_at_source,
+        "damage": thing.damage,
+        "holder_kind": _HOLDERS.get(thing.kind),
         "holder": thing.holder_id,
         "first_seen": rfc3339(thing.first_seen),
         "attempts": thing.attempts,
         "look_at": rfc3339(thing.look_at),
     }
+
+
+_HOLDERS = {"record": "commit", "metarange": "metarange", "range": "range", "object": "range"}

@@ -10,18 +10,87 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.states import ASIDE
+from lakemirror_site.openapi import answers
 from mirrors import clock
 from mirrors.api import find_mirror
 from mirrors.breaches import Kept, target_of, targets_kept
 from mirrors.gathering import Place
+from mirrors.gc_safety import AllUnreached, Gone, Unreached, gone_of, unreached_of
 from mirrors.loss import Loss, losses_of
 from mirrors.models import LagBreach, Mirror
-from mirrors.paging import a_page, page_of
+from mirrors.paging import PAGE, a_page, number_of, page_of
 from mirrors.priority import mirror_prioritise
 from mirrors.readings import BranchReading, MirrorReading, mirror_readings
+from mirrors.risk_answers import LagPageAnswer, LossPageAnswer, PrioritisedAnswer, UnreachedPageAnswer
 from mirrors.serializers import rfc3339
 from mirrors.services import repository_arn
 from rbac import services as rbac
+
+
+class GcSafety(APIView):
+    """What the source's garbage collection may take, or has taken, before it arrived."""
+
+    @answers("Get GC safety", 200, UnreachedPageAnswer, query=PAGE)
+    def get(self, request: Request, repository: str, mirror_id: str) -> Response:
+        """What is gone, and a page of the pending commits that no branch of the source leads to any more, the newest
+        first. Needs fs:ListRepositories on `*`."""
+        rbac.require(request.user, ("fs:ListRepositories", "*"))
+        amount, after = page_of(request)
+        mirror = find_mirror(repository, mirror_id)
+        found = unreached_of(mirror)
+        below = number_of(after, "after") if after else None
+        commits = [one for one in found.commits if below is None or one.key < below]
+        commits, told = a_page(commits, amount, lambda one: one.key)
+        return Response(
+            told
+            | {
+                "as_of": rfc3339(mirror.source.looked_at),
+                "retention_days": None,
+                "not_known": [f"the garbage-collection rules of {mirror.source.name}: they are not read"],
+                "gone": _gone_json(gone_of(mirror)),
+                "unreached": _all_unreached_json(found) if mirror.source.looked_at else None,
+                "results": [_unreached_json(one) for one in commits],
+            }
+        )
+
+
+def _gone_json(gone: Gone) -> dict[str, Any]:
+    return {
+        "objects": gone.kinds.get("object", 0),
+        "ranges": gone.kinds.get("range", 0),
+        "metaranges": gone.kinds.get("metarange", 0),
+        "commits": gone.commits,
+        "heads": [{"branch": branch, "commit": commit} for branch, commit in gone.heads],
+        "since": rfc3339(gone.since),
+        "examples": [
+            {"kind": row.kind, "path": row.path or None, "address": row.address, "first_seen": rfc3339(row.first_seen)}
+            for row in gone.examples
+        ],
+    }
+
+
+def _all_unreached_json(found: AllUnreached) -> dict[str, Any]:
+    """`objects` and `bytes` are those that have not arrived; null while `unchecked_commits` were not looked through."""
+    missing = found.missing
+    return {
+        "commits": len(found.commits),
+        "at_least": found.at_least,
+        "objects": missing.objects,
+        "bytes": missing.bytes,
+        "unchecked_commits": missing.unchecked,
+        "since": rfc3339(min((one.last.since for one in found.commits), default=None)),
+    }
+
+
+def _unreached_json(one: Unreached) -> dict[str, Any]:
+    return {
+        "commit": one.sha,
+        "data": one.data,
+        "seen_at": rfc3339(one.seen_at),
+        "branch": one.last.branch,
+        "why": one.last.why,
+        "since": rfc3339(one.last.since),
+    }
 
 
 class Prioritised(serializers.Serializer):
@@ -42,6 +111,7 @@ class Prioritised(serializers.Serializer):
 class Prioritise(APIView):
     """Have a branch or a commit copied and checked before all others."""
 
+    @answers("Prioritise a commit", 200, PrioritisedAnswer, body=Prioritised)
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
         """The commit, and whether anything is left to do for it. Needs fs:MirrorRepository on the source."""
         rbac.require(request.user, ("fs:MirrorRepository", repository_arn(repository)))
@@ -59,6 +129,7 @@ MOST_AUTHORS = 20
 class Lag(APIView):
     """How late the branches of a mirror are, and how well they kept its target."""
 
+    @answers("Get lag", 200, LagPageAnswer, query=PAGE)
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
         """A page of branches by name. Needs fs:ListRepositories on `*`."""
         rbac.require(request.user, ("fs:ListRepositories", "*"))
@@ -74,6 +145,7 @@ class Lag(APIView):
 class Losses(APIView):
     """What would be lost if the source failed now."""
 
+    @answers("Get loss", 200, LossPageAnswer, query=PAGE)
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
         """Together, and a page of the branches that are behind, by name. Needs fs:ListRepositories on `*`."""
         rbac.require(request.user, ("fs:ListRepositories", "*"))

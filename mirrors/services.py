@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -28,6 +29,19 @@ def repository_arn(name: str) -> str:
     return f"arn:lakefs:fs:::repository/{name}"
 
 
+@dataclass(frozen=True, slots=True)
+class Creation:
+    """A mirror that could be made: all that was asked is in order. `settings` are columns of the mirror's."""
+
+    source: RepositoryInfo
+    source_region: str
+    name: str
+    region: str
+    namespace: str
+    settings: Mapping[str, Any]
+    adopted: Adopted | None
+
+
 def mirror_create(
     *,
     actor: Any,
@@ -42,10 +56,45 @@ def mirror_create(
 ) -> Mirror:
     """Begin to mirror a repository; its manager makes the copy's repository next, or takes over the one to `adopt`.
 
-    `settings` are columns of the mirror's; those that are not given have their default.
+    Raises what `check_creation` does; then nothing is stored.
+    """
+    found = check_creation(
+        actor=actor,
+        source_repository=source_repository,
+        name=name,
+        region=region,
+        storage_namespace=storage_namespace,
+        source_region=source_region,
+        adopt=adopt,
+        settings=settings,
+    )
+    mirror = _store(actor, found)
+    told = {"mirror": found.name, "region": found.region, "storage_namespace": found.namespace}
+    rbac.audit(
+        actor=actor,
+        action="fs:MirrorRepository",
+        arn=repository_arn(found.source.id),
+        after={**told, "adopted": found.adopted is not None, **found.settings},
+        request=request,
+    )
+    return mirror
+
+
+def check_creation(
+    *,
+    actor: Any,
+    source_repository: str,
+    name: str,
+    region: str,
+    storage_namespace: str,
+    source_region: str = "",
+    adopt: bool = False,
+    settings: Mapping[str, Any] | None = None,
+) -> Creation:
+    """What may be made of what is asked. `settings` are columns; those that are not given have their default.
 
     Raises Denied, Invalid (naming the field), NotFound (no such source), Conflict (name or namespace taken) and
-    Unreachable (source or destination can't be asked: then nothing is stored).
+    Unreachable (source or destination can't be asked).
     """
     namespace = storage_namespace.rstrip("/")
     _require_to_create(actor, source_repository, name, namespace)
@@ -61,16 +110,10 @@ def mirror_create(
     _check_free(there, region, adopt)
     _check_nobodys(namespace, region, name)
     adopted = check_adoptable(there, region, namespace, source, source_region) if there else None
+    if Mirror.objects.filter(name=name).exists():
+        raise _taken(name, region, namespace)
     given = dict(whole_selection(settings or {}, all_branches(), source.default_branch))
-    mirror = _store(actor, source, source_region, name, region, namespace, given, adopted)
-    rbac.audit(
-        actor=actor,
-        action="fs:MirrorRepository",
-        arn=repository_arn(source_repository),
-        after={"mirror": name, "region": region, "storage_namespace": namespace, "adopted": adopt, **given},
-        request=request,
-    )
-    return mirror
+    return Creation(source, source_region, name, region, namespace, given, adopted)
 
 
 def _require_to_create(actor: Any, source: str, name: str, namespace: str) -> None:
@@ -171,27 +214,19 @@ def _repositories_of(region: str) -> Iterator[RepositoryInfo]:
             return
 
 
-def _store(
-    actor: Any,
-    source: RepositoryInfo,
-    source_region: str,
-    name: str,
-    region: str,
-    namespace: str,
-    settings: Mapping[str, Any],
-    adopted: Adopted | None,
-) -> Mirror:
+def _store(actor: Any, found: Creation) -> Mirror:
+    adopted = found.adopted
     try:
         with transaction.atomic():
-            repository = _pin_source(source, source_region)
+            repository = _pin_source(found.source, found.source_region)
             mirror = Mirror.objects.create(
-                name=name,
+                name=found.name,
                 source=repository,
-                region=region,
-                storage_namespace=namespace,
+                region=found.region,
+                storage_namespace=found.namespace,
                 pinned_creation_date=adopted.creation_date if adopted else None,
                 created_by=actor,
-                **settings,
+                **found.settings,
             )
             Mirror.objects.filter(pk=mirror.pk).update(created_at=Now())  # and not by this machine's clock
             if adopted:
@@ -200,7 +235,7 @@ def _store(
             duties.ensure_mirror_duties(mirror)
             duties.wake("manage", mirror.pk)
     except IntegrityError:
-        raise _taken(name, region, namespace) from None
+        raise _taken(found.name, found.region, found.namespace) from None
     return mirror
 
 

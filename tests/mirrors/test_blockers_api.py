@@ -150,7 +150,16 @@ def test_it_says_when_not_all_is_named(api: Api, main: Line, mirror: Mirror) -> 
 
 @pytest.mark.parametrize(
     "query",
-    ["kind=file", "group_by=path", "after=x", "amount=0", "commit=abc", "format=csv&group_by=reason", "after=-1"],
+    [
+        "kind=file",
+        "group_by=path",
+        "after=x",
+        "amount=0",
+        "commit=abc",
+        "format=csv&group_by=reason",
+        "format=xml",
+        "after=-1",
+    ],
 )
 def test_what_is_asked_wrongly_is_told_in_json(api: Api, main: Line, query: str) -> None:
     status, answer = api.call("GET", f"{BLOCKERS}?{query}")

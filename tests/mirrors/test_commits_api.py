@@ -83,10 +83,10 @@ def test_branches_come_in_pages(api: Api, main: Line, branches: None) -> None:
 @pytest.mark.parametrize("state", ["blocked", "Blocked"])
 def test_branches_may_be_asked_for_by_state(api: Api, main: Line, state: str) -> None:
     with mock.patch("mirrors.clock.now", return_value=NOW):
-        assert [row["name"] for row in asked(api, f"branches?state={state}")["results"]] == ["main"]
-        assert asked(api, "branches?state=up_to_date")["results"] == []
-        assert asked(api, "branches?state=Up+to+date")["results"] == []
-    status, answer = api.call("GET", f"{MIRROR}/branches?state=broken")
+        assert [row["name"] for row in asked(api, f"branches?status={state}")["results"]] == ["main"]
+        assert asked(api, "branches?status=up_to_date")["results"] == []
+        assert asked(api, "branches?status=Up+to+date")["results"] == []
+    status, answer = api.call("GET", f"{MIRROR}/branches?status=broken")
     assert (status, "none of up_to_date, " in answer["message"]) == (400, True)
 
 
