@@ -15,7 +15,7 @@ from core.errors import NotFound
 from core.pace import expected_end, per_second
 from lakemirror_site.openapi import answers
 from mirrors import clock
-from mirrors.answers import count_or_null, number_or_null, page_answer, text_or_null, time_or_null
+from mirrors.answers import number_or_null, page_answer, text_or_null, time_or_null
 from mirrors.api import find_mirror
 from mirrors.models import Duty, Mirror, Run
 from mirrors.paging import PAGE, newest_first
@@ -37,7 +37,7 @@ class RunAnswer(serializers.Serializer):
     ranges_done = serializers.IntegerField()
     entries = serializers.IntegerField()
     looked_up = serializers.IntegerField(help_text="objects that no earlier check covered")
-    requests = count_or_null()
+    requests = serializers.IntegerField()
     problems = serializers.IntegerField()
     entries_per_second = number_or_null()
     eta = time_or_null()

@@ -18,7 +18,7 @@ from schemathesis import GenerationMode
 
 from lakemirror_site import config
 from lakemirror_site.openapi import document
-from mirrors.models import Mirror, Validation, Waiver
+from mirrors.models import Mirror, Run, Validation, Waiver
 from rbac.models import User
 from tests.documented import plain, strict
 from tests.mirrors.harness import Deployment, deployment
@@ -79,6 +79,7 @@ def real(lm: Deployment) -> dict[str, Any]:
     mirror, now = Mirror.objects.get(), Mirror.objects.get().created_at
     waiver = Waiver.objects.create(mirror=mirror, reason="lost", given_by="olga", given_at=now)
     job = Validation.objects.create(mirror=mirror, what="all", depth="etag", key="k", asked_at=now)
+    run = Run.objects.create(mirror=mirror, started_at=now)
     return {
         "repository": "lake",
         "mirror_id": "lake-eu",
@@ -86,6 +87,7 @@ def real(lm: Deployment) -> dict[str, Any]:
         "commit": lm.head(),
         "waiver": waiver.pk,
         "job": job.pk,
+        "number": run.pk,
     }
 
 
@@ -105,7 +107,7 @@ def send(people: list[Client], method: str, address: str, body: bytes, headers: 
             answer: HttpResponse = client.generic(method, address, body, content_type=kind, headers=headers)
             transaction.set_rollback(True)
         assert answer.status_code < 500, (method, address[:300], body[:300], headers)
-        if answer.content:
+        if not answer.streaming and answer.content:
             json.loads(plain(answer))
 
 
