@@ -14,6 +14,7 @@ from tests.postgres import quick_server
 
 HERE = Path(__file__).resolve().parent
 MODULES = (
+    "test_breaches.py",
     "test_certificates.py",
     "test_duties.py",
     "test_idempotency.py",
