@@ -75,6 +75,18 @@ def gather(mirrors: Sequence[Mirror], now: datetime, *, rails: bool) -> Gathered
     return Gathered(facts, pending, past, commits)
 
 
+def stand(mirrors: Sequence[Mirror]) -> list[tuple[Place, Pending | None]]:
+    """Where each branch of several mirrors stands, and the first commit that it lacks. Without those that are aside:
+    dropped by the source, left by the selection, or not made by us."""
+    places = [place for place in _places(mirrors, _source_branches(mirrors)) if _counts(place)]
+    pending = _pending([place for place in places if place.behind], few=1)
+    return [(place, pending[place.key][0] if place.key in pending else None) for place in places]
+
+
+def _counts(place: Place) -> bool:
+    return place.source is not None and place.source.gone_at is None and place.selected
+
+
 # --- branches -------------------------------------------------------------------------------------------------------
 
 
