@@ -91,6 +91,18 @@ def oldest_pending(places: Sequence[Place]) -> dict[str, datetime]:
     return {name: row[0].seen_at for (_, name), row in rows.items()}
 
 
+def stand(mirrors: Sequence[Mirror]) -> list[tuple[Place, Pending | None]]:
+    """Where each branch of several mirrors stands, and the first commit that it lacks. Without those that are aside:
+    dropped by the source, left by the selection, or not made by us."""
+    places = [place for place in _places(mirrors, _source_branches(mirrors)) if _counts(place)]
+    pending = _pending([place for place in places if place.behind], few=1)
+    return [(place, pending[place.key][0] if place.key in pending else None) for place in places]
+
+
+def _counts(place: Place) -> bool:
+    return place.source is not None and place.source.gone_at is None and place.selected
+
+
 # --- branches -------------------------------------------------------------------------------------------------------
 
 
