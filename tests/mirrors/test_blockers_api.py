@@ -79,6 +79,15 @@ def test_each_thing_is_told_with_its_place_reason_and_age(api: Api, main: Line) 
     }
 
 
+def test_a_thing_is_told_in_the_same_words_of_its_branch_and_its_commit(api: Api, main: Line) -> None:
+    told = {row["id"]: row for row in asked(api)["results"]}
+    _, branches = api.call("GET", f"{MIRRORS}/lake-eu/branches")
+    _, commit = api.call("GET", f"{MIRRORS}/lake-eu/commits/{main.commits[1].sha}")
+    for holder in (branches["results"][0], commit):
+        assert holder["blockers"]
+        assert all(row == told[row["id"]] for row in holder["blockers"])
+
+
 def test_pages_begin_with_what_is_missing_longest(api: Api, main: Line) -> None:
     first = asked(api, "amount=3")
     assert [row["path"] for row in first["results"]] == ["orders/1.csv", "orders/2.csv", "top"]
@@ -192,7 +201,8 @@ def test_csv_has_all_of_them_not_a_page(api: Api, main: Line) -> None:
 def test_csv_may_be_asked_for_by_its_type(api: Api, main: Line) -> None:
     answer = api.client.get(BLOCKERS, headers=api.headers | {"Accept": "text/csv"})
     assert answer["Content-Type"] == "text/csv; charset=utf-8"
-    assert api.client.get(BLOCKERS, headers=api.headers)["Content-Type"] == "application/json"
+    for headers in ({}, {"Accept": "application/xml"}):
+        assert api.client.get(BLOCKERS, headers=api.headers | headers)["Content-Type"] == "application/json"
 
 
 @pytest.mark.parametrize("path", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"])
