@@ -53,6 +53,10 @@ class Conflict(LakeMirrorError):
         self.field = field
 
 
+class Stale(LakeMirrorError):
+    """What was to be changed is not as the caller saw it: somebody else has changed it."""
+
+
 class Unreachable(LakeMirrorError):
     """Nothing answered, in time or at all."""
 

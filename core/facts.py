@@ -13,7 +13,10 @@ ARRIVING = frozenset({"missing", "range-missing", "metarange-missing"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thing:
-    """One thing that a commit lacks. `kind` is record, metarange, range or object; `holder_id` is what needs it."""
+    """One thing that a commit lacks. `kind` is record, metarange, range or object; `holder_id` is what needs it.
+
+    `damage`: what needs it had been complete before.
+    """
 
     kind: str
     holder_id: str
@@ -26,6 +29,9 @@ class Thing:
     size: int | None = None
     detail: str = ""
     gone_at_source: bool = False
+    id: int | None = None
+    etag: str = ""
+    damage: bool = False
 
     @property
     def arriving(self) -> bool:

@@ -5,6 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+LATE_AFTER = timedelta(minutes=5)
+"""The target of a mirror that has none of its own."""
+LONGEST_RPO = 30 * 86_400
+"""Seconds: no target may be longer than the time over which it is measured."""
+MEASURED = timedelta(days=30)
+"""So far back one looks to say how well a target was kept."""
+
 
 @dataclass(frozen=True, slots=True)
 class Targets:
@@ -12,7 +19,7 @@ class Targets:
 
     look_interval: timedelta = timedelta(minutes=1)
     blocked_after: timedelta = timedelta(minutes=1)
-    late_after: timedelta = timedelta(minutes=5)
+    late_after: timedelta = LATE_AFTER
 
     @property
     def stale_after(self) -> timedelta:
@@ -28,6 +35,18 @@ def lag(oldest_seen_at: datetime | None, now: datetime) -> float:
     if oldest_seen_at is None:
         return 0.0
     return max(0.0, (now - oldest_seen_at).total_seconds())
+
+
+def breached_at(oldest_seen_at: datetime | None, now: datetime, target: timedelta) -> datetime | None:
+    """Since when a branch is later than its target; None when it isn't: one with nothing to mirror never is."""
+    if oldest_seen_at is None or now - oldest_seen_at <= target:
+        return None
+    return oldest_seen_at + target
+
+
+def attainment(breached: timedelta, measured: timedelta) -> float | None:
+    """The share of a time, 0 to 1, in which a target was kept; None when nothing was measured."""
+    return max(0.0, 1 - breached / measured) if measured > timedelta() else None
 
 
 def is_stale(looked_at: datetime | None, now: datetime, targets: Targets) -> bool:

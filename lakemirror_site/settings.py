@@ -34,7 +34,7 @@ AUTH_USER_MODEL = "rbac.User"
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "django.middleware.gzip.GZipMiddleware",
+    "lakemirror_site.compression.GZip",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -43,6 +43,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "lakemirror_site.errors.ErrorPages",
+    "rbac.idempotency.OncePerKey",
 ]
 ROOT_URLCONF = "lakemirror_site.urls"
 WSGI_APPLICATION = "lakemirror_site.wsgi.application"
@@ -108,9 +109,27 @@ REST_FRAMEWORK = {
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["lakemirror_site.parsing.WholeJSON"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "lakemirror_site.negotiation.JsonFirst",
+    "DEFAULT_SCHEMA_CLASS": "lakemirror_site.openapi.Schema",
     "EXCEPTION_HANDLER": "lakemirror_site.errors.exception_handler",
     "UNAUTHENTICATED_USER": None,
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "LakeMirror replication API",
+    "DESCRIPTION": "Mirrors of lakeFS repositories in other regions. Times are UTC; what is unknown is null.",
+    "VERSION": "1",
+    "OAS_VERSION": "3.1.0",
+    "COMPONENT_SPLIT_PATCH": False,
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+    "PREPROCESSING_HOOKS": ["lakemirror_site.openapi.only_the_api"],
+    "POSTPROCESSING_HOOKS": [],
+    "APPEND_COMPONENTS": {
+        "securitySchemes": {
+            "accessKey": {"type": "http", "scheme": "basic", "description": "access key id and secret"},
+            "webhookSecret": {"type": "http", "scheme": "bearer", "description": "an installation's webhook secret"},
+        }
+    },
 }
 # A body is small here: JSON of a mirror, a webhook, a form.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1_000_000

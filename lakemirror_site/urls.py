@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, include, path
 
-from lakemirror_site import health
+from lakemirror_site import api_docs, health
 from mirrors import hooks
+from mirrors.metrics import Metrics
 
 handler400 = "lakemirror_site.errors.bad_request"
 handler403 = "lakemirror_site.errors.permission_denied"
@@ -16,6 +17,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
     path("service/replication/v1/", include("mirrors.api_urls")),
+    path("metrics", Metrics.as_view(), name="metrics"),
+    path("docs/api", api_docs.api_docs, name="api-docs"),
     path("hooks/lakefs/<str:installation>", hooks.lakefs_hook, name="lakefs-hook"),
     path("hooks/s3/<str:installation>", hooks.s3_hook, name="s3-hook"),
     path("", include("rbac.urls")),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -12,12 +13,20 @@ from rest_framework.views import APIView
 from core.errors import Invalid, NotFound
 from core.selection import OnUnselect
 from lakemirror_site import config, wiring
+from lakemirror_site.openapi import IF_MATCH, answers, etag
 from mirrors import options, readings, services
+from mirrors.answers import MirrorAnswer, PromotionAnswer, TagAnswer, ToldAnswer, page_answer
+from mirrors.etags import ANYTHING, Seen, etag_of, seen
 from mirrors.models import Mirror
-from mirrors.paging import a_page, newest_first, page_of
+from mirrors.paging import PAGE, a_page, newest_first, page_of
 from mirrors.serializers import BranchNamed, MirrorChange, MirrorCreation, mirror_json
 from mirrors.tag_readings import tag_json, tag_readings
 from rbac import services as rbac
+
+SOURCE_REGION = OpenApiParameter(
+    "source_region", str, description="the region of the repository, if it isn't the deployment's own"
+)
+BRANCH = OpenApiParameter("branch", str, description="only moves of this branch")
 
 
 def source_region(request: Request) -> str:
@@ -43,9 +52,31 @@ def as_json(reading: readings.MirrorReading) -> dict[str, Any]:
     )
 
 
+def mirror_answer(mirror: Mirror, status: int = 200) -> Response:
+    """A mirror with what is known of it now, and the tag of its settings."""
+    return Response(as_json(readings.mirror_reading(mirror)), status=status, headers={"ETag": etag_of(mirror)})
+
+
+def creation_asked(request: Request, repository: str) -> dict[str, Any]:
+    """What a body of creation asks services.check_creation for."""
+    body = request.data
+    if not isinstance(body, dict):
+        raise Invalid("expected a JSON object with name, region and storage_namespace")
+    creation = MirrorCreation(data=body)
+    creation.is_valid(raise_exception=True)
+    given = creation.validated_data
+    return {
+        "source_repository": repository,
+        "source_region": given["source_region"] or source_region(request),
+        "settings": creation.settings,
+        **{name: given[name] for name in ("name", "region", "storage_namespace", "adopt")},
+    }
+
+
 class Mirrors(APIView):
     """Mirrors of one repository: list them, make one."""
 
+    @answers("List mirrors", 200, page_answer(MirrorAnswer), query=[*PAGE, SOURCE_REGION])
     def get(self, request: Request, repository: str) -> Response:
         """A page of mirrors by name. Needs fs:ListRepositories on `*`."""
         rbac.require(request.user, ("fs:ListRepositories", "*"))
@@ -57,68 +88,67 @@ class Mirrors(APIView):
         page, told = a_page(rows, amount, lambda mirror: mirror.name)
         return Response(told | {"results": [as_json(reading) for reading in readings.mirror_readings(page)]})
 
+    @answers(
+        "Create a mirror", 201, MirrorAnswer, body=MirrorCreation, query=[SOURCE_REGION, etag(201)], fails=[502, 503]
+    )
     def post(self, request: Request, repository: str) -> Response:
         """Begin to mirror. 201 with the mirror; its repository follows within moments, unless one is adopted."""
-        mirror = services.mirror_create(actor=request.user, request=request, **creation_of(request, repository))
-        return Response(as_json(readings.mirror_reading(mirror)), status=201)
-
-
-def creation_of(request: Request, repository: str) -> dict[str, Any]:
-    """The body of POST, as `services.mirror_create` takes it."""
-    if not isinstance(request.data, dict):
-        raise Invalid("expected a JSON object with name, region and storage_namespace")
-    body = MirrorCreation(data=request.data)
-    body.is_valid(raise_exception=True)
-    return {
-        "source_repository": repository,
-        "source_region": body.validated_data["source_region"] or source_region(request),
-        **{field: body.validated_data[field] for field in ("name", "region", "storage_namespace", "adopt")},
-        "settings": body.settings,
-    }
+        asked = creation_asked(request, repository)
+        mirror = services.mirror_create(actor=request.user, request=request, **asked)
+        return mirror_answer(mirror, status=201)
 
 
 class MirrorDetail(APIView):
     """One mirror: see it, change its settings, delete it."""
 
+    @answers("Get a mirror", 200, MirrorAnswer, query=[etag(200)])
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
         """The mirror. Needs fs:ListRepositories on `*`."""
         rbac.require(request.user, ("fs:ListRepositories", "*"))
-        return Response(as_json(readings.mirror_reading(find_mirror(repository, mirror_id))))
+        return mirror_answer(find_mirror(repository, mirror_id))
 
+    @answers("Change a mirror", 200, MirrorAnswer, body=MirrorChange, query=[IF_MATCH, etag(200)], fails=[409, 412])
     def patch(self, request: Request, repository: str, mirror_id: str) -> Response:
         """Change the settings that the body names. Needs fs:MirrorRepository on repository/{repository}."""
         rbac.require(request.user, ("fs:MirrorRepository", services.repository_arn(repository)))
         body = MirrorChange(data=request.data)
         body.is_valid(raise_exception=True)
         on_unselect = OnUnselect(body.validated_data.get("on_unselect", OnUnselect.KEEP))
-        return _change(request, repository, mirror_id, body.settings, on_unselect)
+        if_match = seen(request.headers.get("If-Match", ""))
+        return _change(request, repository, mirror_id, body.settings, on_unselect, if_match)
 
+    @answers("Delete a mirror", 204, query=[IF_MATCH], fails=[412])
     def delete(self, request: Request, repository: str, mirror_id: str) -> Response:
         """Remove the mirror's references, never its objects. Needs fs:DeleteRepository on repository/{id}."""
         rbac.require(request.user, ("fs:DeleteRepository", services.repository_arn(mirror_id)))
-        services.mirror_delete(actor=request.user, mirror=find_mirror(repository, mirror_id), request=request)
+        if_match = seen(request.headers.get("If-Match", ""))
+        mirror = find_mirror(repository, mirror_id)
+        services.mirror_delete(actor=request.user, mirror=mirror, seen=if_match, request=request)
         return Response(status=204)
 
 
 class Pause(APIView):
     """Let nothing of a mirror move; what arrives is copied and checked all the same."""
 
-    paused = True
-
+    @answers("Pause a mirror", 200, MirrorAnswer, query=[etag(200)])
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
         """The mirror. Needs fs:MirrorRepository on repository/{repository}."""
-        return _change(request, repository, mirror_id, {"paused": self.paused})
+        return _change(request, repository, mirror_id, {"paused": True})
 
 
-class Resume(Pause):
+class Resume(APIView):
     """Let it move again: each branch straight to its newest complete commit."""
 
-    paused = False
+    @answers("Resume a mirror", 200, MirrorAnswer, query=[etag(200)])
+    def post(self, request: Request, repository: str, mirror_id: str) -> Response:
+        """The mirror. Needs fs:MirrorRepository on repository/{repository}."""
+        return _change(request, repository, mirror_id, {"paused": False})
 
 
 class Sync(APIView):
     """Look at the source, and for all that is missing, at once."""
 
+    @answers("Sync a mirror", 202, ToldAnswer)
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
         """202: its duties are due now. Needs fs:MirrorRepository on repository/{repository}."""
         rbac.require(request.user, ("fs:MirrorRepository", services.repository_arn(repository)))
@@ -134,19 +164,21 @@ def _change(
     mirror_id: str,
     settings: Mapping[str, Any],
     on_unselect: OnUnselect = OnUnselect.KEEP,
+    if_match: Seen = ANYTHING,
 ) -> Response:
     """Without the right the caller doesn't learn which mirrors there are."""
     rbac.require(request.user, ("fs:MirrorRepository", services.repository_arn(repository)))
     mirror = find_mirror(repository, mirror_id)
     changed = options.mirror_update(
-        actor=request.user, mirror=mirror, changes=settings, on_unselect=on_unselect, request=request
+        actor=request.user, mirror=mirror, changes=settings, on_unselect=on_unselect, seen=if_match, request=request
     )
-    return Response(as_json(readings.mirror_reading(changed)))
+    return mirror_answer(changed)
 
 
 class Promotions(APIView):
     """How the branches of a mirror were moved, by it and by others."""
 
+    @answers("List promotions", 200, page_answer(PromotionAnswer), query=[*PAGE, BRANCH])
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
         """A page of moves, the last one first. Needs fs:ListRepositories on `*`."""
         rbac.require(request.user, ("fs:ListRepositories", "*"))
@@ -159,6 +191,7 @@ class Promotions(APIView):
 class Tags(APIView):
     """The tags of a mirror: those that it follows, and those that are there."""
 
+    @answers("List tags", 200, page_answer(TagAnswer), query=PAGE)
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
         """A page of tags by name. Needs fs:ListRepositories on `*`."""
         rbac.require(request.user, ("fs:ListRepositories", "*"))
@@ -171,6 +204,7 @@ class Tags(APIView):
 class BranchReset(APIView):
     """Undo what somebody wrote to a mirror's branch by force."""
 
+    @answers("Reset a branch", 202, ToldAnswer, body=BranchNamed)
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
         """202: it is done in the next round. Needs fs:MirrorRepository on repository/{repository}."""
         rbac.require(request.user, ("fs:MirrorRepository", services.repository_arn(repository)))

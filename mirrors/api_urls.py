@@ -2,6 +2,7 @@
 
 from django.urls import include, path
 
+from lakemirror_site import openapi
 from mirrors import (
     api,
     blockers_api,
@@ -9,6 +10,8 @@ from mirrors import (
     everywhere_api,
     hooks,
     preflight_api,
+    preview_api,
+    risk_api,
     runs_api,
     validations_api,
     waivers_api,
@@ -22,6 +25,10 @@ _of_mirror = [
     path("runs/<int:number>", runs_api.RunDetail.as_view(), name="api-run"),
     path("promotions", api.Promotions.as_view(), name="api-promotions"),
     path("tags", api.Tags.as_view(), name="api-tags"),
+    path("lag", risk_api.Lag.as_view(), name="api-lag"),
+    path("gc-safety", risk_api.GcSafety.as_view(), name="api-gc-safety"),
+    path("loss", risk_api.Losses.as_view(), name="api-loss"),
+    path("prioritise", risk_api.Prioritise.as_view(), name="api-prioritise"),
     path("reset-branch", api.BranchReset.as_view(), name="api-reset-branch"),
     path("pause", api.Pause.as_view(), name="api-pause"),
     path("resume", api.Resume.as_view(), name="api-resume"),
@@ -37,6 +44,7 @@ _of_mirror = [
 ]
 
 urlpatterns = [
+    path("openapi.json", openapi.Document.as_view(), name="api-openapi"),
     path("mirrors", everywhere_api.AllMirrors.as_view(), name="api-all-mirrors"),
     path("commits/<str:commit>/regions", everywhere_api.CommitRegions.as_view(), name="api-commit-regions"),
     path("repositories/<str:repository>/mirrors", api.Mirrors.as_view(), name="api-mirrors"),
@@ -45,6 +53,12 @@ urlpatterns = [
         preflight_api.MirrorPreflight.as_view(),
         {"mirror_id": "preflight"},
         name="api-preflight",
+    ),
+    path(
+        "repositories/<str:repository>/mirrors/preview",
+        preview_api.MirrorPreview.as_view(),
+        {"mirror_id": "preview"},
+        name="api-preview",
     ),
     path("repositories/<str:repository>/mirrors/<str:mirror_id>", api.MirrorDetail.as_view(), name="api-mirror"),
     path("repositories/<str:repository>/mirrors/<str:mirror_id>/", include(_of_mirror)),

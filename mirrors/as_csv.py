@@ -12,6 +12,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from mirrors.paging import one_of
+
+FORMATS = ("json", "csv")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 """A spreadsheet may take text that begins so for a formula, and run it."""
 
@@ -34,7 +37,8 @@ class TableView(APIView):
 
 
 def wants_csv(request: Request) -> bool:
-    """Whether the rows are to be CSV."""
+    """Whether the rows are to be CSV. Raises Invalid for a format that there is not."""
+    one_of(request, "format", FORMATS)
     return isinstance(request.accepted_renderer, CsvRenderer)
 
 

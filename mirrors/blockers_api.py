@@ -5,46 +5,81 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import HttpResponseBase
+from drf_spectacular.utils import OpenApiParameter, PolymorphicProxySerializer
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.errors import Invalid
+from lakemirror_site.openapi import answers
+from mirrors.answers import ThingAnswer, page_with, text_or_null
 from mirrors.api import find_mirror
-from mirrors.as_csv import TableView, csv_answer, wants_csv
+from mirrors.as_csv import FORMATS, TableView, csv_answer, wants_csv
 from mirrors.backlog import blockers_of, blockers_retry, by_prefix, by_reason, in_chunks
-from mirrors.lacking import is_cut_short
+from mirrors.lacking import is_cut_short, thing_of
 from mirrors.models import Blocker, Mirror
-from mirrors.paging import a_page, by_number, number_of, one_of, page_of
+from mirrors.paging import PAGE, a_page, by_number, number_of, one_of, page_of
+from mirrors.readings import thing_json
 from mirrors.serializers import rfc3339
 from mirrors.services import repository_arn
 from rbac import services as rbac
 
 MOST_IDS = 1000
-COLUMNS = (
-    "id",
-    "kind",
-    "path",
-    "address",
-    "size",
-    "etag",
-    "reason",
-    "detail",
-    "gone_at_source",
-    "damage",
-    "holder_kind",
-    "holder",
-    "first_seen",
-    "attempts",
-    "look_at",
+GROUPS = ("reason", "prefix")
+COLUMNS = tuple(ThingAnswer().fields)
+
+
+class ReasonGroupAnswer(serializers.Serializer):
+    """Things with one reason: how many, and when the first of them was seen."""
+
+    reason = serializers.CharField()
+    blockers = serializers.IntegerField()
+    oldest = serializers.DateTimeField()
+
+
+class PrefixGroupAnswer(serializers.Serializer):
+    """Things whose paths begin alike."""
+
+    prefix = text_or_null()
+    blockers = serializers.IntegerField()
+    oldest = serializers.DateTimeField()
+
+
+class BlockerPageAnswer(page_with(ThingAnswer)):  # type: ignore[misc]
+    """A page of things, or of their groups. With `all_named` false, there are more things than have names here."""
+
+    results = PolymorphicProxySerializer(
+        component_name="BlockerOrGroup",
+        serializers=[ThingAnswer, ReasonGroupAnswer, PrefixGroupAnswer],
+        resource_type_field_name=None,
+        many=True,
+    )
+    all_named = serializers.BooleanField()
+
+
+class RetriedAnswer(serializers.Serializer):
+    """What is done now, and for how many things."""
+
+    message = serializers.CharField()
+    blockers = serializers.IntegerField()
+
+
+WHICH = (
+    OpenApiParameter("commit", str, description="what keeps this commit from being promoted; six digits or more"),
+    OpenApiParameter("branch", str, description="the same of the newest commit of this branch of the source"),
+    OpenApiParameter("reason", str, description="only those of this reason"),
+    OpenApiParameter("prefix", str, description="only those whose path begins so"),
+    OpenApiParameter("kind", str, enum=Blocker.Kind.values, description="only those of this kind"),
 )
-_HOLDERS = {"record": "commit", "metarange": "metarange", "range": "range", "object": "range"}
+GROUP_BY = OpenApiParameter("group_by", str, enum=GROUPS, description="groups in place of things, the largest first")
+FORMAT = OpenApiParameter("format", str, enum=FORMATS, description="csv: all of them, not a page, as a file")
 
 
 class Blockers(TableView):
     """Every thing that is missing or wrong at a mirror."""
 
+    @answers("List blockers", 200, BlockerPageAnswer, query=[*PAGE, *WHICH, GROUP_BY, FORMAT], fails=[409], csv=True)
     def get(self, request: Request, repository: str, mirror_id: str) -> HttpResponseBase:
         """A page of them, the longest known first; groups; or all as CSV. Needs fs:ListRepositories on `*`."""
         rbac.require(request.user, ("fs:ListRepositories", "*"))
@@ -52,7 +87,7 @@ class Blockers(TableView):
         given = request.query_params
         named = {name: given.get(name, "") for name in ("commit", "branch", "reason", "prefix")}
         rows = blockers_of(mirror, kind=one_of(request, "kind", Blocker.Kind.values), **named)
-        group_by = one_of(request, "group_by", ("reason", "prefix"))
+        group_by = one_of(request, "group_by", GROUPS)
         if wants_csv(request):
             if group_by:
                 raise Invalid("groups are not given as CSV", field="group_by")
@@ -86,6 +121,7 @@ class BlockersRetried(serializers.Serializer):
 class BlockersRetry(APIView):
     """Look for what is missing now, not when its turn comes."""
 
+    @answers("Retry blockers", 202, RetriedAnswer, body=BlockersRetried)
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
         """202 with how many. Needs fs:MirrorRepository on repository/{repository}."""
         rbac.require(request.user, ("fs:MirrorRepository", repository_arn(repository)))
@@ -97,24 +133,8 @@ class BlockersRetry(APIView):
 
 
 def blocker_json(row: Blocker) -> dict[str, Any]:
-    """One thing that is missing or wrong; `holder` is what needs it: a commit, a metarange or a range."""
-    return {
-        "id": row.pk,
-        "kind": row.kind,
-        "path": row.path or None,
-        "address": row.address,
-        "size": row.size,
-        "etag": row.etag or None,
-        "reason": row.reason,
-        "detail": row.detail,
-        "gone_at_source": row.gone_at_source,
-        "damage": row.damage,
-        "holder_kind": _HOLDERS.get(row.kind),
-        "holder": row.holder_id,
-        "first_seen": rfc3339(row.first_seen),
-        "attempts": row.attempts,
-        "look_at": rfc3339(row.look_at),
-    }
+    """One thing that is missing or wrong."""
+    return thing_json(thing_of(row))
 
 
 def _groups(request: Request, groups: Any, name: str) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from django.db.models import F
 from adapters.objects import CONNECT_SECONDS, READ_SECONDS
 from core.errors import Fenced, Invalid, LakeMirrorError, NotFound
 from core.facts import History
+from core.lag import LONGEST_RPO
 from core.presence import Depth, Imported
 from core.promotion import Repair
 from core.sensing import FirstSync
@@ -45,6 +46,7 @@ _NEWER_SETTINGS = {
     "history": "full",
     "first_sync": "exact",
     "tags": False,
+    "rpo_seconds": None,
 }
 """Those that descriptors of earlier versions don't have, as they were then."""
 
@@ -72,6 +74,7 @@ class Descriptor:
     history: str
     first_sync: str
     tags: bool
+    rpo_seconds: int | None
 
 
 def describe(mirror: Mirror) -> Descriptor:
@@ -97,6 +100,7 @@ def describe(mirror: Mirror) -> Descriptor:
         history=mirror.history,
         first_sync=mirror.first_sync,
         tags=mirror.tags,
+        rpo_seconds=mirror.rpo_seconds,
     )
 
 
@@ -126,6 +130,7 @@ def descriptor_bytes(told: Descriptor) -> bytes:
             "history": told.history,
             "first_sync": told.first_sync,
             "tags": told.tags,
+            "rpo_seconds": told.rpo_seconds,
         },
     }
     return json.dumps(body, indent=1).encode()
@@ -155,6 +160,7 @@ def parse_descriptor(data: bytes) -> Descriptor:
         selected={name: _texts(_part(settings, "branches"), name, 256) for name in ("include", "exclude")},
         history=_choice(settings, "history", list(History)),
         first_sync=_choice(settings, "first_sync", list(FirstSync)),
+        rpo_seconds=_seconds(settings, "rpo_seconds"),
     )
 
 
@@ -383,6 +389,13 @@ def _number(body: Mapping[str, Any], name: str) -> int:
     found: int = _field(body, name, int)
     if not 0 <= found < 2**63:
         raise Invalid(f"the field '{name}' is damaged")
+    return found
+
+
+def _seconds(body: Mapping[str, Any], name: str) -> int | None:
+    found = None if body.get(name) is None else _number(body, name)
+    if found is not None and not 0 < found <= LONGEST_RPO:
+        raise Invalid(f"the field '{name}' is damaged: {found} is no target")
     return found
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.errors import Invalid
 from core.states import State
+from lakemirror_site.openapi import answers
 from mirrors import clock
+from mirrors.answers import BranchAnswer, page_answer
 from mirrors.api import find_mirror
 from mirrors.certificates import certify
 from mirrors.commit_readings import (
@@ -19,25 +22,34 @@ from mirrors.commit_readings import (
     coverage_json,
     facts_of,
 )
+from mirrors.commits_answers import CertificateAnswer, CommitAnswer, CommitDetailAnswer
 from mirrors.covering import commit_coverage
 from mirrors.finding import find_commit
 from mirrors.lacking import commit_facts
 from mirrors.models import MirrorCommit
-from mirrors.paging import a_page, by_number, one_of, page_of
+from mirrors.paging import PAGE, a_page, by_number, one_of, page_of
 from mirrors.readings import branch_json, mirror_readings, thing_json
 from mirrors.serializers import rfc3339
 from rbac import services as rbac
+
+STATUS = OpenApiParameter("status", str, description="only those in this state, by its code or in words")
+OF_COMMITS = (
+    OpenApiParameter("branch", str, description="only those that this branch of the source pointed to, in that order"),
+    OpenApiParameter("stage", str, enum=STAGES, description="only those that have come so far, and no further"),
+    OpenApiParameter("data", str, enum=MirrorCommit.Data.values, description="only those whose data stands so"),
+)
 
 
 class Branches(APIView):
     """The branches of a mirror."""
 
+    @answers("List branches", 200, page_answer(BranchAnswer), query=[*PAGE, STATUS])
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
         """A page of branches by name, as the mirror itself tells of them. Needs fs:ListRepositories on `*`."""
         rbac.require(request.user, ("fs:ListRepositories", "*"))
         mirror = find_mirror(repository, mirror_id)
         amount, after = page_of(request)
-        state = state_of(request, "state")
+        state = state_of(request)
         branches = mirror_readings([mirror])[0].branches
         rows = [row for row in branches if row.name > after and state in (None, row.state)]
         page, told = a_page(rows, amount, lambda row: row.name)
@@ -47,6 +59,7 @@ class Branches(APIView):
 class Commits(APIView):
     """The commits of a mirror."""
 
+    @answers("List commits", 200, page_answer(CommitAnswer), query=[*PAGE, *OF_COMMITS])
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
         """A page of commits, the last one seen first. Needs fs:ListRepositories on `*`."""
         rbac.require(request.user, ("fs:ListRepositories", "*"))
@@ -63,6 +76,7 @@ class Commits(APIView):
 class CommitDetail(APIView):
     """A commit at a mirror."""
 
+    @answers("Get a commit", 200, CommitDetailAnswer, fails=[409])
     def get(self, request: Request, repository: str, mirror_id: str, commit: str) -> Response:
         """How far it has come, what is covered of it, what it waits for. Needs fs:ListRepositories on `*`."""
         rbac.require(request.user, ("fs:ListRepositories", "*"))
@@ -82,6 +96,7 @@ class CommitDetail(APIView):
 class CommitCertificate(APIView):
     """What was proven of a commit at a mirror."""
 
+    @answers("Get a certificate", 200, CertificateAnswer, fails=[409, 502, 503])
     def get(self, request: Request, repository: str, mirror_id: str, commit: str) -> Response:
         """Its certificate, gathered anew; 404 says what it still lacks. Needs fs:ListRepositories on `*`."""
         rbac.require(request.user, ("fs:ListRepositories", "*"))
@@ -90,11 +105,11 @@ class CommitCertificate(APIView):
         return Response(certificate.document(as_of=rfc3339(clock.now())))
 
 
-def state_of(request: Request, name: str) -> State | None:
-    """The state that a filter asks for, by its code or in the words of the answers. Raises Invalid."""
-    given = request.query_params.get(name, "")
+def state_of(request: Request) -> State | None:
+    """The state that `?status=` asks for, by its code or in the words of the answers. Raises Invalid."""
+    given = request.query_params.get(STATUS.name, "")
     try:
         return State(given.lower().replace(" ", "_")) if given else None
     except ValueError:
         known = ", ".join(state.value for state in State)
-        raise Invalid(f"'{given[:40]}' is none of {known}", field=name) from None
+        raise Invalid(f"'{given[:40]}' is none of {known}", field=STATUS.name) from None

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.states import State
+from lakemirror_site.openapi import answers
+from mirrors.answers import MirrorAnswer, page_answer, page_with
 from mirrors.api import as_json
-from mirrors.commits_api import state_of
+from mirrors.commits_answers import PlaceAnswer
+from mirrors.commits_api import STATUS, state_of
 from mirrors.models import Mirror
-from mirrors.paging import a_page, page_of
+from mirrors.paging import PAGE, a_page, page_of
 from mirrors.querysets import MirrorQuerySet
 from mirrors.readings import MirrorReading, mirror_readings
 from mirrors.regions import Place, places_of
@@ -21,11 +26,17 @@ from rbac import services as rbac
 
 BATCH = 200
 """So many mirrors are read at once while those in a state are looked for."""
+WHICH = (
+    STATUS,
+    OpenApiParameter("region", str, description="only those in this region"),
+    OpenApiParameter("source", str, description="only those of sources with this name"),
+)
 
 
 class AllMirrors(APIView):
     """Every mirror, of whatever source."""
 
+    @answers("List all mirrors", 200, page_answer(MirrorAnswer), query=[*PAGE, *WHICH])
     def get(self, request: Request) -> Response:
         """A page of mirrors by name. Needs fs:ListRepositories on `*`."""
         rbac.require(request.user, ("fs:ListRepositories", "*"))
@@ -33,7 +44,7 @@ class AllMirrors(APIView):
         exactly = {"region": given.get("region"), "source__name": given.get("source")}
         mirrors = Mirror.objects.live().filter(**{name: value for name, value in exactly.items() if value})
         amount, after = page_of(request)
-        found = _in_state(mirrors.select_related("source"), state_of(request, "status"), after, amount + 1)
+        found = _in_state(mirrors.select_related("source"), state_of(request), after, amount + 1)
         page, told = a_page(found, amount, lambda reading: reading.mirror.name)
         return Response(told | {"results": [as_json(reading) for reading in page]})
 
@@ -41,6 +52,9 @@ class AllMirrors(APIView):
 class CommitRegions(APIView):
     """Which regions can read a commit."""
 
+    @answers(
+        "List regions of a commit", 200, page_with(PlaceAnswer, commit=serializers.CharField()), query=PAGE, fails=[409]
+    )
     def get(self, request: Request, commit: str) -> Response:
         """A page of places by region and repository. Needs fs:ListRepositories on `*`."""
         rbac.require(request.user, ("fs:ListRepositories", "*"))

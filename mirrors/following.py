@@ -6,19 +6,15 @@ there, and rows come and go under the lock of the source repository only: otherw
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 
 from django.db import transaction
-from django.db.models import Exists, Max, OuterRef
+from django.db.models import Exists, OuterRef
 
 from mirrors import duties
+from mirrors.descent import FIRST_WINDOW, LAST_WINDOW, few, highest_key
 from mirrors.duties import Lease
 from mirrors.models import Blocker, Candidate, Coverage, Mirror, MirrorCommit, Repository, SourceBranch
-
-FIRST_WINDOW, LAST_WINDOW = 20, 1000
-"""Rows that are read at once on the way down a history: most moves are short."""
-FEW = 500
-
 
 # --- rows for what is needed ----------------------------------------------------------------------------------------
 
@@ -102,11 +98,7 @@ def _left_heads(mirror: Mirror) -> set[str]:
 def _lacking(mirror: Mirror) -> bool:
     """Whether a commit that a branch points at has no row. Few queries, however long the histories."""
     own = MirrorCommit.objects.filter(mirror=mirror, commit=OuterRef("pk"))
-    heads = sorted(_heads(mirror))
-    return any(
-        mirror.source.commits.filter(~Exists(own), sha__in=heads[start : start + FEW]).exists()
-        for start in range(0, len(heads), FEW)
-    )
+    return any(mirror.source.commits.filter(~Exists(own), sha__in=some).exists() for some in few(_heads(mirror)))
 
 
 def _add_history(mirror: Mirror, heads: Collection[str]) -> int:
@@ -143,7 +135,7 @@ def drop_unneeded(mirror: Mirror, lease: Lease) -> int:
 def _drop_rows(mirror: Mirror) -> set[int]:
     needed = set(_ancestry(mirror, {*_heads(mirror), *_left_heads(mirror)}, beyond_rows=True))
     keys = set(mirror.commits.values_list("commit_id", flat=True)) - needed
-    for some in _few(sorted(keys)):
+    for some in few(keys):
         mirror.commits.filter(commit_id__in=some).delete()
     return keys
 
@@ -156,14 +148,10 @@ def _drop_blockers(mirror: Mirror) -> None:
         needed.update((sha, metarange, *waits_for))
     waiting = mirror.blockers.filter(damage=False).order_by().values_list("holder_id", flat=True).distinct()
     # A waiting commit notes its first hundred ranges only: those of others are asked for anew when it is judged again.
-    for some in _few(sorted(set(waiting) - needed)):
+    for some in few(set(waiting) - needed):
         Blocker.objects.filter(mirror=mirror, holder_id__in=some, damage=False).delete()
         Coverage.objects.filter(mirror=mirror, range_id__in=some, state="waiting", verify_at=None).delete()
         Coverage.objects.filter(mirror=mirror, range_id__in=some, state="gone").delete()
-
-
-def _few(keys: list) -> Iterator[list]:
-    return (keys[start : start + FEW] for start in range(0, len(keys), FEW))
 
 
 # --- histories ------------------------------------------------------------------------------------------------------
@@ -176,7 +164,7 @@ def _ancestry(mirror: Mirror, heads: Collection[str], *, beyond_rows: bool) -> l
     few are looked for, what lies between them is passed over.
     """
     wanted, found, size = set(heads), [], FIRST_WINDOW
-    top = _highest(mirror, wanted, None)
+    top = highest_key(mirror.source, wanted, None)
     while wanted and top is not None:
         rows = mirror.source.commits.filter(pk__lte=top).order_by("-pk").values_list("pk", "sha", "parents")
         lines = list(rows[:size])
@@ -190,18 +178,10 @@ def _ancestry(mirror: Mirror, heads: Collection[str], *, beyond_rows: bool) -> l
                 if pk not in there:
                     found.append(pk)
                     wanted.update(parents)
-        top, size = _highest(mirror, wanted, least - 1), min(4 * size, LAST_WINDOW)
+        top, size = highest_key(mirror.source, wanted, least - 1), min(4 * size, LAST_WINDOW)
     return found
 
 
 def _rows_between(mirror: Mirror, least: int, top: int) -> set[int]:
     rows = mirror.commits.filter(commit_id__gte=least, commit_id__lte=top)
     return set(rows.values_list("commit_id", flat=True))
-
-
-def _highest(mirror: Mirror, wanted: Collection[str], top: int | None) -> int | None:
-    """The largest key of those that are wanted; with many of them it is not asked for: the next one will do."""
-    if len(wanted) > FEW and top is not None:
-        return top
-    keys = (mirror.source.commits.filter(sha__in=some).aggregate(key=Max("pk"))["key"] for some in _few(sorted(wanted)))
-    return max((key for key in keys if key is not None), default=None)

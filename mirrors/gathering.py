@@ -49,6 +49,11 @@ class Place:
         live = self.source is not None and self.source.gone_at is None
         return live and self.selected and self.reached < self.source.position
 
+    @property
+    def inferred(self) -> bool:
+        """Whether the mirror's branch shows what nobody has seen at the source's."""
+        return self.behind and self.mirror is not None and self.mirror.position < UNKNOWN
+
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
@@ -79,6 +84,29 @@ def gather(mirrors: Sequence[Mirror], now: datetime, *, rails: bool = False, bri
         branches[place.key[0]].append(_branch_facts(place, pending.get(place.key, []), commits))
     facts = _mirrors(mirrors, branches, source, opened, sorted({key[0] for key in newest}), now)
     return Gathered(facts, pending, past, commits)
+
+
+def places_of(mirror: Mirror) -> list[Place]:
+    """Every branch of a mirror, or selected of its source."""
+    return _places([mirror], _source_branches([mirror]))
+
+
+def oldest_pending(places: Sequence[Place]) -> dict[str, datetime]:
+    """When the oldest commit was first seen that a mirror's branch has not reached; by branch, of those behind."""
+    rows = _pending([place for place in places if place.behind], few=1)
+    return {name: row[0].seen_at for (_, name), row in rows.items()}
+
+
+def stand(mirrors: Sequence[Mirror]) -> list[tuple[Place, Pending | None]]:
+    """Where each branch of several mirrors stands, and the first commit that it lacks. Without those that are aside:
+    dropped by the source, left by the selection, or not made by us."""
+    places = [place for place in _places(mirrors, _source_branches(mirrors)) if _counts(place)]
+    pending = _pending([place for place in places if place.behind], few=1)
+    return [(place, pending[place.key][0] if place.key in pending else None) for place in places]
+
+
+def _counts(place: Place) -> bool:
+    return place.source is not None and place.source.gone_at is None and place.selected
 
 
 # --- branches -------------------------------------------------------------------------------------------------------
@@ -126,20 +154,19 @@ def _reached(source: SourceBranch | None, mirror: MirrorBranch | None) -> int:
 def _branch_facts(place: Place, rows: Sequence[Pending], commits: Commits) -> BranchFacts:
     source, mirror = place.source, place.mirror
     newest = (place.key[0], rows[-1].commit_id) if rows else None
-    inferred = place.behind and mirror is not None and mirror.position < UNKNOWN
     return BranchFacts(
         name=place.key[1],
         default=place.default,
         source_head=source.head if source and source.gone_at is None else "",
         mirror_head=mirror.head if mirror else "",
-        pending=rows[0].number + (UNKNOWN - 1 - mirror.position if inferred and mirror else 0) if rows else 0,
+        pending=rows[0].number + (UNKNOWN - 1 - mirror.position if place.inferred and mirror else 0) if rows else 0,
         oldest_seen_at=rows[0].seen_at if rows else None,
         advanced_at=mirror.advanced_at if mirror else None,
         changed_at=source.changed_at if source else None,
         rewound=bool(rows and rows[0].rewound),
         stray=bool(mirror and mirror.stray),
         uncommitted=bool(mirror and mirror.uncommitted),
-        inferred=inferred,
+        inferred=place.inferred,
         missing_since=source.missing_since if source else None,
         gone=source is None or source.gone_at is not None,
         selected=place.selected or source is None,

@@ -7,21 +7,25 @@ import json
 from typing import Any
 
 from django.http import HttpRequest, JsonResponse
-from django.views.decorators.csrf import csrf_exempt
-from django.views.decorators.http import require_POST
+from drf_spectacular.types import OpenApiTypes
+from rest_framework.decorators import api_view, authentication_classes, permission_classes
 
 from core.errors import Invalid
 from core.notifications import arrived_objects
 from core.phrases import count
 from lakemirror_site import config, wiring
+from lakemirror_site.openapi import WEBHOOK_SECRET, answers
 from mirrors import arrivals, placement, services
+from mirrors.answers import ToldAnswer
 
 MOST_BYTES = 1_000_000
 _NO_SECRET = "send 'Authorization: Bearer SECRET' with the installation's webhook secret"
 
 
-@csrf_exempt
-@require_POST
+@answers("Hear a webhook of lakeFS", 202, ToldAnswer, body=OpenApiTypes.OBJECT, auth=WEBHOOK_SECRET)
+@api_view(["POST"])
+@authentication_classes([])
+@permission_classes([])
 def lakefs_hook(request: HttpRequest, installation: str) -> JsonResponse:
     """A lakeFS action of an installation. Repeated deliveries are harmless: each only asks for a look."""
     if not _is_authentic(request, installation):
@@ -33,8 +37,10 @@ def lakefs_hook(request: HttpRequest, installation: str) -> JsonResponse:
     return JsonResponse({"message": "queued" if known else f"nobody mirrors {repository}"}, status=202)
 
 
-@csrf_exempt
-@require_POST
+@answers("Hear an event of a store", 202, ToldAnswer, body=OpenApiTypes.OBJECT, auth=WEBHOOK_SECRET)
+@api_view(["POST"])
+@authentication_classes([])
+@permission_classes([])
 def s3_hook(request: HttpRequest, installation: str) -> JsonResponse:
     """Objects came to an installation's store. Repeated deliveries are harmless: each only asks for a look."""
     if not _is_authentic(request, installation):
@@ -71,7 +77,7 @@ def _repository(request: HttpRequest) -> str:
         body = json.loads(request.body)
         named = str(body["repository_id"])
         return named if placement.NAME.fullmatch(named) else ""
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return ""
 
 

@@ -173,7 +173,7 @@ def _things(holders: set[Key]) -> tuple[dict[Key, list[Thing]], dict[Key, int]]:
     things: dict[Key, list[Thing]] = defaultdict(list)
     counts: dict[Key, int] = {}
     for row in rows.filter(place__lte=THINGS).order_by("first_seen", "pk"):
-        things[row.mirror_id, row.holder_id].append(_thing(row))
+        things[row.mirror_id, row.holder_id].append(thing_of(row))
         counts[row.mirror_id, row.holder_id] = row.number
     return things, _all_counted(counts)
 
@@ -188,7 +188,8 @@ def _all_counted(counts: Mapping[Key, int]) -> dict[Key, int]:
     return {key: max(number, known.get(key, 0)) for key, number in counts.items()}
 
 
-def _thing(row: Blocker) -> Thing:
+def thing_of(row: Blocker) -> Thing:
+    """A blocker as the explanations and the API know it."""
     return Thing(
         kind=row.kind,
         holder_id=row.holder_id,
@@ -201,6 +202,9 @@ def _thing(row: Blocker) -> Thing:
         first_seen=row.first_seen,
         attempts=row.attempts,
         look_at=row.look_at,
+        id=row.pk,
+        etag=row.etag,
+        damage=row.damage,
     )
 
 

@@ -217,6 +217,10 @@ class Mirror(models.Model):
     first_sync = models.CharField(
         max_length=16, default="exact", db_default="exact", help_text="what the default branch may show at first"
     )
+    rpo_seconds = models.IntegerField(null=True, help_text="how late a branch may be; null: core.lag.LATE_AFTER")
+    watched_since = models.DateTimeField(
+        null=True, help_text="since when breaches of that are noted: the end of its first copy"
+    )
     pinned_creation_date = models.BigIntegerField(null=True, help_text="of the destination repository, Unix seconds")
     created_at = models.DateTimeField(auto_now_add=True)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
@@ -310,12 +314,20 @@ class MirrorCommit(models.Model):
         GONE = "gone"
         UNCHECKED = "unchecked"
 
+    class Urgency(models.IntegerChoices):
+        NONE = 0, "in its turn"
+        ASKED = 1, "somebody wants it first; what it needs is not marked yet"
+        NEEDED = 2, "goes first, and so does all that it needs"
+
     mirror = models.ForeignKey(Mirror, models.CASCADE, related_name="commits")
     commit = models.ForeignKey(Commit, models.CASCADE, related_name="at_mirrors")
     record = models.CharField(max_length=16, choices=Record.choices, default=Record.PENDING)
     data = models.CharField(max_length=16, choices=Data.choices, default=Data.UNKNOWN)
     history = models.BooleanField(default=False, help_text="all its ancestors' records and data are in order")
     waiver = models.ForeignKey(Waiver, models.SET_NULL, null=True, related_name="commits", db_index=False)
+    urgency = models.SmallIntegerField(
+        choices=Urgency.choices, default=Urgency.NONE, db_default=0, help_text="whether it goes before others"
+    )
     detail = models.TextField(blank=True)
     waits_for = models.JSONField(default=list, help_text="metarange and range ids it waits for, at most 100")
     recorded_at = models.DateTimeField(null=True)
@@ -334,6 +346,7 @@ class MirrorCommit(models.Model):
             ),
             models.Index(fields=["mirror", "commit"], condition=Q(history=False), name="mirror_commit_open_history"),
             models.Index(fields=["waiver"], condition=Q(waiver__isnull=False), name="mirror_commit_waived"),
+            models.Index(fields=["mirror", "commit"], condition=Q(urgency__gt=0), name="mirror_commit_urgent"),
         ]
 
 
@@ -414,6 +427,21 @@ class Blocker(models.Model):
             models.Index(fields=["mirror", "address_hash"], name="blocker_address"),
         ]
         ordering = ["first_seen", "pk"]
+
+
+class LagBreach(models.Model):
+    """A time in which a branch was later than its mirror's target; open while it is."""
+
+    mirror = models.ForeignKey(Mirror, models.CASCADE, related_name="breaches")
+    branch = models.CharField(max_length=256)
+    began_at = models.DateTimeField(help_text="when the oldest commit that is not mirrored became too old")
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["mirror", "branch"], condition=Q(ended_at=None), name="breach_open_once")
+        ]
+        indexes = [models.Index(fields=["mirror", "branch", "-began_at"], name="breach_latest")]
 
 
 class Promotion(models.Model):

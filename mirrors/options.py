@@ -12,13 +12,14 @@ from typing import Any
 
 from django.db import transaction
 
-from core.errors import Invalid, NotFound
+from core.errors import Invalid
 from core.selection import OnUnselect
 from mirrors import duties
+from mirrors.etags import ANYTHING, Seen
 from mirrors.judging import judge_anew
 from mirrors.models import Mirror
 from mirrors.selecting import reselect, start_or_end_tags, whole_selection
-from mirrors.services import repository_arn
+from mirrors.services import mirror_lock, repository_arn
 from rbac import services as rbac
 
 Follow = Callable[[Mirror, Mirror], None]
@@ -31,19 +32,21 @@ def mirror_update(
     mirror: Mirror,
     changes: Mapping[str, Any],
     on_unselect: OnUnselect = OnUnselect.KEEP,
+    seen: Seen = ANYTHING,
     request: Any = None,
 ) -> Mirror:
     """Change settings of a mirror, named by their columns; gives it as it is then. What is so already is no change.
 
     `on_unselect` says what becomes of branches that are there, and are `selected` no more by this very change.
-    Raises Denied, NotFound (it is being deleted) and Invalid (no such setting).
+    Raises Denied, NotFound (it is being deleted), Stale (not as it was `seen`) and Invalid (no such setting).
     """
     arn = repository_arn(mirror.source.name)
     rbac.require(actor, ("fs:MirrorRepository", arn))
     if unknown := sorted(changes.keys() - SETTINGS.keys()):
         raise Invalid(f"a mirror has no setting '{unknown[0]}' that can be changed", field=unknown[0])
     with transaction.atomic():
-        old = _lock(mirror)
+        old = mirror_lock(mirror)
+        seen.require(old)
         changes = whole_selection(changes, old.selected, old.source.default_branch)
         before = {column: getattr(old, column) for column in changes if getattr(old, column) != changes[column]}
         after = {column: changes[column] for column in before}
@@ -63,14 +66,6 @@ def mirror_update(
             request=request,
         )
     return new
-
-
-def _lock(mirror: Mirror) -> Mirror:
-    rows = Mirror.objects.live().select_related("source").select_for_update(of=("self",), no_key=True)
-    found: Mirror | None = rows.filter(pk=mirror.pk).first()
-    if found is None:
-        raise NotFound(f"there is no mirror '{mirror.name}'")
-    return found
 
 
 def _store(old: Mirror, after: Mapping[str, Any]) -> Mirror:
@@ -102,6 +97,11 @@ def _look_for_tampering(old: Mirror, new: Mirror) -> None:
     duties.wake("promote", new.pk)
 
 
+def _measure(old: Mirror, new: Mirror) -> None:
+    """Which branches are too late by the new target is noted in the next round."""
+    duties.wake("promote", new.pk)
+
+
 SETTINGS: Mapping[str, Follow] = {
     "paused": _move_on,
     "depth": judge_anew,
@@ -111,5 +111,6 @@ SETTINGS: Mapping[str, Follow] = {
     "repair_tampering": _look_for_tampering,
     "selected": reselect,
     "tags": start_or_end_tags,
+    "rpo_seconds": _measure,
 }
 """By column."""

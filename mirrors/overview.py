@@ -52,7 +52,7 @@ class Matrix:
 def is_within(reading: MirrorReading) -> bool:
     """Whether a mirror is known to be no later than is aimed at, and works."""
     works = reading.state.tone is not Tone.BAD
-    return works and reading.lag is not None and reading.lag <= targets().late_after.total_seconds()
+    return works and reading.lag is not None and reading.lag <= targets(reading.mirror).late_after.total_seconds()
 
 
 def tell(readings: Sequence[MirrorReading], troubles: Sequence[str]) -> Phrase:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from django.db.models import Manager, Model, QuerySet
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 
 from core.errors import Invalid
@@ -15,6 +16,12 @@ from mirrors.serializers import rfc3339
 
 M = TypeVar("M", bound=Model)
 T = TypeVar("T")
+
+PAGE = (
+    OpenApiParameter("amount", {"type": "integer", "minimum": 1}, description="most results; 100 unless told"),
+    OpenApiParameter("after", str, description="the next_offset of the page before"),
+)
+"""What a list takes, for the API's document."""
 
 
 def a_page(rows: Sequence[T], amount: int, offset_of: Callable[[T], Any]) -> tuple[list[T], dict[str, Any]]:

@@ -4,23 +4,43 @@ from __future__ import annotations
 
 from typing import Any
 
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from core.preflight import Check
 from core.selection import ALL
-from mirrors.api import MirrorDetail, creation_of
+from lakemirror_site.openapi import answers
+from mirrors.api import SOURCE_REGION, MirrorDetail, creation_asked
 from mirrors.preflight import preflight
 from mirrors.preflight_questions import Plan
-from mirrors.serializers import rfc3339
+from mirrors.serializers import MirrorCreation, rfc3339
+
+
+class CheckAnswer(serializers.Serializer):
+    """One check: what was found, and what to do about it."""
+
+    id = serializers.CharField()
+    state = serializers.ChoiceField(choices=["ok", "warning", "failed", "unknown"])
+    message = serializers.CharField()
+    fix = serializers.CharField(allow_blank=True)
+
+
+class PreflightAnswer(serializers.Serializer):
+    """Every check; `ok`: nothing failed, and what decides is known."""
+
+    ok = serializers.BooleanField()
+    checks = CheckAnswer(many=True)
+    as_of = serializers.DateTimeField()
 
 
 class MirrorPreflight(MirrorDetail):
     """POST checks a plan; the other verbs are those of a mirror that somebody named `preflight`."""
 
+    @answers("Check a plan", 200, PreflightAnswer, body=MirrorCreation, query=[SOURCE_REGION], fails=[502, 503])
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
         """200 with every check; nothing is stored. The body, and the rights, are those of creation."""
-        given = creation_of(request, repository)
+        given = creation_asked(request, repository)
         settings = given.pop("settings")
         chosen = settings.get("selected", {})
         plan = Plan(

@@ -49,6 +49,18 @@ class MirrorCommitQuerySet(models.QuerySet):
         """Commits that nobody looked at yet, or that waited for something which has arrived; oldest first."""
         return self.filter(data="unknown").select_related("commit").order_by("commit_id")
 
+    def asked_for(self) -> MirrorCommitQuerySet:
+        """Those that somebody wants first, since the last round."""
+        return self.filter(urgency__gt=0, urgency=1)
+
+    def urgent(self) -> MirrorCommitQuerySet:
+        """Those that go before others. With both conditions, for by the first one SQLite knows the index."""
+        return self.filter(urgency__gt=0, urgency=2)
+
+    def settled(self) -> MirrorCommitQuerySet:
+        """Those for which nothing is left to do: record accepted, data judged, history in order."""
+        return self.filter(record="accepted", history=True).exclude(data__in=["unknown", "waiting"])
+
     def promotable(self) -> MirrorCommitQuerySet:
         """Record accepted, own data complete with nothing gone, all of the history in order, and not waived."""
         return self.filter(record="accepted", data="complete", history=True, waiver=None)

@@ -19,6 +19,7 @@ from core.promotion import UNKNOWN, Why
 from core.states import ASIDE, Stage, State
 from lakemirror_site import config
 from mirrors import clock
+from mirrors.breaches import target_of
 from mirrors.gathering import RAIL_COMMITS, Gathered, Pending, candidates_of, gather
 from mirrors.lacking import commit_facts
 from mirrors.models import Candidate, Mirror, Promotion
@@ -149,9 +150,10 @@ class BranchCommits:
     foreign: Sequence[Promotion] = ()
 
 
-def targets() -> Targets:
-    """From when on waiting is late, by this deployment's intervals."""
-    return Targets(look_interval=config.current().commit_sensor.process_branches_duration)
+def targets(mirror: Mirror) -> Targets:
+    """From when on waiting is late, by the mirror's own target and this deployment's intervals."""
+    interval = config.current().commit_sensor.process_branches_duration
+    return Targets(look_interval=interval, late_after=target_of(mirror))
 
 
 def mirror_reading(mirror: Mirror, now: datetime | None = None) -> MirrorReading:
@@ -187,8 +189,8 @@ def moved_lately(mirrors: Sequence[Mirror], now: datetime) -> bool:
 
 def _read(mirror: Mirror, gathered: Gathered, now: datetime) -> MirrorReading:
     facts = gathered.facts[mirror.pk]
-    verdict, verdicts = explain(facts, now, targets())
-    standing = judge_standing(facts, now, targets()) is not None
+    verdict, verdicts = explain(facts, now, targets(mirror))
+    standing = judge_standing(facts, now, targets(mirror)) is not None
     known = verdict.state is not State.UNKNOWN
     branches = [
         _read_branch(branch, its, mirror, gathered, now, known=known)
@@ -291,7 +293,7 @@ def _rail(branch: BranchFacts, mirror: Mirror, gathered: Gathered, now: datetime
 def _rail_commit(row: Pending, branch: BranchFacts, mirror: Mirror, gathered: Gathered, now: datetime) -> RailCommit:
     commit = gathered.commits.facts.get((mirror.pk, row.commit_id))
     validating = gathered.facts[mirror.pk].run is not None
-    stage = stage_of(commit, now=now, targets=targets(), validating=validating)
+    stage = stage_of(commit, now=now, targets=targets(mirror), validating=validating)
     return RailCommit(commit_id=row.commit_id, stage=stage)
 
 
@@ -322,7 +324,7 @@ def _commit_reading(
     mirror: Mirror, row: Candidate, facts: dict[str, CommitFacts], now: datetime, head: int | None
 ) -> CommitReading:
     commit = facts.get(row.commit.sha)
-    stage = stage_of(commit, now=now, targets=targets())
+    stage = stage_of(commit, now=now, targets=targets(mirror))
     if head is not None and row.position <= head:
         stage = Stage.HEAD if row.position == head else Stage.PAST
     steps = climb(commit, seen_at=row.seen_at, stage=stage, region=mirror.region, source_region=mirror.source.region)
@@ -380,17 +382,24 @@ def promotion_json(move: Promotion) -> dict[str, Any]:
 
 
 def thing_json(thing: Thing) -> dict[str, Any]:
-    """One thing that stands in the way."""
+    """One thing that is missing or wrong; `holder` is what needs it: a commit, a metarange or a range."""
     return {
+        "id": thing.id,
         "kind": thing.kind,
         "path": thing.path or None,
         "address": thing.address,
         "size": thing.size,
+        "etag": thing.etag or None,
         "reason": thing.reason,
         "detail": thing.detail,
         "gone_at_source": thing.gone_at_source,
+        "damage": thing.damage,
+        "holder_kind": _HOLDERS.get(thing.kind),
         "holder": thing.holder_id,
         "first_seen": rfc3339(thing.first_seen),
         "attempts": thing.attempts,
         "look_at": rfc3339(thing.look_at),
     }
+
+
+_HOLDERS = {"record": "commit", "metarange": "metarange", "range": "range", "object": "range"}

@@ -208,6 +208,7 @@ def _make(actor: str, found: Found) -> None:
         history=told.history,
         first_sync=told.first_sync,
         tags=told.tags,
+        rpo_seconds=told.rpo_seconds,
         pinned_creation_date=told.creation_date,
         destination_looked_at=clock.now(),
     )

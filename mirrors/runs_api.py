@@ -6,23 +6,53 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.errors import NotFound
 from core.pace import expected_end, per_second
+from lakemirror_site.openapi import answers
 from mirrors import clock
+from mirrors.answers import number_or_null, page_answer, text_or_null, time_or_null
 from mirrors.api import find_mirror
 from mirrors.models import Duty, Mirror, Run
-from mirrors.paging import newest_first
+from mirrors.paging import PAGE, newest_first
 from mirrors.serializers import rfc3339
 from rbac import services as rbac
+
+
+class RunAnswer(serializers.Serializer):
+    """A check of ranges. `outcome` is null when its worker is lost."""
+
+    id = serializers.IntegerField()
+    job = serializers.CharField()
+    outcome = text_or_null()
+    error = text_or_null()
+    started_at = serializers.DateTimeField()
+    ended_at = time_or_null()
+    seconds = number_or_null()
+    ranges = serializers.IntegerField()
+    ranges_done = serializers.IntegerField()
+    entries = serializers.IntegerField()
+    looked_up = serializers.IntegerField(help_text="objects that no earlier check covered")
+    requests = serializers.IntegerField()
+    problems = serializers.IntegerField()
+    entries_per_second = number_or_null()
+    eta = time_or_null()
+
+
+class RunDetailAnswer(RunAnswer):
+    """A check of ranges, as it stands at a moment."""
+
+    as_of = serializers.DateTimeField()
 
 
 class Runs(APIView):
     """The checks of a mirror."""
 
+    @answers("List runs", 200, page_answer(RunAnswer), query=PAGE)
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
         """A page of them, the last one first. Needs fs:ListRepositories on `*`."""
         rbac.require(request.user, ("fs:ListRepositories", "*"))
@@ -34,6 +64,7 @@ class Runs(APIView):
 class RunDetail(APIView):
     """One check: how far it is, how fast it goes, what it found."""
 
+    @answers("Get a run", 200, RunDetailAnswer)
     def get(self, request: Request, repository: str, mirror_id: str, number: int) -> Response:
         """The check. Needs fs:ListRepositories on `*`."""
         rbac.require(request.user, ("fs:ListRepositories", "*"))

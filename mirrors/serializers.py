@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from core.facts import History
+from core.lag import LONGEST_RPO
 from core.presence import Depth, Imported
 from core.promotion import Repair
 from core.selection import OnUnselect
@@ -26,6 +28,7 @@ class TrueOrFalse(serializers.BooleanField):
         return data
 
 
+@extend_schema_field({"type": "number", "exclusiveMinimum": 0, "maximum": 1})
 class Share(serializers.FloatField):
     """A number that is more than 0 and at most 1: a depth that reads no object would be `etag`."""
 
@@ -35,6 +38,19 @@ class Share(serializers.FloatField):
         return float(data)
 
 
+class Seconds(serializers.IntegerField):
+    """A whole number of seconds, as JSON's own number."""
+
+    def to_internal_value(self, data: Any) -> int:
+        if isinstance(data, bool) or not isinstance(data, int):
+            raise serializers.ValidationError("must be a whole number of seconds")
+        return data
+
+
+_GLOBS = {"type": "array", "items": {"type": "string"}}
+
+
+@extend_schema_field({"type": "object", "properties": {"include": _GLOBS, "exclude": _GLOBS}})
 class BranchGlobs(serializers.Field):
     """Which branches: globs to include and to exclude, or one of both; mirrors/selecting.py says what they may be."""
 
@@ -76,6 +92,7 @@ class MirrorSettings(Body):
     repair_tampering = serializers.ChoiceField(choices=[one.value for one in Repair], required=False)
     branches = BranchGlobs(source="selected", required=False)
     tags = TrueOrFalse(required=False)
+    rpo_seconds = Seconds(min_value=1, max_value=LONGEST_RPO, allow_null=True, required=False)
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -13,6 +14,7 @@ from core.types import RepositoryInfo
 from lakemirror_site import config, wiring
 from mirrors import clock, duties, placement
 from mirrors.adoption import Adopted, check_adoptable, reaching
+from mirrors.etags import ANYTHING, Seen
 from mirrors.models import Mirror, MirrorBranch, Repository, all_branches
 from mirrors.selecting import whole_selection
 from rbac import services as rbac
@@ -21,6 +23,19 @@ from rbac import services as rbac
 def repository_arn(name: str) -> str:
     """A repository as a resource of `fs:*` actions."""
     return f"arn:lakefs:fs:::repository/{name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Creation:
+    """A mirror that could be made: all that was asked is in order. `settings` are columns of the mirror's."""
+
+    source: RepositoryInfo
+    source_region: str
+    name: str
+    region: str
+    namespace: str
+    settings: Mapping[str, Any]
+    adopted: Adopted | None
 
 
 def mirror_create(
@@ -37,10 +52,45 @@ def mirror_create(
 ) -> Mirror:
     """Begin to mirror a repository; its manager makes the copy's repository next, or takes over the one to `adopt`.
 
-    `settings` are columns of the mirror's; those that are not given have their default.
+    Raises what `check_creation` does; then nothing is stored.
+    """
+    found = check_creation(
+        actor=actor,
+        source_repository=source_repository,
+        name=name,
+        region=region,
+        storage_namespace=storage_namespace,
+        source_region=source_region,
+        adopt=adopt,
+        settings=settings,
+    )
+    mirror = _store(actor, found)
+    told = {"mirror": found.name, "region": found.region, "storage_namespace": found.namespace}
+    rbac.audit(
+        actor=actor,
+        action="fs:MirrorRepository",
+        arn=repository_arn(found.source.id),
+        after={**told, "adopted": found.adopted is not None, **found.settings},
+        request=request,
+    )
+    return mirror
+
+
+def check_creation(
+    *,
+    actor: Any,
+    source_repository: str,
+    name: str,
+    region: str,
+    storage_namespace: str,
+    source_region: str = "",
+    adopt: bool = False,
+    settings: Mapping[str, Any] | None = None,
+) -> Creation:
+    """What may be made of what is asked. `settings` are columns; those that are not given have their default.
 
     Raises Denied, Invalid (naming the field), NotFound (no such source), Conflict (name or namespace taken) and
-    Unreachable (source or destination can't be asked: then nothing is stored).
+    Unreachable (source or destination can't be asked).
     """
     namespace = storage_namespace.rstrip("/")
     rbac.require(actor, *rights_to_create(source_repository, name, namespace))
@@ -58,16 +108,9 @@ def mirror_create(
     others = placement.repositories_of(wiring.lakefs(region), region)
     placement.check_apart_from_repositories(namespace, others, region, name)
     adopted = check_adoptable(there, region, namespace, source, source_region) if there else None
+    placement.check_unused(name)
     given = dict(whole_selection(settings or {}, all_branches(), source.default_branch))
-    mirror = _store(actor, source, source_region, name, region, namespace, given, adopted)
-    rbac.audit(
-        actor=actor,
-        action="fs:MirrorRepository",
-        arn=repository_arn(source_repository),
-        after={"mirror": name, "region": region, "storage_namespace": namespace, "adopted": adopt, **given},
-        request=request,
-    )
-    return mirror
+    return Creation(source, source_region, name, region, namespace, given, adopted)
 
 
 def rights_to_create(source: str, name: str, namespace: str) -> list[tuple[str, str]]:
@@ -97,27 +140,19 @@ def _ask_destination(name: str, region: str) -> RepositoryInfo | None:
         return None
 
 
-def _store(
-    actor: Any,
-    source: RepositoryInfo,
-    source_region: str,
-    name: str,
-    region: str,
-    namespace: str,
-    settings: Mapping[str, Any],
-    adopted: Adopted | None,
-) -> Mirror:
+def _store(actor: Any, found: Creation) -> Mirror:
+    adopted = found.adopted
     try:
         with transaction.atomic():
-            repository = _pin_source(source, source_region)
+            repository = _pin_source(found.source, found.source_region)
             mirror = Mirror.objects.create(
-                name=name,
+                name=found.name,
                 source=repository,
-                region=region,
-                storage_namespace=namespace,
+                region=found.region,
+                storage_namespace=found.namespace,
                 pinned_creation_date=adopted.creation_date if adopted else None,
                 created_by=actor,
-                **settings,
+                **found.settings,
             )
             Mirror.objects.filter(pk=mirror.pk).update(created_at=Now())  # and not by this machine's clock
             if adopted:
@@ -126,9 +161,9 @@ def _store(
             duties.ensure_mirror_duties(mirror)
             duties.wake("manage", mirror.pk)
     except IntegrityError:
-        placement.check_unused(name)
+        placement.check_unused(found.name)
         raise Conflict(
-            f"the namespace {namespace} in {region} is another mirror's", field="storage_namespace"
+            f"the namespace {found.namespace} in {found.region} is another mirror's", field="storage_namespace"
         ) from None
     return mirror
 
@@ -153,10 +188,23 @@ def _pin_source(source: RepositoryInfo, region: str) -> Repository:
     return _pin_source(source, region)
 
 
-def mirror_delete(*, actor: Any, mirror: Mirror, request: Any = None) -> None:
-    """Forget a mirror: its references at the destination go, its objects stay; the name is free when that is done."""
+def mirror_lock(mirror: Mirror) -> Mirror:
+    """A mirror as it is now and stays until the transaction ends. Raises NotFound when it is being deleted."""
+    rows = Mirror.objects.live().select_related("source").select_for_update(of=("self",), no_key=True)
+    found: Mirror | None = rows.filter(pk=mirror.pk).first()
+    if found is None:
+        raise NotFound(f"there is no mirror '{mirror.name}'")
+    return found
+
+
+def mirror_delete(*, actor: Any, mirror: Mirror, seen: Seen = ANYTHING, request: Any = None) -> None:
+    """Forget a mirror: its references at the destination go, its objects stay; the name is free when that is done.
+
+    Raises Denied, NotFound (it is being deleted) and Stale (not as it was `seen`).
+    """
     rbac.require(actor, ("fs:DeleteRepository", repository_arn(mirror.name)))
     with transaction.atomic():
+        seen.require(mirror_lock(mirror))
         states = [state for state in Mirror.State if state != Mirror.State.DELETING]
         if not any(Mirror.objects.move(mirror.pk, state, Mirror.State.DELETING) for state in states):
             raise NotFound(f"there is no mirror '{mirror.name}'")

@@ -11,9 +11,11 @@ from rest_framework.views import APIView
 
 from core.errors import NotFound
 from core.presence import Depth
+from lakemirror_site.openapi import answers
+from mirrors.answers import page_answer, text_or_null, time_or_null
 from mirrors.api import find_mirror
 from mirrors.models import Validation
-from mirrors.paging import newest_first
+from mirrors.paging import PAGE, newest_first
 from mirrors.serializers import rfc3339
 from mirrors.services import repository_arn
 from mirrors.validations import validation_ask
@@ -43,9 +45,31 @@ class ValidationAsked(serializers.Serializer):
         return attrs
 
 
+class ValidationAnswer(serializers.Serializer):
+    """A check on demand. `ranges` counts those of the metaranges that were read so far."""
+
+    id = serializers.IntegerField()
+    what = serializers.CharField()
+    commit = text_or_null()
+    branch = text_or_null()
+    depth = serializers.CharField()
+    state = serializers.CharField(help_text="queued, running, retrying or done")
+    ranges = serializers.IntegerField()
+    ranges_done = serializers.IntegerField()
+    metaranges_left = serializers.IntegerField()
+    entries = serializers.IntegerField()
+    problems = serializers.IntegerField()
+    error = serializers.CharField(allow_blank=True)
+    asked_by = serializers.CharField()
+    asked_at = serializers.DateTimeField()
+    started_at = time_or_null()
+    ended_at = time_or_null()
+
+
 class Validate(APIView):
     """Have everything looked at again that a commit, a branch's head, or all heads name."""
 
+    @answers("Validate a mirror", 202, ValidationAnswer, body=ValidationAsked)
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
         """202 with the job; the one that is open for the same, if any. Needs fs:MirrorRepository on the source."""
         rbac.require(request.user, ("fs:MirrorRepository", repository_arn(repository)))
@@ -66,6 +90,7 @@ class Validate(APIView):
 class Validations(APIView):
     """The checks that were asked for at a mirror."""
 
+    @answers("List validations", 200, page_answer(ValidationAnswer), query=PAGE)
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
         """A page of them, the last one first. Needs fs:ListRepositories on `*`."""
         rbac.require(request.user, ("fs:ListRepositories", "*"))
@@ -75,6 +100,7 @@ class Validations(APIView):
 class ValidationDetail(APIView):
     """One check on demand: how far it is, what it found."""
 
+    @answers("Get a validation", 200, ValidationAnswer)
     def get(self, request: Request, repository: str, mirror_id: str, job: int) -> Response:
         """The job. Needs fs:ListRepositories on `*`."""
         rbac.require(request.user, ("fs:ListRepositories", "*"))

@@ -10,9 +10,11 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.errors import NotFound
+from lakemirror_site.openapi import answers
+from mirrors.answers import page_answer
 from mirrors.api import find_mirror
 from mirrors.models import Mirror, Waiver
-from mirrors.paging import newest_first
+from mirrors.paging import PAGE, newest_first
 from mirrors.serializers import rfc3339
 from mirrors.services import repository_arn
 from mirrors.waivers import MOST_COMMITS, waiver_give, waiver_withdraw
@@ -28,14 +30,26 @@ class WaiverGiven(serializers.Serializer):
     reason = serializers.CharField(max_length=1000)
 
 
+class WaiverAnswer(serializers.Serializer):
+    """A waiver with the commits that it is about."""
+
+    id = serializers.IntegerField()
+    commits = serializers.ListField(child=serializers.CharField())
+    reason = serializers.CharField()
+    given_by = serializers.CharField()
+    given_at = serializers.DateTimeField()
+
+
 class Waivers(APIView):
     """What was waived at a mirror."""
 
+    @answers("List waivers", 200, page_answer(WaiverAnswer), query=PAGE)
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
         """A page of waivers, the last one first. Needs fs:ListRepositories on `*`."""
         rbac.require(request.user, ("fs:ListRepositories", "*"))
         return Response(newest_first(request, find_mirror(repository, mirror_id).waivers, waiver_json))
 
+    @answers("Give a waiver", 201, WaiverAnswer, body=WaiverGiven)
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
         """Accept that commits are unreadable. 201 with the waiver. Needs fs:MirrorRepository on the source."""
         rbac.require(request.user, ("fs:MirrorRepository", repository_arn(repository)))
@@ -49,11 +63,13 @@ class Waivers(APIView):
 class WaiverDetail(APIView):
     """One waiver: see it, withdraw it."""
 
+    @answers("Get a waiver", 200, WaiverAnswer)
     def get(self, request: Request, repository: str, mirror_id: str, waiver: int) -> Response:
         """The waiver. Needs fs:ListRepositories on `*`."""
         rbac.require(request.user, ("fs:ListRepositories", "*"))
         return Response(waiver_json(_find(find_mirror(repository, mirror_id), waiver)))
 
+    @answers("Withdraw a waiver", 204)
     def delete(self, request: Request, repository: str, mirror_id: str, waiver: int) -> Response:
         """Withdraw it; no branch is moved back. Needs fs:MirrorRepository on the source."""
         rbac.require(request.user, ("fs:MirrorRepository", repository_arn(repository)))

@@ -12,7 +12,7 @@ from django.db.models import Q
 from django.db.models.functions import Lower
 
 from rbac.exceptions import AppendOnly
-from rbac.querysets import AccessKeyQuerySet, AttachmentQuerySet, AuditEventQuerySet, UserManager
+from rbac.querysets import AccessKeyQuerySet, AttachmentQuerySet, AuditEventQuerySet, KeyedCallQuerySet, UserManager
 
 # A name goes into ARNs and, through ${user}, into patterns: no wildcard, separator or white space may be in it.
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.@+-]{0,127}\Z"
@@ -150,6 +150,25 @@ class AccessKey(models.Model):
         """Whether the key opens anything at that time."""
         unexpired = self.expires_at is None or self.expires_at > now
         return unexpired and self.disabled_at is None and self.user.is_active
+
+
+class KeyedCall(models.Model):
+    """A call that came with an Idempotency-Key, and what it was answered. No status: nobody knows yet.
+
+    No answer beside a status: it holds a secret, and is not kept.
+    """
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="keyed_calls")
+    key = models.CharField(max_length=255)
+    fingerprint = models.CharField(max_length=64, help_text="SHA-256 of method, address and body")
+    begun_at = models.DateTimeField(db_index=True)
+    status = models.PositiveSmallIntegerField(null=True)
+    answer = models.TextField(null=True)
+
+    objects: ClassVar[Any] = KeyedCallQuerySet.as_manager()
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("user", "key"), name="key_claimed_once"),)
 
 
 class AuditEvent(models.Model):

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from django.contrib.auth.base_user import BaseUserManager
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Now
 
 from rbac.exceptions import AppendOnly
 
 if TYPE_CHECKING:
-    from rbac.models import AccessKey, Attachment, AuditEvent, User  # noqa: F401
+    from rbac.models import AccessKey, Attachment, AuditEvent, KeyedCall, User  # noqa: F401
 
 
 class UserManager(BaseUserManager["User"]):
@@ -46,6 +47,17 @@ class AccessKeyQuerySet(models.QuerySet["AccessKey"]):
         """Note that a key was used, unless that was noted after `older_than`; true if a row changed."""
         stale = Q(last_used_at=None) | Q(last_used_at__lt=older_than)
         return self.filter(stale, pk=key.pk).update(last_used_at=now) == 1
+
+
+KEYS_LAST = timedelta(hours=24)
+
+
+class KeyedCallQuerySet(models.QuerySet["KeyedCall"]):
+    """Calls that came with a key, by their age."""
+
+    def expired(self) -> KeyedCallQuerySet:
+        """Those whose key means nothing any more, by the database's clock."""
+        return self.filter(begun_at__lt=Now() - KEYS_LAST)
 
 
 class AuditEventQuerySet(models.QuerySet["AuditEvent"]):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
+from collections.abc import Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
 
@@ -24,6 +25,7 @@ from mirrors.duties import Lease, Outcome
 from mirrors.history import settle_history
 from mirrors.loops.manage import require_pinned, stop
 from mirrors.models import Blocker, Mirror, MirrorCommit
+from mirrors.priority import mark_needed
 from mirrors.sidebyside import SideBySide
 
 log = logging.getLogger("lakemirror.copy")
@@ -43,16 +45,28 @@ def copy(lease: Lease) -> Outcome:
     if mirror.state != Mirror.State.ACTIVE or mirror.source.frozen_reason:
         return Outcome("nothing is copied while the mirror is not active")
     round_ = _Round(mirror, wiring.lakefs(mirror.region), lease)
-    last = 0
-    while rows := list(mirror.commits.to_copy().filter(commit_id__gt=last)[:BATCH]):
-        last = rows[-1].commit_id
+    for rows in _batches(mirror, lease):
         round_.copy_batch(rows)
-        if time.monotonic() > round_.settle_at:
+        if rows[0].urgency or time.monotonic() > round_.settle_at:
             round_.settle()
     round_.settle()
     if round_.failed is not None:
         raise round_.failed
     return Outcome(f"{round_.copied} of {round_.total} records accepted")
+
+
+def _batches(mirror: Mirror, lease: Lease) -> Iterator[list[MirrorCommit]]:
+    """The records to copy, parents first; while there are urgent ones, these and what they need before all others."""
+    urgent = last = 0
+    while True:
+        mark_needed(mirror, lease)
+        if rows := list(mirror.commits.to_copy().urgent().filter(commit_id__gt=urgent)[:BATCH]):
+            urgent = rows[-1].commit_id
+        elif rows := list(mirror.commits.to_copy().filter(commit_id__gt=last)[:BATCH]):
+            last = rows[-1].commit_id
+        else:
+            return
+        yield rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +95,7 @@ class _Round:
 
     def copy_batch(self, rows: list[MirrorCommit]) -> None:
         """Copy records; those that were accepted are written down whatever becomes of the rest."""
+        rows = [row for row in rows if row.commit.sha not in self.bad]  # once in a round
         self.total += len(rows)
         accepted: list[int] = []
         require_pinned(self.mirror, self.lakefs)

@@ -17,6 +17,7 @@ from mirrors.duties import Lease, Outcome
 from mirrors.following import add_commits, add_missing
 from mirrors.history import doubt_history
 from mirrors.models import Mirror, MirrorCommit
+from mirrors.priority import ask_again
 
 GHOST_LASTS = timedelta(seconds=15)
 """A repository that was just deleted lives on in the caches of lakeFS servers for some 7 s, without its branches."""
@@ -155,6 +156,7 @@ def _take_over(mirror: Mirror, found: RepositoryInfo, lease: Lease) -> Outcome:
         mirror.commits.exclude(record=MirrorCommit.Record.REFUSED).update(record=MirrorCommit.Record.PENDING)
         mirror.blockers.filter(reason="tampered-record").delete()
         doubt_history(mirror, [0])
+        ask_again(mirror)
         Mirror.objects.move(mirror.pk, Mirror.State.STOPPED, Mirror.State.ACTIVE, reason_code="", reason="")
         duties.wake("copy", mirror.pk)
     return Outcome(f"the repository {mirror.name} was made anew in {mirror.region}: it is filled again")

@@ -28,6 +28,7 @@ from core.promotion import (
 )
 from lakemirror_site import wiring
 from mirrors import clock, duties
+from mirrors.breaches import note_breaches
 from mirrors.duties import Lease, Outcome
 from mirrors.inferring import inferred_candidates
 from mirrors.loops.manage import fence
@@ -43,6 +44,7 @@ log = logging.getLogger("lakemirror.promote")
 def promote(lease: Lease) -> Outcome:
     """One round over all branches of one mirror."""
     mirror = duties.subject_mirror(lease)
+    note_breaches(mirror, lease)
     if mirror.state != Mirror.State.ACTIVE or mirror.paused or mirror.source.frozen_reason:
         return Outcome("nothing moves while the mirror is paused, stopped or frozen")
     lakefs = wiring.lakefs(mirror.region)
@@ -63,6 +65,7 @@ def promote(lease: Lease) -> Outcome:
         with failed.of(mirror, row.name):
             look_for_uncommitted(mirror, row, lakefs, lease)
     if moved:
+        note_breaches(mirror, lease)
         duties.wake("manage", mirror.pk)  # which writes the certificates
     Mirror.objects.filter(pk=mirror.pk).update(destination_looked_at=clock.now())
     failed.tell()

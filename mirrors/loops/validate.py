@@ -21,6 +21,7 @@ from mirrors.history import leave_unchecked, settle_history
 from mirrors.judging import hold
 from mirrors.metaranges import Found, load_metaranges
 from mirrors.models import Blocker, Mirror, MirrorCommit
+from mirrors.priority import mark_needed, unmark_settled
 from mirrors.rechecks import LOOKED_FOR, look_again
 from mirrors.verifying import has_more, verify
 
@@ -38,7 +39,8 @@ def validate(lease: Lease) -> Outcome:
     drop_unneeded(mirror, lease)
     leave_unchecked(mirror)
     relook = look_again(mirror, lease)
-    rows = list(mirror.commits.unjudged()[:BATCH])
+    mark_needed(mirror, lease)
+    rows = _next_rows(mirror, lease)
     found = _load(mirror, rows)
     _note_metaranges(mirror, found)
     checks = plan(mirror, rows, found)
@@ -48,6 +50,7 @@ def validate(lease: Lease) -> Outcome:
         complete = _judge_rows(mirror, rows, found)
     if settle_history(mirror) or complete:
         duties.wake("promote", mirror.pk)
+    unmark_settled(mirror)
     if complete:
         Mirror.objects.filter(pk=mirror.pk).update(last_validated_at=clock.now())
     on_demand = validations.advance(mirror, lease)
@@ -57,6 +60,15 @@ def validate(lease: Lease) -> Outcome:
     if on_demand is not None:
         raise on_demand
     return Outcome(_summary(relook.arrived, len(checks), complete, verified), _next_in(mirror))
+
+
+def _next_rows(mirror: Mirror, lease: Lease) -> list[MirrorCommit]:
+    """The commits of this round. The urgent ones go alone, so that they wait for no others' ranges.
+
+    After a failure it is the others' turn: what can't be checked must not keep everything else from it.
+    """
+    urgent = mirror.commits.unjudged().urgent()[:BATCH] if not lease.duty.failures else ()
+    return list(urgent) or list(mirror.commits.unjudged()[:BATCH])
 
 
 def _try_checks(mirror: Mirror, checks: list[RangeCheck], lease: Lease) -> LakeMirrorError | None:

@@ -29,6 +29,7 @@ PAGES = [
     f"{MIRROR}?branch=main&branch=experiments",
     "/mirrors/new/",
     f"{MIRROR}delete/",
+    "/docs/api",
     "/nix/",
 ]
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core.lag import Targets, in_words, is_stale, lag
+from core.lag import Targets, attainment, breached_at, in_words, is_stale, lag
 
 NOW = datetime(2026, 11, 21, 9, 16, 34, tzinfo=UTC)
 
@@ -17,6 +17,19 @@ def test_lag_is_zero_when_nothing_waits() -> None:
 
 def test_lag_runs_from_the_first_sight_of_the_oldest_waiting_commit() -> None:
     assert lag(NOW - timedelta(minutes=14), NOW) == 840
+
+
+def test_a_breach_begins_when_the_target_was_passed() -> None:
+    target = timedelta(minutes=5)
+    assert breached_at(NOW - timedelta(minutes=12), NOW, target) == NOW - timedelta(minutes=7)
+    assert breached_at(NOW - target, NOW, target) is None
+    assert breached_at(None, NOW, target) is None
+
+
+def test_attainment_is_the_share_of_the_measured_time_without_a_breach() -> None:
+    assert attainment(timedelta(hours=6), timedelta(days=1)) == 0.75
+    assert attainment(timedelta(days=2), timedelta(days=1)) == 0
+    assert attainment(timedelta(), timedelta()) is None
 
 
 def test_a_sight_from_the_future_of_another_clock_is_no_negative_lag() -> None:

@@ -8,8 +8,16 @@ import pytest
 from django.test import Client
 
 from rbac.models import User
+from tests.documented import answers_as_documented
 from tests.mirrors.api import Api
 from tests.mirrors.harness import Deployment, deployment
+
+
+@pytest.fixture(autouse=True)
+def documented() -> Iterator[None]:
+    """What the API answers is what its document says."""
+    with answers_as_documented():
+        yield
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ def calls_of(patterns: list[Any], before: str = "") -> Iterator[tuple[str, str]]
             yield from calls_of(one.url_patterns, address)
             continue
         view = getattr(one.callback, "cls", None)
-        methods = [method for method in METHODS if hasattr(view, method)] if view else ["post"]
+        methods = [method for method in METHODS if method in vars(view)] if view else ["post"]
         yield from ((method.upper(), shape(address)) for method in methods)
 
 

@@ -16,9 +16,9 @@ from django.test.utils import CaptureQueriesContext
 from mirrors import backlog
 from mirrors.models import Blocker, Commit, Coverage, Duty, Mirror, MirrorCommit
 from rbac.models import AuditEvent, User
+from tests.mirrors.api import BODY, MIRRORS, Api
 from tests.mirrors.factories import Line, at_mirror, block, make_id, make_mirror, make_repository
 from tests.mirrors.harness import Deployment, deployment
-from tests.mirrors.test_api import BODY, MIRRORS, Api
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 11, 21, 9, 16, 34, tzinfo=UTC)
@@ -77,6 +77,15 @@ def test_each_thing_is_told_with_its_place_reason_and_age(api: Api, main: Line) 
         "attempts": 9,
         "look_at": "2026-11-21T09:17:15.000Z",
     }
+
+
+def test_a_thing_is_told_in_the_same_words_of_its_branch_and_its_commit(api: Api, main: Line) -> None:
+    told = {row["id"]: row for row in asked(api)["results"]}
+    _, branches = api.call("GET", f"{MIRRORS}/lake-eu/branches")
+    _, commit = api.call("GET", f"{MIRRORS}/lake-eu/commits/{main.commits[1].sha}")
+    for holder in (branches["results"][0], commit):
+        assert holder["blockers"]
+        assert all(row == told[row["id"]] for row in holder["blockers"])
 
 
 def test_pages_begin_with_what_is_missing_longest(api: Api, main: Line) -> None:
@@ -150,7 +159,16 @@ def test_it_says_when_not_all_is_named(api: Api, main: Line, mirror: Mirror) -> 
 
 @pytest.mark.parametrize(
     "query",
-    ["kind=file", "group_by=path", "after=x", "amount=0", "commit=abc", "format=csv&group_by=reason", "after=-1"],
+    [
+        "kind=file",
+        "group_by=path",
+        "after=x",
+        "amount=0",
+        "commit=abc",
+        "format=csv&group_by=reason",
+        "format=xml",
+        "after=-1",
+    ],
 )
 def test_what_is_asked_wrongly_is_told_in_json(api: Api, main: Line, query: str) -> None:
     status, answer = api.call("GET", f"{BLOCKERS}?{query}")
@@ -183,7 +201,8 @@ def test_csv_has_all_of_them_not_a_page(api: Api, main: Line) -> None:
 def test_csv_may_be_asked_for_by_its_type(api: Api, main: Line) -> None:
     answer = api.client.get(BLOCKERS, headers=api.headers | {"Accept": "text/csv"})
     assert answer["Content-Type"] == "text/csv; charset=utf-8"
-    assert api.client.get(BLOCKERS, headers=api.headers)["Content-Type"] == "application/json"
+    for headers in ({}, {"Accept": "application/xml"}):
+        assert api.client.get(BLOCKERS, headers=api.headers | headers)["Content-Type"] == "application/json"
 
 
 @pytest.mark.parametrize("path", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"])

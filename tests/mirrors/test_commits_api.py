@@ -16,9 +16,9 @@ from core.errors import Unreachable
 from mirrors.metaranges import remembered
 from mirrors.models import Commit, Coverage, Mirror, MirrorCommit, Waiver
 from rbac.models import User
+from tests.mirrors.api import BODY, MIRRORS, Api
 from tests.mirrors.factories import Line, at_mirror, block, make_commit, make_mirror, make_repository
 from tests.mirrors.harness import NAMESPACE, Deployment, deployment
-from tests.mirrors.test_api import BODY, MIRRORS, Api
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 11, 21, 9, 16, 34, tzinfo=UTC)
@@ -83,10 +83,10 @@ def test_branches_come_in_pages(api: Api, main: Line, branches: None) -> None:
 @pytest.mark.parametrize("state", ["blocked", "Blocked"])
 def test_branches_may_be_asked_for_by_state(api: Api, main: Line, state: str) -> None:
     with mock.patch("mirrors.clock.now", return_value=NOW):
-        assert [row["name"] for row in asked(api, f"branches?state={state}")["results"]] == ["main"]
-        assert asked(api, "branches?state=up_to_date")["results"] == []
-        assert asked(api, "branches?state=Up+to+date")["results"] == []
-    status, answer = api.call("GET", f"{MIRROR}/branches?state=broken")
+        assert [row["name"] for row in asked(api, f"branches?status={state}")["results"]] == ["main"]
+        assert asked(api, "branches?status=up_to_date")["results"] == []
+        assert asked(api, "branches?status=Up+to+date")["results"] == []
+    status, answer = api.call("GET", f"{MIRROR}/branches?status=broken")
     assert (status, "none of up_to_date, " in answer["message"]) == (400, True)
 
 

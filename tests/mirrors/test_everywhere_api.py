@@ -15,8 +15,8 @@ from graveler.metarange import RangeRef
 from mirrors import everywhere_api
 from mirrors.models import Blocker, Commit, Mirror, Repository
 from rbac.models import User
+from tests.mirrors.api import Api
 from tests.mirrors.factories import Line, at_mirror, block, make_company, make_id, make_mirror, make_repository
-from tests.mirrors.test_api import Api
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 11, 21, 9, 16, 34, tzinfo=UTC)

@@ -46,6 +46,7 @@ def test_every_setting_has_its_field_and_what_follows() -> None:
         ("imported", "allow", "imported"),
         ("first_sync", "inferred", "first_sync"),
         ("repair_tampering", "auto", "repair_tampering"),
+        ("rpo_seconds", 60, "rpo_seconds"),
     ],
 )
 def test_a_setting_is_changed_shown_audited_and_told_to_the_destination(

@@ -15,8 +15,10 @@ from tests.postgres import quick_server
 HERE = Path(__file__).resolve().parent
 MODULES = (
     "test_blockers_api.py",
+    "test_breaches.py",
     "test_certificates.py",
     "test_duties.py",
+    "test_idempotency.py",
     "test_loops.py",
     "test_readings.py",
     "test_rebuild.py",

@@ -307,6 +307,10 @@ def test_another_repository_under_the_sources_name_freezes_the_mirror(lm: Deploy
 # --- what is left alone ---------------------------------------------------------------------------------------------
 
 
+OLD = {"depth": "etag", "content_sample": 1.0, "imported": "block", "paused": False}
+"""What the settings of every version have."""
+
+
 def change_descriptor(lm: Deployment, **change: Any) -> None:
     lm.eu_store.put(DESCRIPTOR, json.dumps(json.loads(lm.eu_store.objects[DESCRIPTOR]) | change).encode())
 
@@ -322,12 +326,10 @@ def change_descriptor(lm: Deployment, **change: Any) -> None:
         ({"creation_date": 2**70}, "creation_date"),
         ({"source": None}, "source"),
         ({"created_at": "yesterday"}, "created_at"),
-        ({"settings": {"depth": "deep", "content_sample": 1.0, "imported": "block", "paused": False}}, "depth"),
-        (
-            {"settings": {"depth": "etag", "content_sample": 2.0, "imported": "block", "paused": False}},
-            "content_sample",
-        ),
-        ({"settings": {"depth": "etag", "content_sample": 1.0, "imported": "maybe", "paused": False}}, "imported"),
+        ({"settings": OLD | {"depth": "deep"}}, "depth"),
+        ({"settings": OLD | {"content_sample": 2.0}}, "content_sample"),
+        ({"settings": OLD | {"imported": "maybe"}}, "imported"),
+        ({"settings": OLD | {"rpo_seconds": 0}}, "rpo_seconds"),
     ],
 )
 def test_a_descriptor_that_is_not_of_this_repository_is_left_alone(
@@ -405,6 +407,15 @@ def test_a_source_that_is_known_under_other_pins_is_left_alone(lm: Deployment) -
     )
     assert "is not the one" in rebuild(fails=True)
     assert not Mirror.objects.exists()
+
+
+def test_the_target_is_kept_and_what_was_too_late_is_forgotten(lm: Deployment) -> None:
+    promoted(lm, a=b"1")
+    Mirror.objects.update(rpo_seconds=60)
+    lm.work(1)
+    lose_database()
+    rebuild()
+    assert (Mirror.objects.get().rpo_seconds, Mirror.objects.get().watched_since) == (60, None)
 
 
 def test_only_some_rows_lost_is_mended_beside_the_others(lm: Deployment) -> None:

@@ -13,9 +13,9 @@ from django.test.utils import CaptureQueriesContext
 
 from mirrors.models import Duty, Mirror, Run
 from rbac.models import User
+from tests.mirrors.api import BODY, MIRRORS, Api
 from tests.mirrors.factories import make_mirror, make_repository, run_check
 from tests.mirrors.harness import deployment
-from tests.mirrors.test_api import BODY, MIRRORS, Api
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 11, 21, 9, 16, 34, tzinfo=UTC)

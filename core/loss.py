@@ -1,0 +1,75 @@
+"""What do some heads lead to that others don't? And of that: how much, by whom, since when? Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+_KEPT = 1
+
+
+class Painting:
+    """Commits of a history, visited children first: to each the groups of heads that lead to it.
+
+    What a `kept` head leads to belongs to no group. So it is done when nothing of a group is left to visit, and that is
+    mostly long before the history ends.
+    """
+
+    def __init__(self, groups: Sequence[Iterable[str]], kept: Iterable[str]) -> None:
+        self._paint: dict[str, int] = {}
+        for number, heads in enumerate(groups, start=1):
+            for head in heads:
+                self._paint[head] = self._paint.get(head, 0) | 1 << number
+        for head in kept:
+            self._paint[head] = _KEPT
+
+    @property
+    def ahead(self) -> Collection[str]:
+        """Commits that are led to, and not visited yet."""
+        return self._paint.keys()
+
+    @property
+    def done(self) -> bool:
+        """Whether all of the groups' commits were visited."""
+        return all(paint & _KEPT for paint in self._paint.values())
+
+    def visit(self, sha: str, parents: Iterable[str]) -> int:
+        """The groups of a commit, as bits from 1 << 0 for the first one; 0 for none."""
+        paint = self._paint.pop(sha, 0)
+        if paint & _KEPT:
+            paint = _KEPT
+        if paint:
+            for parent in parents:
+                self._paint[parent] = self._paint.get(parent, 0) | paint
+        return paint >> 1
+
+
+@dataclass(slots=True)
+class Tally:
+    """Some commits: how many, by whom, the first sight of the oldest; `keys` are theirs."""
+
+    commits: int = 0
+    authors: Counter[str] = field(default_factory=Counter)
+    oldest: datetime | None = None
+    keys: list[int] = field(default_factory=list)
+
+    def add(self, key: int, author: str, seen_at: datetime) -> None:
+        """Count one more."""
+        self.commits += 1
+        self.authors[author] += 1
+        self.oldest = seen_at if self.oldest is None else min(self.oldest, seen_at)
+        self.keys.append(key)
+
+
+def group_tally(tallies: Mapping[int, Tally], number: int) -> Tally:
+    """Of commits that were counted by their groups: those of one group."""
+    total = Tally()
+    for groups, tally in tallies.items():
+        if groups >> number & 1:
+            total.commits += tally.commits
+            total.authors += tally.authors
+            total.oldest = min(filter(None, (total.oldest, tally.oldest)), default=None)
+            total.keys += tally.keys
+    return total

@@ -1,0 +1,144 @@
+"""The API describes itself: an OpenAPI 3.1 document, made from what stands beside each endpoint.
+
+An endpoint says `@answers("List tags", 200, TagPage, query=PAGE)` above its method; what holds for every call (who may
+ask, the shape of errors, Idempotency-Key) is added here. Tests compare every answer with the document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from http import HTTPStatus
+from typing import Any
+
+from drf_spectacular.generators import SchemaGenerator
+from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from rbac import services as rbac
+
+PREFIX = "/service/replication/v1/"
+JSON, CSV = "application/json", "text/csv"
+ACCESS_KEY, WEBHOOK_SECRET = "accessKey", "webhookSecret"
+WHEN = {
+    400: "a field, parameter or header is wrong; the message names it",
+    401: "no credentials, or wrong ones",
+    403: "the key's user lacks a right; the message names action and resource",
+    404: "there is no such thing",
+    409: "something else is in the way: the message says what",
+    412: "If-Match names no setting of now: it was changed meanwhile",
+    413: "the body is larger than 1 MB",
+    415: "the body is no JSON",
+    422: "this Idempotency-Key came with another request before",
+    502: "the source or the destination refused, or answered with an error",
+    503: "the source or the destination can't be asked now; nothing was stored",
+}
+IDEMPOTENCY_KEY = OpenApiParameter(
+    "Idempotency-Key",
+    {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
+    OpenApiParameter.HEADER,
+    description="Makes the call safe to repeat: for 24 hours the same request with the same key gives the same answer, "
+    "and is carried out once. Visible ASCII characters.",
+)
+IF_MATCH = OpenApiParameter(
+    "If-Match",
+    {"type": "string"},
+    OpenApiParameter.HEADER,
+    description="The ETag of the settings that the caller saw: 412 if somebody has changed them since. "
+    "`*`, and lists, as in RFC 9110.",
+)
+
+
+class Failure(serializers.Serializer):
+    """What every error looks like."""
+
+    message = serializers.CharField(help_text="what is wrong, and what to do, in words")
+
+
+def etag(*statuses: int) -> OpenApiParameter:
+    """The header that these answers carry."""
+    told = "names the mirror's settings, not its state: for If-Match"
+    return OpenApiParameter("ETag", str, OpenApiParameter.HEADER, response=list(statuses), description=told)
+
+
+def answers(
+    summary: str,
+    status: int,
+    answer: Any = None,
+    *,
+    body: Any = None,
+    query: Sequence[OpenApiParameter] = (),
+    fails: Sequence[int] = (),
+    auth: str = ACCESS_KEY,
+    csv: bool = False,
+) -> Callable[[Any], Any]:
+    """Describe a method of a view: what it does in some words that no other call has, its status and answer.
+
+    `query` may hold headers too; `fails` are statuses beyond those that every such call may have. With `csv` the answer
+    may be a table too.
+    """
+
+    def decorate(method: Any) -> Any:
+        keyed = [IDEMPOTENCY_KEY] if _takes_key(method, auth) else []
+        failures = {*fails, 400, 401, 403, 404} | ({413, 415} if body else set()) | ({409, 422} if keyed else set())
+        responses = {(status, JSON): OpenApiResponse(answer, description=_phrase(status))}
+        responses |= {(status, CSV): OpenApiResponse(str, description=_phrase(status))} if csv else {}
+        responses |= {(code, JSON): OpenApiResponse(Failure, description=WHEN[code]) for code in sorted(failures)}
+        return extend_schema(
+            operation_id="_".join(word for word in summary.lower().split() if word not in ("a", "an", "the", "of")),
+            summary=summary,
+            request=body,
+            parameters=[*query, *keyed],
+            responses=responses,
+            auth=[{auth: []}],
+        )(method)
+
+    return decorate
+
+
+def _takes_key(method: Any, auth: str) -> bool:
+    return method.__name__ == "post" and auth == ACCESS_KEY
+
+
+def _phrase(status: int) -> str:
+    return HTTPStatus(status).phrase.lower()
+
+
+class Schema(AutoSchema):
+    """drf-spectacular's reading of a view; its module is the part of the API that it belongs to."""
+
+    def get_tags(self) -> list[str]:
+        """`mirrors.waivers_api` is about waivers."""
+        _, _, module = self.view.__module__.rpartition(".")
+        return [{"api": "mirrors", "openapi": "document"}.get(module, module.removesuffix("_api"))]
+
+
+def only_the_api(endpoints: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Hooks have a second, shorter address, which the document leaves out; so it does methods that a view inherits."""
+    return [
+        (path, pattern, method, view)
+        for path, pattern, method, view in endpoints
+        if path.startswith(PREFIX) and method.lower() in vars(view.cls)
+    ]
+
+
+@cache
+def document() -> dict[str, Any]:
+    """The whole API as an OpenAPI document."""
+    made: dict[str, Any] = SchemaGenerator(urlconf="lakemirror_site.urls").get_schema(request=None, public=True)
+    return made
+
+
+class Document(APIView):
+    """The API's description of itself."""
+
+    @answers("Get this document", 200, OpenApiTypes.OBJECT)
+    def get(self, request: Request) -> Response:
+        """OpenAPI 3.1, as JSON. For everyone who is signed in."""
+        rbac.require(request.user)
+        return Response(document())

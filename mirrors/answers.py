@@ -1,0 +1,160 @@
+"""The shapes of the API's answers about mirrors, for its document. What fills them stands in readings and serializers.
+
+A field that may be unknown is null then, and always there.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from rest_framework import serializers
+
+from mirrors.serializers import MirrorSettings
+
+
+def text_or_null() -> serializers.CharField:
+    """Text, or null where there is none."""
+    return serializers.CharField(allow_null=True)
+
+
+def time_or_null() -> serializers.DateTimeField:
+    """A moment in UTC, or null where nobody knows, or it has not come."""
+    return serializers.DateTimeField(allow_null=True)
+
+
+def number_or_null() -> serializers.FloatField:
+    """A number, or null where nobody knows."""
+    return serializers.FloatField(allow_null=True)
+
+
+def count_or_null() -> serializers.IntegerField:
+    """How many, or null where nobody knows."""
+    return serializers.IntegerField(allow_null=True)
+
+
+def many_texts() -> serializers.ListField:
+    """A list of texts."""
+    return serializers.ListField(child=serializers.CharField())
+
+
+class Pagination(serializers.Serializer):
+    """What stands beside a page of results; `next_offset` is the `after` of the next one, "" on the last."""
+
+    has_more = serializers.BooleanField()
+    next_offset = serializers.CharField(allow_blank=True)
+    max_per_page = serializers.IntegerField()
+    results = serializers.IntegerField()
+
+
+@cache
+def page_answer(of: type[serializers.Serializer]) -> type[serializers.Serializer]:
+    """A page of such answers."""
+    return page_with(of)
+
+
+def page_with(of: type[serializers.Serializer], **more: serializers.Field) -> type[serializers.Serializer]:
+    """A page of such answers, with more beside them."""
+    name = of.__name__.removesuffix("Answer") + "PageAnswer"
+    fields = {"pagination": Pagination(), "as_of": serializers.DateTimeField()} | more | {"results": of(many=True)}
+    return type(name, (serializers.Serializer,), fields)
+
+
+class ToldAnswer(serializers.Serializer):
+    """What is done now."""
+
+    message = serializers.CharField()
+
+
+class ThingAnswer(serializers.Serializer):
+    """One thing that is missing or wrong at a mirror."""
+
+    id = serializers.IntegerField()
+    kind = serializers.CharField(help_text="object, range, metarange or record")
+    path = text_or_null()
+    address = serializers.CharField(allow_blank=True)
+    size = count_or_null()
+    etag = text_or_null()
+    reason = serializers.CharField()
+    detail = serializers.CharField(allow_blank=True)
+    gone_at_source = serializers.BooleanField()
+    damage = serializers.BooleanField(help_text="what needs it had been complete before")
+    holder_kind = text_or_null()
+    holder = serializers.CharField(help_text="the commit, metarange or range that needs it")
+    first_seen = serializers.DateTimeField()
+    attempts = serializers.IntegerField()
+    look_at = time_or_null()
+
+
+class BranchAnswer(serializers.Serializer):
+    """One branch at one mirror; `blockers` are some of `blockers_total`."""
+
+    name = serializers.CharField()
+    source_head = text_or_null()
+    mirror_head = text_or_null()
+    inferred = serializers.BooleanField()
+    pending_commits = serializers.IntegerField()
+    lag_seconds = serializers.FloatField(allow_null=True)
+    status = serializers.CharField()
+    reason_code = serializers.CharField(allow_blank=True)
+    reason = serializers.CharField()
+    oldest_pending_seen_at = time_or_null()
+    advanced_at = time_or_null()
+    retry_at = time_or_null()
+    blockers_total = serializers.IntegerField()
+    blockers = ThingAnswer(many=True)
+
+
+class SelectedAnswer(serializers.Serializer):
+    """Which branches of the source the mirror follows, and how many it does not."""
+
+    include = serializers.ListField(child=serializers.CharField())
+    exclude = serializers.ListField(child=serializers.CharField())
+    left_out = serializers.IntegerField()
+
+
+class MirrorAnswer(MirrorSettings):
+    """A mirror: its settings, and what is known of it now."""
+
+    id = serializers.CharField()
+    name = serializers.CharField()
+    source_repository = serializers.CharField()
+    source_region = serializers.CharField()
+    region = serializers.CharField()
+    storage_namespace = serializers.CharField()
+    object_replication = serializers.CharField()
+    selected_branches = SelectedAnswer()
+    history = serializers.CharField()
+    status = serializers.CharField()
+    reason_code = serializers.CharField(allow_blank=True)
+    reason = serializers.CharField()
+    branches = BranchAnswer(many=True)
+    warnings = serializers.ListField(child=serializers.CharField())
+    source_looked_at = time_or_null()
+    destination_looked_at = time_or_null()
+    created_at = serializers.DateTimeField()
+    as_of = serializers.DateTimeField()
+
+
+PromotionAnswer = type(
+    "PromotionAnswer",
+    (serializers.Serializer,),
+    {
+        "__doc__": "One move of a branch or a tag. No commit: there was none before, or is none after.",
+        "id": serializers.IntegerField(),
+        "branch": text_or_null(),
+        "tag": text_or_null(),
+        "from": text_or_null(),
+        "to": text_or_null(),
+        "why": serializers.CharField(),
+        "at": serializers.DateTimeField(),
+    },
+)
+
+
+class TagAnswer(serializers.Serializer):
+    """A tag at both sides."""
+
+    name = serializers.CharField()
+    source_commit = text_or_null()
+    mirror_commit = text_or_null()
+    status = serializers.CharField()

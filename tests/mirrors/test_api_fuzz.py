@@ -1,0 +1,184 @@
+"""Whatever the API is sent, by whomever: it never breaks, and answers only what its document says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+import schemathesis
+from django.db import transaction
+from django.http import HttpResponse
+from django.test import Client
+from hypothesis import HealthCheck, Phase, given, settings, strategies
+from schemathesis import GenerationMode
+
+from lakemirror_site import config
+from lakemirror_site.openapi import document
+from mirrors.models import Mirror, Run, Validation, Waiver
+from rbac.models import User
+from tests.documented import plain, strict
+from tests.mirrors.harness import Deployment, deployment
+
+pytestmark = pytest.mark.django_db
+
+EXAMPLES = 6
+OPERATIONS = {
+    one.label: one for one in (found.ok() for found in schemathesis.openapi.from_dict(document()).get_all_operations())
+}
+LONG = "x" * 70_000
+NASTY_TEXT = ["", "\0", "a\0b", "\ud800", "²", "‮", "\r\nX: y", "%00", "../..", "💥", "'\"`;--{{x}}", "*", LONG]
+NASTY = [
+    *NASTY_TEXT,
+    None,
+    True,
+    -1,
+    0,
+    10**30,
+    10**400,
+    1e308,
+    float("nan"),
+    float("inf"),
+    [],
+    ["\0"],
+    [[]],
+    {},
+    {"\0": "\ud800"},
+    [None],
+]
+
+
+HARDLY_JSON = [
+    b"[" * 100_000,
+    b'{"a":' * 50_000,
+    b"\xff\xfe",
+    b"\0",
+    b"9" * 5_000,
+    b"NaN",
+    b'"\\ud800"',
+    b'{"Records": [{"s3": {"bucket": {"name": "dst"}, "object": {"key": "lake/\\ud800"}}}]}',
+]
+
+
+@pytest.fixture
+def lm() -> Iterator[Deployment]:
+    with deployment() as made:
+        made.add_mirror()
+        made.lake.commit(files={"a": b"1"})
+        made.arrive()
+        made.work()
+        yield made
+
+
+@pytest.fixture
+def real(lm: Deployment) -> dict[str, Any]:
+    """What the parameters of a path may be, so that a call gets further than 404."""
+    mirror, now = Mirror.objects.get(), Mirror.objects.get().created_at
+    waiver = Waiver.objects.create(mirror=mirror, reason="lost", given_by="olga", given_at=now)
+    job = Validation.objects.create(mirror=mirror, what="all", depth="etag", key="k", asked_at=now)
+    run = Run.objects.create(mirror=mirror, started_at=now)
+    return {
+        "repository": "lake",
+        "mirror_id": "lake-eu",
+        "installation": "us-east-1",
+        "commit": lm.head(),
+        "waiver": waiver.pk,
+        "job": job.pk,
+        "number": run.pk,
+    }
+
+
+@pytest.fixture
+def people(owner: User, teammate: User) -> list[Client]:
+    """An administrator, a viewer, and nobody."""
+    clients = [Client(raise_request_exception=False) for _ in range(3)]
+    clients[0].force_login(owner)
+    clients[1].force_login(teammate)
+    return clients
+
+
+def send(people: list[Client], method: str, address: str, body: bytes, headers: dict[str, str], kind: str) -> None:
+    """One call by each of them. What it does is undone; an answer that isn't documented fails in the client."""
+    for client in people:
+        with transaction.atomic():
+            answer: HttpResponse = client.generic(method, address, body, content_type=kind, headers=headers)
+            transaction.set_rollback(True)
+        assert answer.status_code < 500, (method, address[:300], body[:300], headers)
+        if not answer.streaming and answer.content:
+            json.loads(plain(answer))
+
+
+def authorized(label: str) -> dict[str, str]:
+    """Hooks know nobody but who has their secret."""
+    if "/hooks/" not in label:
+        return {}
+    return {"Authorization": f"Bearer {config.current().hook_secret('us-east-1')}"}
+
+
+@settings(
+    max_examples=EXAMPLES * len(OPERATIONS),
+    derandomize=True,
+    database=None,
+    deadline=None,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+@given(data=strategies.data())
+def test_what_the_document_lets_one_send_and_what_not(
+    data: strategies.DataObject, people: list[Client], real: dict[str, Any]
+) -> None:
+    label = data.draw(strategies.sampled_from(sorted(OPERATIONS)))
+    operation = OPERATIONS[label]
+    named = {one["name"] for one in operation.definition.raw.get("parameters", ()) if one["in"] == "path"}
+    mode = data.draw(strategies.sampled_from(list(GenerationMode)))
+    path = data.draw(strategies.sampled_from([None, {name: real[name] for name in named}]))
+    case = data.draw(operation.as_strategy(generation_mode=mode, path_parameters=path))
+    request = case.as_transport_kwargs(base_url="http://testserver")
+    headers = {name: str(value) for name, value in request["headers"].items() if name != "Authorization"}
+    query = "&".join(f"{quote(str(name))}={quote(str(value))}" for name, value in request["params"].items())
+    address = request["url"].removeprefix("http://testserver") + ("?" + query if query else "")
+    body = json.dumps(request["json"]) if "json" in request else request.get("data") or b""
+    sent = body if isinstance(body, bytes) else str(body).encode()
+    send(people, request["method"], address, sent, authorized(label) | headers, "application/json")
+
+
+def fields_of(call: dict[str, Any]) -> list[str]:
+    """The names of a body's fields."""
+    body = call.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
+    return list(
+        strict()["components"]["schemas"].get(body.get("$ref", "").rpartition("/")[2], {}).get("properties", ())
+    )
+
+
+def places_of(label: str, value: Any, real: dict[str, Any]) -> Iterator[tuple[str, bytes]]:
+    """A value in every place of a call, one after the other: addresses and bodies."""
+    _, _, path = label.partition(" ")
+    call, good = OPERATIONS[label].definition.raw, path.format(**real)
+    if isinstance(value, str):
+        text = quote(value[:5_000].encode(errors="surrogatepass"))
+        for one in call.get("parameters", ()):
+            if one["in"] == "path":
+                yield path.format(**real | {one["name"]: text or "%20"}), b""
+            elif one["in"] == "query":
+                yield f"{good}?{one['name']}={text}", b""
+    for name in fields_of(call):
+        yield good, json.dumps({name: value}).encode()
+    if "requestBody" in call:
+        yield good, json.dumps(value).encode()
+
+
+def test_values_that_break_programs(people: list[Client], real: dict[str, Any]) -> None:
+    for label, value in product(OPERATIONS, NASTY):
+        for address, body in places_of(label, value, real):
+            send(people[:1], label.partition(" ")[0], address, body, authorized(label), "application/json")
+
+
+def test_bodies_that_are_hardly_json(people: list[Client], real: dict[str, Any]) -> None:
+    for label, body in product(OPERATIONS, HARDLY_JSON):
+        method, _, path = label.partition(" ")
+        if method in ("POST", "PATCH"):
+            for kind in ("application/json", "text/plain"):
+                send(people[:1], method, path.format(**real), body, authorized(label), kind)
