@@ -5,13 +5,22 @@ from __future__ import annotations
 from django.urls import path
 from django.views.generic import RedirectView
 
-from mirrors import views
+from mirrors import audit_views, backlog_views, commit_views, runs_views, settings_views, views
 
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="mirrors"), name="home"),
     path("mirrors/", views.mirror_list, name="mirrors"),
     path("mirrors/new/", views.mirror_new, name="mirror_new"),
     path("mirrors/<str:name>/", views.mirror_detail, name="mirror"),
+    path("mirrors/<str:name>/commits/", commit_views.commit_list, name="mirror_commits"),
+    path("mirrors/<str:name>/commits/<str:commit>/", commit_views.commit_detail, name="mirror_commit"),
+    path("mirrors/<str:name>/prioritise/", commit_views.commit_prioritise, name="commit_prioritise"),
+    path("mirrors/<str:name>/backlog/", backlog_views.backlog, name="mirror_backlog"),
+    path("mirrors/<str:name>/backlog/retry/", backlog_views.blockers_retried, name="blockers_retry"),
+    path("mirrors/<str:name>/runs/", runs_views.runs, name="mirror_runs"),
+    path("mirrors/<str:name>/validate/", runs_views.mirror_validate, name="mirror_validate"),
+    path("mirrors/<str:name>/settings/", settings_views.mirror_settings, name="mirror_settings"),
+    path("mirrors/<str:name>/audit/", audit_views.audit, name="mirror_audit"),
     path("mirrors/<str:name>/sync/", views.mirror_sync, name="mirror_sync"),
     path("mirrors/<str:name>/pause/", views.mirror_pause, {"paused": True}, name="mirror_pause"),
     path("mirrors/<str:name>/resume/", views.mirror_pause, {"paused": False}, name="mirror_resume"),

@@ -108,6 +108,10 @@ let opened = new URLSearchParams(location.search).getAll("branch");
 
 document.addEventListener("htmx:configRequest", (event) => {
   if (event.detail.target.id !== "live" || event.detail.verb !== "get") return;
+  if ("tab" in event.target.dataset) {
+    opened = [];
+    return;
+  }
   const branch = event.target.dataset.branch;
   if (branch !== undefined) opened = opened.includes(branch) ? opened.filter((b) => b !== branch) : [...opened, branch];
   const query = new URLSearchParams(location.search);
@@ -163,11 +167,13 @@ document.addEventListener("htmx:afterRequest", (event) => {
 
 /* --- a click is answered at once ----------------------------------------------------------------------------------- */
 
+const clicked = (form, event) => event.detail.requestConfig.triggeringEvent?.submitter ?? form.querySelector("button");
+
 document.addEventListener("htmx:beforeRequest", (event) => {
   const form = event.target.closest("form[data-queued]");
   if (!form) return;
-  const button = form.querySelector("button");
-  form.dataset.word ??= button.textContent;
+  const button = clicked(form, event);
+  button.dataset.word ??= button.textContent;
   button.textContent = form.dataset.queued;
   button.disabled = true;
 });
@@ -175,16 +181,16 @@ document.addEventListener("htmx:beforeRequest", (event) => {
 document.addEventListener("htmx:afterRequest", (event) => {
   const form = event.target.closest("form[data-queued]");
   if (!form) return;
-  const button = form.querySelector("button");
+  const button = clicked(form, event);
   setTimeout(() => {
-    button.textContent = form.dataset.word;
+    button.textContent = button.dataset.word;
     button.disabled = false;
   }, 2500);
   refresh();
 });
 
 document.addEventListener("click", async (event) => {
-  const button = event.target.closest(".copy");
+  const button = event.target.closest("[data-copy]");
   if (!button) return;
   await navigator.clipboard.writeText(button.dataset.copy);
   button.classList.add("copied");
