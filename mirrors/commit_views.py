@@ -88,7 +88,8 @@ def commit_detail(request: HttpRequest, name: str, commit: str) -> HttpResponse:
     blockers = blockers_of(mirror, commit=sha)
     total = blockers.count()
     certificate, unproven = certificate_of(mirror, one)
-    _, places = places_of(list(Mirror.objects.visible_to(request.user).select_related("source")), sha)
+    concerned = Mirror.objects.visible_to(request.user).filter(source__commits__sha=sha)
+    _, places = places_of(list(concerned.select_related("source")), sha)
     context = SECTION | {
         "mirror": mirror,
         "one": one,

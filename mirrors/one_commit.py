@@ -8,9 +8,9 @@ from datetime import datetime
 
 from django.db.models import QuerySet
 
-from core.commit_words import explain_commit
+from core.commit_words import SETTLED, explain_commit
 from core.errors import LakeMirrorError
-from core.explain import judge_standing, stage_of
+from core.explain import Verdict, judge_standing, stage_of
 from core.facts import CommitFacts
 from core.ladder import Step, climb
 from core.phrases import Phrase
@@ -53,7 +53,7 @@ def read_commit(mirror: Mirror, commit: Commit, now: datetime) -> OneCommit:
         needs=known.needed_by(key),
         region=mirror.region,
         source_region=mirror.source.region,
-        standing=judge_standing(gather([mirror], now, rails=False).facts[mirror.pk], now, targets(mirror)),
+        standing=None if stage in SETTLED else _standing(mirror, now),
     )
     row = mirror.commits.filter(commit=commit)
     return OneCommit(
@@ -68,6 +68,11 @@ def read_commit(mirror: Mirror, commit: Commit, now: datetime) -> OneCommit:
         urgent=row.filter(urgency__gt=0).exists(),
         settled=mirror.commits.settled().filter(commit=commit).exists(),
     )
+
+
+def _standing(mirror: Mirror, now: datetime) -> Verdict | None:
+    """What holds for the whole mirror, like a pause."""
+    return judge_standing(gather([mirror], now, rails=False).facts[mirror.pk], now, targets(mirror))
 
 
 def certificate_of(mirror: Mirror, one: OneCommit) -> tuple[Certificate | None, str]:

@@ -139,7 +139,15 @@ class SettingsForm(forms.Form):
         if self.data.get("on_unselect"):
             mine["on_unselect"] = self.data["on_unselect"]
         changed = [name for name in now if name in was and not _same(was[name], now[name])]
-        return mine, [(str(self.fields[name].label), shown(was[name]), shown(now[name])) for name in changed]
+        return mine, [
+            (str(self.fields[name].label), self._shown(name, was), self._shown(name, now)) for name in changed
+        ]
+
+    def _shown(self, name: str, values: Mapping[str, Any]) -> str:
+        """A setting in the words that the form has for it."""
+        value = values[name]
+        words = dict(getattr(self.fields[name], "choices", ()))
+        return words[value] if isinstance(value, str) and value in words else shown(value)
 
     def refuse(self, error: LakeMirrorError) -> None:
         """Say why a service did not accept it, beside the field that it names."""

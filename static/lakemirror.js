@@ -14,6 +14,7 @@ function patchAttributes(current, next) {
   const wanted = attributesOf(next);
   const kept = ownClasses(current);
   for (const name of attributesOf(current).keys()) {
+    if (name === "open") continue; /* what somebody opened stays open */
     if (!wanted.has(name) && !(name === "class" && kept.length)) current.removeAttribute(name);
   }
   for (const [name, value] of wanted) {

@@ -51,6 +51,15 @@ def test_an_id_opens_its_commit(olga: Page, company: Any) -> None:
     expect(olga.locator(".ladder .blocked")).to_contain_text("3 objects missing")
 
 
+def test_what_is_opened_stays_open_while_the_page_updates(olga: Page, company: Any) -> None:
+    olga.goto(commit_page("nightly orders load"))
+    olga.get_by_text("As API call").click()
+    with olga.expect_response(lambda answer: answer.request.method == "GET"):
+        olga.evaluate("htmx.trigger('#live', 'refresh')")
+    olga.wait_for_function("!document.querySelector('#live').classList.contains('htmx-request')")
+    expect(olga.get_by_text("/prioritise'")).to_be_visible()
+
+
 def test_a_click_on_retry_is_answered_at_once_and_carried_out(olga: Page, company: Any) -> None:
     thing = Blocker.objects.get(path__endswith="part-00017.parquet")
     olga.goto(f"{MIRROR}backlog/")

@@ -63,6 +63,12 @@ def test_a_commit_that_waits_for_its_ancestors_shows_what_blocks_them(olga: Clie
     assert "part-00018.parquet" in said
 
 
+def test_a_pause_is_told_of_a_commit_that_waits_and_not_of_one_that_is_there(olga: Client, company: Any) -> None:
+    Mirror.objects.filter(name="analytics-eu").update(paused=True)
+    assert "Paused: no branch is moved until it is resumed." in text(olga.get(page_of("prices")))
+    assert "Paused" not in text(olga.get(page_of("f5")))
+
+
 def test_parents_lead_to_their_pages(olga: Client, company: Any) -> None:
     assert page_of("orders 2026-11-19") in olga.get(page_of("nightly orders load")).content.decode()
 

@@ -108,7 +108,8 @@ def test_a_stale_form_says_what_changed_and_keeps_what_was_typed(olga: Client, m
     assert answer.status_code == 412
     said = text(answer)
     assert "Nothing was saved: somebody has changed these settings" in said
-    assert "Target for lag, in seconds: none → 900" in said and "Imported objects: block → allow" in said
+    assert "Target for lag, in seconds: none → 900" in said
+    assert "Imported objects: keep a commit back → are checked where they lie" in said
     assert 'value="60"' in page and "tmp-*" in page
     assert '<option value="allow" selected' in page
     mirror.refresh_from_db()
