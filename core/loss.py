@@ -7,7 +7,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from core.phrases import Phrase, count, sentence
+
 _KEPT = 1
+NAMED_AUTHORS = 3
 
 
 class Painting:
@@ -73,3 +76,31 @@ def group_tally(tallies: Mapping[int, Tally], number: int) -> Tally:
             total.oldest = min(filter(None, (total.oldest, tally.oldest)), default=None)
             total.keys += tally.keys
     return total
+
+
+def say_loss(
+    *, source_region: str, tally: Tally, at_least: bool, objects: int | None, unchecked: int, seen: bool
+) -> Phrase:
+    """What would be lost if a source failed now, in one sentence. `objects` is None while nobody knows their number."""
+    if not seen:
+        return sentence(f"{source_region} was not looked at yet: nobody knows what would be lost if it failed now")
+    begins = f"if {source_region} failed now, "
+    if not tally.commits:
+        return sentence(begins, "no commit that was seen there would be lost")
+    number = ("at least " if at_least else "") + count(tally.commits, "commit")
+    clauses = [f"{number} by {_by(tally.authors)} would be lost"]
+    if objects is None:
+        clauses.append(f"the objects of {count(unchecked, 'commit')} have not been looked for yet")
+    elif objects:
+        clauses.append(f"{count(objects, 'thing has', 'things have')} not arrived")
+    else:
+        clauses.append("all of their objects have arrived")
+    return sentence(begins, "; ".join(clauses))
+
+
+def _by(authors: Mapping[str, int]) -> str:
+    """The most frequent ones by name."""
+    named = [who or "unknown" for who, _ in Counter(authors).most_common(NAMED_AUTHORS)]
+    more = len(authors) - len(named)
+    others = f" and {count(more, 'other')}" if more else ""
+    return ", ".join(named) + others

@@ -22,9 +22,9 @@ from lakemirror_site.errors import status_of
 from mirrors import clock, services
 from mirrors.forms import MirrorForm
 from mirrors.matching import branch_matches
+from mirrors.page_parts import SECTION, may_see
 from mirrors.preflight import Preflight, preflight
 from mirrors.preflight_questions import Plan
-from mirrors.views import SECTION, may_see
 
 CHECKS, MATCHES = "preflight", "matches"
 

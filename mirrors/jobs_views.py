@@ -15,11 +15,10 @@ from mirrors import clock
 from mirrors.jobs import STATES, duties_of, in_state, jobs_of, progress_of
 from mirrors.jobs import duty_retry as retry
 from mirrors.models import Duty, Mirror
+from mirrors.page_parts import may_see
 from mirrors.queue_readings import queue_readings, troubles
-from rbac.views import permission_required
 
 PAGE = 50
-may_see = permission_required("fs:ListRepositories", "*")
 
 
 @never_cache

@@ -22,14 +22,12 @@ from mirrors.fleet import FEW, fleet_readings
 from mirrors.forms import likely_region
 from mirrors.listing import COLUMNS, ORDERS, Asked, csv_name, needing
 from mirrors.models import Mirror
+from mirrors.page_parts import SECTION, may_see
 from mirrors.readings import MirrorReading, mirror_briefs, moved_lately
 from mirrors.validations import validation_ask
-from rbac.views import permission_required
 
 PAGE = 50
 NAMED = 3
-SECTION = {"section": "mirrors"}
-may_see = permission_required("fs:ListRepositories", "*")
 
 
 @never_cache

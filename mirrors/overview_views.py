@@ -14,12 +14,11 @@ from mirrors.latest import latest
 from mirrors.listing import needing
 from mirrors.models import Mirror
 from mirrors.overview import LOOK_AGAIN, matrix, oldest_unchecked, tell, tiles
+from mirrors.page_parts import may_see
 from mirrors.queue_readings import queue_readings, troubles
-from rbac.views import permission_required
 
 NEEDING = 8
 FEW = 8
-may_see = permission_required("fs:ListRepositories", "*")
 
 
 @never_cache

@@ -57,7 +57,7 @@ class Runs(APIView):
         """A page of them, the last one first. Needs fs:ListRepositories on `*`."""
         rbac.require(request.user, ("fs:ListRepositories", "*"))
         mirror, now = find_mirror(repository, mirror_id), clock.now()
-        to_json = partial(run_json, now=now, held=_is_held(mirror, now))
+        to_json = partial(run_json, now=now, held=is_held(mirror, now))
         return Response(newest_first(request, mirror.runs, to_json))
 
 
@@ -72,7 +72,7 @@ class RunDetail(APIView):
         found = mirror.runs.filter(pk=number).first() if number < 10**18 else None
         if found is None:
             raise NotFound(f"there is no run {str(number)[:40]} of '{mirror.name}'")
-        return Response(run_json(found, now=now, held=_is_held(mirror, now)) | {"as_of": rfc3339(now)})
+        return Response(run_json(found, now=now, held=is_held(mirror, now)) | {"as_of": rfc3339(now)})
 
 
 def run_json(run: Run, *, now: datetime, held: bool) -> dict[str, Any]:
@@ -102,6 +102,6 @@ def _rounded(number: float | None) -> float | None:
     return None if number is None else round(number, 3)
 
 
-def _is_held(mirror: Mirror, now: datetime) -> bool:
+def is_held(mirror: Mirror, now: datetime) -> bool:
     """Whether somebody works on the mirror's validation."""
     return Duty.objects.filter(kind=Duty.Kind.VALIDATE, subject=mirror.pk, until__gt=now).exists()

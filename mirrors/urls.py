@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from django.urls import path
 
-from mirrors import creation_views, jobs_views, list_views, overview_views, views
+from mirrors import (
+    audit_views,
+    backlog_views,
+    commit_views,
+    creation_views,
+    jobs_views,
+    list_views,
+    overview_views,
+    runs_views,
+    settings_views,
+    views,
+)
 
 urlpatterns = [
     path("", overview_views.overview, name="home"),
@@ -14,6 +25,15 @@ urlpatterns = [
     path("mirrors/_change/", list_views.mirrors_change, name="mirrors_change"),
     path("mirrors/new/", creation_views.mirror_new, name="mirror_new"),
     path("mirrors/<str:name>/", views.mirror_detail, name="mirror"),
+    path("mirrors/<str:name>/commits/", commit_views.commit_list, name="mirror_commits"),
+    path("mirrors/<str:name>/commits/<str:commit>/", commit_views.commit_detail, name="mirror_commit"),
+    path("mirrors/<str:name>/prioritise/", commit_views.commit_prioritise, name="commit_prioritise"),
+    path("mirrors/<str:name>/backlog/", backlog_views.backlog, name="mirror_backlog"),
+    path("mirrors/<str:name>/backlog/retry/", backlog_views.blockers_retried, name="blockers_retry"),
+    path("mirrors/<str:name>/runs/", runs_views.runs, name="mirror_runs"),
+    path("mirrors/<str:name>/validate/", runs_views.mirror_validate, name="mirror_validate"),
+    path("mirrors/<str:name>/settings/", settings_views.mirror_settings, name="mirror_settings"),
+    path("mirrors/<str:name>/audit/", audit_views.audit, name="mirror_audit"),
     path("mirrors/<str:name>/sync/", views.mirror_sync, name="mirror_sync"),
     path("mirrors/<str:name>/pause/", views.mirror_pause, {"paused": True}, name="mirror_pause"),
     path("mirrors/<str:name>/resume/", views.mirror_pause, {"paused": False}, name="mirror_resume"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -10,7 +10,7 @@ from hashlib import sha256
 
 from django.contrib import messages
 from django.core.paginator import Page, Paginator
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
@@ -20,7 +20,9 @@ from core.states import ASIDE
 from lakemirror_site.errors import status_of
 from mirrors import clock, options, services
 from mirrors.forms import DeletionForm
+from mirrors.lag_panel import lag_panel
 from mirrors.models import Mirror
+from mirrors.page_parts import SECTION, carry_out, find_visible, may_see, show_tab
 from mirrors.readings import (
     BranchCommits,
     BranchReading,
@@ -29,17 +31,9 @@ from mirrors.readings import (
     mirror_reading,
 )
 from mirrors.tag_readings import count_tags, tag_readings
-from rbac.views import permission_required
 
 PAGE = 100
 OPENED = 10
-SECTION = {"section": "mirrors"}
-may_see = permission_required("fs:ListRepositories", "*")
-
-
-def _part(request: HttpRequest, page: str, part: str) -> str:
-    """The whole page, or the part of it that a poll or a click asks for."""
-    return part if request.htmx.target == "live" else page
 
 
 # --- one mirror -----------------------------------------------------------------------------------------------------
@@ -59,15 +53,13 @@ class Row:
 @may_see
 def mirror_detail(request: HttpRequest, name: str) -> HttpResponse:
     """A mirror and its branches; those named by `branch` are opened to their commits."""
-    mirror = _find(request, name)
+    mirror = find_visible(request, name)
     now = clock.now()
     reading = mirror_reading(mirror, now)
     opened = request.GET.getlist("branch")[:OPENED]
     find = request.GET.get("find", "").strip()
     page = _page_of_branches(reading, find, request.GET.get("page"))
-    context = SECTION | {
-        "mirror": mirror,
-        "reading": reading,
+    context = {
         "page": page,
         "many": len(reading.branches) > PAGE,
         "find": find,
@@ -75,8 +67,9 @@ def mirror_detail(request: HttpRequest, name: str) -> HttpResponse:
         "opened": opened,
         "tags": tag_readings(mirror, amount=PAGE),
         "tags_number": count_tags(mirror),
+        "panel": lag_panel(reading),
     }
-    return render(request, _part(request, "mirrors/detail.html", "mirrors/_detail.html"), context)
+    return show_tab(request, reading, "mirror", context)
 
 
 def _page_of_branches(reading: MirrorReading, find: str, number: str | None) -> Page:
@@ -106,13 +99,6 @@ def anchor(branch: str) -> str:
     return f"b-{sha256(branch.encode()).hexdigest()[:12]}"
 
 
-def _find(request: HttpRequest, name: str) -> Mirror:
-    mirror = Mirror.objects.visible_to(request.user).select_related("source", "created_by").filter(name=name).first()
-    if mirror is None:
-        raise Http404(f"no mirror {name}")
-    return mirror
-
-
 # --- verbs ----------------------------------------------------------------------------------------------------------
 
 
@@ -124,51 +110,40 @@ def _status(error: LakeMirrorError) -> int:
 @may_see
 def mirror_sync(request: HttpRequest, name: str) -> HttpResponse:
     """Queue a look at source and destination; the page says so at once."""
-    mirror = _find(request, name)
+    mirror = find_visible(request, name)
     told = f"Queued: {mirror.source.name} is looked at now, and all that is missing is looked for again."
-    return _do(request, mirror, told, lambda: services.mirror_sync(actor=request.user, mirror=mirror, request=request))
+    sync = partial(services.mirror_sync, actor=request.user, mirror=mirror, request=request)
+    return carry_out(request, mirror, sync, told)
 
 
 @require_POST
 @may_see
 def mirror_pause(request: HttpRequest, name: str, paused: bool) -> HttpResponse:
     """Let nothing of a mirror move, or let it move again."""
-    mirror = _find(request, name)
+    mirror = find_visible(request, name)
     told = f"{mirror.name} is paused: no branch is moved; what arrives is copied and checked all the same."
     if not paused:
         told = f"{mirror.name} is resumed: each branch goes to its newest complete commit."
     change = {"paused": paused}
     pause = partial(options.mirror_update, actor=request.user, mirror=mirror, changes=change, request=request)
-    return _do(request, mirror, told, pause)
+    return carry_out(request, mirror, pause, told)
 
 
 @require_POST
 @may_see
 def branch_reset(request: HttpRequest, name: str) -> HttpResponse:
     """Queue the undoing of what somebody wrote to a branch by force."""
-    mirror, branch = _find(request, name), request.POST.get("branch", "")
+    mirror, branch = find_visible(request, name), request.POST.get("branch", "")
     told = f"Queued: the uncommitted changes of {branch} are undone now."
     reset = partial(services.branch_reset, actor=request.user, mirror=mirror, branch=branch, request=request)
-    return _do(request, mirror, told, reset)
-
-
-def _do(request: HttpRequest, mirror: Mirror, told: str, verb: Callable[[], object]) -> HttpResponse:
-    """Carry out a verb and say so, or why not."""
-    try:
-        verb()
-        messages.success(request, told)
-    except LakeMirrorError as error:
-        if not request.htmx:
-            raise
-        messages.error(request, str(error))
-    return render(request, "_notices.html") if request.htmx else redirect("mirror", mirror.name)
+    return carry_out(request, mirror, reset, told)
 
 
 @never_cache
 @may_see
 def mirror_delete(request: HttpRequest, name: str) -> HttpResponse:
     """Say what goes and what stays, and ask for the name."""
-    mirror = _find(request, name)
+    mirror = find_visible(request, name)
     form = DeletionForm(request.POST if request.method == "POST" else None, name=mirror.name)
     if not (form.is_bound and form.is_valid()):
         return _show_deletion(request, mirror, form, 400 if form.is_bound else 200)

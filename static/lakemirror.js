@@ -14,7 +14,8 @@ function patchAttributes(current, next) {
   const wanted = attributesOf(next);
   const kept = ownClasses(current);
   for (const name of attributesOf(current).keys()) {
-    if (!wanted.has(name) && !(name === "class" && kept.length) && name !== "open") current.removeAttribute(name);
+    if (name === "open") continue; /* what somebody opened stays open */
+    if (!wanted.has(name) && !(name === "class" && kept.length)) current.removeAttribute(name);
   }
   for (const [name, value] of wanted) {
     const full = name === "class" ? [value, ...kept].join(" ").trim() : value;
@@ -108,6 +109,10 @@ let opened = new URLSearchParams(location.search).getAll("branch");
 
 document.addEventListener("htmx:configRequest", (event) => {
   if (event.detail.target.id !== "live" || event.detail.verb !== "get") return;
+  if ("tab" in event.target.dataset) {
+    opened = [];
+    return;
+  }
   const branch = event.target.dataset.branch;
   if (branch !== undefined) opened = opened.includes(branch) ? opened.filter((b) => b !== branch) : [...opened, branch];
   const query = new URLSearchParams(location.search);
@@ -198,7 +203,7 @@ document.addEventListener("change", (event) => {
 });
 
 document.addEventListener("click", async (event) => {
-  const button = event.target.closest(".copy");
+  const button = event.target.closest("[data-copy]");
   if (!button) return;
   await navigator.clipboard.writeText(button.dataset.copy);
   button.classList.add("copied");

@@ -6,11 +6,13 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
+from math import floor
 from typing import Any
 
 from django import template
 from django.template import Context
 from django.template.defaultfilters import filesizeformat
+from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
@@ -19,7 +21,9 @@ from core.lacking import brief_reason
 from core.lag import in_words
 from core.phrases import SHORT_ID, Kind, Part, Phrase
 from core.preflight import Outcome
-from core.states import Stage, State
+from core.states import Stage, State, Tone
+from mirrors.models import Mirror
+from mirrors.page_parts import with_query
 from mirrors.readings import BranchReading, RailCommit
 
 register = template.Library()
@@ -44,6 +48,16 @@ ICONS = {
     State.FROZEN: "lock",
     State.STOPPED: "stop",
 }
+STAGE_ICONS = {
+    Stage.PAST: ("check", Tone.GOOD),
+    Stage.HEAD: ("check", Tone.GOOD),
+    Stage.READY: ("check", Tone.BUSY),
+    Stage.CHECKING: ("half", Tone.BUSY),
+    Stage.WAITING: ("clock", Tone.BUSY),
+    Stage.BLOCKED: ("cross", Tone.BAD),
+    Stage.GONE: ("cross", Tone.BAD),
+    Stage.WAIVED: ("stop", Tone.QUIET),
+}
 _DASHED = re.compile(r"(\b\w+(?:-\w+)+\b)")
 _HTML = {
     Kind.NAME: "<strong>{}</strong>",
@@ -61,6 +75,12 @@ def icon(name: str) -> SafeString:
 def percent(share: float) -> str:
     """A share between 0 and 1 in percent, as short as it goes."""
     return f"{share * 100:.4g} %"
+
+
+@register.filter
+def kept(share: float) -> str:
+    """How much of the time something held: never rounded up to all of it."""
+    return f"{floor(share * 1000) / 10:.4g} %"
 
 
 @register.simple_tag
@@ -85,15 +105,23 @@ def check_state(value: Outcome) -> SafeString:
     return format_html('<span class="state {}">{}{}</span>', tone, icon(shape), word)
 
 
+@register.simple_tag
+def stage(value: Stage) -> SafeString:
+    """How far a commit has come, as icon, word and colour."""
+    name, tone = STAGE_ICONS[value]
+    return format_html('<span class="state {}">{}{}</span>', tone, icon(name), value.word)
+
+
 @register.filter
-def rich(phrase: Phrase) -> SafeString:
-    """A sentence with its names, ids and paths set apart."""
-    return format_html_join("", "{}", ((_part(part),) for part in phrase.parts))
+def rich(phrase: Phrase, mirror: str = "") -> SafeString:
+    """A sentence with its names, ids and paths set apart; ids lead to the commits of a mirror that is named."""
+    return format_html_join("", "{}", ((_part(part, mirror),) for part in phrase.parts))
 
 
-def _part(part: Part) -> SafeString:
+def _part(part: Part, mirror: str) -> SafeString:
     if part.kind is Kind.ID:
-        return format_html('<code title="{}">{}</code>', part.text, part)
+        shown = format_html('<code title="{}">{}</code>', part.text, part)
+        return _linked(shown, mirror, part.text) if mirror else shown
     if part.kind is Kind.TEXT:
         return _unbroken(part.text)
     return format_html(_HTML[part.kind], part.text)
@@ -117,6 +145,19 @@ def commit_id(value: str, what: str = "commit id") -> SafeString:
     return format_html(
         '<span class="id"><code title="{}">{}</code>{}</span>', value, value[:SHORT_ID], copy_button(value, what)
     )
+
+
+@register.simple_tag
+def commit_link(mirror: Mirror, value: str, what: str = "commit id") -> SafeString:
+    """The same, leading to the commit's page."""
+    if not value:
+        return commit_id(value)
+    shown = format_html('<code title="{}">{}</code>', value, value[:SHORT_ID])
+    return format_html('<span class="id">{}{}</span>', _linked(shown, mirror.name, value), copy_button(value, what))
+
+
+def _linked(shown: SafeString, mirror: str, sha: str) -> SafeString:
+    return format_html('<a href="{}">{}</a>', reverse("mirror_commit", args=[mirror, sha]), shown)
 
 
 @register.simple_tag
@@ -217,6 +258,24 @@ def to_page(context: Context, number: int) -> str:
     query = context["request"].GET.copy()
     query["page"] = number
     return "?" + query.urlencode()
+
+
+@register.simple_tag(takes_context=True)
+def query(context: Context, **changes: str) -> str:
+    """The query of this list with some filters set, from its first page on."""
+    return with_query(context["request"], **changes)
+
+
+@register.filter
+def dashes(word: str) -> str:
+    """A code in words: "etag-differs" is "etag differs"."""
+    return word.replace("-", " ")
+
+
+@register.inclusion_tag("mirrors/_api_call.html", takes_context=True)
+def api_call(context: Context, what: str, method: str, path: str, body: str = "") -> dict[str, Any]:
+    """The call of the API that does what a button or a page does."""
+    return {"what": what, "method": method, "url": context["request"].build_absolute_uri(path), "body": body}
 
 
 # --- the rail -------------------------------------------------------------------------------------------------------

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
-from core.loss import Painting, Tally, group_tally
+from core.loss import Painting, Tally, group_tally, say_loss
 
 NOW = datetime(2026, 11, 21, 9, 16, 34, tzinfo=UTC)
 
@@ -55,3 +56,24 @@ def test_a_group_s_tally_is_that_of_all_its_commits() -> None:
     )
     assert (second.commits, second.keys) == (1, [9])
     assert group_tally(tallies, 5).oldest is None
+
+
+def loss_in_words(commits: int = 0, *, authors: int = 1, **more: Any) -> str:
+    tally = Tally()
+    for number in range(commits):
+        tally.add(number, f"a{number % authors}", NOW)
+    given: dict[str, Any] = {"at_least": False, "objects": 0, "unchecked": 0, "seen": True}
+    return str(say_loss(source_region="us-east-1", tally=tally, **given | more))
+
+
+def test_a_loss_is_told_in_one_sentence() -> None:
+    lost = "If us-east-1 failed now, 4 commits by a0, a1 would be lost; 8,112 things have not arrived."
+    assert loss_in_words(4, authors=2, objects=8112) == lost
+    assert "at least 5 commits by a0, a1, a2 and 2 others" in loss_in_words(5, authors=5, at_least=True)
+    assert loss_in_words(1).endswith("; all of their objects have arrived.")
+    assert "the objects of 1 commit have not been looked for yet" in loss_in_words(2, objects=None, unchecked=1)
+
+
+def test_without_a_loss_or_a_look_that_is_told() -> None:
+    assert loss_in_words() == "If us-east-1 failed now, no commit that was seen there would be lost."
+    assert "nobody knows" in loss_in_words(seen=False)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import urlsplit
 
-import yaml
 from django.core.management.base import CommandParser
 
-from core.errors import Invalid
-from core.webhooks import ACTION_FILE, lakefs_action
-from lakemirror_site import config, wiring
+from core.webhooks import ACTION_FILE
+from mirrors.webhook_file import webhook_file
 from rbac.management.base import AccessCommand
 
 
@@ -25,10 +22,4 @@ class Command(AccessCommand):
 
     def run(self, **options: Any) -> None:
         """Upload what it prints to each repository to be mirrored, and commit it."""
-        wiring.installation(options["region"])
-        parts = urlsplit(options["url"])
-        if parts.scheme not in ("http", "https") or not parts.netloc:
-            raise Invalid(f"'{options['url']}' is no address: it begins with http:// or https://")
-        url = f"{options['url'].rstrip('/')}/hooks/lakefs/{options['region']}"
-        secret = config.current().hook_secret(options["region"])
-        self.stdout.write(yaml.safe_dump(lakefs_action(url, str(secret)), sort_keys=False))
+        self.stdout.write(webhook_file(options["region"], options["url"]))

@@ -1,0 +1,101 @@
+"""What is going on with one commit at a mirror, and what to do about it; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from core.explain import Verdict
+from core.facts import CommitFacts
+from core.lacking import describe_lack
+from core.phrases import Phrase, name, say, sentence, sentences
+from core.states import Stage
+
+SETTLED = (Stage.HEAD, Stage.PAST)
+
+
+def explain_commit(
+    commit: CommitFacts,
+    *,
+    stage: Stage,
+    heads: Sequence[str],
+    needs: Sequence[CommitFacts],
+    region: str,
+    source_region: str,
+    standing: Verdict | None = None,
+) -> Phrase:
+    """One or a few sentences. `heads`: branches that point to it; `needs`: commits in trouble that it waits for.
+
+    `standing` is what holds for the whole mirror, like a pause; it concerns a commit that is on its way.
+    """
+    if stage in SETTLED:
+        return _settled(commit, heads, region)
+    if stage is Stage.READY:
+        told = sentence(f"all of it is in {region} and was checked; its branch moves to it in the next round")
+    elif stage is Stage.GONE and not commit.things:
+        told = _gone(source_region)
+    elif needs:
+        told = _waiting(commit, needs, stage, region, source_region)
+    else:
+        told = _on_its_way(commit, stage, region)
+    return sentences(told, standing.sentence) if standing else told
+
+
+def _settled(commit: CommitFacts, heads: Sequence[str], region: str) -> Phrase:
+    return sentences(sentence(*_where(commit, heads, region)), sentence(_how_much(commit, region)))
+
+
+def _where(commit: CommitFacts, heads: Sequence[str], region: str) -> tuple[Phrase | str, ...]:
+    if heads:
+        others = f" and {len(heads) - 1} more" if len(heads) > 1 else ""
+        points = "point" if others else "points"
+        return name(heads[0]), f"{others} {points} to it in {region}"
+    if commit.promoted_at:
+        return (f"a branch pointed to it in {region}, and went on to another commit",)
+    if commit.superseded_at:
+        return (f"its branch in {region} went past it, to a newer commit",)
+    return (f"no branch waits to point to it in {region}",)
+
+
+def _how_much(commit: CommitFacts, region: str) -> str:
+    """What of it is there. It is not said again what later checks found: regions and blockers tell that."""
+    if commit.data == "complete":
+        return f"all of it has arrived in {region} and was checked"
+    if commit.data == "unchecked":
+        return f"its record is in {region}; its objects were not checked, as this mirror wants of history only records"
+    return {
+        "gone": "some of it is gone at both sides, so it can't be read whole",
+        "waiting": "not all of its data has arrived",
+    }.get(commit.data, "its data was not looked for yet")
+
+
+def _gone(source_region: str) -> Phrase:
+    return sentences(
+        sentence("some of it is gone at both sides, so no branch can point to it"),
+        sentence(f"bring it back in {source_region}, or let the branch move on at the source"),
+    )
+
+
+def _waiting(
+    commit: CommitFacts, needs: Sequence[CommitFacts], stage: Stage, region: str, source_region: str
+) -> Phrase:
+    """The commit in trouble to speak of: what waiting won't help first, then the oldest."""
+    worst = min(needs, key=lambda one: not one.hopeless)
+    lack = describe_lack(worst, region=region, source_region=source_region)
+    itself = worst.commit_id == commit.commit_id
+    begins = say() if itself else say("it waits for what it descends from: ")
+    advised = worst.hopeless or stage is Stage.BLOCKED
+    others = len(needs) - 1
+    more = sentence(f"{others} more of the commits it needs wait too") if others else say()
+    return sentences(sentence(begins, lack.clause), lack.advice if advised else say(), more)
+
+
+def _on_its_way(commit: CommitFacts, stage: Stage, region: str) -> Phrase:
+    if commit.record == "pending":
+        return sentence("its record is not copied yet")
+    if commit.data == "complete":
+        return sentence(f"all of it is in {region} and was checked; it waits for what it descends from")
+    if commit.metadata_at:
+        return sentence(f"its metadata is in {region}; its objects are being looked for")
+    if stage is Stage.CHECKING:
+        return sentence(f"its record is copied; it is being looked for in {region}")
+    return sentence(f"its record is copied; its metadata has not been found in {region} yet")

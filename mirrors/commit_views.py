@@ -1,0 +1,119 @@
+"""The pages of a mirror's commits: the list with their ladders, and one commit with what keeps it back."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from core.commit_words import SETTLED
+from core.errors import NotFound
+from core.phrases import SHORT_ID
+from mirrors import clock
+from mirrors.backlog import blockers_of
+from mirrors.commit_readings import STAGES, commits_of, commits_of_branch
+from mirrors.finding import find_commit
+from mirrors.lacking import is_cut_short
+from mirrors.models import Mirror
+from mirrors.one_commit import certificate_of, ladder_rows, read_commit
+from mirrors.page_parts import (
+    SECTION,
+    Rows,
+    carry_out,
+    find_visible,
+    may_change,
+    may_see,
+    page_of_rows,
+    show_tab,
+    whole_or_part,
+    with_query,
+)
+from mirrors.priority import mirror_prioritise
+from mirrors.readings import mirror_readings
+from mirrors.regions import places_of
+
+STAGE_WORDS = {
+    "seen": "Seen",
+    "recorded": "Record copied",
+    "metadata": "Metadata arrived",
+    "validated": "Objects validated",
+    "superseded": "Superseded",
+    "promoted": "Promoted",
+}
+
+
+@never_cache
+@require_safe
+@may_see
+def commit_list(request: HttpRequest, name: str) -> HttpResponse:
+    """A mirror's commits, the last one seen first; of one branch, or those that have come to one stage."""
+    mirror, now = find_visible(request, name), clock.now()
+    branch, stage = (request.GET.get(field, "").strip() for field in ("branch", "stage"))
+    page, wrong = _page_of_commits(request, mirror, branch, stage if stage in STAGES else "")
+    context = {
+        "commits": ladder_rows(mirror, page.rows, now),
+        "page": page,
+        "branch": branch,
+        "stage": stage,
+        "stages": [(code, STAGE_WORDS[code]) for code in STAGES],
+        "wrong": wrong,
+        "first_page": with_query(request),
+    }
+    return show_tab(request, mirror_readings([mirror], now)[0], "mirror_commits", context)
+
+
+def _page_of_commits(request: HttpRequest, mirror: Mirror, branch: str, stage: str) -> tuple[Rows, str]:
+    """The asked page, and why there is none."""
+    rows = commits_of(mirror, stage=stage)
+    if not branch:
+        return page_of_rows(request, rows, "commit_id", newest=True), ""
+    try:
+        return page_of_rows(request, commits_of_branch(rows, mirror, branch), "position", newest=True), ""
+    except NotFound as error:
+        return Rows([], "", first=True), str(error)
+
+
+@never_cache
+@require_safe
+@may_see
+def commit_detail(request: HttpRequest, name: str, commit: str) -> HttpResponse:
+    """A commit at a mirror: what is going on, its ladder, what blocks it or what was proven."""
+    mirror, now = find_visible(request, name), clock.now()
+    one = read_commit(mirror, find_commit(mirror, commit), now)
+    sha = one.commit.sha
+    blockers = blockers_of(mirror, commit=sha)
+    total = blockers.count()
+    certificate, unproven = certificate_of(mirror, one)
+    concerned = Mirror.objects.visible_to(request.user).filter(source__commits__sha=sha)
+    _, places = places_of(list(concerned.select_related("source")), sha)
+    context = SECTION | {
+        "mirror": mirror,
+        "one": one,
+        "total": total,
+        "page": page_of_rows(request, blockers, "pk", newest=False) if total else None,
+        "all_named": not total or not is_cut_short(mirror),
+        "certificate": json.dumps(certificate.document(), indent=1) if certificate else "",
+        "digest": certificate.digest() if certificate else "",
+        "unproven": unproven,
+        "places": places,
+        "may_change": may_change(request, mirror),
+        "pending": not one.settled and one.stage not in SETTLED,
+        "active": one.stage not in SETTLED,
+        "now": now,
+        "body": json.dumps({"commit": sha}),
+    }
+    return render(request, whole_or_part(request, "mirrors/commit.html", "mirrors/_one_commit.html"), context)
+
+
+@require_POST
+@may_see
+def commit_prioritise(request: HttpRequest, name: str) -> HttpResponse:
+    """Have a commit copied and checked before all that waits longer."""
+    mirror, sha = find_visible(request, name), request.POST.get("commit", "")
+    first = partial(mirror_prioritise, actor=request.user, mirror=mirror, commit=sha, request=request)
+    told = f"Queued: {sha[:SHORT_ID]} and what it needs are copied and checked before all else."
+    return carry_out(request, mirror, first, told)

@@ -1,0 +1,209 @@
+"""The settings of a mirror as a form, and what somebody else changed while it was open."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+
+from core.errors import LakeMirrorError
+from core.lag import LATE_AFTER, LONGEST_RPO, in_words
+from core.presence import Depth, Imported
+from core.promotion import Repair
+from core.selection import ALL, OnUnselect, Selection
+from core.sensing import FirstSync
+from mirrors.models import Mirror
+
+DEPTHS = [
+    (Depth.PRESENCE.value, "presence"),
+    (Depth.SIZE.value, "presence and size"),
+    (Depth.ETAG.value, "presence, size and ETag"),
+    (Depth.CONTENT.value, "presence, size, ETag and content: objects are read"),
+]
+
+
+class SettingsForm(forms.Form):
+    """What may be changed of a mirror, in the words of the API. `seen` and `was` are what the form was made from."""
+
+    include = forms.CharField(
+        label="Branches to mirror",
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="One name or glob a line, like release-*; * also matches /. The default branch is always mirrored.",
+    )
+    exclude = forms.CharField(
+        label="Branches to leave out",
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="One name or glob a line, like tmp-*.",
+    )
+    on_unselect = forms.ChoiceField(
+        label="Branches that are no longer mirrored",
+        required=False,
+        choices=[
+            ("", "Choose what becomes of them"),
+            (OnUnselect.KEEP.value, "stay at the mirror as they are"),
+            (OnUnselect.DELETE.value, "are deleted at the mirror"),
+        ],
+    )
+    tags = forms.BooleanField(label="Mirror its tags too", required=False)
+    depth = forms.ChoiceField(
+        label="Objects are checked by",
+        choices=DEPTHS,
+        help_text="What has been checked less deeply is checked again.",
+    )
+    content_sample = forms.FloatField(
+        label="Share of the objects that is read",
+        help_text="From above 0 to 1; it counts when content is checked.",
+    )
+    imported = forms.ChoiceField(
+        label="Imported objects",
+        choices=[
+            (Imported.BLOCK.value, "keep a commit back"),
+            (Imported.ALLOW.value, "are checked where they lie"),
+        ],
+    )
+    repair_tampering = forms.ChoiceField(
+        label="Uncommitted changes by others",
+        choices=[(Repair.REPORT.value, "are shown"), (Repair.AUTO.value, "are undone at once")],
+    )
+    first_sync = forms.ChoiceField(
+        label="First copy",
+        choices=[
+            (FirstSync.EXACT.value, "shows nothing until the first head that was seen is complete"),
+            (FirstSync.INFERRED.value, "shows older commits until the first head that was seen is complete"),
+        ],
+    )
+    rpo_seconds = forms.IntegerField(
+        label="Target for lag, in seconds",
+        required=False,
+        min_value=1,
+        max_value=LONGEST_RPO,
+        help_text=f"A branch that is later is late. Empty: {in_words(LATE_AFTER.total_seconds())}.",
+    )
+    paused = forms.BooleanField(label="Paused: no branch is moved", required=False)
+    seen = forms.CharField(required=False, widget=forms.HiddenInput)
+    was = forms.CharField(required=False, widget=forms.HiddenInput)
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, label_suffix="", **more)
+        for field in self.fields.values():
+            field.widget.attrs.update(autocapitalize="none", autocomplete="off", spellcheck="false")
+
+    @classmethod
+    def of(cls, mirror: Mirror, etag: str, typed: Mapping[str, Any] | None = None) -> SettingsForm:
+        """The settings as they are; `typed` stands in their place, with which others those are to be compared."""
+        values = values_of(mirror)
+        return cls(initial={**values, **(typed or {}), "seen": etag, "was": json.dumps(values)})
+
+    @property
+    def settings(self) -> list[forms.BoundField]:
+        """The fields that people see, without the question that is only asked when it matters."""
+        asked = bool(self["on_unselect"].errors or self["on_unselect"].value())
+        hidden = {"seen", "was"} | (set() if asked else {"on_unselect"})
+        return [field for field in self if field.name not in hidden]
+
+    def clean_content_sample(self) -> float:
+        """As the API takes it."""
+        share: float = self.cleaned_data["content_sample"]
+        if not 0 < share <= 1:
+            raise forms.ValidationError("must be a number from above 0 to 1: the share of objects to read")
+        return share
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """What was typed, by the column that it is for."""
+        given = {name: self.cleaned_data[name] for name in values_of(Mirror()) if name not in ("include", "exclude")}
+        return given | {"selected": self.selected}
+
+    @property
+    def selected(self) -> dict[str, list[str]]:
+        """The globs that were typed."""
+        include, exclude = (lines(self.cleaned_data[name]) for name in ("include", "exclude"))
+        return {"include": include or list(ALL), "exclude": exclude}
+
+    def falling_out(self, mirror: Mirror) -> list[str]:
+        """Branches that are at the mirror, and are followed now, but would not be any more."""
+        chosen = self.selected
+        new = Selection(mirror.source.default_branch, tuple(chosen["include"]), tuple(chosen["exclude"]))
+        names = mirror.branches.filter(stray=False).order_by("name").values_list("name", flat=True)
+        return [name for name in names.iterator() if name in mirror.selection and name not in new]
+
+    def merged(self, mirror: Mirror) -> tuple[dict[str, Any], list[tuple[str, str, str]]]:
+        """What was typed over the settings as they are now, and what of these changed meanwhile: label, old, new."""
+        was, now = _values_seen(self.data.get("was", "")), values_of(mirror)
+        typed = {name: self[name].value() for name in now}
+        mine = {name: value for name, value in typed.items() if not _same(value, was.get(name))}
+        if self.data.get("on_unselect"):
+            mine["on_unselect"] = self.data["on_unselect"]
+        changed = [name for name in now if name in was and not _same(was[name], now[name])]
+        return mine, [
+            (str(self.fields[name].label), self._shown(name, was), self._shown(name, now)) for name in changed
+        ]
+
+    def _shown(self, name: str, values: Mapping[str, Any]) -> str:
+        """A setting in the words that the form has for it."""
+        value = values[name]
+        words = dict(getattr(self.fields[name], "choices", ()))
+        return words[value] if isinstance(value, str) and value in words else shown(value)
+
+    def refuse(self, error: LakeMirrorError) -> None:
+        """Say why a service did not accept it, beside the field that it names."""
+        field = getattr(error, "field", "") or ""
+        named = "include" if field == "branches" else field
+        self.add_error(named if named in self.fields else None, str(error))
+
+
+def values_of(mirror: Mirror) -> dict[str, Any]:
+    """A mirror's settings by the form's fields."""
+    return {
+        "include": "\n".join(mirror.selected["include"]),
+        "exclude": "\n".join(mirror.selected["exclude"]),
+        "tags": mirror.tags,
+        "depth": mirror.depth,
+        "content_sample": mirror.content_sample,
+        "imported": mirror.imported,
+        "repair_tampering": mirror.repair_tampering,
+        "first_sync": mirror.first_sync,
+        "rpo_seconds": mirror.rpo_seconds,
+        "paused": mirror.paused,
+    }
+
+
+def lines(text: str) -> list[str]:
+    """One entry a line, without the empty ones."""
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def shown(value: Any) -> str:
+    """A setting in words."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "none" if value in (None, "") else ", ".join(str(value).splitlines())
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two values, typed or stored, mean the same."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return bool(one) == bool(other)
+    if isinstance(one, int | float) or isinstance(other, int | float):
+        return _number(one) == _number(other)
+    return lines(str(one or "")) == lines(str(other or ""))
+
+
+def _number(value: Any) -> float | None:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None
+
+
+def _values_seen(text: str) -> dict[str, Any]:
+    """What the form was made from, as it came back: only to be compared, never stored."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,159 @@
+"""What people click on a commit's page and on the parts of a mirror's page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from mirrors import options
+from mirrors.models import Blocker, Commit, Mirror
+from tests.browser.conftest import sign_in
+from tests.mirrors.factories import make_company
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+MIRROR = "/mirrors/analytics-eu/"
+PARTS = ["commits/", "backlog/", "runs/", "settings/", "audit/"]
+
+
+@pytest.fixture
+def company() -> dict[str, Mirror]:
+    return make_company()
+
+
+@pytest.fixture
+def plain(browser: Browser, live_server: Any, owner: Any) -> Iterator[Page]:
+    """Olga's page in a browser that runs no scripts."""
+    context = browser.new_context(base_url=live_server.url, java_script_enabled=False)
+    page = context.new_page()
+    sign_in(page, "olga")
+    yield page
+    context.close()
+
+
+def commit_page(message: str) -> str:
+    return f"{MIRROR}commits/{Commit.objects.get(message=message).sha}/"
+
+
+def tab(page: Page, word: str) -> Any:
+    return page.get_by_role("navigation", name="Parts of this mirror").get_by_role("link", name=word)
+
+
+def test_an_id_opens_its_commit(olga: Page, company: Any) -> None:
+    olga.goto(MIRROR)
+    sha = Commit.objects.get(message="nightly orders load").sha
+    olga.locator(".state-cell").get_by_role("link", name=sha[:8]).click()
+    expect(olga).to_have_url(commit_page("nightly orders load"))
+    expect(olga.get_by_role("heading", level=1)).to_contain_text("nightly orders load")
+    expect(olga.locator(".ladder .blocked")).to_contain_text("3 objects missing")
+
+
+def test_what_is_opened_stays_open_while_the_page_updates(olga: Page, company: Any) -> None:
+    olga.goto(commit_page("nightly orders load"))
+    olga.get_by_text("As API call").click()
+    with olga.expect_response(lambda answer: answer.request.method == "GET"):
+        olga.evaluate("htmx.trigger('#live', 'refresh')")
+    olga.wait_for_function("!document.querySelector('#live').classList.contains('htmx-request')")
+    expect(olga.get_by_text("/prioritise'")).to_be_visible()
+
+
+def test_a_click_on_retry_is_answered_at_once_and_carried_out(olga: Page, company: Any) -> None:
+    thing = Blocker.objects.get(path__endswith="part-00017.parquet")
+    olga.goto(f"{MIRROR}backlog/")
+    button = olga.locator(f"#blocker-{thing.pk} button[name=which]")
+    button.click()
+    expect(button).to_have_text("Queued")
+    expect(olga.locator("#notices")).to_contain_text("Queued: 1 thing is looked for now.")
+    assert Blocker.objects.get(pk=thing.pk).look_at < thing.look_at
+    assert Blocker.objects.exclude(pk=thing.pk).filter(look_at=thing.look_at).count() == 2
+
+
+def test_a_selection_outlives_a_poll_and_is_what_is_retried(olga: Page, company: Any) -> None:
+    olga.goto(f"{MIRROR}backlog/")
+    for part in ("part-00018.parquet", "part-00019.parquet"):
+        olga.get_by_role("checkbox", name=part).check()
+    with olga.expect_response(lambda answer: answer.request.method == "GET"):
+        olga.evaluate("htmx.trigger('#live', 'refresh')")
+    expect(olga.get_by_role("checkbox", name="part-00018.parquet")).to_be_checked()
+    olga.get_by_role("button", name="Retry selected").click()
+    expect(olga.locator("#notices")).to_contain_text("2 things are looked for now")
+
+
+def test_the_parts_follow_each_other_in_place_and_have_addresses(olga: Page, company: Any) -> None:
+    olga.goto(f"{MIRROR}?branch=main")
+    olga.evaluate("window.stays = true")
+    tab(olga, "Backlog").click()
+    expect(olga.get_by_role("heading", name="By reason")).to_be_visible()
+    expect(olga).to_have_url(f"{MIRROR}backlog/")
+    expect(tab(olga, "Backlog")).to_have_attribute("aria-current", "page")
+    tab(olga, "Runs").click()
+    expect(olga.get_by_role("progressbar")).to_be_visible()
+    tab(olga, "Branches").click()
+    expect(olga.locator("tr.inside")).to_have_count(0)
+    expect(olga).to_have_url(MIRROR)
+    assert olga.evaluate("window.stays")
+    olga.go_back()
+    expect(olga.get_by_role("progressbar")).to_be_visible()
+
+
+def test_settings_are_saved(olga: Page, company: Any) -> None:
+    olga.goto(f"{MIRROR}settings/")
+    olga.get_by_label("Target for lag, in seconds").fill("900")
+    olga.get_by_role("button", name="Save").click()
+    expect(olga.locator("#notices")).to_contain_text("Queued: the settings are saved")
+    expect(olga.get_by_label("Target for lag, in seconds")).to_have_value("900")
+    tab(olga, "Audit").click()
+    expect(olga.get_by_role("row", name="Changed settings")).to_contain_text("rpo seconds: none → 900")
+
+
+def test_a_poll_takes_nothing_that_is_being_typed_and_a_stale_form_comes_back_with_it(
+    olga: Page, company: Any, owner: Any
+) -> None:
+    olga.goto(f"{MIRROR}settings/")
+    olga.get_by_label("Branches to leave out").fill("tmp-*")
+    options.mirror_update(actor=owner, mirror=company["analytics-eu"], changes={"rpo_seconds": 60})
+    with olga.expect_response(lambda answer: answer.request.method == "GET"):
+        olga.evaluate("htmx.trigger('#live', 'refresh')")
+    olga.get_by_role("button", name="Save").click()
+    expect(olga.get_by_role("alert")).to_contain_text("Target for lag, in seconds: none → 60")
+    expect(olga.get_by_label("Branches to leave out")).to_have_value("tmp-*")
+    olga.get_by_role("button", name="Save").click()
+    expect(olga.locator("#notices")).to_contain_text("settings are saved")
+    assert Mirror.objects.get(name="analytics-eu").rpo_seconds == 60
+
+
+def test_the_webhook_file_is_copied_whole(olga: Page, company: Any) -> None:
+    olga.goto(f"{MIRROR}settings/")
+    olga.get_by_role("button", name="Copy the file").click()
+    expect(olga.locator("#changes")).to_have_text("Copied")
+    copied = olga.evaluate("navigator.clipboard.readText()")
+    assert copied.startswith("name: tell LakeMirror") and "Bearer" in copied
+
+
+def test_validate_is_queued_and_seen_among_the_runs(olga: Page, company: Any) -> None:
+    olga.goto(f"{MIRROR}runs/")
+    olga.get_by_role("button", name="Validate").click()
+    expect(olga.locator("#notices")).to_contain_text("is checked again")
+    expect(olga.get_by_role("row", name="All heads")).to_contain_text("Queued")
+
+
+def test_without_scripts_links_and_forms_do_the_same(plain: Page, company: Any) -> None:
+    plain.goto(MIRROR)
+    tab(plain, "Backlog").click()
+    plain.get_by_role("checkbox", name="part-00018.parquet").check()
+    plain.get_by_role("button", name="Retry selected").click()
+    expect(plain.locator("#notices")).to_contain_text("1 thing is looked for now")
+    expect(plain).to_have_url(f"{MIRROR}backlog/")
+    plain.goto(commit_page("nightly orders load"))
+    plain.get_by_role("button", name="Prioritise").click()
+    expect(plain.locator(".actions")).to_have_text("Goes first")
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_nothing_is_wider_than_a_telephone(olga: Page, company: Any, part: str) -> None:
+    olga.set_viewport_size({"width": 390, "height": 800})
+    olga.goto(MIRROR + part)
+    assert olga.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")

@@ -1,0 +1,123 @@
+"""The parts of a mirror's page that have addresses of their own: runs, audit, the figures above the branches."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from mirrors import options
+from mirrors.models import LagBreach, Mirror, Run, Validation
+from rbac.models import User
+from tests.mirrors.factories import make_company
+from tests.mirrors.page_text import text
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+MIRROR = "/mirrors/analytics-eu/"
+TABS = ["", "commits/", "backlog/", "runs/", "settings/", "audit/"]
+
+
+@pytest.fixture
+def company() -> dict[str, Mirror]:
+    return make_company()
+
+
+@pytest.mark.parametrize("tab", TABS)
+def test_each_part_has_an_address_and_leads_to_the_others(olga: Client, company: Any, tab: str) -> None:
+    page = olga.get(MIRROR + tab).content.decode()
+    assert page.count('aria-current="page"') == 3  # the two menus, and the tab
+    for other in TABS:
+        assert f'href="{MIRROR}{other}"' in page
+    part = olga.get(MIRROR + tab, headers={"HX-Request": "true", "HX-Target": "live"}).content.decode()
+    assert part.count('id="live"') == 1 and "<html" not in part
+
+
+@pytest.mark.parametrize("name", ["fresh-eu", "archive-eu", "billing-us", "lab-eu", "events-eu"])
+@pytest.mark.parametrize("tab", TABS)
+def test_no_part_says_none(olga: Client, company: Any, name: str, tab: str) -> None:
+    said = text(olga.get(f"/mirrors/{name}/{tab}"))
+    assert "None" not in said
+
+
+@pytest.mark.parametrize("tab", [*TABS, "commits/abcdef123456/"])
+def test_outsiders_and_strangers_see_none_of_it(outsider: User, client: Client, company: Any, tab: str) -> None:
+    assert client.get(MIRROR + tab).status_code == 302
+    client.force_login(outsider)
+    assert client.get(MIRROR + tab).status_code == 403
+
+
+# Runs
+
+
+def test_a_running_check_has_progress_and_an_end(olga: Client, company: Any) -> None:
+    Run.objects.update(started_at=datetime.now(UTC) - timedelta(seconds=60), entries=6000)
+    said = text(olga.get(f"{MIRROR}runs/"))
+    assert "Running" in said and "12 of 31 ranges" in said and "done in 1 min" in said
+    assert "100" in said
+
+
+def test_a_check_whose_worker_is_gone_is_lost_not_running(olga: Client, company: Any) -> None:
+    now = datetime.now(UTC)
+    Run.objects.create(mirror=company["models-eu"], job="check", started_at=now, ranges=4, ranges_done=1)
+    said = text(olga.get("/mirrors/models-eu/runs/"))
+    assert "Lost" in said and "Running" not in said
+
+
+def test_validate_asks_for_all_heads_and_shows_how_far_it_is(olga: Client, company: Any) -> None:
+    answer = olga.post(f"{MIRROR}validate/", {"back": f"{MIRROR}runs/"}, follow=True)
+    said = text(answer)
+    assert "Queued: all that the mirror's heads name is checked again" in said
+    assert "All heads" in said and "Queued — 0 0 —" in said and "by olga" in said
+    began = datetime.now(UTC) - timedelta(seconds=60)
+    Validation.objects.update(started_at=began, ranges=40, ranges_done=10, metaranges=[], problems=2)
+    said = text(olga.get(f"{MIRROR}runs/"))
+    assert "10 of 40 ranges" in said and "in 3 min" in said
+
+
+def test_a_mirror_without_heads_has_nothing_to_validate(olga: Client, company: Any) -> None:
+    htmx = {"HX-Request": "true", "HX-Target": "notices"}
+    assert "there is nothing to look at yet" in text(olga.post("/mirrors/fresh-eu/validate/", headers=htmx))
+
+
+# Audit
+
+
+def test_what_people_did_is_told_with_before_and_after(olga: Client, owner: User, company: Any) -> None:
+    mirror = company["analytics-eu"]
+    options.mirror_update(actor=owner, mirror=mirror, changes={"rpo_seconds": 600, "tags": True})
+    olga.post(f"{MIRROR}sync/")
+    said = text(olga.get(f"{MIRROR}audit/"))
+    assert "Changed settings" in said and "rpo seconds: none → 600" in said and "tags: false → true" in said
+    assert said.index("Synced") < said.index("Changed settings")
+    assert "Nobody has done anything" in text(olga.get("/mirrors/models-eu/audit/"))
+
+
+def test_events_of_another_mirror_of_the_source_are_not_told(olga: Client, owner: User, company: Any) -> None:
+    mirror = company["analytics-eu"]
+    other = Mirror.objects.create(
+        name="analytics-ap", source=mirror.source, region="ap-southeast-2", storage_namespace="s3://x/y"
+    )
+    options.mirror_update(actor=owner, mirror=other, changes={"paused": True})
+    assert "Changed settings" not in text(olga.get(f"{MIRROR}audit/"))
+    assert "paused: false → true" in text(olga.get("/mirrors/analytics-ap/audit/"))
+
+
+# Figures
+
+
+def test_the_figures_tell_the_target_and_what_would_be_lost(olga: Client, company: Any) -> None:
+    mirror, now = company["analytics-eu"], datetime.now(UTC)
+    Mirror.objects.filter(pk=mirror.pk).update(watched_since=now - timedelta(days=1), rpo_seconds=600)
+    LagBreach.objects.create(mirror=mirror, branch="main", began_at=now - timedelta(minutes=4))
+    said = text(olga.get(MIRROR))
+    assert "Worst lag · target 10 min" in said
+    assert "within target 96" in said
+    assert "If us-east-1 failed now, 18 commits by backfill, etl, maria and 1 other would be lost" in said
+
+
+def test_what_nobody_measured_is_not_told(olga: Client, company: Any) -> None:
+    assert "within target" not in text(olga.get(MIRROR))
+    assert "no commit that was seen there would be lost" in text(olga.get("/mirrors/models-eu/"))

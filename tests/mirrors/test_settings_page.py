@@ -1,0 +1,145 @@
+"""The settings of a mirror as a form, also when two people have it open."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from io import StringIO
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+
+from mirrors.models import Mirror
+from rbac.models import AuditEvent, User
+from tests.mirrors.factories import make_company
+from tests.mirrors.page_text import text
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SETTINGS = "/mirrors/analytics-eu/settings/"
+TYPED = {
+    "include": "*",
+    "exclude": "",
+    "depth": "etag",
+    "content_sample": "1.0",
+    "imported": "block",
+    "repair_tampering": "report",
+    "first_sync": "exact",
+    "rpo_seconds": "",
+}
+
+
+@pytest.fixture
+def company() -> dict[str, Mirror]:
+    return make_company()
+
+
+@pytest.fixture
+def mirror(company: dict[str, Mirror]) -> Mirror:
+    return company["analytics-eu"]
+
+
+def hidden(page: str) -> dict[str, str]:
+    found = {name: re.search(rf'name="{name}" value="([^"]*)"', page) for name in ("seen", "was")}
+    return {name: unescape(match[1]) for name, match in found.items() if match}
+
+
+def opened(client: Client) -> dict[str, str]:
+    """The form as it is sent when nothing was typed."""
+    return TYPED | hidden(client.get(SETTINGS).content.decode())
+
+
+def test_what_is_saved_is_told_and_audited(olga: Client, mirror: Mirror) -> None:
+    form = opened(olga) | {"rpo_seconds": "900", "tags": "on", "depth": "size", "repair_tampering": "auto"}
+    answer = olga.post(SETTINGS, form, follow=True)
+    assert "Queued: the settings are saved" in text(answer)
+    mirror.refresh_from_db()
+    assert (mirror.rpo_seconds, mirror.tags, mirror.depth, mirror.repair_tampering) == (900, True, "size", "auto")
+    assert AuditEvent.objects.get(actor="olga").before["depth"] == "etag"
+    assert 'value="900"' in answer.content.decode()
+
+
+def test_a_form_that_nobody_touched_changes_nothing(olga: Client, mirror: Mirror) -> None:
+    assert olga.post(SETTINGS, opened(olga)).status_code == 302
+    assert not AuditEvent.objects.filter(actor="olga").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "words"),
+    [
+        ({"rpo_seconds": "0"}, "rpo_seconds", "greater than or equal to 1"),
+        ({"content_sample": "0"}, "content_sample", "from above 0 to 1"),
+        ({"content_sample": "nan"}, "content_sample", "Enter a number"),
+        ({"depth": "none"}, "depth", "Select a valid choice"),
+        ({"exclude": "main"}, "include", "can't be excluded"),
+    ],
+)
+def test_an_error_stands_beside_its_field(
+    olga: Client, mirror: Mirror, change: dict[str, str], field: str, words: str
+) -> None:
+    answer = olga.post(SETTINGS, opened(olga) | {"on_unselect": "keep", "rpo_seconds": "77"} | change)
+    page = answer.content.decode()
+    assert answer.status_code == 400
+    assert f'id="id_{field}_error"' in page and words in text(answer)
+    mirror.refresh_from_db()
+    assert mirror.rpo_seconds is None
+
+
+def test_branches_that_fall_out_are_asked_about(olga: Client, mirror: Mirror) -> None:
+    form = opened(olga) | {"exclude": "features*\nback*"}
+    assert "id_on_unselect" not in olga.get(SETTINGS).content.decode()
+    answer = olga.post(SETTINGS, form)
+    assert answer.status_code == 400
+    told = "2 branches at the mirror would not be mirrored any more: backfill/2024-q4, features_v2"
+    assert told in text(answer)
+    assert 'id="id_on_unselect"' in answer.content.decode() and "features*" in answer.content.decode()
+    assert olga.post(SETTINGS, form | {"on_unselect": "delete"}).status_code == 302
+    mirror.refresh_from_db()
+    assert mirror.selected == {"include": ["*"], "exclude": ["features*", "back*"]}
+    assert mirror.branches.get(name="features_v2").delete_asked
+
+
+def test_a_stale_form_says_what_changed_and_keeps_what_was_typed(olga: Client, mirror: Mirror) -> None:
+    first, second = opened(olga), opened(olga)
+    olga.post(SETTINGS, first | {"rpo_seconds": "900", "imported": "allow"})
+    answer = olga.post(SETTINGS, second | {"rpo_seconds": "60", "exclude": "tmp-*"})
+    page = answer.content.decode()
+    assert answer.status_code == 412
+    said = text(answer)
+    assert "Nothing was saved: somebody has changed these settings" in said
+    assert "Target for lag, in seconds: none → 900" in said
+    assert "Imported objects: keep a commit back → are checked where they lie" in said
+    assert 'value="60"' in page and "tmp-*" in page
+    assert '<option value="allow" selected' in page
+    mirror.refresh_from_db()
+    assert (mirror.rpo_seconds, mirror.imported) == (900, "allow")
+    again = TYPED | hidden(page) | {"rpo_seconds": "60", "exclude": "tmp-*", "imported": "allow"}
+    assert olga.post(SETTINGS, again).status_code == 302
+    mirror.refresh_from_db()
+    assert (mirror.rpo_seconds, mirror.imported, mirror.selected["exclude"]) == (60, "allow", ["tmp-*"])
+
+
+@pytest.mark.parametrize("was", ["", "[]", "{", '{"rpo_seconds": {"a": 1}}', '{"include": 7}'])
+def test_a_form_without_its_tag_is_stale_whatever_else_it_brings(olga: Client, mirror: Mirror, was: str) -> None:
+    assert olga.post(SETTINGS, TYPED | {"rpo_seconds": "9", "was": was}).status_code == 412
+    mirror.refresh_from_db()
+    assert mirror.rpo_seconds is None
+
+
+def test_the_webhook_file_is_the_one_that_the_command_prints(olga: Client, mirror: Mirror) -> None:
+    out = StringIO()
+    call_command("webhook", "us-east-1", "http://testserver", stdout=out)
+    assert "Bearer" in out.getvalue()
+    assert re.sub(r"\s+", " ", out.getvalue()).strip() in text(olga.get(SETTINGS))
+
+
+def test_who_may_only_look_sees_settings_but_no_secret(teammate: User, client: Client, mirror: Mirror) -> None:
+    out = StringIO()
+    call_command("webhook", "us-east-1", "http://testserver", stdout=out)
+    secret = re.findall(r"Bearer (\S+)", out.getvalue())[0]
+    client.force_login(teammate)
+    answer = client.get(SETTINGS)
+    assert "<fieldset disabled>" in answer.content.decode()
+    assert "Bearer <the secret>" in text(answer) and secret not in answer.content.decode()
+    assert client.post(SETTINGS, opened(client) | {"rpo_seconds": "5"}).status_code == 403
