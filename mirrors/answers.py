@@ -5,10 +5,14 @@ A field that may be unknown is null then, and always there.
 
 from __future__ import annotations
 
+from enum import StrEnum
 from functools import cache
 
 from rest_framework import serializers
 
+from core.presence import Depth, Imported
+from core.promotion import Repair
+from core.sensing import FirstSync
 from mirrors.serializers import MirrorSettings
 
 
@@ -112,9 +116,17 @@ class SelectedAnswer(serializers.Serializer):
     left_out = serializers.IntegerField()
 
 
-class MirrorAnswer(MirrorSettings):
-    """A mirror: its settings, and what is known of it now."""
+def _known(words: type[StrEnum]) -> str:
+    return " or ".join(f"`{word.value}`" for word in words)
 
+
+class MirrorAnswer(MirrorSettings):
+    """A mirror: its settings, and what is known of it now. A newer version may add words to those that are known."""
+
+    validation_depth = serializers.CharField(help_text=_known(Depth))
+    imported = serializers.CharField(help_text=_known(Imported))
+    first_sync = serializers.CharField(help_text=_known(FirstSync))
+    repair_tampering = serializers.CharField(help_text=_known(Repair))
     id = serializers.CharField()
     name = serializers.CharField()
     source_repository = serializers.CharField()

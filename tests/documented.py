@@ -73,7 +73,8 @@ def problems(method: str, address: str, answer: HttpResponse) -> Iterator[str]:
 def _checked(client: Client, **request: Any) -> Any:
     answer = _HANDLE(client, **request)
     if request["PATH_INFO"].startswith(PREFIX):
-        assert list(problems(request["REQUEST_METHOD"], request["PATH_INFO"], answer)) == []
+        found = list(problems(request["REQUEST_METHOD"], request["PATH_INFO"], answer))
+        assert not found, found
     return answer
 
 
