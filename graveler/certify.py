@@ -5,15 +5,13 @@ The chain: a commit's id covers its metarange's id, that covers the ids of its r
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pyarrow.compute as pc
 
+from graveler.content import Content
 from graveler.errors import FormatError
 from graveler.files import load
 from graveler.metarange import RangeRef, read_metarange
@@ -21,30 +19,6 @@ from graveler.ranges import read_range_columns
 
 Reader = Callable[[str], bytes]
 """Gives the bytes of the metadata file of an id; raises OSError where it can't."""
-
-
-def digest_of(facts: Mapping[str, Any]) -> str:
-    """SHA-256 of facts as JSON with sorted keys and no spaces."""
-    return hashlib.sha256(json.dumps(facts, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
-
-
-@dataclass(frozen=True, slots=True)
-class Content:
-    """A commit's metarange, and how many ranges, entries and bytes of objects that names."""
-
-    commit: str
-    metarange: str
-    ranges: int
-    entries: int
-    bytes: int
-
-    def facts(self) -> dict[str, Any]:
-        """The facts by name."""
-        return {name: getattr(self, name) for name in self.__slots__}
-
-    def digest(self) -> str:
-        """What these facts give anywhere."""
-        return digest_of(self.facts())
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from core.lag import LONGEST_RPO
 from core.presence import Depth, Imported
 from core.promotion import Repair
 from core.sensing import FirstSync
-from graveler.certify import Content, digest_of
+from graveler.content import Content, digest_of
 from lakemirror_site import config, wiring
 from mirrors import clock
 from mirrors.covering import covering

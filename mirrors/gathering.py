@@ -88,7 +88,7 @@ def gather(mirrors: Sequence[Mirror], now: datetime, *, rails: bool = False, bri
 
 def places_of(mirror: Mirror) -> list[Place]:
     """Every branch of a mirror, or selected of its source."""
-    return _places([mirror], _source_branches([mirror]))
+    return _every_place([mirror])
 
 
 def oldest_pending(places: Sequence[Place]) -> dict[str, datetime]:
@@ -100,9 +100,13 @@ def oldest_pending(places: Sequence[Place]) -> dict[str, datetime]:
 def stand(mirrors: Sequence[Mirror]) -> list[tuple[Place, Pending | None]]:
     """Where each branch of several mirrors stands, and the first commit that it lacks. Without those that are aside:
     dropped by the source, left by the selection, or not made by us."""
-    places = [place for place in _places(mirrors, _source_branches(mirrors)) if _counts(place)]
+    places = [place for place in _every_place(mirrors) if _counts(place)]
     pending = _pending([place for place in places if place.behind], few=1)
     return [(place, pending[place.key][0] if place.key in pending else None) for place in places]
+
+
+def _every_place(mirrors: Sequence[Mirror]) -> list[Place]:
+    return _places(mirrors, _source_branches(mirrors), Open())
 
 
 def _counts(place: Place) -> bool:
