@@ -71,10 +71,17 @@ def blockers_retried(request: HttpRequest, name: str) -> HttpResponse:
     elif which == "selected":
         retry = partial(retry, ids=_ids(request.POST.getlist("thing")))
     elif which == "reason":
-        retry = partial(retry, reason=request.POST.get("reason", ""))
+        retry = partial(retry, reason=_reason(request.POST.get("reason", "")))
     elif which != "all":
         raise Invalid("say which ones: one, those selected, those of a reason, or all", field="which")
     return carry_out(request, mirror, retry, _told)
+
+
+def _reason(given: str) -> str:
+    """One that was chosen: an empty one would mean all."""
+    if not given or not given.isprintable():
+        raise Invalid("say which reason", field="reason")
+    return given
 
 
 def _ids(given: list[str]) -> list[int]:

@@ -113,7 +113,8 @@ def commit_detail(request: HttpRequest, name: str, commit: str) -> HttpResponse:
 @may_see
 def commit_prioritise(request: HttpRequest, name: str) -> HttpResponse:
     """Have a commit copied and checked before all that waits longer."""
-    mirror, sha = find_visible(request, name), request.POST.get("commit", "")
+    mirror = find_visible(request, name)
+    sha = find_commit(mirror, request.POST.get("commit", "")).sha
     first = partial(mirror_prioritise, actor=request.user, mirror=mirror, commit=sha, request=request)
     told = f"Queued: {sha[:SHORT_ID]} and what it needs are copied and checked before all else."
     return carry_out(request, mirror, first, told)

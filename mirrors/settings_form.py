@@ -196,7 +196,7 @@ def _same(one: Any, other: Any) -> bool:
 def _number(value: Any) -> float | None:
     try:
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
 
 
@@ -204,6 +204,6 @@ def _values_seen(text: str) -> dict[str, Any]:
     """What the form was made from, as it came back: only to be compared, never stored."""
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

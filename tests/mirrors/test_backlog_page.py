@@ -87,6 +87,16 @@ def test_nothing_selected_is_told(olga: Client, company: Any) -> None:
     assert "Nothing was selected" in text(olga.post(f"{BACKLOG}retry/", {"which": "selected"}, follow=True))
 
 
-@pytest.mark.parametrize("form", [{}, {"which": "some"}, {"which": "one-x"}, {"which": "selected", "thing": "1; drop"}])
+@pytest.mark.parametrize(
+    "form",
+    [
+        {},
+        {"which": "some"},
+        {"which": "one-x"},
+        {"which": "selected", "thing": "1; drop"},
+        {"which": "reason"},
+        {"which": "reason", "reason": "\0"},
+    ],
+)
 def test_what_makes_no_sense_is_refused(olga: Client, company: Any, form: dict[str, Any]) -> None:
     assert olga.post(f"{BACKLOG}retry/", form).status_code == 400

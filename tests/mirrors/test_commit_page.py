@@ -126,6 +126,17 @@ def test_a_pending_commit_can_be_put_first(olga: Client, company: Any) -> None:
     assert MirrorCommit.objects.get(mirror=company["analytics-eu"], commit__sha=sha).urgency == 1
 
 
+@pytest.mark.parametrize("commit", ["", "\0", "main", "0" * 64])
+def test_what_is_no_commit_there_can_not_be_put_first(olga: Client, company: Any, commit: str) -> None:
+    assert olga.post(f"{MIRROR}prioritise/", {"commit": commit}).status_code == 404
+
+
+@pytest.mark.parametrize("query", ["?after=x", "?after=-1", "?after=99999999999999999999"])
+@pytest.mark.parametrize("part", ["commits/", "backlog/", "runs/", "audit/"])
+def test_an_offset_that_is_none_is_refused(olga: Client, company: Any, part: str, query: str) -> None:
+    assert olga.get(f"{MIRROR}{part}{query}").status_code == 400
+
+
 def test_who_may_only_look_gets_no_buttons_and_no_deeds(teammate: User, client: Client, company: Any) -> None:
     client.force_login(teammate)
     page = client.get(page_of("nightly orders load")).content.decode()

@@ -6,13 +6,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.db.models.functions import Now
-from django.http import HttpResponse
 from django.test import Client
 
 from core.errors import Unreachable
@@ -22,6 +20,7 @@ from mirrors.models import Duty, Mirror, MirrorBranch
 from rbac.models import AuditEvent, User
 from tests.mirrors.factories import make_company
 from tests.mirrors.harness import Deployment, deployment
+from tests.mirrors.page_text import text
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -45,22 +44,6 @@ def company() -> dict[str, Mirror]:
 def lm() -> Iterator[Deployment]:
     with deployment() as made:
         yield made
-
-
-class Text(HTMLParser):
-    """What a page says, without its tags."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.words: list[str] = []
-        self.feed(html)
-
-    def handle_data(self, data: str) -> None:
-        self.words.append(data)
-
-
-def text(answer: HttpResponse) -> str:
-    return re.sub(r"\s+", " ", "".join(Text(answer.content.decode()).words))
 
 
 # Who may see them

@@ -120,7 +120,22 @@ def test_a_stale_form_says_what_changed_and_keeps_what_was_typed(olga: Client, m
     assert (mirror.rpo_seconds, mirror.imported, mirror.selected["exclude"]) == (60, "allow", ["tmp-*"])
 
 
-@pytest.mark.parametrize("was", ["", "[]", "{", '{"rpo_seconds": {"a": 1}}', '{"include": 7}'])
+HUGE = "0" * 400
+
+
+@pytest.mark.parametrize(
+    "was",
+    [
+        "",
+        "[]",
+        "{",
+        "[" * 100_000,
+        f'{{"rpo_seconds": 1{HUGE}}}',
+        '{"rpo_seconds": {"a": 1}}',
+        '{"include": 7}',
+    ],
+    ids=range(7),
+)
 def test_a_form_without_its_tag_is_stale_whatever_else_it_brings(olga: Client, mirror: Mirror, was: str) -> None:
     assert olga.post(SETTINGS, TYPED | {"rpo_seconds": "9", "was": was}).status_code == 412
     mirror.refresh_from_db()
