@@ -26,7 +26,7 @@ from mirrors.readings import MirrorReading, mirror_briefs, moved_lately
 from mirrors.validations import validation_ask
 from rbac.views import permission_required
 
-PAGE = 50
+PAGE = 30
 NAMED = 3
 SECTION = {"section": "mirrors"}
 may_see = permission_required("fs:ListRepositories", "*")
@@ -59,7 +59,7 @@ def mirror_list(request: HttpRequest) -> HttpResponse:
         "states": list(State),
         "orders": {key: words for key, (words, _) in ORDERS.items()},
         "regions": visible.order_by("region").values_list("region", flat=True).distinct(),
-        "example_region": example_region(),
+        "example_region": example_region,
     }
     part = "mirrors/_list.html" if request.htmx.target == "live" else "mirrors/list.html"
     return render(request, part, context)
