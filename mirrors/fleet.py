@@ -20,7 +20,7 @@ from mirrors.querysets import MirrorQuerySet
 from mirrors.readings import MirrorReading, mirror_briefs
 
 FEW = 200
-FRESH_SECONDS = 3.0
+FRESH_SECONDS = 5.0
 STALE_SECONDS = 20.0
 
 _reading = threading.Lock()

@@ -26,7 +26,7 @@ from mirrors.page_parts import SECTION, may_see
 from mirrors.readings import MirrorReading, mirror_briefs, moved_lately
 from mirrors.validations import validation_ask
 
-PAGE = 50
+PAGE = 30
 NAMED = 3
 
 
@@ -57,7 +57,7 @@ def mirror_list(request: HttpRequest) -> HttpResponse:
         "states": list(State),
         "orders": {key: words for key, (words, _) in ORDERS.items()},
         "regions": visible.order_by("region").values_list("region", flat=True).distinct(),
-        "example_region": likely_region(),
+        "example_region": likely_region,
     }
     part = "mirrors/_list.html" if request.htmx.target == "live" else "mirrors/list.html"
     return render(request, part, context)

@@ -29,7 +29,7 @@ def overview(request: HttpRequest) -> HttpResponse:
     now = clock.now()
     visible = Mirror.objects.visible_to(request.user)
     readings = fleet_readings(visible, now)
-    context = {"section": "overview", "now": now, "example_region": likely_region(), "readings": readings}
+    context = {"section": "overview", "now": now, "example_region": likely_region, "readings": readings}
     if readings:
         queues = queue_readings(now)
         silent = troubles(queues)

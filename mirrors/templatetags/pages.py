@@ -13,7 +13,7 @@ from django import template
 from django.template import Context
 from django.template.defaultfilters import filesizeformat
 from django.urls import reverse
-from django.utils.html import format_html, format_html_join
+from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from core.facts import Thing
@@ -129,12 +129,7 @@ def _part(part: Part, mirror: str) -> SafeString:
 
 def _unbroken(text: str) -> SafeString:
     """Keep names with dashes, like those of regions, on one line."""
-    pieces = _DASHED.split(text)
-    return format_html_join(
-        "",
-        "{}",
-        ((format_html('<span class="whole">{}</span>', piece) if n % 2 else piece,) for n, piece in enumerate(pieces)),
-    )
+    return mark_safe(_DASHED.sub(r'<span class="whole">\1</span>', escape(text)))
 
 
 @register.simple_tag
