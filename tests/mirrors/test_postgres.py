@@ -16,6 +16,7 @@ HERE = Path(__file__).resolve().parent
 MODULES = (
     "test_certificates.py",
     "test_duties.py",
+    "test_list_page.py",
     "test_loops.py",
     "test_readings.py",
     "test_rebuild.py",
