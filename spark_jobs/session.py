@@ -14,6 +14,7 @@ import io
 import os
 import shutil
 import tempfile
+import time
 import uuid
 import zipfile
 from collections.abc import Iterator
@@ -72,7 +73,7 @@ def _attach(url: str, archive: Path) -> Any:
     for number in range(_MOST_CLOSED):
         session = _client(url, str(uuid.uuid5(_SESSIONS, f"{archive.name} {number}")))
         try:
-            session.addArtifacts(str(archive), pyfile=True)
+            _bring(session, archive)
         except SparkConnectGrpcException as error:
             session.stop()
             if error.getCondition() != "INVALID_HANDLE.SESSION_CLOSED":
@@ -80,6 +81,22 @@ def _attach(url: str, archive: Path) -> Any:
         else:
             return session
     return _client(url, str(uuid.uuid4()))
+
+
+def _bring(session: Any, archive: Path) -> None:
+    """Give the server the code. Of clients that do so at the same instant the server lets one through: the others try
+    again, and find it there."""
+    from pyspark.errors import PySparkException
+
+    for pause in (0.3, 1.0, 0.0):
+        try:
+            session.addArtifacts(str(archive), pyfile=True)
+        except PySparkException as error:
+            if not pause or "FileAlreadyExistsException" not in str(error):
+                raise
+            time.sleep(pause)
+        else:
+            return
 
 
 def _client(url: str, session_id: str) -> Any:

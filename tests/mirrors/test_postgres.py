@@ -19,6 +19,7 @@ MODULES = (
     "test_certificates.py",
     "test_duties.py",
     "test_idempotency.py",
+    "test_list_page.py",
     "test_loops.py",
     "test_readings.py",
     "test_rebuild.py",
