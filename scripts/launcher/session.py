@@ -17,6 +17,7 @@ from launcher.processes import Failed, Keeper, Process, Supervisor, inherited
 from launcher.status import Status
 
 _SAME_CTRL_C = 0.5
+_LOOK_SECONDS = 0.2
 
 
 class Session:
@@ -40,6 +41,7 @@ class Session:
         )
         self.facts: dict[str, str] = {}
         self._web: Keeper | None = None
+        self._told = False
         self._told_at = 0.0
 
     # --- what differs
@@ -65,8 +67,9 @@ class Session:
         for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(signum, self._told_to_stop)
         self._in_background(self._conduct)
-        while not self.supervisor.stopping.wait(3600):
+        while not (self._told or self.supervisor.stopping.wait(_LOOK_SECONDS)):
             pass
+        self.supervisor.stopping.set()
         self._told_at = time.monotonic()
         signal.signal(signal.SIGINT, self._told_again)
         if self.supervisor.keeps_any:
@@ -80,7 +83,8 @@ class Session:
         return 0
 
     def _told_to_stop(self, *_: object) -> None:
-        self.supervisor.stopping.set()
+        """Takes no lock: a second signal may come while the first one is being handled, in the same thread."""
+        self._told = True
 
     def _told_again(self, *_: object) -> None:
         """Kill; one Ctrl-C that comes on two ways (from the guard too, where there is no terminal) is no second one."""

@@ -15,6 +15,7 @@ import pytest
 from launcher import kernel
 from launcher.console import Problem
 from launcher.processes import Failed, Process, Supervisor
+from launcher.session import Session
 
 SCRIPTS = Path(__file__).resolve().parent.parent.parent / "scripts"
 PARENT_OF_TWO = """
@@ -201,3 +202,19 @@ def test_killing_the_guard_leaves_nothing_behind(guarded: Guarded) -> None:
     guard.kill()
     until(lambda: not lives(supervisor), 15)
     until(lambda: not any(lives(pid) for pid in children), 15)
+
+
+def test_a_signal_during_a_signal_does_not_wait_for_the_first_one() -> None:
+    """Ctrl-C reaches the supervisor from the terminal and from the guard: the second comes while the first is told."""
+    session = Session.__new__(Session)
+    session.supervisor = Supervisor()
+
+    def told_twice() -> None:
+        with session.supervisor.stopping._cond:  # type: ignore[attr-defined]
+            session._told_to_stop()
+
+    thread = threading.Thread(target=told_twice, daemon=True)
+    thread.start()
+    thread.join(5)
+    assert not thread.is_alive()
+    assert session._told
