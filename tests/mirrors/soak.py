@@ -22,6 +22,7 @@ from core.presence import Depth
 from core.promotion import Why
 from mirrors.certificates import certificate_uri
 from mirrors.models import Blocker, Duty, Mirror, Promotion, Repository, SourceBranch, Validation
+from mirrors.priority import mirror_prioritise
 from mirrors.rebuild import Result, rebuild
 from mirrors.validations import validation_ask
 from tests.company import Company
@@ -122,8 +123,9 @@ class Soak:
                 self.work,
                 self.lose_database,
                 self.validate,
+                self.prioritise,
             ],
-            [160, 40, 60, 40, 30, 30, 140, 140, 40, 400, 6, 30],
+            [160, 40, 60, 40, 30, 30, 140, 140, 40, 400, 6, 30, 30],
         )[0]
         self.stages.append(action.__name__)
         action()
@@ -189,6 +191,18 @@ class Soak:
         depth = self.random.choice([None, *Depth])
         with mock.patch("mirrors.validations.rbac.require"), suppress(NotFound, Conflict):
             validation_ask(actor="system:soak", mirror=mirror, depth=depth, **what)
+
+    def prioritise(self) -> None:
+        """Somebody wants a branch's head, or a commit of any age, before all else."""
+        mirror = Mirror.objects.filter(state=Mirror.State.ACTIVE).first()
+        if mirror is None:
+            return
+        branches = [("branch", name) for name in mirror.source.branches.values_list("name", flat=True)]
+        commits = [("commit", sha) for sha in mirror.commits.values_list("commit__sha", flat=True)]
+        field, value = self.random.choice(self.random.choice([branches or commits, commits or branches]) or [("", "")])
+        if field:
+            with mock.patch("mirrors.priority.rbac.require"), suppress(NotFound):
+                mirror_prioritise(actor="system:soak", mirror=mirror, **{field: value})
 
     def lose_database(self) -> None:
         """Every row goes, and what the destination says of itself makes them again."""
