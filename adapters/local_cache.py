@@ -57,7 +57,8 @@ class LocalCache:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             try:
                 fresh.write_bytes(data)
-                fresh.replace(path)
+                with suppress(FileNotFoundError):  # another process trimmed the share, and this one's file with it
+                    fresh.replace(path)
             finally:
                 fresh.unlink(missing_ok=True)
             self._trim(path.parent)

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -122,3 +123,18 @@ def test_it_lies_where_and_is_as_large_as_the_configuration_says(
     cache.put(file_id(1), b"x" * SHARE)
     cache.put(file_id(2), b"x" * (SHARE + 1))
     assert [path.name for path in (tmp_path / lies).rglob("*") if path.is_file()] == [file_id(1)]
+
+
+def test_a_file_that_another_process_trims_before_it_is_whole_is_just_not_kept(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    cache = LocalCache(tmp_path, SIZE)
+
+    def trimmed(self: Path, target: Path) -> Path:
+        self.unlink()
+        raise FileNotFoundError(str(self))
+
+    with mock.patch.object(Path, "replace", trimmed):
+        cache.put(file_id(1), b"x")
+    assert cache.get(file_id(1)) is None
+    assert not caplog.records
