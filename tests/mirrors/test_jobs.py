@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -23,6 +24,12 @@ from tests.mirrors.test_pages import HTMX, text
 pytestmark = pytest.mark.django_db(transaction=True)
 
 NOW = datetime.now(UTC)
+
+
+@pytest.fixture(autouse=True)
+def the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test's own, for this file is read long before its turn comes."""
+    monkeypatch.setattr(sys.modules[__name__], "NOW", datetime.now(UTC))
 
 
 def ago(seconds: float) -> datetime:
