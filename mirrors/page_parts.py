@@ -58,6 +58,8 @@ def show_tab(
 ) -> HttpResponse:
     """A mirror's page with one of its tabs, whose template is named for it."""
     shared = SECTION | {"mirror": reading.mirror, "reading": reading, "tab": tab, "tabs": TABS}
+    shared["may_change"] = may_change(request, reading.mirror)
+    shared["may_delete"] = rbac.allowed(request.user, "fs:DeleteRepository", repository_arn(reading.mirror.name))
     shared["part"] = f"mirrors/_tab_{dict(TABS)[tab].lower()}.html"
     template = whole_or_part(request, "mirrors/detail.html", "mirrors/_detail.html")
     return render(request, template, {**shared, **context}, status=status)

@@ -121,3 +121,13 @@ def test_the_figures_tell_the_target_and_what_would_be_lost(olga: Client, compan
 def test_what_nobody_measured_is_not_told(olga: Client, company: Any) -> None:
     assert "within target" not in text(olga.get(MIRROR))
     assert "no commit that was seen there would be lost" in text(olga.get("/mirrors/models-eu/"))
+
+
+def test_who_may_only_look_gets_no_buttons_that_would_be_refused(
+    teammate: User, olga: Client, client: Client, company: Any
+) -> None:
+    client.force_login(teammate)
+    verbs = ("sync", "pause", "validate", "delete")
+    for browser, shown in ((client, False), (olga, True)):
+        page = browser.get("/mirrors/analytics-eu/").content.decode()
+        assert [f"/mirrors/analytics-eu/{verb}/" in page for verb in verbs] == [shown] * 4
