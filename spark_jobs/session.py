@@ -8,6 +8,7 @@ another session. Executors need no checkout: the code travels as an archive.
 from __future__ import annotations
 
 import atexit
+import fcntl
 import functools
 import hashlib
 import io
@@ -18,7 +19,7 @@ import time
 import uuid
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,7 +74,8 @@ def _attach(url: str, archive: Path) -> Any:
     for number in range(_MOST_CLOSED):
         session = _client(url, str(uuid.uuid5(_SESSIONS, f"{archive.name} {number}")))
         try:
-            _bring(session, archive)
+            with _one_at_a_time():
+                _bring(session, archive)
         except SparkConnectGrpcException as error:
             session.stop()
             if error.getCondition() != "INVALID_HANDLE.SESSION_CLOSED":
@@ -81,6 +83,15 @@ def _attach(url: str, archive: Path) -> Any:
         else:
             return session
     return _client(url, str(uuid.uuid4()))
+
+
+@contextmanager
+def _one_at_a_time() -> Iterator[None]:
+    """Of this machine's processes with this code: Spark's log has an error for clients that bring it together."""
+    with Path(__file__).open("rb") as here:
+        with suppress(OSError):  # a file system without locks: then they try again
+            fcntl.flock(here, fcntl.LOCK_EX)
+        yield
 
 
 def _bring(session: Any, archive: Path) -> None:

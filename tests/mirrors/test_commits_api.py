@@ -26,11 +26,6 @@ MIRROR = f"{MIRRORS}/lake-eu"
 
 
 @pytest.fixture
-def api(owner: User) -> Api:
-    return Api(owner)
-
-
-@pytest.fixture
 def mirror() -> Mirror:
     return make_mirror("lake-eu", make_repository("lake", now=NOW), now=NOW)
 

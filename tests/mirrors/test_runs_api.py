@@ -23,11 +23,6 @@ RUNS = f"{MIRRORS}/lake-eu/runs"
 
 
 @pytest.fixture
-def api(owner: User) -> Api:
-    return Api(owner)
-
-
-@pytest.fixture
 def mirror() -> Mirror:
     return make_mirror("lake-eu", make_repository("lake", now=NOW), now=NOW)
 
