@@ -295,6 +295,11 @@ def branch_arn(repository: str, branch: str) -> str:
     return f"{repository_arn(repository)}/branch/{branch}"
 
 
+def tag_arn(repository: str, tag: str) -> str:
+    """A tag of a repository."""
+    return f"{repository_arn(repository)}/tag/{tag}"
+
+
 def object_arn(repository: str, path: str) -> str:
     """An object of a repository."""
     return f"{repository_arn(repository)}/object/{path}"

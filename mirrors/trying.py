@@ -52,6 +52,7 @@ _WRITE: dict[str, Try] = {
 }
 _READ_TAGS: dict[str, Try] = {"fs:ListTags": lambda lakefs, it: lakefs.list_tags(it.repository, amount=1)}
 _WRITE_TAGS: dict[str, Try] = {
+    "fs:ReadTag": lambda lakefs, it: lakefs.get_tag(it.repository, it.branch),
     "fs:CreateTag": lambda lakefs, it: lakefs.create_tag(it.repository, it.branch, it.commit),
     "fs:DeleteTag": lambda lakefs, it: lakefs.delete_tag(it.repository, it.branch),
 }

@@ -1,11 +1,11 @@
-"""The templates give what the mirroring reference lists, and nothing else."""
+"""The templates give what the mirroring reference lists, what tags need, and nothing else."""
 
 from __future__ import annotations
 
 import pytest
 
 from core.errors import Invalid
-from core.policies import branch_arn, evaluate, namespace_arn, object_arn, parse_policy, repository_arn
+from core.policies import branch_arn, evaluate, namespace_arn, object_arn, parse_policy, repository_arn, tag_arn
 from rbac import builtin
 
 SOURCE, MIRROR, NAMESPACE = "lake", "lake-eu", "s3://lake-eu-west-1/lake"
@@ -29,6 +29,11 @@ CALLS = [
     ("fs:DeleteBranch", branch_arn(MIRROR, "old")),
     ("fs:ListObjects", repository_arn(MIRROR)),
     ("fs:DeleteRepository", repository_arn(MIRROR)),
+    ("fs:ListTags", repository_arn(SOURCE)),
+    ("fs:ListTags", repository_arn(MIRROR)),
+    ("fs:ReadTag", tag_arn(MIRROR, "v1")),
+    ("fs:CreateTag", tag_arn(MIRROR, "v1")),
+    ("fs:DeleteTag", tag_arn(MIRROR, "v1")),
 ]
 # The four tables of permissions of the API.
 TABLES = [
@@ -58,6 +63,9 @@ def test_both_replicator_forms_allow_a_whole_mirrors_life(document: builtin.Docu
         ("fs:DeleteRepository", repository_arn(SOURCE)),
         ("fs:WriteObject", object_arn(SOURCE, "a")),
         ("fs:RevertBranch", branch_arn(SOURCE, "main")),
+        ("fs:CreateTag", tag_arn(SOURCE, "v1")),
+        ("fs:DeleteTag", tag_arn(SOURCE, "v1")),
+        ("fs:DeleteTag", tag_arn("lake-eu-2", "v1")),
         ("fs:ReadRepository", repository_arn("lake-2")),
         ("fs:DeleteRepository", repository_arn("lake-eu-2")),
         ("fs:AttachStorageNamespace", namespace_arn(NAMESPACE + "2")),
@@ -69,10 +77,12 @@ def test_the_narrow_form_allows_nothing_else(action: str, arn: str) -> None:
     assert not may(NARROW, action, arn)
 
 
-def test_the_wide_form_lists_the_eighteen_actions_of_the_reference() -> None:
+def test_the_wide_form_lists_the_eighteen_actions_of_the_reference_and_those_of_tags() -> None:
     (statement,) = WIDE["statement"]
     assert statement["resource"] == "*"
-    assert len(statement["action"]) == len(set(statement["action"])) == 18
+    tags = {action for action in statement["action"] if "Tag" in action}
+    assert tags == {"fs:CreateTag", "fs:DeleteTag", "fs:ListTags", "fs:ReadTag"}
+    assert len(statement["action"]) == len(set(statement["action"])) == 18 + len(tags)
 
 
 @pytest.mark.parametrize("need", TABLES)
