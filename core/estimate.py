@@ -24,6 +24,11 @@ class Cost:
     heads: int
     seconds: float | None
 
+    @property
+    def requests(self) -> int:
+        """All of them."""
+        return self.gets + self.lists + self.heads
+
 
 def first_check(
     *, metaranges: int, ranges: int, entries: int, depth: Depth, content_sample: float

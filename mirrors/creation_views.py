@@ -25,8 +25,9 @@ from mirrors.matching import branch_matches
 from mirrors.page_parts import SECTION, may_see
 from mirrors.preflight import Preflight, preflight
 from mirrors.preflight_questions import Plan
+from mirrors.preview import NOT_COUNTED, preview_of_plan
 
-CHECKS, MATCHES = "preflight", "matches"
+CHECKS, MATCHES, COST = "preflight", "matches", "cost"
 
 
 @never_cache
@@ -35,11 +36,12 @@ def mirror_new(request: HttpRequest) -> HttpResponse:
     """The form of a new mirror. What was typed stays there, whatever becomes of it."""
     if request.method != "POST":
         return _show(request, MirrorForm.fresh())
-    if request.htmx.target in (CHECKS, MATCHES):
+    if request.htmx.target in (CHECKS, MATCHES, COST):
         return _show_part(request, MirrorForm.typed(request.POST), request.htmx.target)
     if "check" in request.POST:
         form = MirrorForm.typed(request.POST)
-        return _show(request, form, **_matches(request, form.plan), **_checks(request, form.plan))
+        found = _matches(request, form.plan) | _checks(request, form.plan) | _cost(request, form.plan)
+        return _show(request, form, **found)
     return _make(request, MirrorForm(request.POST))
 
 
@@ -64,6 +66,8 @@ def _show_part(request: HttpRequest, form: MirrorForm, part: str) -> HttpRespons
     """What is wrong with a plan is an answer, too: a status of its own would keep it from being shown."""
     if part == MATCHES:
         return render(request, "mirrors/_matches.html", _matches(request, form.plan))
+    if part == COST:
+        return render(request, "mirrors/_cost.html", _cost(request, form.plan))
     context = _checks(request, form.plan) | {"api_call": api_call(request, form.plan)}
     return render(request, "mirrors/_preflight.html", context)
 
@@ -119,6 +123,16 @@ def _matches(request: HttpRequest, plan: Plan) -> dict[str, Any]:
         return {"matches": branch_matches(actor=request.user, plan=plan)}
     except LakeMirrorError as error:
         return {"matches_refused": str(error)}
+
+
+def _cost(request: HttpRequest, plan: Plan) -> dict[str, Any]:
+    if not plan.source_repository:
+        return {}
+    try:
+        preview = preview_of_plan(actor=request.user, plan=plan)
+    except LakeMirrorError as error:
+        return {"cost_refused": str(error)}
+    return {"cost": preview, "not_counted": NOT_COUNTED, "plan": plan, "cost_as_of": clock.now()}
 
 
 # --- the same as an API call ------------------------------------------------------------------------------------------

@@ -1,37 +1,39 @@
-"""What would a mirror cost? Told from the source's branches, and from the metaranges of some of their heads.
+"""What would a mirror cost? Told from the source's branches, from some of their heads' logs, metaranges and ranges.
 
-Nothing is stored. What creation would refuse is refused here with the same words.
+Nothing is stored. What creation would refuse the API refuses with the same words; the page asks while one types.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from core.errors import NotFound
 from core.estimate import Cost, first_check
 from core.presence import Depth
-from core.selection import Selection
-from core.types import Commit
-from graveler.metarange import RangeRef, read_metarange
+from core.selection import Selection, check_selection
+from core.types import RepositoryInfo
+from graveler.metarange import RangeRef
 from lakemirror_site import wiring
 from mirrors.adoption import reaching
-from mirrors.metaranges import metadata_uri
 from mirrors.models import Mirror, all_branches
-from mirrors.services import Creation
+from mirrors.preflight_questions import Plan, is_name
+from mirrors.preview_reading import Sample, Source, commits_of, count_commits, heads_of, read_ranges, sample_of
+from mirrors.services import Creation, repository_arn
+from rbac import services as rbac
 
-MOST_BRANCHES, MOST_HEADS, MOST_RANGES = 10_000, 20, 100_000
-READERS = 8
+MOST_HEADS = 20
+NOT_COUNTED = ("the time and the traffic of the bucket's replication", "objects that only older commits name")
 
 
 @dataclass(frozen=True, slots=True)
 class Preview:
     """What a mirror would begin with. `read` of its `heads` were looked into, the default branch's first.
 
-    `commits` is the longest line below one of these. `entries` are the names in their `ranges`, each range once.
-    `best` and `worst`: what their first check takes. `all_listed`: no more branches than these; `at_least`: the
-    numbers are not of all heads.
+    `commits` of these lead to more where `commits_more`. `entries` are the names in their `ranges`, each range once.
+    The bytes of `sample.ranges` of those were read. `best` and `worst`: what their first check takes. `all_listed`: no
+    more branches than these.
     """
 
     branches: int
@@ -40,57 +42,67 @@ class Preview:
     heads: int
     read: int
     commits: int
+    commits_more: bool
     metaranges: int
     ranges: int
     entries: int
     metadata_bytes: int
+    sample: Sample
     best: Cost
     worst: Cost
     warnings: Sequence[str]
 
     @property
     def at_least(self) -> bool:
+        """Whether the figures are not of all heads."""
         return self.read < self.heads or not self.all_listed
+
+    @property
+    def bytes(self) -> int | None:
+        """Of the objects; where only some ranges were read, as if the others were like them. None: nobody knows."""
+        if not self.sample.entries:
+            return None if self.entries else 0
+        return round(self.sample.bytes * (self.entries / self.sample.entries))
+
+    @property
+    def bytes_estimated(self) -> bool:
+        """Whether not all ranges were read for that."""
+        return self.sample.ranges < self.ranges
 
 
 def preview_of(creation: Creation) -> Preview:
-    """Reads the source: its branches, the records of some heads, and the metaranges of these."""
-    branches, all_listed = _branches(creation)
-    selection = _selection(creation)
-    chosen = {name: head for name, head in branches.items() if name in selection}
-    default = creation.source.default_branch
-    heads = list(dict.fromkeys(chosen[name] for name in sorted(chosen, key=lambda name: (name != default, name))))
-    commits = _commits(creation, heads[:MOST_HEADS])
-    found, read = _read_ranges(creation, commits)
-    metaranges = {commit.metarange_id for commit in commits[:read]} - {""}
-    ranges = {ref.id: ref for refs in found for ref in refs}
-    entries = sum(ref.count for ref in ranges.values())
-    best, worst = first_check(
-        metaranges=len(metaranges), ranges=len(ranges), entries=entries, **_depth_of(creation.settings)
-    )
-    return Preview(
-        branches=len(branches),
-        selected=len(chosen),
-        all_listed=all_listed,
-        heads=len(heads),
-        read=read,
-        commits=max((commit.generation for commit in commits), default=0),
-        metaranges=len(metaranges),
-        ranges=len(ranges),
-        entries=entries,
-        metadata_bytes=sum(ref.estimated_size for ref in ranges.values()),
-        best=best,
-        worst=worst,
-        warnings=selection.warnings(branches.keys()) if all_listed else (),
-    )
+    """Reads the source of a mirror that could be made."""
+    source = Source(creation.source, creation.source_region)
+    chosen = creation.settings.get("selected") or all_branches()
+    selection = _selection(creation.source, chosen["include"], chosen["exclude"])
+    return _read(source, selection, **_depth_of(creation.settings))
 
 
-def _selection(creation: Creation) -> Selection:
-    selected = creation.settings.get("selected") or all_branches()
-    return Selection(creation.source.default_branch, tuple(selected["include"]), tuple(selected["exclude"]))
+def preview_of_plan(*, actor: Any, plan: Plan) -> Preview:
+    """The same of what was typed so far: only the source and its branches matter.
+
+    Raises Denied, Invalid (a glob is none), NotFound (no such source) and Unreachable.
+    """
+    rbac.require(actor, ("fs:MirrorRepository", repository_arn(plan.source_repository)))
+    missing = f"there is no repository '{plan.source_repository[:80]}' in {plan.source_region}"
+    hint = "Give the name that it has in lakeFS, and its region"
+    if not is_name(plan.source_repository):
+        raise NotFound(missing, hint=hint)
+    try:
+        with reaching(f"source {plan.source_region}"):
+            repository = wiring.quick_lakefs(plan.source_region).get_repository(plan.source_repository)
+    except NotFound:
+        raise NotFound(missing, hint=hint) from None
+    selection = _selection(repository, plan.include, plan.exclude)
+    check_selection(selection)
+    return _read(Source(repository, plan.source_region), selection, **_depth_of({}))
 
 
-def _depth_of(settings: Mapping[str, object]) -> dict[str, object]:
+def _selection(repository: RepositoryInfo, include: Iterable[str], exclude: Iterable[str]) -> Selection:
+    return Selection(repository.default_branch, tuple(include), tuple(exclude))
+
+
+def _depth_of(settings: Mapping[str, Any]) -> dict[str, Any]:
     plain = Mirror()
     return {
         "depth": Depth(settings.get("depth", plain.depth)),
@@ -98,45 +110,42 @@ def _depth_of(settings: Mapping[str, object]) -> dict[str, object]:
     }
 
 
-# --- the source -------------------------------------------------------------------------------------------------------
+def _read(source: Source, selection: Selection, *, depth: Depth, content_sample: float) -> Preview:
+    branches, all_listed = heads_of(source)
+    chosen = {name: head for name, head in branches.items() if name in selection}
+    heads = _heads(chosen, selection.default_branch)
+    commits = commits_of(source, heads[:MOST_HEADS])
+    found = read_ranges(source, commits)
+    metaranges = {commit.metarange_id for commit in commits[: len(found)]} - {""}
+    ranges = {ref.id: ref for refs in found for ref in refs}
+    number, more = count_commits(source, commits)
+    entries = _entries(ranges.values())
+    best, worst = first_check(
+        metaranges=len(metaranges), ranges=len(ranges), entries=entries, depth=depth, content_sample=content_sample
+    )
+    return Preview(
+        branches=len(branches),
+        selected=len(chosen),
+        all_listed=all_listed,
+        heads=len(heads),
+        read=len(found),
+        commits=number,
+        commits_more=more or len(commits) < len(heads) or not all_listed,
+        metaranges=len(metaranges),
+        ranges=len(ranges),
+        entries=entries,
+        metadata_bytes=sum(ref.estimated_size for ref in ranges.values()),
+        sample=sample_of(source, ranges.values()),
+        best=best,
+        worst=worst,
+        warnings=selection.warnings(branches.keys()) if all_listed else (),
+    )
 
 
-def _branches(creation: Creation) -> tuple[dict[str, str], bool]:
-    """The heads of so many branches, and whether that is all of them."""
-    lakefs, found, after = wiring.lakefs(creation.source_region), {}, ""
-    with reaching(f"source {creation.source_region}"):
-        while len(found) < MOST_BRANCHES:
-            page = lakefs.list_branches(creation.source.id, after=after)
-            found.update((branch.name, branch.commit_id) for branch in page.results)
-            after = page.next_after
-            if not after:
-                return found, True
-    return found, False
+def _heads(chosen: Mapping[str, str], default: str) -> list[str]:
+    """Each once, the default branch's first."""
+    return list(dict.fromkeys(chosen[name] for name in sorted(chosen, key=lambda name: (name != default, name))))
 
 
-def _commits(creation: Creation, heads: Collection[str]) -> list[Commit]:
-    lakefs = wiring.lakefs(creation.source_region)
-    with reaching(f"source {creation.source_region}"), ThreadPoolExecutor(READERS) as pool:
-        return list(pool.map(lambda head: lakefs.get_commit(creation.source.id, head), heads))
-
-
-def _read_ranges(creation: Creation, commits: Sequence[Commit]) -> tuple[list[list[RangeRef]], int]:
-    """The ranges of each of the first commits, and how many those are: metaranges may be large, so it ends early.
-
-    A metarange that is not there ends it too; creation would find that out just the same.
-    """
-    store, found, ranges = wiring.objects(creation.source_region), [], 0
-    for commit in commits:
-        if ranges > MOST_RANGES:
-            break
-        refs: list[RangeRef] = []
-        if commit.metarange_id:
-            uri = metadata_uri(creation.source.storage_namespace, commit.metarange_id)
-            try:
-                with reaching(f"store of {creation.source_region}"):
-                    refs = read_metarange(store.get(uri), expected_id=commit.metarange_id, file=uri)
-            except NotFound:
-                break
-        found.append(refs)
-        ranges += len(refs)
-    return found, len(found)
+def _entries(ranges: Iterable[RangeRef]) -> int:
+    return sum(ref.count for ref in ranges)

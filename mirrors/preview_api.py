@@ -13,7 +13,7 @@ from lakemirror_site.openapi import answers
 from mirrors import clock, services
 from mirrors.answers import count_or_null, many_texts, number_or_null
 from mirrors.api import SOURCE_REGION, MirrorDetail, creation_asked
-from mirrors.preview import Preview, preview_of
+from mirrors.preview import NOT_COUNTED, Preview, preview_of
 from mirrors.serializers import MirrorCreation, rfc3339
 
 
@@ -42,7 +42,7 @@ class HeadsPreviewAnswer(serializers.Serializer):
 
 
 class CommitsPreviewAnswer(serializers.Serializer):
-    """How many commits there are, or more."""
+    """How many commits these heads lead to, or more."""
 
     number = serializers.IntegerField()
     at_least = serializers.BooleanField()
@@ -64,6 +64,7 @@ class PreviewAnswer(serializers.Serializer):
     commits = CommitsPreviewAnswer()
     objects = serializers.IntegerField()
     bytes = count_or_null()
+    bytes_estimated = serializers.BooleanField()
     ranges = serializers.IntegerField()
     metaranges = serializers.IntegerField()
     metadata_bytes = serializers.IntegerField()
@@ -84,22 +85,22 @@ class MirrorPreview(MirrorDetail):
 
 
 def _preview_json(found: Preview) -> dict[str, Any]:
-    """Bytes of objects are null: only ranges tell them, and these are not read."""
+    """As the API tells of it."""
     return {
         "as_of": rfc3339(clock.now()),
         "branches": {"all": found.branches, "selected": found.selected, "at_least": not found.all_listed},
         "heads": {"all": found.heads, "read": found.read},
-        "commits": {"number": found.commits, "at_least": True},
+        "commits": {"number": found.commits, "at_least": found.commits_more},
         "objects": found.entries,
-        "bytes": None,
+        "bytes": found.bytes,
+        "bytes_estimated": found.bytes_estimated,
         "ranges": found.ranges,
         "metaranges": found.metaranges,
         "metadata_bytes": found.metadata_bytes,
         "at_least": found.at_least,
         "first_check": {"at_best": _cost_json(found.best), "at_worst": _cost_json(found.worst)},
         "not_counted": [
-            "the time and the traffic of the bucket's replication",
-            "objects that only older commits name",
+            *NOT_COUNTED,
             "the records of all commits, one request each to the destination's lakeFS",
         ],
         "warnings": list(found.warnings),

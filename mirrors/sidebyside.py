@@ -64,6 +64,10 @@ class SideBySide(Generic[K, R]):
                 yield key, answer.result()
 
 
+class Late(Unreachable):
+    """There was no answer in the time that there was for it."""
+
+
 def ask_all(calls: Mapping[K, Callable[[], R]], *, limit: int, seconds: float) -> dict[K, R | LakeMirrorError]:
     """What each call gives, or why it gives nothing: within `seconds` altogether, and without a lease.
 
@@ -73,7 +77,7 @@ def ask_all(calls: Mapping[K, Callable[[], R]], *, limit: int, seconds: float) -
     running = {threads.submit(call): key for key, call in calls.items()}
     done, _ = wait(running, timeout=seconds)
     threads.shutdown(wait=False, cancel_futures=True)
-    late = Unreachable(f"there was no answer within {seconds:g} s")
+    late = Late(f"there was no answer within {seconds:g} s")
     return {key: _given(answer) if answer in done else late for answer, key in running.items()}
 
 

@@ -220,6 +220,12 @@ def grouped(number: int) -> str:
 
 
 @register.filter
+def counted(number: int, more: bool) -> str:
+    """A count that may have been broken off: "1,204", "more than 1,204"."""
+    return f"more than {number:,}" if more else f"{number:,}"
+
+
+@register.filter
 def plural(number: int, noun: str) -> str:
     """A count with its noun: "1 commit", "1,204 commits"; a second form after a comma if it is irregular."""
     one, _, many = noun.partition(",")

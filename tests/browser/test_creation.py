@@ -64,6 +64,17 @@ def test_the_branches_that_globs_match_are_named_while_one_types(olga: Page, lm:
     expect(field(olga, "Branches to mirror")).to_be_focused()
 
 
+def test_the_cost_follows_what_is_typed(olga: Page, lm: Deployment) -> None:
+    lm.lake.commit(files={"a": b"1", "b": b"22"})
+    olga.goto(NEW)
+    cost = olga.get_by_role("region", name="What this mirror would cost")
+    expect(cost).to_contain_text("Counted once the repository is named")
+    field(olga, "Repository").fill("lake")
+    expect(cost).to_contain_text("2 heads of 2 branches, all of them read")
+    field(olga, "Branches to leave out").fill("tmp-*")
+    expect(cost).to_contain_text("1 head of 1 branch, all of them read")
+
+
 def test_the_call_follows_what_is_typed_and_creating_ends_on_the_mirrors_page(olga: Page, lm: Deployment) -> None:
     olga.goto(NEW)
     olga.get_by_text("As API call").click()

@@ -110,6 +110,58 @@ def test_of_many_branches_the_first_are_named(olga: Client, lm: Deployment) -> N
     assert "1,201 of 1,204 branches would be mirrored: b0000," in said and "and 1,191 more." in said
 
 
+def test_the_cost_is_told_while_one_types(olga: Client, lm: Deployment) -> None:
+    lm.lake.commit(files={"a": b"1", "b": b"22"})
+    lm.us.calls.clear()
+    said = text(part(olga, "cost", name="", storage_namespace=""))
+    for words in (
+        "Commits 3",
+        "Ranges 2 in 2 metaranges",
+        "Objects 4",
+        "Bytes 7 bytes",
+        "first check",
+        "all of them read",
+    ):
+        assert words in said
+    assert "more than" not in said and "nothing was stored" in said
+    assert not Mirror.objects.exists() and lm.eu.calls == []
+
+
+def test_a_cost_that_was_not_counted_to_the_end_says_so(
+    olga: Client, lm: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lm.lake.commit(files={"a": b"1", "b": b"22"})
+    monkeypatch.setattr("mirrors.preview.MOST_HEADS", 1)
+    monkeypatch.setattr("mirrors.preview_reading.MOST_COMMITS", 1)
+    said = text(part(olga, "cost"))
+    for words in ("Commits more than 3", "counting stopped there", "Objects more than", "1 of 2 heads was read"):
+        assert words in said
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ({"source_repository": ""}, "Counted once the repository is named"),
+        ({"source_repository": "nothing"}, "there is no repository 'nothing' in us-east-1. Give the name"),
+        ({"source_repository": "No Name"}, "there is no repository 'No Name' in us-east-1. Give the name"),
+        ({"source_region": "mars"}, "mars"),
+        ({"exclude": "main"}, "the default branch 'main' can't be excluded"),
+    ],
+)
+def test_a_cost_that_can_not_be_told_says_what_to_do(
+    olga: Client, lm: Deployment, typed: dict[str, str], words: str
+) -> None:
+    assert words in text(part(olga, "cost", **typed))
+
+
+def test_who_may_not_mirror_a_repository_learns_nothing_of_its_size(
+    teammate: User, client: Client, lm: Deployment
+) -> None:
+    client.force_login(teammate)
+    assert "tom may not fs:MirrorRepository" in text(part(client, "cost"))
+    assert lm.us.calls == lm.eu.calls == []
+
+
 def test_a_source_that_can_not_be_asked_is_said_in_place_of_branches(olga: Client, lm: Deployment) -> None:
     lm.us.failing["list_branches"] = Unreachable("http://us did not answer")
     assert "http://us did not answer" in text(part(olga, "matches"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from typing import Any
 from unittest import mock
@@ -44,8 +45,9 @@ def preview(api: Api, **more: Any) -> dict[str, Any]:
 def test_branches_commits_and_objects_of_the_heads_are_told_and_nothing_is_stored(api: Api, lm: Deployment) -> None:
     told = preview(api)
     assert (told["branches"], told["heads"]) == ({"all": 3, "selected": 3, "at_least": False}, {"all": 2, "read": 2})
-    assert (told["commits"], told["at_least"]) == ({"number": 3, "at_least": True}, False)
-    assert (told["metaranges"], told["ranges"], told["objects"], told["bytes"]) == (2, 2, 5, None)
+    assert (told["commits"], told["at_least"]) == ({"number": 3, "at_least": False}, False)
+    assert (told["metaranges"], told["ranges"], told["objects"]) == (2, 2, 5)
+    assert (told["bytes"], told["bytes_estimated"]) == (2 * (1 + 2) + 3, False)
     assert told["metadata_bytes"] > 0
     assert told["first_check"]["at_best"] == {"get": 4, "list": 0, "head": 5, "seconds": 1.0}
     assert not Mirror.objects.exists()
@@ -68,14 +70,15 @@ def test_so_many_heads_are_read_at_most_the_default_branch_s_first(api: Api, lm:
     with mock.patch("mirrors.preview.MOST_HEADS", 1):
         told = preview(api)
     assert (told["heads"], told["objects"], told["at_least"]) == ({"all": 2, "read": 1}, 2, True)
-    with mock.patch("mirrors.preview.MOST_RANGES", 0):
+    assert told["commits"] == {"number": 2, "at_least": True}
+    with mock.patch("mirrors.preview_reading.MOST_RANGES", 0):
         assert preview(api)["heads"]["read"] == 1
 
 
 def test_so_many_branches_are_listed_at_most(api: Api, lm: Deployment) -> None:
     listed = lm.us.list_branches
     pages = mock.patch.object(lm.us, "list_branches", lambda name, after="": listed(name, after=after, amount=1))
-    with mock.patch("mirrors.preview.MOST_BRANCHES", 2), pages:
+    with mock.patch("mirrors.preview_reading.MOST_BRANCHES", 2), pages:
         told = preview(api)
     assert (told["branches"], told["at_least"]) == ({"all": 2, "selected": 2, "at_least": True}, True)
 
@@ -85,6 +88,47 @@ def test_a_metarange_that_is_not_there_is_not_counted(api: Api, lm: Deployment) 
     lm.us_store.hidden = {f"{lm.lake.namespace}/_lakefs/{lm.lake.files_of(head)[0]}"}
     told = preview(api)
     assert (told["heads"]["read"], told["objects"], told["at_least"]) == (0, 0, True)
+
+
+def test_of_a_long_history_no_more_is_counted_than_its_length_shows(api: Api, lm: Deployment) -> None:
+    lm.us.calls.clear()
+    with mock.patch("mirrors.preview_reading.MOST_COMMITS", 2):
+        assert preview(api)["commits"] == {"number": 3, "at_least": True}
+    assert "log_commits" not in lm.us.calls
+
+
+def test_a_log_that_goes_on_is_not_read_to_its_end(api: Api, lm: Deployment) -> None:
+    listed = lm.us.log_commits
+    pages = mock.patch.object(
+        lm.us, "log_commits", lambda name, head, after="": listed(name, head, after=after, amount=1)
+    )
+    with mock.patch("mirrors.preview_reading.MOST_COMMITS", 3), pages:
+        told = preview(api)
+    assert told["commits"] == {"number": 3, "at_least": False}
+
+
+def test_bytes_are_estimated_where_not_all_ranges_are_read(api: Api, lm: Deployment) -> None:
+    with mock.patch("mirrors.preview_reading.SAMPLED_RANGES", 1):
+        told = preview(api)
+    assert told["bytes_estimated"]
+    assert told["bytes"] in (round(3 * 5 / 2), round(6 * 5 / 3))
+
+
+def test_bytes_are_not_known_where_no_range_can_be_read(api: Api, lm: Deployment) -> None:
+    ranges = {found for head in lm.lake.repository.branches.values() for found in lm.lake.files_of(head)[1:]}
+    lm.us_store.hidden = {f"{lm.lake.namespace}/_lakefs/{found}" for found in ranges}
+    told = preview(api)
+    assert (told["objects"], told["bytes"], told["bytes_estimated"]) == (5, None, True)
+
+
+def test_a_source_that_takes_its_time_is_not_waited_for(api: Api, lm: Deployment) -> None:
+    answer, get = threading.Event(), lm.us_store.get
+    slow = mock.patch.object(lm.us_store, "get", lambda uri: answer.wait(10) and get(uri))
+    with mock.patch("mirrors.preview_reading.SECONDS", 0.3), slow:
+        told = preview(api)
+        answer.set()
+    assert (told["heads"], told["objects"], told["bytes"]) == ({"all": 2, "read": 0}, 0, 0)
+    assert told["at_least"]
 
 
 @pytest.mark.parametrize(
