@@ -122,9 +122,21 @@ def count_waiting(waiting: Waiting) -> str:
 
 def reason_of(thing: Thing) -> str:
     """The reason by its common name: a missing range and a missing object are both "missing"."""
-    if thing.gone_at_source:
-        return "gone-at-source"
-    return thing.reason.removeprefix("metarange-").removeprefix("range-")
+    return common_reason(thing.reason, gone=thing.gone_at_source)
+
+
+def common_reason(reason: str, *, gone: bool = False) -> str:
+    """The same of a reason's code."""
+    return "gone-at-source" if gone else reason.removeprefix("metarange-").removeprefix("range-")
+
+
+def tell_reason(reason: str, number: int, *, region: str, source_region: str) -> tuple[str, str]:
+    """What so many things are by a common reason, as it follows their name, and what to do about it."""
+    known = _REASONS.get(reason)
+    if known is None:
+        return f"can't be used: {reason.replace('-', ' ')}", ""
+    clause, advice = known.one if number == 1 else known.many, known.advice
+    return clause.format(region=region, source=source_region), advice.format(region=region, source=source_region)
 
 
 def brief_reason(thing: Thing) -> str:

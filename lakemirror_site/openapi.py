@@ -76,17 +76,19 @@ def answers(
     fails: Sequence[int] = (),
     auth: str = ACCESS_KEY,
     csv: bool = False,
+    also: tuple[int, Any] | None = None,
 ) -> Callable[[Any], Any]:
     """Describe a method of a view: what it does in some words that no other call has, its status and answer.
 
     `query` may hold headers too; `fails` are statuses beyond those that every such call may have. With `csv` the answer
-    may be a table too.
+    may be a table too; `also` is another status with its answer.
     """
 
     def decorate(method: Any) -> Any:
         keyed = [IDEMPOTENCY_KEY] if _takes_key(method, auth) else []
         failures = {*fails, 400, 401, 403, 404} | ({413, 415} if body else set()) | ({409, 422} if keyed else set())
         responses = {(status, JSON): OpenApiResponse(answer, description=_phrase(status))}
+        responses |= {(also[0], JSON): OpenApiResponse(also[1], description=_phrase(also[0]))} if also else {}
         responses |= {(status, CSV): OpenApiResponse(str, description=_phrase(status))} if csv else {}
         responses |= {(code, JSON): OpenApiResponse(Failure, description=WHEN[code]) for code in sorted(failures)}
         return extend_schema(

@@ -76,22 +76,29 @@ def in_chunks(rows: QuerySet[Blocker]) -> Iterator[Blocker]:
 
 
 def blockers_retry(
-    *, actor: Any, mirror: Mirror, ids: Sequence[int] | None = None, reason: str = "", request: Any = None
+    *,
+    actor: Any,
+    mirror: Mirror,
+    ids: Sequence[int] | None = None,
+    reason: str = "",
+    commit: str = "",
+    request: Any = None,
 ) -> int:
-    """Have things looked for at once: those of these ids, of this reason, or all; gives how many.
+    """Have things looked for at once: those of these ids, of this reason, that keep a commit back, or all; how many.
 
     Ids of what has arrived meanwhile are nobody's any more. A commit's record that was refused is never looked for.
     """
     arn = repository_arn(mirror.source.name)
     rbac.require(actor, ("fs:MirrorRepository", arn))
-    rows = mirror.blockers.filter(kind__in=LOOKED_FOR)
+    rows = blockers_of(mirror, commit=commit).filter(kind__in=LOOKED_FOR)
     if ids is not None:
         rows = rows.filter(pk__in=ids)
     if reason:
         rows = rows.filter(reason=reason)
     number = rows.update(look_at=clock.now())
     duties.wake("validate", mirror.pk)
-    which = {"ids": list(ids)} if ids is not None else {"reason": reason} if reason else {"all": True}
-    told = {"retry_blockers": which, "mirror": mirror.name, "blockers": number}
+    which = {"ids": ids and list(ids), "reason": reason, "commit": commit}
+    chosen = {name: value for name, value in which.items() if value not in (None, "")} or {"all": True}
+    told = {"retry_blockers": chosen, "mirror": mirror.name, "blockers": number}
     rbac.audit(actor=actor, action="fs:MirrorRepository", arn=arn, after=told, request=request)
     return number

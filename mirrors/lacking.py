@@ -49,7 +49,7 @@ class Commits:
     def __init__(self, shown: Iterable[Key], newest: Iterable[Key]) -> None:
         """`shown`: commits to draw; `newest`: those that branches wait to point at."""
         shown, newest = set(shown), set(newest)
-        opened = _open_rows(newest)
+        opened = open_rows(newest)
         self.troubled = _walk(opened)
         needed = {(key[0], sha) for key in newest for sha in self.troubled.get(key, ())}
         rows = {_key(row): row for row in opened if _key(row) in needed} | _rows(shown)
@@ -69,7 +69,7 @@ def commit_facts(mirror: Mirror, shas: Iterable[str]) -> dict[str, CommitFacts]:
 def holders_blocking(mirror: Mirror, sha: str) -> list[str]:
     """Whose blockers keep a commit from being promoted: its own, and those of the first commits in trouble it needs."""
     key = (mirror.pk, sha)
-    opened = {_key(row): row for row in _open_rows({key})}
+    opened = {_key(row): row for row in open_rows({key})}
     needed = _walk(opened.values()).get(key, ())
     rows = _rows({key}) | {other: opened[other] for other in ((mirror.pk, commit) for commit in needed)}
     return list(dict.fromkeys(holder for row in rows.values() for holder in _holders(row)))
@@ -97,7 +97,7 @@ def _rows(keys: set[Key]) -> dict[Key, dict[str, Any]]:
     return {_key(row): row for row in rows if _key(row) in keys}
 
 
-def _open_rows(newest: set[Key]) -> list[dict[str, Any]]:
+def open_rows(newest: set[Key]) -> list[dict[str, Any]]:
     """Commits that are not settled, and those that branches wait to point at, parents first."""
     if not newest:
         return []

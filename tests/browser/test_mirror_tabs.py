@@ -71,6 +71,18 @@ def test_a_click_on_retry_is_answered_at_once_and_carried_out(olga: Page, compan
     assert Blocker.objects.exclude(pk=thing.pk).filter(look_at=thing.look_at).count() == 2
 
 
+def test_a_repair_is_planned_in_place_outlives_a_poll_and_is_run(olga: Page, company: Any) -> None:
+    olga.goto(commit_page("nightly orders load"))
+    olga.get_by_role("link", name="Plan repair").click()
+    plan = olga.get_by_role("region", name="Repair plan")
+    expect(plan).to_contain_text("3 objects have not reached eu-west-1")
+    with olga.expect_response(lambda answer: answer.request.method == "GET"):
+        olga.evaluate("htmx.trigger('#live', 'refresh')")
+    plan.get_by_role("button", name="Run").click()
+    expect(olga.locator("#notices")).to_contain_text("Queued: 3 things are looked for now")
+    expect(olga).to_have_url(commit_page("nightly orders load"))
+
+
 def test_a_selection_outlives_a_poll_and_is_what_is_retried(olga: Page, company: Any) -> None:
     olga.goto(f"{MIRROR}backlog/")
     for part in ("part-00018.parquet", "part-00019.parquet"):
@@ -150,6 +162,10 @@ def test_without_scripts_links_and_forms_do_the_same(plain: Page, company: Any) 
     plain.goto(commit_page("nightly orders load"))
     plain.get_by_role("button", name="Prioritise").click()
     expect(plain.locator(".actions")).to_have_text("Goes first")
+    plain.get_by_role("link", name="Plan repair").click()
+    plain.get_by_role("button", name="Run").click()
+    expect(plain.locator("#notices")).to_contain_text("Queued: 3 things are looked for now")
+    expect(plain).to_have_url(commit_page("nightly orders load"))
 
 
 @pytest.mark.parametrize("part", PARTS)

@@ -1,0 +1,108 @@
+"""What would bring a commit back: who brings each thing that it lacks, and what a retry looks at; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from core.lacking import NOUNS, common_reason, tell_reason
+from core.phrases import count
+from core.presence import Imported, Reason
+
+RECORD = "record"
+_READ = (Reason.CONTENT, Reason.UNPROVEN)
+
+
+class Way(StrEnum):
+    """Who brings it: LakeMirror copies it, the bucket's replication does, somebody has to mend it, or nobody can."""
+
+    COPIED = "copied"
+    AWAITED = "awaited"
+    MENDED = "mended"
+    GONE = "gone"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Things of one kind that are missing or wrong for one reason. `bytes` is None where nobody knows."""
+
+    kind: str
+    reason: str
+    gone_at_source: bool
+    number: int
+    bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A part of the plan in words. `advice` is what somebody may do about it, or empty."""
+
+    way: Way
+    kind: str
+    reason: str
+    number: int
+    bytes: int | None
+    told: str
+    advice: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is missing, by who brings it, and what a retry costs.
+
+    A retry asks the destination's store `looks` times (HEAD), the source's as often at most, reads `reads` objects and
+    sends `records`. `more`: that is not all, for only so much is noted by name.
+    """
+
+    steps: Sequence[Step]
+    looks: int
+    reads: int
+    records: int
+    more: bool
+
+    @property
+    def helps(self) -> bool:
+        """Whether there is anything that a retry can look at."""
+        return bool(self.looks or self.records)
+
+
+def plan_repair(
+    groups: Iterable[Group], *, records: int, more: bool, imported: str, region: str, source_region: str
+) -> Plan:
+    """The plan for what a commit needs. `records`: commits whose record is still to be copied."""
+    groups = list(groups)
+    steps = [_copied(records, region)] if records else []
+    steps += [_step(group, region, source_region) for group in groups]
+    looked_for = [group for group in groups if _is_looked_for(group, imported)]
+    return Plan(
+        steps=sorted(steps, key=lambda step: list(Way).index(step.way)),
+        looks=sum(group.number for group in looked_for),
+        reads=sum(group.number for group in looked_for if group.reason in _READ),
+        records=records,
+        more=more,
+    )
+
+
+def _copied(records: int, region: str) -> Step:
+    what = count(records, "commit record is", "commit records are")
+    told = f"{what} still to be copied to {region}: LakeMirror does that itself"
+    return Step(Way.COPIED, RECORD, "pending", records, None, told, "")
+
+
+def _step(group: Group, region: str, source_region: str) -> Step:
+    reason = common_reason(group.reason, gone=group.gone_at_source)
+    clause, advice = tell_reason(reason, group.number, region=region, source_region=source_region)
+    told = f"{count(group.number, *NOUNS.get(group.kind, ('thing', 'things')))} {clause}"
+    return Step(_way(group), group.kind, reason, group.number, group.bytes, told, advice)
+
+
+def _way(group: Group) -> Way:
+    if group.gone_at_source:
+        return Way.GONE
+    return Way.AWAITED if common_reason(group.reason) == "missing" else Way.MENDED
+
+
+def _is_looked_for(group: Group, imported: str) -> bool:
+    """A record that was refused never is, nor an imported object that the mirror doesn't allow."""
+    return group.kind != RECORD and (group.reason != Reason.IMPORTED or imported == Imported.ALLOW)
