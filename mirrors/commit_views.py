@@ -35,6 +35,7 @@ from mirrors.page_parts import (
 from mirrors.priority import mirror_prioritise
 from mirrors.readings import mirror_readings
 from mirrors.regions import places_of
+from mirrors.waivers import is_waivable
 
 STAGE_WORDS = {
     "seen": "Seen",
@@ -101,6 +102,8 @@ def commit_detail(request: HttpRequest, name: str, commit: str) -> HttpResponse:
         "unproven": unproven,
         "places": places,
         "may_change": may_change(request, mirror),
+        "waivable": may_change(request, mirror) and is_waivable(mirror, one.facts),
+        "waiver": json.dumps({"commits": [sha], "reason": "…"}, ensure_ascii=False),
         "pending": not one.settled and one.stage not in SETTLED,
         "active": one.stage not in SETTLED,
         "now": now,

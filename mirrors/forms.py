@@ -8,6 +8,7 @@ from typing import Any
 from django import forms
 
 from core.errors import LakeMirrorError
+from core.phrases import SHORT_ID
 from core.selection import ALL
 from lakemirror_site import config
 from mirrors.preflight_questions import Plan
@@ -103,6 +104,34 @@ def likely_region() -> str:
 
 def _lines(text: str) -> list[str]:
     return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+class WaiverForm(forms.Form):
+    """Why a commit may be unreadable, and its id or the mirror's name, typed, so that none is waived by a slip."""
+
+    reason = forms.CharField(
+        label="Why may it be unreadable?",
+        max_length=1000,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="Everybody who sees the mirror can read it, and it stays in the audit trail.",
+        error_messages={"required": "Say why: whoever meets this commit later has to know."},
+    )
+    typed = forms.CharField(required=False)
+
+    def __init__(self, *args: Any, commit: str, mirror: str, **more: Any) -> None:
+        super().__init__(*args, label_suffix="", **more)
+        self.commit, self.mirror = commit, mirror
+        self.fields["typed"].label = f"Type {commit[:SHORT_ID]} or {mirror} to waive it"
+        self.fields["typed"].widget.attrs.update(autocapitalize="none", autocomplete="off", spellcheck="false")
+
+    def clean_typed(self) -> str:
+        """The mirror's name, or the commit's id: its first eight digits or more."""
+        typed: str = self.cleaned_data["typed"].strip().lower()
+        is_id = len(typed) >= SHORT_ID and self.commit.startswith(typed)
+        if not is_id and typed != self.mirror:
+            wanted = f"{self.commit[:SHORT_ID]} or {self.mirror}"
+            raise forms.ValidationError(f"Type {wanted} exactly as it stands here. Nothing was waived.")
+        return typed
 
 
 class DeletionForm(forms.Form):

@@ -75,6 +75,12 @@ def holders_blocking(mirror: Mirror, sha: str) -> list[str]:
     return list(dict.fromkeys(holder for row in rows.values() for holder in _holders(row)))
 
 
+def own_blockers(mirror: Mirror, sha: str) -> QuerySet[Blocker]:
+    """What a commit lacks itself, its ancestors apart."""
+    holders = [holder for row in _rows({(mirror.pk, sha)}).values() for holder in _holders(row)]
+    return mirror.blockers.filter(holder_id__in=holders)
+
+
 # --- commits --------------------------------------------------------------------------------------------------------
 
 

@@ -16,6 +16,7 @@ from mirrors import (
     runs_views,
     settings_views,
     views,
+    waiver_views,
 )
 
 urlpatterns = [
@@ -29,6 +30,9 @@ urlpatterns = [
     path("mirrors/<str:name>/commits/", commit_views.commit_list, name="mirror_commits"),
     path("mirrors/<str:name>/commits/<str:commit>/", commit_views.commit_detail, name="mirror_commit"),
     path("mirrors/<str:name>/commits/<str:commit>/repair/", repair_views.commit_repaired, name="commit_repair"),
+    path("mirrors/<str:name>/commits/<str:commit>/waive/", waiver_views.commit_waive, name="commit_waive"),
+    path("mirrors/<str:name>/waivers/", waiver_views.waiver_list, name="mirror_waivers"),
+    path("mirrors/<str:name>/waivers/<int:waiver>/withdraw/", waiver_views.waiver_withdrawn, name="waiver_withdraw"),
     path("mirrors/<str:name>/prioritise/", commit_views.commit_prioritise, name="commit_prioritise"),
     path("mirrors/<str:name>/backlog/", backlog_views.backlog, name="mirror_backlog"),
     path("mirrors/<str:name>/backlog/retry/", backlog_views.blockers_retried, name="blockers_retry"),

@@ -12,6 +12,7 @@ from typing import Any
 from django.db import transaction
 
 from core.errors import Conflict, Invalid, NotFound
+from core.facts import CommitFacts
 from mirrors import clock, duties
 from mirrors.history import doubt_history
 from mirrors.models import Mirror, MirrorCommit, Waiver
@@ -60,6 +61,31 @@ def waiver_withdraw(*, actor: Any, waiver: Waiver, request: Any = None) -> None:
         waiver.delete()
         duties.wake("validate", mirror.pk)
         rbac.audit(actor=actor, action="fs:MirrorRepository", arn=arn, before=before, reason=reason, request=request)
+
+
+def find_waiver(mirror: Mirror, number: int) -> Waiver:
+    """The waiver of a mirror by its number. Raises NotFound."""
+    found = mirror.waivers.select_related("mirror__source").filter(pk=number).first() if number < 10**18 else None
+    if found is None:
+        raise NotFound(f"there is no waiver {str(number)[:40]} at '{mirror.name}'")
+    return found
+
+
+def check_waivable(mirror: Mirror, sha: str) -> None:
+    """Raises what giving a waiver for the commit would: NotFound or Conflict."""
+    _rows(mirror, [sha])
+    _check_heads(mirror, [sha])
+
+
+def is_waivable(mirror: Mirror, commit: CommitFacts) -> bool:
+    """Whether a commit is one that somebody may want to waive: it lacks something, and no branch points to it."""
+    if commit.waived or commit.data not in ("waiting", "gone"):
+        return False
+    try:
+        _check_heads(mirror, [commit.commit_id])
+    except Conflict:
+        return False
+    return True
 
 
 def _check(commits: Sequence[str], reason: str) -> None:

@@ -9,15 +9,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from core.errors import NotFound
 from lakemirror_site.openapi import answers
 from mirrors.answers import page_answer
 from mirrors.api import find_mirror
-from mirrors.models import Mirror, Waiver
+from mirrors.models import Waiver
 from mirrors.paging import PAGE, newest_first
 from mirrors.serializers import rfc3339
 from mirrors.services import repository_arn
-from mirrors.waivers import MOST_COMMITS, waiver_give, waiver_withdraw
+from mirrors.waivers import MOST_COMMITS, find_waiver, waiver_give, waiver_withdraw
 from rbac import services as rbac
 
 
@@ -67,13 +66,15 @@ class WaiverDetail(APIView):
     def get(self, request: Request, repository: str, mirror_id: str, waiver: int) -> Response:
         """The waiver. Needs fs:ListRepositories on `*`."""
         rbac.require(request.user, ("fs:ListRepositories", "*"))
-        return Response(waiver_json(_find(find_mirror(repository, mirror_id), waiver)))
+        return Response(waiver_json(find_waiver(find_mirror(repository, mirror_id), waiver)))
 
     @answers("Withdraw a waiver", 204)
     def delete(self, request: Request, repository: str, mirror_id: str, waiver: int) -> Response:
         """Withdraw it; no branch is moved back. Needs fs:MirrorRepository on the source."""
         rbac.require(request.user, ("fs:MirrorRepository", repository_arn(repository)))
-        waiver_withdraw(actor=request.user, waiver=_find(find_mirror(repository, mirror_id), waiver), request=request)
+        waiver_withdraw(
+            actor=request.user, waiver=find_waiver(find_mirror(repository, mirror_id), waiver), request=request
+        )
         return Response(status=204)
 
 
@@ -86,10 +87,3 @@ def waiver_json(waiver: Waiver) -> dict[str, Any]:
         "given_by": waiver.given_by,
         "given_at": rfc3339(waiver.given_at),
     }
-
-
-def _find(mirror: Mirror, number: int) -> Waiver:
-    found = mirror.waivers.select_related("mirror__source").filter(pk=number).first() if number < 10**18 else None
-    if found is None:
-        raise NotFound(f"there is no waiver {str(number)[:40]} at '{mirror.name}'")
-    return found

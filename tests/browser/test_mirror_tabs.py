@@ -152,6 +152,23 @@ def test_validate_is_queued_and_seen_among_the_runs(olga: Page, company: Any) ->
     expect(olga.get_by_role("row", name="All heads")).to_contain_text("Queued")
 
 
+def test_a_commit_is_waived_once_its_id_is_typed_and_the_waiver_withdrawn(olga: Page, company: Any) -> None:
+    olga.goto(commit_page("nightly orders load"))
+    olga.get_by_role("link", name="Waive").click()
+    expect(olga.locator(".impact")).to_contain_text("3 things, 57.5 MB")
+    olga.get_by_label("Why may it be unreadable?").fill("the disk is gone")
+    olga.get_by_role("button", name="Waive this commit").click()
+    expect(olga.get_by_role("alert")).to_contain_text("Nothing was waived")
+    olga.get_by_label("Type ").fill(Commit.objects.get(message="nightly orders load").sha[:8])
+    olga.get_by_role("button", name="Waive this commit").click()
+    expect(olga.locator("#notices")).to_contain_text("is waived")
+    olga.get_by_role("link", name="All waivers").click()
+    expect(olga.get_by_role("row", name="the disk is gone")).to_contain_text("olga")
+    olga.get_by_role("button", name="Withdraw").click()
+    expect(olga.locator("#notices")).to_contain_text("is withdrawn")
+    expect(olga.get_by_role("main")).to_contain_text("Nothing is waived")
+
+
 def test_without_scripts_links_and_forms_do_the_same(plain: Page, company: Any) -> None:
     plain.goto(MIRROR)
     tab(plain, "Backlog").click()
