@@ -13,6 +13,7 @@ from mirrors import (
     preview_api,
     risk_api,
     runs_api,
+    search_api,
     validations_api,
     waivers_api,
 )
@@ -45,6 +46,7 @@ _of_mirror = [
 
 urlpatterns = [
     path("openapi.json", openapi.Document.as_view(), name="api-openapi"),
+    path("search", search_api.Search.as_view(), name="api-search"),
     path("mirrors", everywhere_api.AllMirrors.as_view(), name="api-all-mirrors"),
     path("commits/<str:commit>/regions", everywhere_api.CommitRegions.as_view(), name="api-commit-regions"),
     path("repositories/<str:repository>/mirrors", api.Mirrors.as_view(), name="api-mirrors"),
