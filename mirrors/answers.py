@@ -8,6 +8,7 @@ from __future__ import annotations
 from enum import StrEnum
 from functools import cache
 
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 
 from core.presence import Depth, Imported
@@ -67,6 +68,18 @@ class ToldAnswer(serializers.Serializer):
     """What is done now."""
 
     message = serializers.CharField()
+
+
+class JobTakenAnswer(ToldAnswer):
+    """What is done now, and where the job that does it can be followed."""
+
+    job = text_or_null()
+
+
+LOCATION = OpenApiParameter(
+    "Location", str, OpenApiParameter.HEADER, response=[202], description="where the job can be followed"
+)
+"""The header that goes with the `job` of an answer."""
 
 
 class ThingAnswer(serializers.Serializer):

@@ -15,9 +15,10 @@ from core.selection import OnUnselect
 from lakemirror_site import config, wiring
 from lakemirror_site.openapi import IF_MATCH, answers, etag
 from mirrors import options, readings, services
-from mirrors.answers import MirrorAnswer, PromotionAnswer, TagAnswer, ToldAnswer, page_answer
+from mirrors.answers import LOCATION, JobTakenAnswer, MirrorAnswer, PromotionAnswer, TagAnswer, page_answer
 from mirrors.etags import ANYTHING, Seen, etag_of, seen
-from mirrors.models import Mirror
+from mirrors.job_ids import accepted, duty_url
+from mirrors.models import Duty, Mirror
 from mirrors.paging import PAGE, a_page, newest_first, page_of
 from mirrors.serializers import BranchNamed, MirrorChange, MirrorCreation, mirror_json
 from mirrors.tag_readings import tag_json, tag_readings
@@ -148,14 +149,14 @@ class Resume(APIView):
 class Sync(APIView):
     """Look at the source, and for all that is missing, at once."""
 
-    @answers("Sync a mirror", 202, ToldAnswer)
+    @answers("Sync a mirror", 202, JobTakenAnswer, query=[LOCATION])
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
         """202: its duties are due now. Needs fs:MirrorRepository on repository/{repository}."""
         rbac.require(request.user, ("fs:MirrorRepository", services.repository_arn(repository)))
         mirror = find_mirror(repository, mirror_id)
         services.mirror_sync(actor=request.user, mirror=mirror, request=request)
         told = f"{repository} is looked at now, and all that is missing is looked for again"
-        return Response({"message": told}, status=202)
+        return accepted({"message": told}, duty_url(Duty.Kind.SENSE, mirror.source_id))
 
 
 def _change(
@@ -204,7 +205,7 @@ class Tags(APIView):
 class BranchReset(APIView):
     """Undo what somebody wrote to a mirror's branch by force."""
 
-    @answers("Reset a branch", 202, ToldAnswer, body=BranchNamed)
+    @answers("Reset a branch", 202, JobTakenAnswer, body=BranchNamed, query=[LOCATION])
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
         """202: it is done in the next round. Needs fs:MirrorRepository on repository/{repository}."""
         rbac.require(request.user, ("fs:MirrorRepository", services.repository_arn(repository)))
@@ -212,7 +213,8 @@ class BranchReset(APIView):
         body.is_valid(raise_exception=True)
         mirror, branch = find_mirror(repository, mirror_id), body.validated_data["branch"]
         services.branch_reset(actor=request.user, mirror=mirror, branch=branch, request=request)
-        return Response({"message": f"the uncommitted changes of {branch} are undone in the next round"}, status=202)
+        told = f"the uncommitted changes of {branch} are undone in the next round"
+        return accepted({"message": told}, duty_url(Duty.Kind.PROMOTE, mirror.pk))
 
 
 def find_mirror(repository: str, mirror_id: str) -> Mirror:

@@ -9,11 +9,14 @@ from mirrors import (
     commits_api,
     everywhere_api,
     hooks,
+    jobs_api,
+    overview_api,
     preflight_api,
     preview_api,
     repair_api,
     risk_api,
     runs_api,
+    search_api,
     validations_api,
     waivers_api,
 )
@@ -47,6 +50,11 @@ _of_mirror = [
 
 urlpatterns = [
     path("openapi.json", openapi.Document.as_view(), name="api-openapi"),
+    path("overview", overview_api.Overview.as_view(), name="api-overview"),
+    path("jobs", jobs_api.Jobs.as_view(), name="api-jobs"),
+    path("jobs/<str:job>", jobs_api.JobDetail.as_view(), name="api-job"),
+    path("jobs/<str:job>/retry", jobs_api.JobRetry.as_view(), name="api-job-retry"),
+    path("search", search_api.Search.as_view(), name="api-search"),
     path("mirrors", everywhere_api.AllMirrors.as_view(), name="api-all-mirrors"),
     path("commits/<str:commit>/regions", everywhere_api.CommitRegions.as_view(), name="api-commit-regions"),
     path("repositories/<str:repository>/mirrors", api.Mirrors.as_view(), name="api-mirrors"),

@@ -13,12 +13,13 @@ from rest_framework.views import APIView
 
 from core.errors import Invalid
 from lakemirror_site.openapi import answers
-from mirrors.answers import ThingAnswer, page_with, text_or_null
+from mirrors.answers import LOCATION, JobTakenAnswer, ThingAnswer, page_with, text_or_null
 from mirrors.api import find_mirror
 from mirrors.as_csv import FORMATS, TableView, csv_answer, wants_csv
 from mirrors.backlog import blockers_of, blockers_retry, by_prefix, by_reason, in_chunks
+from mirrors.job_ids import accepted, duty_url
 from mirrors.lacking import is_cut_short, thing_of
-from mirrors.models import Blocker, Mirror
+from mirrors.models import Blocker, Duty, Mirror
 from mirrors.paging import PAGE, a_page, by_number, number_of, one_of, page_of
 from mirrors.readings import thing_json
 from mirrors.serializers import rfc3339
@@ -58,10 +59,9 @@ class BlockerPageAnswer(page_with(ThingAnswer)):  # type: ignore[misc]
     all_named = serializers.BooleanField()
 
 
-class RetriedAnswer(serializers.Serializer):
+class RetriedAnswer(JobTakenAnswer):
     """What is done now, and for how many things."""
 
-    message = serializers.CharField()
     blockers = serializers.IntegerField()
 
 
@@ -121,7 +121,7 @@ class BlockersRetried(serializers.Serializer):
 class BlockersRetry(APIView):
     """Look for what is missing now, not when its turn comes."""
 
-    @answers("Retry blockers", 202, RetriedAnswer, body=BlockersRetried)
+    @answers("Retry blockers", 202, RetriedAnswer, body=BlockersRetried, query=[LOCATION])
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
         """202 with how many. Needs fs:MirrorRepository on repository/{repository}."""
         rbac.require(request.user, ("fs:MirrorRepository", repository_arn(repository)))
@@ -129,7 +129,8 @@ class BlockersRetry(APIView):
         body.is_valid(raise_exception=True)
         mirror = find_mirror(repository, mirror_id)
         number = blockers_retry(actor=request.user, mirror=mirror, request=request, **body.validated_data)
-        return Response({"message": f"{number} of what is missing or wrong is looked for now", "blockers": number}, 202)
+        told = {"message": f"{number} of what is missing or wrong is looked for now", "blockers": number}
+        return accepted(told, duty_url(Duty.Kind.VALIDATE, mirror.pk))
 
 
 def blocker_json(row: Blocker) -> dict[str, Any]:

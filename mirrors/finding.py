@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from typing import Any
 
 from django.db.models import QuerySet
 
@@ -25,7 +26,7 @@ def find_commit(mirror: Mirror, given: str) -> Commit:
     return rows[0]
 
 
-def commits_beginning(repositories: Collection[int], given: str) -> QuerySet[Commit]:
+def commits_beginning(repositories: Collection[int] | QuerySet[Any], given: str) -> QuerySet[Commit]:
     """Commits of some sources whose ids begin so, found by their index. Raises Invalid when that is too short."""
     prefix = given.lower()
     if len(prefix) < LEAST_DIGITS and _HEX.fullmatch(prefix):

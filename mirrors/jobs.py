@@ -10,12 +10,15 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Q
 
-from core.errors import NotFound
+from core.errors import Conflict, NotFound
+from core.presence import Depth
 from mirrors import clock, duties
-from mirrors.models import Duty, Mirror, Repository, Run
+from mirrors.job_ids import JobType, duty_url, job_url
+from mirrors.models import Duty, Mirror, Repository, Run, Validation
 from mirrors.querysets import DutyQuerySet, MirrorQuerySet
 from mirrors.queue_readings import SILENT_AFTER
 from mirrors.services import repository_arn
+from mirrors.validations import validation_ask
 from rbac import services as rbac
 
 RUNS = 20
@@ -125,3 +128,29 @@ def duty_retry(*, actor: Any, duty: Duty, request: Any = None) -> None:
         duties.wake(duty.kind, duty.subject)
         after = {"retry": duty.kind, **about}
         rbac.audit(actor=actor, action="fs:MirrorRepository", arn=arn, after=after, request=request)
+
+
+def job_retry(*, actor: Any, kind: JobType, row: Any, request: Any = None) -> tuple[str, str | None]:
+    """Have a job done now, or once more; gives what is done, and where that can be followed.
+
+    A run's work is its mirror's validation, which takes up whatever is not settled. A validation that has ended is
+    asked for anew. Raises Denied, NotFound and, for a check that goes on, Conflict.
+    """
+    if kind is JobType.DUTY:
+        duty_retry(actor=actor, duty=row, request=request)
+        return f"{row.kind} is due now", job_url(kind, row.pk)
+    if kind is JobType.VALIDATION and row.ended_at is not None:
+        made = _ask_again(actor, row, request)
+        return "the same is checked again", job_url(JobType.VALIDATION, made.pk)
+    duty = Duty.objects.filter(kind=Duty.Kind.VALIDATE, subject=row.mirror_id).first()
+    if duty is None:
+        raise NotFound(f"'{row.mirror.name}' is not validated: it has no such duty")
+    if duty.until and duty.until > clock.now() and row.ended_at is None:
+        raise Conflict(f"a check of '{row.mirror.name}' goes on: there is nothing to try again yet")
+    duty_retry(actor=actor, duty=duty, request=request)
+    return f"validate of {row.mirror.name} is due now", duty_url(Duty.Kind.VALIDATE, row.mirror_id)
+
+
+def _ask_again(actor: Any, row: Validation, request: Any) -> Validation:
+    of = {"branch": row.branch} if row.branch else {"commit": row.commit}
+    return validation_ask(actor=actor, mirror=row.mirror, depth=Depth(row.depth), request=request, **of)

@@ -12,6 +12,7 @@ class PrioritisedAnswer(serializers.Serializer):
 
     commit = serializers.CharField()
     prioritised = serializers.BooleanField()
+    job = text_or_null()
     as_of = serializers.DateTimeField()
 
 

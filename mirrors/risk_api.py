@@ -12,12 +12,14 @@ from rest_framework.views import APIView
 from core.states import ASIDE
 from lakemirror_site.openapi import answers
 from mirrors import clock
+from mirrors.answers import LOCATION
 from mirrors.api import find_mirror
 from mirrors.breaches import Kept, target_of, targets_kept
 from mirrors.gathering import Place
 from mirrors.gc_safety import AllUnreached, Gone, Unreached, gone_of, unreached_of
+from mirrors.job_ids import accepted, duty_url
 from mirrors.loss import Loss, losses_of
-from mirrors.models import LagBreach, Mirror
+from mirrors.models import Duty, LagBreach, Mirror
 from mirrors.paging import PAGE, a_page, number_of, page_of
 from mirrors.priority import mirror_prioritise
 from mirrors.readings import BranchReading, MirrorReading, mirror_readings
@@ -111,16 +113,17 @@ class Prioritised(serializers.Serializer):
 class Prioritise(APIView):
     """Have a branch or a commit copied and checked before all others."""
 
-    @answers("Prioritise a commit", 200, PrioritisedAnswer, body=Prioritised)
+    @answers("Prioritise a commit", 202, PrioritisedAnswer, body=Prioritised, query=[LOCATION])
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
-        """The commit, and whether anything is left to do for it. Needs fs:MirrorRepository on the source."""
+        """202 with the commit, and whether anything is left to do for it. Needs fs:MirrorRepository on the source."""
         rbac.require(request.user, ("fs:MirrorRepository", repository_arn(repository)))
         body = Prioritised(data=request.data)
         body.is_valid(raise_exception=True)
         mirror = find_mirror(repository, mirror_id)
         row = mirror_prioritise(actor=request.user, mirror=mirror, request=request, **body.validated_data)
         first = mirror.commits.filter(pk=row.pk, urgency__gt=0).exists()
-        return Response({"commit": row.commit.sha, "prioritised": first, "as_of": rfc3339(clock.now())})
+        told = {"commit": row.commit.sha, "prioritised": first, "as_of": rfc3339(clock.now())}
+        return accepted(told, duty_url(Duty.Kind.COPY, mirror.pk) if first else None)
 
 
 MOST_AUTHORS = 20

@@ -14,6 +14,7 @@ from mirrors import (
     overview_views,
     repair_views,
     runs_views,
+    search_views,
     settings_views,
     views,
     waiver_views,
@@ -21,6 +22,7 @@ from mirrors import (
 
 urlpatterns = [
     path("", overview_views.overview, name="home"),
+    path("search/", search_views.search_page, name="search"),
     path("jobs/", jobs_views.jobs, name="jobs"),
     path("jobs/<int:duty>/retry/", jobs_views.duty_retry, name="duty_retry"),
     path("mirrors/", list_views.mirror_list, name="mirrors"),

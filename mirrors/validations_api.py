@@ -12,8 +12,9 @@ from rest_framework.views import APIView
 from core.errors import NotFound
 from core.presence import Depth
 from lakemirror_site.openapi import answers
-from mirrors.answers import page_answer, text_or_null, time_or_null
+from mirrors.answers import LOCATION, page_answer, text_or_null, time_or_null
 from mirrors.api import find_mirror
+from mirrors.job_ids import JobType, accepted, job_url
 from mirrors.models import Validation
 from mirrors.paging import PAGE, newest_first
 from mirrors.serializers import rfc3339
@@ -49,6 +50,7 @@ class ValidationAnswer(serializers.Serializer):
     """A check on demand. `ranges` counts those of the metaranges that were read so far."""
 
     id = serializers.IntegerField()
+    job = serializers.CharField(help_text="where it can be followed, among all jobs")
     what = serializers.CharField()
     commit = text_or_null()
     branch = text_or_null()
@@ -69,7 +71,7 @@ class ValidationAnswer(serializers.Serializer):
 class Validate(APIView):
     """Have everything looked at again that a commit, a branch's head, or all heads name."""
 
-    @answers("Validate a mirror", 202, ValidationAnswer, body=ValidationAsked)
+    @answers("Validate a mirror", 202, ValidationAnswer, body=ValidationAsked, query=[LOCATION])
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
         """202 with the job; the one that is open for the same, if any. Needs fs:MirrorRepository on the source."""
         rbac.require(request.user, ("fs:MirrorRepository", repository_arn(repository)))
@@ -84,7 +86,8 @@ class Validate(APIView):
             depth=Depth(asked["depth"]) if "depth" in asked else None,
             request=request,
         )
-        return Response(validation_json(validation), status=202)
+        told = validation_json(validation)
+        return accepted(told, told["job"])
 
 
 class Validations(APIView):
@@ -115,6 +118,7 @@ def validation_json(validation: Validation) -> dict[str, Any]:
     """A check on demand. `ranges` counts those of the metaranges that were read so far."""
     return {
         "id": validation.pk,
+        "job": job_url(JobType.VALIDATION, validation.pk),
         "what": validation.what,
         "commit": validation.commit or None,
         "branch": validation.branch or None,

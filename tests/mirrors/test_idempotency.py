@@ -176,7 +176,7 @@ def test_after_a_day_a_key_means_nothing(olga: Client, lm: Deployment) -> None:
 
 def test_an_answer_with_a_secret_is_not_kept(olga: Client, lm: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
     def answer_once(*given: Any, **more: Any) -> Response:
-        return Response({"message": "the secret"}, status=202, headers={"Cache-Control": "no-store"})
+        return Response({"message": "the secret", "job": None}, status=202, headers={"Cache-Control": "no-store"})
 
     monkeypatch.setattr(api.Sync, "post", answer_once)
     assert post(olga, SYNC).status_code == 202

@@ -232,7 +232,7 @@ def api(owner: User) -> Api:
 
 def test_prioritising_is_answered_and_audited(lm: Deployment, backlog: list[str], api: Api) -> None:
     status, told = api.call("POST", PRIORITISE, {"branch": "hot"})
-    assert (status, told["commit"], told["prioritised"]) == (200, head(lm), True)
+    assert (status, told["commit"], told["prioritised"]) == (202, head(lm), True)
     event = AuditEvent.objects.get(actor="olga", after__prioritise="lake-eu")
     assert event.after == {"prioritise": "lake-eu", "branch": "hot", "commit": head(lm)}
     rounds_until(lm, "hot")

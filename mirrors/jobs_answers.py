@@ -1,0 +1,194 @@
+"""The shapes of what the API says about jobs, and what fills them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Count, Max
+from rest_framework import serializers
+
+from core.pace import expected_end, per_second
+from mirrors.answers import count_or_null, number_or_null, text_or_null, time_or_null
+from mirrors.duties import LEASE_SECONDS
+from mirrors.job_ids import JobType, job_id, job_url
+from mirrors.jobs import Job
+from mirrors.models import Repository, Run, Validation
+from mirrors.querysets import DutyQuerySet
+from mirrors.queue_readings import QueueReading
+from mirrors.serializers import rfc3339
+
+WORKERS = 200
+
+
+class JobAnswer(serializers.Serializer):
+    """A duty, a run or a validation. What a type of job doesn't have is null."""
+
+    id = serializers.CharField(help_text="`duty-12`, `run-7` or `validation-3`")
+    job = serializers.CharField(help_text="where it can be followed")
+    type = serializers.ChoiceField(choices=[one.value for one in JobType])
+    kind = serializers.CharField(
+        help_text="of a duty what it does, of a run its check, of a validation what is checked"
+    )
+    state = serializers.CharField()
+    mirror = text_or_null()
+    source_repository = serializers.CharField()
+    source_region = serializers.CharField()
+    outcome = text_or_null()
+    queue = text_or_null()
+    worker = text_or_null()
+    attempt = count_or_null()
+    failures = count_or_null()
+    due_at = time_or_null()
+    asked_by = text_or_null()
+    asked_at = time_or_null()
+    started_at = time_or_null()
+    ended_at = time_or_null()
+    succeeded_at = time_or_null()
+    ranges = count_or_null()
+    ranges_done = count_or_null()
+    entries = count_or_null()
+    problems = count_or_null()
+    entries_per_second = number_or_null()
+    eta = time_or_null()
+
+
+class JobDetailAnswer(JobAnswer):
+    """A job, as it stands at a moment."""
+
+    as_of = serializers.DateTimeField()
+
+
+class QueueAnswer(serializers.Serializer):
+    """A queue, and when one of its workers was last heard of."""
+
+    name = serializers.CharField()
+    heard_at = time_or_null()
+    workers_busy = serializers.IntegerField()
+    due = serializers.IntegerField()
+    oldest_due_at = time_or_null()
+    messages = serializers.IntegerField()
+    trouble = text_or_null()
+
+
+class WorkerAnswer(serializers.Serializer):
+    """A worker that has duties in its hands; `heard_at` is when it last renewed one of its leases."""
+
+    name = serializers.CharField()
+    queue = serializers.CharField()
+    duties = serializers.IntegerField()
+    heard_at = serializers.DateTimeField()
+
+
+_NOTHING: dict[str, Any] = dict.fromkeys(JobAnswer().fields)
+
+
+def duty_json(job: Job) -> dict[str, Any]:
+    """A duty."""
+    duty = job.duty
+    return (
+        _NOTHING
+        | _named(JobType.DUTY, duty.pk, job.source)
+        | {
+            "kind": duty.kind,
+            "state": job.state,
+            "mirror": job.mirror.name if job.mirror else None,
+            "outcome": duty.outcome or None,
+            "queue": duty.queue,
+            "worker": duty.holder if job.state == "held" else None,
+            "attempt": duty.attempt,
+            "failures": duty.failures,
+            "due_at": rfc3339(duty.due_at),
+            "started_at": rfc3339(duty.started_at),
+            "ended_at": rfc3339(duty.ended_at),
+            "succeeded_at": rfc3339(duty.succeeded_at),
+        }
+    )
+
+
+def run_job_json(run: Run, *, now: datetime, held: bool) -> dict[str, Any]:
+    """A check of ranges; without an end it is running only while the mirror's validation is `held`."""
+    running = run.ended_at is None and held
+    until = run.ended_at or (now if running else None)
+    pace = per_second(run.entries, run.started_at, until) if until else None
+    return (
+        _NOTHING
+        | _named(JobType.RUN, run.pk, run.mirror.source)
+        | _progress(run)
+        | {
+            "kind": run.job,
+            "state": run.outcome if until else "lost",
+            "mirror": run.mirror.name,
+            "outcome": run.error or None,
+            "started_at": rfc3339(run.started_at),
+            "ended_at": rfc3339(run.ended_at),
+            "entries_per_second": None if pace is None else round(pace, 3),
+            "eta": rfc3339(expected_end(run.ranges_done, run.ranges, run.started_at, now) if running else None),
+        }
+    )
+
+
+def validation_job_json(one: Validation, *, now: datetime) -> dict[str, Any]:
+    """A check that somebody asked for."""
+    return (
+        _NOTHING
+        | _named(JobType.VALIDATION, one.pk, one.mirror.source)
+        | _progress(one)
+        | {
+            "kind": one.what,
+            "state": one.state,
+            "mirror": one.mirror.name,
+            "outcome": one.error or None,
+            "asked_by": one.asked_by or None,
+            "asked_at": rfc3339(one.asked_at),
+            "started_at": rfc3339(one.started_at),
+            "ended_at": rfc3339(one.ended_at),
+            "eta": rfc3339(expected_of(one, now)),
+        }
+    )
+
+
+def expected_of(one: Validation, now: datetime) -> datetime | None:
+    """When a check that was asked for will be done: known once all of its metaranges are read."""
+    if one.ended_at is not None or one.started_at is None or one.metaranges:
+        return None
+    return expected_end(one.ranges_done, one.ranges, one.started_at, now)
+
+
+def _named(kind: JobType, number: int, source: Repository) -> dict[str, Any]:
+    return {
+        "id": job_id(kind, number),
+        "job": job_url(kind, number),
+        "type": kind.value,
+        "source_repository": source.name,
+        "source_region": source.region,
+    }
+
+
+def _progress(row: Run | Validation) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in ("ranges", "ranges_done", "entries", "problems")}
+
+
+def queue_json(queue: QueueReading) -> dict[str, Any]:
+    """A queue."""
+    return {
+        "name": queue.name,
+        "heard_at": rfc3339(queue.beat),
+        "workers_busy": queue.holders,
+        "due": queue.due,
+        "oldest_due_at": rfc3339(queue.oldest_due),
+        "messages": queue.messages,
+        "trouble": queue.trouble or None,
+    }
+
+
+def workers_json(rows: DutyQuerySet, now: datetime) -> Sequence[dict[str, Any]]:
+    """Those that have duties in their hands, by name."""
+    busy = rows.filter(until__gt=now).order_by("holder", "queue").values_list("holder", "queue")
+    found = busy.annotate(number=Count("pk"), last=Max("until"))[:WORKERS]
+    lease = timedelta(seconds=LEASE_SECONDS)
+    return [
+        {"name": name, "queue": queue, "duties": number, "heard_at": rfc3339(last - lease)}
+        for name, queue, number, last in found
+    ]

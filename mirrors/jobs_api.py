@@ -1,0 +1,159 @@
+"""The replication API: the work in hand, over all mirrors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from core.errors import Invalid, NotFound
+from lakemirror_site.openapi import answers
+from mirrors import clock
+from mirrors.answers import LOCATION, JobTakenAnswer, many_texts, page_with
+from mirrors.job_ids import JobType, accepted, parse_job_id
+from mirrors.jobs import STATES, duties_of, in_state, job_retry, jobs_of
+from mirrors.jobs_answers import (
+    JobAnswer,
+    JobDetailAnswer,
+    QueueAnswer,
+    WorkerAnswer,
+    duty_json,
+    queue_json,
+    run_job_json,
+    validation_job_json,
+    workers_json,
+)
+from mirrors.models import Duty, Mirror, Run, Validation
+from mirrors.paging import PAGE, a_page, number_of, one_of, page_of
+from mirrors.querysets import MirrorQuerySet
+from mirrors.queue_readings import queue_readings, troubles
+from mirrors.serializers import rfc3339
+from rbac import services as rbac
+
+TYPES = [one.value for one in JobType]
+WHICH = (
+    OpenApiParameter("type", str, enum=TYPES, description="which jobs; duties unless told"),
+    OpenApiParameter("mirror", str, description="only those of this mirror, and of its source"),
+    OpenApiParameter("kind", str, enum=Duty.Kind.values, description="only duties of this kind"),
+    OpenApiParameter("state", str, enum=STATES, description="only duties in this state"),
+    OpenApiParameter("open", str, enum=("true",), description="only runs and validations that have not ended"),
+)
+
+
+class Jobs(APIView):
+    """Duties, runs or validations, with the queues and the workers."""
+
+    @answers(
+        "List jobs",
+        200,
+        page_with(JobAnswer, queues=QueueAnswer(many=True), workers=WorkerAnswer(many=True), troubles=many_texts()),
+        query=[*PAGE, *WHICH],
+    )
+    def get(self, request: Request) -> Response:
+        """A page of one type: duties by number, others the last one first. Needs fs:ListRepositories on `*`."""
+        rbac.require(request.user, ("fs:ListRepositories", "*"))
+        now, visible = clock.now(), Mirror.objects.visible_to(request.user)
+        queues = queue_readings(now)
+        beside = {
+            "queues": [queue_json(queue) for queue in queues],
+            "workers": workers_json(duties_of(visible), now),
+            "troubles": troubles(queues),
+        }
+        return Response(_page(request, visible, now) | beside)
+
+
+def _page(request: Request, visible: MirrorQuerySet, now: datetime) -> dict[str, Any]:
+    kind = JobType(one_of(request, "type", TYPES) or JobType.DUTY)
+    if name := request.query_params.get("mirror"):
+        visible = visible.filter(name=name)
+    rows = _duties(request, visible, now) if kind is JobType.DUTY else _others(request, kind, visible)
+    amount, after = page_of(request)
+    if after:
+        bound = "pk__gt" if kind is JobType.DUTY else "pk__lt"
+        rows = rows.filter(**{bound: number_of(after, "after")})
+    found = list(rows.order_by("pk" if kind is JobType.DUTY else "-pk")[: amount + 1])
+    page, told = a_page(found, amount, lambda row: row.pk)
+    results = jobs_json(kind, page, now)
+    told["pagination"]["results"] = len(results)
+    return told | {"results": results}
+
+
+def _refuse(request: Request, names: Iterable[str], type_: str) -> None:
+    """A filter that would do nothing is told of, not left aside."""
+    for name in names:
+        if name in request.query_params:
+            raise Invalid(f"there is no such filter for jobs of the type {type_}", field=name)
+
+
+def _duties(request: Request, visible: MirrorQuerySet, now: datetime) -> Any:
+    _refuse(request, ["open"], JobType.DUTY)
+    rows = in_state(duties_of(visible), one_of(request, "state", STATES), now)
+    kind = one_of(request, "kind", Duty.Kind.values)
+    return rows.filter(kind=kind) if kind else rows
+
+
+def _others(request: Request, kind: JobType, visible: MirrorQuerySet) -> Any:
+    _refuse(request, ["kind", "state"], kind)
+    rows = rows_of(kind, visible)
+    return rows.filter(ended_at=None) if one_of(request, "open", ("true",)) else rows
+
+
+def rows_of(kind: JobType, visible: MirrorQuerySet) -> Any:
+    """The jobs of a type at some mirrors, with what their JSON needs."""
+    if kind is JobType.DUTY:
+        return duties_of(visible)
+    model = Run if kind is JobType.RUN else Validation
+    return model.objects.filter(mirror__in=visible.order_by().values("pk")).select_related("mirror__source")
+
+
+def jobs_json(kind: JobType, rows: list[Any], now: datetime) -> list[dict[str, Any]]:
+    """Rows of one type. A duty whose mirror is just gone is left out."""
+    if kind is JobType.DUTY:
+        return [duty_json(job) for job in jobs_of(rows, now)]
+    if kind is JobType.VALIDATION:
+        return [validation_job_json(row, now=now) for row in rows]
+    mirrors = {row.mirror_id for row in rows}
+    busy = Duty.objects.filter(kind=Duty.Kind.VALIDATE, subject__in=mirrors, until__gt=now)
+    held = set(busy.values_list("subject", flat=True))
+    return [run_job_json(row, now=now, held=row.mirror_id in held) for row in rows]
+
+
+def find_job(visible: MirrorQuerySet, given: str) -> tuple[JobType, Any]:
+    """The job of that name. Raises NotFound."""
+    kind, number = parse_job_id(given)
+    found = rows_of(kind, visible).filter(pk=number).first()
+    if found is None:
+        raise NotFound(f"there is no job '{given[:40]}'")
+    return kind, found
+
+
+class JobDetail(APIView):
+    """One job."""
+
+    @answers("Get a job", 200, JobDetailAnswer)
+    def get(self, request: Request, job: str) -> Response:
+        """How it stands now. Needs fs:ListRepositories on `*`."""
+        rbac.require(request.user, ("fs:ListRepositories", "*"))
+        now = clock.now()
+        kind, row = find_job(Mirror.objects.visible_to(request.user), job)
+        told = jobs_json(kind, [row], now)
+        if not told:
+            raise NotFound(f"there is no job '{job[:40]}'")
+        return Response(told[0] | {"as_of": rfc3339(now)})
+
+
+class JobRetry(APIView):
+    """Have a job done now, or once more."""
+
+    @answers("Retry a job", 202, JobTakenAnswer, query=[LOCATION])
+    def post(self, request: Request, job: str) -> Response:
+        """202 with the job that does it. Needs fs:MirrorRepository on the source."""
+        rbac.require(request.user, ("fs:ListRepositories", "*"))
+        kind, row = find_job(Mirror.objects.visible_to(request.user), job)
+        told, url = job_retry(actor=request.user, kind=kind, row=row, request=request)
+        return accepted({"message": told}, url)

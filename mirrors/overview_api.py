@@ -1,0 +1,177 @@
+"""The replication API: how all mirrors are doing, and what needs somebody."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from lakemirror_site.openapi import answers
+from mirrors import clock
+from mirrors.answers import many_texts, number_or_null, text_or_null, time_or_null
+from mirrors.fleet import fleet_readings
+from mirrors.latest import Happening, latest
+from mirrors.listing import needing
+from mirrors.models import Mirror
+from mirrors.overview import Pair, is_within, matrix, oldest_unchecked, tell
+from mirrors.queue_readings import QueueReading, queue_readings, troubles
+from mirrors.readings import MirrorReading
+from mirrors.serializers import rfc3339
+from rbac import services as rbac
+
+NEEDING = 100
+"""So many mirrors are named that need somebody."""
+
+
+class TilesAnswer(serializers.Serializer):
+    """Figures over all mirrors. `waiting` counts a thing once for each mirror; more of them with `waiting_at_least`."""
+
+    mirrors = serializers.IntegerField()
+    within_target = serializers.IntegerField()
+    worst_lag_seconds = number_or_null()
+    waiting = serializers.IntegerField()
+    waiting_at_least = serializers.BooleanField()
+    waiting_since = time_or_null()
+    queues = serializers.IntegerField()
+    queues_heard = serializers.IntegerField(help_text="those of which a worker was heard in the last minute")
+    messages = serializers.IntegerField()
+    oldest_unchecked_seen_at = time_or_null()
+
+
+class NeedingAnswer(serializers.Serializer):
+    """A mirror that needs somebody."""
+
+    mirror = serializers.CharField()
+    source_repository = serializers.CharField()
+    source_region = serializers.CharField()
+    region = serializers.CharField()
+    status = serializers.CharField()
+    reason_code = serializers.CharField(allow_blank=True)
+    reason = serializers.CharField()
+    lag_seconds = number_or_null()
+    as_of = serializers.DateTimeField()
+
+
+class PairAnswer(serializers.Serializer):
+    """The mirrors from one region in another: the worst lag among them, and whether one needs somebody."""
+
+    source_region = serializers.CharField()
+    region = serializers.CharField()
+    mirrors = serializers.IntegerField()
+    worst_lag_seconds = number_or_null()
+    needs_attention = serializers.BooleanField()
+
+
+class HappeningAnswer(serializers.Serializer):
+    """One thing that happened, in words."""
+
+    at = serializers.DateTimeField()
+    message = serializers.CharField()
+    failed = serializers.BooleanField()
+
+
+class OverviewAnswer(serializers.Serializer):
+    """How all mirrors are doing. `reason`: that in one sentence; null without mirrors."""
+
+    as_of = serializers.DateTimeField()
+    reason = text_or_null()
+    tiles = TilesAnswer()
+    needs_attention = NeedingAnswer(many=True)
+    needs_attention_total = serializers.IntegerField()
+    troubles = many_texts()
+    matrix = PairAnswer(many=True)
+    latest = HappeningAnswer(many=True)
+
+
+class Overview(APIView):
+    """The first page as JSON."""
+
+    @answers("Get the overview", 200, OverviewAnswer)
+    def get(self, request: Request) -> Response:
+        """Figures, what needs somebody, the worst lag between regions, what happened last. Needs
+        fs:ListRepositories on `*`."""
+        rbac.require(request.user, ("fs:ListRepositories", "*"))
+        now, visible = clock.now(), Mirror.objects.visible_to(request.user)
+        readings, queues = fleet_readings(visible, now), queue_readings(now)
+        urgent, silent = needing(readings), troubles(queues)
+        return Response(
+            {
+                "as_of": rfc3339(min((reading.as_of for reading in readings), default=now)),
+                "reason": str(tell(readings, silent)) if readings else None,
+                "tiles": _tiles(readings, queues, oldest_unchecked(visible)),
+                "needs_attention": [_needing_json(reading) for reading in urgent[:NEEDING]],
+                "needs_attention_total": len(urgent),
+                "troubles": silent,
+                "matrix": _matrix_json(readings),
+                "latest": [_happening_json(one) for one in latest(visible, now)],
+            }
+        )
+
+
+def _tiles(
+    readings: Sequence[MirrorReading], queues: Sequence[QueueReading], oldest: datetime | None
+) -> dict[str, Any]:
+    since = [reading.waiting_since for reading in readings if reading.waiting_since]
+    return {
+        "mirrors": len(readings),
+        "within_target": sum(is_within(reading) for reading in readings),
+        "worst_lag_seconds": _worst(readings),
+        "waiting": sum(reading.waiting for reading in readings),
+        "waiting_at_least": any("+" in reading.waiting_words for reading in readings),
+        "waiting_since": rfc3339(min(since, default=None)),
+        "queues": len(queues),
+        "queues_heard": sum(queue.heard for queue in queues),
+        "messages": sum(queue.messages for queue in queues),
+        "oldest_unchecked_seen_at": rfc3339(oldest),
+    }
+
+
+def _worst(readings: Sequence[MirrorReading]) -> float | None:
+    return _rounded(max((reading.lag for reading in readings if reading.lag is not None), default=None))
+
+
+def _rounded(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 3)
+
+
+def _needing_json(reading: MirrorReading) -> dict[str, Any]:
+    mirror = reading.mirror
+    return {
+        "mirror": mirror.name,
+        "source_repository": mirror.source.name,
+        "source_region": mirror.source.region,
+        "region": mirror.region,
+        "status": reading.state_word,
+        "reason_code": reading.reason_code,
+        "reason": reading.sentence,
+        "lag_seconds": _rounded(reading.lag),
+        "as_of": rfc3339(reading.as_of),
+    }
+
+
+def _matrix_json(readings: Sequence[MirrorReading]) -> list[dict[str, Any]]:
+    return [
+        _pair_json(origin, region, pair)
+        for origin, pairs in matrix(readings).rows
+        for region, pair in pairs
+        if pair is not None
+    ]
+
+
+def _pair_json(origin: str, region: str, pair: Pair) -> dict[str, Any]:
+    return {
+        "source_region": origin,
+        "region": region,
+        "mirrors": pair.number,
+        "worst_lag_seconds": _rounded(pair.lag),
+        "needs_attention": pair.bad,
+    }
+
+
+def _happening_json(one: Happening) -> dict[str, Any]:
+    return {"at": rfc3339(one.at), "message": str(one.told), "failed": one.bad}

@@ -1,0 +1,153 @@
+"""The replication API: one text looked for among all that the caller may see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from lakemirror_site.openapi import answers
+from mirrors import clock
+from mirrors.answers import many_texts
+from mirrors.models import Mirror, Repository
+from mirrors.search import LONGEST, BranchHit, CommitHit, Hits, PathHit, search, text_of
+from mirrors.serializers import rfc3339
+from rbac import services as rbac
+
+Q = OpenApiParameter(
+    "q",
+    {"type": "string", "minLength": 1, "maxLength": LONGEST},
+    required=True,
+    description="a part of a name; six digits or more of a commit's id; a path, or its beginning",
+)
+
+
+class RepositoryHitAnswer(serializers.Serializer):
+    """A source repository that has mirrors."""
+
+    name = serializers.CharField()
+    region = serializers.CharField()
+
+
+class MirrorHitAnswer(RepositoryHitAnswer):
+    """A mirror; its source."""
+
+    source_repository = serializers.CharField()
+    source_region = serializers.CharField()
+
+
+class CommitHitAnswer(serializers.Serializer):
+    """A commit of a source, and the names of the mirrors that know it."""
+
+    id = serializers.CharField()
+    message = serializers.CharField(allow_blank=True)
+    source_repository = serializers.CharField()
+    source_region = serializers.CharField()
+    mirrors = many_texts()
+
+
+class BranchHitAnswer(serializers.Serializer):
+    """A branch of a source, and the names of the source's mirrors."""
+
+    name = serializers.CharField()
+    head = serializers.CharField(allow_blank=True)
+    source_repository = serializers.CharField()
+    source_region = serializers.CharField()
+    mirrors = many_texts()
+
+
+class PathHitAnswer(serializers.Serializer):
+    """A mirror that misses things with such a path; `example` is one of the paths."""
+
+    mirror = serializers.CharField()
+    source_repository = serializers.CharField()
+    blockers = serializers.IntegerField()
+    oldest = serializers.DateTimeField()
+    example = serializers.CharField()
+
+
+def _hits(of: type[serializers.Serializer]) -> serializers.Serializer:
+    fields = {
+        "results": of(many=True),
+        "has_more": serializers.BooleanField(),
+        "looked_at_all": serializers.BooleanField(help_text="false: only the rows that were written last"),
+    }
+    name = of.__name__.removesuffix("Answer") + "sAnswer"
+    made: serializers.Serializer = type(name, (serializers.Serializer,), fields)()
+    return made
+
+
+class FoundAnswer(serializers.Serializer):
+    """What fits, by kind: the first few of each."""
+
+    q = serializers.CharField()
+    as_of = serializers.DateTimeField()
+    repositories = _hits(RepositoryHitAnswer)
+    mirrors = _hits(MirrorHitAnswer)
+    commits = _hits(CommitHitAnswer)
+    branches = _hits(BranchHitAnswer)
+    missing = _hits(PathHitAnswer)
+
+
+class Search(APIView):
+    """Where is that? Repositories, mirrors, commits, branches, and paths of what is missing."""
+
+    @answers("Search everything", 200, FoundAnswer, query=[Q])
+    def get(self, request: Request) -> Response:
+        """The first few of each kind. Needs fs:ListRepositories on `*`."""
+        rbac.require(request.user, ("fs:ListRepositories", "*"))
+        text = text_of(request.query_params.get("q", ""))
+        found = search(Mirror.objects.visible_to(request.user), text)
+        return Response(
+            {
+                "q": text,
+                "as_of": rfc3339(clock.now()),
+                "repositories": _told(found.repositories, _repository),
+                "mirrors": _told(found.mirrors, _mirror),
+                "commits": _told(found.commits, _commit),
+                "branches": _told(found.branches, _branch),
+                "missing": _told(found.paths, _path),
+            }
+        )
+
+
+def _told(hits: Hits[Any], to_json: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
+    results = [to_json(row) for row in hits.rows]
+    return {"results": results, "has_more": hits.more, "looked_at_all": hits.looked_at_all}
+
+
+def _repository(row: Repository) -> dict[str, Any]:
+    return {"name": row.name, "region": row.region}
+
+
+def _source(row: Repository) -> dict[str, Any]:
+    return {"source_repository": row.name, "source_region": row.region}
+
+
+def _mirror(row: Mirror) -> dict[str, Any]:
+    return {"name": row.name, "region": row.region} | _source(row.source)
+
+
+def _commit(hit: CommitHit) -> dict[str, Any]:
+    commit = hit.commit
+    return {"id": commit.sha, "message": commit.message, "mirrors": hit.mirrors} | _source(commit.repository)
+
+
+def _branch(hit: BranchHit) -> dict[str, Any]:
+    branch = hit.branch
+    return {"name": branch.name, "head": branch.head, "mirrors": hit.mirrors} | _source(branch.repository)
+
+
+def _path(hit: PathHit) -> dict[str, Any]:
+    return {
+        "mirror": hit.mirror.name,
+        "source_repository": hit.mirror.source.name,
+        "blockers": hit.things,
+        "oldest": rfc3339(hit.oldest),
+        "example": hit.example,
+    }

@@ -1,0 +1,41 @@
+"""The page of what a text was found in; a whole id leads straight to its own page."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from core.errors import Invalid
+from mirrors import clock
+from mirrors.models import Mirror
+from mirrors.page_parts import may_see
+from mirrors.search import FEW, LOOKED, search, text_of
+
+SHOWN = 200
+"""So many characters of an impossible text are shown again."""
+
+
+@never_cache
+@require_safe
+@may_see
+def search_page(request: HttpRequest) -> HttpResponse:
+    """What fits the text of the box, by kind."""
+    given = request.GET.get("q", "")
+    context = {"section": "search", "q": given[:SHOWN], "few": FEW, "looked": LOOKED, "now": clock.now()}
+    if not given.strip():
+        return render(request, "search/search.html", context)
+    try:
+        text = text_of(given)
+    except Invalid as error:
+        return render(request, "search/search.html", context | {"wrong": str(error)}, status=400)
+    found = search(Mirror.objects.visible_to(request.user), text)
+    if only := found.only_one(text):
+        mirror, commit = only
+        return redirect("mirror_commit", mirror, commit) if commit else redirect("mirror", mirror)
+    call = f"{reverse('api-search')}?{urlencode({'q': text})}"
+    return render(request, "search/search.html", context | {"q": text, "found": found, "call": call})
