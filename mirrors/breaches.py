@@ -16,7 +16,7 @@ from django.db.models.functions import Coalesce, Greatest, RowNumber
 from core.lag import LATE_AFTER, MEASURED, attainment, breached_at
 from mirrors import clock
 from mirrors.duties import Lease
-from mirrors.gathering import Place, oldest_pending, places_of
+from mirrors.gathering import Pending, Place
 from mirrors.models import Candidate, LagBreach, Mirror, SourceBranch
 
 KEPT = timedelta(days=35)
@@ -31,12 +31,12 @@ def target_of(mirror: Mirror) -> timedelta:
 # --- noting -----------------------------------------------------------------------------------------------------------
 
 
-def note_breaches(mirror: Mirror, lease: Lease) -> None:
+def note_breaches(mirror: Mirror, places: Sequence[Place], pending: Mapping[str, Pending], lease: Lease) -> None:
     """Write down which branches became too late, and which are no more. A first copy takes what it takes."""
-    now, places = clock.now(), places_of(mirror)
+    now = clock.now()
     if mirror.watched_since is None and not any(map(_shows, places)):
         return
-    late = _late(mirror, places, now)
+    late = _late(mirror, pending, now)
     opened = dict(mirror.breaches.filter(ended_at=None).values_list("branch", "pk"))
     ended = [pk for branch, pk in opened.items() if branch not in late]
     began = {branch: at for branch, at in late.items() if branch not in opened}
@@ -49,10 +49,10 @@ def _shows(place: Place) -> bool:
     return place.mirror is not None and bool(place.mirror.head) and not place.inferred
 
 
-def _late(mirror: Mirror, places: Sequence[Place], now: datetime) -> dict[str, datetime]:
+def _late(mirror: Mirror, pending: Mapping[str, Pending], now: datetime) -> dict[str, datetime]:
     """Branches that are later than the target, since when."""
     target = target_of(mirror)
-    since = {name: breached_at(seen, now, target) for name, seen in oldest_pending(places).items()}
+    since = {name: breached_at(first.seen_at, now, target) for name, first in pending.items()}
     return {name: at for name, at in since.items() if at is not None}
 
 

@@ -19,6 +19,7 @@ from mirrors import clock
 from mirrors.blockers import KEPT_PER_HOLDER, Problem, note_problems
 from mirrors.duties import Lease
 from mirrors.judging import hold
+from mirrors.measuring import note_checked
 from mirrors.models import Blocker, Coverage, Mirror, Run
 
 _CHECKED = [
@@ -156,6 +157,7 @@ class CheckWriter:
         self.note(rows)
         self._count(rows)
         self.settle(rows)
+        note_checked(self.mirror, sum(row["entries"] for row in rows), sum(row["bytes"] for row in rows))
 
     def note(self, rows: list[Mapping[str, Any]]) -> None:
         """Blockers and coverage of ranges that were looked through, inside of a transaction that holds the lease."""

@@ -91,10 +91,10 @@ def places_of(mirror: Mirror) -> list[Place]:
     return _every_place([mirror])
 
 
-def oldest_pending(places: Sequence[Place]) -> dict[str, datetime]:
-    """When the oldest commit was first seen that a mirror's branch has not reached; by branch, of those behind."""
+def first_pending(places: Sequence[Place]) -> dict[str, Pending]:
+    """The oldest commit that a mirror's branch has not reached; by branch, of those behind."""
     rows = _pending([place for place in places if place.behind], few=1)
-    return {name: row[0].seen_at for (_, name), row in rows.items()}
+    return {name: row[0] for (_, name), row in rows.items()}
 
 
 def stand(mirrors: Sequence[Mirror]) -> list[tuple[Place, Pending | None]]:

@@ -460,6 +460,30 @@ class Promotion(models.Model):
         ordering = ["-at", "-pk"]
 
 
+class Measure(models.Model):
+    """What was measured of a mirror in five minutes or an hour. Null is what nobody knows; 0 is none."""
+
+    mirror = models.ForeignKey(Mirror, models.CASCADE, related_name="measures")
+    minutes = models.SmallIntegerField(help_text="its length: 5 or 60")
+    began_at = models.DateTimeField()
+    ends_at = models.DateTimeField()
+    settled = models.BooleanField(default=False, db_default=False, help_text="over for long enough to be left alone")
+    read_at = models.DateTimeField(null=True, help_text="when lag and backlog were last read in it")
+    lag_seconds = models.FloatField(null=True, help_text="the worst that was read, of any branch")
+    backlog = models.BigIntegerField(null=True, help_text="the most commits that branches lacked")
+    backlog_last = models.BigIntegerField(null=True, help_text="how many that were at the last reading")
+    missing = models.BigIntegerField(null=True, help_text="the most things that were waited for")
+    promoted = models.BigIntegerField(null=True, help_text="commits that became the head of a branch")
+    checks = models.BigIntegerField(null=True, help_text="runs that began")
+    objects_checked = models.BigIntegerField(default=0, db_default=0)
+    bytes_checked = models.BigIntegerField(default=0, db_default=0)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["mirror", "minutes", "began_at"], name="measure_once")]
+        indexes = [models.Index(fields=["mirror"], condition=Q(settled=False), name="measure_unsettled")]
+        ordering = ["began_at"]
+
+
 class Duty(models.Model):
     """Work that recurs. A message is only a wake-up: whoever claims the row, by the database's clock, does the work."""
 

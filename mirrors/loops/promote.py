@@ -30,12 +30,14 @@ from lakemirror_site import wiring
 from mirrors import clock, duties
 from mirrors.breaches import note_breaches
 from mirrors.duties import Lease, Outcome
+from mirrors.gathering import first_pending, places_of
 from mirrors.inferring import inferred_candidates
 from mirrors.loops.manage import fence
 from mirrors.loops.sense import list_heads
 from mirrors.loops.tags import follow_tags
 from mirrors.loops.uncommitted import branches_to_look_at, look_for_uncommitted
 from mirrors.loops.unselected import facts_of_unselected
+from mirrors.measuring import note_measures
 from mirrors.models import Candidate, Mirror, MirrorBranch, Promotion, SourceBranch
 
 log = logging.getLogger("lakemirror.promote")
@@ -44,7 +46,7 @@ log = logging.getLogger("lakemirror.promote")
 def promote(lease: Lease) -> Outcome:
     """One round over all branches of one mirror."""
     mirror = duties.subject_mirror(lease)
-    note_breaches(mirror, lease)
+    _note_standing(mirror, lease)
     if mirror.state != Mirror.State.ACTIVE or mirror.paused or mirror.source.frozen_reason:
         return Outcome("nothing moves while the mirror is paused, stopped or frozen")
     lakefs = wiring.lakefs(mirror.region)
@@ -65,11 +67,19 @@ def promote(lease: Lease) -> Outcome:
         with failed.of(mirror, row.name):
             look_for_uncommitted(mirror, row, lakefs, lease)
     if moved:
-        note_breaches(mirror, lease)
+        _note_standing(mirror, lease)
         duties.wake("manage", mirror.pk)  # which writes the certificates
     Mirror.objects.filter(pk=mirror.pk).update(destination_looked_at=clock.now())
     failed.tell()
     return Outcome(f"{moved} branches moved, {len(heads)} at the destination")
+
+
+def _note_standing(mirror: Mirror, lease: Lease) -> None:
+    """How late and how far behind it is: before anything moves, and after."""
+    places = places_of(mirror)
+    pending = first_pending(places)
+    note_breaches(mirror, places, pending, lease)
+    note_measures(mirror, list(pending.values()), lease)
 
 
 class LakeMirrorRetry(LakeMirrorError):

@@ -13,6 +13,7 @@ from mirrors.models import (
     Candidate,
     Commit,
     Duty,
+    Measure,
     Mirror,
     MirrorBranch,
     MirrorCommit,
@@ -351,3 +352,40 @@ def _events(now: datetime) -> Mirror:
     mirror = _up_to_date("events-eu", source, now, ["main"])
     fail("sense", source.pk, "us-east-1 did not answer within 10 s", now=now)
     return mirror
+
+
+# --- over time --------------------------------------------------------------------------------------------------------
+
+
+def make_measures(mirror: Mirror, *, now: datetime, days: int) -> None:
+    """Days of measures: quiet nights, a late hour every third day, a gap every fifth."""
+    start = now.replace(minute=0, second=0, microsecond=0)
+    rows = [
+        _measure(mirror, 60, start - timedelta(hours=n), n, now) for n in range(24 * days) if n % 120 not in (30, 31)
+    ]
+    short = start.replace(minute=now.minute // 5 * 5)
+    rows += [
+        _measure(mirror, 5, short - timedelta(minutes=5 * n), n, now) for n in range(288) if n % 100 not in (70, 71)
+    ]
+    Measure.objects.bulk_create(rows)
+
+
+def _measure(mirror: Mirror, minutes: int, at: datetime, number: int, now: datetime) -> Measure:
+    busy, late = 6 <= at.hour < 20, number % 72 == 40
+    objects = (at.hour * 997 + number * 131) % 5000 * minutes * busy
+    return Measure(
+        mirror=mirror,
+        minutes=minutes,
+        began_at=at,
+        ends_at=at + timedelta(minutes=minutes),
+        read_at=min(now, at + timedelta(minutes=minutes - 0.3)),
+        settled=at + timedelta(minutes=minutes + 2) < now,
+        lag_seconds=1320.0 if late else busy * (4.0 + number * 7 % 90),
+        backlog=41 if late else busy * (1 + number % 5),
+        backlog_last=12 if late else busy * (number % 2),
+        missing=380 if late else busy * (number % 3),
+        promoted=busy * (2 + number % 4),
+        checks=busy * (3 + number % 6),
+        objects_checked=objects,
+        bytes_checked=objects * 90_000,
+    )

@@ -21,6 +21,7 @@ MODULES = (
     "test_idempotency.py",
     "test_list_page.py",
     "test_loops.py",
+    "test_measuring.py",
     "test_readings.py",
     "test_rebuild.py",
     "test_review.py",
