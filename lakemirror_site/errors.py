@@ -142,7 +142,8 @@ def error_answer(
 ) -> HttpResponse:
     """An error as JSON for programs, else as a page: `<status>.html`, else `error.html`, else plain text.
 
-    The templates get: status (number), phrase, message, error and, from a Denied, action and arn.
+    The templates get: status (number), phrase, message, error, told (the message of an error of ours) and, from a
+    Denied, action and arn.
     """
     if _wants_json(request):
         return JsonResponse({"message": message}, status=status)
@@ -151,6 +152,7 @@ def error_answer(
         "phrase": status.phrase,
         "message": message,
         "error": error,
+        "told": message if isinstance(error, errors.LakeMirrorError) else "",
         "action": getattr(error, "action", ""),
         "arn": getattr(error, "arn", ""),
     }
