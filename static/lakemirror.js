@@ -96,6 +96,7 @@ htmx.defineExtension("patch", {
     if (style !== "patch") return false;
     const next = fragment.querySelector(`#${target.id}`);
     if (!next) return false;
+    showTimes(next);
     patch(target, next);
     announce(target);
     return [target];
@@ -212,12 +213,6 @@ document.addEventListener("click", async (event) => {
 });
 
 /* --- small things --------------------------------------------------------------------------------------------------- */
-
-/* UTC on the page, one's own time on pointing at it. */
-document.addEventListener("pointerover", (event) => {
-  const time = event.target.closest?.("time");
-  if (time) time.title = `${new Date(time.dateTime).toLocaleString()} your time · ${time.dateTime}`;
-});
 
 document.addEventListener("click", (event) => {
   for (const menu of document.querySelectorAll(".menu[open]")) if (!menu.contains(event.target)) menu.open = false;

@@ -124,6 +124,8 @@ def test_forms_that_were_refused_and_answers_to_clicks(olga: Page, company: Any,
     expect(olga.locator(".notice")).to_be_visible()
     olga.locator(".menu summary").click()
     assert violations(olga) == []
+    olga.get_by_role("button", name="Keys").click()
+    assert violations(olga) == []
 
 
 def test_the_checks_of_a_new_mirror(olga: Page, company: Any) -> None:
