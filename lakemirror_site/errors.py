@@ -17,6 +17,7 @@ from django.conf import settings
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.shortcuts import redirect
 from django.template import TemplateDoesNotExist
 from django.template.loader import select_template
 from django.utils.html import escape
@@ -26,8 +27,10 @@ from rest_framework.views import set_rollback
 
 from core import errors
 from graveler.errors import FormatError
+from rbac import typed
 from rbac.authentication import REALM
 from rbac.exceptions import NotSignedIn
+from rbac.views import ask_to_sign_in
 
 logger = logging.getLogger(__name__)
 
@@ -142,7 +145,8 @@ def error_answer(
 ) -> HttpResponse:
     """An error as JSON for programs, else as a page: `<status>.html`, else `error.html`, else plain text.
 
-    The templates get: status (number), phrase, message, error and, from a Denied, action and arn.
+    The templates get: status (number), phrase, message, error, told (the message of an error of ours) and, from a
+    Denied, action and arn.
     """
     if _wants_json(request):
         return JsonResponse({"message": message}, status=status)
@@ -151,6 +155,7 @@ def error_answer(
         "phrase": status.phrase,
         "message": message,
         "error": error,
+        "told": message if isinstance(error, errors.LakeMirrorError) else "",
         "action": getattr(error, "action", ""),
         "arn": getattr(error, "arn", ""),
     }
@@ -168,11 +173,19 @@ def _wants_json(request: HttpRequest) -> bool:
 def _to_sign_in(request: HttpRequest) -> HttpResponse:
     """On to the sign-in page and back. A fragment that a page asked for makes the whole page go there."""
     if request.headers.get("HX-Request") != "true":
-        return redirect_to_login(request.get_full_path())
+        return ask_to_sign_in(request) if typed.is_kept(request) else redirect_to_login(_page_of(request))
     answer = HttpResponse(status=HTTPStatus.UNAUTHORIZED)
     page = urlsplit(request.headers.get("HX-Current-URL", ""))
     answer["HX-Redirect"] = redirect_to_login(page._replace(scheme="", netloc="").geturl() or "/")["Location"]
     return answer
+
+
+def _page_of(request: HttpRequest) -> str:
+    """Where one is when one asks for something: what answers to POST alone is no place to come back to."""
+    if request.method in ("GET", "HEAD"):
+        return request.get_full_path()
+    page = urlsplit(request.headers.get("Referer", ""))
+    return page._replace(scheme="", netloc="").geturl() if page.netloc == request.get_host() else "/"
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
@@ -198,5 +211,19 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """Django's CSRF_FAILURE_VIEW."""
+    """Django's CSRF_FAILURE_VIEW. Signing in anew makes the forms of other tabs too old: they lose nothing by it."""
+    if typed.is_kept(request) and _is_ours(request):
+        return _form_again(request)
     return error_answer(request, HTTPStatus.FORBIDDEN, "this form is too old or not ours: go back, reload, try again")
+
+
+def _is_ours(request: HttpRequest) -> bool:
+    """Whether a page of ours sent it: nobody else fills in people's forms."""
+    return urlsplit(request.headers.get("Origin", "")).netloc == request.get_host()
+
+
+def _form_again(request: HttpRequest) -> HttpResponse:
+    if not request.user.is_authenticated:
+        return ask_to_sign_in(request)
+    typed.lay_by(request, typed.seal(request))
+    return redirect(request.get_full_path())

@@ -26,16 +26,18 @@ from mirrors.page_parts import SECTION, may_see
 from mirrors.preflight import Preflight, preflight
 from mirrors.preflight_questions import Plan
 from mirrors.preview import NOT_COUNTED, preview_of_plan
+from rbac.typed import GIVEN_BACK, keeps_typed, take
 
 CHECKS, MATCHES, COST = "preflight", "matches", "cost"
 
 
 @never_cache
 @may_see
+@keeps_typed
 def mirror_new(request: HttpRequest) -> HttpResponse:
     """The form of a new mirror. What was typed stays there, whatever becomes of it."""
     if request.method != "POST":
-        return _show(request, MirrorForm.fresh())
+        return _show(request, _begun(request))
     if request.htmx.target in (CHECKS, MATCHES, COST):
         return _show_part(request, MirrorForm.typed(request.POST), request.htmx.target)
     if "check" in request.POST:
@@ -43,6 +45,15 @@ def mirror_new(request: HttpRequest) -> HttpResponse:
         found = _matches(request, form.plan) | _checks(request, form.plan) | _cost(request, form.plan)
         return _show(request, form, **found)
     return _make(request, MirrorForm(request.POST))
+
+
+def _begun(request: HttpRequest) -> MirrorForm:
+    """The empty form, or what somebody had typed into it when their session ended."""
+    given = take(request)
+    if given is None:
+        return MirrorForm.fresh()
+    messages.info(request, GIVEN_BACK)
+    return MirrorForm.typed(given)
 
 
 def _make(request: HttpRequest, form: MirrorForm) -> HttpResponse:

@@ -23,6 +23,7 @@ from mirrors.forms import likely_region
 from mirrors.listing import COLUMNS, ORDERS, Asked, csv_name, needing
 from mirrors.models import Mirror
 from mirrors.page_parts import SECTION, may_see
+from mirrors.placement import NAME
 from mirrors.readings import MirrorReading, mirror_briefs, moved_lately
 from mirrors.validations import validation_ask
 
@@ -121,7 +122,8 @@ def mirrors_change(request: HttpRequest) -> HttpResponse:
     if verb is None:
         raise Invalid("choose what to do", field="verb")
     chosen = Mirror.objects.visible_to(request.user).select_related("source").order_by("name")
-    mirrors = list(chosen.filter(name__in=request.POST.getlist("mirror")[:PAGE]))
+    names = filter(NAME.fullmatch, request.POST.getlist("mirror")[:PAGE])
+    mirrors = list(chosen.filter(name__in=list(names)))
     refused = {mirror.name: why for mirror in mirrors if (why := _refusal(request, verb, mirror))}
     done = [mirror.name for mirror in mirrors if mirror.name not in refused]
     if done:

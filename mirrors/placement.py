@@ -13,6 +13,8 @@ from mirrors.adoption import reaching
 from mirrors.models import Mirror, Repository
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{2,62}")
+RESERVED = frozenset({"new"})
+"""Names that would hide a page: `/mirrors/new/` makes mirrors."""
 NAMESPACE = re.compile(r"s3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(/[^\s]*)?")
 
 _APART = "Choose a place of its own for the mirror"
@@ -32,12 +34,18 @@ def check_served(region: str) -> None:
 
 
 def check_name(name: str) -> None:
-    """Raises Invalid unless lakeFS would take it for a repository."""
+    """Raises Invalid unless lakeFS would take it for a repository, and the pages have a place for it."""
     if not NAME.fullmatch(name):
         raise Invalid(
             f"'{name[:80]}' can't name a mirror",
             field="name",
             hint="Use 3 to 63 lower-case letters, digits and '-', beginning with a letter or digit",
+        )
+    if name in RESERVED:
+        raise Invalid(
+            f"'{name}' can't name a mirror: /mirrors/{name}/ is a page of LakeMirror's own",
+            field="name",
+            hint="Choose another name",
         )
 
 

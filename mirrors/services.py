@@ -240,8 +240,9 @@ def branch_reset(*, actor: Any, mirror: Mirror, branch: str, request: Any = None
     rbac.require(actor, ("fs:MirrorRepository", arn))
     if mirror.state != Mirror.State.ACTIVE or mirror.paused or mirror.source.frozen_reason:
         raise Conflict(f"nothing is forced on '{mirror.name}' while it is paused, stopped or frozen")
-    if not mirror.branches.filter(name=branch, stray=False).update(reset_asked=True):
-        raise NotFound(f"'{mirror.name}' has made no branch '{branch[:80]}'")
+    can_be = "\0" not in branch  # PostgreSQL would take it for an error of ours
+    if not (can_be and mirror.branches.filter(name=branch, stray=False).update(reset_asked=True)):
+        raise NotFound(f"'{mirror.name}' has made no branch {branch[:80]!r}")
     duties.wake("promote", mirror.pk)
     told = {"reset_branch": branch, "mirror": mirror.name}
     rbac.audit(actor=actor, action="fs:MirrorRepository", arn=arn, after=told, request=request)

@@ -131,6 +131,11 @@ class SettingsForm(forms.Form):
         names = mirror.branches.filter(stray=False).order_by("name").values_list("name", flat=True)
         return [name for name in names.iterator() if name in mirror.selection and name not in new]
 
+    def over(self, mirror: Mirror, etag: str) -> tuple[SettingsForm, list[tuple[str, str, str]]]:
+        """A form of the settings as they are now with what was typed over them, and what others changed meanwhile."""
+        typed, changed = self.merged(mirror)
+        return SettingsForm.of(mirror, etag, typed), changed
+
     def merged(self, mirror: Mirror) -> tuple[dict[str, Any], list[tuple[str, str, str]]]:
         """What was typed over the settings as they are now, and what of these changed meanwhile: label, old, new."""
         was, now = _values_seen(self.data.get("was", "")), values_of(mirror)

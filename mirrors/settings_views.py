@@ -23,16 +23,21 @@ from mirrors.services import repository_arn
 from mirrors.settings_form import SettingsForm
 from mirrors.webhook_file import webhook_file
 from rbac import services as rbac
+from rbac.typed import GIVEN_BACK, keeps_typed, take
 
 NAMED = 5
 
 
 @never_cache
 @may_see
+@keeps_typed
 def mirror_settings(request: HttpRequest, name: str) -> HttpResponse:
     """The form of a mirror's settings, and the file by which its source tells of changes."""
     mirror = find_visible(request, name)
     if request.method != "POST":
+        given = take(request)
+        if given is not None:
+            return _give_back(request, mirror, SettingsForm(given))
         return _show(request, mirror, SettingsForm.of(mirror, etag_of(mirror)))
     rbac.require(request.user, ("fs:MirrorRepository", repository_arn(mirror.source.name)))
     form = SettingsForm(request.POST)
@@ -75,9 +80,15 @@ def _save(request: HttpRequest, mirror: Mirror, form: SettingsForm) -> HttpRespo
 
 def _show_stale(request: HttpRequest, mirror: Mirror, form: SettingsForm) -> HttpResponse:
     """The form once more, with what was typed over what the other one chose."""
-    typed, changed = form.merged(mirror)
-    fresh = SettingsForm.of(mirror, etag_of(mirror), typed)
+    fresh, changed = form.over(mirror, etag_of(mirror))
     return _show(request, mirror, fresh, status=412, changed=changed, stale=True)
+
+
+def _give_back(request: HttpRequest, mirror: Mirror, form: SettingsForm) -> HttpResponse:
+    """The form with what was typed when the session ended; somebody may have changed the settings since."""
+    messages.info(request, GIVEN_BACK)
+    fresh, changed = form.over(mirror, etag_of(mirror))
+    return _show(request, mirror, fresh, changed=changed, stale=bool(changed), unsaved=True)
 
 
 def _show(request: HttpRequest, mirror: Mirror, form: SettingsForm, status: int = 200, **more: Any) -> HttpResponse:

@@ -8,8 +8,9 @@ from typing import Any
 
 from django.contrib.auth.views import LoginView
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import render
 
-from rbac import guessing, services
+from rbac import guessing, services, typed
 from rbac.forms import SignInForm
 
 View = Callable[..., HttpResponseBase]
@@ -39,6 +40,16 @@ class SignIn(LoginView):
     authentication_form = SignInForm
     redirect_authenticated_user = True
 
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """Who has signed in elsewhere meanwhile goes on at once."""
+        if request.user.is_authenticated:
+            typed.lay_by(request, request.POST.get(typed.FIELD, ""))
+        return super().dispatch(request, *args, **kwargs)
+
+    def get_context_data(self, **more: Any) -> dict[str, Any]:
+        """What was typed elsewhere stays on the page, however often the password is wrong."""
+        return super().get_context_data(**more) | {"typed": self.request.POST.get(typed.FIELD, "")}
+
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Check the password, unless this place has to wait first."""
         self.place = guessing.place(request, request.POST.get("username", ""))
@@ -57,6 +68,13 @@ class SignIn(LoginView):
     def form_valid(self, form: Any) -> HttpResponse:
         """Begin the session and forget the failures."""
         response = super().form_valid(form)
+        typed.lay_by(self.request, self.request.POST.get(typed.FIELD, ""))
         guessing.succeeded(self.place)
         guessing.remember_browser(response, self.request, form.get_user().username)
         return response
+
+
+def ask_to_sign_in(request: HttpRequest) -> HttpResponse:
+    """The sign-in page in place of a form's answer: what was typed goes through it, and back to the form."""
+    context = {"form": SignInForm(request), "next": request.get_full_path(), "typed": typed.seal(request)}
+    return render(request, "registration/login.html", context, status=401)

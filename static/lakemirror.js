@@ -96,6 +96,7 @@ htmx.defineExtension("patch", {
     if (style !== "patch") return false;
     const next = fragment.querySelector(`#${target.id}`);
     if (!next) return false;
+    showTimes(next);
     patch(target, next);
     announce(target);
     return [target];
@@ -146,6 +147,11 @@ document.addEventListener("visibilitychange", () => {
   if (!document.hidden && Date.now() - lastPoll > 3000) refresh();
 });
 
+/* Back on a page that the browser had kept as it was. */
+window.addEventListener("pageshow", (event) => {
+  if (event.persisted) refresh();
+});
+
 function refresh() {
   const live = document.getElementById("live");
   if (live) htmx.trigger(live, "refresh");
@@ -154,16 +160,39 @@ function refresh() {
 /* Figures that could not be updated must not look fresh. */
 const told = new Set(["live", "preflight"]);
 
-function tellOld(event) {
-  if (!told.has(event.target.id) || document.querySelector(".notice.old")) return;
+const OLD = "The last update failed: what you see is from the time below. It is tried again.";
+const GONE = "This is no longer here: it was deleted, or you may not see it any more.";
+
+function tell(text, kind) {
   const notice = document.createElement("p");
-  notice.className = "notice old";
-  notice.textContent = "The last update failed: what you see is from the time below. It is tried again.";
+  notice.className = `notice ${kind}`;
+  notice.textContent = text;
   document.getElementById("notices").prepend(notice);
 }
 
-document.addEventListener("htmx:sendError", tellOld);
-document.addEventListener("htmx:responseError", tellOld);
+function tellOld(event) {
+  if (!told.has(event.target.id) || document.querySelector(".notice.old")) return;
+  tell(event.detail.xhr.status === 404 ? GONE : OLD, "old");
+}
+
+/* A click that came to nothing is told where its success would stand. */
+const REFUSED = {
+  403: "Nothing was done: you may not do that, or this page is too old. Reload it.",
+  404: "Nothing was done: that is no longer here.",
+};
+
+function tellFailed(event) {
+  if (event.detail.target?.id !== "notices") return;
+  const { status } = event.detail.xhr;
+  const unsure = status ? `the server answered ${status}` : "the server can't be reached";
+  for (const old of document.querySelectorAll("#notices .failed")) old.remove();
+  tell(REFUSED[status] ?? `Nobody knows whether that was done: ${unsure}. Look again in a moment.`, "error failed");
+}
+
+for (const name of ["htmx:sendError", "htmx:responseError"]) {
+  document.addEventListener(name, tellOld);
+  document.addEventListener(name, tellFailed);
+}
 document.addEventListener("htmx:afterRequest", (event) => {
   if (told.has(event.target.id) && event.detail.successful) document.querySelector(".notice.old")?.remove();
 });
@@ -194,6 +223,17 @@ document.addEventListener("htmx:afterRequest", (event) => {
   refresh();
 });
 
+/* What is sent as a page of its own is sent once, however often one clicks. */
+const sent = new WeakSet();
+
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (form.method !== "post" || event.defaultPrevented) return;
+  if (sent.has(form)) event.preventDefault();
+  sent.add(form);
+  setTimeout(() => sent.delete(form), 5000);
+});
+
 /* One box for all boxes of a table. */
 document.addEventListener("change", (event) => {
   if (!event.target.matches("[data-all]")) return;
@@ -212,12 +252,6 @@ document.addEventListener("click", async (event) => {
 });
 
 /* --- small things --------------------------------------------------------------------------------------------------- */
-
-/* UTC on the page, one's own time on pointing at it. */
-document.addEventListener("pointerover", (event) => {
-  const time = event.target.closest?.("time");
-  if (time) time.title = `${new Date(time.dateTime).toLocaleString()} your time · ${time.dateTime}`;
-});
 
 document.addEventListener("click", (event) => {
   for (const menu of document.querySelectorAll(".menu[open]")) if (!menu.contains(event.target)) menu.open = false;

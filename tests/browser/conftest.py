@@ -71,6 +71,17 @@ def olga(page: Page, owner: Any, live_server: Any) -> Page:
     return page
 
 
+@pytest.fixture
+def plain(browser: Browser, live_server: Any, owner: Any) -> Iterator[Page]:
+    """Olga's page in a browser that runs no scripts."""
+    context = browser.new_context(base_url=live_server.url, java_script_enabled=False)
+    context.set_default_timeout(10_000)
+    page = context.new_page()
+    sign_in(page, "olga")
+    yield page
+    context.close()
+
+
 def sign_in(page: Page, name: str, password: str = PASSWORD) -> None:
     """Through the form, as people do."""
     page.goto("/login/")

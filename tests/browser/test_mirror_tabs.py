@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from mirrors import options
 from mirrors.models import Blocker, Commit, Mirror
-from tests.browser.conftest import sign_in
 from tests.mirrors.factories import make_company
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -22,16 +20,6 @@ PARTS = ["commits/", "backlog/", "runs/", "settings/", "audit/"]
 @pytest.fixture
 def company() -> dict[str, Mirror]:
     return make_company()
-
-
-@pytest.fixture
-def plain(browser: Browser, live_server: Any, owner: Any) -> Iterator[Page]:
-    """Olga's page in a browser that runs no scripts."""
-    context = browser.new_context(base_url=live_server.url, java_script_enabled=False)
-    page = context.new_page()
-    sign_in(page, "olga")
-    yield page
-    context.close()
 
 
 def commit_page(message: str) -> str:

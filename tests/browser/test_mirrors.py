@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 from django.contrib.sessions.models import Session
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from lakemirror_site import preparing
 from mirrors.models import Mirror, MirrorBranch, MirrorCommit, SourceBranch
-from tests.browser.conftest import sign_in
 from tests.mirrors.factories import make_company
 from tests.mirrors.harness import Deployment, deployment
 
@@ -43,16 +42,6 @@ def company() -> dict[str, Mirror]:
 def lm() -> Iterator[Deployment]:
     with deployment() as made:
         yield made
-
-
-@pytest.fixture
-def plain(browser: Browser, live_server: Any, owner: Any) -> Iterator[Page]:
-    """Olga's page in a browser that runs no scripts."""
-    context = browser.new_context(base_url=live_server.url, java_script_enabled=False)
-    page = context.new_page()
-    sign_in(page, "olga")
-    yield page
-    context.close()
 
 
 def row(page: Page, branch: str) -> Any:

@@ -156,6 +156,7 @@ def test_wrong_or_no_credentials_are_told_apart_from_missing_rights(api: Api) ->
     ("change", "status", "says"),
     [
         ({"name": "UPPER"}, 400, "name"),
+        ({"name": "new"}, 400, "/mirrors/new/ is a page of LakeMirror's own"),
         ({"name": "x"}, 400, "name"),
         ({"name": "a" * 64}, 400, "name"),
         ({"name": "läke"}, 400, "name"),

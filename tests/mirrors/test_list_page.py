@@ -209,6 +209,7 @@ def test_who_may_not_is_told_for_each_mirror(teammate: User, client: Client, com
 
 def test_nothing_chosen_and_an_unknown_verb_are_told(olga: Client, company: Any) -> None:
     assert "choose mirrors by the boxes" in text(change(olga, "pause", headers=HTMX))
+    assert "choose mirrors by the boxes" in text(change(olga, "pause", "\0", "x" * 10_000, headers=HTMX))
     assert change(olga, "explode", "models-eu").status_code == 400
     assert olga.get("/mirrors/_change/").status_code == 405
 

@@ -17,6 +17,8 @@ from core.errors import Unreachable
 from lakemirror_site import config
 from mirrors import duties
 from mirrors.models import Duty, Mirror, MirrorBranch
+from mirrors.placement import NAME, RESERVED
+from mirrors.urls import urlpatterns
 from rbac.models import AuditEvent, User
 from tests.mirrors.factories import make_company
 from tests.mirrors.harness import Deployment, deployment
@@ -225,6 +227,7 @@ def test_a_form_makes_a_mirror_and_says_so(olga: Client, lm: Deployment) -> None
     [
         ({"name": ""}, 400, "name", "This field is required."),
         ({"name": "Not A Name"}, 400, "name", "can't name a mirror"),
+        ({"name": "new"}, 400, "name", "is a page of LakeMirror's own"),
         ({"name": "n" * 300}, 400, "name", "at most 200"),
         ({"storage_namespace": "/tmp/x"}, 400, "storage_namespace", "is no storage namespace"),
         ({"region": "mars-1"}, 400, "region", "Select a valid choice"),
@@ -404,6 +407,30 @@ def test_an_opened_branch_offers_to_undo_a_forced_write(olga: Client, company: A
     assert "the uncommitted changes of trial are undone now" in text(answer)
     assert MirrorBranch.objects.get(mirror=company["lab-eu"], name="trial").reset_asked
     assert olga.post("/mirrors/lab-eu/reset-branch/", {"branch": "nowhere"}).status_code == 404
+
+
+@pytest.mark.parametrize("branch", ["", "\0", "tri\0al", "b" * 10_000, "zweig-ü-枝-\N{SNOWMAN}", "../main", "<b>"])
+@pytest.mark.parametrize("headers", [{}, HTMX])
+def test_a_branch_that_can_not_be_is_told_and_nothing_is_undone(
+    olga: Client, company: Any, branch: str, headers: dict[str, str]
+) -> None:
+    answer = olga.post("/mirrors/lab-eu/reset-branch/", {"branch": branch}, headers=headers)
+    assert answer.status_code == (200 if headers else 404)
+    assert "lab-eu' has made no branch" in text(answer)
+    assert len(answer.content) < 10_000
+    assert not MirrorBranch.objects.filter(reset_asked=True).exists()
+
+
+def test_a_branch_of_any_script_is_reset(olga: Client, company: Any, lm: Deployment) -> None:
+    MirrorBranch.objects.filter(name="trial").update(name="zweig-ü-枝", uncommitted=True)
+    answer = olga.post("/mirrors/lab-eu/reset-branch/", {"branch": "zweig-ü-枝"}, follow=True)
+    assert "the uncommitted changes of zweig-ü-枝 are undone now" in text(answer)
+    assert MirrorBranch.objects.get(reset_asked=True).name == "zweig-ü-枝"
+
+
+def test_no_page_has_an_address_that_a_mirror_could_take() -> None:
+    words = {str(one.pattern).split("/")[1] for one in urlpatterns if str(one.pattern).startswith("mirrors/")}
+    assert {word for word in words if NAME.fullmatch(word)} <= RESERVED
 
 
 def test_an_opened_branch_tells_who_else_moved_it(olga: Client, company: Any) -> None:

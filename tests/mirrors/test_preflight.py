@@ -228,6 +228,7 @@ PLANNED: list[tuple[str, dict[str, Any], Outcome, str, str]] = [
     ("branches", {"include": ("main", "nope-*")}, WARNING, "1 of 1 branch", "globs"),
     ("branches", {"exclude": ("main",)}, FAILED, "can't be excluded", "Take it out"),
     ("name", {"name": "Not A Name"}, FAILED, "can't name a mirror", "lower-case"),
+    ("name", {"name": "new"}, FAILED, "is a page of LakeMirror's own", "another name"),
     ("name", {"name": "lake", "region": "us-east-1"}, FAILED, "is the source itself", "another name"),
     ("name", {"adopt": True}, FAILED, "no such repository to adopt", "Name the repository"),
     ("namespace", {"storage_namespace": "/tmp/x"}, FAILED, "is no storage namespace", "s3://bucket/prefix"),

@@ -1,0 +1,155 @@
+"""Every page by the rules of axe, light and dark: WCAG 2.2 AA and what is good practice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from axe_playwright_python.base import AXE_SCRIPT
+from django.test import Client
+from django.urls import URLPattern, reverse
+from django.urls.converters import IntConverter
+from playwright.sync_api import Page, expect
+
+from lakemirror_site.urls import urlpatterns as site_urls
+from mirrors.models import Commit, Mirror
+from mirrors.options import mirror_update
+from mirrors.urls import urlpatterns as mirror_urls
+from rbac.urls import urlpatterns as rbac_urls
+from tests.browser.conftest import sign_in
+from tests.mirrors.factories import make_company
+from tests.mirrors.harness import deployment
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+MIRROR = "/mirrors/analytics-eu/"
+NEW = "/mirrors/new/"
+CASES = {
+    "home": ["/"],
+    "jobs": ["/jobs/", "/jobs/?find=none"],
+    "mirrors": ["/mirrors/", "/mirrors/?state=blocked&find=ana", "/mirrors/?find=none"],
+    "mirror_new": [NEW],
+    "mirror": [f"{MIRROR}?branch=main&branch=experiments", "/mirrors/lab-eu/?branch=trial", "/mirrors/fresh-eu/"],
+    "mirror_commits": [f"{MIRROR}commits/", f"{MIRROR}commits/?branch=none"],
+    "mirror_commit": [f"{MIRROR}commits/{{commit}}/", f"{MIRROR}commits/{{promoted}}/"],
+    "mirror_backlog": [f"{MIRROR}backlog/", f"{MIRROR}backlog/?reason=object-missing", "/mirrors/models-eu/backlog/"],
+    "mirror_runs": [f"{MIRROR}runs/", "/mirrors/models-eu/runs/"],
+    "mirror_settings": [f"{MIRROR}settings/"],
+    "mirror_audit": [f"{MIRROR}audit/", "/mirrors/models-eu/audit/"],
+    "mirror_delete": [f"{MIRROR}delete/"],
+    "login": ["/login/", "/login/?next=/mirrors/"],
+    "api-docs": ["/docs/api"],
+    "no page": ["/nix/"],
+}
+"""The addresses at which each page of `urls.py` is looked at."""
+
+RULES = {
+    "resultTypes": ["violations"],
+    "preload": False,
+    "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+}
+DARK = {"resultTypes": ["violations"], "preload": False, "runOnly": {"type": "rule", "values": ["color-contrast"]}}
+"""What darkness can change; the rest is the same markup."""
+
+ASK = """options => axe.run(options).then(found => found.violations.flatMap(
+    rule => rule.nodes.map(node => `${rule.id}: ${node.target} ${node.html.slice(0, 160)}`)))"""
+FEWER = "[...document.querySelectorAll('section.call')].filter((_, n) => n % 16).forEach(one => one.remove())"
+"""The API's page has a hundred sections of the same kind: some of them stand for all."""
+
+
+def violations(page: Page) -> list[str]:
+    """What axe has to say against the page as it stands, in light and in darkness."""
+    page.evaluate(AXE_SCRIPT)
+    page.evaluate(FEWER)
+    light = page.evaluate(ASK, RULES)
+    page.emulate_media(color_scheme="dark")
+    dark = page.evaluate(ASK, DARK)
+    page.emulate_media(color_scheme="light")
+    return [*light, *(f"dark: {one}" for one in dark)]
+
+
+def look_at(page: Page, addresses: list[str]) -> dict[str, list[str]]:
+    """The addresses of which something is wrong, and what."""
+    found = {}
+    for address in addresses:
+        page.goto(address)
+        if wrong := violations(page):
+            found[address] = wrong
+    return found
+
+
+def addresses() -> list[str]:
+    """Those of the cases that people see who are signed in."""
+    commit, promoted = (Commit.objects.get(message=one).sha for one in ("nightly orders load", "orders 2026-11-19"))
+    shown = [address for name, some in CASES.items() if name != "login" for address in some]
+    return [address.format(commit=commit, promoted=promoted) for address in shown]
+
+
+@pytest.fixture
+def company() -> Iterator[dict[str, Mirror]]:
+    with deployment():
+        yield make_company()
+
+
+def test_every_page_with_mirrors(olga: Page, company: Any) -> None:
+    assert look_at(olga, addresses()) == {}
+
+
+def test_every_page_without_mirrors(olga: Page) -> None:
+    assert look_at(olga, ["/", "/mirrors/", "/jobs/"]) == {}
+
+
+def test_pages_of_who_is_nobody_or_may_nothing(page: Page, outsider: Any) -> None:
+    assert look_at(page, CASES["login"]) == {}
+    sign_in(page, "otto", "wrong")
+    expect(page.get_by_role("alert")).to_be_visible()
+    assert violations(page) == []
+    sign_in(page, "otto")
+    expect(page.get_by_role("heading", level=1)).to_have_text("You may not do this")
+    assert violations(page) == []
+
+
+def test_forms_that_were_refused_and_answers_to_clicks(olga: Page, company: Any, owner: Any) -> None:
+    for address, button in ((NEW, "Make the mirror"), (f"{MIRROR}delete/", "Delete this mirror")):
+        olga.goto(address)
+        olga.get_by_role("button", name=button).click()
+        expect(olga.get_by_role("alert")).to_be_visible()
+        assert violations(olga) == []
+    olga.goto(f"{MIRROR}settings/")
+    mirror_update(actor=owner, mirror=company["analytics-eu"], changes={"rpo_seconds": 60})
+    olga.get_by_role("button", name="Save").click()
+    expect(olga.get_by_role("alert")).to_be_visible()
+    olga.get_by_role("button", name="Sync now").click()
+    expect(olga.locator(".notice")).to_be_visible()
+    olga.locator(".menu summary").click()
+    assert violations(olga) == []
+    olga.get_by_role("button", name="Keys").click()
+    assert violations(olga) == []
+
+
+def test_the_checks_of_a_new_mirror(olga: Page, company: Any) -> None:
+    olga.goto(NEW)
+    olga.get_by_label("Repository", exact=True).fill("lake")
+    olga.get_by_label("Branches to mirror", exact=True).fill("release-*")
+    olga.get_by_role("button", name="Check").click()
+    expect(olga.get_by_role("region", name="Checks")).to_contain_text("checks failed")
+    assert violations(olga) == []
+
+
+def paths() -> Iterator[tuple[str, str]]:
+    """The name of each page's address, with arguments that are nobody's."""
+    pages = [*mirror_urls, *rbac_urls, *(one for one in site_urls if getattr(one, "name", None) == "api-docs")]
+    for one in pages:
+        assert isinstance(one, URLPattern) and one.name
+        names = one.pattern.converters.items()
+        yield (
+            one.name,
+            reverse(one.name, kwargs={name: 1 if isinstance(kind, IntConverter) else "x" for name, kind in names}),
+        )
+
+
+def test_every_address_that_can_be_looked_at_has_a_case(client: Client, db: None) -> None:
+    without = [(name, path) for name, path in paths() if name not in CASES]
+    assert without
+    assert [name for name, path in without if client.get(path).status_code != 405] == []

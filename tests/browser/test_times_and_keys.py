@@ -1,0 +1,175 @@
+"""What the header's switch does to the times of a page, and what keys do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from mirrors.models import Mirror
+from tests.browser.conftest import sign_in
+from tests.mirrors.factories import make_company
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+MIRROR = "/mirrors/analytics-eu/"
+AHEAD = timedelta(hours=5, minutes=30)
+
+
+@pytest.fixture
+def company() -> dict[str, Mirror]:
+    return make_company()
+
+
+@pytest.fixture
+def away(browser: Browser, live_server: Any, owner: Any) -> Iterator[Page]:
+    """Olga's page on a journey to Kolkata, five and a half hours ahead of UTC."""
+    context = browser.new_context(base_url=live_server.url, timezone_id="Asia/Kolkata")
+    context.set_default_timeout(10_000)
+    page = context.new_page()
+    sign_in(page, "olga")
+    yield page
+    context.close()
+
+
+def switch(page: Page) -> Any:
+    return page.get_by_role("banner").locator("[data-zone]:visible")
+
+
+def stands(time: Any) -> str:
+    """What a time says."""
+    return str(time.inner_text())
+
+
+def own(time: Any) -> set[str]:
+    """A moment in Kolkata as a page may write it."""
+    at = datetime.fromisoformat(str(time.get_attribute("datetime"))) + AHEAD
+    return {f"{at:%H:%M:%S}", f"{at:%Y-%m-%d %H:%M}"}
+
+
+def utc(time: Any) -> set[str]:
+    """The same in UTC."""
+    at = datetime.fromisoformat(str(time.get_attribute("datetime")))
+    return {f"{at:%H:%M:%S}", f"{at:%Y-%m-%d %H:%M}"}
+
+
+def refresh(page: Page) -> None:
+    """A poll, and what it brings."""
+    with page.expect_response(lambda answer: "hx-request" in answer.request.headers):
+        page.evaluate("htmx.trigger('#live', 'refresh')")
+    page.wait_for_function("!document.querySelector('#live').classList.contains('htmx-request')")
+
+
+def test_times_turn_to_ones_own_zone_and_back(away: Page, company: Any) -> None:
+    away.goto(MIRROR)
+    last, long_ago = away.locator(".as-of time").first, away.locator(".as-of time").last
+    words = stands(long_ago)
+    assert stands(last) in utc(last)
+    switch(away).click()
+    expect(switch(away)).to_have_text("Your time")
+    expect(away.locator(".as-of")).to_contain_text("your time")
+    assert stands(last) in own(last)
+    assert stands(long_ago) == words
+    last.hover()
+    assert str(last.get_attribute("title")).startswith(
+        f"{datetime.fromisoformat(last.get_attribute('datetime')):%F %T} UTC"
+    )
+    refresh(away)
+    assert stands(last) in own(last)
+    switch(away).click()
+    assert stands(last) in utc(last)
+    expect(away.locator(".as-of")).to_contain_text("UTC")
+
+
+def test_the_zone_is_remembered_on_every_page_and_in_every_tab(away: Page, company: Any) -> None:
+    away.goto(MIRROR)
+    other = away.context.new_page()
+    other.goto("/jobs/")
+    switch(away).click()
+    expect(switch(other)).to_have_text("Your time")
+    other.goto("/mirrors/")
+    as_of = other.locator(".as-of time")
+    assert stands(as_of) in own(as_of)
+
+
+def test_the_switch_is_in_the_menu_of_a_narrow_page(away: Page, company: Any) -> None:
+    away.set_viewport_size({"width": 390, "height": 760})
+    away.goto(MIRROR)
+    away.get_by_text("Menu").click()
+    switch(away).click()
+    expect(away.locator(".as-of")).to_contain_text("your time")
+
+
+# Keys
+
+
+def test_keys_go_from_row_to_row_and_open_one(olga: Page, company: Any) -> None:
+    olga.goto("/mirrors/")
+    names = olga.locator("tbody .name a").all_inner_texts()
+    for key, name in (("j", names[0]), ("j", names[1]), ("j", names[2]), ("k", names[1])):
+        olga.keyboard.press(key)
+        expect(olga.get_by_role("link", name=name)).to_be_focused()
+    olga.keyboard.press("Enter")
+    expect(olga.get_by_role("heading", level=1)).to_have_text(names[1])
+
+
+def test_keys_open_branches_and_choose_what_is_missing(olga: Page, company: Any) -> None:
+    olga.goto(MIRROR)
+    olga.keyboard.press("j")
+    olga.keyboard.press("Enter")
+    expect(olga.locator("tr.inside")).to_have_count(1)
+    olga.goto(f"{MIRROR}backlog/?kind=object&reason=missing")
+    olga.keyboard.press("k")
+    posts: list[str] = []
+    olga.on("request", lambda request: posts.append(request.url) if request.method == "POST" else None)
+    olga.locator(".pick input").first.focus()
+    olga.keyboard.press("Enter")
+    expect(olga.locator(".pick input").first).to_be_checked()
+    olga.keyboard.press("j")
+    expect(olga.locator(".pick input").nth(1)).to_be_focused()
+    assert posts == []
+
+
+def test_a_slash_goes_to_the_search_and_what_is_typed_there_is_no_key(olga: Page, company: Any) -> None:
+    olga.goto("/mirrors/")
+    olga.keyboard.press("/")
+    field = olga.get_by_label("Name of the mirror")
+    expect(field).to_be_focused()
+    olga.keyboard.type("j/k?")
+    expect(field).to_have_value("j/k?")
+    expect(olga.get_by_role("dialog")).to_have_count(0)
+    olga.keyboard.press("Enter")
+    expect(olga.get_by_text("No mirror is like that")).to_be_visible()
+
+
+def test_a_question_mark_shows_the_keys_and_they_can_be_turned_off(olga: Page, company: Any) -> None:
+    olga.goto("/mirrors/")
+    olga.keyboard.press("?")
+    dialog = olga.get_by_role("dialog", name="Keys")
+    expect(dialog.get_by_role("button", name="Close")).to_be_focused()
+    olga.keyboard.press("j")
+    expect(dialog.get_by_role("button", name="Close")).to_be_focused()
+    dialog.get_by_label("Single keys work").uncheck()
+    olga.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    olga.keyboard.press("/")
+    olga.reload()
+    olga.keyboard.press("/")
+    expect(olga.get_by_label("Name of the mirror")).not_to_be_focused()
+    olga.locator(".menu summary").click()
+    olga.get_by_role("button", name="Keys").click()
+    expect(dialog.get_by_label("Single keys work")).not_to_be_checked()
+
+
+def test_no_key_changes_anything(olga: Page, company: Any) -> None:
+    """All that a page may do to a mirror is asked for by POST: no single key sends one."""
+    posts: list[str] = []
+    olga.on("request", lambda request: posts.append(request.url) if request.method != "GET" else None)
+    for address in ("/mirrors/", MIRROR, f"{MIRROR}backlog/", "/jobs/"):
+        olga.goto(address)
+        for key in "abcdefghijklmnopqrstuvwxyz0123456789./":
+            olga.keyboard.press(key)
+    assert posts == []
