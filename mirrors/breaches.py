@@ -15,9 +15,10 @@ from django.db.models.functions import Coalesce, Greatest, RowNumber
 
 from core.lag import LATE_AFTER, MEASURED, attainment, breached_at
 from mirrors import clock
+from mirrors.candidates import pending_of
 from mirrors.duties import Lease
-from mirrors.gathering import Place, oldest_pending, places_of
 from mirrors.models import Candidate, LagBreach, Mirror, SourceBranch
+from mirrors.standing import Place, places_of, spots_of
 
 KEPT = timedelta(days=35)
 SHOWN = 5
@@ -52,7 +53,8 @@ def _shows(place: Place) -> bool:
 def _late(mirror: Mirror, places: Sequence[Place], now: datetime) -> dict[str, datetime]:
     """Branches that are later than the target, since when."""
     target = target_of(mirror)
-    since = {name: breached_at(seen, now, target) for name, seen in oldest_pending(places).items()}
+    pending = pending_of(spots_of([place for place in places if place.behind]), few=1)
+    since = {name: breached_at(rows[0].seen_at, now, target) for (_, name), rows in pending.items()}
     return {name: at for name, at in since.items() if at is not None}
 
 

@@ -14,7 +14,6 @@ from lakemirror_site.openapi import answers
 from mirrors import clock
 from mirrors.api import find_mirror
 from mirrors.breaches import Kept, target_of, targets_kept
-from mirrors.gathering import Place
 from mirrors.gc_safety import AllUnreached, Gone, Unreached, gone_of, unreached_of
 from mirrors.loss import Loss, losses_of
 from mirrors.models import LagBreach, Mirror
@@ -24,6 +23,7 @@ from mirrors.readings import BranchReading, MirrorReading, mirror_readings
 from mirrors.risk_answers import LagPageAnswer, LossPageAnswer, PrioritisedAnswer, UnreachedPageAnswer
 from mirrors.serializers import rfc3339
 from mirrors.services import repository_arn
+from mirrors.standing import Place
 from rbac import services as rbac
 
 
