@@ -15,9 +15,10 @@ from django.db.models.functions import Coalesce, Greatest, RowNumber
 
 from core.lag import LATE_AFTER, MEASURED, attainment, breached_at
 from mirrors import clock
+from mirrors.candidates import Pending
 from mirrors.duties import Lease
-from mirrors.gathering import Pending, Place
 from mirrors.models import Candidate, LagBreach, Mirror, SourceBranch
+from mirrors.standing import Place
 
 KEPT = timedelta(days=35)
 SHOWN = 5

@@ -14,9 +14,9 @@ from django.db.models import Count, F, Min, OuterRef, Q, Subquery
 
 from core.loss import Painting
 from mirrors.descent import few
-from mirrors.gathering import places_of
 from mirrors.loss import Missing, MissingThings, descend
 from mirrors.models import Blocker, Candidate, Mirror
+from mirrors.standing import places_of
 
 MOST_FORMER = 200
 EXAMPLES = 10

@@ -13,8 +13,8 @@ from datetime import datetime
 from core.loss import Painting, Tally, group_tally
 from mirrors.blockers import KEPT_PER_HOLDER
 from mirrors.descent import few, highest_key
-from mirrors.gathering import Place, places_of
 from mirrors.models import Blocker, Coverage, Mirror, Repository
+from mirrors.standing import Place, places_of
 
 FIRST_WINDOW, LAST_WINDOW, MOST_ROWS = 50, 1000, 10_000
 """Commits that are read at once, and in all."""

@@ -19,8 +19,8 @@ from django.db.models.functions import Coalesce
 from core.lag import is_stale, lag
 from core.promotion import Why
 from mirrors import clock
+from mirrors.candidates import Pending
 from mirrors.duties import Lease
-from mirrors.gathering import Pending
 from mirrors.lacking import waiting_at
 from mirrors.models import Measure, Mirror, Promotion, Run
 from mirrors.readings import targets

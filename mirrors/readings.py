@@ -20,7 +20,8 @@ from core.states import ASIDE, Stage, State
 from lakemirror_site import config
 from mirrors import clock
 from mirrors.breaches import target_of
-from mirrors.gathering import RAIL_COMMITS, Gathered, Pending, candidates_of, gather
+from mirrors.candidates import Pending, candidates_of
+from mirrors.gathering import Gathered, gather
 from mirrors.lacking import commit_facts
 from mirrors.models import Candidate, Mirror, Promotion
 from mirrors.serializers import rfc3339
@@ -28,6 +29,7 @@ from mirrors.serializers import rfc3339
 LIVELY = timedelta(minutes=2)
 """A mirror on which something happened so lately is worth looking at often."""
 SHOWN = 10
+RAIL_COMMITS = 7
 NEWEST = 3
 FOREIGN = (Why.FOREIGN, Why.WRITTEN, Why.UNDONE)
 

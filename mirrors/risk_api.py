@@ -15,7 +15,6 @@ from mirrors import clock
 from mirrors.answers import LOCATION
 from mirrors.api import find_mirror
 from mirrors.breaches import Kept, target_of, targets_kept
-from mirrors.gathering import Place
 from mirrors.gc_safety import AllUnreached, Gone, Unreached, gone_of, unreached_of
 from mirrors.job_ids import accepted, duty_url
 from mirrors.loss import Loss, losses_of
@@ -26,6 +25,7 @@ from mirrors.readings import BranchReading, MirrorReading, mirror_readings
 from mirrors.risk_answers import LagPageAnswer, LossPageAnswer, PrioritisedAnswer, UnreachedPageAnswer
 from mirrors.serializers import rfc3339
 from mirrors.services import repository_arn
+from mirrors.standing import Place
 from rbac import services as rbac
 
 

@@ -30,7 +30,6 @@ from lakemirror_site import wiring
 from mirrors import clock, duties
 from mirrors.breaches import note_breaches
 from mirrors.duties import Lease, Outcome
-from mirrors.gathering import first_pending, places_of
 from mirrors.inferring import inferred_candidates
 from mirrors.loops.manage import fence
 from mirrors.loops.sense import list_heads
@@ -39,6 +38,7 @@ from mirrors.loops.uncommitted import branches_to_look_at, look_for_uncommitted
 from mirrors.loops.unselected import facts_of_unselected
 from mirrors.measuring import note_measures
 from mirrors.models import Candidate, Mirror, MirrorBranch, Promotion, SourceBranch
+from mirrors.standing import first_pending, places_of
 
 log = logging.getLogger("lakemirror.promote")
 
