@@ -54,16 +54,6 @@ class Measured:
     steps: Sequence[Step]
     read_at: datetime | None
 
-    @property
-    def began(self) -> datetime:
-        """When the first step began."""
-        return self.steps[0].at
-
-    @property
-    def until(self) -> datetime:
-        """When the last step ends."""
-        return self.steps[-1].until
-
 
 def measured(mirror: Mirror, period: Period, now: datetime) -> Measured:
     """In one query. Steps begin at whole multiples of their length; the last one holds `now`."""

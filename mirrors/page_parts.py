@@ -27,6 +27,7 @@ TABS = (
     ("mirror_commits", "Commits"),
     ("mirror_backlog", "Backlog"),
     ("mirror_runs", "Runs"),
+    ("mirror_metrics", "Metrics"),
     ("mirror_settings", "Settings"),
     ("mirror_audit", "Audit"),
 )

@@ -214,9 +214,9 @@ def plus(seconds: float | None) -> str:
 
 
 @register.filter
-def grouped(number: int) -> str:
+def grouped(number: int | None) -> str:
     """A count with thousands separators."""
-    return f"{number:,}"
+    return UNKNOWN if number is None else f"{number:,}"
 
 
 @register.filter
@@ -277,6 +277,12 @@ def dashes(word: str) -> str:
 def api_call(context: Context, what: str, method: str, path: str, body: str = "") -> dict[str, Any]:
     """The call of the API that does what a button or a page does."""
     return {"what": what, "method": method, "url": context["request"].build_absolute_uri(path), "body": body}
+
+
+@register.simple_tag
+def percent_of(share: float) -> str:
+    """A place in a picture, as SVG writes it."""
+    return f"{share * 100:.2f}%"
 
 
 # --- the rail -------------------------------------------------------------------------------------------------------

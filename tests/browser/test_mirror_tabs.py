@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -9,12 +10,12 @@ from playwright.sync_api import Page, expect
 
 from mirrors import options
 from mirrors.models import Blocker, Commit, Mirror
-from tests.mirrors.factories import make_company
+from tests.mirrors.factories import make_company, make_measures
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 MIRROR = "/mirrors/analytics-eu/"
-PARTS = ["commits/", "backlog/", "runs/", "settings/", "audit/"]
+PARTS = ["commits/", "backlog/", "runs/", "metrics/", "settings/", "audit/"]
 
 
 @pytest.fixture
@@ -131,6 +132,26 @@ def test_the_webhook_file_is_copied_whole(olga: Page, company: Any) -> None:
     expect(olga.locator("#changes")).to_have_text("Copied")
     copied = olga.evaluate("navigator.clipboard.readText()")
     assert copied.startswith("name: tell LakeMirror") and "Bearer" in copied
+
+
+def test_the_metrics_are_pictures_and_a_table_that_stays_open(olga: Page, company: Any) -> None:
+    make_measures(company["analytics-eu"], now=datetime.now(UTC), days=7)
+    olga.goto(MIRROR)
+    tab(olga, "Metrics").click()
+    expect(olga.get_by_role("img", name="Worst lag")).to_be_visible()
+    olga.get_by_role("link", name="7d").click()
+    expect(olga).to_have_url(f"{MIRROR}metrics/?period=7d")
+    expect(olga.get_by_role("img")).to_have_count(4)
+    olga.get_by_text("The figures as a table").click()
+    expect(olga.get_by_role("columnheader", name="Worst lag")).to_be_visible()
+    with olga.expect_response(lambda answer: answer.request.method == "GET"):
+        olga.evaluate("htmx.trigger('#live', 'refresh')")
+    olga.wait_for_function("!document.querySelector('#live').classList.contains('htmx-request')")
+    expect(olga.locator("table.measures tbody tr")).not_to_have_count(0)
+    expect(olga.get_by_role("columnheader", name="Worst lag")).to_be_visible()
+    with olga.expect_download() as saved:
+        olga.get_by_role("link", name="CSV").click()
+    assert saved.value.suggested_filename == "analytics-eu-metrics-7d.csv"
 
 
 def test_validate_is_queued_and_seen_among_the_runs(olga: Page, company: Any) -> None:

@@ -17,7 +17,7 @@ from tests.mirrors.page_text import text
 pytestmark = pytest.mark.django_db(transaction=True)
 
 MIRROR = "/mirrors/analytics-eu/"
-TABS = ["", "commits/", "backlog/", "runs/", "settings/", "audit/"]
+TABS = ["", "commits/", "backlog/", "runs/", "metrics/", "settings/", "audit/"]
 
 
 @pytest.fixture

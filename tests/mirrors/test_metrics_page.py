@@ -1,0 +1,127 @@
+"""A mirror over time, on its page: four pictures, what they say, and the same figures as a table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from unittest import mock
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from mirrors.models import Measure, Mirror
+from tests.mirrors.factories import make_measures, make_mirror, make_repository
+from tests.mirrors.page_text import text
+
+pytestmark = pytest.mark.django_db
+NOW = datetime(2026, 11, 21, 13, 16, 34, tzinfo=UTC)
+PAGE = "/mirrors/lake-eu/metrics/"
+
+
+@pytest.fixture(autouse=True)
+def at_one() -> Iterator[None]:
+    with mock.patch("mirrors.clock.now", return_value=NOW):
+        yield
+
+
+@pytest.fixture
+def mirror() -> Mirror:
+    return make_mirror("lake-eu", make_repository("lake", now=NOW), now=NOW, rpo_seconds=900)
+
+
+def add(mirror: Mirror, at: datetime, **known: Any) -> None:
+    """Five minutes."""
+    until = at + timedelta(minutes=5)
+    Measure.objects.create(mirror=mirror, minutes=5, began_at=at, ends_at=until, read_at=min(until, NOW), **known)
+
+
+def one(**clock: int) -> datetime:
+    return NOW.replace(second=0, **clock)
+
+
+def test_the_pictures_say_the_worst_and_when_it_was(olga: Client, mirror: Mirror) -> None:
+    add(mirror, one(hour=13, minute=0), lag_seconds=240, backlog=7, backlog_last=3, objects_checked=1000)
+    add(
+        mirror, one(hour=13, minute=5), lag_seconds=2, backlog=1, backlog_last=0, objects_checked=10, bytes_checked=4096
+    )
+    said = text(olga.get(PAGE))
+    assert "Worst 4 min at 13:00; target 15 min." in said
+    assert "Most 7 commits at 13:00; 0 at the last reading." in said
+    assert "1,010 objects in all; most 12,000 an hour at 13:00." in said
+    assert "4.0 KB in all; most 48.0 KB an hour at 13:05." in said
+
+
+def test_a_quiet_mirror_is_told_as_such(olga: Client, mirror: Mirror) -> None:
+    add(mirror, one(minute=15), lag_seconds=0, backlog=0, backlog_last=0, promoted=0)
+    said = text(olga.get(PAGE))
+    assert "Never behind; target 15 min." in said and "No branch lacked a commit." in said
+    assert said.count("Nothing was checked.") == 4  # two pictures, each with a description of its own
+
+
+def test_the_running_time_is_seen_at_once(olga: Client, mirror: Mirror) -> None:
+    add(mirror, one(minute=15), lag_seconds=3, backlog=1, backlog_last=0)
+    page = olga.get(PAGE).content.decode()
+    [line] = re.findall(r'<path class="line" d="([^"]*)"', page)[:1]
+    assert line.startswith("M916.667 ") and line.endswith("H1000")  # the last of twelve steps
+    said = text(olga.get(PAGE))
+    assert "measured since 13:15:00" in said and "13:15 so far" in said and "nobody measured:" not in said
+
+
+def test_a_time_without_a_measure_is_a_gap_and_no_row(olga: Client, mirror: Mirror) -> None:
+    for minute in (0, 15):
+        add(mirror, one(minute=minute), lag_seconds=1, backlog=0, backlog_last=0)
+    answer = olga.get(PAGE)
+    page = answer.content.decode()
+    assert page.count('class="gap"') == 2 * 4  # before the first, and between the two
+    assert page.count('<tr id="m-') == 2
+    assert "nobody measured: 10 min in all" in text(answer)
+
+
+def test_what_is_later_than_the_target_stands_out(olga: Client, mirror: Mirror) -> None:
+    add(mirror, one(minute=0), lag_seconds=901)
+    add(mirror, one(minute=5), lag_seconds=900)
+    assert olga.get(PAGE).content.decode().count('<td class="right bad" data-label="Worst lag">') == 1
+
+
+def test_what_nobody_knows_is_a_dash(olga: Client, mirror: Mirror) -> None:
+    add(mirror, one(minute=0), objects_checked=5)
+    said = text(olga.get(PAGE))
+    assert "Nobody knows; target 15 min." in said and "None" not in said
+    assert "13:00 — — — — — — 5 0" in said
+
+
+def test_before_the_first_measure_the_page_says_when_it_comes(olga: Client, mirror: Mirror) -> None:
+    said = text(olga.get(PAGE))
+    assert "The first figures come with the next round of promotion, within 1 min" in said
+    assert "/metrics?period=24h" in said
+
+
+@pytest.mark.parametrize("period", ["24h", "7d", "30d", "90d"])
+def test_each_period_has_an_address_and_leads_to_its_file(olga: Client, mirror: Mirror, period: str) -> None:
+    make_measures(mirror, now=NOW, days=40)
+    page = olga.get(f"{PAGE}?period={period}").content.decode()
+    assert f'href="?period={period}" aria-current="true"' in page
+    assert f"/mirrors/lake-eu/metrics?period={period}&amp;format=csv" in page
+    assert page.count('role="img"') == 4
+
+
+def test_another_period_is_refused(olga: Client, mirror: Mirror) -> None:
+    answer = olga.get(f"{PAGE}?period=1y")
+    assert answer.status_code == 400
+    assert "24h, 7d, 30d, 90d" in text(answer)
+
+
+def test_a_month_of_measures_costs_no_more_queries(olga: Client, mirror: Mirror) -> None:
+    def queries(period: str) -> int:
+        with CaptureQueriesContext(connection) as made:
+            assert olga.get(f"{PAGE}?period={period}").status_code == 200
+        return len(made)
+
+    queries("30d")
+    before = queries("30d")
+    make_measures(mirror, now=NOW, days=30)
+    assert queries("30d") == queries("24h") == before
