@@ -24,6 +24,7 @@ from mirrors.models import Duty
 from mirrors.preflight import preflight
 from mirrors.preflight_questions import Plan
 from rbac.models import User
+from tests.browser.pictures import LARGEST, PICTURES
 from tests.mirrors.harness import Deployment
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -148,6 +149,14 @@ def anchors(page: Path) -> set[str]:
     """Those that a page's headings get."""
     titles = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def test_pictures_are_shown_small_and_those_that_the_script_takes() -> None:
+    there = {path.stem: path.stat().st_size for path in (ROOT / "docs/images").iterdir()}
+    pages = [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md"]
+    shown = {name for page in pages for name in re.findall(r"images/([\w-]+)\.png", page.read_text())}
+    assert set(there) == shown == {picture.name for picture in PICTURES}
+    assert max(there.values()) <= LARGEST
 
 
 def addresses() -> set[str]:
