@@ -151,6 +151,13 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
+def test_every_button_and_part_of_a_page_exists() -> None:
+    named = {name for line in TASKS.splitlines() if "Page" in line for name in re.findall(r"\*([^*|]+)\*", line)}
+    assert len(named) > 12
+    code = words_of_the_code()
+    assert [name for name in sorted(named) if f"{name}<" not in code and f'"{name}"' not in code] == []
+
+
 def test_pictures_are_shown_small_and_those_that_the_script_takes() -> None:
     there = {path.stem: path.stat().st_size for path in (ROOT / "docs/images").iterdir()}
     pages = [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md"]
