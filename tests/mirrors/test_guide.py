@@ -16,6 +16,7 @@ from django.urls import Resolver404, resolve
 
 from core import explain, lacking
 from core.preflight import Check
+from core.presence import Reason
 from core.promotion import Why
 from core.states import Stage, State
 from lakemirror.app import lakemirror
@@ -88,6 +89,11 @@ def test_every_reason_has_a_row(code: str) -> None:
 @pytest.mark.parametrize("code", sorted(LACKS))
 def test_whatever_a_commit_lacks_has_a_row(code: str) -> None:
     assert has("What a commit lacks", code)
+
+
+def test_every_reason_of_a_blocker_is_told() -> None:
+    told = TROUBLE.split("## What a commit lacks")[1].split("| code |")[0]
+    assert [reason for reason in (*Reason, "source-corrupt", "tampered-record") if f"`{reason}`" not in told] == []
 
 
 def test_every_move_of_a_branch_is_told() -> None:
