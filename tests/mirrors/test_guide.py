@@ -16,6 +16,7 @@ from django.urls import Resolver404, resolve
 
 from core import explain, lacking
 from core.preflight import Check
+from core.presence import Reason
 from core.promotion import Why
 from core.states import Stage, State
 from lakemirror.app import lakemirror
@@ -24,6 +25,7 @@ from mirrors.models import Duty
 from mirrors.preflight import preflight
 from mirrors.preflight_questions import Plan
 from rbac.models import User
+from tests.browser.pictures import LARGEST, PICTURES
 from tests.mirrors.harness import Deployment
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,10 +35,10 @@ TASKS = (GUIDE / "tasks.md").read_text()
 PAGES = sorted(GUIDE.glob("*.md"))
 
 
-def rows(title: str) -> str:
-    """The first cells of a section's table."""
+def rows(title: str, column: int = 1) -> str:
+    """The cells of a column of a section's table."""
     section = TROUBLE.split(f"\n## {title}\n")[1].split("\n## ")[0]
-    return "\n".join(line.split("|")[1] for line in section.splitlines() if line.startswith("| "))
+    return "\n".join(line.split("|")[column] for line in section.splitlines() if line.startswith("| "))
 
 
 def has(title: str, what: str) -> bool:
@@ -89,6 +91,11 @@ def test_whatever_a_commit_lacks_has_a_row(code: str) -> None:
     assert has("What a commit lacks", code)
 
 
+def test_every_reason_of_a_blocker_is_told() -> None:
+    told = TROUBLE.split("## What a commit lacks")[1].split("| code |")[0]
+    assert [reason for reason in (*Reason, "source-corrupt", "tampered-record") if f"`{reason}`" not in told] == []
+
+
 def test_every_move_of_a_branch_is_told() -> None:
     told = TROUBLE.split("## What became of a branch")[1].split("\n## ")[0]
     assert [why for why in Why if f"`{why}`" not in told] == []
@@ -106,7 +113,12 @@ def test_every_check_before_creation_has_a_row(lm: Deployment, owner: User) -> N
     assert [check.id for check in found.checks if not has("Checks before creation", shown(check))] == []
 
 
-SAID = ("Overview and Jobs", "Words of lakeFS and the stores", "It does not start", "Where a commit can be read")
+SAID = {
+    **dict.fromkeys(("Overview and Jobs", "Words of lakeFS and the stores", "It does not start", "No certificate"), 1),
+    "Where a commit can be read": 1,
+    **dict.fromkeys(("Reasons", "What a commit lacks", "Answers of the API"), 2),
+}
+"""Sections that quote messages, and in which column."""
 SPOKEN_BY = ("core", "mirrors", "adapters", "lakemirror_site", "rbac", "templates", "static", "scripts/launcher")
 
 
@@ -120,8 +132,8 @@ def words_of_the_code() -> str:
 
 @pytest.mark.parametrize("title", SAID)
 def test_what_is_quoted_is_really_said(title: str) -> None:
-    cells = rows(title).splitlines()[1:]
-    parts = [part.strip(" .?`") for cell in cells for part in re.split(r"…|; |\(.*?\)|: ", cell)]
+    cells = rows(title, SAID[title]).splitlines()[1:]
+    parts = [part.strip(" .?,`") for cell in cells for part in re.split(r"…|; |\(.*?\)|: |\. |Or", cell)]
     quoted = [part for part in parts if len(part) > 6]
     assert len(quoted) > 6
     assert [part for part in quoted if part.lower() not in words_of_the_code().lower()] == []
@@ -148,6 +160,21 @@ def anchors(page: Path) -> set[str]:
     """Those that a page's headings get."""
     titles = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def test_every_button_and_part_of_a_page_exists() -> None:
+    named = {name for line in TASKS.splitlines() if "Page" in line for name in re.findall(r"\*([^*|]+)\*", line)}
+    assert len(named) > 12
+    code = words_of_the_code()
+    assert [name for name in sorted(named) if f"{name}<" not in code and f'"{name}"' not in code] == []
+
+
+def test_pictures_are_shown_small_and_those_that_the_script_takes() -> None:
+    there = {path.stem: path.stat().st_size for path in (ROOT / "docs/images").iterdir()}
+    pages = [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md"]
+    shown = {name for page in pages for name in re.findall(r"images/([\w-]+)\.png", page.read_text())}
+    assert set(there) == shown == {picture.name for picture in PICTURES}
+    assert max(there.values()) <= LARGEST
 
 
 def addresses() -> set[str]:
