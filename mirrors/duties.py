@@ -20,7 +20,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 from django_q.tasks import async_task
 
-from core.errors import Fenced, LakeMirrorError
+from core.errors import Fenced, LakeMirrorError, Stopped
 from lakemirror_site import config
 from mirrors.models import Duty, Mirror, Repository
 from mirrors.versions import beyond_us
@@ -35,10 +35,11 @@ HOLDER = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"[:64]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a duty did, in words; seconds until the next look, if sooner than its interval."""
+    """What a duty did, in words; seconds until the next look, if sooner than its interval; whether it did all."""
 
     summary: str
     next_in: float | None = None
+    whole: bool = True
 
 
 @dataclass(slots=True)
@@ -129,6 +130,9 @@ def _work(lease: Lease, handler: Handler, interval: float) -> tuple[Outcome, int
     except Fenced as error:
         log.warning("%s: %s", lease.duty, error)
         return Outcome(str(error)), failures
+    except Stopped as error:
+        log.warning("%s: %s", lease.duty, error)
+        return Outcome(str(error), most, whole=False), lease.duty.failures
     except LakeMirrorError as error:
         log.warning("%s (attempt %d in a row): %s", lease.duty, failures, error)
         return Outcome(str(error), soon if error.retryable else most), failures
@@ -147,7 +151,7 @@ def _release(lease: Lease, outcome: Outcome, failures: int, interval: float) -> 
         failures=failures,
         outcome=outcome.summary[:2000],
     )
-    if released and not failures:
+    if released and outcome.whole and not failures:
         Duty.objects.filter(pk=lease.duty.pk).update(succeeded_at=lease.duty.started_at)
     send(Duty.objects.filter(pk=lease.duty.pk).to_send())
 

@@ -13,7 +13,7 @@ from core.pace import expected_end, per_second
 from mirrors.answers import count_or_null, number_or_null, text_or_null, time_or_null
 from mirrors.duties import LEASE_SECONDS
 from mirrors.job_ids import JobType, job_id, job_url
-from mirrors.jobs import Job
+from mirrors.jobs import Job, expected_of
 from mirrors.models import Repository, Run, Validation
 from mirrors.querysets import DutyQuerySet
 from mirrors.queue_readings import QueueReading
@@ -147,13 +147,6 @@ def validation_job_json(one: Validation, *, now: datetime) -> dict[str, Any]:
             "eta": rfc3339(expected_of(one, now)),
         }
     )
-
-
-def expected_of(one: Validation, now: datetime) -> datetime | None:
-    """When a check that was asked for will be done: known once all of its metaranges are read."""
-    if one.ended_at is not None or one.started_at is None or one.metaranges:
-        return None
-    return expected_end(one.ranges_done, one.ranges, one.started_at, now)
 
 
 def _named(kind: JobType, number: int, source: Repository) -> dict[str, Any]:

@@ -498,7 +498,11 @@ class Run(models.Model):
     """A check's life and progress."""
 
     mirror = models.ForeignKey(Mirror, models.CASCADE, related_name="runs")
+    validation = models.ForeignKey("Validation", models.SET_NULL, null=True, related_name="runs")
     job = models.CharField(max_length=32)
+    stop_asked = models.BooleanField(
+        default=False, db_default=False, help_text="somebody wants it stopped: nothing more is written of it"
+    )
     started_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
     outcome = models.CharField(max_length=16, default="running")
@@ -534,6 +538,9 @@ class Validation(models.Model):
     asked_at = models.DateTimeField()
     started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
+    stopped_by = models.CharField(
+        max_length=150, default="", db_default="", blank=True, help_text="who had it stopped, if somebody did"
+    )
     failed_at = models.DateTimeField(null=True, help_text="when the last try failed; others go first then")
     error = models.TextField(blank=True, help_text="why the last try failed")
     ranges = models.BigIntegerField(default=0, help_text="so far as the metaranges are read")
@@ -551,7 +558,9 @@ class Validation(models.Model):
 
     @property
     def state(self) -> str:
-        """Queued, running, retrying (after a try that failed) or done."""
+        """Queued, running, retrying (after a try that failed), stopped or done."""
+        if self.stopped_by:
+            return "stopped"
         if self.ended_at is not None:
             return "done"
         if self.error:
