@@ -51,6 +51,7 @@ urlpatterns = [
     path("overview", overview_api.Overview.as_view(), name="api-overview"),
     path("jobs", jobs_api.Jobs.as_view(), name="api-jobs"),
     path("jobs/<str:job>", jobs_api.JobDetail.as_view(), name="api-job"),
+    path("jobs/<str:job>/log", jobs_api.JobLog.as_view(), name="api-job-log"),
     path("jobs/<str:job>/stop", jobs_api.JobStop.as_view(), name="api-job-stop"),
     path("jobs/<str:job>/retry", jobs_api.JobRetry.as_view(), name="api-job-retry"),
     path("search", search_api.Search.as_view(), name="api-search"),

@@ -22,6 +22,7 @@ from django_q.tasks import async_task
 
 from core.errors import Fenced, LakeMirrorError, Stopped
 from lakemirror_site import config
+from mirrors.job_log import Said, heard
 from mirrors.models import Duty, Mirror, Repository
 from mirrors.versions import beyond_us
 
@@ -50,6 +51,7 @@ class Lease:
     holder: str
     attempt: int
     renewed: float = field(default_factory=time.monotonic)
+    said: Said | None = None
 
     def beat(self) -> None:
         """Renew when a third of the lease has passed. Raises Fenced when it was lost."""
@@ -96,6 +98,8 @@ class Lease:
         """Renew; what the database does not answer now is tried again at the next beat."""
         try:
             self.beat()
+            if self.said is not None:
+                self.said.write()
         except DatabaseError as error:
             log.warning("the lease on '%s' could not be renewed, trying again: %s", self.duty, error)
             connection.close()
@@ -115,9 +119,11 @@ def run(duty_id: int, handlers: dict[str, tuple[Handler, float]], holder: str = 
     if not Duty.objects.claim(duty_id, holder=holder, lease=LEASE_SECONDS, interval=interval):
         return "not due, or in other hands"
     duty.refresh_from_db()
-    lease = Lease(duty, holder, duty.attempt)
-    outcome, failures = _work(lease, handler, interval)
-    _release(lease, outcome, failures, interval)
+    with heard(duty, holder) as said:
+        lease = Lease(duty, holder, duty.attempt, said=said)
+        outcome, failures = _work(lease, handler, interval)
+        _release(lease, outcome, failures, interval)
+        said.outcome(outcome.summary, failed=failures > 0 or not outcome.whole)
     return outcome.summary
 
 

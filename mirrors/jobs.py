@@ -37,6 +37,11 @@ class Job:
     source: Repository
 
     @property
+    def id(self) -> str:
+        """Its name as a job."""
+        return job_id(JobType.DUTY, self.duty.pk)
+
+    @property
     def word(self) -> str:
         """Its state as people read it."""
         return {"held": "At work"}.get(self.state, self.state.capitalize())

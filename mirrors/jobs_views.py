@@ -18,11 +18,12 @@ from django.views.decorators.http import require_POST, require_safe
 from core.errors import LakeMirrorError
 from mirrors import clock
 from mirrors.job_ids import JobType
+from mirrors.job_log import KEPT, lines_of
 from mirrors.jobs import STATES, asked_of, duties_of, in_state, job_retry, jobs_of, progress_of
 from mirrors.jobs import duty_retry as retry
-from mirrors.jobs_api import find_job
+from mirrors.jobs_api import find_job, jobs_json
 from mirrors.models import Duty, Mirror
-from mirrors.page_parts import may_see
+from mirrors.page_parts import may_see, whole_or_part
 from mirrors.queue_readings import queue_readings, troubles
 from mirrors.services import repository_arn
 from mirrors.stopping import job_stop
@@ -63,6 +64,28 @@ def jobs(request: HttpRequest) -> HttpResponse:
         "active": bool(running) or any(queue.holders or queue.due for queue in queues),
     }
     return render(request, "jobs/_jobs.html" if request.htmx.target == "live" else "jobs/jobs.html", context)
+
+
+@never_cache
+@require_safe
+@may_see
+def job_log(request: HttpRequest, job: str) -> HttpResponse:
+    """What workers said of a job lately, the last line first."""
+    kind, row = find_job(Mirror.objects.visible_to(request.user), job)
+    now = clock.now()
+    (told,) = jobs_json(kind, [row], now) or [None]
+    if told is None:
+        raise Http404(f"no job {job}")
+    context = {
+        "section": "jobs",
+        "job": told,
+        "of": told["mirror"] or told["source_repository"],
+        "lines": lines_of(kind, row).order_by("-pk")[:KEPT],
+        "kept": KEPT,
+        "now": now,
+        "active": told["state"] in ("held", "running", "retrying", "queued"),
+    }
+    return render(request, whole_or_part(request, "jobs/log.html", "jobs/_log.html"), context)
 
 
 def _may_stop(request: HttpRequest, mirrors: Iterable[Mirror]) -> set[str]:

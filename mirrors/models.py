@@ -494,6 +494,20 @@ class Duty(models.Model):
         return f"{self.kind} {self.subject}"
 
 
+class JobLine(models.Model):
+    """A line that a worker said of a duty; of each duty the last ones."""
+
+    # Without a constraint: the version before, which deletes duties, does not know of these rows.
+    duty = models.ForeignKey(Duty, models.CASCADE, related_name="lines", db_constraint=False)
+    at = models.DateTimeField()
+    level = models.CharField(max_length=16)
+    worker = models.CharField(max_length=64)
+    text = models.TextField()
+
+    def __str__(self) -> str:
+        return f"{self.level} {self.text[:80]}"
+
+
 class Run(models.Model):
     """A check's life and progress."""
 

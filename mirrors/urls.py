@@ -23,6 +23,7 @@ urlpatterns = [
     path("search/", search_views.search_page, name="search"),
     path("jobs/", jobs_views.jobs, name="jobs"),
     path("jobs/<int:duty>/retry/", jobs_views.duty_retry, name="duty_retry"),
+    path("jobs/<str:job>/log/", jobs_views.job_log, name="job_log"),
     path("jobs/<str:job>/stop/", jobs_views.job_stopped, name="job_stop"),
     path("jobs/<str:job>/again/", jobs_views.job_again, name="job_again"),
     path("mirrors/", list_views.mirror_list, name="mirrors"),

@@ -1,4 +1,4 @@
-"""Checks that somebody had stopped."""
+"""Checks that somebody had stopped, and what workers said lately."""
 
 import django.db.models.deletion
 from django.db import migrations, models
@@ -37,5 +37,24 @@ class Migration(migrations.Migration):
                 help_text="who had it stopped, if somebody did",
                 max_length=150,
             ),
+        ),
+        migrations.CreateModel(
+            name="JobLine",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("at", models.DateTimeField()),
+                ("level", models.CharField(max_length=16)),
+                ("worker", models.CharField(max_length=64)),
+                ("text", models.TextField()),
+                (
+                    "duty",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="lines",
+                        to="mirrors.duty",
+                    ),
+                ),
+            ],
         ),
     ]

@@ -10,7 +10,7 @@ import pytest
 from django.db.models.functions import Now
 from playwright.sync_api import Page, expect
 
-from mirrors.models import Duty, Mirror, Run, Validation
+from mirrors.models import Duty, JobLine, Mirror, Run, Validation
 from tests.mirrors.factories import fail, make_company
 from tests.mirrors.harness import Deployment, deployment
 
@@ -102,3 +102,13 @@ def test_a_check_that_was_asked_for_is_stopped(olga: Page, company: Any, lm: Dep
     run = Run.objects.get(mirror=company["analytics-eu"])
     olga.get_by_role("button", name=f"Stop run-{run.pk} of analytics-eu").click()
     expect(olga.locator(f"#r-{run.pk}")).to_contain_text("Stopping")
+
+
+def test_what_workers_said_of_a_duty_is_a_click_away(olga: Page, company: Any) -> None:
+    duty = fail("copy", company["lab-eu"].pk, "no answer", now=datetime.now(UTC))
+    said = {"at": datetime.now(UTC), "level": "WARNING", "worker": "host:1:ab"}
+    JobLine.objects.create(duty=duty, text="copy (attempt 3 in a row): no answer", **said)
+    olga.goto("/jobs/")
+    olga.locator(f"#d-{duty.pk}").get_by_role("link", name="copy").click()
+    expect(olga.get_by_role("heading", level=1)).to_have_text("Copy of lab-eu")
+    expect(olga.locator("table.log tbody")).to_contain_text("copy (attempt 3 in a row): no answer")

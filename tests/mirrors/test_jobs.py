@@ -231,7 +231,7 @@ def test_checks_that_were_asked_for_are_told_with_their_progress(olga: Client, m
     asked_for(mirror, ended_at=ago(5), stopped_by="olga")
     page = olga.get("/jobs/")
     said = text(page)
-    assert "all heads by etag, asked for" in said and "by tom Running 10 of 40 ranges" in said
+    assert "all heads by etag, asked for" in said and "by tom; log Running 10 of 40 ranges" in said
     assert "Stoppedby olga" in said and "None" not in said
     assert [one.eta is not None for one in page.context["asked"]] == [True, False]
 
