@@ -68,6 +68,7 @@ def run_check(
 ) -> None:
     """Run the `check` job; rows of CHECK_COLUMNS as dicts go to `on_rows` as they come, a range's problems before it.
 
+    While none come, `on_rows` gets an empty list now and then, so that a caller who has had enough can raise.
     `url`: `sc://...` or a master URL, by default SPARK_REMOTE. A callback that raises ends the job. Ranges whose
     'range' row was handed over are checked, also if an error is raised in the end.
     """
@@ -245,6 +246,8 @@ class _Handover:
     def tick(self, tasks_done: int, tasks_total: int) -> None:
         """News of the job: also a moment to hand over what has come."""
         self._tasks = (tasks_done, tasks_total)
+        if not self._waiting:
+            self._on_rows([])
         self.flush()
 
     def flush(self) -> None:

@@ -89,5 +89,9 @@ class Corrupt(LakeMirrorError):
     """Bytes or a record that do not give the identity that they claim."""
 
 
+class Stopped(LakeMirrorError):
+    """Somebody had the work stopped: no failure, and nothing may follow from what it would have found."""
+
+
 class Fenced(LakeMirrorError):
     """We no longer hold the lease, or the destination is not the repository that we pinned: act no more."""

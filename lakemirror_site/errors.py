@@ -41,6 +41,7 @@ STATUSES: tuple[tuple[type[Exception], HTTPStatus], ...] = (
     (errors.NotFound, HTTPStatus.NOT_FOUND),
     (errors.Conflict, HTTPStatus.CONFLICT),
     (errors.Fenced, HTTPStatus.CONFLICT),
+    (errors.Stopped, HTTPStatus.CONFLICT),
     (errors.Stale, HTTPStatus.PRECONDITION_FAILED),
     (errors.Unreachable, HTTPStatus.SERVICE_UNAVAILABLE),
     (errors.Throttled, HTTPStatus.SERVICE_UNAVAILABLE),

@@ -9,9 +9,9 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count
+from django.db.models import Count, F
 
-from core.errors import LakeMirrorError
+from core.errors import LakeMirrorError, Stopped
 from core.presence import Depth, Reason
 from core.validation import RangeCheck, is_small, verify_again_at
 from lakemirror_site import config, wiring
@@ -55,6 +55,9 @@ def carry_out(writer: CheckWriter, *, small: bool = False) -> None:
     try:
         with lease.kept():
             _look(writer, small=small)
+    except Stopped as error:
+        _end(run, "stopped", error.message)
+        raise
     except LakeMirrorError as error:
         _end(run, "failed", error.message)
         raise
@@ -93,7 +96,7 @@ def _end_orphans(mirror: Mirror) -> None:
 
 def _end(run: Run, outcome: str, error: str) -> None:
     run.outcome, run.error, run.ended_at = outcome, error, clock.now()
-    run.save()
+    run.save(update_fields=["outcome", "error", "ended_at"])
 
 
 class CheckWriter:
@@ -132,7 +135,12 @@ class CheckWriter:
         return known
 
     def write(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Rows of CHECK_COLUMNS; a range's problems stand before its own row."""
+        """Rows of CHECK_COLUMNS; a range's problems stand before its own row. Without rows: a moment to look up.
+
+        Raises Stopped when somebody had the check stopped: from then on nothing of it is written down.
+        """
+        if self.is_stopped():
+            raise Stopped("somebody stopped it")
         ranges = []
         for row in rows:
             if row["kind"] == "problem":
@@ -143,6 +151,10 @@ class CheckWriter:
             with transaction.atomic():
                 hold(self.mirror, self.lease)
                 self._write_ranges(ranges)
+
+    def is_stopped(self) -> bool:
+        """Whether somebody had it stopped."""
+        return Run.objects.filter(pk=self.run.pk, stop_asked=True).exists()
 
     def _collect(self, row: Mapping[str, Any]) -> None:
         kept = self.problems[row["range_id"]]
@@ -208,13 +220,12 @@ class CheckWriter:
         )
 
     def _count(self, rows: list[Mapping[str, Any]]) -> None:
-        run = self.run
-        run.ranges_done += len(rows)
-        run.entries += sum(row["entries"] for row in rows)
-        run.looked_up += sum(row["looked_up"] for row in rows)
-        run.requests += sum(row["s3_requests"] for row in rows)
-        run.problems += sum(row["problems"] for row in rows)
-        run.save()
+        """In the transaction that writes the rows down: one that was stopped meanwhile takes them back."""
+        found = {"ranges_done": len(rows), "requests": sum(row["s3_requests"] for row in rows)}
+        found |= {name: sum(row[name] for row in rows) for name in ("entries", "looked_up", "problems")}
+        going_on = Run.objects.filter(pk=self.run.pk, stop_asked=False)
+        if not going_on.update(**{name: F(name) + number for name, number in found.items()}):
+            raise Stopped("somebody stopped it")
 
 
 def _problem(row: Mapping[str, Any], *, damage: bool) -> Problem:

@@ -20,8 +20,9 @@ from django.db.models import Q
 from django.db.models.functions import Now
 from django_q.tasks import async_task
 
-from core.errors import Fenced, LakeMirrorError
+from core.errors import Fenced, LakeMirrorError, Stopped
 from lakemirror_site import config
+from mirrors.job_log import Said, heard
 from mirrors.models import Duty, Mirror, Repository
 from mirrors.versions import beyond_us
 
@@ -35,10 +36,11 @@ HOLDER = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"[:64]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a duty did, in words; seconds until the next look, if sooner than its interval."""
+    """What a duty did, in words; seconds until the next look, if sooner than its interval; whether it did all."""
 
     summary: str
     next_in: float | None = None
+    whole: bool = True
 
 
 @dataclass(slots=True)
@@ -49,6 +51,7 @@ class Lease:
     holder: str
     attempt: int
     renewed: float = field(default_factory=time.monotonic)
+    said: Said | None = None
 
     def beat(self) -> None:
         """Renew when a third of the lease has passed. Raises Fenced when it was lost."""
@@ -95,6 +98,8 @@ class Lease:
         """Renew; what the database does not answer now is tried again at the next beat."""
         try:
             self.beat()
+            if self.said is not None:
+                self.said.write()
         except DatabaseError as error:
             log.warning("the lease on '%s' could not be renewed, trying again: %s", self.duty, error)
             connection.close()
@@ -114,9 +119,11 @@ def run(duty_id: int, handlers: dict[str, tuple[Handler, float]], holder: str = 
     if not Duty.objects.claim(duty_id, holder=holder, lease=LEASE_SECONDS, interval=interval):
         return "not due, or in other hands"
     duty.refresh_from_db()
-    lease = Lease(duty, holder, duty.attempt)
-    outcome, failures = _work(lease, handler, interval)
-    _release(lease, outcome, failures, interval)
+    with heard(duty, holder) as said:
+        lease = Lease(duty, holder, duty.attempt, said=said)
+        outcome, failures = _work(lease, handler, interval)
+        _release(lease, outcome, failures, interval)
+        said.outcome(outcome.summary, failed=failures > 0 or not outcome.whole)
     return outcome.summary
 
 
@@ -129,6 +136,9 @@ def _work(lease: Lease, handler: Handler, interval: float) -> tuple[Outcome, int
     except Fenced as error:
         log.warning("%s: %s", lease.duty, error)
         return Outcome(str(error)), failures
+    except Stopped as error:
+        log.warning("%s: %s", lease.duty, error)
+        return Outcome(str(error), most, whole=False), lease.duty.failures
     except LakeMirrorError as error:
         log.warning("%s (attempt %d in a row): %s", lease.duty, failures, error)
         return Outcome(str(error), soon if error.retryable else most), failures
@@ -147,7 +157,7 @@ def _release(lease: Lease, outcome: Outcome, failures: int, interval: float) -> 
         failures=failures,
         outcome=outcome.summary[:2000],
     )
-    if released and not failures:
+    if released and outcome.whole and not failures:
         Duty.objects.filter(pk=lease.duty.pk).update(succeeded_at=lease.duty.started_at)
     send(Duty.objects.filter(pk=lease.duty.pk).to_send())
 

@@ -11,9 +11,10 @@ from django.db import transaction
 from django.db.models import Q
 
 from core.errors import Conflict, NotFound
+from core.pace import expected_end
 from core.presence import Depth
 from mirrors import clock, duties
-from mirrors.job_ids import JobType, duty_url, job_url
+from mirrors.job_ids import JobType, duty_url, job_id, job_url
 from mirrors.models import Duty, Mirror, Repository, Run, Validation
 from mirrors.querysets import DutyQuerySet, MirrorQuerySet
 from mirrors.queue_readings import SILENT_AFTER
@@ -22,6 +23,7 @@ from mirrors.validations import validation_ask
 from rbac import services as rbac
 
 RUNS = 20
+ENDED = 5
 STATES = ("failing", "held", "overdue", "due", "resting")
 
 
@@ -33,6 +35,11 @@ class Job:
     state: str
     mirror: Mirror | None
     source: Repository
+
+    @property
+    def id(self) -> str:
+        """Its name as a job."""
+        return job_id(JobType.DUTY, self.duty.pk)
 
     @property
     def word(self) -> str:
@@ -56,6 +63,35 @@ class Progress:
 
     run: Run
     rate: float | None
+
+    @property
+    def id(self) -> str:
+        """Its name as a job."""
+        return job_id(JobType.RUN, self.run.pk)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A check that somebody asked for, and when it will be done, as far as that is known."""
+
+    validation: Validation
+    eta: datetime | None
+
+    @property
+    def id(self) -> str:
+        """Its name as a job."""
+        return job_id(JobType.VALIDATION, self.validation.pk)
+
+    @property
+    def tone(self) -> str:
+        """Its state's colour."""
+        return {"running": "busy", "retrying": "warn", "done": "good"}.get(self.validation.state, "quiet")
+
+    @property
+    def icon(self) -> str:
+        """Its state's icon."""
+        icons = {"running": "half", "retrying": "retry", "done": "check", "stopped": "stop"}
+        return icons.get(self.validation.state, "clock")
 
 
 def duties_of(visible: MirrorQuerySet) -> DutyQuerySet:
@@ -107,8 +143,23 @@ def progress_of(visible: MirrorQuerySet, now: datetime) -> list[Progress]:
     """Checks at work under a lease, the oldest first."""
     held = Duty.objects.filter(kind="validate", until__gt=now).values("subject")
     rows = Run.objects.filter(mirror__in=visible.order_by().values("pk"), ended_at=None)
-    rows = rows.filter(mirror_id__in=held).select_related("mirror").order_by("started_at", "pk")
+    rows = rows.filter(mirror_id__in=held).select_related("mirror__source").order_by("started_at", "pk")
     return [_progress(run, now) for run in rows[:RUNS]]
+
+
+def asked_of(visible: MirrorQuerySet, now: datetime) -> list[Asked]:
+    """Checks that somebody asked for: those that have not ended, in the order of asking, and the last few that have."""
+    rows = Validation.objects.filter(mirror__in=visible.order_by().values("pk")).select_related("mirror__source")
+    opened = rows.filter(ended_at=None).order_by("pk")[:RUNS]
+    ended = rows.exclude(ended_at=None).order_by("-pk")[:ENDED]
+    return [Asked(validation=one, eta=expected_of(one, now)) for one in (*opened, *ended)]
+
+
+def expected_of(one: Validation, now: datetime) -> datetime | None:
+    """When a check that was asked for will be done: known once all of its metaranges are read."""
+    if one.ended_at is not None or one.started_at is None or one.metaranges:
+        return None
+    return expected_end(one.ranges_done, one.ranges, one.started_at, now)
 
 
 def _progress(run: Run, now: datetime) -> Progress:

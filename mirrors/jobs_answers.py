@@ -13,8 +13,8 @@ from core.pace import expected_end, per_second
 from mirrors.answers import count_or_null, number_or_null, text_or_null, time_or_null
 from mirrors.duties import LEASE_SECONDS
 from mirrors.job_ids import JobType, job_id, job_url
-from mirrors.jobs import Job
-from mirrors.models import Repository, Run, Validation
+from mirrors.jobs import Job, expected_of
+from mirrors.models import JobLine, Repository, Run, Validation
 from mirrors.querysets import DutyQuerySet
 from mirrors.queue_readings import QueueReading
 from mirrors.serializers import rfc3339
@@ -79,6 +79,16 @@ class WorkerAnswer(serializers.Serializer):
     queue = serializers.CharField()
     duties = serializers.IntegerField()
     heard_at = serializers.DateTimeField()
+
+
+class LineAnswer(serializers.Serializer):
+    """A line that a worker said."""
+
+    id = serializers.IntegerField()
+    at = serializers.DateTimeField()
+    level = serializers.CharField(help_text="INFO, WARNING or ERROR")
+    worker = serializers.CharField()
+    message = serializers.CharField()
 
 
 _NOTHING: dict[str, Any] = dict.fromkeys(JobAnswer().fields)
@@ -149,13 +159,6 @@ def validation_job_json(one: Validation, *, now: datetime) -> dict[str, Any]:
     )
 
 
-def expected_of(one: Validation, now: datetime) -> datetime | None:
-    """When a check that was asked for will be done: known once all of its metaranges are read."""
-    if one.ended_at is not None or one.started_at is None or one.metaranges:
-        return None
-    return expected_end(one.ranges_done, one.ranges, one.started_at, now)
-
-
 def _named(kind: JobType, number: int, source: Repository) -> dict[str, Any]:
     return {
         "id": job_id(kind, number),
@@ -168,6 +171,17 @@ def _named(kind: JobType, number: int, source: Repository) -> dict[str, Any]:
 
 def _progress(row: Run | Validation) -> dict[str, Any]:
     return {name: getattr(row, name) for name in ("ranges", "ranges_done", "entries", "problems")}
+
+
+def line_json(line: JobLine) -> dict[str, Any]:
+    """A line."""
+    return {
+        "id": line.pk,
+        "at": rfc3339(line.at),
+        "level": line.level,
+        "worker": line.worker,
+        "message": line.text,
+    }
 
 
 def queue_json(queue: QueueReading) -> dict[str, Any]:

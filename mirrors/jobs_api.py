@@ -14,25 +14,29 @@ from rest_framework.views import APIView
 from core.errors import Invalid, NotFound
 from lakemirror_site.openapi import answers
 from mirrors import clock
-from mirrors.answers import LOCATION, JobTakenAnswer, many_texts, page_with
-from mirrors.job_ids import JobType, accepted, parse_job_id
+from mirrors.answers import LOCATION, JobTakenAnswer, many_texts, page_answer, page_with
+from mirrors.job_ids import JobType, accepted, job_url, parse_job_id
+from mirrors.job_log import lines_of
 from mirrors.jobs import STATES, duties_of, in_state, job_retry, jobs_of
 from mirrors.jobs_answers import (
     JobAnswer,
     JobDetailAnswer,
+    LineAnswer,
     QueueAnswer,
     WorkerAnswer,
     duty_json,
+    line_json,
     queue_json,
     run_job_json,
     validation_job_json,
     workers_json,
 )
 from mirrors.models import Duty, Mirror, Run, Validation
-from mirrors.paging import PAGE, a_page, number_of, one_of, page_of
+from mirrors.paging import PAGE, a_page, newest_first, number_of, one_of, page_of
 from mirrors.querysets import MirrorQuerySet
 from mirrors.queue_readings import queue_readings, troubles
 from mirrors.serializers import rfc3339
+from mirrors.stopping import job_stop
 from rbac import services as rbac
 
 TYPES = [one.value for one in JobType]
@@ -107,8 +111,8 @@ def rows_of(kind: JobType, visible: MirrorQuerySet) -> Any:
     """The jobs of a type at some mirrors, with what their JSON needs."""
     if kind is JobType.DUTY:
         return duties_of(visible)
-    model = Run if kind is JobType.RUN else Validation
-    return model.objects.filter(mirror__in=visible.order_by().values("pk")).select_related("mirror__source")
+    model, more = (Run, ["validation"]) if kind is JobType.RUN else (Validation, [])
+    return model.objects.filter(mirror__in=visible.order_by().values("pk")).select_related("mirror__source", *more)
 
 
 def jobs_json(kind: JobType, rows: list[Any], now: datetime) -> list[dict[str, Any]]:
@@ -145,6 +149,29 @@ class JobDetail(APIView):
         if not told:
             raise NotFound(f"there is no job '{job[:40]}'")
         return Response(told[0] | {"as_of": rfc3339(now)})
+
+
+class JobLog(APIView):
+    """What workers said of a job lately."""
+
+    @answers("Get a job log", 200, page_answer(LineAnswer), query=PAGE)
+    def get(self, request: Request, job: str) -> Response:
+        """A page of lines, the last one first. Needs fs:ListRepositories on `*`."""
+        rbac.require(request.user, ("fs:ListRepositories", "*"))
+        kind, row = find_job(Mirror.objects.visible_to(request.user), job)
+        return Response(newest_first(request, lines_of(kind, row), line_json))
+
+
+class JobStop(APIView):
+    """Stop a check. No commit is judged by it; what was written down of its ranges stays."""
+
+    @answers("Stop a job", 202, JobTakenAnswer, query=[LOCATION])
+    def post(self, request: Request, job: str) -> Response:
+        """202 with the job, which ends within moments. Needs fs:MirrorRepository on the source."""
+        rbac.require(request.user, ("fs:ListRepositories", "*"))
+        kind, row = find_job(Mirror.objects.visible_to(request.user), job)
+        told = job_stop(actor=request.user, kind=kind, row=row, request=request)
+        return accepted({"message": told}, job_url(kind, row.pk))
 
 
 class JobRetry(APIView):

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from core.errors import LakeMirrorError
 from mirrors import clock
-from mirrors.jobs import STATES, duties_of, in_state, jobs_of, progress_of
+from mirrors.job_ids import JobType
+from mirrors.job_log import KEPT, lines_of
+from mirrors.jobs import STATES, asked_of, duties_of, in_state, job_retry, jobs_of, progress_of
 from mirrors.jobs import duty_retry as retry
+from mirrors.jobs_api import find_job, jobs_json
 from mirrors.models import Duty, Mirror
-from mirrors.page_parts import may_see
+from mirrors.page_parts import may_see, whole_or_part
 from mirrors.queue_readings import queue_readings, troubles
+from mirrors.services import repository_arn
+from mirrors.stopping import job_stop
+from rbac import services as rbac
 
 PAGE = 50
 
@@ -34,7 +45,7 @@ def jobs(request: HttpRequest) -> HttpResponse:
     rows = rows.filter(kind=kind) if kind in Duty.Kind.values else rows
     page = Paginator(rows, PAGE).get_page(request.GET.get("page"))
     queues = queue_readings(now)
-    running = progress_of(visible, now)
+    running, asked = progress_of(visible, now), asked_of(visible, now)
     context = {
         "section": "jobs",
         "jobs": jobs_of(list(page), now),
@@ -42,6 +53,8 @@ def jobs(request: HttpRequest) -> HttpResponse:
         "queues": queues,
         "troubles": troubles(queues),
         "running": running,
+        "asked": asked,
+        "mine": _may_stop(request, {one.run.mirror for one in running} | {one.validation.mirror for one in asked}),
         "kinds": Duty.Kind.values,
         "states": STATES,
         "kind": kind,
@@ -53,6 +66,34 @@ def jobs(request: HttpRequest) -> HttpResponse:
     return render(request, "jobs/_jobs.html" if request.htmx.target == "live" else "jobs/jobs.html", context)
 
 
+@never_cache
+@require_safe
+@may_see
+def job_log(request: HttpRequest, job: str) -> HttpResponse:
+    """What workers said of a job lately, the last line first."""
+    kind, row = find_job(Mirror.objects.visible_to(request.user), job)
+    now = clock.now()
+    (told,) = jobs_json(kind, [row], now) or [None]
+    if told is None:
+        raise Http404(f"no job {job}")
+    context = {
+        "section": "jobs",
+        "job": told,
+        "of": told["mirror"] or told["source_repository"],
+        "lines": lines_of(kind, row).order_by("-pk")[:KEPT],
+        "kept": KEPT,
+        "now": now,
+        "active": told["state"] in ("held", "running", "retrying", "queued"),
+    }
+    return render(request, whole_or_part(request, "jobs/log.html", "jobs/_log.html"), context)
+
+
+def _may_stop(request: HttpRequest, mirrors: Iterable[Mirror]) -> set[str]:
+    """The names of the mirrors whose checks the user may stop."""
+    may = partial(rbac.allowed, request.user, "fs:MirrorRepository")
+    return {mirror.name for mirror in mirrors if may(repository_arn(mirror.source.name))}
+
+
 @require_POST
 @may_see
 def duty_retry(request: HttpRequest, duty: int) -> HttpResponse:
@@ -60,13 +101,43 @@ def duty_retry(request: HttpRequest, duty: int) -> HttpResponse:
     found = duties_of(Mirror.objects.visible_to(request.user)).filter(pk=duty).first()
     if found is None:
         raise Http404(f"no duty {duty}")
+    verb = partial(retry, actor=request.user, duty=found, request=request)
+    return _done(request, verb, f"Queued: {found.kind} is due now.")
+
+
+@require_POST
+@may_see
+def job_stopped(request: HttpRequest, job: str) -> HttpResponse:
+    """Have a check stopped; the page says so at once."""
+    kind, row = find_job(Mirror.objects.visible_to(request.user), job)
+    verb = partial(job_stop, actor=request.user, kind=kind, row=row, request=request)
+    return _done(request, verb, f"Stopped: {_what(kind, row)}.")
+
+
+@require_POST
+@may_see
+def job_again(request: HttpRequest, job: str) -> HttpResponse:
+    """Have a check done once more."""
+    kind, row = find_job(Mirror.objects.visible_to(request.user), job)
+    verb = partial(job_retry, actor=request.user, kind=kind, row=row, request=request)
+    return _done(request, verb, f"Queued: {_what(kind, row)}, once more.")
+
+
+def _what(kind: JobType, row: Any) -> str:
+    return f"{kind} {row.pk}" if kind is JobType.DUTY else f"the {kind} {row.pk} of {row.mirror.name}"
+
+
+def _done(request: HttpRequest, verb: Callable[[], object], told: str) -> HttpResponse:
+    """Carry out a verb and say so, or why not; without scripts back to where it was clicked."""
     try:
-        retry(actor=request.user, duty=found, request=request)
-        messages.success(request, f"Queued: {found.kind} is due now.")
+        verb()
+        messages.success(request, told)
     except LakeMirrorError as error:
         if not request.htmx:
             raise
         messages.error(request, str(error))
     if request.htmx:
         return render(request, "_notices.html")
-    return redirect(f"{reverse('jobs')}?{request.GET.urlencode()}")
+    back = request.POST.get("back", "")
+    ours = url_has_allowed_host_and_scheme(back, allowed_hosts={request.get_host()})
+    return redirect(back if ours else f"{reverse('jobs')}?{request.GET.urlencode()}")

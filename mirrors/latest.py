@@ -19,6 +19,7 @@ _VERBS: Mapping[str, str] = {
     "sync": "asked for a look at",
     "validate": "asked for a check of",
     "retry": "had a duty done again for",
+    "stop": "stopped a check of",
     "reset_branch": "had uncommitted changes undone at",
     "storage_namespace": "made",
     "waiver": "waived commits of",

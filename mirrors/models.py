@@ -518,11 +518,29 @@ class Duty(models.Model):
         return f"{self.kind} {self.subject}"
 
 
+class JobLine(models.Model):
+    """A line that a worker said of a duty; of each duty the last ones."""
+
+    # Without a constraint: the version before, which deletes duties, does not know of these rows.
+    duty = models.ForeignKey(Duty, models.CASCADE, related_name="lines", db_constraint=False)
+    at = models.DateTimeField()
+    level = models.CharField(max_length=16)
+    worker = models.CharField(max_length=64)
+    text = models.TextField()
+
+    def __str__(self) -> str:
+        return f"{self.level} {self.text[:80]}"
+
+
 class Run(models.Model):
     """A check's life and progress."""
 
     mirror = models.ForeignKey(Mirror, models.CASCADE, related_name="runs")
+    validation = models.ForeignKey("Validation", models.SET_NULL, null=True, related_name="runs")
     job = models.CharField(max_length=32)
+    stop_asked = models.BooleanField(
+        default=False, db_default=False, help_text="somebody wants it stopped: nothing more is written of it"
+    )
     started_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
     outcome = models.CharField(max_length=16, default="running")
@@ -558,6 +576,9 @@ class Validation(models.Model):
     asked_at = models.DateTimeField()
     started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
+    stopped_by = models.CharField(
+        max_length=150, default="", db_default="", blank=True, help_text="who had it stopped, if somebody did"
+    )
     failed_at = models.DateTimeField(null=True, help_text="when the last try failed; others go first then")
     error = models.TextField(blank=True, help_text="why the last try failed")
     ranges = models.BigIntegerField(default=0, help_text="so far as the metaranges are read")
@@ -575,7 +596,9 @@ class Validation(models.Model):
 
     @property
     def state(self) -> str:
-        """Queued, running, retrying (after a try that failed) or done."""
+        """Queued, running, retrying (after a try that failed), stopped or done."""
+        if self.stopped_by:
+            return "stopped"
         if self.ended_at is not None:
             return "done"
         if self.error:

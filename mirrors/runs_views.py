@@ -12,7 +12,9 @@ from django.views.decorators.http import require_POST, require_safe
 
 from core.pace import expected_end, per_second
 from mirrors import clock
-from mirrors.models import Mirror, Run, Validation
+from mirrors.job_ids import JobType, job_id
+from mirrors.jobs import Asked, expected_of
+from mirrors.models import Mirror, Run
 from mirrors.page_parts import carry_out, find_visible, may_see, page_of_rows, show_tab, with_query
 from mirrors.readings import mirror_readings
 from mirrors.runs_api import is_held
@@ -32,6 +34,11 @@ class RunRow:
     eta: datetime | None
 
     @property
+    def id(self) -> str:
+        """Its name as a job."""
+        return job_id(JobType.RUN, self.run.pk)
+
+    @property
     def lost(self) -> bool:
         """Whether it ended without a word."""
         return self.run.ended_at is None and not self.running
@@ -45,10 +52,11 @@ def runs(request: HttpRequest, name: str) -> HttpResponse:
     mirror, now = find_visible(request, name), clock.now()
     page = page_of_rows(request, mirror.runs.all(), "pk", newest=True)
     held = is_held(mirror, now)
+    asked = mirror.validations.order_by("-pk")[:ASKED]
     context = {
         "page": page,
         "runs": [_row(run, held, now) for run in page.rows],
-        "asked": [_asked(one, now) for one in mirror.validations.order_by("-pk")[:ASKED]],
+        "asked": [Asked(validation=one, eta=expected_of(one, now)) for one in asked],
         "asked_number": mirror.validations.count(),
         "first_page": with_query(request),
     }
@@ -65,12 +73,6 @@ def _row(run: Run, held: bool, now: datetime) -> RunRow:
         rate=per_second(run.entries, run.started_at, until) if until else None,
         eta=expected_end(run.ranges_done, run.ranges, run.started_at, now) if running else None,
     )
-
-
-def _asked(one: Validation, now: datetime) -> tuple[Validation, datetime | None]:
-    """A check that was asked for, and when it will be done: known once all of its metaranges are read."""
-    open_and_read = one.ended_at is None and one.started_at is not None and not one.metaranges
-    return one, expected_end(one.ranges_done, one.ranges, one.started_at, now) if open_and_read else None
 
 
 @require_POST

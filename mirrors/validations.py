@@ -19,7 +19,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.db.models import F
 
-from core.errors import Conflict, Fenced, LakeMirrorError, NotFound
+from core.errors import Conflict, Fenced, LakeMirrorError, NotFound, Stopped
 from core.presence import Depth
 from core.validation import Data, RangeCheck, state_on_demand
 from mirrors import clock, duties
@@ -136,13 +136,23 @@ def is_asked(mirror: Mirror) -> bool:
 
 
 def advance(mirror: Mirror, lease: Lease) -> LakeMirrorError | None:
-    """One round's share of what is asked for; gives what it failed of, which must delay no other work."""
+    """One round's share of what is asked for; gives what it failed of, which must delay no other work.
+
+    One that somebody stops ends there, and everything else goes on.
+    """
     validation = mirror.validations.open().first()
     if validation is None:
         return None
     try:
+        return _try(mirror, validation, lease)
+    except Stopped:
+        return None
+
+
+def _try(mirror: Mirror, validation: Validation, lease: Lease) -> LakeMirrorError | None:
+    try:
         _advance(mirror, validation, lease)
-    except Fenced:
+    except (Fenced, Stopped):
         raise
     except LakeMirrorError as error:
         _note(validation, lease, failed_at=clock.now(), error=str(error)[:2000])
@@ -166,7 +176,13 @@ def _advance(mirror: Mirror, validation: Validation, lease: Lease) -> None:
 def _note(validation: Validation, lease: Lease, **changes: Any) -> None:
     with transaction.atomic():
         lease.hold()
-        Validation.objects.filter(pk=validation.pk).update(**changes)
+        _change(validation, **changes)
+
+
+def _change(validation: Validation, **changes: Any) -> None:
+    """Raises Stopped when somebody had it stopped: the transaction takes back what it wrote."""
+    if not Validation.objects.filter(pk=validation.pk, ended_at=None).update(**changes):
+        raise Stopped("somebody stopped it")
 
 
 # --- metaranges -----------------------------------------------------------------------------------------------------
@@ -185,7 +201,8 @@ def _read_metaranges(mirror: Mirror, validation: Validation, lease: Lease) -> No
         before = validation.left.count()
         ValidationRange.objects.bulk_create(rows, batch_size=1000, ignore_conflicts=True)
         validation.metaranges = validation.metaranges[METARANGES:]
-        Validation.objects.filter(pk=validation.pk).update(
+        _change(
+            validation,
             metaranges=validation.metaranges,
             ranges=F("ranges") + validation.left.count() - before,
             problems=F("problems") + len(problems),
@@ -248,6 +265,7 @@ class _OnDemand(CheckWriter):
         depth: Depth,
     ) -> None:
         super().__init__(mirror, [RangeCheck(row.range_id, (), row.entries) for row in rows], lease, depth=depth)
+        self.run.validation = validation
         self.validation, self.before = validation, before
         self.bases = {one: tuple(before[one].bases) if one in before else () for one in self.checks}
         self.deep_enough = not Depth(mirror.depth).is_deeper_than(depth)
@@ -256,6 +274,9 @@ class _OnDemand(CheckWriter):
         self.gone = {(row.holder_id, row.key) for row in known if row.gone_at_source}
         self.had_been_complete = {row.holder_id for row in known if row.damage}
         self.had_been_complete |= {one for one, row in before.items() if row.state != Data.WAITING or row.verify_at}
+
+    def is_stopped(self) -> bool:
+        return super().is_stopped() or not Validation.objects.filter(pk=self.validation.pk, ended_at=None).exists()
 
     def problem(self, row: Mapping[str, Any]) -> Problem:
         """What is known to be gone at both sides is no news, and stays so until it is looked for again."""
@@ -296,7 +317,8 @@ class _OnDemand(CheckWriter):
         news = {one for one in changed if any((one, problem.key) not in self.known for problem in self.problems[one])}
         settle(self.mirror, changed, reopened=waited_for, alone=news, deeper=self.deeper)
         self.validation.left.filter(range_id__in=list(now)).delete()
-        Validation.objects.filter(pk=self.validation.pk).update(
+        _change(
+            self.validation,
             ranges_done=F("ranges_done") + len(rows),
             entries=F("entries") + sum(row["entries"] for row in rows),
             problems=F("problems") + sum(row["problems"] for row in rows),

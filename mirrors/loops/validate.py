@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from django.db import transaction
 
-from core.errors import Fenced, LakeMirrorError
+from core.errors import Fenced, LakeMirrorError, Stopped
 from core.validation import Data, RangeCheck, judge, plan_checks
 from graveler.metarange import RangeRef
 from mirrors import clock, duties, validations
@@ -76,7 +76,7 @@ def _try_checks(mirror: Mirror, checks: list[RangeCheck], lease: Lease) -> LakeM
     try:
         if checks:
             run_checks(mirror, checks, lease)
-    except Fenced:
+    except (Fenced, Stopped):
         raise
     except LakeMirrorError as error:
         return error

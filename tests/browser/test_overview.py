@@ -10,7 +10,7 @@ import pytest
 from django.db.models.functions import Now
 from playwright.sync_api import Page, expect
 
-from mirrors.models import Duty, Mirror
+from mirrors.models import Duty, JobLine, Mirror, Run, Validation
 from tests.mirrors.factories import fail, make_company
 from tests.mirrors.harness import Deployment, deployment
 
@@ -88,3 +88,27 @@ def test_a_failing_duty_is_tried_again_at_once(olga: Page, company: Any, lm: Dep
     olga.get_by_label("State").select_option("Resting")
     olga.get_by_role("button", name="Show").click()
     expect(olga.get_by_text("no answer")).to_have_count(0)
+
+
+def test_a_check_that_was_asked_for_is_stopped(olga: Page, company: Any, lm: Deployment) -> None:
+    mirror = company["models-eu"]
+    one = Validation.objects.create(mirror=mirror, what="all", depth="etag", key="k", asked_at=datetime.now(UTC))
+    olga.goto("/jobs/")
+    olga.get_by_role("button", name=f"Stop validation-{one.pk} of models-eu").click()
+    expect(olga.get_by_role("status")).to_contain_text(f"Stopped: the validation {one.pk} of models-eu.")
+    expect(olga.locator(f"#v-{one.pk}")).to_contain_text("Stopped")
+    olga.get_by_role("button", name=f"Check again: validation-{one.pk} of models-eu").click()
+    expect(olga.locator(f"#v-{one.pk + 1}")).to_contain_text("Queued")
+    run = Run.objects.get(mirror=company["analytics-eu"])
+    olga.get_by_role("button", name=f"Stop run-{run.pk} of analytics-eu").click()
+    expect(olga.locator(f"#r-{run.pk}")).to_contain_text("Stopping")
+
+
+def test_what_workers_said_of_a_duty_is_a_click_away(olga: Page, company: Any) -> None:
+    duty = fail("copy", company["lab-eu"].pk, "no answer", now=datetime.now(UTC))
+    said = {"at": datetime.now(UTC), "level": "WARNING", "worker": "host:1:ab"}
+    JobLine.objects.create(duty=duty, text="copy (attempt 3 in a row): no answer", **said)
+    olga.goto("/jobs/")
+    olga.locator(f"#d-{duty.pk}").get_by_role("link", name="copy").click()
+    expect(olga.get_by_role("heading", level=1)).to_have_text("Copy of lab-eu")
+    expect(olga.locator("table.log tbody")).to_contain_text("copy (attempt 3 in a row): no answer")

@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from django_q.models import OrmQ
 
 from mirrors import duties
-from mirrors.models import Duty, Mirror, Run
+from mirrors.models import Duty, Mirror, Run, Validation
 from mirrors.queue_readings import queue_readings, troubles
 from rbac.models import AuditEvent, User
 from tests.mirrors.factories import make_mirror, make_repository, run_check
@@ -216,3 +216,40 @@ def test_retry_needs_post_and_a_duty_that_one_may_see(olga: Client, outsider: Us
 def test_a_poll_gets_the_part_that_changes(olga: Client, mirror: Mirror) -> None:
     part = olga.get("/jobs/", headers=HTMX).content.decode()
     assert part.count('id="live"') == 1 and "<html" not in part and "None" not in part
+
+
+# Checks that somebody asked for
+
+
+def asked_for(mirror: Mirror, **more: Any) -> Validation:
+    given = {"what": "all", "depth": "etag", "key": str(more), "asked_at": ago(60), "asked_by": "tom"}
+    return Validation.objects.create(mirror=mirror, **(given | more))
+
+
+def test_checks_that_were_asked_for_are_told_with_their_progress(olga: Client, mirror: Mirror) -> None:
+    asked_for(mirror, started_at=ago(50), ranges=40, ranges_done=10)
+    asked_for(mirror, ended_at=ago(5), stopped_by="olga")
+    page = olga.get("/jobs/")
+    said = text(page)
+    assert "all heads by etag, asked for" in said and "by tom; log Running 10 of 40 ranges" in said
+    assert "Stoppedby olga" in said and "None" not in said
+    assert [one.eta is not None for one in page.context["asked"]] == [True, False]
+
+
+def test_a_check_is_stopped_and_asked_for_again(olga: Client, mirror: Mirror, lm: Deployment) -> None:
+    one = asked_for(mirror)
+    answer = olga.post(f"/jobs/validation-{one.pk}/stop/", {"back": "/mirrors/pond-eu/runs/"}, follow=True)
+    assert answer.redirect_chain == [("/mirrors/pond-eu/runs/", 302)]
+    assert f"Stopped: the validation {one.pk} of pond-eu." in text(answer)
+    assert "has ended already" in text(olga.post(f"/jobs/validation-{one.pk}/stop/", headers=HTMX))
+    # Nothing is at the mirror yet that could be checked.
+    assert "there is nothing to look at yet" in text(olga.post(f"/jobs/validation-{one.pk}/again/", headers=HTMX))
+
+
+def test_who_may_only_look_gets_no_stop(teammate: User, client: Client, mirror: Mirror) -> None:
+    one = asked_for(mirror)
+    client.force_login(teammate)
+    for address in ("/jobs/", "/mirrors/pond-eu/runs/"):
+        assert f"validation-{one.pk}/stop" not in client.get(address).content.decode()
+    assert client.post(f"/jobs/validation-{one.pk}/stop/").status_code == 403
+    assert client.post("/jobs/validation-999/stop/").status_code == 404
