@@ -1,4 +1,4 @@
-"""Every page by the rules of axe, light and dark: WCAG 2.2 AA and what is good practice."""
+"""Every page by the rules of axe, wide and light, narrow and dark: WCAG 2.2 AA and what is good practice."""
 
 from __future__ import annotations
 
@@ -49,24 +49,26 @@ RULES = {
     "preload": False,
     "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
 }
-DARK = {"resultTypes": ["violations"], "preload": False, "runOnly": {"type": "rule", "values": ["color-contrast"]}}
-"""What darkness can change; the rest is the same markup."""
+
 
 ASK = """options => axe.run(options).then(found => found.violations.flatMap(
     rule => rule.nodes.map(node => `${rule.id}: ${node.target} ${node.html.slice(0, 160)}`)))"""
 FEWER = "[...document.querySelectorAll('section.call')].filter((_, n) => n % 16).forEach(one => one.remove())"
 """The API's page has a hundred sections of the same kind: some of them stand for all."""
+OPEN = "document.querySelectorAll('main details').forEach(one => { one.open = true })"
 
 
 def violations(page: Page) -> list[str]:
-    """What axe has to say against the page as it stands, in light and in darkness."""
-    page.evaluate(AXE_SCRIPT)
-    page.evaluate(FEWER)
+    """What axe has to say against the page as it stands: wide and light, narrow and dark."""
+    for script in (AXE_SCRIPT, FEWER, OPEN):
+        page.evaluate(script)
     light = page.evaluate(ASK, RULES)
     page.emulate_media(color_scheme="dark")
-    dark = page.evaluate(ASK, DARK)
+    page.set_viewport_size({"width": 390, "height": 760})
+    dark = page.evaluate(ASK, RULES)
     page.emulate_media(color_scheme="light")
-    return [*light, *(f"dark: {one}" for one in dark)]
+    page.set_viewport_size({"width": 1280, "height": 760})
+    return [*light, *(f"narrow, dark: {one}" for one in dark)]
 
 
 def look_at(page: Page, addresses: list[str]) -> dict[str, list[str]]:
