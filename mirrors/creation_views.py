@@ -37,7 +37,7 @@ CHECKS, MATCHES, COST = "preflight", "matches", "cost"
 def mirror_new(request: HttpRequest) -> HttpResponse:
     """The form of a new mirror. What was typed stays there, whatever becomes of it."""
     if request.method != "POST":
-        return _show(request, _begun(request))
+        return _begin(request)
     if request.htmx.target in (CHECKS, MATCHES, COST):
         return _show_part(request, MirrorForm.typed(request.POST), request.htmx.target)
     if "check" in request.POST:
@@ -47,13 +47,13 @@ def mirror_new(request: HttpRequest) -> HttpResponse:
     return _make(request, MirrorForm(request.POST))
 
 
-def _begun(request: HttpRequest) -> MirrorForm:
-    """The empty form, or what somebody had typed into it when their session ended."""
+def _begin(request: HttpRequest) -> HttpResponse:
+    """The empty form, or what somebody had typed into it when their session ended, which is checked anew."""
     given = take(request)
     if given is None:
-        return MirrorForm.fresh()
+        return _show(request, MirrorForm.fresh())
     messages.info(request, GIVEN_BACK)
-    return MirrorForm.typed(given)
+    return _show(request, MirrorForm.typed(given), check_now=True)
 
 
 def _make(request: HttpRequest, form: MirrorForm) -> HttpResponse:

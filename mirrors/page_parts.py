@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect, render
 from django.utils.http import url_has_allowed_host_and_scheme
 
@@ -107,4 +107,4 @@ def carry_out(
         return render(request, "_notices.html")
     back = request.POST.get("back", "")
     ours = url_has_allowed_host_and_scheme(back, allowed_hosts={request.get_host()})
-    return redirect(back) if ours else redirect("mirror", mirror.name)
+    return HttpResponseRedirect(back) if ours else redirect("mirror", mirror.name)

@@ -91,6 +91,8 @@ def test_a_new_mirror_that_was_sent_comes_back(name: str, request: pytest.Fixtur
     press(page, "Make the mirror")
     sign_in_again(page)
     expect_new(page)
+    if name == "olga":
+        expect(page.get_by_role("region", name="Checks")).to_contain_text("in order")
     assert not Mirror.objects.exists()
     press(page, "Make the mirror")
     expect(page.get_by_role("heading", level=1)).to_have_text("lake-eu")

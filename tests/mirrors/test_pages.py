@@ -294,6 +294,25 @@ def test_sync_now_wakes_the_duties_and_says_queued(olga: Client, company: Any, l
     assert Duty.objects.filter(due_at__lte=Now()).count() == 5
 
 
+@pytest.mark.parametrize(
+    ("back", "place"),
+    [
+        ("", "/mirrors/models-eu/"),
+        ("/jobs/?find=x", "/jobs/?find=x"),
+        ("//elsewhere.example/", "/mirrors/models-eu/"),
+        ("https://elsewhere.example/", "/mirrors/models-eu/"),
+        ("javascript:alert(1)", "/mirrors/models-eu/"),
+        ("nothing", "nothing"),
+        ("/a\r\nb: c\0", "/a%0D%0Ab:%20c%00"),
+    ],
+)
+def test_an_action_leads_back_to_a_page_of_ours(
+    olga: Client, company: Any, lm: Deployment, back: str, place: str
+) -> None:
+    answer = olga.post("/mirrors/models-eu/sync/", {"back": back})
+    assert (answer.status_code, answer["Location"]) == (302, place)
+
+
 def test_sync_now_answers_a_script_with_its_words_alone(olga: Client, company: Any, lm: Deployment) -> None:
     answer = olga.post("/mirrors/analytics-eu/sync/", headers={"HX-Request": "true"})
     assert answer.status_code == 200
