@@ -177,6 +177,13 @@ def test_a_commit_is_waived_once_its_id_is_typed_and_the_waiver_withdrawn(olga: 
     expect(olga.get_by_role("main")).to_contain_text("Nothing is waived")
 
 
+def test_what_somebody_wrote_by_force_is_undone_from_the_head_of_the_page(olga: Page, company: Any) -> None:
+    olga.goto("/mirrors/lab-eu/commits/")
+    expect(olga.get_by_role("list", name="What happened")).to_contain_text("trial: Somebody wrote to it by force")
+    olga.get_by_role("button", name="Undo the changes of trial").click()
+    expect(olga.locator("#notices")).to_contain_text("the uncommitted changes of trial are undone now")
+
+
 def test_without_scripts_links_and_forms_do_the_same(plain: Page, company: Any) -> None:
     plain.goto(MIRROR)
     tab(plain, "Backlog").click()
