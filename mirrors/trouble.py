@@ -60,7 +60,10 @@ def _frozen(reading: MirrorReading) -> Happened:
 def _tampered(reading: MirrorReading) -> Trouble:
     branches = [branch for branch in reading.branches if branch.state is State.TAMPERED]
     changed = next((branch.name for branch in branches if branch.reason_code == "uncommitted_change"), "")
-    return Trouble(list(_foreign(reading.mirror, branches)), "reset" if changed else "sync", changed)
+    happened = list(_foreign(reading.mirror, branches))
+    if damage_at([reading.mirror]).exists():
+        happened.append(_damaged(reading.mirror))
+    return Trouble(happened, "reset" if changed else "sync", changed)
 
 
 def _foreign(mirror: Mirror, branches: Sequence[BranchReading]) -> Iterator[Happened]:

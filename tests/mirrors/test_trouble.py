@@ -100,6 +100,13 @@ def test_damage_is_told_with_its_branches_and_looked_for_with_one_click(
     assert Blocker.objects.get(pk=thing.pk).look_at < thing.look_at
 
 
+def test_damage_beside_tampering_is_told_too(olga: Client, company: Any) -> None:
+    damage(company["lab-eu"], make_id("another range"))
+    told = happened(olga, "/mirrors/lab-eu/")
+    assert "trial: Somebody wrote" in told and "1 thing is missing or wrong that was complete" in told
+    assert primary(olga, "/mirrors/lab-eu/") == ["Undo the changes of trial"]
+
+
 def test_damage_of_older_commits_is_shown_by_no_branch(olga: Client, lm: Deployment, head: str) -> None:
     damage(Mirror.objects.get(), make_id("another range"))
     assert "no branch is known to show it now" in happened(olga, "/mirrors/lake-eu/")
