@@ -300,7 +300,7 @@ def _tampered(case: _Case) -> Verdict | None:
     if branch.uncommitted:
         told = sentences(
             sentence("somebody wrote to ", name(branch.name), f" in {region} by force, and readers see it"),
-            say("Undo the uncommitted changes of that branch there, or have that done here: open the branch."),
+            say("Undo the uncommitted changes of that branch there, or have that done here."),
         )
         return Verdict(State.TAMPERED, "uncommitted_change", told, say("uncommitted change at the mirror"))
     if branch.stray and branch.source_head:

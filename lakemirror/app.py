@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from lakemirror import __version__, asking, changing
+from lakemirror import __version__, asking, changing, looking, mending
 
 EXIT_STATUS = """\b
 Exit status:
@@ -23,12 +23,24 @@ COMMANDS = (
     asking.show,
     asking.blockers,
     asking.certify,
+    looking.commits,
+    looking.commit,
+    looking.runs,
+    looking.lag,
+    looking.loss,
+    looking.waivers,
     changing.create,
     changing.pause,
     changing.resume,
     changing.sync,
     changing.validate,
     changing.delete,
+    mending.retry,
+    mending.repair,
+    mending.prioritise,
+    mending.reset_branch,
+    mending.waive,
+    mending.withdraw,
 )
 
 

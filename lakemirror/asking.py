@@ -41,6 +41,8 @@ def show(talk: Talk, path: str) -> None:
 @click.option("--commit", metavar="ID", help="Only what keeps this commit from being promoted.")
 @click.option("--branch", metavar="NAME", help="Only what keeps this branch's newest commit from being promoted.")
 @click.option("--reason", metavar="REASON", help="Only what is missing or wrong for this reason.")
+@click.option("--prefix", metavar="PREFIX", help="Only what is missing or wrong at paths that begin so.")
+@click.option("--kind", metavar="KIND", help="Only of this kind: object, range, metarange, record.")
 @click.option("--group-by", type=click.Choice(["reason", "prefix"]), help="Count it, by reason or by folder.")
 @click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="At most so many.")
 @of_mirror

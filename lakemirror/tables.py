@@ -3,40 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from lakemirror.catching_up import ASIDE
+from lakemirror.drawing import NOTHING, facts, line, severity, state, table
 from lakemirror.words import UNKNOWN, ago, between, clean, clock, count, length, short, size, until
-
-_COLOURS = {
-    "red": ("Stopped", "Frozen", "Failed", "Tampered", "Damaged", "Blocked", "Late"),
-    "yellow": ("Unknown", "Retrying", "Source rewound"),
-    "blue": ("Syncing", "Validating"),
-    "dim": ("Paused", "New", "Not mirrored", "Gone at source"),
-    "green": ("Up to date",),
-}
-_WORST_FIRST = [status for statuses in _COLOURS.values() for status in statuses]
-NOTHING = "—"
-_NUMBERS = ("Behind", "Lag", "Missing", "Size", "Tried", "Things")
-
 
 # --- mirrors --------------------------------------------------------------------------------------------------------
 
 
 def mirror_list(page: dict[str, Any]) -> RenderableType:
     """Mirrors, those that need somebody first."""
-    mirrors = sorted(page["results"], key=lambda one: (_severity(one["status"]), one["id"]))
+    mirrors = sorted(page["results"], key=lambda one: (severity(one["status"]), one["id"]))
     if not mirrors:
         return Text("There is no mirror.")
     columns = ("Mirror", "State", "Source", "Region", "Branches", "Behind", "Lag", "Last advance")
     counted = Counter(mirror["status"] for mirror in mirrors)
     words = ", ".join(f"{number:,} {status}" for status, number in counted.items())
-    return Group(_line(f"{count(len(mirrors), 'mirror')}: {words}."), "", _table(columns, map(_mirror_row, mirrors)))
+    return Group(line(f"{count(len(mirrors), 'mirror')}: {words}."), "", table(columns, map(_mirror_row, mirrors)))
 
 
 def _mirror_row(mirror: dict[str, Any]) -> Sequence[str | Text]:
@@ -44,7 +32,7 @@ def _mirror_row(mirror: dict[str, Any]) -> Sequence[str | Text]:
     well = sum(branch["status"] == "Up to date" for branch in staying)
     return (
         mirror["id"],
-        _state(mirror["status"]),
+        state(mirror["status"]),
         f"{mirror['source_repository']} ({mirror['source_region']})",
         mirror["region"],
         f"{well:,} of {len(staying):,}" if staying else UNKNOWN,
@@ -56,7 +44,7 @@ def _mirror_row(mirror: dict[str, Any]) -> Sequence[str | Text]:
 
 def mirror_standing(mirror: dict[str, Any]) -> RenderableType:
     """How a mirror is doing in one sentence."""
-    return Group(_headline(mirror), *(_line(f"Note: {warning}.") for warning in mirror["warnings"]))
+    return Group(_headline(mirror), *(line(f"Note: {warning}.") for warning in mirror["warnings"]))
 
 
 def mirror_detail(mirror: dict[str, Any]) -> RenderableType:
@@ -75,19 +63,19 @@ def mirror_detail(mirror: dict[str, Any]) -> RenderableType:
         ("Made", clock(mirror["created_at"])),
     )
     columns = ("Branch", "State", "Mirror head", "Source head", "Behind", "Lag", "Missing", "Last advance")
-    branches = _table(columns, (_branch_row(branch, as_of) for branch in mirror["branches"]))
-    parts = [mirror_standing(mirror), "", _facts(figures), "", branches] if mirror["branches"] else []
-    return Group(*(parts or [mirror_standing(mirror), "", _facts(figures)]), "", _line(f"As of {clock(as_of)} UTC"))
+    branches = table(columns, (_branch_row(branch, as_of) for branch in mirror["branches"]))
+    parts = [mirror_standing(mirror), "", facts(figures), "", branches] if mirror["branches"] else []
+    return Group(*(parts or [mirror_standing(mirror), "", facts(figures)]), "", line(f"As of {clock(as_of)} UTC"))
 
 
 def _headline(mirror: dict[str, Any]) -> Text:
-    return Text.assemble(clean(mirror["id"]), ": ", _state(mirror["status"]), "\n", clean(mirror["reason"]))
+    return Text.assemble(clean(mirror["id"]), ": ", state(mirror["status"]), "\n", clean(mirror["reason"]))
 
 
 def _branch_row(branch: dict[str, Any], as_of: str) -> Sequence[str | Text]:
     return (
         branch["name"],
-        _state(branch["status"]),
+        state(branch["status"]),
         short(branch["mirror_head"]),
         short(branch["source_head"]),
         _number(branch["pending_commits"], "commit"),
@@ -135,7 +123,7 @@ def blocker_list(page: dict[str, Any]) -> RenderableType:
         return Text("Nothing is missing or wrong.")
     columns = ("Kind", "What", "Size", "Why", "Missed", "Tried", "Next look")
     told = f"The first {len(things):,}; there are more." if more else f"{_things(len(things))} missing or wrong."
-    return Group(_line(told), "", _table(columns, (_blocker_row(thing, page["as_of"]) for thing in things)))
+    return Group(line(told), "", table(columns, (_blocker_row(thing, page["as_of"]) for thing in things)))
 
 
 def blocker_groups(page: dict[str, Any], name: str) -> RenderableType:
@@ -146,8 +134,10 @@ def blocker_groups(page: dict[str, Any], name: str) -> RenderableType:
     rows = (
         (group[name] or UNKNOWN, f"{group['blockers']:,}", _since(group["oldest"], page["as_of"])) for group in groups
     )
-    table = _table((name.capitalize(), "Things", "Missed"), rows)
-    return Group(table, *(["", "There are more."] if page["pagination"]["has_more"] else []))
+    return Group(
+        table((name.capitalize(), "Things", "Missed"), rows),
+        *(["", "There are more."] if page["pagination"]["has_more"] else []),
+    )
 
 
 def _blocker_row(thing: dict[str, Any], now: str) -> Sequence[str | Text]:
@@ -179,51 +169,17 @@ def check(job: dict[str, Any]) -> RenderableType:
     what = f"branch {job['branch']}" if job["branch"] else f"commit {short(job['commit'])}" if job["commit"] else "all"
     head = f"Check {job['id']} of {what} by {job['depth']}: {job['state']}."
     if job["ended_at"] is None:
-        return _line(head)
+        return line(head)
     seen = f"{count(job['ranges'], 'range')} and {count(job['entries'], 'entry', 'entries')} were looked at"
     took = length(between(job["asked_at"], job["ended_at"]))
-    return _line(f"{head} {seen} within {took}: {count(job['problems'], 'problem')}.")
+    return line(f"{head} {seen} within {took}: {count(job['problems'], 'problem')}.")
 
 
 def certificate(told: dict[str, Any], folder: str | None) -> RenderableType:
     """Every fact of a certificate, and the folder whose bytes gave the same."""
-    facts = _facts((name.replace("_", " ").capitalize(), _fact(value)) for name, value in told.items())
-    return Group(facts, "", _line(f"The bytes in {folder} give the same content digest.")) if folder else facts
+    shown = facts((name.replace("_", " ").capitalize(), _fact(value)) for name, value in told.items())
+    return Group(shown, "", line(f"The bytes in {folder} give the same content digest.")) if folder else shown
 
 
 def _fact(value: Any) -> str:
     return UNKNOWN if value is None else f"{value:,}" if type(value) is int else str(value)
-
-
-# --- parts ----------------------------------------------------------------------------------------------------------
-
-
-def _line(text: str) -> Text:
-    return Text(clean(text))
-
-
-def _state(status: str) -> Text:
-    colour = next((colour for colour, statuses in _COLOURS.items() if status in statuses), "")
-    return Text(clean(status), style=colour)
-
-
-def _severity(status: str) -> int:
-    return _WORST_FIRST.index(status) if status in _WORST_FIRST else -1
-
-
-def _table(columns: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for column in columns:
-        table.add_column(column, justify="right" if column in _NUMBERS else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(cell if isinstance(cell, Text) else _line(cell) for cell in row))
-    return table
-
-
-def _facts(rows: Iterable[tuple[str, str]]) -> Table:
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(style="dim")
-    table.add_column(overflow="fold")
-    for name, value in rows:
-        table.add_row(name, _line(value))
-    return table

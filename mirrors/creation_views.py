@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from shlex import quote
 from typing import Any
 from urllib.parse import quote as url_quote
 
@@ -20,6 +19,7 @@ from core.selection import ALL
 from lakemirror_site import config
 from lakemirror_site.errors import status_of
 from mirrors import clock, services
+from mirrors.calls import command, curl
 from mirrors.forms import MirrorForm
 from mirrors.matching import branch_matches
 from mirrors.page_parts import SECTION, may_see
@@ -69,7 +69,7 @@ def _make(request: HttpRequest, form: MirrorForm) -> HttpResponse:
 
 
 def _show(request: HttpRequest, form: MirrorForm, status: int = 200, **found: Any) -> HttpResponse:
-    context = SECTION | {"form": form, "now": clock.now(), "api_call": api_call(request, form.plan), **found}
+    context = SECTION | {"form": form, "now": clock.now(), **_typed(request, form.plan), **found}
     return render(request, "mirrors/new.html", context, status=status)
 
 
@@ -79,7 +79,7 @@ def _show_part(request: HttpRequest, form: MirrorForm, part: str) -> HttpRespons
         return render(request, "mirrors/_matches.html", _matches(request, form.plan))
     if part == COST:
         return render(request, "mirrors/_cost.html", _cost(request, form.plan))
-    context = _checks(request, form.plan) | {"api_call": api_call(request, form.plan)}
+    context = _checks(request, form.plan) | _typed(request, form.plan)
     return render(request, "mirrors/_preflight.html", context)
 
 
@@ -146,7 +146,11 @@ def _cost(request: HttpRequest, plan: Plan) -> dict[str, Any]:
     return {"cost": preview, "not_counted": NOT_COUNTED, "plan": plan, "cost_as_of": clock.now()}
 
 
-# --- the same as an API call ------------------------------------------------------------------------------------------
+# --- the same as an API call and as a command -------------------------------------------------------------------------
+
+
+def _typed(request: HttpRequest, plan: Plan) -> dict[str, str]:
+    return {"api_call": api_call(request, plan), "command": creation_command(request, plan)}
 
 
 def api_call(request: HttpRequest, plan: Plan) -> str:
@@ -154,10 +158,19 @@ def api_call(request: HttpRequest, plan: Plan) -> str:
     path = reverse("api-mirrors", args=["REPOSITORY"])
     if plan.source_repository:
         path = path.replace("REPOSITORY", url_quote(plan.source_repository, safe=""))
-    body = quote(json.dumps(_body(plan), ensure_ascii=False))
-    keys = '-u "$ACCESS_KEY_ID:$SECRET_ACCESS_KEY"'
-    call = f"curl {keys} -H 'Content-Type: application/json' \\\n  -d {body} \\\n"
-    return f"{call}  {quote(f'{request.scheme}://{request.get_host()}{path}')}"
+    return curl("POST", request.build_absolute_uri(path), json.dumps(_body(plan), ensure_ascii=False))
+
+
+def creation_command(request: HttpRequest, plan: Plan) -> str:
+    """The command line that does the same."""
+    include = () if plan.include == ALL else plan.include
+    globs = [
+        word for name, some in (("--include", include), ("--exclude", plan.exclude)) for g in some for word in (name, g)
+    ]
+    words = [plan.name or "NAME", "--repository", plan.source_repository or "REPOSITORY", "--region", plan.region]
+    words += ["--storage-namespace", plan.storage_namespace or "S3-URI"]
+    words += ["--source-region", plan.source_region if plan.source_region != config.current().region else "", *globs]
+    return command(request.build_absolute_uri("/").rstrip("/"), "create", *words, *(["--tags"] if plan.tags else []))
 
 
 def _body(plan: Plan) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from mirrors.models import Mirror
 from mirrors.paging import number_of
 from mirrors.readings import MirrorReading
 from mirrors.services import repository_arn
+from mirrors.trouble import trouble_of
 from rbac import services as rbac
 from rbac.views import permission_required
 
@@ -61,6 +62,7 @@ def show_tab(
     shared = SECTION | {"mirror": reading.mirror, "reading": reading, "tab": tab, "tabs": TABS}
     shared["may_change"] = may_change(request, reading.mirror)
     shared["may_delete"] = rbac.allowed(request.user, "fs:DeleteRepository", repository_arn(reading.mirror.name))
+    shared["trouble"] = trouble_of(reading)
     shared["part"] = f"mirrors/_tab_{dict(TABS)[tab].lower()}.html"
     template = whole_or_part(request, "mirrors/detail.html", "mirrors/_detail.html")
     return render(request, template, {**shared, **context}, status=status)

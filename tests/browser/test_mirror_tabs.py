@@ -40,13 +40,21 @@ def test_an_id_opens_its_commit(olga: Page, company: Any) -> None:
     expect(olga.locator(".ladder .blocked")).to_contain_text("3 objects missing")
 
 
+def test_a_list_s_command_is_copied_with_its_filters(olga: Page, company: Any) -> None:
+    olga.goto(f"{MIRROR}commits/?branch=main")
+    olga.get_by_text("As API call, as command").click()
+    olga.get_by_role("button", name="Copy the command").click()
+    copied = olga.evaluate("navigator.clipboard.readText()")
+    assert copied.startswith("lakemirror mirror commits analytics-eu --branch main --repository analytics --url http")
+
+
 def test_what_is_opened_stays_open_while_the_page_updates(olga: Page, company: Any) -> None:
     olga.goto(commit_page("nightly orders load"))
     olga.get_by_text("As API call").click()
     with olga.expect_response(lambda answer: answer.request.method == "GET"):
         olga.evaluate("htmx.trigger('#live', 'refresh')")
     olga.wait_for_function("!document.querySelector('#live').classList.contains('htmx-request')")
-    expect(olga.get_by_text("/prioritise'")).to_be_visible()
+    expect(olga.get_by_text("/prioritise")).to_be_visible()
 
 
 def test_a_click_on_retry_is_answered_at_once_and_carried_out(olga: Page, company: Any) -> None:
@@ -176,6 +184,13 @@ def test_a_commit_is_waived_once_its_id_is_typed_and_the_waiver_withdrawn(olga: 
     olga.get_by_role("button", name="Withdraw").click()
     expect(olga.locator("#notices")).to_contain_text("is withdrawn")
     expect(olga.get_by_role("main")).to_contain_text("Nothing is waived")
+
+
+def test_what_somebody_wrote_by_force_is_undone_from_the_head_of_the_page(olga: Page, company: Any) -> None:
+    olga.goto("/mirrors/lab-eu/commits/")
+    expect(olga.get_by_role("list", name="What happened")).to_contain_text("trial: Somebody wrote to it by force")
+    olga.get_by_role("button", name="Undo the changes of trial").click()
+    expect(olga.locator("#notices")).to_contain_text("the uncommitted changes of trial are undone now")
 
 
 def test_without_scripts_links_and_forms_do_the_same(plain: Page, company: Any) -> None:

@@ -154,6 +154,13 @@ def test_a_cost_that_can_not_be_told_says_what_to_do(
     assert words in text(part(olga, "cost", **typed))
 
 
+def test_a_source_that_does_not_answer_is_named_in_place_of_the_cost(olga: Client, lm: Deployment) -> None:
+    lm.us.failing["get_repository"] = Unreachable("http://us did not answer", hint="Start it")
+    said = text(part(olga, "cost"))
+    assert "the source us-east-1 can't be asked: http://us did not answer. Start it" in said
+    assert "It is counted again" in said
+
+
 def test_who_may_not_mirror_a_repository_learns_nothing_of_its_size(
     teammate: User, client: Client, lm: Deployment
 ) -> None:
@@ -184,6 +191,7 @@ def test_check_without_scripts_keeps_what_was_typed_and_makes_nothing(olga: Clie
     assert 'value="Not A Name"' in page and "tmp-*\nx</textarea>" in page
     assert re.search(r'name="tags"[^>]*checked', page)
     assert re.search(r'name="region" value="ap-southeast-2"[^>]*checked', page)
+    assert "of them read" in text(answer)
     assert 'role="alert"' not in page
     assert not Mirror.objects.exists()
 

@@ -1,0 +1,189 @@
+"""Answers about commits, runs, lateness, loss, repairs and waivers, as people read them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from lakemirror.drawing import facts, line, state, table
+from lakemirror.words import UNKNOWN, clock, count, length, short, size
+
+_FIRST_LINE = 60
+_WAYS = {"copied": "We copy", "awaited": "Awaited", "mended": "To mend", "gone": "Gone"}
+
+
+# --- commits --------------------------------------------------------------------------------------------------------
+
+
+def commit_list(page: dict[str, Any]) -> RenderableType:
+    """Commits with the stage that each has reached."""
+    rows = [
+        (short(one["id"]), _stage(one), _when(one), one["committer"] or UNKNOWN, _first_line(one["message"]))
+        for one in page["results"]
+    ]
+    columns = ("Commit", "Stage", "Since", "By", "Message")
+    return _listed(page, columns, rows, none="No commit fits.")
+
+
+def commit_detail(commit: dict[str, Any]) -> RenderableType:
+    """A commit with its steps, what is covered of it and how much it lacks."""
+    covered = commit["coverage"]
+    ranges = f"{covered['covered_ranges']:,} of {covered['ranges']:,} checked" if covered else UNKNOWN
+    entries = f"{covered['covered_entries']:,} of {covered['entries']:,} checked" if covered else UNKNOWN
+    about = [
+        ("Message", _first_line(commit["message"])),
+        ("By", commit["committer"] or UNKNOWN),
+        ("Parents", " ".join(map(short, commit["parents"])) or UNKNOWN),
+        *((step["name"], clock(step["at"])) for step in commit["ladder"]),
+        ("Ranges", ranges),
+        ("Entries", entries),
+        ("Lacks", count(commit["blockers_total"], "thing") if commit["blockers_total"] else "nothing that has a name"),
+        ("History", "in order" if commit["history"] else "not in order yet"),
+        ("Waived", _waived_words(commit["waived"])),
+    ]
+    head = Text.assemble(commit["id"], ": ", _stage(commit))
+    return Group(head, "", facts(about), "", line(f"As of {clock(commit['as_of'])} UTC"))
+
+
+def prioritised(told: dict[str, Any]) -> RenderableType:
+    """Whether anything is left to do for a commit."""
+    words = "goes first now" if told["prioritised"] else "has all that it needs already"
+    return line(f"{short(told['commit'])} {words}.")
+
+
+def _stage(commit: dict[str, Any]) -> str:
+    return "waived" if commit["waived"] else str(commit["stage"])
+
+
+def _when(commit: dict[str, Any]) -> str:
+    return next((clock(step["at"]) for step in commit["ladder"] if step["step"] == commit["stage"]), UNKNOWN)
+
+
+def _first_line(message: str) -> str:
+    text = message.partition("\n")[0]
+    return text if len(text) <= _FIRST_LINE else f"{text[: _FIRST_LINE - 1]}…"
+
+
+# --- repairs and waivers --------------------------------------------------------------------------------------------
+
+
+def repair_plan(plan: dict[str, Any]) -> RenderableType:
+    """Who brings what a commit lacks, and what looking for it takes."""
+    if not plan["steps"]:
+        return line(f"Nothing is known to be missing of {short(plan['commit'])}.")
+    rows = [(_WAYS.get(step["way"], step["way"]), _step(step), step["fix"]) for step in plan["steps"]]
+    asked = plan["requests"]
+    cost = f"{count(asked['head'], 'request')} at the destination, as many at the source at most"
+    read = f", {count(asked['get'], 'object')} read" if asked["get"] else ""
+    records = f", {count(asked['records'], 'record')} copied" if asked["records"] else ""
+    more = " There is more than is noted by name." if plan["at_least"] else ""
+    return Group(table(("Way", "What", "Advice"), rows), "", line(f"A run takes {cost}{read}{records}.{more}"))
+
+
+def _step(step: dict[str, Any]) -> str:
+    return f"{step['message']} ({size(step['bytes'])})" if step["bytes"] else str(step["message"])
+
+
+def waiver_list(page: dict[str, Any]) -> RenderableType:
+    """Waivers with who gave them and why."""
+    rows = [
+        (str(one["id"]), _few(one["commits"]), one["given_by"], clock(one["given_at"]), one["reason"])
+        for one in page["results"]
+    ]
+    return _listed(page, ("Waiver", "Of", "By", "Given", "Why"), rows, none="Nothing is waived.")
+
+
+def waived(waiver: dict[str, Any]) -> RenderableType:
+    """A waiver that was just given."""
+    return line(f"Waiver {waiver['id']} of {count(len(waiver['commits']), 'commit')}: nothing waits for them any more.")
+
+
+def _few(commits: Sequence[str]) -> str:
+    more = f" and {len(commits) - 3:,} more" if len(commits) > 3 else ""
+    return " ".join(map(short, commits[:3])) + more or UNKNOWN
+
+
+def _waived_words(waiver: dict[str, Any] | None) -> str:
+    return f"by {waiver['given_by']}: {waiver['reason']}" if waiver else "no"
+
+
+# --- runs -----------------------------------------------------------------------------------------------------------
+
+
+def run_list(page: dict[str, Any]) -> RenderableType:
+    """Checks with their pace and what they found."""
+    columns = ("Run", "Job", "Outcome", "Began", "Took", "Ranges", "Entries", "Problems")
+    return _listed(page, columns, [_run_row(one) for one in page["results"]], none="Nothing has been checked yet.")
+
+
+def _run_row(run: dict[str, Any]) -> Sequence[str]:
+    return (
+        str(run["id"]),
+        run["job"],
+        run["outcome"] or "lost",
+        clock(run["started_at"]),
+        length(run["seconds"]),
+        f"{run['ranges_done']:,} of {run['ranges']:,}",
+        f"{run['entries']:,}",
+        f"{run['problems']:,}",
+    )
+
+
+# --- what is at risk ------------------------------------------------------------------------------------------------
+
+
+def lag(page: dict[str, Any]) -> RenderableType:
+    """How late each branch is, beside the target."""
+    target = f"The target is {length(page['target_seconds'])}."
+    columns = ("Branch", "State", "Behind", "Lag", "Kept", "Breaches")
+    rows = [_lag_row(one) for one in page["results"]]
+    return Group(line(target), "", table(columns, rows)) if rows else line(f"{target} No branch is known yet.")
+
+
+def _lag_row(branch: dict[str, Any]) -> Sequence[str | Text]:
+    kept = branch["attainment_30d"]
+    return (
+        branch["branch"],
+        state(branch["status"]),
+        count(branch["pending_commits"], "commit") if branch["pending_commits"] else UNKNOWN,
+        length(branch["lag_seconds"]),
+        UNKNOWN if kept is None else f"{int(kept * 1000) / 10:g} %",
+        f"{len(branch['breaches']):,}" if branch["breaches"] else UNKNOWN,
+    )
+
+
+def loss(page: dict[str, Any]) -> RenderableType:
+    """What all branches together would lose, then each."""
+    together = page["together"]
+    if together is None:
+        return line("The source was not looked at yet: nobody knows.")
+    head = _loss_words(together) if together["commits"] else "Nothing that was seen would be lost."
+    rows = [(one["branch"], *_loss_cells(one)) for one in page["results"]]
+    parts: list[RenderableType] = ["", table(("Branch", "Commits", "Objects", "Bytes", "Oldest"), rows)] if rows else []
+    missed = [f"Not counted: {what}." for what in page["not_counted"]]
+    return Group(line(head), *parts, "", *map(line, missed), line(f"As of {clock(page['as_of'])} UTC"))
+
+
+def _loss_words(told: dict[str, Any]) -> str:
+    commits, objects, total, oldest = _loss_cells(told)
+    noun = "commit" if commits == "1" else "commits"
+    things = f"{objects} objects, {total}" if told["objects"] is not None else "how many objects, nobody knows"
+    authors = ", ".join(one["committer"] for one in told["authors"][:3])
+    by = f" by {authors}{' and others' if len(told['authors']) > 3 else ''}" if authors else ""
+    return f"Lost would be {commits} {noun}{by}; {things}; the oldest was seen {oldest}."
+
+
+def _loss_cells(told: dict[str, Any]) -> tuple[str, str, str, str]:
+    more = "+" if told["at_least"] else ""
+    objects = UNKNOWN if told["objects"] is None else f"{told['objects']:,}{more}"
+    return f"{told['commits']:,}{more}", objects, size(told["bytes"]), clock(told["oldest_seen_at"])
+
+
+def _listed(page: dict[str, Any], columns: Sequence[str], rows: Sequence[Any], *, none: str) -> RenderableType:
+    if not rows:
+        return line(none)
+    more = ["", "There are more."] if page["pagination"]["has_more"] else []
+    return Group(table(columns, rows), *more)

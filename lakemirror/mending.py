@@ -1,0 +1,76 @@
+"""Commands that help a mirror on: retry, repair, prioritise, reset-branch, waive, withdraw."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from urllib.parse import quote
+
+import click
+
+from lakemirror import closer_tables
+from lakemirror.talking import Talk, of_mirror
+
+
+@click.command()
+@click.option("--id", "ids", type=click.IntRange(1), multiple=True, metavar="ID", help="This one; may be repeated.")
+@click.option("--reason", metavar="REASON", help="Those that are missing or wrong for this reason.")
+@click.option("--all", "everything", is_flag=True, help="Everything that the mirror lacks.")
+@of_mirror
+def retry(talk: Talk, path: str, ids: Sequence[int], reason: str | None, everything: bool) -> None:
+    """Look for what is missing now, not when its turn comes."""
+    if [bool(ids), bool(reason), everything].count(True) != 1:
+        raise click.UsageError("give one of --id, --reason and --all")
+    body = {"ids": list(ids)} if ids else {"reason": reason} if reason else {}
+    told = talk.api.post(f"{path}/blockers/retry", body)
+    talk.tell(told, lambda: str(told["message"]))
+
+
+@click.command()
+@click.option("--dry-run", is_flag=True, help="Only say what is missing, who brings it, and what it would cost.")
+@of_mirror
+@click.argument("commit")
+def repair(talk: Talk, path: str, commit: str, dry_run: bool) -> None:
+    """Look for all that a commit lacks now, and copy and check it before others."""
+    told = talk.api.post(f"{path}/commits/{quote(commit, safe='')}/repair", {"dry_run": dry_run})
+    talk.tell(told, lambda: closer_tables.repair_plan(told) if dry_run else str(told["message"]))
+
+
+@click.command()
+@click.option("--commit", metavar="ID", help="This commit, by its whole id.")
+@click.option("--branch", metavar="NAME", help="The commit that this branch of the source points to now.")
+@of_mirror
+def prioritise(talk: Talk, path: str, commit: str | None, branch: str | None) -> None:
+    """Copy and check a commit before all else."""
+    if bool(commit) == bool(branch):
+        raise click.UsageError("give one of --commit and --branch")
+    told = talk.api.post(f"{path}/prioritise", {"commit": commit} if commit else {"branch": branch})
+    talk.tell(told, lambda: closer_tables.prioritised(told))
+
+
+@click.command("reset-branch")
+@of_mirror
+@click.argument("branch")
+def reset_branch(talk: Talk, path: str, branch: str) -> None:
+    """Undo what somebody wrote to a branch of the mirror by force, without a commit."""
+    told = talk.api.post(f"{path}/reset-branch", {"branch": branch})
+    talk.tell(told, lambda: str(told["message"]))
+
+
+@click.command()
+@click.option("--reason", required=True, metavar="TEXT", help="Why they may be unreadable.")
+@of_mirror
+@click.argument("commits", nargs=-1, required=True, metavar="COMMIT...")
+def waive(talk: Talk, path: str, commits: Sequence[str], reason: str) -> None:
+    """Accept that commits, by their whole ids, can't be read at a mirror, so that what descends from them is shown."""
+    told = talk.api.post(f"{path}/waivers", {"commits": list(commits), "reason": reason})
+    talk.tell(told, lambda: closer_tables.waived(told))
+
+
+@click.command()
+@of_mirror
+@click.argument("waiver", type=click.IntRange(1))
+def withdraw(talk: Talk, path: str, waiver: int) -> None:
+    """Withdraw a waiver: what is not promoted yet waits for its commits again."""
+    talk.api.delete(f"{path}/waivers/{waiver}")
+    if not talk.as_json:
+        click.echo(f"waiver {waiver} is withdrawn; no branch is moved back")

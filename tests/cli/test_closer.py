@@ -1,0 +1,137 @@
+"""Commands that look closer and that help a mirror on, against the application itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from mirrors.models import Blocker, Commit, Mirror, MirrorBranch, MirrorCommit, Run, Waiver
+from rbac.models import User
+from tests.cli.speaking import API, StandIn, Terminal
+from tests.mirrors.factories import make_company
+from tests.mirrors.harness import Deployment
+
+pytestmark = pytest.mark.django_db
+EU = ("analytics-eu", "--repository", "analytics")
+
+
+@pytest.fixture
+def company(lm: Deployment) -> dict[str, Mirror]:
+    return make_company(datetime.now(UTC))
+
+
+@pytest.fixture
+def olgas(terminal_of: Callable[[User], Terminal], owner: User) -> Terminal:
+    """An administrator's terminal."""
+    return terminal_of(owner)
+
+
+def sha_of(message: str) -> str:
+    return Commit.objects.get(message=message).sha
+
+
+def said(done: Any) -> str:
+    """What a command printed, in single spaces; it went well."""
+    assert (done.exit_code, done.stderr) == (0, ""), done.output
+    return " ".join(done.stdout.split())
+
+
+def test_commits_are_listed_with_their_stages(olgas: Terminal, company: Any) -> None:
+    told = said(olgas("mirror", "commits", *EU, "--branch", "main"))
+    assert f"{sha_of('nightly orders load')[:8]} metadata" in told and "nightly orders load" in told
+    assert "model 42" not in told and "None" not in told
+    assert said(olgas("mirror", "commits", *EU, "--limit", "2")).endswith("There are more.")
+    assert said(olgas("mirror", "commits", *EU, "--branch", "release-12", "--stage", "seen")) == "No commit fits."
+
+
+def test_a_commit_is_shown_with_its_steps_and_what_it_lacks(olgas: Terminal, company: Any) -> None:
+    sha = sha_of("nightly orders load")
+    told = said(olgas("mirror", "commit", "analytics-eu", sha[:10], "--repository", "analytics"))
+    assert told.startswith(f"{sha}: metadata") and "Lacks 3 things" in told and "Waived no" in told
+    assert olgas.json("mirror", "commit", "analytics-eu", sha)["blockers_total"] == 3
+
+
+def test_runs_are_listed(olgas: Terminal, company: Any) -> None:
+    now = datetime.now(UTC)
+    Run.objects.create(mirror=company["analytics-eu"], job="verify", started_at=now, ended_at=now, outcome="done")
+    told = said(olgas("mirror", "runs", *EU))
+    assert "check running" in told and "12 of 31" in told and "verify done" in told
+    assert said(olgas("mirror", "runs", "models-eu")) == "Nothing has been checked yet."
+
+
+def test_lateness_is_told_beside_the_target(olgas: Terminal, company: Any) -> None:
+    told = said(olgas("mirror", "lag", *EU))
+    assert told.startswith("The target is 5 min.")
+    assert "main Blocked 4 commits 14 min" in told
+    assert "None" not in told
+
+
+def test_what_would_be_lost_is_told_with_what_is_not_counted(olgas: Terminal, company: Any) -> None:
+    told = said(olgas("mirror", "loss", *EU))
+    assert told.startswith("Lost would be ") and "Not counted: tags." in told and "main 4" in told
+    assert "Nothing that was seen would be lost." in said(olgas("mirror", "loss", "models-eu"))
+    assert "nobody knows" in said(olgas("mirror", "loss", "fresh-eu"))
+
+
+def test_what_is_missing_is_looked_for_now(olgas: Terminal, company: Any) -> None:
+    thing = Blocker.objects.get(path__endswith="part-00017.parquet")
+    assert said(olgas("mirror", "retry", *EU, "--id", str(thing.pk))).startswith("1 of what is missing")
+    assert said(olgas("mirror", "retry", *EU, "--reason", "missing")).startswith("3 of what is missing")
+    assert said(olgas("mirror", "retry", *EU, "--all")).startswith("3 of what is missing")
+    assert Blocker.objects.get(pk=thing.pk).look_at < thing.look_at
+
+
+@pytest.mark.parametrize("given", [(), ("--all", "--reason", "missing"), ("--id", "1", "--all")])
+def test_a_retry_is_of_one_sort(olgas: Terminal, company: Any, given: tuple[str, ...]) -> None:
+    done = olgas("mirror", "retry", *EU, *given)
+    assert (done.exit_code, "give one of --id, --reason and --all" in done.stderr) == (2, True)
+
+
+def test_a_repair_is_planned_and_run(olgas: Terminal, company: Any) -> None:
+    sha = sha_of("nightly orders load")
+    plan = said(olgas("mirror", "repair", "analytics-eu", sha[:8], "--dry-run"))
+    assert "Awaited 3 objects have not reached eu-west-1 (57.5 MB)" in plan
+    assert "A run takes 3 requests at the destination" in plan
+    assert not MirrorCommit.objects.filter(urgency__gt=0).exists()
+    assert said(olgas("mirror", "repair", "analytics-eu", sha[:8])).startswith("3 of what is missing or wrong")
+    assert MirrorCommit.objects.filter(urgency__gt=0, commit__sha=sha).exists()
+    there = said(olgas("mirror", "repair", "analytics-eu", sha_of("f5"), "--dry-run"))
+    assert there == f"Nothing is known to be missing of {sha_of('f5')[:8]}."
+
+
+def test_a_branch_or_a_commit_goes_first(olgas: Terminal, company: Any) -> None:
+    assert said(olgas("mirror", "prioritise", *EU, "--branch", "main")) == f"{sha_of('returns')[:8]} goes first now."
+    there = said(olgas("mirror", "prioritise", *EU, "--commit", sha_of("f5")))
+    assert there == f"{sha_of('f5')[:8]} has all that it needs already."
+    both = olgas("mirror", "prioritise", *EU, "--commit", sha_of("f5"), "--branch", "main")
+    assert (both.exit_code, "give one of --commit and --branch" in both.stderr) == (2, True)
+
+
+def test_uncommitted_changes_are_undone(olgas: Terminal, company: Any) -> None:
+    assert said(olgas("mirror", "reset-branch", "lab-eu", "trial"))
+    assert MirrorBranch.objects.get(mirror=company["lab-eu"], name="trial").reset_asked
+
+
+def test_commits_are_waived_listed_and_the_waiver_withdrawn(olgas: Terminal, company: Any) -> None:
+    sha = sha_of("nightly orders load")
+    assert said(olgas("mirror", "waivers", *EU)) == "Nothing is waived."
+    given = said(olgas("mirror", "waive", "analytics-eu", sha, "--reason", "the disk is gone"))
+    number = Waiver.objects.get().pk
+    assert given == f"Waiver {number} of 1 commit: nothing waits for them any more."
+    listed = said(olgas("mirror", "waivers", *EU))
+    assert f"{number} {sha[:8]} olga" in listed and "the disk is gone" in listed
+    assert "Waived by olga: the disk is gone" in said(olgas("mirror", "commit", "analytics-eu", sha))
+    done = olgas("mirror", "withdraw", "analytics-eu", str(number))
+    assert said(done) == f"waiver {number} is withdrawn; no branch is moved back"
+    assert not Waiver.objects.exists()
+    assert olgas("mirror", "withdraw", "analytics-eu", str(number)).exit_code == 4
+    assert olgas("mirror", "waive", "analytics-eu", sha).exit_code == 2
+
+
+def test_blockers_may_be_of_a_kind_and_below_a_prefix(server: StandIn, run: Terminal) -> None:
+    run("mirror", "blockers", "a", "--repository", "b", "--kind", "range", "--prefix", "x/")
+    assert server.asked[0].path == f"{API}/repositories/b/mirrors/a/blockers"
+    assert server.asked[0].query == {"kind": "range", "prefix": "x/"}
