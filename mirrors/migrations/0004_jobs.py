@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("mirrors", "0002_risk")]
+    dependencies = [("mirrors", "0003_measures")]
 
     operations = [
         migrations.AddField(
