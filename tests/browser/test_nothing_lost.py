@@ -202,9 +202,11 @@ def test_going_back_shows_the_present_and_sends_nothing(
     page.get_by_role("link", name="models-eu").click()
     press(page, "Pause")
     expect(page.get_by_role("button", name="Resume")).to_be_visible()
-    page.get_by_role("navigation", name="Parts of this mirror").get_by_role("link", name="Runs").click()
-    expect(page).to_have_url("/mirrors/models-eu/runs/")
+    tabs = page.get_by_role("navigation", name="Parts of this mirror")
+    tabs.get_by_role("link", name="Runs").click()
+    expect(tabs.locator("[aria-current]")).to_have_text("Runs")
     page.go_back()
+    expect(tabs.locator("[aria-current]")).to_have_text("Branches")
     expect(page.get_by_role("button", name="Resume")).to_be_visible()
     while page.url.rstrip("/").rpartition("/")[2] != "mirrors":
         page.go_back()
