@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -23,7 +22,6 @@ from core.lag import in_words
 from core.phrases import SHORT_ID, Kind, Part, Phrase
 from core.preflight import Outcome
 from core.states import Stage, State, Tone
-from mirrors.calls import command, curl
 from mirrors.models import Mirror
 from mirrors.page_parts import with_query
 from mirrors.readings import BranchReading, RailCommit
@@ -273,36 +271,6 @@ def query(context: Context, **changes: str) -> str:
 def dashes(word: str) -> str:
     """A code in words: "etag-differs" is "etag differs"."""
     return word.replace("-", " ")
-
-
-@register.inclusion_tag("mirrors/_api_call.html", takes_context=True)
-def api_call(context: Context, what: str, method: str, path: str, body: str = "") -> dict[str, Any]:
-    """The call of the API that does what a button or a page does."""
-    return {"what": what, "call": curl(method, context["request"].build_absolute_uri(path), body)}
-
-
-@register.filter
-def as_branch(name: str) -> str:
-    """The body of a call that is about a branch."""
-    return json.dumps({"branch": name}, ensure_ascii=False)
-
-
-@register.inclusion_tag("mirrors/_as_command.html", takes_context=True)
-def as_command(context: Context, mirror: Mirror, verb: str, *words: object) -> dict[str, Any]:
-    """The same by the command `lakemirror`; words that follow the mirror's name are its arguments and options."""
-    given = map(str, words)
-    return {"command": command(_site(context), verb, mirror.name, *given, "--repository", mirror.source.name)}
-
-
-@register.inclusion_tag("mirrors/_as_command.html", takes_context=True)
-def list_command(context: Context) -> dict[str, Any]:
-    """The list of mirrors by the command `lakemirror`."""
-    return {"command": command(_site(context), "list")}
-
-
-def _site(context: Context) -> str:
-    """The address under which this page was opened."""
-    return str(context["request"].build_absolute_uri("/")).rstrip("/")
 
 
 @register.simple_tag
