@@ -147,7 +147,8 @@ def blocker_groups(page: dict[str, Any], name: str) -> RenderableType:
         (group[name] or UNKNOWN, f"{group['blockers']:,}", _since(group["oldest"], page["as_of"])) for group in groups
     )
     table = _table((name.capitalize(), "Things", "Missed"), rows)
-    return Group(table, *(["", "There are more."] if page["pagination"]["has_more"] else []))
+    more = page["pagination"]["has_more"] or not page.get("all_counted", True)
+    return Group(table, *(["", "There are more."] if more else []))
 
 
 def _blocker_row(thing: dict[str, Any], now: str) -> Sequence[str | Text]:
