@@ -21,6 +21,8 @@ MODULES = (
     "test_idempotency.py",
     "test_list_page.py",
     "test_loops.py",
+    "test_many_blockers.py",
+    "test_metrics.py",
     "test_readings.py",
     "test_rebuild.py",
     "test_review.py",
