@@ -30,6 +30,7 @@ PAGES = {
     "mirror": "/mirrors/lake-0001/",
     "jobs": "/jobs/",
 }
+METRICS = "/metrics"
 PAUSE_SECONDS = 0.3
 """Between requests, so that what a process keeps grows old among them as it does among polls."""
 POLL = {"HX-Request": "true", "HX-Target": "live"}
@@ -309,6 +310,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             return
         for name, path in PAGES.items():
             print(f"{name:15} {measure(client, path, given.requests)}", flush=True)
+        clock, processor = min(_timed(client, METRICS) for _ in range(3))
+        told = f"{clock * 1000:5.0f} ms on the clock, {processor * 1000:4.0f} ms of the processor"
+        print(f"{'metrics':15} best {told}")
 
 
 if __name__ == "__main__":

@@ -97,6 +97,7 @@ def _with_damage(mirror: MirrorFacts, verdict: Verdict) -> Verdict:
     if not number:
         return verdict
     what = count(number, "thing that was complete before is", "things that were complete before are")
+    what = f"more than {what}" if mirror.waiting.more_damaged else what
     named = say(" (", code(example), " among them)" if number > 1 else ")") if example else say()
     told = sentences(
         sentence(f"damaged: {what} missing or wrong in {mirror.region} now", named),

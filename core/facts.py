@@ -107,9 +107,9 @@ class CommitFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """How much a mirror waits for in all; `kind` is "" when it is of several kinds, `more` if not all were noted.
+    """How much a mirror waits for in all; `kind` is "" when it is of several kinds, `more` if not all were counted.
 
-    `damaged` of it had been complete before; `example` is the path of one of these.
+    `damaged` of it had been complete before, or more than that; `example` is the path of one of these.
     """
 
     number: int = 0
@@ -117,6 +117,7 @@ class Waiting:
     kind: str = ""
     since: datetime | None = None
     damaged: int = 0
+    more_damaged: bool = False
     example: str = ""
 
 

@@ -134,9 +134,10 @@ def blocker_groups(page: dict[str, Any], name: str) -> RenderableType:
     rows = (
         (group[name] or UNKNOWN, f"{group['blockers']:,}", _since(group["oldest"], page["as_of"])) for group in groups
     )
+    more = page["pagination"]["has_more"] or not page.get("all_counted", True)
     return Group(
         table((name.capitalize(), "Things", "Missed"), rows),
-        *(["", "There are more."] if page["pagination"]["has_more"] else []),
+        *(["", "There are more."] if more else []),
     )
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
-from django.db.models import Case, Count, F, Min, QuerySet, Value, When
-from django.db.models.functions import StrIndex, Substr
+from django.db.models import QuerySet
+from django.db.models.functions import Substr
 
 from core.errors import NotFound
 from mirrors import clock, duties
@@ -15,6 +18,7 @@ from mirrors.lacking import holders_blocking
 from mirrors.models import Blocker, Mirror
 from mirrors.rechecks import LOOKED_FOR
 from mirrors.services import repository_arn
+from mirrors.waiting import COUNTED
 from rbac import services as rbac
 
 CHUNK = 2000
@@ -30,9 +34,9 @@ def blockers_of(
     """
     rows = mirror.blockers.all()
     if commit:
-        rows = rows.filter(holder_id__in=holders_blocking(mirror, find_commit(mirror, commit).sha))
+        rows = rows.held_by(holders_blocking(mirror, find_commit(mirror, commit).sha))
     if branch:
-        rows = rows.filter(holder_id__in=holders_blocking(mirror, _head_of(mirror, branch)))
+        rows = rows.held_by(holders_blocking(mirror, _head_of(mirror, branch)))
     if prefix:
         # Not startswith, which SQLite answers without regard to case.
         rows = rows.alias(beginning=Substr("path", 1, len(prefix))).filter(beginning=prefix)
@@ -47,21 +51,43 @@ def _head_of(mirror: Mirror, branch: str) -> str:
     return found
 
 
-def by_reason(rows: QuerySet[Blocker]) -> QuerySet[Blocker, Mapping[str, Any]]:
-    """Rows of `group`, `blockers` and `oldest`, the largest group first."""
-    return _grouped(rows.annotate(group=F("reason")))
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Things that have something in common: how many, and when the first of them was seen."""
+
+    group: str | None
+    blockers: int
+    oldest: datetime
 
 
-def by_prefix(rows: QuerySet[Blocker], below: str = "") -> QuerySet[Blocker, Mapping[str, Any]]:
-    """The same by what their paths have up to the first `/` after `below`; None: things without a path."""
-    rest = Substr("path", len(below) + 1)
-    folder = Substr("path", 1, Value(len(below)) + StrIndex(rest, Value("/")))
-    return _grouped(rows.annotate(group=Case(When(path="", then=None), default=folder)))
+class Looked:
+    """What a look at the first COUNTED things tells of all of them: `total` of them at least, if there are `more`."""
+
+    def __init__(self, rows: QuerySet[Blocker]) -> None:
+        found = list(rows.order_by("pk").values_list("reason", "path", "first_seen")[: COUNTED + 1])
+        self.more = len(found) > COUNTED
+        self._rows = found[:COUNTED]
+        self.total = len(self._rows)
+
+    def by_reason(self) -> list[Group]:
+        """Groups, the largest first."""
+        return _grouped((reason, seen) for reason, _, seen in self._rows)
+
+    def by_prefix(self, below: str = "") -> list[Group]:
+        """The same by what their paths have up to the first `/` after `below`; None: things without a path."""
+        return _grouped((_folder(path, below), seen) for _, path, seen in self._rows)
 
 
-def _grouped(rows: QuerySet[Blocker]) -> QuerySet[Blocker, Mapping[str, Any]]:
-    groups = rows.order_by().values("group").annotate(blockers=Count("pk"), oldest=Min("first_seen"))
-    return groups.order_by("-blockers", "group")
+def _folder(path: str, below: str) -> str | None:
+    return path[: path.find("/", len(below)) + 1] or below if path else None
+
+
+def _grouped(rows: Iterable[tuple[str | None, datetime]]) -> list[Group]:
+    times: dict[str | None, list[datetime]] = defaultdict(list)
+    for group, seen in rows:
+        times[group].append(seen)
+    groups = [Group(group, len(seen), min(seen)) for group, seen in times.items()]
+    return sorted(groups, key=lambda one: (-one.blockers, one.group is not None, one.group or ""))
 
 
 def in_chunks(rows: QuerySet[Blocker]) -> Iterator[Blocker]:

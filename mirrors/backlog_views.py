@@ -12,12 +12,12 @@ from django.views.decorators.http import require_POST, require_safe
 from core.errors import Invalid, LakeMirrorError
 from core.phrases import count
 from mirrors import clock
-from mirrors.backlog import blockers_of, blockers_retry, by_prefix, by_reason
-from mirrors.lacking import is_cut_short
+from mirrors.backlog import Looked, blockers_of, blockers_retry
 from mirrors.models import Blocker
 from mirrors.page_parts import carry_out, find_visible, may_change, may_see, page_of_rows, show_tab, with_query
 from mirrors.paging import number_of
 from mirrors.readings import mirror_readings
+from mirrors.waiting import is_cut_short
 
 FILTERS = ("kind", "reason", "prefix", "branch", "commit")
 GROUPS = 10
@@ -37,11 +37,12 @@ def backlog(request: HttpRequest, name: str) -> HttpResponse:
         rows = blockers_of(mirror, **given)
     except LakeMirrorError as error:
         rows, wrong = mirror.blockers.none(), str(error)
+    looked = Looked(rows)
     context = {
         "page": page_of_rows(request, rows, "pk", newest=False),
-        "total": rows.count(),
-        "reasons": list(by_reason(rows)[:GROUPS]),
-        "folders": list(by_prefix(rows, given["prefix"])[:GROUPS]),
+        "looked": looked,
+        "reasons": looked.by_reason()[:GROUPS],
+        "folders": looked.by_prefix(given["prefix"])[:GROUPS],
         "given": given,
         "wrong": wrong,
         "chips": [(field, value, with_query(request, **{field: None})) for field, value in given.items() if value],

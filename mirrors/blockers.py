@@ -55,8 +55,7 @@ def note_problems(mirror: Mirror, problems: Iterable[Problem]) -> None:
     """Write problems down; those that are known keep their first sight and count one more look."""
     by_identity = {(p.kind, p.holder_id, p.key): p for p in problems}
     known = {
-        (b.kind, b.holder_id, b.key): b
-        for b in mirror.blockers.filter(holder_id__in={p.holder_id for p in by_identity.values()})
+        (b.kind, b.holder_id, b.key): b for b in mirror.blockers.held_by({p.holder_id for p in by_identity.values()})
     }
     now = clock.now()
     Blocker.objects.bulk_create(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.http import HttpResponseBase
@@ -16,14 +17,15 @@ from lakemirror_site.openapi import answers
 from mirrors.answers import LOCATION, JobTakenAnswer, ThingAnswer, page_with, text_or_null
 from mirrors.api import find_mirror
 from mirrors.as_csv import FORMATS, TableView, csv_answer, wants_csv
-from mirrors.backlog import blockers_of, blockers_retry, by_prefix, by_reason, in_chunks
+from mirrors.backlog import Group, Looked, blockers_of, blockers_retry, in_chunks
 from mirrors.job_ids import accepted, duty_url
-from mirrors.lacking import is_cut_short, thing_of
+from mirrors.lacking import thing_of
 from mirrors.models import Blocker, Duty, Mirror
 from mirrors.paging import PAGE, a_page, by_number, number_of, one_of, page_of
 from mirrors.readings import thing_json
 from mirrors.serializers import rfc3339
 from mirrors.services import repository_arn
+from mirrors.waiting import is_cut_short
 from rbac import services as rbac
 
 MOST_IDS = 1000
@@ -48,7 +50,10 @@ class PrefixGroupAnswer(serializers.Serializer):
 
 
 class BlockerPageAnswer(page_with(ThingAnswer)):  # type: ignore[misc]
-    """A page of things, or of their groups. With `all_named` false, there are more things than have names here."""
+    """A page of things, or of their groups. With `all_named` false, there are more things than have names here.
+
+    Groups are of the things that were missed first; with `all_counted` false, there are more than were counted.
+    """
 
     results = PolymorphicProxySerializer(
         component_name="BlockerOrGroup",
@@ -57,6 +62,7 @@ class BlockerPageAnswer(page_with(ThingAnswer)):  # type: ignore[misc]
         many=True,
     )
     all_named = serializers.BooleanField()
+    all_counted = serializers.BooleanField(required=False)
 
 
 class RetriedAnswer(JobTakenAnswer):
@@ -93,8 +99,9 @@ class Blockers(TableView):
                 raise Invalid("groups are not given as CSV", field="group_by")
             return csv_answer(f"{mirror.name}-blockers", COLUMNS, map(blocker_json, in_chunks(rows)))
         if group_by:
-            groups = by_reason(rows) if group_by == "reason" else by_prefix(rows, named["prefix"])
-            return Response(_groups(request, groups, group_by) | _told(mirror))
+            looked = Looked(rows)
+            groups = looked.by_reason() if group_by == "reason" else looked.by_prefix(named["prefix"])
+            return Response(_groups(request, groups, group_by) | _told(mirror) | {"all_counted": not looked.more})
         return Response(by_number(request, rows, blocker_json, "pk", newest=False) | _told(mirror))
 
 
@@ -138,13 +145,12 @@ def blocker_json(row: Blocker) -> dict[str, Any]:
     return thing_json(thing_of(row))
 
 
-def _groups(request: Request, groups: Any, name: str) -> dict[str, Any]:
+def _groups(request: Request, groups: Sequence[Group], name: str) -> dict[str, Any]:
     """A page of groups; its offset is how many larger ones were given before."""
     amount, after = page_of(request)
     start = number_of(after, "after") if after else 0
-    rows = list(groups[start : start + amount + 1])
-    page, told = a_page(rows, amount, lambda row: start + amount)
-    results = [{name: row["group"], "blockers": row["blockers"], "oldest": rfc3339(row["oldest"])} for row in page]
+    page, told = a_page(groups[start : start + amount + 1], amount, lambda row: start + amount)
+    results = [{name: row.group, "blockers": row.blockers, "oldest": rfc3339(row.oldest)} for row in page]
     return told | {"results": results}
 
 

@@ -13,7 +13,8 @@ from django.db.models.functions import Coalesce
 
 from core.promotion import UNKNOWN
 from mirrors.lacking import Key
-from mirrors.models import Candidate, Commit, Mirror, MirrorBranch
+from mirrors.models import Candidate, Mirror, MirrorBranch
+from mirrors.plain_sql import named
 
 PAST = 4
 
@@ -76,8 +77,7 @@ def _rows(query: str, spots: Spots, few: int) -> Iterable[tuple[Key, Any]]:
         return []
     keys = {(key[0], branch): key for key, (branch, _) in spots.items()}
     values = ", ".join(f"({key[0]:d}, {branch:d}, {reached:d})" for key, (branch, reached) in spots.items())
-    tables = {"candidate": Candidate._meta.db_table, "commit": Commit._meta.db_table}
-    rows: Any = Candidate.objects.raw(query.format(places=values, few=few, **tables))
+    rows: Any = Candidate.objects.raw(named(query, places=values, few=few))
     return ((keys[row.mirror_id, row.branch_id], row) for row in rows)
 
 

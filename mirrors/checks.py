@@ -130,7 +130,7 @@ class CheckWriter:
         asked = list(self.checks)
         known: dict[str, int] = {}
         for start in range(0, len(asked), 500):
-            named = self.mirror.blockers.filter(holder_id__in=asked[start : start + 500]).order_by()
+            named = self.mirror.blockers.held_by(asked[start : start + 500]).order_by()
             known.update(named.values_list("holder_id").annotate(Count("pk")))
         return known
 
@@ -192,11 +192,7 @@ class CheckWriter:
         """Forget what an earlier check found and this one did not."""
         for row in rows:
             found = {p.key for p in self.problems[row["range_id"]]}
-            stale = (
-                self.mirror.blockers.filter(holder_id=row["range_id"]).exclude(key__in=found)
-                if len(found) < 500
-                else None
-            )
+            stale = self.mirror.blockers.held_by([row["range_id"]]).exclude(key__in=found) if len(found) < 500 else None
             if stale is not None:
                 stale.delete()
 

@@ -17,7 +17,6 @@ from mirrors import clock
 from mirrors.backlog import blockers_of
 from mirrors.commit_readings import STAGES, commits_of, commits_of_branch
 from mirrors.finding import find_commit
-from mirrors.lacking import is_cut_short
 from mirrors.models import Mirror
 from mirrors.one_commit import certificate_of, ladder_rows, read_commit
 from mirrors.page_parts import (
@@ -35,6 +34,7 @@ from mirrors.page_parts import (
 from mirrors.priority import mirror_prioritise
 from mirrors.readings import mirror_readings
 from mirrors.regions import places_of
+from mirrors.waiting import COUNTED, is_cut_short
 from mirrors.waivers import is_waivable
 
 STAGE_WORDS = {
@@ -87,14 +87,15 @@ def commit_detail(request: HttpRequest, name: str, commit: str) -> HttpResponse:
     one = read_commit(mirror, find_commit(mirror, commit), now)
     sha = one.commit.sha
     blockers = blockers_of(mirror, commit=sha)
-    total = blockers.count()
+    total = blockers[: COUNTED + 1].count()
     certificate, unproven = certificate_of(mirror, one)
     concerned = Mirror.objects.visible_to(request.user).filter(source__commits__sha=sha)
     _, places = places_of(list(concerned.select_related("source")), sha)
     context = SECTION | {
         "mirror": mirror,
         "one": one,
-        "total": total,
+        "total": min(total, COUNTED),
+        "more": total > COUNTED,
         "page": page_of_rows(request, blockers, "pk", newest=False) if total else None,
         "all_named": not total or not is_cut_short(mirror),
         "certificate": json.dumps(certificate.document(), indent=1) if certificate else "",

@@ -14,7 +14,7 @@ from django.db.models import Exists, OuterRef
 from mirrors import duties
 from mirrors.descent import FIRST_WINDOW, LAST_WINDOW, few, highest_key
 from mirrors.duties import Lease
-from mirrors.models import Blocker, Candidate, Coverage, Mirror, MirrorCommit, Repository, SourceBranch
+from mirrors.models import Candidate, Coverage, Mirror, MirrorCommit, Repository, SourceBranch
 
 # --- rows for what is needed ----------------------------------------------------------------------------------------
 
@@ -149,7 +149,7 @@ def _drop_blockers(mirror: Mirror) -> None:
     waiting = mirror.blockers.filter(damage=False).order_by().values_list("holder_id", flat=True).distinct()
     # A waiting commit notes its first hundred ranges only: those of others are asked for anew when it is judged again.
     for some in few(set(waiting) - needed):
-        Blocker.objects.filter(mirror=mirror, holder_id__in=some, damage=False).delete()
+        mirror.blockers.held_by(some).filter(damage=False).delete()
         Coverage.objects.filter(mirror=mirror, range_id__in=some, state="waiting", verify_at=None).delete()
         Coverage.objects.filter(mirror=mirror, range_id__in=some, state="gone").delete()
 

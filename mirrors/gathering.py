@@ -13,10 +13,12 @@ from django.db.models import Count, Q
 from core.facts import BranchFacts, Counted, DutyFacts, MirrorFacts, RunFacts, Waiting
 from core.promotion import UNKNOWN
 from mirrors.candidates import Pending, past_of, pending_of
-from mirrors.lacking import Commits, Key, waiting_at
+from mirrors.lacking import Commits, Key
 from mirrors.models import Duty, Mirror, MirrorCommit, Run, SourceBranch
+from mirrors.querysets import UNCHECKED
 from mirrors.settled import Open, open_branches
 from mirrors.standing import Place, places_at, source_branches, spots_of
+from mirrors.waiting import waiting_at
 
 AHEAD = 4
 
@@ -88,14 +90,15 @@ def _mirrors(
     behind: Sequence[int],
     now: datetime,
 ) -> dict[int, MirrorFacts]:
-    counts, duties, runs, waiting = _open_counts(behind), _duties(mirrors), _runs(mirrors, now), waiting_at(mirrors)
+    copying, checking = _open_counts(behind)
+    duties, runs, waiting = _duties(mirrors), _runs(mirrors, now), waiting_at(mirrors)
     return {
         mirror.pk: _mirror_facts(
             mirror,
             duties,
             branches=branches.get(mirror.pk, ()),
-            copying=counts.get(mirror.pk, (0, 0))[0],
-            checking=counts.get(mirror.pk, (0, 0))[1],
+            copying=copying.get(mirror.pk, 0),
+            checking=checking.get(mirror.pk, 0),
             run=runs.get(mirror.pk),
             waiting=waiting.get(mirror.pk, Waiting()),
             counted=opened.counted.get(mirror.pk, Counted()),
@@ -115,14 +118,10 @@ def _selected(mirror: Mirror, source: Mapping[str, SourceBranch], shown: Sequenc
     return {"left_out": left_out, "warnings": chosen.warnings(live) if live else ()}
 
 
-def _open_counts(mirrors: Sequence[int]) -> dict[int, tuple[int, int]]:
-    """How many commits still need their record copied, and their data checked."""
-    if not mirrors:
-        return {}
-    unchecked = Q(data__in=["unknown", "waiting"])
-    rows = MirrorCommit.objects.filter(Q(record="pending") | unchecked, mirror__in=mirrors).values("mirror_id")
-    counted = rows.annotate(copying=Count("pk", filter=Q(record="pending")), checking=Count("pk", filter=unchecked))
-    return {row["mirror_id"]: (row["copying"], row["checking"]) for row in counted.order_by()}
+def _open_counts(mirrors: Sequence[int]) -> tuple[dict[int, int], dict[int, int]]:
+    """How many commits still need their record copied, and their data checked; each by an index of its own."""
+    rows = MirrorCommit.objects.filter(mirror__in=mirrors).order_by().values_list("mirror_id").annotate(Count("pk"))
+    return (dict(rows.filter(record="pending")), dict(rows.filter(UNCHECKED))) if mirrors else ({}, {})
 
 
 def _duties(mirrors: Sequence[Mirror]) -> dict[Key, list[Duty]]:

@@ -92,7 +92,7 @@ def _heads_without(mirror: Mirror) -> list[tuple[str, str]]:
         waits_for.update(rows.values_list("commit__sha", "waits_for"))
     gone: set[str] = set()
     for some in few({one for ids in waits_for.values() for one in ids}):
-        lost = mirror.blockers.filter(gone_at_source=True, holder_id__in=some)
+        lost = mirror.blockers.held_by(some).filter(gone_at_source=True)
         gone.update(lost.order_by().values_list("holder_id", flat=True).distinct())
     return [(branch, head) for branch, head in behind if not gone.isdisjoint(waits_for.get(head, ()))]
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from typing import Any
 
 from django.db.models import Count, F, Min, Q, QuerySet, Window
 from django.db.models.functions import RowNumber
 
-from core.facts import CommitFacts, History, Thing, Waiting, Waived
-from mirrors.blockers import KEPT_PER_HOLDER
+from core.facts import CommitFacts, History, Thing, Waived
 from mirrors.models import Blocker, Commit, Coverage, Mirror, MirrorCommit
+from mirrors.querysets import UNCHECKED, BlockerQuerySet
 
 Key = tuple[int, str]
 """A mirror's key and the name of a branch, or the id of a commit or of something that blocks it, there."""
@@ -37,10 +36,7 @@ FACTS = (
 _WAIVER = ("waiver__given_by", "waiver__reason", "waiver__given_at")
 _COMMIT = ("commit__sha", "commit__metarange_id")
 _FIELDS = ("mirror_id", "mirror__history", *_COMMIT, "waits_for", "waiver_id", *_WAIVER, *FACTS)
-# Until it was looked for a second time it may turn out to be gone at the source too, as what is collected there is.
-# An imported object that a mirror allowed before has not changed: the mirror's setting has.
-_DAMAGE = Q(damage=True, attempts__gt=1) & ~Q(reason="imported")
-_UNSETTLED = Q(history=False) | Q(data__in=["unknown", "waiting"]) | ~Q(record="accepted")
+_UNSETTLED = Q(history=False) | UNCHECKED | ~Q(record="accepted")
 
 
 class Commits:
@@ -143,21 +139,22 @@ def _is_in_the_way(row: Mapping[str, Any]) -> bool:
 
 
 def _with_things(rows: Mapping[Key, Mapping[str, Any]]) -> dict[Key, CommitFacts]:
-    holders = {key: _holders(row) for key, row in rows.items() if _facts(row).in_trouble}
-    wanted = {(key[0], holder) for key, some in holders.items() for holder in some}
-    things, counts = _things(wanted)
+    holders = {key: [(key[0], one) for one in _holders(row)] for key, row in rows.items() if _facts(row).in_trouble}
+    named = _named({holder for own in holders.values() for holder in own})
+    counts = _all_counted({holder: number for holder, (number, _) in named.items()})
+    shown = {key: _enough([holder for holder in own if holder in named], named) for key, own in holders.items()}
+    things = _things({holder for own in shown.values() for holder in own})
     found = {}
     for key, row in rows.items():
-        own = [(key[0], holder) for holder in holders.get(key, ())]
-        found[key] = _add_things(_facts(row), [thing for k in own for thing in things.get(k, ())], own, counts)
+        its = [thing for holder in shown.get(key, ()) for thing in things.get(holder, ())]
+        found[key] = _add_things(_facts(row), its, sum(counts.get(holder, 0) for holder in holders.get(key, ())))
     return found
 
 
-def _add_things(facts: CommitFacts, things: list[Thing], own: Sequence[Key], counts: Mapping[Key, int]) -> CommitFacts:
+def _add_things(facts: CommitFacts, things: list[Thing], number: int) -> CommitFacts:
     if not things:
         return facts
     since = min(thing.first_seen for thing in things)
-    number = sum(counts.get(key, 0) for key in own)
     return replace(facts, things=tuple(things[:THINGS]), lacking=number, lacking_since=since)
 
 
@@ -167,21 +164,43 @@ def _holders(row: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(holder for holder in own if holder))
 
 
-def _things(holders: set[Key]) -> tuple[dict[Key, list[Thing]], dict[Key, int]]:
-    """What stands in the way, by holder: a few of the things, oldest first, and how many there are."""
+def _of(holders: set[Key]) -> BlockerQuerySet:
+    rows = Blocker.objects.filter(mirror__in={key[0] for key in holders}).order_by()
+    return rows.held_by({key[1] for key in holders})
+
+
+def _named(holders: set[Key]) -> dict[Key, tuple[int, int]]:
+    """How many things have names that stand in the way, and the key of the first, by holder. There may be hundreds of
+    ranges with a thousand things each, so nothing but the index is read."""
     if not holders:
-        return {}, {}
-    mirrors, ids = {key[0] for key in holders}, {key[1] for key in holders}
+        return {}
+    rows = _of(holders).values_list("mirror_id", "holder_id").annotate(Count("pk"), Min("pk"))
+    return {(mirror, holder): (number, first) for mirror, holder, number, first in rows}
+
+
+def _enough(holders: Sequence[Key], named: Mapping[Key, tuple[int, int]]) -> list[Key]:
+    """The first holders that together have as many things as are shown, and the one that misses something longest."""
+    number, enough = 0, []
+    for holder in holders:
+        if number >= THINGS:
+            break
+        enough.append(holder)
+        number += named[holder][0]
+    oldest = min(holders, key=lambda holder: named[holder][1], default=None)
+    return enough if oldest is None or oldest in enough else [*enough, oldest]
+
+
+def _things(holders: set[Key]) -> dict[Key, list[Thing]]:
+    """A few of what stands in the way, by holder, oldest first."""
+    if not holders:
+        return {}
     of = {"partition_by": [F("mirror_id"), F("holder_id")]}
-    rows = Blocker.objects.filter(mirror__in=mirrors, holder_id__in=ids).annotate(
-        place=Window(RowNumber(), order_by=["first_seen", "pk"], **of), number=Window(Count("pk"), **of)
-    )
+    place = Window(RowNumber(), order_by=["first_seen", "pk"], **of)
+    first = _of(holders).annotate(place=place).filter(place__lte=THINGS)
     things: dict[Key, list[Thing]] = defaultdict(list)
-    counts: dict[Key, int] = {}
-    for row in rows.filter(place__lte=THINGS).order_by("first_seen", "pk"):
+    for row in Blocker.objects.filter(pk__in=first.values("pk")).order_by("first_seen", "pk"):
         things[row.mirror_id, row.holder_id].append(thing_of(row))
-        counts[row.mirror_id, row.holder_id] = row.number
-    return things, _all_counted(counts)
+    return things
 
 
 def _all_counted(counts: Mapping[Key, int]) -> dict[Key, int]:
@@ -212,76 +231,3 @@ def thing_of(row: Blocker) -> Thing:
         etag=row.etag,
         damage=row.damage,
     )
-
-
-def waiting_at(mirrors: Sequence[Mirror]) -> dict[int, Waiting]:
-    """How many different things each mirror waits for in all; one that several ranges name counts once."""
-    waited_for = Blocker.objects.filter(mirror__in=mirrors, gone_at_source=False)
-    for mirror_id, holders in _only_waived(mirrors).items():
-        waited_for = waited_for.exclude(mirror=mirror_id, holder_id__in=holders, damage=False)
-    rows = waited_for.order_by().values_list("mirror_id", "kind")
-    kinds: dict[int, dict[str, int]] = defaultdict(dict)
-    since: dict[int, datetime] = {}
-    damaged: dict[int, int] = defaultdict(int)
-    examples: dict[int, str] = defaultdict(str)
-    for mirror, kind, number, first, lost, path in rows.annotate(
-        Count("key", distinct=True),
-        Min("first_seen"),
-        lost=Count("key", distinct=True, filter=_DAMAGE),
-        example=Min("path", filter=_DAMAGE),
-    ):
-        kinds[mirror][kind] = number
-        since[mirror] = min(first, since.get(mirror, first))
-        damaged[mirror] += lost
-        examples[mirror] = examples[mirror] or path or ""
-    more = _cut_short(mirrors) if kinds else set()
-    return {
-        mirror: Waiting(
-            number=sum(its.values()),
-            kind=next(iter(its)) if len(its) == 1 else "",
-            more=mirror in more,
-            since=since[mirror],
-            damaged=damaged[mirror],
-            example=examples[mirror],
-        )
-        for mirror, its in kinds.items()
-    }
-
-
-def _only_waived(mirrors: Sequence[Mirror]) -> dict[int, set[str]]:
-    """What only waived commits wait for, by mirror: nobody waits for that any more, although it is looked for.
-
-    While a first copy waits for so much that it isn't gone through, all of it counts.
-    """
-    waived = MirrorCommit.objects.filter(mirror__in=mirrors, waiver__isnull=False, data__in=["unknown", "waiting"])
-    held = _waited_for(waived)
-    if not held:
-        return {}
-    others = MirrorCommit.objects.filter(mirror__in=list(held), waiver=None, data="waiting")
-    if others.count() > OPEN_COMMITS:
-        return {}
-    needed = _waited_for(others)
-    return {mirror: holders - needed.get(mirror, set()) for mirror, holders in held.items()}
-
-
-def _waited_for(rows: QuerySet[MirrorCommit]) -> dict[int, set[str]]:
-    found: dict[int, set[str]] = defaultdict(set)
-    for mirror, waits_for in rows.order_by("-commit_id").values_list("mirror_id", "waits_for")[:OPEN_COMMITS]:
-        found[mirror].update(waits_for)
-    return found
-
-
-def damage_at(mirrors: Iterable[Mirror]) -> QuerySet[Blocker]:
-    """What had been complete, and is missing or wrong now."""
-    return Blocker.objects.filter(_DAMAGE, mirror__in=mirrors)
-
-
-def is_cut_short(mirror: Mirror) -> bool:
-    """Whether it has ranges of which not all problems are kept by name."""
-    return bool(_cut_short([mirror]))
-
-
-def _cut_short(mirrors: Sequence[Mirror]) -> set[int]:
-    """Mirrors with ranges of which not all problems are kept by name."""
-    rows = Coverage.objects.filter(mirror__in=mirrors, state="waiting", problems__gt=KEPT_PER_HOLDER)
-    return set(rows.order_by().values_list("mirror_id", flat=True).distinct())

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.db.models import Exists, OuterRef
+
 from core.phrases import Phrase, name, say, short
 from core.promotion import Why
 from mirrors.jobs import duties_of, jobs_of
@@ -44,7 +46,8 @@ def latest(visible: MirrorQuerySet, now: datetime) -> list[Happening]:
 
 def _moves(visible: MirrorQuerySet) -> list[Happening]:
     """By their keys, which is the order in which they were written."""
-    rows = Promotion.objects.filter(mirror__in=visible.order_by().values("pk")).select_related("mirror")
+    # Not `in`, for which all moves of all mirrors are read first.
+    rows = Promotion.objects.filter(Exists(visible.filter(pk=OuterRef("mirror")))).select_related("mirror")
     return [Happening(row.at, _move(row), row.why in _FOREIGN) for row in rows.order_by("-pk")[:AMOUNT]]
 
 

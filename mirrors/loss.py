@@ -13,7 +13,7 @@ from datetime import datetime
 from core.loss import Painting, Tally, group_tally
 from mirrors.blockers import KEPT_PER_HOLDER
 from mirrors.descent import few, highest_key
-from mirrors.models import Blocker, Coverage, Mirror, Repository
+from mirrors.models import Coverage, Mirror, Repository
 from mirrors.standing import Place, places_of
 
 FIRST_WINDOW, LAST_WINDOW, MOST_ROWS = 50, 1000, 10_000
@@ -117,7 +117,7 @@ class MissingThings:
 
     def _load(self) -> tuple[dict[str, dict[str, tuple[str, int | None]]], bool]:
         """Kind and size of the missing things of each holder, by their keys; and whether there are more of them."""
-        rows = Blocker.objects.filter(mirror=self._mirror, holder_id__in=self._holders, gone_at_source=False)
+        rows = self._mirror.blockers.held_by(self._holders).filter(gone_at_source=False)
         found = list(rows.order_by().values_list("holder_id", "key", "kind", "size")[: MOST_THINGS + 1])
         things: dict[str, dict[str, tuple[str, int | None]]] = defaultdict(dict)
         for holder, key, kind, size in found:

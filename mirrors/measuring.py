@@ -21,9 +21,9 @@ from core.promotion import Why
 from mirrors import clock
 from mirrors.candidates import Pending
 from mirrors.duties import Lease
-from mirrors.lacking import waiting_at
 from mirrors.models import Measure, Mirror, Promotion, Run
 from mirrors.readings import targets
+from mirrors.waiting import waiting_at
 
 SHORT, LONG = 5, 60
 """Minutes."""

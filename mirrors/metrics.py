@@ -16,10 +16,10 @@ from rest_framework.views import APIView
 from core.lag import is_stale, lag
 from mirrors import clock
 from mirrors.exposition import CONTENT_TYPE, Gauge, labelled
-from mirrors.lacking import waiting_at
 from mirrors.models import Duty, Mirror
 from mirrors.readings import targets
 from mirrors.standing import stand
+from mirrors.waiting import waiting_at
 from rbac import services as rbac
 
 MIRROR = ("mirror", "region", "source", "source_region")

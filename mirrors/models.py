@@ -16,6 +16,7 @@ from core import types
 from core.selection import ALL, Selection
 from mirrors.fields import ExactMapField, ExactTextField
 from mirrors.querysets import (
+    BlockerQuerySet,
     CoverageQuerySet,
     DutyQuerySet,
     MirrorCommitQuerySet,
@@ -418,6 +419,8 @@ class Blocker(models.Model):
     attempts = models.IntegerField(default=1)
     look_at = models.DateTimeField()
 
+    objects = BlockerQuerySet.as_manager()
+
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["mirror", "kind", "holder_id", "key"], name="blocker_once"),
@@ -425,6 +428,10 @@ class Blocker(models.Model):
         indexes = [
             models.Index(fields=["mirror", "look_at"], name="blocker_due"),
             models.Index(fields=["mirror", "address_hash"], name="blocker_address"),
+            models.Index(fields=["mirror", "id"], condition=Q(gone_at_source=False), name="blocker_waited_for"),
+            models.Index(
+                fields=["mirror", "id"], condition=Q(damage=True, gone_at_source=False), name="blocker_damage"
+            ),
         ]
         ordering = ["first_seen", "pk"]
 

@@ -15,12 +15,13 @@ from core.facts import CommitFacts
 from core.ladder import Step, climb
 from core.phrases import Phrase
 from core.states import Stage
+from mirrors.branch_commits import CommitReading
 from mirrors.certificates import Certificate, certify
 from mirrors.covering import CommitCoverage, commit_coverage
 from mirrors.gathering import gather
 from mirrors.lacking import Commits, commit_facts
 from mirrors.models import Candidate, Commit, Mirror, MirrorCommit
-from mirrors.readings import CommitReading, targets
+from mirrors.readings import targets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +91,7 @@ def ladder_rows(mirror: Mirror, rows: Sequence[MirrorCommit], now: datetime) -> 
     shas = [row.commit.sha for row in rows]
     facts = commit_facts(mirror, shas)
     heads = set(mirror.branches.filter(head__in=shas).values_list("head", flat=True))
-    expected = set(_seen_in(mirror, [row.commit_id for row in rows]).values_list("commit_id", flat=True))
+    expected = set(_seen_in(mirror, [row.commit_id for row in rows]).order_by().values_list("commit_id", flat=True))
     return [_ladder_row(mirror, row, facts[row.commit.sha], heads, row.commit_id in expected, now) for row in rows]
 
 

@@ -14,7 +14,7 @@ from core.phrases import Phrase, count, say, sentence
 from core.states import State, Tone
 from mirrors.listing import needing
 from mirrors.models import Commit, MirrorCommit
-from mirrors.querysets import MirrorQuerySet
+from mirrors.querysets import UNCHECKED, MirrorQuerySet
 from mirrors.queue_readings import QueueReading
 from mirrors.readings import MirrorReading, targets
 
@@ -83,7 +83,7 @@ def _within(readings: Sequence[MirrorReading]) -> Tile:
 
 def _waiting(readings: Sequence[MirrorReading], now: datetime) -> Tile:
     number = sum(reading.waiting for reading in readings)
-    more = "+" if any("+" in reading.waiting_words for reading in readings) else ""
+    more = "+" if any(reading.waiting_more for reading in readings) else ""
     since = min((reading.waiting_since for reading in readings if reading.waiting_since), default=None)
     below = f"oldest for {in_words((now - since).total_seconds())}" if since else "no object or file is missed"
     figure = f"{number:,}{more} {'thing' if number == 1 and not more else 'things'}" if number else "nothing"
@@ -106,7 +106,7 @@ def _unchecked(oldest: datetime | None, now: datetime) -> Tile:
 
 def oldest_unchecked(visible: MirrorQuerySet) -> datetime | None:
     """When the oldest commit was seen whose data is still to be checked; each mirror's first, by the partial index."""
-    rows = MirrorCommit.objects.filter(mirror__in=visible.order_by().values("pk"), data__in=["unknown", "waiting"])
+    rows = MirrorCommit.objects.filter(UNCHECKED, mirror__in=visible.order_by().values("pk"))
     first = rows.order_by().values("mirror_id").annotate(first=Min("commit_id")).values("first")
     found: datetime | None = Commit.objects.filter(pk__in=first).aggregate(at=Min("seen_at"))["at"]
     return found

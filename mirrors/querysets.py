@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -13,6 +14,18 @@ from core.presence import Depth
 
 MESSAGE_SECONDS = 5.0
 """A wake-up message that was not answered for so long is sent again."""
+
+
+class Written(models.Value):
+    """A word that stands in the query itself: by one that is given beside it SQLite doesn't know an index that is made
+    for rows with it."""
+
+    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, list[Any]]:
+        return f"'{self.value}'", []
+
+
+UNCHECKED = Q(data__in=[Written("unknown"), Written("waiting")])
+"""Commits at a mirror whose data is still to be checked."""
 
 
 def after_now(seconds: float) -> Any:
@@ -47,7 +60,7 @@ class MirrorCommitQuerySet(models.QuerySet):
 
     def unjudged(self) -> MirrorCommitQuerySet:
         """Commits that nobody looked at yet, or that waited for something which has arrived; oldest first."""
-        return self.filter(data="unknown").select_related("commit").order_by("commit_id")
+        return self.filter(UNCHECKED, data="unknown").select_related("commit").order_by("commit_id")
 
     def asked_for(self) -> MirrorCommitQuerySet:
         """Those that somebody wants first, since the last round."""
@@ -64,6 +77,13 @@ class MirrorCommitQuerySet(models.QuerySet):
     def promotable(self) -> MirrorCommitQuerySet:
         """Record accepted, own data complete with nothing gone, all of the history in order, and not waived."""
         return self.filter(record="accepted", data="complete", history=True, waiver=None)
+
+
+class BlockerQuerySet(models.QuerySet):
+    def held_by(self, holders: Iterable[str]) -> BlockerQuerySet:
+        """Those that these commits, metaranges or ranges need. With every kind there is, for so its index begins:
+        without, all that the mirror lacks would be gone through."""
+        return self.filter(kind__in=self.model.Kind.values, holder_id__in=holders)
 
 
 class CoverageQuerySet(models.QuerySet):

@@ -7,31 +7,23 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import F
-
 from core.explain import Verdict, explain, judge_standing, stage_of
-from core.facts import BranchFacts, CommitFacts, MirrorFacts, Thing, Waived
+from core.facts import BranchFacts, MirrorFacts, Thing
 from core.lacking import count_waiting
-from core.ladder import Step, climb
 from core.lag import Targets, lag
 from core.phrases import Phrase
-from core.promotion import UNKNOWN, Why
 from core.states import ASIDE, Stage, State
 from lakemirror_site import config
 from mirrors import clock
 from mirrors.breaches import target_of
-from mirrors.candidates import Pending, candidates_of
+from mirrors.candidates import Pending
 from mirrors.gathering import Gathered, gather
-from mirrors.lacking import commit_facts
-from mirrors.models import Candidate, Mirror, Promotion
+from mirrors.models import Mirror, Promotion
 from mirrors.serializers import rfc3339
 
 LIVELY = timedelta(minutes=2)
 """A mirror on which something happened so lately is worth looking at often."""
-SHOWN = 10
 RAIL_COMMITS = 7
-NEWEST = 3
-FOREIGN = (Why.FOREIGN, Why.WRITTEN, Why.UNDONE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +73,7 @@ class BranchReading:
 class MirrorReading:
     """A mirror and its branches; `counted` more are not read one by one.
 
-    `waiting` counts the things that have not arrived, since the oldest was missed.
+    `waiting` counts the things that have not arrived, since the oldest was missed; with `waiting_more` there are more.
     `lag`, `pending` and `behind` are those of the `staying` branches: what the source has dropped is no loss, nor is
     what is not selected. `left_out` branches of the source are not selected and not here; `warnings` are about that.
     """
@@ -99,6 +91,7 @@ class MirrorReading:
     pending: int
     behind: int
     waiting: int
+    waiting_more: bool
     waiting_words: str
     waiting_since: datetime | None
     left_out: int
@@ -114,42 +107,14 @@ class MirrorReading:
         return str(self.told)
 
     @property
+    def waiting_figure(self) -> str:
+        """How many things it waits for, with "+" where there are more."""
+        return f"{self.waiting:,}{'+' if self.waiting_more else ''}"
+
+    @property
     def state_word(self) -> str:
         """The state as people read it."""
         return self.state.word
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommitReading:
-    """A commit of a branch at a mirror, with the five steps of its life."""
-
-    commit_id: str
-    message: str
-    committer: str
-    creation_date: int
-    position: int
-    seen_at: datetime
-    fast_forward: bool
-    inferred: bool
-    stage: Stage
-    steps: Sequence[Step]
-    blockers: Sequence[Thing]
-    lacking: int
-    waived: Waived | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BranchCommits:
-    """A branch's commits, newest first. `more_...` is how many are left out: of the pending ones after the third.
-
-    `foreign` are the last times that somebody else moved the branch, or wrote to it.
-    """
-
-    pending: Sequence[CommitReading]
-    mirrored: Sequence[CommitReading]
-    more_pending: int
-    more_mirrored: int
-    foreign: Sequence[Promotion] = ()
 
 
 def targets(mirror: Mirror) -> Targets:
@@ -215,6 +180,7 @@ def _read(mirror: Mirror, gathered: Gathered, now: datetime) -> MirrorReading:
         pending=counted.pending + sum(branch.pending for branch in staying),
         behind=counted.behind + sum(branch.pending > 0 for branch in staying),
         waiting=facts.waiting.number,
+        waiting_more=facts.waiting.more,
         waiting_words=count_waiting(facts.waiting),
         waiting_since=facts.waiting.since,
         left_out=facts.left_out,
@@ -297,54 +263,6 @@ def _rail_commit(row: Pending, branch: BranchFacts, mirror: Mirror, gathered: Ga
     validating = gathered.facts[mirror.pk].run is not None
     stage = stage_of(commit, now=now, targets=targets(mirror), validating=validating)
     return RailCommit(commit_id=row.commit_id, stage=stage)
-
-
-# --- the commits of a branch ----------------------------------------------------------------------------------------
-
-
-def branch_commits(mirror: Mirror, branch: str, now: datetime, limit: int = SHOWN) -> BranchCommits:
-    """The newest mirrored commits of a branch, and of those pending the newest few and the oldest, `limit` of each."""
-    rows = candidates_of(mirror, branch).select_related("commit").order_by("-position")
-    if branch not in mirror.selection:
-        rows = rows.filter(position__lte=F("reached"))  # where the source went on to is no concern of the mirror's
-    ahead, behind = rows.filter(position__gt=F("reached")), rows.filter(position__lte=F("reached"))
-    number = ahead.count()
-    pending = list(ahead[:limit]) if number <= limit else [*ahead[:NEWEST], *ahead.reverse()[: limit - NEWEST][::-1]]
-    mirrored = list(behind[:limit])
-    facts = commit_facts(mirror, [row.commit.sha for row in (*pending, *mirrored)])
-    head = mirrored[0].position if mirrored else None
-    return BranchCommits(
-        pending=[_commit_reading(mirror, row, facts, now, head) for row in pending],
-        mirrored=[_commit_reading(mirror, row, facts, now, head) for row in mirrored],
-        more_pending=number - len(pending),
-        more_mirrored=behind.count() - len(mirrored),
-        foreign=list(mirror.promotions.filter(branch=branch, is_tag=False, why__in=FOREIGN)[:NEWEST]),
-    )
-
-
-def _commit_reading(
-    mirror: Mirror, row: Candidate, facts: dict[str, CommitFacts], now: datetime, head: int | None
-) -> CommitReading:
-    commit = facts.get(row.commit.sha)
-    stage = stage_of(commit, now=now, targets=targets(mirror))
-    if head is not None and row.position <= head:
-        stage = Stage.HEAD if row.position == head else Stage.PAST
-    steps = climb(commit, seen_at=row.seen_at, stage=stage, region=mirror.region, source_region=mirror.source.region)
-    return CommitReading(
-        commit_id=row.commit.sha,
-        message=row.commit.message,
-        committer=row.commit.committer,
-        creation_date=row.commit.creation_date,
-        position=row.position,
-        seen_at=row.seen_at,
-        fast_forward=row.fast_forward,
-        inferred=row.position < UNKNOWN,
-        stage=stage,
-        steps=steps,
-        blockers=commit.things if commit else (),
-        lacking=commit.lacking if commit else 0,
-        waived=commit.waived if commit else None,
-    )
 
 
 # --- as JSON --------------------------------------------------------------------------------------------------------

@@ -210,7 +210,7 @@ def settle_ranges(mirror: Mirror, range_ids: Iterable[str], *, damaged: set[str]
     that are `damaged` had been complete: no commit asks for them any more, so they are checked again for themselves.
     """
     for row in mirror.coverage.filter(range_id__in=list(range_ids), state__in=["waiting", "gone"]):
-        left = list(mirror.blockers.filter(holder_id=row.range_id).values_list("gone_at_source", flat=True))
+        left = list(mirror.blockers.held_by([row.range_id]).values_list("gone_at_source", flat=True))
         if all(left) and row.problems > max(KEPT_PER_HOLDER, len(left)):
             _ask_anew(row, damaged=row.range_id in damaged)
         elif not left:

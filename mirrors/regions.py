@@ -11,9 +11,9 @@ from core.readable import Readable, at_mirror, at_source
 from mirrors.commit_readings import facts_of
 from mirrors.covering import CHUNK
 from mirrors.finding import commits_beginning, expect_one
-from mirrors.lacking import damage_at
 from mirrors.metaranges import ranges_named
 from mirrors.models import Commit, Mirror, MirrorCommit
+from mirrors.waiting import damage_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,4 +90,4 @@ def _is_damaged(mirror: Mirror, metarange_id: str) -> bool | None:
         return None
     ids = [metarange_id, *(ref.id for ref in named)]
     lost = damage_at([mirror])
-    return any(lost.filter(holder_id__in=ids[start : start + CHUNK]).exists() for start in range(0, len(ids), CHUNK))
+    return any(lost.held_by(ids[start : start + CHUNK]).exists() for start in range(0, len(ids), CHUNK))

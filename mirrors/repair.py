@@ -10,9 +10,10 @@ from django.db.models import Count, Sum
 
 from core.repair import Group, Plan, plan_repair
 from mirrors.backlog import blockers_of, blockers_retry
-from mirrors.lacking import OPEN_COMMITS, TROUBLED, Commits, is_cut_short, open_rows
+from mirrors.lacking import OPEN_COMMITS, TROUBLED, Commits, open_rows
 from mirrors.models import Commit, Mirror
 from mirrors.priority import mirror_prioritise
+from mirrors.waiting import is_cut_short
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db import connection
 from django.db.models import Count, Max, Model
 
 from core.facts import Counted
 from core.promotion import UNKNOWN
-from mirrors.models import Candidate, Mirror, MirrorBranch, SourceBranch
+from mirrors.models import Mirror, MirrorBranch, SourceBranch
+from mirrors.plain_sql import fetch
 
 # Each branch of a source is looked up at each of its mirrors by the index; only those that differ come back.
 _OPEN = """
@@ -157,14 +157,4 @@ def _by_key(model: type[Model], keys: set[int]) -> dict[int, Any]:
 
 
 def _rows(query: str, mirrors: Sequence[int]) -> list[tuple[Any, ...]]:
-    if not mirrors:
-        return []
-    tables = {
-        "mirror": Mirror._meta.db_table,
-        "source": SourceBranch._meta.db_table,
-        "branch": MirrorBranch._meta.db_table,
-        "candidate": Candidate._meta.db_table,
-    }
-    with connection.cursor() as cursor:
-        cursor.execute(query.format(mirrors=", ".join(f"{pk:d}" for pk in mirrors), **tables))
-        return list(cursor.fetchall())
+    return fetch(query, mirrors=", ".join(f"{pk:d}" for pk in mirrors)) if mirrors else []

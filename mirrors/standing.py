@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
-
-from django.db import connection
 
 from core.promotion import UNKNOWN
 from mirrors.candidates import Pending, Spots, pending_of
 from mirrors.lacking import Key
 from mirrors.models import Mirror, MirrorBranch, SourceBranch
+from mirrors.plain_sql import fetch, moment
 from mirrors.settled import Open
 
 Names = Mapping[str, SourceBranch]
@@ -136,24 +135,10 @@ def stand(mirrors: Sequence[Mirror]) -> Iterator[Stand]:
     pending = pending_of(behind, few=1)
     for mirror, branch, _, _, _, here, advanced_at in rows:
         first = pending[mirror, branch][0] if (mirror, branch) in pending else None
-        yield Stand(mirror, branch, bool(here), _moment(advanced_at), first)
+        yield Stand(mirror, branch, bool(here), moment(advanced_at) if advanced_at else None, first)
 
 
 def _all_rows(mirrors: Sequence[Mirror]) -> list[tuple[Any, ...]]:
     if not mirrors:
         return []
-    given = {
-        "mirror": Mirror._meta.db_table,
-        "source": SourceBranch._meta.db_table,
-        "branch": MirrorBranch._meta.db_table,
-        "unknown": UNKNOWN,
-        "mirrors": ", ".join(f"{mirror.pk:d}" for mirror in mirrors),
-    }
-    with connection.cursor() as cursor:
-        cursor.execute(_ALL.format(**given))
-        return list(cursor.fetchall())
-
-
-def _moment(value: datetime | None) -> datetime | None:
-    """SQLite doesn't say that its times are UTC."""
-    return value.replace(tzinfo=UTC) if value is not None and value.tzinfo is None else value
+    return fetch(_ALL, unknown=UNKNOWN, mirrors=", ".join(f"{mirror.pk:d}" for mirror in mirrors))

@@ -13,11 +13,11 @@ from core.errors import LakeMirrorError
 from core.phrases import count
 from core.promotion import Why
 from core.states import State
-from mirrors.lacking import damage_at
 from mirrors.metaranges import ranges_named
 from mirrors.models import Mirror
 from mirrors.readings import BranchReading, MirrorReading
 from mirrors.sidebyside import ask_all
+from mirrors.waiting import damage_at
 
 MOST_HEADS, MOST_HOLDERS, SECONDS = 10, 1000, 2.0
 """So many branches are looked through for what is damaged, and for so long: a page may not wait for a store."""

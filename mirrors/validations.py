@@ -269,7 +269,7 @@ class _OnDemand(CheckWriter):
         self.validation, self.before = validation, before
         self.bases = {one: tuple(before[one].bases) if one in before else () for one in self.checks}
         self.deep_enough = not Depth(mirror.depth).is_deeper_than(depth)
-        known = list(mirror.blockers.filter(holder_id__in=list(self.checks)))
+        known = list(mirror.blockers.held_by(list(self.checks)))
         self.known = {(row.holder_id, row.key) for row in known}
         self.gone = {(row.holder_id, row.key) for row in known if row.gone_at_source}
         self.had_been_complete = {row.holder_id for row in known if row.damage}

@@ -19,17 +19,12 @@ from core.errors import LakeMirrorError
 from core.states import ASIDE
 from lakemirror_site.errors import status_of
 from mirrors import clock, options, services
+from mirrors.branch_commits import BranchCommits, branch_commits
 from mirrors.forms import DeletionForm
 from mirrors.lag_panel import lag_panel
 from mirrors.models import Mirror
 from mirrors.page_parts import SECTION, carry_out, find_visible, may_see, show_tab
-from mirrors.readings import (
-    BranchCommits,
-    BranchReading,
-    MirrorReading,
-    branch_commits,
-    mirror_reading,
-)
+from mirrors.readings import BranchReading, MirrorReading, mirror_reading
 from mirrors.tag_readings import count_tags, tag_readings
 
 PAGE = 100

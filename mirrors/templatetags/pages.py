@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from datetime import UTC, datetime
-from itertools import pairwise
+from functools import lru_cache
 from math import floor
-from typing import Any
 
 from django import template
 from django.template import Context
@@ -24,7 +22,6 @@ from core.preflight import Outcome
 from core.states import Stage, State, Tone
 from mirrors.models import Mirror
 from mirrors.page_parts import with_query
-from mirrors.readings import BranchReading, RailCommit
 
 register = template.Library()
 
@@ -66,6 +63,7 @@ _HTML = {
 
 
 @register.simple_tag
+@lru_cache
 def icon(name: str) -> SafeString:
     """An icon from the sheet in base.html; a word stands beside it, so it says nothing by itself."""
     return format_html('<svg class="icon" aria-hidden="true"><use href="#i-{}"/></svg>', name)
@@ -152,7 +150,12 @@ def commit_link(mirror: Mirror, value: str, what: str = "commit id") -> SafeStri
 
 
 def _linked(shown: SafeString, mirror: str, sha: str) -> SafeString:
-    return format_html('<a href="{}">{}</a>', reverse("mirror_commit", args=[mirror, sha]), shown)
+    return format_html('<a href="{}">{}</a>', _commit_url(mirror, sha), shown)
+
+
+@lru_cache(maxsize=4096)
+def _commit_url(mirror: str, sha: str) -> str:
+    return reverse("mirror_commit", args=[mirror, sha])
 
 
 @register.simple_tag
@@ -277,57 +280,3 @@ def dashes(word: str) -> str:
 def percent_of(share: float) -> str:
     """A place in a picture, as SVG writes it."""
     return f"{share * 100:.2f}%"
-
-
-# --- the rail -------------------------------------------------------------------------------------------------------
-
-WIDTH, EDGE = 216, 12
-
-
-@register.inclusion_tag("mirrors/_rail.html")
-def rail(branch: BranchReading) -> dict[str, Any]:
-    """A branch as a line of commits from the mirror's head to the source's."""
-    dots = _spread(branch.rail, hidden=branch.hidden, begun=bool(branch.mirror_head))
-    done = [dot["x"] for dot in dots if dot["stage"] in (Stage.PAST, Stage.HEAD, Stage.READY)]
-    return {
-        "dots": dots,
-        "width": WIDTH,
-        "start": EDGE,
-        "end": dots[-1]["x"] if dots else 0,
-        "done": max(done, default=0) if branch.mirror_head else 0,
-        "hidden": branch.hidden,
-        "gap": _gap(dots),
-        "label": _label(branch),
-    }
-
-
-def _spread(commits: Sequence[RailCommit], *, hidden: int, begun: bool) -> list[dict[str, Any]]:
-    """Dots with even distances; a gap takes one place more, and so does the head that a new mirror doesn't have yet."""
-    gap = max(1, len(commits) - 3) if hidden else len(commits)
-    alone = len(commits) == 1
-    places = [number + (number >= gap) + (alone or not begun) for number in range(len(commits))]
-    last = max(places[-1], 1) if places else 1
-    step = (WIDTH - 2 * EDGE) / last
-    return [
-        {"x": round(EDGE + place * step), "stage": commit.stage, "id": commit.commit_id[:SHORT_ID]}
-        for place, commit in zip(places, commits, strict=True)
-    ]
-
-
-def _gap(dots: Sequence[dict[str, Any]]) -> float:
-    """Where "+n" stands: in the middle of the widest distance."""
-    pairs = list(pairwise(dots))
-    if not pairs:
-        return 0
-    left, right = max(pairs, key=lambda pair: pair[1]["x"] - pair[0]["x"])
-    return (left["x"] + right["x"]) / 2
-
-
-def _label(branch: BranchReading) -> str:
-    """The rail in words."""
-    shown = [commit.stage for commit in branch.rail if commit.stage not in (Stage.PAST, Stage.HEAD)]
-    if not shown:
-        return "The mirror's head is the source's head" if branch.mirror_head else "Not at the mirror"
-    counted = [f"{shown.count(stage)} {stage.word.lower()}" for stage in Stage if stage in shown]
-    more = f", {branch.hidden} more" if branch.hidden else ""
-    return f"Ahead of the mirror's head: {', '.join(counted)}{more}"

@@ -12,10 +12,10 @@ from django.test import Client
 
 from core.states import State
 from mirrors import duties
+from mirrors.branch_commits import branch_commits
 from mirrors.models import Candidate, Duty, Mirror, MirrorBranch, Promotion
 from mirrors.options import mirror_update
 from mirrors.readings import BranchReading, branch_json, mirror_reading
-from mirrors.views import branch_commits
 from rbac.models import User
 from tests.fakes import replicate
 from tests.mirrors.harness import Deployment, state_of

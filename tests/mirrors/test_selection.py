@@ -17,6 +17,7 @@ from django.test.utils import CaptureQueriesContext
 
 from core.selection import OnUnselect
 from core.states import State
+from mirrors.branch_commits import branch_commits
 from mirrors.certificates import parse_descriptor
 from mirrors.models import (
     Blocker,
@@ -30,7 +31,7 @@ from mirrors.models import (
     Repository,
     SourceBranch,
 )
-from mirrors.readings import BranchReading, branch_commits, mirror_reading
+from mirrors.readings import BranchReading, mirror_reading
 from mirrors.selecting import reselect
 from rbac.models import AuditEvent
 from tests.mirrors.api import Api
