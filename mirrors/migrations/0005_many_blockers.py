@@ -5,7 +5,7 @@ from django.db.models import Q
 
 
 class Migration(migrations.Migration):
-    dependencies = [("mirrors", "0002_risk")]
+    dependencies = [("mirrors", "0004_jobs")]
 
     operations = [
         migrations.AddIndex(
