@@ -25,6 +25,7 @@ MODULES = (
     "test_rebuild.py",
     "test_review.py",
     "test_sensor.py",
+    "test_stopping.py",
 )
 
 
