@@ -99,7 +99,10 @@ def _caught_up(talk: Talk, path: str, asked_at: str, timeout: float | None) -> d
 @may_wait
 @of_mirror
 def validate(talk: Talk, path: str, everything: bool, wait: bool, timeout: float | None, **asked: str | None) -> None:
-    """Look at everything again, whatever was checked before. With --wait it ends with 1 if something is wrong."""
+    """Look at everything again, whatever was checked before. With --wait it ends with 1 if something is wrong.
+
+    So it does if somebody stops the check: that proves nothing.
+    """
     if [bool(asked["commit"]), bool(asked["branch"]), everything].count(True) != 1:
         raise click.UsageError("give one of --commit, --branch and --all")
     body = {name: value for name, value in (asked | {"all": everything}).items() if value}
@@ -107,7 +110,7 @@ def validate(talk: Talk, path: str, everything: bool, wait: bool, timeout: float
     if wait or timeout is not None:
         job = _ended(talk, f"{path}/validations/{job['id']}", timeout)
     talk.tell(job, lambda: tables.check(job))
-    if job["problems"]:
+    if job["problems"] or job["state"] == "stopped":
         click.get_current_context().exit(No.exit_code)
 
 

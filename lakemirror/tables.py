@@ -171,7 +171,7 @@ def check(job: dict[str, Any]) -> RenderableType:
     head = f"Check {job['id']} of {what} by {job['depth']}: {job['state']}."
     if job["ended_at"] is None:
         return line(head)
-    seen = f"{count(job['ranges'], 'range')} and {count(job['entries'], 'entry', 'entries')} were looked at"
+    seen = f"{count(job['ranges_done'], 'range')} and {count(job['entries'], 'entry', 'entries')} were looked at"
     took = length(between(job["asked_at"], job["ended_at"]))
     return line(f"{head} {seen} within {took}: {count(job['problems'], 'problem')}.")
 

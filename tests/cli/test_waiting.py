@@ -101,6 +101,15 @@ def test_a_check_ends_with_one_if_it_found_problems(server: StandIn, run: Termin
     assert done.stdout == (f"Check 3 of branch main by etag: done. {words}: {problems} problems.\n")
 
 
+def test_a_check_that_somebody_stopped_proves_nothing(server: StandIn, run: Terminal) -> None:
+    stopped = {"state": "stopped", "metaranges_left": 0, "ranges": 31, "ranges_done": 4, "entries": 2114}
+    server.says("POST", f"{LAKE_EU}/validate", a_check(), status=202)
+    server.says("GET", f"{LAKE_EU}/validations/3", a_check(**stopped, ended_at="2026-11-21T12:25:40.000Z"))
+    done = run("mirror", "validate", *IN_LAKE, "--branch", "main", "--wait")
+    assert done.exit_code == 1
+    assert "by etag: stopped. 4 ranges and 2,114 entries were looked at" in done.stdout
+
+
 @pytest.mark.parametrize("text", ["soon", "-1", "10 m", "1w"])
 def test_a_timeout_is_a_length_of_time(run: Terminal, text: str) -> None:
     done = run("mirror", "sync", "lake-eu", "--timeout", text)

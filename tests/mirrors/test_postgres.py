@@ -28,6 +28,7 @@ MODULES = (
     "test_rebuild.py",
     "test_review.py",
     "test_sensor.py",
+    "test_stopping.py",
 )
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from typing import Any
 from unittest import mock
 
 import pytest
+from django.core.management import CommandError, call_command
 
 from core.errors import Conflict
 from mirrors import clock
@@ -189,6 +191,13 @@ def test_a_check_that_fails_as_it_is_stopped_stays_stopped(lm: Deployment, mirro
         validate_once(lm)
     asked.refresh_from_db()
     assert (asked.state, asked.error) == ("stopped", "")
+
+
+def test_the_command_that_waits_tells_of_the_stop(lm: Deployment, mirror: Mirror) -> None:
+    told = io.StringIO()
+    with mock.patch("time.sleep", lambda _: stop_validation()), pytest.raises(CommandError, match="olga stopped it"):
+        call_command("validate", "lake-eu", "--wait", "--actor", "olga", stdout=told)
+    assert "stopped after" in told.getvalue()
 
 
 # Who

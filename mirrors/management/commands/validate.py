@@ -28,7 +28,9 @@ class Command(AccessCommand):
         which.add_argument("--branch", default="", help="a branch of the mirror: its head")
         which.add_argument("--all", action="store_true", help="the heads of all branches (the default)")
         parser.add_argument("--depth", choices=[depth.value for depth in Depth], help="else the mirror's own")
-        parser.add_argument("--wait", action="store_true", help="until it is done; status 1 if it finds problems")
+        parser.add_argument(
+            "--wait", action="store_true", help="until it is done; status 1 if it finds problems or is stopped"
+        )
         parser.add_argument("--actor", default="admin", help="the user who asks")
 
     def run(self, **options: Any) -> None:
@@ -55,9 +57,13 @@ class Command(AccessCommand):
             told = self._tell(validation, told)
         took = in_words((validation.ended_at - validation.asked_at).total_seconds())
         problems = count(validation.problems, "problem")
-        self.stdout.write(f"done after {took}: {count(validation.entries, 'entry', 'entries')}, {problems}")
+        self.stdout.write(
+            f"{validation.state} after {took}: {count(validation.entries, 'entry', 'entries')}, {problems}"
+        )
         if validation.problems:
             raise CommandError(f"{problems} at the mirror: its page and the API name them")
+        if validation.stopped_by:
+            raise CommandError(f"{validation.stopped_by} stopped it: not everything was looked at")
 
     def _read(self, validation: Validation) -> None:
         try:

@@ -1,0 +1,28 @@
+"""Results are handed over while a job runs; whoever takes them may end it at any time. Without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from adapters.spark import _Handover
+from core.errors import Stopped
+
+
+def test_news_without_rows_is_a_moment_to_end_the_job() -> None:
+    given: list[list[Mapping[str, Any]]] = []
+
+    def stop_when_asked(rows: list[Mapping[str, Any]]) -> None:
+        given.append(rows)
+        if len(given) == 3:
+            raise Stopped("somebody stopped it")
+
+    handover = _Handover(stop_when_asked, None, 2)
+    handover.tick(0, 8)
+    handover.take([{"kind": "range", "range_id": "r"}])
+    handover.tick(1, 8)
+    assert [len(rows) for rows in given] == [0, 1]
+    with pytest.raises(Stopped):
+        handover.tick(1, 8)
