@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from lakemirror import __version__, asking, changing
+from lakemirror import __version__, asking, changing, exporting
 
 EXIT_STATUS = """\b
 Exit status:
@@ -30,6 +30,17 @@ COMMANDS = (
     changing.validate,
     changing.delete,
 )
+EXPORT_COMMANDS = (
+    exporting.list_exports,
+    exporting.set_export,
+    exporting.get,
+    exporting.status,
+    exporting.run,
+    exporting.repair,
+    exporting.pause,
+    exporting.resume,
+    exporting.delete,
+)
 
 
 @click.group(epilog=EXIT_STATUS)
@@ -48,5 +59,15 @@ def mirror() -> None:
     """Mirrors of repositories in other regions."""
 
 
+@lakemirror.group(epilog=EXIT_STATUS)
+def export() -> None:
+    """Branches, exported to places that need no lakeFS to be read.
+
+    A branch is named lakefs://REPOSITORY/BRANCH, or lakefs://REPOSITORY@BRANCH.
+    """
+
+
 for command in COMMANDS:
     mirror.add_command(command)
+for command in EXPORT_COMMANDS:
+    export.add_command(command)

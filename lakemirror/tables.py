@@ -36,7 +36,7 @@ def mirror_list(page: dict[str, Any]) -> RenderableType:
     columns = ("Mirror", "State", "Source", "Region", "Branches", "Behind", "Lag", "Last advance")
     counted = Counter(mirror["status"] for mirror in mirrors)
     words = ", ".join(f"{number:,} {status}" for status, number in counted.items())
-    return Group(_line(f"{count(len(mirrors), 'mirror')}: {words}."), "", _table(columns, map(_mirror_row, mirrors)))
+    return Group(line(f"{count(len(mirrors), 'mirror')}: {words}."), "", table(columns, map(_mirror_row, mirrors)))
 
 
 def _mirror_row(mirror: dict[str, Any]) -> Sequence[str | Text]:
@@ -56,7 +56,7 @@ def _mirror_row(mirror: dict[str, Any]) -> Sequence[str | Text]:
 
 def mirror_standing(mirror: dict[str, Any]) -> RenderableType:
     """How a mirror is doing in one sentence."""
-    return Group(_headline(mirror), *(_line(f"Note: {warning}.") for warning in mirror["warnings"]))
+    return Group(_headline(mirror), *(line(f"Note: {warning}.") for warning in mirror["warnings"]))
 
 
 def mirror_detail(mirror: dict[str, Any]) -> RenderableType:
@@ -75,9 +75,9 @@ def mirror_detail(mirror: dict[str, Any]) -> RenderableType:
         ("Made", clock(mirror["created_at"])),
     )
     columns = ("Branch", "State", "Mirror head", "Source head", "Behind", "Lag", "Missing", "Last advance")
-    branches = _table(columns, (_branch_row(branch, as_of) for branch in mirror["branches"]))
+    branches = table(columns, (_branch_row(branch, as_of) for branch in mirror["branches"]))
     parts = [mirror_standing(mirror), "", _facts(figures), "", branches] if mirror["branches"] else []
-    return Group(*(parts or [mirror_standing(mirror), "", _facts(figures)]), "", _line(f"As of {clock(as_of)} UTC"))
+    return Group(*(parts or [mirror_standing(mirror), "", _facts(figures)]), "", line(f"As of {clock(as_of)} UTC"))
 
 
 def _headline(mirror: dict[str, Any]) -> Text:
@@ -135,7 +135,7 @@ def blocker_list(page: dict[str, Any]) -> RenderableType:
         return Text("Nothing is missing or wrong.")
     columns = ("Kind", "What", "Size", "Why", "Missed", "Tried", "Next look")
     told = f"The first {len(things):,}; there are more." if more else f"{_things(len(things))} missing or wrong."
-    return Group(_line(told), "", _table(columns, (_blocker_row(thing, page["as_of"]) for thing in things)))
+    return Group(line(told), "", table(columns, (_blocker_row(thing, page["as_of"]) for thing in things)))
 
 
 def blocker_groups(page: dict[str, Any], name: str) -> RenderableType:
@@ -146,8 +146,8 @@ def blocker_groups(page: dict[str, Any], name: str) -> RenderableType:
     rows = (
         (group[name] or UNKNOWN, f"{group['blockers']:,}", _since(group["oldest"], page["as_of"])) for group in groups
     )
-    table = _table((name.capitalize(), "Things", "Missed"), rows)
-    return Group(table, *(["", "There are more."] if page["pagination"]["has_more"] else []))
+    counted = table((name.capitalize(), "Things", "Missed"), rows)
+    return Group(counted, *(["", "There are more."] if page["pagination"]["has_more"] else []))
 
 
 def _blocker_row(thing: dict[str, Any], now: str) -> Sequence[str | Text]:
@@ -179,16 +179,16 @@ def check(job: dict[str, Any]) -> RenderableType:
     what = f"branch {job['branch']}" if job["branch"] else f"commit {short(job['commit'])}" if job["commit"] else "all"
     head = f"Check {job['id']} of {what} by {job['depth']}: {job['state']}."
     if job["ended_at"] is None:
-        return _line(head)
+        return line(head)
     seen = f"{count(job['ranges'], 'range')} and {count(job['entries'], 'entry', 'entries')} were looked at"
     took = length(between(job["asked_at"], job["ended_at"]))
-    return _line(f"{head} {seen} within {took}: {count(job['problems'], 'problem')}.")
+    return line(f"{head} {seen} within {took}: {count(job['problems'], 'problem')}.")
 
 
 def certificate(told: dict[str, Any], folder: str | None) -> RenderableType:
     """Every fact of a certificate, and the folder whose bytes gave the same."""
     facts = _facts((name.replace("_", " ").capitalize(), _fact(value)) for name, value in told.items())
-    return Group(facts, "", _line(f"The bytes in {folder} give the same content digest.")) if folder else facts
+    return Group(facts, "", line(f"The bytes in {folder} give the same content digest.")) if folder else facts
 
 
 def _fact(value: Any) -> str:
@@ -198,7 +198,8 @@ def _fact(value: Any) -> str:
 # --- parts ----------------------------------------------------------------------------------------------------------
 
 
-def _line(text: str) -> Text:
+def line(text: str) -> Text:
+    """A line of text from elsewhere."""
     return Text(clean(text))
 
 
@@ -211,13 +212,14 @@ def _severity(status: str) -> int:
     return _WORST_FIRST.index(status) if status in _WORST_FIRST else -1
 
 
-def _table(columns: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+def table(columns: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> Table:
+    """Columns under their names, numbers to the right."""
+    drawn = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for column in columns:
-        table.add_column(column, justify="right" if column in _NUMBERS else "left", overflow="fold")
+        drawn.add_column(column, justify="right" if column in _NUMBERS else "left", overflow="fold")
     for row in rows:
-        table.add_row(*(cell if isinstance(cell, Text) else _line(cell) for cell in row))
-    return table
+        drawn.add_row(*(cell if isinstance(cell, Text) else line(cell) for cell in row))
+    return drawn
 
 
 def _facts(rows: Iterable[tuple[str, str]]) -> Table:
@@ -225,5 +227,5 @@ def _facts(rows: Iterable[tuple[str, str]]) -> Table:
     table.add_column(style="dim")
     table.add_column(overflow="fold")
     for name, value in rows:
-        table.add_row(name, _line(value))
+        table.add_row(name, line(value))
     return table
