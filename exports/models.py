@@ -176,3 +176,8 @@ class ExportFailure(models.Model):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["run", "key"], name="export_failure_once")]
         ordering = ["pk"]
+
+    @property
+    def name(self) -> str:
+        """The key as text; what of it is no UTF-8 is shown as \\xNN."""
+        return bytes(self.key).decode("utf-8", "backslashreplace")

@@ -193,7 +193,7 @@ def run_json(run: ExportRun) -> dict[str, Any]:
 def failure_json(failure: ExportFailure) -> dict[str, Any]:
     """A failed file; what of its name is no UTF-8 is shown as \\xNN."""
     return {
-        "path": bytes(failure.key).decode("utf-8", "backslashreplace"),
+        "path": failure.name,
         "reason": failure.reason,
         "detail": failure.detail,
         "at": rfc3339(failure.at),
