@@ -96,7 +96,7 @@ def keys_from_environment(region: str = "", environment: Mapping[str, str] | Non
     None without either: then boto3's own chain decides (profile, instance role).
     """
     known = os.environ if environment is None else environment
-    for prefix in (_own_prefix(region), "AWS_") if region else ("AWS_",):
+    for prefix in (keys_prefix(region), "AWS_") if region else ("AWS_",):
         if known.get(f"{prefix}ACCESS_KEY_ID") and known.get(f"{prefix}SECRET_ACCESS_KEY"):
             names = ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN")
             return StoreKeys(*(known.get(prefix + name, "") for name in names))
@@ -105,13 +105,14 @@ def keys_from_environment(region: str = "", environment: Mapping[str, str] | Non
 
 def keys_hint(region: str) -> str:
     """Which variables of this process hold a region's keys, and whether they do: for whoever is refused elsewhere."""
-    names = [f"{_own_prefix(region) if region else 'AWS_'}{name}" for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY")]
+    names = [f"{keys_prefix(region) if region else 'AWS_'}{name}" for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY")]
     found = "set there" if all(map(os.environ.get, names)) else "not set there"
     return f"Executors take keys from {' and '.join(names)} ({found}), else from AWS_..."
 
 
-def _own_prefix(region: str) -> str:
-    return f"LAKEMIRROR_STORE_{region.upper().replace('-', '_')}_"
+def keys_prefix(name: str) -> str:
+    """What the variables begin with that hold the keys of a region's store, or of a bucket with a store of its own."""
+    return f"LAKEMIRROR_STORE_{name.upper().replace('-', '_').replace('.', '_')}_"
 
 
 def split_uri(uri: str) -> tuple[str, str]:

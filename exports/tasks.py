@@ -9,7 +9,7 @@ from mirrors.duties import Lease, Outcome
 
 def register() -> None:
     """Make the duty known to the loops that all duties share."""
-    duties.register(duties.Guest("export", _advance, _interval, _needed, heavy=True))
+    duties.register(duties.Guest("export", _advance, _interval, _needed, _concerned, heavy=True))
 
 
 def _advance(lease: Lease) -> Outcome:
@@ -27,3 +27,11 @@ def _needed(regions: list[str]) -> list[int]:
     from exports.models import Export
 
     return [-pk for pk in Export.objects.served(regions).values_list("pk", flat=True)]
+
+
+def _concerned(region: str, repository: str) -> list[int]:
+    """The subjects of the exports of a repository."""
+    from exports.models import Export
+
+    found = Export.objects.filter(region=region, repository=repository, deleting=False)
+    return [-pk for pk in found.values_list("pk", flat=True)]

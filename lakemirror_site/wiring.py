@@ -73,8 +73,19 @@ def bulk_objects(region: str) -> BulkStore:
     return FastObjectStore(**_store_options(region))
 
 
+@functools.cache
+def export_store(region: str, bucket: str) -> BulkStore:
+    """The store of a bucket that branches of a region are exported to."""
+    from adapters.objects_fast import FastObjectStore
+
+    return FastObjectStore(**_options_of(config.current().export_store(region, bucket)[1], region))
+
+
 def _store_options(region: str) -> dict[str, Any]:
-    store = installation(region).store
+    return _options_of(installation(region).store, region)
+
+
+def _options_of(store: config.Store, region: str) -> dict[str, Any]:
     return {
         "endpoint": store.endpoint,
         "region": store.region or region,

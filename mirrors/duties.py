@@ -107,12 +107,14 @@ Handler = Callable[[Lease], Outcome]
 class Guest:
     """A kind of duty that another app brings. Its subjects are below zero, so that nobody takes them for a mirror's:
     no older version either. `interval` in seconds; `needed`: subjects that these regions' deployment works for;
-    `heavy`: it goes to the queue of the Spark jobs."""
+    `concerned`: those for which a change of a region's repository is news; `heavy`: it goes to the queue of the Spark
+    jobs."""
 
     kind: str
     handler: Handler
     interval: Callable[[], float]
     needed: Callable[[list[str]], list[int]]
+    concerned: Callable[[str, str], list[int]]
     heavy: bool = False
 
 
