@@ -93,14 +93,24 @@ class StoreKeys:
 def keys_from_environment(region: str = "", environment: Mapping[str, str] | None = None) -> StoreKeys | None:
     """The credentials of a region's store: LAKEMIRROR_STORE_<REGION>_ACCESS_KEY_ID and so on, else the AWS names.
 
-    None without either: then boto3's own chain decides (profile, instance role).
+    None without either: then boto3's own chain decides (profile, instance role). What this process was told comes first.
     """
+    if environment is None and region in _told:
+        return _told[region]
     known = os.environ if environment is None else environment
     for prefix in (keys_prefix(region), "AWS_") if region else ("AWS_",):
         if known.get(f"{prefix}ACCESS_KEY_ID") and known.get(f"{prefix}SECRET_ACCESS_KEY"):
             names = ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN")
             return StoreKeys(*(known.get(prefix + name, "") for name in names))
     return None
+
+
+_told: dict[str, StoreKeys] = {}
+
+
+def remember_keys(name: str, keys: StoreKeys) -> None:
+    """For a process that has its keys from a configuration, and not in its environment."""
+    _told[name] = keys
 
 
 def keys_hint(region: str) -> str:

@@ -104,6 +104,9 @@ class ExportRun(models.Model):
     outcome = models.CharField(max_length=32, blank=True, help_text="as the export's state; blank while it goes on")
     error = ExactTextField(blank=True)
     in_hand = models.BooleanField(default=False, help_text="a slice of it is being worked on, or its worker is gone")
+    cut = models.BooleanField(default=False, help_text="its units are rows")
+    compare = models.BooleanField(default=False, help_text="look at the destination first: some may be there already")
+    failed_in = models.JSONField(default=list, help_text="directories in which something failed, as Latin-1")
     takeovers = models.IntegerField(default=0, help_text="how often its worker was gone, since it last got on")
     to_copy = models.BigIntegerField(default=0)
     to_delete = models.BigIntegerField(default=0)
@@ -129,21 +132,23 @@ class ExportRun(models.Model):
 
 
 class ExportUnit(models.Model):
-    """A stretch of keys of a run, as core/export_units.py cuts it: the unit of progress."""
+    """A stretch of keys of a run (`core.export_units.Unit`), or a part of one: the unit of progress."""
 
     run = models.ForeignKey(ExportRun, models.CASCADE, related_name="units")
     number = models.IntegerField(help_text="in the order of their keys")
-    work = models.JSONField(help_text="the unit, as its to_json gives it")
+    part = models.IntegerField(default=0)
+    parts = models.IntegerField(default=1)
+    unit = models.JSONField(help_text="as exports/units.py writes it")
+    entries = models.BigIntegerField(default=0, help_text="that are read for it, at most")
     planned = models.BooleanField(default=False)
-    has_last = models.BooleanField(default=False, help_text="some of its keys come last in their prefix")
-    copy_at = models.BigIntegerField(default=0, help_text="so many of its planned keys are through")
-    copied = models.BooleanField(default=False)
-    last_at = models.BigIntegerField(default=0, help_text="so many of its last keys are through")
-    finished = models.BooleanField(default=False, help_text="last keys too")
+    files = models.BigIntegerField(default=0, help_text="planned ones, of all parts together")
+    last_keys = models.BigIntegerField(default=0, help_text="so many of them come last in their directory")
+    phase = models.CharField(max_length=16, blank=True, help_text="the last phase of which nothing is left here")
+    left = models.JSONField(null=True, help_text="rows of the phase at hand that are left; null: all of them")
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["run", "number"], name="export_unit_once")]
-        ordering = ["number"]
+        constraints = [models.UniqueConstraint(fields=["run", "number", "part"], name="export_unit_once")]
+        ordering = ["number", "part"]
 
 
 class ExportDirectory(models.Model):
@@ -157,11 +162,13 @@ class ExportDirectory(models.Model):
         USERS = "users", "the commit has a file of this name"
 
     run = models.ForeignKey(ExportRun, models.CASCADE, related_name="directories")
-    path = models.BinaryField(help_text="without a trailing slash; the root is empty")
+    path = models.BinaryField(help_text="with its slash; the root is empty")
+    depth = models.IntegerField(help_text="how many slashes: deeper ones get their markers first")
     state = models.CharField(max_length=16, choices=State.choices, default=State.PLANNED)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["run", "path"], name="export_directory_once")]
+        indexes = [models.Index(fields=["run", "state", "depth"], name="export_directory_next")]
 
 
 class ExportFailure(models.Model):
