@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import boto3
@@ -45,6 +46,7 @@ READ_TRIES = 3
 """boto3 repeats a request, but not a body that broke off halfway: that is done here."""
 
 PIECE_BYTES = 1 << 20
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 _NO_ANSWER = (boto_errors.HTTPClientError, boto_errors.ConnectionError, boto_errors.IncompleteReadError)
 _FROM_BOTO = (boto_errors.ClientError, boto_errors.BotoCoreError, ResponseParserError)
@@ -78,6 +80,7 @@ _BY_STATUS: Mapping[int, type[LakeMirrorError]] = {
     408: Unreachable,
     409: Conflict,
     412: Conflict,
+    501: Invalid,
 }
 
 
@@ -275,9 +278,11 @@ class S3ObjectStore:
         """The proxy that the environment asks for; "" for none."""
         return str(get_environ_proxies(self.base_url).get(self.base_url.partition(":")[0], ""))
 
-    def signed_headers(self, method: str, url: str) -> dict[str, str]:
-        """Headers of a request without a body, signed if there are credentials."""
-        request = AWSRequest(method, url)
+    def signed_headers(
+        self, method: str, url: str, headers: Mapping[str, str] = NO_HEADERS, body: bytes = b""
+    ) -> dict[str, str]:
+        """These headers and what signs them and the body, if there are credentials."""
+        request = AWSRequest(method, url, dict(headers), body)
         credentials = self._session.get_credentials()
         if credentials is not None:
             S3SigV4Auth(credentials.get_frozen_credentials(), "s3", self.region).add_auth(request)
