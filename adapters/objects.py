@@ -7,6 +7,7 @@ says whether a later try may help. `objects_fast` adds what looking at many obje
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,6 +17,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 import boto3
+from boto3.s3.transfer import TransferConfig
 from botocore import exceptions as boto_errors
 from botocore.auth import S3SigV4Auth
 from botocore.awsrequest import AWSRequest
@@ -46,6 +48,7 @@ READ_TRIES = 3
 """boto3 repeats a request, but not a body that broke off halfway: that is done here."""
 
 PIECE_BYTES = 1 << 20
+_IN_PARTS = TransferConfig(multipart_threshold=16 << 20, multipart_chunksize=16 << 20, use_threads=False)
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 _NO_ANSWER = (boto_errors.HTTPClientError, boto_errors.ConnectionError, boto_errors.IncompleteReadError)
@@ -96,7 +99,7 @@ class StoreKeys:
 def keys_from_environment(region: str = "", environment: Mapping[str, str] | None = None) -> StoreKeys | None:
     """The credentials of a region's store: LAKEMIRROR_STORE_<REGION>_ACCESS_KEY_ID and so on, else the AWS names.
 
-    None without either: then boto3's own chain decides (profile, instance role). What this process was told comes first.
+    None without either: then boto3's own chain decides (profile, instance role). What this process was told goes first.
     """
     if environment is None and region in _told:
         return _told[region]
@@ -218,6 +221,12 @@ class S3ObjectStore:
         with self._telling(f"put {uri}"):
             self._client.put_object(Bucket=bucket, Key=key, Body=data)
 
+    def put_stream(self, uri: str, pieces: Iterator[bytes]) -> None:
+        """Write an object of any size from pieces; a large one goes in parts, and is there once it is whole."""
+        bucket, key = split_uri(uri)
+        with self._telling(f"put {uri}"):
+            self._client.upload_fileobj(_Pieces(pieces), bucket, key, Config=_IN_PARTS)
+
     def versioning(self, bucket_uri: str) -> str:
         """ "Enabled", "Suspended", or "" for a bucket that never had versions."""
         bucket, _ = split_uri(bucket_uri)
@@ -287,6 +296,27 @@ class S3ObjectStore:
         if credentials is not None:
             S3SigV4Auth(credentials.get_frozen_credentials(), "s3", self.region).add_auth(request)
         return dict(request.headers.items())
+
+
+class _Pieces(io.RawIOBase):
+    """Pieces as a file that is read once."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces, self._left = pieces, b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fills what it can from the piece at hand."""
+        while not self._left:
+            piece = next(self._pieces, None)
+            if piece is None:
+                return 0
+            self._left = piece
+        size = min(len(buffer), len(self._left))
+        buffer[:size], self._left = self._left[:size], self._left[size:]
+        return size
 
 
 def _md5(body: Any) -> str:

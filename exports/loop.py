@@ -13,8 +13,11 @@ from django.db import transaction
 from core import exporting
 from core.errors import Fenced, LakeMirrorError
 from core.exporting import State
+from core.slices import Late
 from exports import phases, reporting, running
 from exports.models import Export, ExportRun
+from exports.plane import Plane
+from exports.slices import Slice
 from mirrors import clock
 from mirrors.duties import Lease, Outcome
 from mirrors.models import Duty
@@ -53,7 +56,9 @@ def _look(export: Export, lease: Lease) -> Outcome:
     if not exporting.starts_by_itself(standing, head):
         return Outcome(_resting(standing, head))
     if standing.state is State.REPAIRED:
-        _tell_repaired(export)
+        if (left := _seconds_of_writes(export)) > 0:
+            return Outcome("waits for the last writes of the run before", left)
+        _tell_repaired(export, lease)
     with transaction.atomic():
         lease.hold()
         run = running.start(export, head)
@@ -68,18 +73,23 @@ def _resting(standing: exporting.Standing, head: str) -> str:
     return f"{head[:8]} is exported" if exporting.is_exported(standing, head) else "not continuous"
 
 
-def _tell_repaired(export: Export) -> None:
+def _tell_repaired(export: Export, lease: Lease) -> None:
     """The status file of the run that had failed says so before it is resumed."""
     run = export.runs.order_by("-pk").first()
     if run is None:
         return
     try:
-        reporting.write_status(run, State.REPAIRED, run.failed, clock.now())
+        _write_status(run, State.REPAIRED, lease)
     except LakeMirrorError as error:
-        if error.retryable:
-            raise
-        _fail_again(export, error)
+        if not error.retryable or lease.duty.failures + 1 >= TRIES:
+            _fail_again(export, error)
         raise
+
+
+def _write_status(run: ExportRun, state: State, lease: Lease) -> None:
+    piece = Slice.begin(run.export, lease)
+    reporting.write_status(run, Plane(run, piece), state, max(1, run.failed), clock.now())
+    piece.end()
 
 
 def _fail_again(export: Export, error: LakeMirrorError) -> None:
@@ -106,33 +116,38 @@ def _carry_on(run: ExportRun, lease: Lease) -> Outcome:
     """A slice of a run. An error that may pass is tried again; another one, or one too many, is how the run ends."""
     if (left := _seconds_of_writes(run.export)) > 0:
         return Outcome("waits for the last writes of a worker that is gone", left)
-    if run.in_hand and _is_taken_over_too_often(run):
+    if run.in_hand and _take_over(run) > MOST_TAKEOVERS:
         return _end(run, lease, f"its worker was gone {MOST_TAKEOVERS} times in a row")
     ExportRun.objects.filter(pk=run.pk).update(in_hand=True)
+    last_try = lease.duty.failures + 1 >= TRIES
     try:
         with lease.kept():
-            told = phases.carry(run, lease)
+            told = phases.carry(run, lease, last_try=last_try)
     except Fenced:
         raise
-    except LakeMirrorError as error:
+    except (LakeMirrorError, Late) as error:
         ExportRun.objects.filter(pk=run.pk).update(in_hand=False)
-        if error.retryable and lease.duty.failures + 1 < TRIES:
+        if isinstance(error, Late):
+            return Outcome("the time of this slice is over", 0.0)
+        if error.retryable and not last_try:
             raise
-        return _end(run, lease, running.words(error))
+        return _end(run, lease, str(error))
     ExportRun.objects.filter(pk=run.pk).update(in_hand=False)
     return Outcome(told, 0.0)
 
 
-def _is_taken_over_too_often(run: ExportRun) -> bool:
-    ExportRun.objects.filter(pk=run.pk).update(takeovers=run.takeovers + 1)
-    return run.takeovers + 1 > MOST_TAKEOVERS
+def _take_over(run: ExportRun) -> int:
+    """Somebody was gone in the middle: what of it has arrived nobody noted. Gives how often that was, in a row."""
+    run.takeovers, run.compare = run.takeovers + 1, True
+    run.save(update_fields=["takeovers", "compare"])
+    return run.takeovers
 
 
 def _end(run: ExportRun, lease: Lease, error: str) -> Outcome:
     """The run has failed: its status file says so if it can, the database in any case."""
-    errors = max(1, run.failures.count())
+    run.refresh_from_db()
     try:
-        reporting.write_status(run, State.FAILED, errors, clock.now())
+        _write_status(run, State.FAILED, lease)
     except LakeMirrorError as unwritten:
         error = f"{error}; nor could the status be written: {unwritten}"
     with transaction.atomic():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
@@ -83,9 +83,7 @@ def _note_failed(run: ExportRun, failed: list[tuple[ExportDirectory, LakeMirrorE
         return
     now = clock.now()
     rows = [
-        ExportFailure(
-            run=run, key=marker_of(bytes(row.path)), reason=str(reason_of(error)), detail=str(error), at=now
-        )
+        ExportFailure(run=run, key=marker_of(bytes(row.path)), reason=str(reason_of(error)), detail=str(error), at=now)
         for row, error in final
     ]
     ExportFailure.objects.bulk_create(rows, ignore_conflicts=True)

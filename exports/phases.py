@@ -8,22 +8,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import timedelta
 from itertools import accumulate
 from typing import Any
 
 from django.db import transaction
 from django.db.models import F, QuerySet
 
-from core.errors import LakeMirrorError
-from core.export_failures import reason_of
 from core.exporting import State
 from core.phrases import count
 from exports import markers, reporting, running, units
-from exports.models import Export, ExportFailure, ExportRun, ExportUnit
+from exports.models import ExportFailure, ExportRun, ExportUnit
 from exports.plane import Plane
 from exports.slices import Slice
-from lakemirror_site import config
 from mirrors import clock
 from mirrors.duties import Lease
 from spark_jobs.export_copy import Phase as Work
@@ -46,10 +42,10 @@ AFTER = {
 WORK = {Phase.CLEAR: Work.CLEAR, Phase.COPY: Work.COPY, Phase.LAST: Work.LAST}
 
 
-def carry(run: ExportRun, lease: Lease) -> str:
+def carry(run: ExportRun, lease: Lease, *, last_try: bool = False) -> str:
     """Work on a run until the slice is over; says in words how far it is. Raises what keeps it from going on."""
     piece = Slice.begin(run.export, lease)
-    plane = Plane(run, piece)
+    plane = Plane(run, piece, last_try)
     while not piece.over and run.ended_at is None:
         if _STEPS[Phase(run.phase)](run, plane, lease):
             _go_on(run, lease)
@@ -72,6 +68,7 @@ def _go_on(run: ExportRun, lease: Lease) -> None:
 
 def _plan(run: ExportRun, plane: Plane, lease: Lease) -> bool:
     if not run.cut:
+        plane.check_places()
         units.cut(run, lease)
     rows = _some(run.units.filter(planned=False), "entries", ENTRIES_AT_ONCE)
     if not rows:

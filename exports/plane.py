@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from adapters.copying import Copier
+from adapters.objects import split_uri
+from core.errors import Denied, NotFound
 from core.export_units import holders
 from exports.commits import ranges_of
 from exports.models import ExportRun
@@ -21,8 +23,8 @@ OnRows = Callable[[Sequence[Mapping[str, Any]]], None]
 class Plane:
     """What one slice of a run reads and writes."""
 
-    def __init__(self, run: ExportRun, piece: Slice) -> None:
-        self.run, self.piece = run, piece
+    def __init__(self, run: ExportRun, piece: Slice, last_try: bool = False) -> None:
+        self.run, self.piece, self.last_try = run, piece, last_try
 
     def settings(self) -> ExportSettings:
         """Of now: limits may have been changed, and something may have failed."""
@@ -38,6 +40,19 @@ class Plane:
             objects_per_second=float(export.objects_per_second or 0),
             bytes_per_second=float(export.bytes_per_second or 0),
         )
+
+    def check_places(self) -> None:
+        """Raises NotFound for a bucket that does not exist: no file could arrive. Who may not list may still write."""
+        for uri in filter(None, (self.run.path, self.run.status_path)):
+            try:
+                wiring.export_store_of(self.run.export.region, uri).page(f"{uri}/")
+            except NotFound as error:
+                bucket = split_uri(uri)[0]
+                raise NotFound(
+                    f"the bucket '{bucket}' does not exist", hint="Make it, then repair the export"
+                ) from error
+            except Denied:
+                continue
 
     def diff(self, work: Sequence[UnitWork], on_rows: OnRows) -> None:
         """Plan units."""

@@ -9,22 +9,22 @@ from datetime import datetime
 from core.export_places import status_uri, timed_uris
 from core.exporting import State, status_text
 from exports.commits import entries_of, ranges_of
-from exports.models import Export, ExportRun
+from exports.models import ExportRun
+from exports.plane import Plane
 from graveler.entries import Entry
-from lakemirror_site import wiring
 from mirrors.serializers import rfc3339
 
 LINES_AT_ONCE = 10_000
 
 
-def write_manifest(run: ExportRun) -> None:
+def write_manifest(run: ExportRun, plane: Plane) -> None:
     """All files of the commit, a JSON object a line: path, etag, size. Streamed, in parts; of a success alone."""
     if not run.status_path:
         return
     export = run.export
     entries = entries_of(export, ranges_of(export, run.ref))
     uri = timed_uris(run.status_path, export.repository, export.branch, run.started_at).manifest
-    wiring.export_store(export.region, uri).put_stream(uri, manifest(entries))
+    plane.put_stream(uri, manifest(entries))
 
 
 def manifest(entries: Iterable[Entry]) -> Iterator[bytes]:
@@ -39,7 +39,7 @@ def manifest(entries: Iterable[Entry]) -> Iterator[bytes]:
     yield "".join(lines).encode()
 
 
-def write_status(run: ExportRun, state: State, errors: int, at: datetime) -> None:
+def write_status(run: ExportRun, plane: Plane, state: State, errors: int, at: datetime) -> None:
     """Tell at the status path what came of a run: the file for programs first, the one that people wait for last."""
     if not run.status_path:
         return
@@ -56,9 +56,6 @@ def write_status(run: ExportRun, state: State, errors: int, at: datetime) -> Non
         "manifest": timed.manifest if state is State.SUCCESS else None,
         "at": rfc3339(at),
     }
-    _put(export, timed.status, json.dumps(told, indent=2) + "\n")
-    _put(export, status_uri(run.status_path, export.repository, export.branch, run.ref), status_text(state, errors))
-
-
-def _put(export: Export, uri: str, text: str) -> None:
-    wiring.export_store(export.region, uri).put(uri, text.encode())
+    plane.put(timed.status, (json.dumps(told, indent=2) + "\n").encode())
+    of_old = status_uri(run.status_path, export.repository, export.branch, run.ref)
+    plane.put(of_old, status_text(state, errors).encode())

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import logging
-
 from django.db import transaction
 
 from core import exporting
-from core.errors import Conflict, LakeMirrorError, NotFound
+from core.errors import Conflict
 from core.exporting import State
 from core.types import RepositoryInfo
 from exports.models import Export, ExportRun
 from lakemirror_site import wiring
 from mirrors import clock, duties
-
-log = logging.getLogger("lakemirror.export")
 
 STARTABLE = (State.NEVER, State.SUCCESS, State.REPAIRED)
 
@@ -94,10 +90,3 @@ def fail(run: ExportRun, error: str) -> None:
     ExportRun.objects.filter(pk=run.pk).update(ended_at=clock.now(), outcome=State.FAILED, error=error)
     Export.objects.filter(pk=run.export_id).update(state=State.FAILED, error=error)
     run.units.all().delete()
-
-
-def words(error: LakeMirrorError) -> str:
-    """A failure as the export tells it."""
-    if isinstance(error, NotFound):
-        return f"{error} (was it deleted while it was exported?)"
-    return str(error)

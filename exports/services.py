@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db import transaction
 
-from adapters.patterns import compile_patterns
+from adapters.patterns import Patterns
 from core import exporting
 from core.errors import Conflict, Invalid, NotFound
 from core.export_places import check_place, inside
@@ -74,7 +74,7 @@ def checked(wish: Wish) -> dict[str, Any]:
         )
     if len(wish.patterns) > MOST_PATTERNS:
         raise Invalid(f"at most {MOST_PATTERNS} expressions", field="lastKeysInPrefixRegexp")
-    compile_patterns(wish.patterns, field="lastKeysInPrefixRegexp")
+    Patterns(wish.patterns, field="lastKeysInPrefixRegexp")
     for name in ("objects_per_second", "bytes_per_second"):
         if (limit := getattr(wish, name)) is not None and limit < 1:
             raise Invalid("must be 1 or more, or null for no limit", field=name)
