@@ -1,50 +1,66 @@
-"""The expressions of an export, in the language of RE2: what the export of old took, and bounded in time by nature."""
+"""The patterns of an export by google-re2: to look at what a user gives, and at some directories and keys.
+
+RE2 takes time in proportion to the text, whatever the pattern is. Very many keys: `spark_jobs/export_patterns.py`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Any
 
 import re2
 
 from core.errors import Invalid
+from core.markers import directory_of, is_marker
+from core.patterns import at_the_end
 
-MARKER = "_lakefs_success"
 
-
-@dataclass(frozen=True, slots=True)
 class Patterns:
-    """Which directories get a marker, and which keys come last in theirs."""
+    """Patterns that were found to be right. Raises Invalid, which says which one is wrong, and where."""
 
-    _directories: Sequence[Any]
-    _keys: Sequence[Any]
+    def __init__(self, patterns: Iterable[str], *, field: str = "") -> None:
+        self._both = [(_compiled(one, number, field), _ending(one)) for number, one in enumerate(patterns, 1)]
 
-    def matches_directory(self, path: str) -> bool:
-        """Whether some expression is found in the directory with its slash; the root is ""."""
-        shown = f"{path}/" if path else ""
-        return any(one.search(shown) for one in self._directories)
+    def matches_directory(self, directory: bytes) -> bool:
+        """Does a directory (with its slash; the root is empty) get a marker?"""
+        return any(anywhere.search(directory) for anywhere, _ in self._both)
 
-    def is_last_key(self, key: str) -> bool:
-        """Whether some match ends where the key does; what is named like a marker is one always."""
-        return key.rpartition("/")[2] == MARKER or any(one.search(key) for one in self._keys)
-
-
-def compile_patterns(patterns: Sequence[str], *, field: str = "") -> Patterns:
-    """Raises Invalid for what is no expression, saying which one it is, and where it goes wrong."""
-    compiled = [_compile(pattern, f"{field}[{at}]" if field else f"[{at}]") for at, pattern in enumerate(patterns)]
-    ending = [_compile(f"(?:{pattern})\\z", field) for pattern in patterns]
-    return Patterns(compiled, ending)
+    def is_last_key(self, key: bytes) -> bool:
+        """Does the key come after all others of its directory? One that stands where a marker would always does."""
+        if is_marker(key):
+            return True
+        directory = directory_of(key)
+        return any(ending.search(key) and not anywhere.search(directory) for anywhere, ending in self._both)
 
 
-def _compile(pattern: str, field: str) -> Any:
+def _options() -> Any:
     options = re2.Options()
     options.log_errors = False
-    options.max_mem = 8 << 20
+    return options
+
+
+def _compiled(pattern: str, number: int, field: str) -> Any:
     try:
-        return re2.compile(pattern, options)
-    except re2.error as error:
-        told = error.args[0] if error.args else ""
-        told = told.decode("utf-8", "replace") if isinstance(told, bytes) else str(told)
-        hint = "It is in the language of RE2: no look-around, no back references"
-        raise Invalid(f"'{pattern[:80]}' is no expression: {told}", field=field, hint=hint) from error
+        return re2.compile(pattern, _options())
+    except (re2.error, UnicodeEncodeError) as error:
+        told, part = _told(error)
+        at = pattern.find(part) if part else -1
+        where = f", at character {at + 1} ('{part}')" if at >= 0 else ""
+        raise Invalid(f"pattern {number}, '{pattern}', is no RE2 pattern: {told}{where}", field=field) from None
+
+
+def _told(error: Exception) -> tuple[str, str]:
+    """RE2's own words and the part of the pattern that they are about."""
+    if isinstance(error, UnicodeEncodeError):
+        return "it is not text", ""
+    said = error.args[0] if error.args else b""
+    words, _, part = (said.decode(errors="replace") if isinstance(said, bytes) else str(said)).partition(": ")
+    return words, part
+
+
+def _ending(pattern: str) -> Any:
+    plain, quoted = at_the_end(pattern)
+    try:
+        return re2.compile(plain, _options())
+    except re2.error:
+        return re2.compile(quoted, _options())

@@ -1,4 +1,4 @@
-"""A deployment with an S3 server to export to: real metadata, real copies, fake installations, no queue and no Spark."""
+"""A deployment with an S3 server to export to: real metadata and copies, fake installations, no queue, no Spark."""
 
 from __future__ import annotations
 
