@@ -186,6 +186,17 @@ def test_another_attempt_copies_nothing_that_is_there(lake: Lake) -> None:
     assert lake.exported()["other"] == b"2"
 
 
+def test_what_a_failed_run_left_unfinished_is_given_up(lake: Lake) -> None:
+    sizes = replace(lake.settings().sizes, put_whole=5 << 20)
+    target = lake.commit([lake.entry("big", b"x" * (6 << 20)), lake.entry("small", b"")])
+    for key in ("to/big", "to/big", "to/foreign"):
+        lake.client.create_multipart_upload(Bucket=lake.out, Key=key)
+    rows = worked_on(work_for(target), lake.settings(sizes=sizes), Phase.ABANDON)
+    left = lake.client.list_multipart_uploads(Bucket=lake.out)["Uploads"]
+    assert [one["Key"] for one in left] == ["to/foreign"]
+    assert rows[0]["done"] and lake.exported() == {}
+
+
 def test_an_entry_described_anew_is_brought_again_though_its_bytes_are_there(lake: Lake) -> None:
     entry = lake.entry("a", b"1")
     base, target = lake.commit([entry]), lake.commit([replace(entry, content_type="text/csv")])
