@@ -7,7 +7,7 @@ in parts. What an entry says of its object (ETag, size) is what has to be copied
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -124,6 +124,14 @@ class Copier:
             return self.destination.uri(key)
         except KeyFailed:
             return ""
+
+    def abandon(self, keys: Collection[bytes]) -> None:
+        """Gives up all unfinished uploads to these keys."""
+        uris = {uri for key in keys if (uri := self._possible(key))}
+        bucket, _ = split_uri(self.destination.prefix)
+        for upload in list(self._uploads.unfinished(self.destination.prefix)):
+            if (uri := f"s3://{bucket}/{upload.key}") in uris:
+                self._uploads.abort(uri, upload.id)
 
     def has_stamp(self, item: Item) -> bool:
         """Does the object at the destination bear the entry's ETag in its metadata?"""

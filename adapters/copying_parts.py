@@ -13,7 +13,7 @@ from hashlib import sha256
 from typing import NamedTuple
 from xml.sax.saxutils import escape
 
-from adapters.copying_verbs import Writer, all_of, copy_source, parsed, plain_tag, text_of
+from adapters.copying_verbs import COPY_SECONDS, Writer, all_of, copy_source, parsed, plain_tag, text_of
 from adapters.objects import split_uri
 from core.errors import LakeMirrorError, NotFound, RemoteFailure
 
@@ -105,7 +105,7 @@ class Uploads:
         )
         body = f"<CompleteMultipartUpload>{items}</CompleteMultipartUpload>".encode()
         query = {"uploadId": upload_id}
-        answer = self._writer.write("POST", uri, body=body, query=query, read_seconds=PART_SECONDS)
+        answer = self._writer.write("POST", uri, body=body, query=query, read_seconds=COPY_SECONDS)
         # Ceph's gateway leaves the ETag empty.
         if (root := parsed(answer.data)) is None or plain_tag(root) != "CompleteMultipartUploadResult":
             raise RemoteFailure(f"{self._writer.store.where} did not put {uri} together")

@@ -27,7 +27,7 @@ R = TypeVar("R")
 TRIES = 8
 MOST_DELETED = 1000
 COPY_SECONDS = 60.0
-"""How long a copy within the store may take to be answered."""
+"""How long the longest write that anybody could see may take to be answered: who takes over waits longer than that."""
 
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _AS_NUMBERS = {"\r": "&#13;", "\n": "&#10;", "\t": "&#9;"}

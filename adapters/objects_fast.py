@@ -45,6 +45,7 @@ class FastObjectStore(S3ObjectStore):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self._parts = urlsplit(self.base_url)
+        self._by_proxy = self.proxy
         self._http = self._pool_manager()
         self._lock = threading.Lock()
         self.requests = 0
@@ -58,7 +59,7 @@ class FastObjectStore(S3ObjectStore):
         }
         if self._parts.scheme == "https":
             options["ca_certs"] = self.ca_bundle
-        return urllib3.ProxyManager(self.proxy, **options) if self.proxy else urllib3.PoolManager(**options)
+        return urllib3.ProxyManager(self._by_proxy, **options) if self._by_proxy else urllib3.PoolManager(**options)
 
     def get(self, uri: str) -> bytes:
         """The whole object. NotFound when it is definitely not there."""
@@ -146,7 +147,7 @@ class FastObjectStore(S3ObjectStore):
 
     def _by_path(self, method: str, url: str, **options: Any) -> urllib3.BaseHTTPResponse:
         """By a whole URL, urllib3 would take `..` in a key for a way upwards. A proxy may be in need of one."""
-        if self.proxy:
+        if self._by_proxy:
             return self._http.request(method, url, **options)
         parts = urlsplit(url)
         target = url[url.index(parts.netloc) + len(parts.netloc) :]

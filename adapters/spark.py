@@ -127,7 +127,7 @@ class Spark:
     ) -> None:
         """See the function of this name."""
         job = functools.partial(check, settings=settings)
-        self._run(job, work, _Handover(on_rows, on_progress, len(work)), f"lakemirror-{uuid.uuid4()}")
+        self._run(job, work, _Handover(on_rows, on_progress, len(work)))
 
     def run_export(self, job: ExportJob, work: Sequence[UnitWork], on_rows: OnRows, tag: str) -> None:
         """See the function of this name."""
@@ -137,7 +137,7 @@ class Spark:
                 self.session().interruptTag(tag)
         self._run(job, work, _Handover(on_rows, None, len(work), "units"), tag)
 
-    def _run(self, job: Job, work: Sequence[Any], handover: _Handover, tag: str) -> None:
+    def _run(self, job: Job, work: Sequence[Any], handover: _Handover, tag: str = "") -> None:
         if not work:
             return
         session = self.session()
@@ -198,16 +198,20 @@ def _first_line(error: Exception) -> str:
 
 
 @contextmanager
-def _interruptible(session: Any, tag: str) -> Iterator[None]:
-    """Whatever ends the block early also ends the jobs that it started."""
-    session.addTag(tag)
+def _interruptible(session: Any, shared: str) -> Iterator[None]:
+    """Whatever ends the block early also ends the jobs that it started, and no others that bear the `shared` tag."""
+    own = f"lakemirror-{uuid.uuid4()}"
+    tags = [own, shared] if shared else [own]
+    for tag in tags:
+        session.addTag(tag)
     try:
         yield
     except BaseException:
-        _interrupt(session, tag)
+        _interrupt(session, own)
         raise
     finally:
-        session.removeTag(tag)
+        for tag in tags:
+            session.removeTag(tag)
 
 
 def _interrupt(session: Any, tag: str) -> None:

@@ -74,7 +74,7 @@ def plan_unit(unit: Unit, shelf: RangeShelf, settings: ExportSettings) -> Planne
         for range_id in range_ids:
             if range_id == unit.target:
                 same[:] = True
-                break
+                continue
             gone.append(_compare(target, _clipped(shelf.read(range_id), unit), same, renewed))
         agreed &= same
     copies = _with_uris(target, renewed, settings).filter(pa.array(~agreed))

@@ -29,7 +29,7 @@ class ExportSettings:
     objects_per_second: float = 0.0
     bytes_per_second: float = 0.0
     tasks: int = 8
-    threads: int = 16
+    threads: int = 32
     tries: int = 4
     sizes: Sizes = Sizes()
     metadata_prefix: str = "_lakefs"
@@ -47,12 +47,17 @@ class ExportSettings:
 
 def source_store(settings: ExportSettings) -> FastObjectStore:
     """The repository's store, one client per process."""
-    return store_at(replace(settings.source, namespace=""), settings.tries, settings.threads + 4)
+    return store_at(replace(settings.source, namespace=""), settings.tries, _connections(settings))
 
 
 def destination_store(settings: ExportSettings) -> FastObjectStore:
     """The export's store, one client per process; the same one if both are."""
-    return store_at(replace(settings.destination, namespace=""), settings.tries, settings.threads + 4)
+    return store_at(replace(settings.destination, namespace=""), settings.tries, _connections(settings))
+
+
+def _connections(settings: ExportSettings) -> int:
+    """One for each thread that may ask: none waits for another, for what it waits with may be a write."""
+    return settings.threads + settings.sizes.parts_at_once + 8
 
 
 def copier_of(settings: ExportSettings) -> Copier:
@@ -66,6 +71,11 @@ def copier_of(settings: ExportSettings) -> Copier:
         sizes=settings.sizes,
         bytes_rate=Rate(settings.bytes_per_second),
     )
+
+
+def least_in_parts(settings: ExportSettings) -> int:
+    """No object of up to so many bytes goes in parts."""
+    return min(settings.sizes.copied_whole, settings.sizes.put_whole)
 
 
 def _is_one_store(source: Place, destination: Place) -> bool:
