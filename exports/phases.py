@@ -7,13 +7,15 @@ that is visible at the destination is written by something that knows the slice'
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
 from django.db import transaction
 from django.db.models import F, QuerySet
 
+from core import errors
+from core.errors import LakeMirrorError
 from core.exporting import State
 from core.phrases import count
 from exports import markers, reporting, running, units
@@ -145,7 +147,14 @@ def _worked(run: ExportRun, plane: Plane, lease: Lease, which: QuerySet[ExportUn
     rows = _some(which.filter(planned=True).exclude(phase__in=done), "files", FILES_AT_ONCE)
     if not rows:
         return True
-    plane.work([units.work_of(row) for row in rows], WORK[phase], _noting(run, lease, _note_work))
+    postponed: list[LakeMirrorError] = []
+
+    def note(run: ExportRun, rows: Iterable[dict[str, Any]]) -> None:
+        postponed.extend(_note_work(run, rows))
+
+    plane.work([units.work_of(row) for row in rows], WORK[phase], _noting(run, lease, note))
+    if postponed:
+        raise postponed[0]
     return False
 
 
@@ -169,14 +178,16 @@ def _noting(
     return take
 
 
-def _note_work(run: ExportRun, rows: Iterable[dict[str, Any]]) -> None:
-    """What became of some units in this phase: counts, failures, and what is left."""
+def _note_work(run: ExportRun, rows: Iterable[dict[str, Any]]) -> Iterator[LakeMirrorError]:
+    """What became of some units in this phase: counts, failures, and what is left. Gives what may pass by itself."""
     for row in rows:
         values = {"left": None, "phase": run.phase} if row["done"] else {"left": row["left"]}
         run.units.filter(number=row["unit"], part=row["part"]).update(**values)
         _count(run, row)
         note_failures(run, {one["key"]: (one["reason"], one["message"]) for one in row["failures"]})
         note_failed_directories(run, row["failed_directories"])
+        if row["reason"]:
+            yield getattr(errors, row["reason"], errors.RemoteFailure)(row["detail"])
 
 
 def _count(run: ExportRun, row: Mapping[str, Any]) -> None:

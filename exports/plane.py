@@ -39,6 +39,7 @@ class Plane:
             failed=tuple(one.encode("latin-1") for one in run.failed_in),
             objects_per_second=float(export.objects_per_second or 0),
             bytes_per_second=float(export.bytes_per_second or 0),
+            patient=not self.last_try,
         )
 
     def check_places(self) -> None:

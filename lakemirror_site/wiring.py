@@ -116,8 +116,9 @@ def export_diff(work: Sequence[Any], settings: ExportSettings, on_rows: Rows, *,
     """Plan units of an export: `here`, in this process, else by Spark. Rows of DIFF_COLUMNS."""
     if not here:
         from adapters import spark
+        from spark_jobs.export_job import ExportJob
 
-        return spark.run_export(spark.ExportJob(settings), work, on_rows, tag=tag)
+        return spark.run_export(ExportJob(settings), work, on_rows, tag=tag)
     from spark_jobs.export_diff import diff_units
 
     _tell_keys()
@@ -132,8 +133,9 @@ def export_copy(
     """Work on units of an export in a phase, in the same way. Rows of COPY_COLUMNS."""
     if not here:
         from adapters import spark
+        from spark_jobs.export_job import ExportJob
 
-        return spark.run_export(spark.ExportJob(settings, phase), work, on_rows, tag=tag)
+        return spark.run_export(ExportJob(settings, phase), work, on_rows, tag=tag)
     from spark_jobs.export_copy import copy_units
 
     _tell_keys()

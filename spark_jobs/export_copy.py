@@ -163,6 +163,8 @@ class _Crew:
             failed = self._copier.delete(keys)
         except Late:
             return tally.leave(span)
+        if passing := next(filter(self._may_pass, failed.values()), None):
+            return tally.postpone(span, passing)
         tally.add(deleted=len(keys) - len(failed))
         for key, error in failed.items():
             tally.fail(key, error)
@@ -182,7 +184,13 @@ class _Crew:
         except Late:
             tally.leave(span)
         except LakeMirrorError as error:
-            tally.fail(key, error)
+            if self._may_pass(error):
+                tally.postpone(span, error)
+            else:
+                tally.fail(key, error)
+
+    def _may_pass(self, error: LakeMirrorError) -> bool:
+        return self._settings.patient and error.retryable
 
     def _is_there(self, item: Item, rows: Rows) -> bool:
         """Is the entry's object at the destination already? The listing tells, or the stamp."""

@@ -16,8 +16,8 @@ class ExportSettings:
     """From a storage namespace to an export path, until `deadline` (Unix time).
 
     `compare`: look first, and leave alone what is there already. `failed`: directories in which something failed, for
-    phase LAST. Rates are for all tasks of a job together; 0 is unlimited. `most_failures`: a task that has more begins
-    nothing else.
+    phase LAST. `patient`: what may pass by itself is left for the next slice, and no failure. Rates are for all tasks
+    of a job together; 0 is unlimited. `most_failures`: a task that has more begins nothing else.
     """
 
     source: Place
@@ -34,6 +34,7 @@ class ExportSettings:
     sizes: Sizes = Sizes()
     metadata_prefix: str = "_lakefs"
     most_failures: int = 1000
+    patient: bool = False
 
     def range_uri(self, range_id: str) -> str:
         """Where a range of this id lies."""

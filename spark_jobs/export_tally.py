@@ -38,8 +38,9 @@ COPY_COLUMNS = pa.schema(
 """kind 'unit': what was done of it in this slice. Unless it is `done`, `left` says which rows are left (null: all of
 them), and goes into the next slice's `UnitWork.left`. `skipped`: was there already; `held_back`: a last key with a
 failure below its directory; `bytes` of what was copied; `failed` counts, `failures` tells the first of a task (with
-reasons of `core.export_failures`), `failed_directories` is complete. 'failed' (in DataFrames only): a task had to give
-up, `reason` is the class of core.errors."""
+reasons of `core.export_failures`), `failed_directories` is complete; `reason`, `detail`: what some of
+the left rows met that may pass by itself. 'failed' (in DataFrames only): a task had to give up, `reason` is the class
+of core.errors."""
 
 
 @dataclass(slots=True)
@@ -70,6 +71,7 @@ class Tally:
         self._left: list[Interval] = []
         self._failures: list[dict[str, Any]] = []
         self._failed, self._directories = 0, set[bytes]()
+        self._postponed: LakeMirrorError | None = None
         self._lock = threading.Lock()
 
     @property
@@ -87,6 +89,12 @@ class Tally:
         """Rows that were not begun."""
         with self._lock:
             self._left.append(span)
+
+    def postpone(self, span: Interval, error: LakeMirrorError) -> None:
+        """Rows that met something which may pass by itself."""
+        with self._lock:
+            self._left.append(span)
+            self._postponed = error
 
     def fail(self, key: bytes, error: LakeMirrorError) -> None:
         """A key that could not be brought or deleted."""
@@ -111,6 +119,8 @@ class Tally:
             "failed": self._failed,
             "failures": self._failures,
             "failed_directories": sorted(self._directories),
+            "reason": type(self._postponed).__name__ if self._postponed else None,
+            "detail": str(self._postponed) if self._postponed else None,
         }
         return pa.RecordBatch.from_pylist([row], schema=COPY_COLUMNS)
 

@@ -58,7 +58,7 @@ def test_put_replaces_every_field(lm: Deployment, api: Api, head: str) -> None:
         ({"exportPath": "s3://src"}, "exportPath"),
         ({**BODY, "exportStatusPath": "s3://company-bucket/path/to/export/status"}, "exportStatusPath"),
         ({**BODY, "exportStatusPath": "elsewhere"}, "exportStatusPath"),
-        ({**BODY, "lastKeysInPrefixRegexp": ["fine", "(open"]}, "lastKeysInPrefixRegexp[1]"),
+        ({**BODY, "lastKeysInPrefixRegexp": ["fine", "(open"]}, "lastKeysInPrefixRegexp: pattern 2"),
         ({**BODY, "lastKeysInPrefixRegexp": "text"}, "lastKeysInPrefixRegexp"),
         ({**BODY, "lastKeysInPrefixRegexp": ["a"] * 51}, "lastKeysInPrefixRegexp"),
         ({**BODY, "isContinuous": "yes"}, "isContinuous"),
