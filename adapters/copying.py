@@ -26,6 +26,7 @@ STAMP = "lakemirror-etag"
 """Metadata of an object whose own ETag can't be its entry's: this is the entry's."""
 
 _META = "x-amz-meta-"
+_PLAIN_ETAG = re.compile(r"[!#-~]+")
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _BREAKS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
@@ -141,7 +142,7 @@ class Copier:
     # --- within one store ---------------------------------------------------------------------------------------------
 
     def _copy_whole(self, item: Item, uri: str) -> None:
-        stamped, match = self._stamped, item.etag or self._true_etag(item)
+        stamped, match = self._stamped, self._pin(item)
         try:
             etag = self._copy_if(item, uri, match, stamped)
         except Conflict:
@@ -175,6 +176,10 @@ class Copier:
             self._true_etag(item)
             raise
 
+    def _pin(self, item: Item) -> str:
+        """What the source's ETag is expected to be: the entry's, or asked for where that is none."""
+        return item.etag if _PLAIN_ETAG.fullmatch(item.etag) else self._true_etag(item)
+
     def _true_etag(self, item: Item) -> str:
         """The ETag of the source object, which has to be the entry's but for the number of parts."""
         info = self._source.head(item.source)
@@ -188,22 +193,30 @@ class Copier:
     # --- through this process -----------------------------------------------------------------------------------------
 
     def _put_whole(self, item: Item, uri: str) -> None:
-        data = self._read(item, (0, item.size), item.etag) if item.etag else None
-        if data is None:
-            data = self._read(item, (0, item.size), self._true_etag(item)) or b""
-        if len(data) != item.size:
-            self._true_etag(item)
-            raise KeyFailed(Reason.CHANGED, f"{item.source} gave {len(data)} of {item.size} bytes")
+        data = self._read_whole(item)
         stamped = self._stamped or md5(data, usedforsecurity=False).hexdigest() != item.etag
         etag = self.writer.put(uri, data, described(item, stamped))
         if not stamped and not is_of(etag, item.etag):
             self._stamped = True
             self.writer.put(uri, data, described(item, stamped=True))
 
+    def _read_whole(self, item: Item) -> bytes:
+        """All of a small object. One byte more is asked for, so that a larger one shows and is not read."""
+        if not item.size:
+            self._true_etag(item)
+            return b""
+        data = self._read(item, (0, item.size + 1), self._pin(item))
+        if data is None:
+            data = self._read(item, (0, item.size + 1), self._true_etag(item))
+        if data is None or len(data) != item.size:
+            self._true_etag(item)
+            raise KeyFailed(Reason.CHANGED, f"{item.source} does not have {item.size} bytes")
+        return data
+
     def _read(self, item: Item, span: tuple[int, int], match: str) -> bytes | None:
         """Bytes of the source object; None if it has another ETag."""
         try:
-            return self._source.read(item.source, span if span[1] < item.size or span[0] else None, match)
+            return self._source.read(item.source, span, match)
         except Conflict:
             return None
         except NotFound:
@@ -278,6 +291,8 @@ def is_of(etag: str, entry: str) -> bool:
 
 def described(item: Item, stamped: bool) -> dict[str, str]:
     """Headers that give the new object what the entry says of it. Raises KeyFailed where that can't be."""
+    if _BREAKS.search(item.content_type):
+        raise KeyFailed(Reason.METADATA, f"S3 can't keep the content type {item.content_type[:100]!r}")
     headers = {"content-type": item.content_type} if item.content_type else {}
     for name, value in item.metadata.items():
         plain = name[len(_META) :] if name.lower().startswith(_META) else name

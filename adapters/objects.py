@@ -19,13 +19,12 @@ from typing import Any, TypeVar
 import boto3
 from boto3.s3.transfer import TransferConfig
 from botocore import exceptions as boto_errors
-from botocore.auth import S3SigV4Auth
-from botocore.awsrequest import AWSRequest
 from botocore.config import Config
 from botocore.httpsession import get_cert_path
 from botocore.parsers import ResponseParserError
 from botocore.utils import get_environ_proxies
 
+from adapters.objects_signing import Signer
 from core.clocks import seconds_ahead
 from core.errors import (
     Conflict,
@@ -165,6 +164,7 @@ class S3ObjectStore:
             aws_session_token=session_token or None,
             region_name=self.region,
         )
+        self._signer = Signer(self.region)
         self._client: Any = self._session.client("s3", endpoint_url=endpoint or None, config=self._config())
 
     def _config(self) -> Config:
@@ -291,11 +291,11 @@ class S3ObjectStore:
         self, method: str, url: str, headers: Mapping[str, str] = NO_HEADERS, body: bytes = b""
     ) -> dict[str, str]:
         """These headers and what signs them and the body, if there are credentials."""
-        request = AWSRequest(method, url, dict(headers), body)
         credentials = self._session.get_credentials()
-        if credentials is not None:
-            S3SigV4Auth(credentials.get_frozen_credentials(), "s3", self.region).add_auth(request)
-        return dict(request.headers.items())
+        if credentials is None:
+            return dict(headers)
+        keys = credentials.get_frozen_credentials()
+        return self._signer.signed(keys.access_key, keys.secret_key, keys.token or "", method, url, headers, body)
 
 
 class _Pieces(io.RawIOBase):

@@ -1,6 +1,6 @@
 """Looking at very many objects: HEAD and LIST with a third of boto3's work per call, for executors.
 
-boto3 signs and knows the credentials; requests go out by urllib3 directly, and listings come back in columns.
+boto3 knows the credentials; requests are signed and go out by urllib3 directly, and listings come back in columns.
 (obstore would be faster still, but its HEAD and LIST hide the storage class, and an archived object is not readable.)
 """
 

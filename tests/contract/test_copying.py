@@ -204,6 +204,22 @@ def test_a_source_that_was_changed_is_a_failure(server: Server, copier: Copier) 
     assert server.keys_there() == []
 
 
+def test_what_no_header_can_have_is_no_crash(server: Server, copier: Copier) -> None:
+    item = server.put(b"x")
+    for etag in ("two\nlines", "käse", '"quoted"'):
+        assert failure(copier, replace(item, etag=etag)) is Reason.CHANGED
+    assert failure(copier, replace(item, content_type="text\n/csv")) is Reason.METADATA
+    assert failure(copier, replace(item, source="gs://elsewhere/x")) is Reason.REFUSED
+    assert server.keys_there() == []
+
+
+def test_a_streamed_object_is_not_cut_to_the_entrys_size(server: Server) -> None:
+    item = server.put(b"longer than that")
+    assert failure(copier_of(server, within=False), replace(item, size=3)) is Reason.CHANGED
+    assert failure(copier_of(server, within=False), replace(item, size=0)) is Reason.CHANGED
+    assert server.keys_there() == []
+
+
 def test_a_bucket_that_is_not_there_is_not_a_source_that_is_gone(server: Server, within: bool) -> None:
     nowhere = Destination(f"s3://nowhere-{uuid.uuid4().hex[:8]}/to")
     store = server.store()
