@@ -19,7 +19,8 @@ from core.errors import LakeMirrorError
 from core.exporting import State
 from core.phrases import count
 from exports import markers, reporting, running, units
-from exports.models import ExportFailure, ExportRun, ExportUnit
+from exports.failures import note_failed_directories, note_failures
+from exports.models import ExportRun, ExportUnit
 from exports.plane import Plane
 from exports.slices import Slice
 from mirrors import clock
@@ -201,21 +202,3 @@ def _count(run: ExportRun, row: Mapping[str, Any]) -> None:
         failed=F("failed") + row["failed"],
         requests=F("requests") + row["requests"],
     )
-
-
-def note_failures(run: ExportRun, failed: Mapping[bytes, tuple[str, str]]) -> None:
-    """Keys that could not be brought or removed, each once."""
-    now = clock.now()
-    rows = [
-        ExportFailure(run=run, key=key, reason=reason, detail=detail, at=now)
-        for key, (reason, detail) in failed.items()
-    ]
-    ExportFailure.objects.bulk_create(rows, batch_size=500, ignore_conflicts=True)
-
-
-def note_failed_directories(run: ExportRun, directories: Iterable[bytes]) -> None:
-    """They keep markers from being written there and above."""
-    known = ExportRun.objects.select_for_update().values_list("failed_in", flat=True).get(pk=run.pk)
-    found = {directory.decode("latin-1") for directory in directories}
-    if found - set(known):
-        ExportRun.objects.filter(pk=run.pk).update(failed_in=sorted({*known, *found}))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from adapters.copying import Copier
 from adapters.objects import split_uri
 from core.errors import Denied, NotFound
 from core.export_units import holders
@@ -14,6 +13,7 @@ from exports.models import ExportRun
 from exports.slices import Slice
 from lakemirror_site import config, wiring
 from spark_jobs.export_copy import Phase
+from spark_jobs.export_markers import Marked
 from spark_jobs.export_settings import ExportSettings
 from spark_jobs.export_work import UnitWork
 
@@ -78,9 +78,13 @@ class Plane:
         ranges = ranges_of(self.run.export, self.run.ref)
         return wiring.export_held(holders(ranges, sorted(keys)), self.settings())
 
-    def copier(self) -> Copier:
-        """What deletes and writes single keys below the export path."""
-        return wiring.export_copier(self.settings())
+    def remove_markers(self, directories: Sequence[bytes]) -> Marked:
+        """Take markers away."""
+        return wiring.export_markers(directories, self.settings(), write=False)
+
+    def write_markers(self, directories: Sequence[bytes]) -> Marked:
+        """Write markers, children first."""
+        return wiring.export_markers(directories, self.settings(), write=True)
 
     def put(self, uri: str, data: bytes) -> None:
         """Write an object anywhere, a status file say."""

@@ -18,8 +18,8 @@ from lakemirror_site import config
 from mirrors import clock
 from mirrors.duties import Lease
 
-MARGIN_SECONDS = 25.0
-"""Longer than one request to a store can take, and than clocks of machines differ."""
+MARGIN_SECONDS = 75.0
+"""Longer than one request to a store can take (adapters.copying_verbs.COPY_SECONDS) and clocks of machines differ."""
 
 
 @dataclass(slots=True)

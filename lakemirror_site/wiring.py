@@ -16,8 +16,8 @@ from core.ports import LakeFS, ObjectStore
 from lakemirror_site import config
 
 if TYPE_CHECKING:
-    from adapters.copying import Copier
     from adapters.objects_fast import FastObjectStore
+    from spark_jobs.export_markers import Marked
     from spark_jobs.export_settings import ExportSettings
     from spark_jobs.presence import BulkStore
     from spark_jobs.settings import CheckSettings, Place
@@ -152,12 +152,12 @@ def export_held(keys: Mapping[str, Sequence[bytes]], settings: ExportSettings) -
     return held_keys(keys, settings)
 
 
-def export_copier(settings: ExportSettings) -> Copier:
-    """What writes and deletes single keys below an export path."""
-    from spark_jobs.export_settings import copier_of
+def export_markers(directories: Sequence[bytes], settings: ExportSettings, *, write: bool) -> Marked:
+    """Write or remove the markers of directories at an export's destination."""
+    from spark_jobs.export_markers import remove_markers, write_markers
 
     _tell_keys()
-    return copier_of(settings)
+    return (write_markers if write else remove_markers)(directories, settings)
 
 
 def _tell_keys() -> None:

@@ -219,7 +219,7 @@ def soaking(lm: Deployment, owner: Any, seed: int) -> Iterator[Soak]:
         mock.patch("spark_jobs.export_copy.ThreadPoolExecutor", Here),
         mock.patch("spark_jobs.jobs.ThreadPoolExecutor", Here),
         mock.patch("adapters.copying.ThreadPoolExecutor", Here),
-        mock.patch("exports.markers.ThreadPoolExecutor", Here),
+        mock.patch("spark_jobs.export_markers.ThreadPoolExecutor", Here),
         mock.patch("core.slices.Deadline.pause", lambda self, seconds: self.check()),
     ):
         yield made
