@@ -7,22 +7,24 @@ says whether a later try may help. `objects_fast` adds what looking at many obje
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import boto3
+from boto3.s3.transfer import TransferConfig
 from botocore import exceptions as boto_errors
-from botocore.auth import S3SigV4Auth
-from botocore.awsrequest import AWSRequest
 from botocore.config import Config
 from botocore.httpsession import get_cert_path
 from botocore.parsers import ResponseParserError
 from botocore.utils import get_environ_proxies
 
+from adapters.objects_signing import Signer
 from core.clocks import seconds_ahead
 from core.errors import (
     Conflict,
@@ -45,6 +47,8 @@ READ_TRIES = 3
 """boto3 repeats a request, but not a body that broke off halfway: that is done here."""
 
 PIECE_BYTES = 1 << 20
+_IN_PARTS = TransferConfig(multipart_threshold=16 << 20, multipart_chunksize=16 << 20, use_threads=False)
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 _NO_ANSWER = (boto_errors.HTTPClientError, boto_errors.ConnectionError, boto_errors.IncompleteReadError)
 _FROM_BOTO = (boto_errors.ClientError, boto_errors.BotoCoreError, ResponseParserError)
@@ -78,6 +82,7 @@ _BY_STATUS: Mapping[int, type[LakeMirrorError]] = {
     408: Unreachable,
     409: Conflict,
     412: Conflict,
+    501: Invalid,
 }
 
 
@@ -93,25 +98,36 @@ class StoreKeys:
 def keys_from_environment(region: str = "", environment: Mapping[str, str] | None = None) -> StoreKeys | None:
     """The credentials of a region's store: LAKEMIRROR_STORE_<REGION>_ACCESS_KEY_ID and so on, else the AWS names.
 
-    None without either: then boto3's own chain decides (profile, instance role).
+    None without either: then boto3's own chain decides (profile, instance role). What this process was told goes first.
     """
+    if environment is None and region in _told:
+        return _told[region]
     known = os.environ if environment is None else environment
-    for prefix in (_own_prefix(region), "AWS_") if region else ("AWS_",):
+    for prefix in (keys_prefix(region), "AWS_") if region else ("AWS_",):
         if known.get(f"{prefix}ACCESS_KEY_ID") and known.get(f"{prefix}SECRET_ACCESS_KEY"):
             names = ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN")
             return StoreKeys(*(known.get(prefix + name, "") for name in names))
     return None
 
 
+_told: dict[str, StoreKeys] = {}
+
+
+def remember_keys(name: str, keys: StoreKeys) -> None:
+    """For a process that has its keys from a configuration, and not in its environment."""
+    _told[name] = keys
+
+
 def keys_hint(region: str) -> str:
     """Which variables of this process hold a region's keys, and whether they do: for whoever is refused elsewhere."""
-    names = [f"{_own_prefix(region) if region else 'AWS_'}{name}" for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY")]
+    names = [f"{keys_prefix(region) if region else 'AWS_'}{name}" for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY")]
     found = "set there" if all(map(os.environ.get, names)) else "not set there"
     return f"Executors take keys from {' and '.join(names)} ({found}), else from AWS_..."
 
 
-def _own_prefix(region: str) -> str:
-    return f"LAKEMIRROR_STORE_{region.upper().replace('-', '_')}_"
+def keys_prefix(name: str) -> str:
+    """What the variables begin with that hold the keys of a region's store, or of a bucket with a store of its own."""
+    return f"LAKEMIRROR_STORE_{name.upper().replace('-', '_').replace('.', '_')}_"
 
 
 def split_uri(uri: str) -> tuple[str, str]:
@@ -148,6 +164,7 @@ class S3ObjectStore:
             aws_session_token=session_token or None,
             region_name=self.region,
         )
+        self._signer = Signer(self.region)
         self._client: Any = self._session.client("s3", endpoint_url=endpoint or None, config=self._config())
 
     def _config(self) -> Config:
@@ -203,6 +220,12 @@ class S3ObjectStore:
         bucket, key = split_uri(uri)
         with self._telling(f"put {uri}"):
             self._client.put_object(Bucket=bucket, Key=key, Body=data)
+
+    def put_stream(self, uri: str, pieces: Iterator[bytes]) -> None:
+        """Write an object of any size from pieces; a large one goes in parts, and is there once it is whole."""
+        bucket, key = split_uri(uri)
+        with self._telling(f"put {uri}"):
+            self._client.upload_fileobj(_Pieces(pieces), bucket, key, Config=_IN_PARTS)
 
     def versioning(self, bucket_uri: str) -> str:
         """ "Enabled", "Suspended", or "" for a bucket that never had versions."""
@@ -264,13 +287,36 @@ class S3ObjectStore:
         """The proxy that the environment asks for; "" for none."""
         return str(get_environ_proxies(self.base_url).get(self.base_url.partition(":")[0], ""))
 
-    def signed_headers(self, method: str, url: str) -> dict[str, str]:
-        """Headers of a request without a body, signed if there are credentials."""
-        request = AWSRequest(method, url)
+    def signed_headers(
+        self, method: str, url: str, headers: Mapping[str, str] = NO_HEADERS, body: bytes = b""
+    ) -> dict[str, str]:
+        """These headers and what signs them and the body, if there are credentials."""
         credentials = self._session.get_credentials()
-        if credentials is not None:
-            S3SigV4Auth(credentials.get_frozen_credentials(), "s3", self.region).add_auth(request)
-        return dict(request.headers.items())
+        if credentials is None:
+            return dict(headers)
+        keys = credentials.get_frozen_credentials()
+        return self._signer.signed(keys.access_key, keys.secret_key, keys.token or "", method, url, headers, body)
+
+
+class _Pieces(io.RawIOBase):
+    """Pieces as a file that is read once."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces, self._left = pieces, b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fills what it can from the piece at hand."""
+        while not self._left:
+            piece = next(self._pieces, None)
+            if piece is None:
+                return 0
+            self._left = piece
+        size = min(len(buffer), len(self._left))
+        buffer[:size], self._left = self._left[:size], self._left[size:]
+        return size
 
 
 def _md5(body: Any) -> str:

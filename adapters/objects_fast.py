@@ -1,6 +1,6 @@
 """Looking at very many objects: HEAD and LIST with a third of boto3's work per call, for executors.
 
-boto3 signs and knows the credentials; requests go out by urllib3 directly, and listings come back in columns.
+boto3 knows the credentials; requests are signed and go out by urllib3 directly, and listings come back in columns.
 (obstore would be faster still, but its HEAD and LIST hide the storage class, and an archived object is not readable.)
 """
 
@@ -18,7 +18,7 @@ from xml.etree import ElementTree
 
 import urllib3
 
-from adapters.objects import S3ObjectStore, answer_error, is_restored, split_uri
+from adapters.objects import NO_HEADERS, S3ObjectStore, answer_error, is_restored, split_uri
 from core.errors import LakeMirrorError, NotFound, RemoteFailure, Throttled, Unreachable
 from core.types import ObjectInfo
 
@@ -45,6 +45,7 @@ class FastObjectStore(S3ObjectStore):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self._parts = urlsplit(self.base_url)
+        self._by_proxy = self.proxy
         self._http = self._pool_manager()
         self._lock = threading.Lock()
         self.requests = 0
@@ -58,7 +59,7 @@ class FastObjectStore(S3ObjectStore):
         }
         if self._parts.scheme == "https":
             options["ca_certs"] = self.ca_bundle
-        return urllib3.ProxyManager(self.proxy, **options) if self.proxy else urllib3.PoolManager(**options)
+        return urllib3.ProxyManager(self._by_proxy, **options) if self._by_proxy else urllib3.PoolManager(**options)
 
     def get(self, uri: str) -> bytes:
         """The whole object. NotFound when it is definitely not there."""
@@ -70,11 +71,19 @@ class FastObjectStore(S3ObjectStore):
         self._count()
         return super().md5(uri)
 
+    def read(self, uri: str, span: tuple[int, int] | None = None, match: str = "") -> bytes:
+        """An object, or its bytes from one to before another; Conflict if its ETag is not `match` (when given)."""
+        bucket, key = split_uri(uri)
+        headers = {"range": f"bytes={span[0]}-{span[1] - 1}"} if span else {}
+        headers |= {"if-match": f'"{match}"'} if match else {}
+        url = self.url(bucket, key)
+        return self._retried(lambda: self.send("GET", url, f"get {uri}", headers)).data
+
     def head(self, uri: str) -> ObjectInfo | None:
         """What the store says of an object; None when it is definitely not there."""
         bucket, key = split_uri(uri)
         try:
-            answer = self._ask("HEAD", self._url(bucket, key), f"head {uri}")
+            answer = self._ask("HEAD", self.url(bucket, key), f"head {uri}")
         except NotFound:
             return None
         return _stored(key, answer.headers)
@@ -97,33 +106,52 @@ class FastObjectStore(S3ObjectStore):
         """Up to 1,000 objects below a prefix whose keys come after `after`."""
         bucket, prefix = split_uri(prefix_uri)
         query = {"list-type": "2", "encoding-type": "url", "prefix": prefix} | ({"start-after": after} if after else {})
-        url = f"{self._url(bucket, '')}?{urlencode(sorted(query.items()), quote_via=quote, safe='~')}"
+        url = self.url(bucket, "", query)
         doing = f"list {prefix_uri}"
-        return self._retried(lambda: _page(self._send("GET", url, doing).data, doing, self.where))
+        return self._retried(lambda: _page(self.send("GET", url, doing).data, doing, self.where))
 
-    def _url(self, bucket: str, key: str) -> str:
+    def url(self, bucket: str, key: str = "", query: Mapping[str, str] = NO_HEADERS) -> str:
         """By path, unless the store is AWS's own and the bucket's name may stand in a host name."""
         scheme, host = self._parts.scheme, self._parts.netloc
         if self.path_style or self.endpoint or "." in bucket:
             base = f"{scheme}://{host}{self._parts.path.rstrip('/')}/{bucket}"
         else:
             base = f"{scheme}://{bucket}.{host}"
-        return f"{base}/{quote(key, safe='/~')}"
+        asked = f"?{urlencode(sorted(query.items()), quote_via=quote, safe='~')}" if query else ""
+        return f"{base}/{quote(key, safe='/~')}{asked}"
 
     def _ask(self, method: str, url: str, doing: str) -> urllib3.BaseHTTPResponse:
-        return self._retried(lambda: self._send(method, url, doing))
+        return self._retried(lambda: self.send(method, url, doing))
 
-    def _send(self, method: str, url: str, doing: str) -> urllib3.BaseHTTPResponse:
-        """One request; anything but 2xx is raised."""
+    def send(
+        self,
+        method: str,
+        url: str,
+        doing: str,
+        headers: Mapping[str, str] = NO_HEADERS,
+        body: bytes = b"",
+        read_seconds: float = 0.0,
+    ) -> urllib3.BaseHTTPResponse:
+        """One request, once; anything but 2xx is raised."""
         self._count()
+        signed = {name: value.encode() for name, value in self.signed_headers(method, url, headers, body).items()}
+        timeout = urllib3.Timeout(connect=self.connect_seconds, read=read_seconds or self.read_seconds)
         try:
-            answer = self._http.request(method, url, headers=self.signed_headers(method, url), redirect=False)
+            answer = self._by_path(method, url, headers=signed, body=body or None, redirect=False, timeout=timeout)
         except urllib3.exceptions.HTTPError as error:
             raise Unreachable(f"{self.where} does not answer ({doing})", hint=type(error).__name__) from error
         if 200 <= answer.status < 300:
             return answer
-        code, message = _refusal(answer.data)
+        code, message = refusal(answer.data)
         raise answer_error(answer.status, code, message, doing, self.where, _seconds(answer.headers.get("retry-after")))
+
+    def _by_path(self, method: str, url: str, **options: Any) -> urllib3.BaseHTTPResponse:
+        """By a whole URL, urllib3 would take `..` in a key for a way upwards. A proxy may be in need of one."""
+        if self._by_proxy:
+            return self._http.request(method, url, **options)
+        parts = urlsplit(url)
+        target = url[url.index(parts.netloc) + len(parts.netloc) :]
+        return self._http.connection_from_url(f"{parts.scheme}://{parts.netloc}").urlopen(method, target, **options)
 
     def _retried(self, call: Callable[[], R]) -> R:
         """Tries again with growing, random pauses whatever may pass by itself."""
@@ -133,7 +161,7 @@ class FastObjectStore(S3ObjectStore):
             except LakeMirrorError as error:
                 if not error.retryable:
                     raise
-                time.sleep(_pause(attempt, error))
+                time.sleep(pause_before(attempt, error))
         return call()
 
     def _count(self) -> None:
@@ -141,7 +169,8 @@ class FastObjectStore(S3ObjectStore):
             self.requests += 1
 
 
-def _pause(attempt: int, error: LakeMirrorError) -> float:
+def pause_before(attempt: int, error: LakeMirrorError) -> float:
+    """Seconds to wait after so many failures: growing, random, and as long as the store asks for."""
     told = error.retry_after if isinstance(error, Throttled) else 0.0
     return min(MOST_PAUSE_SECONDS, max(told, random.uniform(0.5, 1.0) * 0.2 * 4.0**attempt))
 
@@ -163,7 +192,7 @@ def _stored(key: str, headers: Mapping[str, str]) -> ObjectInfo:
     )
 
 
-def _refusal(body: bytes) -> tuple[str, str]:
+def refusal(body: bytes) -> tuple[str, str]:
     """(code, message) of an error's body; empty for a HEAD or for something that is no S3 error."""
     try:
         root = ElementTree.fromstring(body)

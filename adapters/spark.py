@@ -25,6 +25,8 @@ from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 from core import errors
 from core.errors import LakeMirrorError, RemoteFailure, Unreachable
 from spark_jobs.check import CheckSettings, Work, check, load_task
+from spark_jobs.export_job import ExportJob
+from spark_jobs.export_work import UnitWork
 from spark_jobs.session import is_remote, open_session
 
 if TYPE_CHECKING:
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 OnRows = Callable[[list[Mapping[str, Any]]], None]
+Job = Callable[[Any, Sequence[Any]], Any]
+"""A session and pieces of work to a DataFrame of rows, the last one of each piece of the kind that is counted."""
 
 LOCAL = "local[2]"
 HAND_OVER_ROWS = 1000
@@ -77,6 +81,15 @@ def run_check(
     )
 
 
+def run_export(job: ExportJob, work: Iterable[UnitWork], on_rows: OnRows, *, tag: str, url: str = "") -> None:
+    """Run a job of an export; its rows as dicts go to `on_rows` as they come, one for each unit.
+
+    `tag` names the export: what an earlier worker began under it is ended first, as far as Spark knows of it (what
+    executors are at may go on until its deadline). Else as `run_check`.
+    """
+    spark_of(url or os.environ.get("SPARK_REMOTE") or LOCAL, os.getpid()).run_export(job, list(work), on_rows, tag)
+
+
 def warm_up(*, url: str = "") -> None:
     """Open the session and let executors load what a check needs: the first job of all takes seconds. Unreachable."""
     spark_of(url or os.environ.get("SPARK_REMOTE") or LOCAL, os.getpid()).warm_up()
@@ -114,30 +127,39 @@ class Spark:
         self, work: Sequence[Work], settings: CheckSettings, on_rows: OnRows, on_progress: OnProgress | None = None
     ) -> None:
         """See the function of this name."""
+        job = functools.partial(check, settings=settings)
+        self._run(job, work, _Handover(on_rows, on_progress, len(work)))
+
+    def run_export(self, job: ExportJob, work: Sequence[UnitWork], on_rows: OnRows, tag: str) -> None:
+        """See the function of this name."""
+        tag = f"lakemirror-export-{tag}"
+        if work and is_remote(self.url):
+            with self._telling():
+                self.session().interruptTag(tag)
+        self._run(job, work, _Handover(on_rows, None, len(work), "units"), tag)
+
+    def _run(self, job: Job, work: Sequence[Any], handover: _Handover, tag: str = "") -> None:
         if not work:
             return
-        handover = _Handover(on_rows, on_progress, len(work))
         session = self.session()
-        run = self._streamed if is_remote(self.url) else self._in_waves
         with self._telling():
-            run(session, work, settings, handover)
+            if is_remote(self.url):
+                self._streamed(session, job, work, handover, tag)
+            else:
+                self._in_waves(session, job, work, handover)
         handover.finish()
 
-    def _streamed(
-        self, session: SparkSession, work: Sequence[Work], settings: CheckSettings, handover: _Handover
-    ) -> None:
+    def _streamed(self, session: SparkSession, job: Job, work: Sequence[Any], handover: _Handover, tag: str) -> None:
         """By Connect: all tasks run at once, their rows come while they do."""
-        with _interruptible(session), _heard(session, handover):
-            for row in check(session, work, settings).toLocalIterator():
-                handover.take([row.asDict()])
+        with _interruptible(session, tag), _heard(session, handover):
+            for row in job(session, work).toLocalIterator():
+                handover.take([row.asDict(recursive=True)])
 
-    def _in_waves(
-        self, session: SparkSession, work: Sequence[Work], settings: CheckSettings, handover: _Handover
-    ) -> None:
+    def _in_waves(self, session: SparkSession, job: Job, work: Sequence[Any], handover: _Handover) -> None:
         """A classic session would run the tasks one by one to stream them: some jobs in a row are quicker."""
         for start in range(0, len(work), WAVE):
-            rows = check(session, work[start : start + WAVE], settings).collect()
-            handover.take([row.asDict() for row in rows])
+            rows = job(session, work[start : start + WAVE]).collect()
+            handover.take([row.asDict(recursive=True) for row in rows])
             handover.flush()
 
     def _answers(self, session: SparkSession) -> bool:
@@ -177,17 +199,20 @@ def _first_line(error: Exception) -> str:
 
 
 @contextmanager
-def _interruptible(session: Any) -> Iterator[None]:
-    """Whatever ends the block early also ends the jobs that it started."""
-    tag = f"lakemirror-{uuid.uuid4()}"
-    session.addTag(tag)
+def _interruptible(session: Any, shared: str) -> Iterator[None]:
+    """Whatever ends the block early also ends the jobs that it started, and no others that bear the `shared` tag."""
+    own = f"lakemirror-{uuid.uuid4()}"
+    tags = [own, shared] if shared else [own]
+    for tag in tags:
+        session.addTag(tag)
     try:
         yield
     except BaseException:
-        _interrupt(session, tag)
+        _interrupt(session, own)
         raise
     finally:
-        session.removeTag(tag)
+        for tag in tags:
+            session.removeTag(tag)
 
 
 def _interrupt(session: Any, tag: str) -> None:
@@ -217,8 +242,8 @@ def _heard(session: Any, handover: _Handover) -> Iterator[None]:
 class _Handover:
     """Collects rows for a moment, then hands them over; keeps the first failure of a task for the end."""
 
-    def __init__(self, on_rows: OnRows, on_progress: OnProgress | None, total: int) -> None:
-        self._on_rows, self._on_progress, self._total = on_rows, on_progress, total
+    def __init__(self, on_rows: OnRows, on_progress: OnProgress | None, total: int, counted: str = "ranges") -> None:
+        self._on_rows, self._on_progress, self._total, self._counted = on_rows, on_progress, total, counted
         self._waiting: list[Mapping[str, Any]] = []
         self._since = time.monotonic()
         self._done = 0
@@ -232,7 +257,7 @@ class _Handover:
                 self._note_failure(_error_of(row))
             else:
                 self._waiting.append(row)
-                self._done += row["kind"] == "range"
+                self._done += row["kind"] == self._counted[:-1]
         if len(self._waiting) >= HAND_OVER_ROWS or time.monotonic() - self._since > HAND_OVER_SECONDS:
             self.flush()
 
@@ -264,7 +289,7 @@ class _Handover:
         if self._failed is not None:
             raise self._failed
         if self._done < self._total:
-            raise RemoteFailure(f"Spark told of {self._done} of {self._total} ranges only")
+            raise RemoteFailure(f"Spark told of {self._done} of {self._total} {self._counted} only")
 
 
 def _error_of(row: Mapping[str, Any]) -> LakeMirrorError:

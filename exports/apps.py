@@ -1,7 +1,12 @@
-"""Continuous export: the app's place in the house; its models come with its own issue."""
+"""Continuous export: branches, copied to places that need no lakeFS to be read."""
 
 from django.apps import AppConfig
 
 
 class ExportsConfig(AppConfig):
     name = "exports"
+
+    def ready(self) -> None:
+        from exports import tasks
+
+        tasks.register()

@@ -30,8 +30,8 @@ _SYSTEMS_WORDS = re.compile(r"\[Errno -?\d+\] ([^'\")>]+)")
 class Api:
     """Calls with an access key. Whatever goes wrong is a Problem with the API's own words, if it had any."""
 
-    def __init__(self, settings: Settings) -> None:
-        self.url = settings.url
+    def __init__(self, settings: Settings, base: str = API) -> None:
+        self.url, self._base = settings.url, base
         self._session = requests.Session()
         self._session.auth = HTTPBasicAuth(settings.access_key_id.encode(), settings.secret_access_key.encode())
         self._session.headers.update({"Accept": "application/json", "User-Agent": f"lakemirror/{__version__}"})
@@ -63,6 +63,10 @@ class Api:
         """The answer to an order. It may be sent twice, and is carried out once."""
         return self._call("POST", path, json=body or {}, headers={"Idempotency-Key": str(uuid.uuid4())})[0]
 
+    def put(self, path: str, body: Any) -> None:
+        """Have something be as the body says; to send it twice changes nothing more."""
+        self._call("PUT", path, json=body)
+
     def delete(self, path: str, tag: str = "") -> None:
         """Have something deleted, if it is still what the tag was given for."""
         self._call("DELETE", path, headers={"If-Match": tag} if tag else {})
@@ -72,14 +76,14 @@ class Api:
         try:
             answer = self._session.request(
                 method,
-                f"{self.url}{API}{path}",
+                f"{self.url}{self._base}{path}",
                 timeout=(CONNECT_SECONDS, READ_SECONDS),
                 allow_redirects=False,
                 **more,
             )
         except requests.RequestException as error:
             raise Unreachable(f"{self.url} can't be reached: {_why(error)}") from None
-        if answer.status_code == 204:
+        if answer.ok and not answer.content:
             return None, ""
         body = _json_of(answer)
         if answer.is_redirect:
@@ -87,7 +91,7 @@ class Api:
         if body is None:
             raise self._no_answer(answer)
         if not answer.ok:
-            raise problem_of(answer.status_code)(_message(answer, body))
+            raise problem_of(answer.status_code)(_message(answer, body if isinstance(body, dict) else {}))
         return body, answer.headers.get("ETag", "")
 
     def _no_answer(self, answer: requests.Response) -> Problem:
@@ -98,12 +102,12 @@ class Api:
 
 
 def _json_of(answer: requests.Response) -> Any:
-    """The body of an answer, an object; None when it is none."""
+    """The body of an answer, an object or a text; None when it is none."""
     try:
         body = answer.json()
     except requests.exceptions.JSONDecodeError:
         return None
-    return body if isinstance(body, dict) else None
+    return body if isinstance(body, dict | str) else None
 
 
 def _message(answer: requests.Response, body: dict[str, Any]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from lakemirror import __version__, asking, changing, looking, mending
+from lakemirror import __version__, asking, changing, exporting, looking, mending
 
 EXIT_STATUS = """\b
 Exit status:
@@ -42,6 +42,17 @@ COMMANDS = (
     mending.waive,
     mending.withdraw,
 )
+EXPORT_COMMANDS = (
+    exporting.list_exports,
+    exporting.set_export,
+    exporting.get,
+    exporting.status,
+    exporting.run,
+    exporting.repair,
+    exporting.pause,
+    exporting.resume,
+    exporting.delete,
+)
 
 
 @click.group(epilog=EXIT_STATUS)
@@ -60,5 +71,15 @@ def mirror() -> None:
     """Mirrors of repositories in other regions."""
 
 
+@lakemirror.group(epilog=EXIT_STATUS)
+def export() -> None:
+    """Branches, exported to places that need no lakeFS to be read.
+
+    A branch is named lakefs://REPOSITORY/BRANCH, or lakefs://REPOSITORY@BRANCH.
+    """
+
+
 for command in COMMANDS:
     mirror.add_command(command)
+for command in EXPORT_COMMANDS:
+    export.add_command(command)

@@ -13,7 +13,7 @@ import yaml
 from lakemirror.errors import WrongUsage
 
 FILE = "~/.config/lakemirror.yaml"
-API = "/service/replication/v1"
+API, EXPORTS_API = "/service/replication/v1", "/api/v1"
 FIELDS = ("url", "access_key_id", "secret_access_key")
 
 

@@ -277,6 +277,15 @@ class Workers:
 
 
 @dataclass(frozen=True, slots=True)
+class Exports:
+    """How exports work: what a worker copies by itself, and for how long one export has a worker at a time."""
+
+    small_files: int = spec(2000, check=_not_negative)
+    small_bytes: int = spec(1_000_000_000, check=_not_negative)
+    slice: timedelta = spec(timedelta(seconds=30), check=_lasting)
+
+
+@dataclass(frozen=True, slots=True)
 class Installation:
     """One region's lakeFS and the store that it writes to."""
 
@@ -312,6 +321,8 @@ class Config:
     refstore_database: Mapping[str, Any] = field(default_factory=dict)
     hooks: Hooks = sub(Hooks)
     workers: Workers = sub(Workers)
+    exports: Exports = sub(Exports)
+    export_stores: Mapping[str, Store] = field(default_factory=dict)
 
     @property
     def regions(self) -> tuple[str, ...]:
@@ -341,6 +352,12 @@ class Config:
             return Store(name, shared.endpoint, shared.force_path_style, shared.credentials)
         keys = own.credentials if own.credentials.access_key_id else shared.credentials
         return Store(own.region or region, own.endpoint, own.force_path_style, keys)
+
+    def export_store(self, region: str, bucket: str) -> tuple[str, Store]:
+        """Where a bucket lies that a region's branches are exported to, and by which name executors know its keys: one
+        of `export_stores`, else the region's own store."""
+        own = self.export_stores.get(bucket)
+        return (region, self.store(region)) if own is None else (bucket, own)
 
     def installation(self, region: str) -> Installation:
         """Where a region's lakeFS and store are; ConfigError for a region without an endpoint."""

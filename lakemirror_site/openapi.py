@@ -22,7 +22,9 @@ from rest_framework.views import APIView
 
 from rbac import services as rbac
 
-PREFIX = "/service/replication/v1/"
+PREFIX, EXPORTS_PREFIX = "/service/replication/v1/", "/api/v1/"
+PREFIXES = (PREFIX, EXPORTS_PREFIX)
+"""Mirrors have an address of their own; exports that which lakeFS once gave them."""
 JSON, CSV = "application/json", "text/csv"
 ACCESS_KEY, WEBHOOK_SECRET = "accessKey", "webhookSecret"
 WHEN = {
@@ -117,7 +119,8 @@ class Schema(AutoSchema):
     def get_tags(self) -> list[str]:
         """`mirrors.waivers_api` is about waivers."""
         _, _, module = self.view.__module__.rpartition(".")
-        return [{"api": "mirrors", "openapi": "document"}.get(module, module.removesuffix("_api"))]
+        named = {"mirrors.api": "mirrors", "exports.api": "exports", "lakemirror_site.openapi": "document"}
+        return [named.get(self.view.__module__, module.removesuffix("_api"))]
 
 
 def only_the_api(endpoints: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
@@ -125,7 +128,7 @@ def only_the_api(endpoints: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     return [
         (path, pattern, method, view)
         for path, pattern, method, view in endpoints
-        if path.startswith(PREFIX) and method.lower() in vars(view.cls)
+        if path.startswith(PREFIXES) and method.lower() in vars(view.cls)
     ]
 
 

@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from adapters.objects import keys_prefix
 from lakemirror_site import config
 
 _MEMORY = "1g"
@@ -23,14 +24,15 @@ _TRAINING_SECONDS = 120.0
 
 
 def store_environment(settings: config.Config) -> dict[str, str]:
-    """The keys of every region's store as executors look for them."""
+    """The keys of every region's store, and of buckets to export to, as executors look for them."""
     variables: dict[str, str] = {}
-    for region in settings.regions:
-        prefix = f"LAKEMIRROR_STORE_{region.upper().replace('-', '_')}"
-        keys = settings.store(region).credentials
+    stores = {region: settings.store(region) for region in settings.regions} | dict(settings.export_stores)
+    for name, store in stores.items():
+        prefix = keys_prefix(name)
+        keys = store.credentials
         pairs = {"ACCESS_KEY_ID": keys.access_key_id, "SECRET_ACCESS_KEY": keys.secret_access_key.reveal()}
         pairs["SESSION_TOKEN"] = keys.session_token.reveal()
-        variables |= {f"{prefix}_{name}": value for name, value in pairs.items() if value}
+        variables |= {f"{prefix}{half}": value for half, value in pairs.items() if value}
     return variables
 
 

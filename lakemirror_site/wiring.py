@@ -10,14 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 from adapters.lakefs import LakeFSAdapter
 from adapters.local_cache import LocalCache
-from adapters.objects import S3ObjectStore
+from adapters.objects import S3ObjectStore, StoreKeys, remember_keys, split_uri
 from core.errors import Invalid
 from core.ports import LakeFS, ObjectStore
 from lakemirror_site import config
 
 if TYPE_CHECKING:
+    from adapters.objects_fast import FastObjectStore
+    from spark_jobs.export_markers import Marked
+    from spark_jobs.export_settings import ExportSettings
     from spark_jobs.presence import BulkStore
-    from spark_jobs.settings import CheckSettings
+    from spark_jobs.settings import CheckSettings, Place
+
+Rows = Callable[[Sequence[Mapping[str, Any]]], None]
 
 
 QUICK_SECONDS = 4.0
@@ -73,8 +78,104 @@ def bulk_objects(region: str) -> BulkStore:
     return FastObjectStore(**_store_options(region))
 
 
+@functools.cache
+def export_store(region: str, bucket: str) -> FastObjectStore:
+    """The store of a bucket that branches of a region are exported to."""
+    from adapters.objects_fast import FastObjectStore
+
+    return FastObjectStore(**_options_of(config.current().export_store(region, bucket)[1], region))
+
+
+def export_store_of(region: str, uri: str) -> FastObjectStore:
+    """The same for an address."""
+    return export_store(region, split_uri(uri)[0])
+
+
+def export_settings(*, region: str, namespace: str, path: str, **more: Any) -> ExportSettings:
+    """What the jobs of an export are told: places without secrets."""
+    from spark_jobs.export_settings import ExportSettings
+
+    name, there = config.current().export_store(region, split_uri(path)[0])
+    source = _place(namespace, region, installation(region).store)
+    return ExportSettings(source=source, destination=_place(path, name, there), **more)
+
+
+def _place(namespace: str, keys_of: str, store: config.Store) -> Place:
+    from spark_jobs.settings import Place
+
+    return Place(
+        namespace,
+        region=keys_of,
+        endpoint=store.endpoint,
+        store_region=store.region,
+        force_path_style=store.force_path_style,
+    )
+
+
+def export_diff(work: Sequence[Any], settings: ExportSettings, on_rows: Rows, *, here: bool, tag: str) -> None:
+    """Plan units of an export: `here`, in this process, else by Spark. Rows of DIFF_COLUMNS."""
+    if not here:
+        from adapters import spark
+        from spark_jobs.export_job import ExportJob
+
+        return spark.run_export(ExportJob(settings), work, on_rows, tag=tag)
+    from spark_jobs.export_diff import diff_units
+
+    _tell_keys()
+    for batch in diff_units(work, settings):
+        on_rows(batch.to_pylist())
+    return None
+
+
+def export_copy(
+    work: Sequence[Any], settings: ExportSettings, phase: Any, on_rows: Rows, *, here: bool, tag: str
+) -> None:
+    """Work on units of an export in a phase, in the same way. Rows of COPY_COLUMNS."""
+    if not here:
+        from adapters import spark
+        from spark_jobs.export_job import ExportJob
+
+        return spark.run_export(ExportJob(settings, phase), work, on_rows, tag=tag)
+    from spark_jobs.export_copy import copy_units
+
+    _tell_keys()
+    for batch in copy_units(work, settings, phase):
+        on_rows(batch.to_pylist())
+    return None
+
+
+def export_held(keys: Mapping[str, Sequence[bytes]], settings: ExportSettings) -> set[bytes]:
+    """Which keys ranges hold."""
+    from spark_jobs.export_diff import held_keys
+
+    _tell_keys()
+    return held_keys(keys, settings)
+
+
+def export_markers(directories: Sequence[bytes], settings: ExportSettings, *, write: bool) -> Marked:
+    """Write or remove the markers of directories at an export's destination."""
+    from spark_jobs.export_markers import remove_markers, write_markers
+
+    _tell_keys()
+    return (write_markers if write else remove_markers)(directories, settings)
+
+
+def _tell_keys() -> None:
+    """What runs in this process finds the keys that executors have in their environment."""
+    settings = config.current()
+    stores = {region: settings.store(region) for region in settings.regions} | dict(settings.export_stores)
+    for name, store in stores.items():
+        keys = store.credentials
+        if keys.access_key_id:
+            known = StoreKeys(keys.access_key_id, keys.secret_access_key.reveal(), keys.session_token.reveal())
+            remember_keys(name, known)
+
+
 def _store_options(region: str) -> dict[str, Any]:
-    store = installation(region).store
+    return _options_of(installation(region).store, region)
+
+
+def _options_of(store: config.Store, region: str) -> dict[str, Any]:
     return {
         "endpoint": store.endpoint,
         "region": store.region or region,

@@ -108,6 +108,39 @@ class Lease:
 Handler = Callable[[Lease], Outcome]
 
 
+@dataclass(frozen=True, slots=True)
+class Guest:
+    """A kind of duty that another app brings. Its subjects are below zero, so that nobody takes them for a mirror's:
+    no older version either. `interval` in seconds; `needed`: subjects that these regions' deployment works for;
+    `concerned`: those for which a change of a region's repository is news; `heavy`: it goes to the queue of the Spark
+    jobs."""
+
+    kind: str
+    handler: Handler
+    interval: Callable[[], float]
+    needed: Callable[[list[str]], list[int]]
+    concerned: Callable[[str, str], list[int]]
+    heavy: bool = False
+
+
+_guests: dict[str, Guest] = {}
+
+
+def register(guest: Guest) -> None:
+    """Make another app's duties known; each process does so when the app is ready."""
+    _guests[guest.kind] = guest
+
+
+def guests() -> list[Guest]:
+    """The kinds that other apps have brought."""
+    return list(_guests.values())
+
+
+def kinds() -> list[str]:
+    """Every kind of duty that this version knows."""
+    return [*Duty.Kind.values, *_guests]
+
+
 def run(duty_id: int, handlers: dict[str, tuple[Handler, float]], holder: str = HOLDER) -> str:
     """Claim a duty and do its work; says in words what came of it. `handlers`: kind to (function, interval seconds)."""
     duty = Duty.objects.filter(pk=duty_id).first()
@@ -176,11 +209,12 @@ def send(messages: list[tuple[int, str]]) -> None:
 def ensure_mirror_duties(mirror: Mirror) -> None:
     """The four duties of a mirror, and its source's, exist; new ones are due at once."""
     for kind in (Duty.Kind.MANAGE, Duty.Kind.COPY, Duty.Kind.VALIDATE, Duty.Kind.PROMOTE):
-        _ensure(kind, mirror.pk, mirror.region)
-    _ensure(Duty.Kind.SENSE, mirror.source_id, mirror.region)
+        ensure(kind, mirror.pk, mirror.region)
+    ensure(Duty.Kind.SENSE, mirror.source_id, mirror.region)
 
 
-def _ensure(kind: Duty.Kind, subject: int, region: str) -> None:
+def ensure(kind: str, subject: int, region: str) -> None:
+    """A duty exists; a new one is due at once, and belongs to the queue of this region's deployment."""
     defaults = {"queue": queue_name(kind, region), "due_at": Now()}
     Duty.objects.get_or_create(kind=kind, subject=subject, defaults=defaults)
 
@@ -189,7 +223,8 @@ def queue_name(kind: str, region: str) -> str:
     """The queue of a kind of duty for a destination region: our own pair for all regions that we serve."""
     home = config.current()
     served = home.region if region in home.served else region
-    return f"{served}-spark" if kind == Duty.Kind.VALIDATE else served
+    heavy = kind == Duty.Kind.VALIDATE or (kind in _guests and _guests[kind].heavy)
+    return f"{served}-spark" if heavy else served
 
 
 def take_over() -> int:
@@ -201,8 +236,10 @@ def take_over() -> int:
     home = config.current()
     ours = Mirror.objects.served(list(home.served))
     needed = Q(kind="sense", subject__in=ours.values("source")) | ~Q(kind="sense") & Q(subject__in=ours.values("pk"))
+    for guest in guests():
+        needed |= Q(kind=guest.kind, subject__in=guest.needed(list(home.served)))
     number = 0
-    for kind in Duty.Kind:
+    for kind in kinds():
         queue = queue_name(kind, home.region)
         number += (
             Duty.objects.filter(needed, kind=kind)

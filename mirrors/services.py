@@ -249,9 +249,10 @@ def branch_reset(*, actor: Any, mirror: Mirror, branch: str, request: Any = None
 
 
 def source_changed(*, region: str, repository: str) -> bool:
-    """An installation says that a repository of its own has moved; false when nobody mirrors it."""
-    found = Repository.objects.filter(region=region, name=repository).first()
-    if found is None:
-        return False
-    duties.wake("sense", found.pk)
-    return True
+    """An installation says that a repository of its own has moved; false when nobody mirrors or exports it."""
+    concerned = [(guest.kind, one) for guest in duties.guests() for one in guest.concerned(region, repository)]
+    found = Repository.objects.filter(region=region, name=repository).values_list("pk", flat=True)
+    concerned += [("sense", pk) for pk in found]
+    for kind, subject in concerned:
+        duties.wake(kind, subject)
+    return bool(concerned)

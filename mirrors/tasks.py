@@ -24,6 +24,7 @@ def handlers() -> dict[str, tuple[duties.Handler, float]]:
         Duty.Kind.COPY: (copy, sense_every),
         Duty.Kind.VALIDATE: (validate, validate_every),
         Duty.Kind.PROMOTE: (promote, validate_every),
+        **{guest.kind: (guest.handler, guest.interval()) for guest in duties.guests()},
     }
 
 

@@ -19,7 +19,7 @@ from django.http import HttpRequest, HttpResponse
 from rest_framework.exceptions import AuthenticationFailed
 
 from lakemirror_site.errors import error_answer
-from lakemirror_site.openapi import PREFIX
+from lakemirror_site.openapi import PREFIXES
 from rbac.authentication import AccessKeyAuthentication
 from rbac.models import KeyedCall, User
 
@@ -36,7 +36,7 @@ class OncePerKey:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         key = request.headers.get("Idempotency-Key")
-        if key is None or request.method != "POST" or not request.path.startswith(PREFIX):
+        if key is None or request.method != "POST" or not request.path.startswith(PREFIXES):
             return self.get_response(request)
         user, print_ = _caller(request), _fingerprint(request)
         if user is None or print_ is None:

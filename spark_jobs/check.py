@@ -8,27 +8,25 @@ from __future__ import annotations
 
 import functools
 import gc
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from adapters.objects import keys_hint
-from core.errors import Denied, Invalid, LakeMirrorError, Unauthenticated
+from core.errors import Invalid, LakeMirrorError
 from core.presence import Depth, Reason
 from core.proofs import Proof, Prover, tell_notes
+from spark_jobs.jobs import ahead, spread, sql_type, told
 from spark_jobs.presence import BulkStore, Looker
 from spark_jobs.ranges import KeptRanges, OpenedRange, RangeReader
 from spark_jobs.settings import ALLOW, BLOCK, CheckSettings, Place, source_of, store_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
 
 __all__ = [
     "ALLOW",
@@ -41,10 +39,8 @@ __all__ = [
     "check",
     "check_batch",
     "check_small",
+    "sql_type",
 ]
-
-T = TypeVar("T")
-R = TypeVar("R")
 
 CHECK_COLUMNS = pa.schema(
     [
@@ -68,7 +64,6 @@ was looked through, its problems came before; a range without this row was not c
 a task had to give up, `reason` is the class of core.errors."""
 
 WORK_COLUMNS = pa.schema([("range_id", pa.string()), ("base_ids", pa.list_(pa.string()))])
-_TASK_COLUMNS = pa.schema([("task", pa.int64()), ("work", pa.list_(pa.struct(WORK_COLUMNS)))])
 
 Work = tuple[str, Sequence[str]]
 """A range's id and those of covered ranges at the same destination: what they name needs no look."""
@@ -97,20 +92,7 @@ def _spread(spark: SparkSession, work: Sequence[Work], settings: CheckSettings) 
     """A row per range: neighbours in one task, for they share listings, and each task in a partition of its own."""
     size = settings.ranges_per_task or max(1, min(RANGES_PER_TASK, -(-len(work) // TASKS_WANTED)))
     rows = [(range_id, list(base_ids)) for range_id, base_ids in work]
-    tasks = [(at, rows[at : at + size]) for at in range(0, len(rows), size)]
-    frame = spark.createDataFrame(tasks, sql_type(_TASK_COLUMNS))
-    # By range every task gets a partition (by hash two might share one), and Connect hands over the first ones first.
-    frame = frame.repartitionByRange(len(tasks), "task") if len(tasks) > 1 else frame.coalesce(1)
-    # Said again, so that Connect's client does not ask the server for it.
-    return frame.selectExpr("inline(work)").to(sql_type(WORK_COLUMNS))
-
-
-@functools.cache
-def sql_type(columns: pa.Schema) -> StructType:
-    """The same for Spark: in words its server would be asked what they mean, at every job."""
-    from pyspark.sql.pandas.types import from_arrow_schema
-
-    return from_arrow_schema(columns)
+    return spread(spark, [rows[at : at + size] for at in range(0, len(rows), size)], WORK_COLUMNS)
 
 
 def check_task(batches: Iterable[pa.RecordBatch], settings: CheckSettings) -> Iterator[pa.RecordBatch]:
@@ -119,12 +101,7 @@ def check_task(batches: Iterable[pa.RecordBatch], settings: CheckSettings) -> It
     try:
         yield from check_batch(work, settings)
     except LakeMirrorError as error:
-        yield _to_batch([{"kind": "failed", "reason": type(error).__name__, "detail": _told(error, settings)}])
-
-
-def _told(error: LakeMirrorError, settings: CheckSettings) -> str:
-    """A refusal may be for want of keys, which only this executor knows."""
-    return f"{error}. {keys_hint(settings.region)}" if isinstance(error, (Denied, Unauthenticated)) else str(error)
+        yield _to_batch([{"kind": "failed", "reason": type(error).__name__, "detail": told(error, settings.region)}])
 
 
 def load_task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -148,7 +125,7 @@ def check_batch(
     counted = used.requests
     with _collecting_less(), ThreadPoolExecutor(settings.threads) as pool:
         looker = _looker(used, pool, settings)
-        opened = _ahead(work, lambda one: reader.open(*one))
+        opened = ahead(work, lambda one: reader.open(*one))
         for group in _groups(opened, settings.looked_up_at_once):
             rows = _rows(group, _look(group, looker))
             _share_requests(rows, used.requests - counted)
@@ -175,7 +152,7 @@ def check_small(work: Sequence[Work], settings: CheckSettings, store: BulkStore)
     if settings.depth == Depth.CONTENT:
         return None
     counted, reader = store.requests, RangeReader(store, settings, _KEPT)
-    opened = list(_ahead(work, lambda one: reader.open(*one)))
+    opened = list(ahead(work, lambda one: reader.open(*one)))
     if sum(one.looked_up for one in opened) > SMALL_LOOKS:
         return None
     with ThreadPoolExecutor(settings.threads) as pool:
@@ -199,18 +176,6 @@ def _prover(store: BulkStore, namespace: str, settings: CheckSettings) -> Prover
     if settings.source is None or source is None:
         return None
     return Prover(store, namespace, source, settings.source.namespace.rstrip("/"))
-
-
-def _ahead(items: Iterable[T], work: Callable[[T], R], most: int = 2) -> Iterator[R]:
-    """Results in order, while the next ones are being worked on."""
-    waiting: deque[Future[R]] = deque()
-    with ThreadPoolExecutor(most) as pool:
-        for item in items:
-            waiting.append(pool.submit(work, item))
-            if len(waiting) > most:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
 
 
 def _groups(ranges: Iterable[OpenedRange], most: int) -> Iterator[list[OpenedRange]]:

@@ -109,7 +109,7 @@ class RangeReader:
 
     def _plan(self, opened: OpenedRange, columns: pa.RecordBatch, base_ids: Sequence[str]) -> None:
         """Sets `wanted`; what is imported is judged whether a base names it or not."""
-        full = _is_full(columns)
+        full = is_full(columns)
         barred = full if self._settings.imported == BLOCK else pc.and_not(full, _in_s3(columns))
         self._note_imported(opened, columns.filter(barred))
         rest = self._with_uris(columns, full).filter(pc.invert(barred))
@@ -159,7 +159,7 @@ class RangeReader:
         return opened
 
 
-def _is_full(columns: pa.RecordBatch) -> pa.Array:
+def is_full(columns: pa.RecordBatch) -> pa.Array:
     """Which addresses are URIs of their own: by their type, in old entries by a scheme."""
     kind = columns.column("address_type")
     by_scheme = pc.match_substring(columns.column("address"), "://")

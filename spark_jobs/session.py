@@ -27,7 +27,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).resolve().parent.parent
-SHIPPED = ("graveler/*.py", "core/*.py", "adapters/__init__.py", "adapters/objects*.py", "spark_jobs/*.py")
+SHIPPED = (
+    "graveler/*.py",
+    "core/*.py",
+    "adapters/__init__.py",
+    "adapters/objects*.py",
+    "adapters/copying*.py",
+    "spark_jobs/*.py",
+)
 
 _SESSIONS = uuid.UUID("5f0c2a1e-90a4-4d42-9d0b-3c1c54f6a0b7")
 _MOST_CLOSED = 20

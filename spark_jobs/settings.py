@@ -60,12 +60,12 @@ class CheckSettings:
 
 def store_of(settings: CheckSettings) -> FastObjectStore:
     """The destination's store, one client per process. Credentials come from the environment."""
-    return _store_at(_place(settings), settings.tries, settings.threads + 4)
+    return store_at(_place(settings), settings.tries, settings.threads + 4)
 
 
 def source_of(settings: CheckSettings) -> FastObjectStore | None:
     """The source's store in the same way; None where nothing is known of it."""
-    return None if settings.source is None else _store_at(settings.source, settings.tries, settings.threads + 4)
+    return None if settings.source is None else store_at(settings.source, settings.tries, settings.threads + 4)
 
 
 def _place(settings: CheckSettings) -> Place:
@@ -75,7 +75,8 @@ def _place(settings: CheckSettings) -> Place:
 
 
 @functools.lru_cache(maxsize=8)
-def _store_at(place: Place, tries: int, pool: int) -> FastObjectStore:
+def store_at(place: Place, tries: int, pool: int) -> FastObjectStore:
+    """A client of the place's store, one per process; its namespace does not matter."""
     keys = keys_from_environment(place.region)
     return FastObjectStore(
         endpoint=place.endpoint,

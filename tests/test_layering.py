@@ -17,7 +17,7 @@ MAY_IMPORT = {
     "graveler": {"graveler"},
     "core": {"core", "graveler"},
     "adapters": {"adapters", "core", "graveler", "spark_jobs"},
-    "spark_jobs": {"spark_jobs", "graveler", "core", "adapters.objects", "adapters.objects_fast"},
+    "spark_jobs": {"spark_jobs", "graveler", "core", "adapters.objects", "adapters.objects_fast", "adapters.copying"},
     "sandbox": {"sandbox", "graveler", "core"},
     "rbac": {"rbac", "core", "lakemirror_site"},
     "mirrors": {"mirrors", "rbac", "core", "graveler", "adapters", "lakemirror_site"},

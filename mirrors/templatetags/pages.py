@@ -88,6 +88,12 @@ def state(value: State, more: str = "") -> SafeString:
     return format_html('<span class="state {}">{}{}</span>', value.tone, icon(ICONS[value]), word)
 
 
+@register.simple_tag
+def state_as(value: State, word: str) -> SafeString:
+    """The same under another word, for what is no mirror."""
+    return format_html('<span class="state {}">{}{}</span>', value.tone, icon(ICONS[value]), word)
+
+
 CHECKED = {
     Outcome.OK: ("good", "check", "In order"),
     Outcome.WARNING: ("warn", "hand", "Look"),

@@ -19,7 +19,6 @@ from core.errors import Invalid
 from core.webhooks import EVENTS
 from lakemirror_site import config
 from mirrors import duties, services
-from mirrors.models import Duty
 from mirrors.tasks import handlers
 from rbac import services as rbac
 from rbac.models import User
@@ -45,13 +44,13 @@ def tell(monkeypatch: pytest.MonkeyPatch, told: Mapping[str, Any]) -> None:
     ("path", "kinds"),
     [
         ("mirrors_manager.process_mirrors_interval_duration", {"manage"}),
-        ("commit_sensor.process_branches_duration", {"sense", "copy"}),
+        ("commit_sensor.process_branches_duration", {"sense", "copy", "export"}),
         ("validator.run_interval", {"validate", "promote"}),
     ],
 )
 def test_each_interval_is_that_of_its_duties(monkeypatch: pytest.MonkeyPatch, path: str, kinds: set[str]) -> None:
     tell(monkeypatch, changed(path, "7s"))
-    assert {str(Duty.Kind(kind)) for kind, (_, seconds) in handlers().items() if seconds == 7} == kinds
+    assert {str(kind) for kind, (_, seconds) in handlers().items() if seconds == 7} == kinds
 
 
 def test_only_regions_that_are_served_are_worked_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,9 +28,9 @@ def _worked_on() -> list[tuple[int, int, str]]:
 
 
 def test_a_duty_of_an_unknown_kind_is_neither_claimed_nor_sent(lm: Deployment) -> None:
-    duty = add_duty("export")
+    duty = add_duty("reindex")
     Duty.objects.exclude(pk=duty.pk).update(due_at=after_now(60))
-    assert lm.run(duty.pk) == "the duty 'export' is a newer version's"
+    assert lm.run(duty.pk) == "the duty 'reindex' is a newer version's"
     controller.tick()
     assert not OrmQ.objects.exists()
     found = Duty.objects.get(pk=duty.pk)
@@ -99,7 +99,7 @@ def test_pages_and_the_api_show_what_they_do_not_know(lm: Deployment, owner: Use
     lm.work()
     commit = lm.lake.commit()
     lm.work()
-    add_duty("export")
+    add_duty("reindex")
     Blocker.objects.update(kind="tag", reason="tag-missing")
     MirrorCommit.objects.filter(commit__sha=commit).update(data="quarantined")
     Mirror.objects.update(state="failing-over", depth="double")

@@ -48,7 +48,7 @@ def tick() -> float:
     try:
         close_old_connections()
         now = config.current()
-        ours = Duty.objects.filter(queue__in=[now.worker_queue, now.spark_queue], kind__in=Duty.Kind.values)
+        ours = Duty.objects.filter(queue__in=[now.worker_queue, now.spark_queue], kind__in=duties.kinds())
         duties.send(ours.to_send())
         return _until_due(ours)
     except DatabaseError as error:

@@ -1,0 +1,173 @@
+"""Uploads in parts, and how they go on after whoever began them is gone.
+
+S3 tells of an unfinished upload only its key, and its parts' numbers, sizes and ETags: not what it is a copy of. So the
+size of the parts says that: it depends on the source's address, ETag and size (`part_bytes`). What was begun from
+another source has parts of another size, and is aborted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import NamedTuple
+from xml.sax.saxutils import escape
+
+from adapters.copying_verbs import COPY_SECONDS, Writer, all_of, copy_source, parsed, plain_tag, text_of
+from adapters.objects import split_uri
+from core.errors import LakeMirrorError, NotFound, RemoteFailure
+
+MOST_PARTS = 9_000
+PART_SECONDS = 300.0
+"""How long the store may copy one part. Nobody sees a part, so it may well be answered after the deadline."""
+
+
+class Part(NamedTuple):
+    """A part that is there."""
+
+    size: int
+    etag: str
+
+
+class Upload(NamedTuple):
+    """An unfinished upload."""
+
+    key: str
+    id: str
+
+
+def part_bytes(size: int, least: int, source: str) -> int:
+    """How large the parts of an object of this size are; all equal, for some stores want that. `source` names what is
+    copied, in every respect: another one gives, but for one in a million, another size."""
+    base = max(least, -(-size // MOST_PARTS))
+    return base + int.from_bytes(sha256(source.encode()).digest()[:8]) % (base // 4)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How an object is cut."""
+
+    size: int
+    part: int
+
+    @property
+    def count(self) -> int:
+        """How many parts. At least one, also of an empty object."""
+        return max(1, -(-self.size // self.part))
+
+    def span(self, number: int) -> tuple[int, int]:
+        """The first byte of a part (from 1), and the first one after it."""
+        return (number - 1) * self.part, min(number * self.part, self.size)
+
+    def fits(self, number: int, size: int) -> bool:
+        """Could this be a part of it?"""
+        start, stop = self.span(number)
+        return number <= self.count and size == stop - start
+
+
+class Uploads:
+    """The uploads to one bucket by one writer."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+
+    def start(self, uri: str, headers: Mapping[str, str]) -> str:
+        """Begins an upload with the new object's headers; gives its id."""
+        answer = self._writer.write("POST", uri, headers, query={"uploads": ""})
+        root = parsed(answer.data)
+        if root is None or not (upload_id := text_of(root, "UploadId")):
+            raise RemoteFailure(f"{self._writer.store.where} began no upload to {uri}")
+        return upload_id
+
+    def put(self, uri: str, upload_id: str, number: int, body: bytes) -> Part:
+        """Uploads a part."""
+        answer = self._writer.write("PUT", uri, body=body, query=_named(upload_id, number))
+        return Part(len(body), answer.headers.get("etag", "").strip('"'))
+
+    def copy(self, uri: str, upload_id: str, number: int, source: str, etag: str, span: tuple[int, int]) -> Part:
+        """Lets the store copy a part from an object that still has this ETag."""
+        start, stop = span
+        headers = {
+            **copy_source(source, etag),
+            "x-amz-copy-source-range": f"bytes={start}-{stop - 1}",
+        }
+        answer = self._writer.write("PUT", uri, headers, query=_named(upload_id, number), read_seconds=PART_SECONDS)
+        root = parsed(answer.data)
+        if root is None or not (told := text_of(root, "ETag")):
+            raise RemoteFailure(f"{self._writer.store.where} copied no part of {source}")
+        return Part(stop - start, told.strip('"'))
+
+    def complete(self, uri: str, upload_id: str, parts: Mapping[int, Part]) -> None:
+        """Makes the object of its parts. NotFound: there is no such upload, or no more."""
+        items = "".join(
+            f"<Part><PartNumber>{number}</PartNumber><ETag>&quot;{escape(parts[number].etag)}&quot;</ETag></Part>"
+            for number in sorted(parts)
+        )
+        body = f"<CompleteMultipartUpload>{items}</CompleteMultipartUpload>".encode()
+        query = {"uploadId": upload_id}
+        answer = self._writer.write("POST", uri, body=body, query=query, read_seconds=COPY_SECONDS)
+        # Ceph's gateway leaves the ETag empty.
+        if (root := parsed(answer.data)) is None or plain_tag(root) != "CompleteMultipartUploadResult":
+            raise RemoteFailure(f"{self._writer.store.where} did not put {uri} together")
+
+    def abort(self, uri: str, upload_id: str) -> None:
+        """Gives an upload up; one that is not there is no error, and neither is a store that does not answer."""
+        try:
+            self._writer.write("DELETE", uri, query={"uploadId": upload_id})
+        except LakeMirrorError:
+            return
+
+    def unfinished(self, prefix_uri: str) -> Iterator[Upload]:
+        """Uploads to keys that begin so. None where the store does not tell."""
+        bucket, prefix = split_uri(prefix_uri)
+        query = {"uploads": "", "prefix": prefix}
+        while True:
+            try:
+                root = parsed(self._writer.write("GET", f"s3://{bucket}", query=query).data)
+            except LakeMirrorError as error:
+                if error.retryable:
+                    raise
+                return
+            if root is None:
+                return
+            for one in all_of(root, "Upload"):
+                yield Upload(text_of(one, "Key"), text_of(one, "UploadId"))
+            if text_of(root, "IsTruncated") != "true" or not text_of(root, "NextKeyMarker"):
+                return
+            marks = {"key-marker": "NextKeyMarker", "upload-id-marker": "NextUploadIdMarker"}
+            query |= {name: text_of(root, tag) for name, tag in marks.items()}
+
+    def resumed(self, uri: str, layout: Layout) -> tuple[str, dict[int, Part]]:
+        """An upload to this key with parts of this layout, and these; ("", {}) for none. Others are aborted."""
+        found: tuple[str, dict[int, Part]] = ("", {})
+        for upload in list(self.unfinished(uri)):
+            if upload.key != split_uri(uri)[1]:
+                continue
+            parts = self._parts(uri, upload.id)
+            if parts and all(layout.fits(number, part.size) for number, part in parts.items()) and not found[0]:
+                found = upload.id, parts
+            else:
+                self.abort(uri, upload.id)
+        return found
+
+    def _parts(self, uri: str, upload_id: str) -> dict[int, Part]:
+        found: dict[int, Part] = {}
+        query = {"uploadId": upload_id}
+        while True:
+            try:
+                root = parsed(self._writer.write("GET", uri, query=query).data)
+            except NotFound:
+                return {}
+            if root is None:
+                return {}
+            for one in all_of(root, "Part"):
+                part = Part(int(text_of(one, "Size")), text_of(one, "ETag").strip('"'))
+                found[int(text_of(one, "PartNumber"))] = part
+            marker = text_of(root, "NextPartNumberMarker")
+            if text_of(root, "IsTruncated") != "true" or marker in ("", query.get("part-number-marker")):
+                return found
+            query["part-number-marker"] = marker
+
+
+def _named(upload_id: str, number: int) -> dict[str, str]:
+    return {"partNumber": str(number), "uploadId": upload_id}

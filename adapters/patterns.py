@@ -1,0 +1,66 @@
+"""The patterns of an export by google-re2: to look at what a user gives, and at some directories and keys.
+
+RE2 takes time in proportion to the text, whatever the pattern is. Very many keys: `spark_jobs/export_patterns.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import re2
+
+from core.errors import Invalid
+from core.markers import directory_of, is_marker
+from core.patterns import at_the_end
+
+
+class Patterns:
+    """Patterns that were found to be right. Raises Invalid, which says which one is wrong, and where."""
+
+    def __init__(self, patterns: Iterable[str], *, field: str = "") -> None:
+        self._both = [(_compiled(one, number, field), _ending(one)) for number, one in enumerate(patterns, 1)]
+
+    def matches_directory(self, directory: bytes) -> bool:
+        """Does a directory (with its slash; the root is empty) get a marker?"""
+        return any(anywhere.search(directory) for anywhere, _ in self._both)
+
+    def is_last_key(self, key: bytes) -> bool:
+        """Does the key come after all others of its directory? One that stands where a marker would always does."""
+        if is_marker(key):
+            return True
+        directory = directory_of(key)
+        return any(ending.search(key) and not anywhere.search(directory) for anywhere, ending in self._both)
+
+
+def _options() -> Any:
+    options = re2.Options()
+    options.log_errors = False
+    return options
+
+
+def _compiled(pattern: str, number: int, field: str) -> Any:
+    try:
+        return re2.compile(pattern, _options())
+    except (re2.error, UnicodeEncodeError) as error:
+        told, part = _told(error)
+        at = pattern.find(part) if part else -1
+        where = f", at character {at + 1} ('{part}')" if at >= 0 else ""
+        raise Invalid(f"pattern {number}, '{pattern}', is no RE2 pattern: {told}{where}", field=field) from None
+
+
+def _told(error: Exception) -> tuple[str, str]:
+    """RE2's own words and the part of the pattern that they are about."""
+    if isinstance(error, UnicodeEncodeError):
+        return "it is not text", ""
+    said = error.args[0] if error.args else b""
+    words, _, part = (said.decode(errors="replace") if isinstance(said, bytes) else str(said)).partition(": ")
+    return words, part
+
+
+def _ending(pattern: str) -> Any:
+    plain, quoted = at_the_end(pattern)
+    try:
+        return re2.compile(plain, _options())
+    except re2.error:
+        return re2.compile(quoted, _options())

@@ -1,0 +1,57 @@
+"""Why a key could not be brought to the destination, in classes that a page can count."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from core.errors import (
+    Conflict,
+    Denied,
+    Invalid,
+    LakeMirrorError,
+    NotFound,
+    Throttled,
+    Unauthenticated,
+    Unreachable,
+)
+
+
+class Reason(StrEnum):
+    """`gone` and `changed` are the source object's; all others say what a store answered."""
+
+    GONE = "gone"
+    CHANGED = "changed"
+    KEY = "key"
+    METADATA = "metadata"
+    DENIED = "denied"
+    NOT_FOUND = "not-found"
+    REFUSED = "refused"
+    THROTTLED = "throttled"
+    UNREACHABLE = "unreachable"
+    STORE = "store"
+
+
+class KeyFailed(LakeMirrorError):
+    """What keeps one key from its place, for as long as neither changes."""
+
+    def __init__(self, reason: Reason, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+_BY_CLASS: tuple[tuple[type[LakeMirrorError], Reason], ...] = (
+    (Denied, Reason.DENIED),
+    (Unauthenticated, Reason.DENIED),
+    (NotFound, Reason.NOT_FOUND),
+    (Throttled, Reason.THROTTLED),
+    (Unreachable, Reason.UNREACHABLE),
+    (Conflict, Reason.REFUSED),
+    (Invalid, Reason.REFUSED),
+)
+
+
+def reason_of(error: LakeMirrorError) -> Reason:
+    """The class of whatever ended the work on a key."""
+    if isinstance(error, KeyFailed):
+        return error.reason
+    return next((reason for kind, reason in _BY_CLASS if isinstance(error, kind)), Reason.STORE)

@@ -1,0 +1,65 @@
+"""Where an export writes: places as URIs, and the names of what stands at a status path."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from urllib.parse import quote
+
+from core.errors import Invalid
+
+MARKER = "_lakefs_success"
+LONGEST_KEY = 1024
+_BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+_HINT = "Write s3://BUCKET/PATH"
+
+
+def check_place(uri: str, field: str) -> str:
+    """The place without trailing slashes. Raises Invalid for what is no `s3://bucket[/path]`."""
+    scheme, separator, rest = uri.partition("://")
+    bucket, _, path = rest.partition("/")
+    if not separator or scheme not in ("s3", "s3a"):
+        raise Invalid(f"'{uri[:200]}' is no s3:// address", field=field, hint=_HINT)
+    if not _BUCKET.fullmatch(bucket) or ".." in bucket:
+        raise Invalid(f"'{bucket[:80]}' can't name a bucket", field=field, hint=_HINT)
+    path = path.strip("/") if not path.strip("/") else path.rstrip("/")
+    if len(path.encode()) > LONGEST_KEY - 100:
+        raise Invalid(f"a path of {len(path.encode())} bytes leaves no room for keys", field=field)
+    if any(ord(letter) < 32 or letter == "\x7f" for letter in path):
+        raise Invalid("the path holds control characters", field=field, hint=_HINT)
+    if any(part in (".", "..") for part in path.split("/")):
+        raise Invalid("the path has a part '.' or '..'", field=field, hint=_HINT)
+    return f"s3://{bucket}/{path}" if path else f"s3://{bucket}"
+
+
+def inside(inner: str, outer: str) -> bool:
+    """Whether a place is another one, or lies in it."""
+    return (inner.rstrip("/") + "/").startswith(outer.rstrip("/") + "/")
+
+
+def overlap(one: str, other: str) -> bool:
+    """Whether one of two places holds the other."""
+    return inside(one, other) or inside(other, one)
+
+
+def status_uri(status_path: str, repository: str, branch: str, commit: str) -> str:
+    """`<status path>/<REPO>-<BRANCH>-<COMMIT>`; what a branch name may not leave in one name, `/` above all, is
+    percent-encoded as UTF-8."""
+    return f"{status_path.rstrip('/')}/{repository}-{quote(branch, safe='')}-{commit}"
+
+
+@dataclass(frozen=True, slots=True)
+class TimedNames:
+    """What one run leaves besides: a status for programs, and the list of all objects."""
+
+    status: str
+    manifest: str
+
+
+def timed_uris(status_path: str, repository: str, branch: str, at: datetime) -> TimedNames:
+    """`_STATUS_<timestamp>.json` and `_MANIFEST_<timestamp>.json`: UTC, to the microsecond, ascending as text. Several
+    exports may share a status path, so each branch's lie below `<REPO>/<BRANCH>/`."""
+    stamp = f"{at:%Y%m%dT%H%M%S.%fZ}"
+    folder = f"{status_path.rstrip('/')}/{repository}/{quote(branch, safe='')}"
+    return TimedNames(f"{folder}/_STATUS_{stamp}.json", f"{folder}/_MANIFEST_{stamp}.json")

@@ -1,0 +1,130 @@
+"""What the page of an export says: its state, and one sentence of what is going on and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from core.exporting import Standing, is_exported
+from core.exporting import State as ExportState
+from core.lag import in_words
+from core.phrases import Phrase, code, count, name, say, sentence, sentences, short
+from core.states import State
+
+PHASES = ("plan", "clear", "copy", "last", "markers", "manifest", "status")
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """A run. Times by the database's clock; `phase` is one of PHASES, or "done"."""
+
+    ref: str
+    phase: str
+    started_at: datetime
+    ended_at: datetime | None = None
+    base: str = ""
+    to_copy: int = 0
+    to_delete: int = 0
+    through: int = 0
+    """Files brought, found to be there already, and removed."""
+    failed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ExportFacts:
+    """All that the sentence is made from. `head` "" is not known yet."""
+
+    branch: str
+    standing: Standing
+    head: str = ""
+    error: str = ""
+    look_error: str = ""
+    run: RunFacts | None = None
+    succeeded_at: datetime | None = None
+    retrying: str = ""
+    """Why the last try of something failed that is tried again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """How an export is doing. `action` is the one thing that helps: "repair", "run", "resume" or ""."""
+
+    state: State
+    word: str
+    sentence: Phrase
+    action: str = ""
+
+
+def tell(facts: ExportFacts, now: datetime) -> Told:
+    """The state, and why. Nothing is called failed while it is tried again, and nothing good before it was."""
+    standing = facts.standing
+    if standing.state is ExportState.FAILED:
+        return Told(State.FAILED, "Failed", _failed(facts, now), "repair")
+    if standing.paused:
+        return Told(State.PAUSED, "Paused", _paused(facts), "resume")
+    if standing.state in (ExportState.IN_PROGRESS, ExportState.REPAIRED):
+        state = State.RETRYING if facts.retrying else State.SYNCING
+        return Told(state, "Retrying" if facts.retrying else "Exporting", _going_on(facts))
+    if facts.look_error:
+        return Told(State.UNKNOWN, "Unknown", sentence(name(facts.branch), f" can't be looked at: {facts.look_error}"))
+    return _at_rest(facts, now)
+
+
+def _at_rest(facts: ExportFacts, now: datetime) -> Told:
+    standing = facts.standing
+    if not standing.last_success_ref:
+        due = standing.continuous or standing.wanted
+        what = "its first export begins with the next look at the branch" if due else "nothing was exported yet"
+        return Told(State.NEW, "New", sentence(what), "" if due else "run")
+    if is_exported(standing, facts.head):
+        when = f" since {in_words((now - facts.succeeded_at).total_seconds())}" if facts.succeeded_at else ""
+        told = sentence(
+            "The destination holds ", short(standing.last_success_ref), f", the head of {facts.branch},{when}"
+        )
+        return Told(State.UP_TO_DATE, "Exported", told)
+    if standing.continuous or standing.wanted:
+        told = sentence(short(facts.head), " is about to be exported")
+        return Told(State.SYNCING, "Exporting", told)
+    if standing.path_at_success != standing.path:
+        told = sentence("Nothing was exported to ", code(standing.path), " yet: it is a new place")
+        return Told(State.NEW, "New", told, "run")
+    told = say(
+        "It holds ", short(standing.last_success_ref), "; ", name(facts.branch), " points to ", short(facts.head)
+    )
+    return Told(State.UP_TO_DATE, "Exported once", sentence(told, " now, and is not exported continuously"), "run")
+
+
+def _failed(facts: ExportFacts, now: datetime) -> Phrase:
+    run, standing = facts.run, facts.standing
+    when = f" stopped {in_words((now - run.ended_at).total_seconds())} ago" if run and run.ended_at else " failed"
+    ref = short(run.ref) if run else say()
+    first = sentence("The export of ", ref, when, f": {facts.error}")
+    kept = say(short(standing.last_success_ref), ", the last complete export") if standing.last_success_ref else say()
+    resumed = say(": it goes on from ", kept) if kept else say(": it begins anew, and copies nothing that is there")
+    return sentences(first, sentence("Put that right, then press Repair", resumed))
+
+
+def _paused(facts: ExportFacts) -> Phrase:
+    if facts.run and facts.run.ended_at is None:
+        return sentence("Paused while ", short(facts.run.ref), " is exported: it goes on where it stopped")
+    return sentence("Paused: no commit of ", name(facts.branch), " is exported")
+
+
+def _going_on(facts: ExportFacts) -> Phrase:
+    run = facts.run
+    if run is None or run.ended_at is not None:
+        return sentence("It was repaired, and goes on at once")
+    whole = run.to_copy + run.to_delete
+    how = f": {run.through:,} of {count(whole, 'file')} done" if run.phase not in ("plan",) and whole else ""
+    failed = f", {run.failed:,} failed" if run.failed else ""
+    first = sentence(short(run.ref), f" is being exported{how}{failed}")
+    newer = facts.head and facts.head != run.ref and facts.standing.continuous
+    then = sentence(short(facts.head), " follows") if newer else say()
+    tried = sentence(f"Tried again: {facts.retrying}") if facts.retrying else say()
+    return sentences(first, tried, then)
+
+
+def worst(states: Sequence[State]) -> State:
+    """The worst of several."""
+    return max(states, key=lambda state: state.severity, default=State.NEW)

@@ -1,0 +1,102 @@
+"""When does an export start, and what becomes of it? The state machine of continuous export, without any I/O.
+
+A run brings a destination to one commit. Its base is the last commit that arrived whole at the same path: only that
+one is known to be there. What later runs tried (`attempted`) they may have written in part, so the next plan looks at
+their commits too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from core.errors import Conflict
+
+
+class State(StrEnum):
+    """Where an export stands; the values are those that status files and the API tell."""
+
+    NEVER = ""
+    IN_PROGRESS = "in-progress"
+    SUCCESS = "exported-successfully"
+    FAILED = "export-failed"
+    REPAIRED = "export-repaired"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What is known of an export. Refs are commit ids, "" for none; `path` is the one of now."""
+
+    state: State
+    path: str
+    continuous: bool = False
+    paused: bool = False
+    wanted: bool = False
+    """Somebody asked for an export that has not started: by a change of the configuration."""
+    last_success_ref: str = ""
+    path_at_success: str = ""
+    attempted: tuple[str, ...] = ()
+    attempted_path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What a run builds upon: the destination holds `base` ("": nothing of ours), and parts of `attempted`."""
+
+    base: str
+    attempted: tuple[str, ...]
+
+
+def is_exported(standing: Standing, head: str) -> bool:
+    """Does the destination of now hold this commit, whole?"""
+    here = standing.last_success_ref == head and standing.path_at_success == standing.path
+    return bool(head) and here and not _attempts(standing)
+
+
+def check_start(standing: Standing, head: str) -> None:
+    """Raises Conflict where an export may not be started by hand or by a hook."""
+    if standing.paused:
+        raise Conflict("the export is paused", hint="Resume it first")
+    if standing.state is State.IN_PROGRESS:
+        raise Conflict("export currently in progress", hint="When it ends, a newer head is exported by itself")
+    if standing.state is State.FAILED:
+        raise Conflict("the last export failed", hint="Repair it first: that resumes it")
+    if is_exported(standing, head):
+        raise Conflict(f"nothing to export: {head[:8]} is exported already")
+
+
+def check_repair(standing: Standing) -> None:
+    """Raises Conflict unless there is something to repair."""
+    if standing.state is not State.FAILED:
+        told = str(standing.state) or "never exported"
+        raise Conflict(f"nothing to repair: the export is {told}, not {State.FAILED}")
+
+
+def starts_by_itself(standing: Standing, head: str) -> bool:
+    """Is a run due without anybody's request of this moment? Never after a failure: somebody has to repair it."""
+    if standing.paused or standing.state in (State.IN_PROGRESS, State.FAILED) or not head:
+        return False
+    if standing.state is State.REPAIRED:
+        return True
+    return (standing.continuous or standing.wanted) and not is_exported(standing, head)
+
+
+def basis(standing: Standing) -> Basis:
+    """What the next run has to look at. Another path than the last success's holds nothing that we know of."""
+    base = standing.last_success_ref if standing.path_at_success == standing.path else ""
+    return Basis(base, tuple(ref for ref in _attempts(standing) if ref != base))
+
+
+def note_attempt(standing: Standing, ref: str) -> tuple[str, ...]:
+    """The attempted commits once a run for `ref` starts; those of another path are nobody's any more."""
+    return (*(one for one in _attempts(standing) if one != ref), ref)
+
+
+def _attempts(standing: Standing) -> Sequence[str]:
+    return standing.attempted if standing.attempted_path == standing.path else ()
+
+
+def status_text(state: State, signalled_errors: int) -> str:
+    """The content of `<REPO>-<BRANCH>-<COMMIT>`."""
+    return f"status: {state}, signalled_errors: {signalled_errors}\n"

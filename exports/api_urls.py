@@ -1,0 +1,19 @@
+"""Addresses of the API of exports, below /api/v1/. A branch may hold slashes."""
+
+from django.urls import path
+
+from exports import api
+
+_BRANCH = "repositories/<str:repository>/branches/<path:branch>"
+
+urlpatterns = [
+    path("exports", api.Exports.as_view(), name="api-exports"),
+    path(f"{_BRANCH}/continuous-export", api.Configuration.as_view(), name="api-export"),
+    path(f"{_BRANCH}/export-hook", api.Hook.as_view(), name="api-export-hook"),
+    path(f"{_BRANCH}/repair-export", api.Repair.as_view(), name="api-export-repair"),
+    path(f"{_BRANCH}/export-status", api.Status.as_view(), name="api-export-status"),
+    path(f"{_BRANCH}/export-runs", api.Runs.as_view(), name="api-export-runs"),
+    path(f"{_BRANCH}/export-failures", api.Failures.as_view(), name="api-export-failures"),
+    path(f"{_BRANCH}/export-pause", api.Pause.as_view(), name="api-export-pause"),
+    path(f"{_BRANCH}/export-resume", api.Resume.as_view(), name="api-export-resume"),
+]

@@ -1,0 +1,48 @@
+"""What a commit of a source holds, read from the source's own namespace: ranges verified by their ids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from core.errors import NotFound
+from core.types import Commit
+from exports.models import Export
+from graveler.entries import Entry
+from graveler.metarange import RangeRef, read_metarange
+from graveler.ranges import read_range
+from lakemirror_site import wiring
+
+METADATA_PREFIX = "_lakefs"
+
+
+def commit_of(export: Export, ref: str) -> Commit:
+    """The record of a commit."""
+    return wiring.lakefs(export.region).get_commit(export.repository, ref)
+
+
+def ranges_of(export: Export, ref: str) -> list[RangeRef]:
+    """The ranges of a commit in order of key; none for "" and for a commit without files."""
+    if not ref:
+        return []
+    metarange_id = commit_of(export, ref).metarange_id
+    return read_metarange(_metadata(export, metarange_id), expected_id=metarange_id) if metarange_id else []
+
+
+def entries_of(export: Export, refs: list[RangeRef]) -> Iterator[Entry]:
+    """The entries of ranges, one range in memory at a time."""
+    for ref in refs:
+        yield from read_range(_metadata(export, ref.id), expected_id=ref.id)
+
+
+def _metadata(export: Export, file_id: str) -> bytes:
+    """A metadata file by id. What the cache holds is verified by its reader, like what the store gives."""
+    kept = wiring.local_cache().get(file_id)
+    if kept is not None:
+        return kept
+    uri = f"{export.storage_namespace.rstrip('/')}/{METADATA_PREFIX}/{file_id}"
+    try:
+        data = wiring.objects(export.region).get(uri)
+    except NotFound as error:
+        raise NotFound(f"{uri} is not there: the commit's metadata is gone from the source") from error
+    wiring.local_cache().put(file_id, data)
+    return data

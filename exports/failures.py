@@ -1,0 +1,26 @@
+"""What a run could not do, written down: keys, and the directories that get no marker for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from exports.models import ExportFailure, ExportRun
+from mirrors import clock
+
+
+def note_failures(run: ExportRun, failed: Mapping[bytes, tuple[str, str]]) -> None:
+    """Keys that could not be brought or removed, each once."""
+    now = clock.now()
+    rows = [
+        ExportFailure(run=run, key=key, reason=reason, detail=detail, at=now)
+        for key, (reason, detail) in failed.items()
+    ]
+    ExportFailure.objects.bulk_create(rows, batch_size=500, ignore_conflicts=True)
+
+
+def note_failed_directories(run: ExportRun, directories: Iterable[bytes]) -> None:
+    """They keep markers from being written there and above."""
+    known = ExportRun.objects.select_for_update().values_list("failed_in", flat=True).get(pk=run.pk)
+    found = {directory.decode("latin-1") for directory in directories}
+    if found - set(known):
+        ExportRun.objects.filter(pk=run.pk).update(failed_in=sorted({*known, *found}))

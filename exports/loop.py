@@ -1,0 +1,162 @@
+"""The duty of an export: look at the branch, start what is due, and carry the run that goes on a piece further.
+
+A run is carried in slices of some seconds, so that many exports share the workers. Between slices all that is known
+stands in the database: whoever takes over goes on there, once no task of the one before can still write.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from django.db import transaction
+
+from core import exporting
+from core.errors import Fenced, LakeMirrorError
+from core.exporting import State
+from core.slices import Late
+from exports import phases, reporting, running
+from exports.models import Export, ExportRun
+from exports.plane import Plane
+from exports.slices import Slice
+from mirrors import clock
+from mirrors.duties import Lease, Outcome
+from mirrors.models import Duty
+
+log = logging.getLogger("lakemirror.export")
+
+TRIES = 7
+"""So often in a row what may pass by itself is tried, over some minutes, before the export has failed."""
+MOST_TAKEOVERS = 5
+
+
+def advance(lease: Lease) -> Outcome:
+    """One round for one export."""
+    export = Export.objects.filter(pk=-lease.duty.subject).first()
+    if export is None or export.deleting:
+        return _remove(export, lease)
+    run = export.runs.open().select_related("export").first()
+    if run is None:
+        return _look(export, lease)
+    if export.paused:
+        return Outcome(f"paused in {run.phase}")
+    return _carry_on(run, lease)
+
+
+# --- no run goes on ---------------------------------------------------------------------------------------------------
+
+
+def _look(export: Export, lease: Lease) -> Outcome:
+    """Is there something to export? What can't be asked is noted, and asked again."""
+    try:
+        head = running.head_of(export)
+    except LakeMirrorError as error:
+        Export.objects.filter(pk=export.pk).update(look_error=str(error))
+        raise
+    standing = export.standing()
+    if not exporting.starts_by_itself(standing, head):
+        return Outcome(_resting(standing, head))
+    if standing.state is State.REPAIRED:
+        if (left := _seconds_of_writes(export)) > 0:
+            return Outcome("waits for the last writes of the run before", left)
+        _tell_repaired(export, lease)
+    with transaction.atomic():
+        lease.hold()
+        run = running.start(export, head)
+    return Outcome(f"began to export {run.ref[:8]}", 0.0)
+
+
+def _resting(standing: exporting.Standing, head: str) -> str:
+    if standing.paused:
+        return "paused"
+    if standing.state is State.FAILED:
+        return "failed: waits for its repair"
+    return f"{head[:8]} is exported" if exporting.is_exported(standing, head) else "not continuous"
+
+
+def _tell_repaired(export: Export, lease: Lease) -> None:
+    """The status file of the run that had failed says so before it is resumed."""
+    run = export.runs.order_by("-pk").first()
+    if run is None:
+        return
+    try:
+        _write_status(run, State.REPAIRED, lease)
+    except LakeMirrorError as error:
+        if not error.retryable or lease.duty.failures + 1 >= TRIES:
+            _fail_again(export, error)
+        raise
+
+
+def _write_status(run: ExportRun, state: State, lease: Lease) -> None:
+    piece = Slice.begin(run.export, lease)
+    reporting.write_status(run, Plane(run, piece), state, max(1, run.failed), clock.now())
+    piece.end()
+
+
+def _fail_again(export: Export, error: LakeMirrorError) -> None:
+    """What keeps even the status from being written is not repaired."""
+    Export.objects.move(export.pk, states=[State.REPAIRED], state=State.FAILED, error=f"not repaired: {error}")
+
+
+def _remove(export: Export | None, lease: Lease) -> Outcome:
+    """The row goes when nothing that was started can write any more; its duty with it."""
+    if export is not None:
+        if (left := _seconds_of_writes(export)) > 0:
+            return Outcome("waits for its last writes", left)
+        with transaction.atomic():
+            lease.hold()
+            export.delete()
+    Duty.objects.filter(pk=lease.duty.pk).delete()
+    return Outcome("deleted")
+
+
+# --- a run goes on ----------------------------------------------------------------------------------------------------
+
+
+def _carry_on(run: ExportRun, lease: Lease) -> Outcome:
+    """A slice of a run. An error that may pass is tried again; another one, or one too many, is how the run ends."""
+    if (left := _seconds_of_writes(run.export)) > 0:
+        return Outcome("waits for the last writes of a worker that is gone", left)
+    if run.in_hand and _take_over(run) > MOST_TAKEOVERS:
+        return _end(run, lease, f"its worker was gone {MOST_TAKEOVERS} times in a row")
+    ExportRun.objects.filter(pk=run.pk).update(in_hand=True)
+    last_try = lease.duty.failures + 1 >= TRIES
+    try:
+        with lease.kept():
+            told = phases.carry(run, lease, last_try=last_try)
+    except Fenced:
+        raise
+    except (LakeMirrorError, Late) as error:
+        ExportRun.objects.filter(pk=run.pk).update(in_hand=False)
+        if isinstance(error, Late):
+            return Outcome("the time of this slice is over", 0.0)
+        if error.retryable and not last_try:
+            raise
+        return _end(run, lease, str(error))
+    ExportRun.objects.filter(pk=run.pk).update(in_hand=False)
+    return Outcome(told, 0.0)
+
+
+def _take_over(run: ExportRun) -> int:
+    """Somebody was gone in the middle: what of it has arrived nobody noted. Gives how often that was, in a row."""
+    run.takeovers, run.compare = run.takeovers + 1, True
+    run.save(update_fields=["takeovers", "compare"])
+    return run.takeovers
+
+
+def _end(run: ExportRun, lease: Lease, error: str) -> Outcome:
+    """The run has failed: its status file says so if it can, the database in any case."""
+    run.refresh_from_db()
+    try:
+        _write_status(run, State.FAILED, lease)
+    except LakeMirrorError as unwritten:
+        error = f"{error}; nor could the status be written: {unwritten}"
+    with transaction.atomic():
+        lease.hold()
+        running.fail(run, error)
+    log.warning("the export of %s failed: %s", run.export, error)
+    return Outcome(f"failed: {error}")
+
+
+def _seconds_of_writes(export: Export) -> float:
+    """How long tasks that somebody else has started may still begin to write."""
+    return 0.0 if export.writes_until is None else max(0.0, (export.writes_until - clock.now()).total_seconds())

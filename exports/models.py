@@ -1,0 +1,190 @@
+"""What is known of exports: configuration and state, runs with their units of work, what failed.
+
+An export is of one branch of one source repository, and needs no mirror of it. Decisions are made by core/exporting.py.
+"""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+
+from core import exporting
+from exports.querysets import ExportQuerySet, RunQuerySet
+from mirrors.fields import ExactTextField
+
+
+class Export(models.Model):
+    """The configuration of a branch's export, and where it stands. Commit ids are "" for none."""
+
+    class State(models.TextChoices):
+        NEVER = exporting.State.NEVER.value, "never exported"
+        IN_PROGRESS = exporting.State.IN_PROGRESS.value
+        SUCCESS = exporting.State.SUCCESS.value
+        FAILED = exporting.State.FAILED.value
+        REPAIRED = exporting.State.REPAIRED.value
+
+    region = models.CharField(max_length=64, help_text="of the source")
+    repository = models.CharField(max_length=64)
+    branch = models.CharField(max_length=256)
+    creation_date = models.BigIntegerField(help_text="of the repository, Unix seconds: another one is not ours")
+    storage_namespace = models.CharField(max_length=1024, help_text="of the repository")
+    path = models.CharField(max_length=2048)
+    status_path = models.CharField(max_length=2048, blank=True)
+    patterns = models.JSONField(default=list, help_text="lastKeysInPrefixRegexp")
+    continuous = models.BooleanField(default=False)
+    paused = models.BooleanField(default=False)
+    objects_per_second = models.IntegerField(null=True, help_text="null: as fast as it goes")
+    bytes_per_second = models.BigIntegerField(null=True, help_text="null: as fast as it goes")
+    state = models.CharField(max_length=32, blank=True, choices=State.choices)
+    error = ExactTextField(blank=True, help_text="why the last run failed")
+    wanted = models.BooleanField(default=False, help_text="one export is due, asked for by a change of these settings")
+    current_ref = models.CharField(max_length=64, blank=True, help_text="the commit of the last run")
+    last_success_ref = models.CharField(max_length=64, blank=True)
+    path_at_success = models.CharField(max_length=2048, blank=True)
+    succeeded_at = models.DateTimeField(null=True)
+    attempted = models.JSONField(default=list, help_text="commits that runs tried since the last success")
+    attempted_path = models.CharField(max_length=2048, blank=True)
+    head = models.CharField(max_length=64, blank=True, help_text="of the branch, as last seen")
+    head_at = models.DateTimeField(null=True, help_text="last valid look at the branch")
+    look_error = models.TextField(blank=True)
+    writes_until = models.DateTimeField(null=True, help_text="no task that was ever started begins a write after it")
+    deleting = models.BooleanField(default=False, help_text="it goes when nothing of it can write any more")
+    created_at = models.DateTimeField()
+    changed_at = models.DateTimeField()
+
+    objects = ExportQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["region", "repository", "branch"], name="export_once")]
+        ordering = ["repository", "branch", "pk"]
+
+    def __str__(self) -> str:
+        return f"{self.repository}/{self.branch} ({self.region})"
+
+    def standing(self) -> exporting.Standing:
+        """What decisions are made from."""
+        return exporting.Standing(
+            state=exporting.State(self.state),
+            path=self.path,
+            continuous=self.continuous,
+            paused=self.paused,
+            wanted=self.wanted,
+            last_success_ref=self.last_success_ref,
+            path_at_success=self.path_at_success,
+            attempted=tuple(self.attempted),
+            attempted_path=self.attempted_path,
+        )
+
+
+class ExportRun(models.Model):
+    """One attempt to bring a destination to a commit, and how far it came. It goes on whoever dies meanwhile."""
+
+    class Phase(models.TextChoices):
+        PLAN = "plan"
+        CLEAR = "clear"
+        COPY = "copy"
+        LAST = "last"
+        MARKERS = "markers"
+        MANIFEST = "manifest"
+        STATUS = "status"
+        DONE = "done"
+
+    export = models.ForeignKey(Export, models.CASCADE, related_name="runs")
+    ref = models.CharField(max_length=64)
+    message = ExactTextField(blank=True, help_text="of the commit")
+    base = models.CharField(max_length=64, blank=True, help_text="what the destination holds; none: all is new")
+    attempted = models.JSONField(default=list, help_text="commits of which the destination may hold parts")
+    path = models.CharField(max_length=2048)
+    status_path = models.CharField(max_length=2048, blank=True)
+    patterns = models.JSONField(default=list)
+    asked_by = models.CharField(max_length=150, blank=True)
+    phase = models.CharField(max_length=16, choices=Phase.choices, default=Phase.PLAN)
+    started_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+    outcome = models.CharField(max_length=32, blank=True, help_text="as the export's state; blank while it goes on")
+    error = ExactTextField(blank=True)
+    in_hand = models.BooleanField(default=False, help_text="a slice of it is being worked on, or its worker is gone")
+    cut = models.BooleanField(default=False, help_text="its units are rows")
+    compare = models.BooleanField(default=False, help_text="look at the destination first: some may be there already")
+    failed_in = models.JSONField(default=list, help_text="directories in which something failed, as Latin-1")
+    takeovers = models.IntegerField(default=0, help_text="how often its worker was gone, since it last got on")
+    to_copy = models.BigIntegerField(default=0)
+    to_delete = models.BigIntegerField(default=0)
+    to_copy_bytes = models.BigIntegerField(default=0)
+    copied = models.BigIntegerField(default=0)
+    copied_bytes = models.BigIntegerField(default=0)
+    skipped = models.BigIntegerField(default=0, help_text="there already, as they shall be")
+    deleted = models.BigIntegerField(default=0)
+    failed = models.BigIntegerField(default=0)
+    requests = models.BigIntegerField(default=0)
+
+    objects = RunQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["export"], condition=Q(ended_at=None), name="export_run_one_at_a_time")
+        ]
+        indexes = [models.Index(fields=["export", "-started_at"], name="export_run_latest")]
+        ordering = ["-started_at", "-pk"]
+
+    def __str__(self) -> str:
+        return f"{self.export} {self.ref[:8]}"
+
+
+class ExportUnit(models.Model):
+    """A stretch of keys of a run (`core.export_units.Unit`), or a part of one: the unit of progress."""
+
+    run = models.ForeignKey(ExportRun, models.CASCADE, related_name="units")
+    number = models.IntegerField(help_text="in the order of their keys")
+    part = models.IntegerField(default=0)
+    parts = models.IntegerField(default=1)
+    unit = models.JSONField(help_text="as exports/units.py writes it")
+    entries = models.BigIntegerField(default=0, help_text="that are read for it, at most")
+    planned = models.BooleanField(default=False)
+    files = models.BigIntegerField(default=0, help_text="planned ones, of all parts together")
+    last_keys = models.BigIntegerField(default=0, help_text="so many of them come last in their directory")
+    phase = models.CharField(max_length=16, blank=True, help_text="the last phase of which nothing is left here")
+    left = models.JSONField(null=True, help_text="rows of the phase at hand that are left; null: all of them")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["run", "number", "part"], name="export_unit_once")]
+        ordering = ["number", "part"]
+
+
+class ExportDirectory(models.Model):
+    """A directory that a run touches and some pattern matches: it gets a marker when all below it has arrived."""
+
+    class State(models.TextChoices):
+        PLANNED = "planned"
+        CLEARED = "cleared"
+        WRITTEN = "written"
+        HELD = "held", "held back: something below it failed"
+        USERS = "users", "the commit has a file of this name"
+
+    run = models.ForeignKey(ExportRun, models.CASCADE, related_name="directories")
+    path = models.BinaryField(help_text="with its slash; the root is empty")
+    depth = models.IntegerField(help_text="how many slashes: deeper ones get their markers first")
+    state = models.CharField(max_length=16, choices=State.choices, default=State.PLANNED)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["run", "path"], name="export_directory_once")]
+        indexes = [models.Index(fields=["run", "state", "depth"], name="export_directory_next")]
+
+
+class ExportFailure(models.Model):
+    """A file that a run could not bring, or remove."""
+
+    run = models.ForeignKey(ExportRun, models.CASCADE, related_name="failures")
+    key = models.BinaryField()
+    reason = models.CharField(max_length=32)
+    detail = ExactTextField(blank=True)
+    at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["run", "key"], name="export_failure_once")]
+        ordering = ["pk"]
+
+    @property
+    def name(self) -> str:
+        """The key as text; what of it is no UTF-8 is shown as \\xNN."""
+        return bytes(self.key).decode("utf-8", "backslashreplace")

@@ -1,0 +1,72 @@
+"""Which branch may be exported, and where to? Places of others are out of bounds, in both directions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from core.errors import Conflict, Invalid, NotFound
+from core.export_places import overlap
+from core.types import RepositoryInfo
+from exports.models import Export
+from lakemirror_site import config, wiring
+from mirrors.adoption import reaching
+from mirrors.models import Mirror, Repository
+
+_APART = "Choose a place of its own for the export"
+
+
+def check_region(region: str) -> None:
+    """Raises Invalid for a region whose exports another deployment works for."""
+    wiring.installation(region)
+    if region not in config.current().served:
+        raise Invalid(
+            f"this deployment does not serve the region '{region}'",
+            field="region",
+            hint=f"It serves {', '.join(config.current().served)}",
+        )
+
+
+def source_of(region: str, repository: str) -> RepositoryInfo:
+    """The repository as its installation describes it. NotFound, Unreachable."""
+    try:
+        with reaching(f"source {region}"):
+            return wiring.quick_lakefs(region).get_repository(repository)
+    except NotFound:
+        raise NotFound(f"there is no repository '{repository[:80]}' in {region}") from None
+
+
+def check_branch(region: str, repository: str, branch: str) -> str:
+    """The branch's head. NotFound, Unreachable."""
+    try:
+        with reaching(f"source {region}"):
+            return wiring.quick_lakefs(region).get_branch(repository, branch).commit_id
+    except NotFound:
+        raise NotFound(f"there is no branch '{branch[:80]}' in '{repository}'") from None
+
+
+def check_apart(path: str, status_path: str, source: RepositoryInfo, region: str, branch: str) -> None:
+    """Raises Invalid or Conflict where one of the places lies in somebody else's, or holds it."""
+    for field, place in (("exportPath", path), ("exportStatusPath", status_path)):
+        if not place:
+            continue
+        if overlap(place, source.storage_namespace):
+            raise Invalid(
+                f"{place} and the repository's own storage namespace {source.storage_namespace} overlap",
+                field=field,
+                hint=_APART,
+            )
+        for other, whose in _others(field, region, source.id, branch):
+            if overlap(place, other):
+                raise Conflict(f"{place} and {other}, {whose}, overlap", field=field, hint=_APART)
+
+
+def _others(field: str, region: str, repository: str, branch: str) -> Iterator[tuple[str, str]]:
+    """Places that are taken, and by whom. Status paths may be shared: their files bear repository and branch."""
+    for name, namespace in Mirror.objects.order_by().values_list("name", "storage_namespace"):
+        yield namespace, f"where the mirror '{name}' lies"
+    for name, namespace in Repository.objects.order_by().values_list("name", "storage_namespace"):
+        yield namespace, f"the storage namespace of '{name}'"
+    for export in Export.objects.order_by().exclude(region=region, repository=repository, branch=branch):
+        yield export.path, f"where {export} is exported to"
+        if field == "exportPath" and export.status_path:
+            yield export.status_path, f"where the states of {export} are written"

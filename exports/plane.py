@@ -1,0 +1,97 @@
+"""The data plane as a run uses it: the jobs, in this process or by Spark, and the few objects that it writes itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from adapters.objects import split_uri
+from core.errors import Denied, NotFound
+from core.export_units import holders
+from exports.commits import ranges_of
+from exports.models import ExportRun
+from exports.slices import Slice
+from lakemirror_site import config, wiring
+from spark_jobs.export_copy import Phase
+from spark_jobs.export_markers import Marked
+from spark_jobs.export_settings import ExportSettings
+from spark_jobs.export_work import UnitWork
+
+OnRows = Callable[[Sequence[Mapping[str, Any]]], None]
+
+
+class Plane:
+    """What one slice of a run reads and writes."""
+
+    def __init__(self, run: ExportRun, piece: Slice, last_try: bool = False) -> None:
+        self.run, self.piece, self.last_try = run, piece, last_try
+
+    def settings(self) -> ExportSettings:
+        """Of now: limits may have been changed, and something may have failed."""
+        export, run = self.run.export, self.run
+        return wiring.export_settings(
+            region=export.region,
+            namespace=export.storage_namespace,
+            path=run.path,
+            patterns=tuple(run.patterns),
+            deadline=self.piece.deadline,
+            compare=run.compare,
+            failed=tuple(one.encode("latin-1") for one in run.failed_in),
+            objects_per_second=float(export.objects_per_second or 0),
+            bytes_per_second=float(export.bytes_per_second or 0),
+            patient=not self.last_try,
+        )
+
+    def check_places(self) -> None:
+        """Raises NotFound for a bucket that does not exist: no file could arrive. Who may not list may still write."""
+        for uri in filter(None, (self.run.path, self.run.status_path)):
+            try:
+                wiring.export_store_of(self.run.export.region, uri).page(f"{uri}/")
+            except NotFound as error:
+                bucket = split_uri(uri)[0]
+                raise NotFound(
+                    f"the bucket '{bucket}' does not exist", hint="Make it, then repair the export"
+                ) from error
+            except Denied:
+                continue
+
+    def diff(self, work: Sequence[UnitWork], on_rows: OnRows) -> None:
+        """Plan units."""
+        small = sum(one.unit.entries for one in work) <= config.current().validator.small_check_entries
+        wiring.export_diff(work, self.settings(), on_rows, here=small, tag=self._tag())
+
+    def work(self, work: Sequence[UnitWork], phase: Phase, on_rows: OnRows) -> None:
+        """Work on units in a phase."""
+        wiring.export_copy(work, self.settings(), phase, on_rows, here=self._is_small(), tag=self._tag())
+
+    def _is_small(self) -> bool:
+        """Of the whole run: whether the worker does it by itself."""
+        most = config.current().exports
+        run = self.run
+        return run.to_copy + run.to_delete <= most.small_files and run.to_copy_bytes <= most.small_bytes
+
+    def _tag(self) -> str:
+        return str(self.run.export_id)
+
+    def held(self, keys: Sequence[bytes]) -> set[bytes]:
+        """Which of these keys the commit has itself."""
+        ranges = ranges_of(self.run.export, self.run.ref)
+        return wiring.export_held(holders(ranges, sorted(keys)), self.settings())
+
+    def remove_markers(self, directories: Sequence[bytes]) -> Marked:
+        """Take markers away."""
+        return wiring.export_markers(directories, self.settings(), write=False)
+
+    def write_markers(self, directories: Sequence[bytes]) -> Marked:
+        """Write markers, children first."""
+        return wiring.export_markers(directories, self.settings(), write=True)
+
+    def put(self, uri: str, data: bytes) -> None:
+        """Write an object anywhere, a status file say."""
+        self.piece.until().check()
+        wiring.export_store_of(self.run.export.region, uri).put(uri, data)
+
+    def put_stream(self, uri: str, pieces: Iterator[bytes]) -> None:
+        """Write an object of any size from pieces, none of it kept in memory for long."""
+        self.piece.until().check()
+        wiring.export_store_of(self.run.export.region, uri).put_stream(uri, pieces)

@@ -1,0 +1,28 @@
+"""What is asked of the tables of exports, under the names that the rest of the code uses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db import models
+
+
+class ExportQuerySet(models.QuerySet):
+    def of_branch(self, region: str, repository: str, branch: str) -> ExportQuerySet:
+        """The export of a branch: one, or none."""
+        return self.filter(region=region, repository=repository, branch=branch)
+
+    def served(self, regions: Sequence[str]) -> ExportQuerySet:
+        """Those of which these regions hold the source: their deployment does the work."""
+        return self.filter(region__in=regions)
+
+    def move(self, pk: int, *, states: Sequence[str], **values: Any) -> bool:
+        """Change an export if it is in one of these states; of several at once one wins."""
+        return self.filter(pk=pk, state__in=states).update(**values) == 1
+
+
+class RunQuerySet(models.QuerySet):
+    def open(self) -> RunQuerySet:
+        """Those that go on."""
+        return self.filter(ended_at=None)

@@ -1,0 +1,205 @@
+"""Exports as JSON, and the bodies that their API takes: names are those of the configuration of old."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from core.exporting import State, is_exported
+from exports.models import Export, ExportFailure, ExportRun
+from exports.services import MOST_PATTERNS, Wish
+from mirrors import clock
+from mirrors.answers import count_or_null, text_or_null, time_or_null
+from mirrors.serializers import TrueOrFalse, rfc3339
+
+LONGEST_URI = 2000
+
+
+class WholeNumber(serializers.IntegerField):
+    """JSON's own whole number."""
+
+    def to_internal_value(self, data: Any) -> int:
+        if isinstance(data, bool) or not isinstance(data, int):
+            raise serializers.ValidationError("must be a whole number, or null")
+        return data
+
+
+class Pattern(serializers.CharField):
+    """An expression, as it stands: blanks count."""
+
+    def __init__(self) -> None:
+        super().__init__(max_length=1000, trim_whitespace=False)
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            raise serializers.ValidationError("must be text")
+        return super().to_internal_value(data)
+
+
+class ExportConfiguration(serializers.Serializer):
+    """How a branch is exported. PUT replaces every field: one that is left out gets its default."""
+
+    exportPath = serializers.CharField(max_length=LONGEST_URI, help_text="s3://BUCKET/PATH")
+    exportStatusPath = serializers.CharField(
+        max_length=LONGEST_URI, required=False, allow_blank=True, default="", help_text="where status files are written"
+    )
+    lastKeysInPrefixRegexp = serializers.ListField(
+        child=Pattern(),
+        required=False,
+        default=list,
+        max_length=MOST_PATTERNS,
+        help_text="RE2 expressions: directories that get a _lakefs_success, files that come last in their directory",
+    )
+    isContinuous = TrueOrFalse(required=False, default=False, help_text="export every commit, not only the next one")
+    objectsPerSecond = WholeNumber(required=False, allow_null=True, default=None, min_value=1, max_value=10**9)
+    bytesPerSecond = WholeNumber(required=False, allow_null=True, default=None, min_value=1, max_value=10**15)
+
+    def wish(self) -> Wish:
+        """What the service takes."""
+        given = self.validated_data
+        return Wish(
+            path=given["exportPath"],
+            status_path=given["exportStatusPath"],
+            patterns=given["lastKeysInPrefixRegexp"],
+            continuous=given["isContinuous"],
+            objects_per_second=given["objectsPerSecond"],
+            bytes_per_second=given["bytesPerSecond"],
+        )
+
+
+class RunAnswer(serializers.Serializer):
+    """A run: how far it is, or what came of it."""
+
+    id = serializers.CharField()
+    ref = serializers.CharField(help_text="the commit")
+    base = text_or_null()
+    phase = serializers.ChoiceField(ExportRun.Phase.choices)
+    outcome = text_or_null()
+    error = text_or_null()
+    asked_by = text_or_null()
+    started_at = serializers.DateTimeField()
+    ended_at = time_or_null()
+    to_copy = serializers.IntegerField(help_text="files to bring, as far as it is planned")
+    to_copy_bytes = serializers.IntegerField()
+    to_delete = serializers.IntegerField()
+    copied = serializers.IntegerField()
+    copied_bytes = serializers.IntegerField()
+    skipped = serializers.IntegerField(help_text="there already, as they shall be")
+    deleted = serializers.IntegerField()
+    failed = serializers.IntegerField()
+    requests = serializers.IntegerField()
+
+
+class ExportStatus(serializers.Serializer):
+    """Where an export stands."""
+
+    repository = serializers.CharField()
+    branch = serializers.CharField()
+    region = serializers.CharField()
+    status = serializers.ChoiceField([state.value for state in State], help_text="'' before the first run")
+    error_message = text_or_null()
+    paused = serializers.BooleanField()
+    current_ref = text_or_null()
+    last_success_ref = text_or_null()
+    last_success_at = time_or_null()
+    head = text_or_null()
+    head_at = time_or_null()
+    up_to_date = serializers.BooleanField(allow_null=True, help_text="whether the destination holds the head, whole")
+    look_error = text_or_null()
+    run = RunAnswer(allow_null=True, help_text="the run that goes on, else the last one")
+    failures = count_or_null()
+    as_of = serializers.DateTimeField()
+
+
+class FailureAnswer(serializers.Serializer):
+    """A file that could not be brought or removed."""
+
+    path = serializers.CharField()
+    reason = serializers.CharField()
+    detail = serializers.CharField()
+    at = serializers.DateTimeField()
+
+
+class ExportAnswer(serializers.Serializer):
+    """An export in a list: its branch, configuration and state."""
+
+    configuration = ExportConfiguration()
+    status = ExportStatus()
+
+
+def configuration_json(export: Export) -> dict[str, Any]:
+    """The configuration as PUT takes it."""
+    return {
+        "exportPath": export.path,
+        "exportStatusPath": export.status_path,
+        "lastKeysInPrefixRegexp": list(export.patterns),
+        "isContinuous": export.continuous,
+        "objectsPerSecond": export.objects_per_second,
+        "bytesPerSecond": export.bytes_per_second,
+    }
+
+
+def status_json(export: Export, run: ExportRun | None) -> dict[str, Any]:
+    """Where an export stands; what is not known is null."""
+    standing = export.standing()
+    return {
+        "repository": export.repository,
+        "branch": export.branch,
+        "region": export.region,
+        "status": export.state,
+        "error_message": export.error or None,
+        "paused": export.paused,
+        "current_ref": export.current_ref or None,
+        "last_success_ref": export.last_success_ref or None,
+        "last_success_at": rfc3339(export.succeeded_at),
+        "head": export.head or None,
+        "head_at": rfc3339(export.head_at),
+        "up_to_date": is_exported(standing, export.head) if export.head else None,
+        "look_error": export.look_error or None,
+        "run": run and run_json(run),
+        "failures": run.failed if run else None,
+        "as_of": rfc3339(clock.now()),
+    }
+
+
+def run_json(run: ExportRun) -> dict[str, Any]:
+    """A run and its figures."""
+    told = (
+        "to_copy",
+        "to_copy_bytes",
+        "to_delete",
+        "copied",
+        "copied_bytes",
+        "skipped",
+        "deleted",
+        "failed",
+        "requests",
+    )
+    return {
+        "id": str(run.pk),
+        "ref": run.ref,
+        "base": run.base or None,
+        "phase": run.phase,
+        "outcome": run.outcome or None,
+        "error": run.error or None,
+        "asked_by": run.asked_by or None,
+        "started_at": rfc3339(run.started_at),
+        "ended_at": rfc3339(run.ended_at),
+        **{name: getattr(run, name) for name in told},
+    }
+
+
+def failure_json(failure: ExportFailure) -> dict[str, Any]:
+    """A failed file; what of its name is no UTF-8 is shown as \\xNN."""
+    return {
+        "path": failure.name,
+        "reason": failure.reason,
+        "detail": failure.detail,
+        "at": rfc3339(failure.at),
+    }
+
+
+def last_run(export: Export) -> ExportRun | None:
+    """The run that goes on, else the last one."""
+    return export.runs.order_by("-pk").first()

@@ -1,0 +1,37 @@
+"""What the queues call for an export: its one duty."""
+
+from __future__ import annotations
+
+from lakemirror_site import config
+from mirrors import duties
+from mirrors.duties import Lease, Outcome
+
+
+def register() -> None:
+    """Make the duty known to the loops that all duties share."""
+    duties.register(duties.Guest("export", _advance, _interval, _needed, _concerned, heavy=True))
+
+
+def _advance(lease: Lease) -> Outcome:
+    from exports.loop import advance
+
+    return advance(lease)
+
+
+def _interval() -> float:
+    return config.current().commit_sensor.process_branches_duration.total_seconds()
+
+
+def _needed(regions: list[str]) -> list[int]:
+    """The subjects of the exports that these regions' deployment works for."""
+    from exports.models import Export
+
+    return [-pk for pk in Export.objects.served(regions).values_list("pk", flat=True)]
+
+
+def _concerned(region: str, repository: str) -> list[int]:
+    """The subjects of the exports of a repository."""
+    from exports.models import Export
+
+    found = Export.objects.filter(region=region, repository=repository, deleting=False)
+    return [-pk for pk in found.values_list("pk", flat=True)]

@@ -1,0 +1,92 @@
+"""Units of a run as rows: cut from metaranges, kept as JSON, handed to the jobs."""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from collections.abc import Iterable
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F
+
+from core.export_units import Unit, parts_of, plan_units
+from exports.commits import commit_of, ranges_of
+from exports.models import ExportDirectory, ExportRun, ExportUnit
+from mirrors.duties import Lease
+from spark_jobs.export_work import UnitWork
+
+ROWS_AT_ONCE = 500
+
+
+def cut(run: ExportRun, lease: Lease) -> None:
+    """Cut a run's work into units: once, whoever tries. A run without a base compares with what is there."""
+    export = run.export
+    target = ranges_of(export, run.ref)
+    others = [ranges_of(export, ref) for ref in (run.base, *run.attempted)]
+    rows = [
+        ExportUnit(run=run, number=number, unit=to_json(unit), entries=unit.entries)
+        for number, unit in enumerate(plan_units(target, others))
+    ]
+    message = commit_of(export, run.ref).message
+    with transaction.atomic():
+        lease.hold()
+        run.units.all().delete()
+        ExportUnit.objects.bulk_create(rows, batch_size=ROWS_AT_ONCE)
+        run.cut, run.compare, run.message = True, run.compare or not run.base or bool(run.attempted), message
+        run.save(update_fields=["cut", "compare", "message"])
+
+
+def work_of(row: ExportUnit) -> UnitWork:
+    """A row as the jobs take it."""
+    left = None if row.left is None else tuple((start, stop) for start, stop in row.left)
+    return UnitWork(row.number, of_json(row.unit, row.entries), row.part, row.parts, left)
+
+
+def note_planned(run: ExportRun, rows: Iterable[dict[str, Any]]) -> None:
+    """What the diff job found of some units, each counted once. One of which nothing is planned goes; a large one is
+    cut into parts."""
+    with transaction.atomic():
+        for row in rows:
+            _note_one(run, row)
+
+
+def _note_one(run: ExportRun, row: dict[str, Any]) -> None:
+    unit = run.units.select_for_update().filter(number=row["unit"], planned=False).first()
+    if unit is None:
+        return
+    ExportRun.objects.filter(pk=run.pk).update(
+        to_copy=F("to_copy") + row["to_copy"],
+        to_copy_bytes=F("to_copy_bytes") + row["copy_bytes"],
+        to_delete=F("to_delete") + row["to_delete"],
+        requests=F("requests") + row["requests"],
+    )
+    found = [ExportDirectory(run=run, path=path, depth=path.count(b"/")) for path in row["directories"]]
+    ExportDirectory.objects.bulk_create(found, batch_size=ROWS_AT_ONCE, ignore_conflicts=True)
+    files = row["to_copy"] + row["to_delete"]
+    if not files:
+        unit.delete()
+        return
+    unit.planned, unit.files, unit.last_keys = True, files, row["last_keys"]
+    unit.parts = parts_of(files, row["copy_bytes"])
+    unit.save(update_fields=["planned", "files", "last_keys", "parts"])
+    more = [_part(unit, number) for number in range(1, unit.parts)]
+    ExportUnit.objects.bulk_create(more, batch_size=ROWS_AT_ONCE)
+
+
+def _part(unit: ExportUnit, number: int) -> ExportUnit:
+    names = ("run", "number", "parts", "unit", "entries", "planned", "files", "last_keys")
+    return ExportUnit(part=number, **{name: getattr(unit, name) for name in names})
+
+
+def to_json(unit: Unit) -> dict[str, Any]:
+    """A unit as a column keeps it: keys are bytes."""
+    high = None if unit.high is None else b64encode(unit.high).decode()
+    others = [list(ids) for ids in unit.others]
+    return {"low": b64encode(unit.low).decode(), "high": high, "target": unit.target, "others": others}
+
+
+def of_json(told: dict[str, Any], entries: int) -> Unit:
+    """The unit that was kept."""
+    high = None if told["high"] is None else b64decode(told["high"])
+    others = tuple(tuple(ids) for ids in told["others"])
+    return Unit(b64decode(told["low"]), high, told["target"], others, entries)

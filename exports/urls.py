@@ -1,0 +1,17 @@
+"""Addresses of the pages of exports."""
+
+from django.urls import path
+
+from exports import views
+
+urlpatterns = [
+    path("exports/", views.export_list, name="exports"),
+    path("exports/new/", views.export_new, name="export_new"),
+    path("exports/<int:number>/", views.export_detail, name="export"),
+    path("exports/<int:number>/edit/", views.export_edit, name="export_edit"),
+    path("exports/<int:number>/run/", views.export_run, name="export_run"),
+    path("exports/<int:number>/repair/", views.export_repair, name="export_repair"),
+    path("exports/<int:number>/pause/", views.export_pause, {"paused": True}, name="export_pause"),
+    path("exports/<int:number>/resume/", views.export_pause, {"paused": False}, name="export_resume"),
+    path("exports/<int:number>/delete/", views.export_delete, name="export_delete"),
+]

@@ -1,0 +1,246 @@
+"""Commands about exports: set, get, run, repair, status and their like."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+from urllib.parse import quote
+
+import click
+
+from lakemirror import export_tables
+from lakemirror.api import Api
+from lakemirror.errors import No
+from lakemirror.settings import EXPORTS_API, read_settings
+from lakemirror.talking import Talk
+from lakemirror.waiting import Look, may_wait, wait_until_done
+from lakemirror.words import short, size
+
+_BRANCH = re.compile(r"lakefs://([^/@]+)[/@](.+)")
+_TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
+SUCCESS, FAILED = "exported-successfully", "export-failed"
+
+
+def branch_path(text: str) -> str:
+    """The path below the API of `lakefs://REPO/BRANCH` or `lakefs://REPO@BRANCH`."""
+    found = _BRANCH.fullmatch(text)
+    if not found:
+        raise click.BadParameter(f"'{text}' is no branch: write lakefs://REPOSITORY/BRANCH")
+    return f"/repositories/{quote(found[1], safe='')}/branches/{quote(found[2], safe='')}"
+
+
+def of_branch(command: Callable[..., None]) -> Callable[..., None]:
+    """Gives a command its Talk and the address of the branch that it is about."""
+
+    @click.argument("branch", type=branch_path)
+    @click.option("--region", default="", metavar="REGION", help="Where the repository is, if not LakeMirror's region.")
+    @talks
+    @functools.wraps(command)
+    def talking(talk: Talk, *, branch: str, region: str, **more: Any) -> None:
+        command(talk, OneExport(talk.api, branch, region), **more)
+
+    return talking
+
+
+def talks(command: Callable[..., None]) -> Callable[..., None]:
+    """Gives a command its Talk with the part of the API that is about exports."""
+
+    @click.option("--url", default="", help="Where LakeMirror is, if not where LAKEMIRROR_URL or the file say.")
+    @click.option("--json", "as_json", is_flag=True, help="Print the API's answer, for programs.")
+    @functools.wraps(command)
+    def talking(*, url: str, as_json: bool, **more: Any) -> None:
+        command(Talk(Api(read_settings(url), EXPORTS_API), as_json), **more)
+
+    return talking
+
+
+class OneExport:
+    """The calls about one branch's export."""
+
+    def __init__(self, api: Api, path: str, region: str) -> None:
+        self._api, self._path = api, path
+        self._query = f"?region={quote(region, safe='')}" if region else ""
+
+    def get(self, what: str) -> Any:
+        """The answer to a question."""
+        return self._api.get(f"{self._path}/{what}{self._query}")
+
+    def post(self, what: str) -> Any:
+        """The answer to an order."""
+        return self._api.post(f"{self._path}/{what}{self._query}")
+
+    def put(self, body: Any) -> None:
+        """Set the configuration."""
+        self._api.put(f"{self._path}/continuous-export{self._query}", body)
+
+    def delete(self) -> None:
+        """Drop the configuration."""
+        self._api.delete(f"{self._path}/continuous-export{self._query}")
+
+    def newest(self) -> int:
+        """The number of the last run, 0 before there is any."""
+        run = self.get("export-status")["run"]
+        return int(run["id"]) if run else 0
+
+
+@click.command("list")
+@talks
+def list_exports(talk: Talk) -> None:
+    """List the exports, those that need somebody first."""
+    page = talk.api.pages("/exports")
+    talk.tell(page, lambda: export_tables.export_list(page))
+
+
+def _yes(text: str) -> bool:
+    """What stands behind `--continuous`, which may stand alone."""
+    if text.lower() not in (*_TRUE, *_FALSE):
+        raise click.BadParameter(f"'{text}' is neither true nor false")
+    return text.lower() in _TRUE
+
+
+@click.command("set")
+@click.option("--path", required=True, metavar="S3-URI", help="Where files are exported to.")
+@click.option(
+    "--continuous",
+    required=True,
+    is_flag=False,
+    flag_value="true",
+    type=_yes,
+    metavar="[=false]",
+    help="Export after every commit; with =false once, now.",
+)
+@click.option("--status-path", default="", metavar="S3-URI", help="Where a status file is written after each export.")
+@click.option(
+    "--prefix-regex", multiple=True, metavar="RE2", help="Directories that get a _lakefs_success; may be repeated."
+)
+@click.option("--objects-per-second", type=int, metavar="N", help="No faster than this.")
+@click.option("--bytes-per-second", type=int, metavar="N", help="No faster than this.")
+@may_wait
+@of_branch
+def set_export(
+    talk: Talk,
+    export: OneExport,
+    path: str,
+    continuous: bool,
+    status_path: str,
+    prefix_regex: Sequence[str],
+    objects_per_second: int | None,
+    bytes_per_second: int | None,
+    wait: bool,
+    timeout: float | None,
+) -> None:
+    """Configure the export of a branch, and export its state of now. What is not given is as if it were never set."""
+    body = {
+        "exportPath": path,
+        "exportStatusPath": status_path,
+        "lastKeysInPrefixRegexp": list(prefix_regex),
+        "isContinuous": continuous,
+        "objectsPerSecond": objects_per_second,
+        "bytesPerSecond": bytes_per_second,
+    }
+    export.put(body)
+    if wait or timeout is not None:
+        _told_end(talk, export, 0, timeout)
+    elif not talk.as_json:
+        click.echo("The export is configured; it begins at once.")
+
+
+@click.command()
+@of_branch
+def get(talk: Talk, export: OneExport) -> None:
+    """Show how a branch is exported."""
+    found = export.get("continuous-export")
+    talk.tell(found, lambda: export_tables.configuration(found))
+
+
+@click.command()
+@of_branch
+def status(talk: Talk, export: OneExport) -> None:
+    """Show where an export stands. Ends with 1 after a failure."""
+    found = export.get("export-status")
+    talk.tell(found, lambda: export_tables.standing(found))
+    if found["status"] == FAILED:
+        click.get_current_context().exit(No.exit_code)
+
+
+@click.command()
+@may_wait
+@of_branch
+def run(talk: Talk, export: OneExport, wait: bool, timeout: float | None) -> None:
+    """Export the branch's head of now. With --wait it ends with 1 if the export fails."""
+    number = export.post("export-hook")
+    if wait or timeout is not None:
+        click.echo(f"Export-ID:{number}", err=True)
+        _told_end(talk, export, int(number), timeout)
+    else:
+        talk.tell(number, lambda: f"Export-ID:{number}")
+
+
+@click.command()
+@may_wait
+@of_branch
+def repair(talk: Talk, export: OneExport, wait: bool, timeout: float | None) -> None:
+    """Resume an export that failed, once what kept it from succeeding is repaired."""
+    before = export.newest()
+    export.post("repair-export")
+    if wait or timeout is not None:
+        _told_end(talk, export, before + 1, timeout)
+    elif not talk.as_json:
+        click.echo("The export goes on.")
+
+
+@click.command()
+@of_branch
+def pause(talk: Talk, export: OneExport) -> None:
+    """Stop after what is being copied right now."""
+    found = export.post("export-pause")
+    talk.tell(found, lambda: export_tables.standing(found))
+
+
+@click.command()
+@of_branch
+def resume(talk: Talk, export: OneExport) -> None:
+    """Go on."""
+    found = export.post("export-resume")
+    talk.tell(found, lambda: export_tables.standing(found))
+
+
+@click.command()
+@click.option("--yes", is_flag=True, help="Don't ask.")
+@of_branch
+def delete(talk: Talk, export: OneExport, yes: bool) -> None:
+    """Export a branch no more. What was exported stays."""
+    place = export.get("continuous-export")["exportPath"]
+    if not yes and not click.confirm(f"Export to {place} no more?", err=True):
+        raise No("nothing was deleted")
+    export.delete()
+    if not talk.as_json:
+        click.echo(f"The export is deleted. The files at {place} stay.")
+
+
+def _told_end(talk: Talk, export: OneExport, least: int, timeout: float | None) -> None:
+    """Wait for the end of a run of this number or a later one. Raises No if that fails."""
+    found: dict[str, Any] = {}
+
+    def look() -> Look:
+        found.clear()
+        found.update(export.get("export-status"))
+        return _look(found, least)
+
+    wait_until_done(look, "Files exported", timeout)
+    talk.tell(found, lambda: export_tables.standing(found))
+
+
+def _look(found: dict[str, Any], least: int) -> Look:
+    run = found["run"]
+    if found["status"] == FAILED and (run is None or int(run["id"]) >= least):
+        raise No(f"the export failed: {found['error_message']}")
+    if run is None or int(run["id"]) < least:
+        return Look(False, 0, 1, found["look_error"] or "It is about to begin")
+    through = run["copied"] + run["skipped"] + run["deleted"]
+    whole = run["to_copy"] + run["to_delete"]
+    told = f"{short(run['ref'])}: {run['phase']}, {size(run['copied_bytes'])} of {size(run['to_copy_bytes'])}"
+    done = run["ended_at"] is not None and found["status"] == SUCCESS and found["up_to_date"] is not False
+    return Look(done or (run["ended_at"] is not None and int(run["id"]) == least), through, max(whole, 1), told)

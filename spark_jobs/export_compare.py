@@ -1,0 +1,51 @@
+"""What is at the destination already: its listing from the first to the last wanted key, read along with these.
+
+What lies between (other people's objects, perhaps very many) is jumped over.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+
+from adapters.copying import Destination
+from adapters.objects import split_uri
+from adapters.objects_fast import FastObjectStore, ListedPage
+from core.types import ObjectInfo
+
+_BEYOND = "\U0010ffff"
+
+
+def listed(store: FastObjectStore, destination: Destination, keys: Sequence[bytes]) -> Mapping[bytes, ObjectInfo]:
+    """What the listing shows of these keys, which ascend. Raises what the store raises."""
+    beginning = split_uri(destination.prefix)[1]
+    wanted = [beginning + text for key in keys if (text := _text(key)) is not None]
+    found: dict[bytes, ObjectInfo] = {}
+    after = ""
+    while wanted:
+        after = max(after, _before(wanted[0]))
+        page = store.page(destination.prefix, after)
+        covered = bisect_right(wanted, page.keys[-1]) if page.more and page.keys else len(wanted)
+        found |= {info.key[len(beginning) :].encode(): info for info in _shown(page, set(wanted[:covered]))}
+        after, wanted = page.keys[-1] if page.keys else after, wanted[covered:]
+    return found
+
+
+def _text(key: bytes) -> str | None:
+    try:
+        return key.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _before(key: str) -> str:
+    """Something that comes before a key, and after most of what comes before it."""
+    code = ord(key[-1])
+    if code == 0 or 0xD800 <= code - 1 < 0xE000:
+        return key[:-1]
+    return key[:-1] + chr(code - 1) + _BEYOND
+
+
+def _shown(page: ListedPage, wanted: set[str]) -> list[ObjectInfo]:
+    columns = zip(page.keys, page.sizes, page.etags, strict=True)
+    return [ObjectInfo(key, size, etag) for key, size, etag in columns if key in wanted]

@@ -1,0 +1,232 @@
+"""The `copy` job of an export: units in, for each a row of what was done and what is left.
+
+All units of a task go through one window of threads, so that small ones don't wait for each other. Nothing visible
+begins after the deadline; what was not begun comes back as `left`, and the next slice goes on there.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from enum import StrEnum
+from itertools import count
+from threading import BoundedSemaphore
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from adapters.copying import Item, is_of
+from core.errors import LakeMirrorError, NotFound
+from core.export_units import Interval, part_rows
+from core.markers import Failed, directory_of
+from core.slices import Deadline, Late, Rate
+from spark_jobs.export_compare import listed
+from spark_jobs.export_patterns import last_keys
+from spark_jobs.export_plan import Planned, RangeShelf, plan_unit
+from spark_jobs.export_settings import ExportSettings, copier_of, destination_store, least_in_parts, source_store
+from spark_jobs.export_tally import COPY_COLUMNS, Rows, Tally
+from spark_jobs.export_work import UnitWork, deal_out, run_task
+from spark_jobs.jobs import ahead, sql_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+MOST_DELETED = 1000
+CHUNK = 500
+
+
+class Phase(StrEnum):
+    """CLEAR: the planned last keys go, whether the target has them or not. COPY: copies and deletes of all but the last
+    keys. LAST: copies of the last keys, but where something failed below their directory. ABANDON: uploads that are not
+    finished are given up, after a run that failed for good; nothing is copied or deleted."""
+
+    CLEAR = "clear"
+    COPY = "copy"
+    LAST = "last"
+    ABANDON = "abandon"
+
+
+def copy(spark: SparkSession, work: Sequence[UnitWork], settings: ExportSettings, phase: Phase) -> DataFrame:
+    """Rows of COPY_COLUMNS for these units. Each action on the frame copies."""
+    shared = settings.shared(max(1, min(settings.tasks, len(work))))
+    frame = deal_out(spark, work, settings.tasks)
+    return frame.mapInArrow(functools.partial(_copy_task, settings=shared, phase=phase), sql_type(COPY_COLUMNS))
+
+
+def _copy_task(batches: Iterable[pa.RecordBatch], settings: ExportSettings, phase: Phase) -> Iterator[pa.RecordBatch]:
+    yield from run_task(batches, lambda work: copy_units(work, settings, phase), COPY_COLUMNS, settings)
+
+
+def copy_units(work: Iterable[UnitWork], settings: ExportSettings, phase: Phase) -> Iterator[pa.RecordBatch]:
+    """Rows of COPY_COLUMNS, one for each unit, in this process; in their order, each as soon as nothing of it is under
+    way. Raises what keeps a unit from being planned, after the rows of those before it."""
+    with closing(_Crew(settings, phase)) as crew:
+        waiting: deque[Tally] = deque()
+        failed: LakeMirrorError | None = None
+        try:
+            for one, rows in ahead(work, crew.prepare):
+                waiting.append(crew.take(one, rows))
+                while waiting and waiting[0].over:
+                    yield crew.told(waiting.popleft())
+        except LakeMirrorError as error:
+            failed = error
+        for tally in waiting:
+            yield crew.told(tally)
+        if failed is not None:
+            raise failed
+
+
+class _Crew:
+    """The threads of a task, and what they share."""
+
+    def __init__(self, settings: ExportSettings, phase: Phase) -> None:
+        self._settings, self._phase = settings, phase
+        self._copier, self._deadline = copier_of(settings), Deadline(settings.deadline)
+        self._stores = {source_store(settings), destination_store(settings)}
+        self._shelf = RangeShelf(source_store(settings), settings)
+        self._rate, self._failed = Rate(settings.objects_per_second), Failed(settings.failed)
+        self._pool = ThreadPoolExecutor(settings.threads)
+        self._window = BoundedSemaphore(2 * settings.threads)
+        self._counted = self._requests()
+        self._failing, self._failures = count(1), 0
+
+    def close(self) -> None:
+        """Waits for what is under way."""
+        self._pool.shutdown()
+        self._copier.close()
+
+    def _requests(self) -> int:
+        return sum(store.requests for store in self._stores)
+
+    def told(self, tally: Tally) -> pa.RecordBatch:
+        """A unit's row, once nothing of it is under way; with the requests since the last one."""
+        before, self._counted = self._counted, self._requests()
+        return tally.row(self._counted - before)
+
+    # --- before ------------------------------------------------------------------------------------------------------
+
+    def prepare(self, work: UnitWork) -> tuple[UnitWork, Rows | None]:
+        """A unit's rows; None where there is no time for them."""
+        if self._is_over():
+            return work, None
+        rows = _part_of(_rows_of(plan_unit(work.unit, self._shelf, self._settings), self._phase, self._settings), work)
+        if self._settings.compare and rows.copies.num_rows:
+            keys = rows.copies.column("path").to_pylist()
+            rows.there = listed(destination_store(self._settings), self._copier.destination, keys)
+        return work, rows
+
+    def _is_over(self) -> bool:
+        try:
+            self._deadline.check()
+        except Late:
+            return True
+        return self._failures > self._settings.most_failures
+
+    # --- at work -----------------------------------------------------------------------------------------------------
+
+    def take(self, work: UnitWork, rows: Rows | None) -> Tally:
+        """Begins with a unit's rows."""
+        tally = Tally(work, self._fail)
+        if rows is None:
+            tally.untouched = True
+            return tally
+        for start, stop in ((0, len(rows)),) if work.left is None else work.left:
+            bound = min(stop, len(rows.deletes))
+            for at in range(start, bound, MOST_DELETED):
+                self._begin(tally, (at, min(at + MOST_DELETED, bound)), rows, self._delete)
+            for at in range(max(start, len(rows.deletes)), stop, CHUNK):
+                self._begin_copies(tally, at, min(at + CHUNK, stop), rows)
+        return tally
+
+    def _begin(self, tally: Tally, span: Interval, rows: Rows, do: Callable[[Tally, Interval, Rows], None]) -> None:
+        if self._is_over():
+            return tally.leave(span)
+        self._window.acquire()
+        job = self._pool.submit(do, tally, span, rows)
+        job.add_done_callback(lambda _: self._window.release())
+        tally.jobs.append(job)
+
+    def _begin_copies(self, tally: Tally, start: int, stop: int, rows: Rows) -> None:
+        for at, row in enumerate(rows.copies_at(start, stop), start):
+            self._begin(tally, (at, at + 1), rows, functools.partial(self._copy, row))
+
+    def _delete(self, tally: Tally, span: Interval, rows: Rows) -> None:
+        keys = rows.deletes[span[0] : span[1]].to_pylist()
+        try:
+            self._deadline.pause(self._rate.turn())
+            if self._phase is Phase.ABANDON:
+                return self._copier.abandon(keys)
+            failed = self._copier.delete(keys)
+        except Late:
+            return tally.leave(span)
+        if passing := next(filter(self._may_pass, failed.values()), None):
+            return tally.postpone(span, passing)
+        tally.add(deleted=len(keys) - len(failed))
+        for key, error in failed.items():
+            tally.fail(key, error)
+
+    def _copy(self, row: dict[str, Any], tally: Tally, span: Interval, rows: Rows) -> None:
+        key = row["path"]
+        item = Item(key, row["uri"], row["size"], row["etag"], row["content_type"], dict(row["metadata"]))
+        try:
+            if self._phase is Phase.LAST and self._failed.below(directory_of(key)):
+                tally.add(held_back=1)
+            elif self._is_there(item, rows) and not row["renewed"]:
+                tally.add(skipped=1)
+            else:
+                self._deadline.pause(self._rate.turn())
+                self._copier.copy(item)
+                tally.add(copied=1, bytes=item.size)
+        except Late:
+            tally.leave(span)
+        except LakeMirrorError as error:
+            if self._may_pass(error):
+                tally.postpone(span, error)
+            else:
+                tally.fail(key, error)
+
+    def _may_pass(self, error: LakeMirrorError) -> bool:
+        return self._settings.patient and error.retryable
+
+    def _is_there(self, item: Item, rows: Rows) -> bool:
+        """Is the entry's object at the destination already? The listing tells, or the stamp."""
+        found = rows.there.get(item.key)
+        if found is None or found.size != item.size or not item.etag:
+            return False
+        if is_of(found.etag, item.etag):
+            return True
+        try:
+            return self._copier.has_stamp(item)
+        except NotFound:
+            return False
+
+    def _fail(self) -> bool:
+        """Counts a failure; is it still one of those that are told?"""
+        self._failures = next(self._failing)
+        return self._failures <= self._settings.most_failures
+
+
+def _rows_of(planned: Planned, phase: Phase, settings: ExportSettings) -> Rows:
+    """What a phase does with what is planned."""
+    path = planned.copies.column("path")
+    gone, brought = last_keys(planned.deletes, settings.patterns), last_keys(path, settings.patterns)
+    if phase is Phase.CLEAR:
+        keys = pa.concat_arrays([planned.deletes.filter(gone), path.filter(brought)])
+        return Rows(keys, planned.copies.slice(0, 0))
+    if phase is Phase.ABANDON:
+        parted = pc.greater(planned.copies.column("size"), least_in_parts(settings))
+        return Rows(path.filter(parted), planned.copies.slice(0, 0))
+    if phase is Phase.LAST:
+        return Rows(planned.deletes.slice(0, 0), planned.copies.filter(brought))
+    return Rows(planned.deletes.filter(pc.invert(gone)), planned.copies.filter(pc.invert(brought)))
+
+
+def _part_of(rows: Rows, work: UnitWork) -> Rows:
+    start, stop = part_rows(len(rows), work.part, work.parts)
+    deletes = len(rows.deletes)
+    first = max(0, start - deletes)
+    return Rows(rows.deletes[start:stop], rows.copies.slice(first, max(0, stop - deletes) - first))

@@ -1,0 +1,92 @@
+"""The `diff` job of an export: units in, for each a row of counts out, with the directories that get a marker.
+
+Runs on any Spark, by Connect too, or in this process (`diff_units`).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from core.markers import touched_directories
+from spark_jobs.export_patterns import last_keys, matching
+from spark_jobs.export_plan import Planned, RangeShelf, plan_unit
+from spark_jobs.export_settings import ExportSettings, source_store
+from spark_jobs.export_work import UnitWork, deal_out, run_task
+from spark_jobs.jobs import ahead, sql_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+DIFF_COLUMNS = pa.schema(
+    [
+        ("kind", pa.string()),
+        ("unit", pa.int64()),
+        ("to_copy", pa.int64()),
+        ("to_delete", pa.int64()),
+        ("unchanged", pa.int64()),
+        ("copy_bytes", pa.int64()),
+        ("last_keys", pa.int64()),
+        ("directories", pa.list_(pa.binary())),
+        ("requests", pa.int64()),
+        ("reason", pa.string()),
+        ("detail", pa.string()),
+    ]
+)
+"""kind 'unit': what is planned for this one. `last_keys`: so many of its copies and deletes come last; `unchanged`: so
+many entries were read for nothing; `directories`: those that match and in or below which something is planned. 'failed'
+(in DataFrames only): a task had to give up, `reason` is the class of core.errors."""
+
+
+def diff(spark: SparkSession, work: Sequence[UnitWork], settings: ExportSettings) -> DataFrame:
+    """Rows of DIFF_COLUMNS for these units. Lazy, like every DataFrame."""
+    frame = deal_out(spark, work, settings.tasks)
+    return frame.mapInArrow(functools.partial(_diff_task, settings=settings), sql_type(DIFF_COLUMNS))
+
+
+def _diff_task(batches: Iterable[pa.RecordBatch], settings: ExportSettings) -> Iterator[pa.RecordBatch]:
+    yield from run_task(batches, lambda work: diff_units(work, settings), DIFF_COLUMNS, settings)
+
+
+def diff_units(work: Iterable[UnitWork], settings: ExportSettings) -> Iterator[pa.RecordBatch]:
+    """Rows of DIFF_COLUMNS for whole units, in this process, each as soon as it was read. Raises what the store raises,
+    Corrupt for a damaged range."""
+    store = source_store(settings)
+    shelf, counted = RangeShelf(store, settings), store.requests
+    for one, planned in ahead(work, lambda one: (one, plan_unit(one.unit, shelf, settings))):
+        row = {"kind": "unit", "unit": one.number, **_counts(planned, settings), "requests": store.requests - counted}
+        counted = store.requests
+        yield pa.RecordBatch.from_pylist([row], schema=DIFF_COLUMNS)
+
+
+def _counts(planned: Planned, settings: ExportSettings) -> Mapping[str, Any]:
+    last = last_keys(planned.deletes, settings.patterns), last_keys(planned.copies.column("path"), settings.patterns)
+    return {
+        "to_copy": planned.copies.num_rows,
+        "to_delete": len(planned.deletes),
+        "unchanged": planned.unchanged,
+        "copy_bytes": pc.sum(planned.copies.column("size")).as_py() or 0,
+        "last_keys": sum(pc.sum(mask).as_py() or 0 for mask in last),
+        "directories": _directories(planned, settings.patterns) if settings.patterns else [],
+    }
+
+
+def _directories(planned: Planned, patterns: Sequence[str]) -> list[bytes]:
+    touched = pa.array(touched_directories(planned.keys.to_pylist()), pa.binary())
+    found: list[bytes] = touched.filter(matching(touched, patterns)).to_pylist()
+    return found
+
+
+def held_keys(holders: Mapping[str, Sequence[bytes]], settings: ExportSettings) -> set[bytes]:
+    """Which of these keys their ranges hold (`core.export_units.holders`): a user's own `_lakefs_success` takes the
+    place of a marker, though it may be in a range that no unit reads."""
+    shelf = RangeShelf(source_store(settings), settings)
+    found: set[bytes] = set()
+    for range_id, path in ahead(holders, lambda range_id: (range_id, shelf.read(range_id).column("path"))):
+        keys = pa.array(holders[range_id], pa.binary())
+        found.update(keys.filter(pc.is_in(keys, value_set=path)).to_pylist())
+    return found

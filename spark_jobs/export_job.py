@@ -1,0 +1,29 @@
+"""What can be done with the units of an export by Spark, as one value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from spark_jobs.export_copy import Phase, copy
+from spark_jobs.export_diff import diff
+from spark_jobs.export_settings import ExportSettings
+from spark_jobs.export_work import UnitWork
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class ExportJob:
+    """Units are planned, or worked on in a phase."""
+
+    settings: ExportSettings
+    phase: Phase | None = None
+
+    def __call__(self, session: SparkSession, work: Sequence[UnitWork]) -> DataFrame:
+        """Rows of DIFF_COLUMNS, or of COPY_COLUMNS."""
+        if self.phase is None:
+            return diff(session, work, self.settings)
+        return copy(session, work, self.settings, self.phase)

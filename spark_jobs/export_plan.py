@@ -1,0 +1,146 @@
+"""What an export plans for a unit: every key on which the commits do not all agree. In columns, range by range.
+
+Commits agree on a key if none has it, or all have it with the same size, ETag, content type and metadata: where the
+object lies is no difference. Reading a range proves its id, wherever it was read.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from adapters.objects_fast import FastObjectStore
+from core.errors import Corrupt
+from core.export_units import Unit
+from graveler.columns import FULL_SCHEMA
+from graveler.errors import FormatError
+from graveler.ranges import read_range_columns
+from spark_jobs.export_settings import ExportSettings
+from spark_jobs.ranges import is_full
+
+RANGES_KEPT = 6
+"""Neighbouring units share ranges of the other commits; so many are kept decoded."""
+
+Bools = NDArray[np.bool_]
+
+NOTHING = pa.RecordBatch.from_pylist([], schema=FULL_SCHEMA)
+_TOLD = ("size", "etag")
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A unit's planned rows. `deletes`: keys, ascending. `copies`: the target's entries, ascending, with `uri` and with
+    `renewed`: a commit has the same object there, described differently. `unchanged`: entries that all agree on."""
+
+    deletes: pa.Array
+    copies: pa.RecordBatch
+    unchanged: int = 0
+
+    @property
+    def keys(self) -> pa.Array:
+        """All planned keys, ascending."""
+        return _sorted(pa.concat_arrays([self.deletes, self.copies.column("path")]))
+
+
+class RangeShelf:
+    """Reads ranges of the source."""
+
+    def __init__(self, store: FastObjectStore, settings: ExportSettings) -> None:
+        self._store, self._settings = store, settings
+        self.read = functools.lru_cache(maxsize=RANGES_KEPT)(self._read)
+
+    def _read(self, range_id: str) -> pa.RecordBatch:
+        """A range's entries. NotFound, Corrupt if it is damaged, or what else the store raises."""
+        uri = self._settings.range_uri(range_id)
+        try:
+            return read_range_columns(self._store.get(uri), expected_id=range_id, file=uri, metadata=True)
+        except FormatError as error:
+            raise Corrupt(str(error)) from error
+
+
+def plan_unit(unit: Unit, shelf: RangeShelf, settings: ExportSettings) -> Planned:
+    """The rows of a unit. Raises what `shelf` raises."""
+    target = shelf.read(unit.target) if unit.target else NOTHING
+    agreed, renewed = np.ones(target.num_rows, bool), np.zeros(target.num_rows, bool)
+    gone: list[pa.Array] = []
+    for range_ids in unit.others:
+        same = np.zeros(target.num_rows, bool)
+        for range_id in range_ids:
+            if range_id == unit.target:
+                same[:] = True
+                continue
+            gone.append(_compare(target, _clipped(shelf.read(range_id), unit), same, renewed))
+        agreed &= same
+    copies = _with_uris(target, renewed, settings).filter(pa.array(~agreed))
+    return Planned(_keys(gone), copies, int(agreed.sum()))
+
+
+def _clipped(columns: pa.RecordBatch, unit: Unit) -> pa.RecordBatch:
+    """Only the unit's keys."""
+    path = columns.column("path")
+    inside = pc.greater_equal(path, pa.scalar(unit.low, pa.binary()))
+    if unit.high is not None:
+        inside = pc.and_(inside, pc.less(path, pa.scalar(unit.high, pa.binary())))
+    return columns.filter(inside)
+
+
+def _compare(target: pa.RecordBatch, other: pa.RecordBatch, same: Bools, renewed: Bools) -> pa.Array:
+    """Notes which of the target's entries the other has too; gives the keys that the target lacks."""
+    at = pc.index_in(other.column("path"), value_set=target.column("path"))
+    known = at.is_valid()
+    rows, shared = at.drop_null().to_numpy(zero_copy_only=False), other.filter(known)
+    content, description = _equal(target.take(at.drop_null()), shared)
+    same[rows] = content & description
+    renewed[rows] |= content & ~description
+    return other.column("path").filter(pc.invert(known))
+
+
+def _equal(ours: pa.RecordBatch, theirs: pa.RecordBatch) -> tuple[Bools, Bools]:
+    """Which rows have the same content, and which have the same description."""
+    content = np.ones(ours.num_rows, bool)
+    for name in _TOLD:
+        content &= _bools(pc.equal(ours.column(name), theirs.column(name)))
+    described = _bools(pc.equal(ours.column("content_type"), theirs.column("content_type")))
+    described &= _same_metadata(ours.column("metadata"), theirs.column("metadata"), content & described)
+    return content, described
+
+
+def _same_metadata(ours: pa.MapArray, theirs: pa.MapArray, asked: Bools) -> Bools:
+    """Most entries have none. Where there is some, its order means nothing."""
+    some = (_lengths(ours) > 0) | (_lengths(theirs) > 0)
+    same = ~some
+    for at in np.flatnonzero(some & asked):
+        same[at] = dict(ours[int(at)].as_py()) == dict(theirs[int(at)].as_py())
+    return same
+
+
+def _lengths(maps: pa.MapArray) -> NDArray[np.int32]:
+    return np.diff(maps.offsets.to_numpy())
+
+
+def _bools(mask: pa.Array) -> Bools:
+    found: Bools = mask.to_numpy(zero_copy_only=False)
+    return found
+
+
+def _keys(found: Sequence[pa.Array]) -> pa.Array:
+    """Each once, ascending."""
+    return _sorted(pc.unique(pa.concat_arrays([pa.array([], pa.binary()), *found])))
+
+
+def _sorted(keys: pa.Array) -> pa.Array:
+    return keys.take(pc.array_sort_indices(keys))
+
+
+def _with_uris(columns: pa.RecordBatch, renewed: Bools, settings: ExportSettings) -> pa.RecordBatch:
+    address = columns.column("address")
+    below = pc.binary_join_element_wise(f"{settings.source.namespace.rstrip('/')}/", address, "")
+    names = ["path", "size", "etag", "content_type", "metadata"]
+    arrays = [*map(columns.column, names), pc.if_else(is_full(columns), address, below), pa.array(renewed)]
+    return pa.RecordBatch.from_arrays(arrays, [*names, "uri", "renewed"])

@@ -1,0 +1,85 @@
+"""What the jobs of an export need to know, as plain values that may stand in a plan: no secrets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from adapters.copying import Copier, Destination, Sizes
+from adapters.objects import keys_from_environment
+from adapters.objects_fast import FastObjectStore
+from core.slices import Deadline, Rate
+from spark_jobs.settings import Place, store_at
+
+
+@dataclass(frozen=True, slots=True)
+class ExportSettings:
+    """From a storage namespace to an export path, until `deadline` (Unix time).
+
+    `compare`: look first, and leave alone what is there already. `failed`: directories in which something failed, for
+    phase LAST. `patient`: what may pass by itself is left for the next slice, and no failure. Rates are for all tasks
+    of a job together; 0 is unlimited. `most_failures`: a task that has more begins nothing else.
+    """
+
+    source: Place
+    destination: Place
+    patterns: tuple[str, ...] = ()
+    deadline: float = 0.0
+    compare: bool = False
+    failed: tuple[bytes, ...] = ()
+    objects_per_second: float = 0.0
+    bytes_per_second: float = 0.0
+    tasks: int = 8
+    threads: int = 32
+    tries: int = 4
+    sizes: Sizes = Sizes()
+    metadata_prefix: str = "_lakefs"
+    most_failures: int = 1000
+    patient: bool = False
+
+    def range_uri(self, range_id: str) -> str:
+        """Where a range of this id lies."""
+        return f"{self.source.namespace.rstrip('/')}/{self.metadata_prefix}/{range_id}"
+
+    def shared(self, tasks: int) -> ExportSettings:
+        """For one of so many tasks that work at once: each has its share of the rates."""
+        objects, size = self.objects_per_second / tasks, self.bytes_per_second / tasks
+        return replace(self, objects_per_second=objects, bytes_per_second=size)
+
+
+def source_store(settings: ExportSettings) -> FastObjectStore:
+    """The repository's store, one client per process."""
+    return store_at(replace(settings.source, namespace=""), settings.tries, _connections(settings))
+
+
+def destination_store(settings: ExportSettings) -> FastObjectStore:
+    """The export's store, one client per process; the same one if both are."""
+    return store_at(replace(settings.destination, namespace=""), settings.tries, _connections(settings))
+
+
+def _connections(settings: ExportSettings) -> int:
+    """One for each thread that may ask: none waits for another, for what it waits with may be a write."""
+    return settings.threads + settings.sizes.parts_at_once + 8
+
+
+def copier_of(settings: ExportSettings) -> Copier:
+    """What brings objects to the destination, with this process's credentials."""
+    return Copier(
+        source_store(settings),
+        destination_store(settings),
+        Destination(settings.destination.namespace),
+        Deadline(settings.deadline),
+        within=_is_one_store(settings.source, settings.destination),
+        sizes=settings.sizes,
+        bytes_rate=Rate(settings.bytes_per_second),
+    )
+
+
+def least_in_parts(settings: ExportSettings) -> int:
+    """No object of up to so many bytes goes in parts."""
+    return min(settings.sizes.copied_whole, settings.sizes.put_whole)
+
+
+def _is_one_store(source: Place, destination: Place) -> bool:
+    """May the store copy by itself? AWS's own does that between its regions too."""
+    same_keys = keys_from_environment(source.region) == keys_from_environment(destination.region)
+    return source.endpoint == destination.endpoint and same_keys

@@ -1,0 +1,82 @@
+"""Pieces of an export's work, as they travel to tasks and as rows of their results come back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from core.errors import LakeMirrorError
+from core.export_units import Interval, Unit, grouped
+from spark_jobs.export_settings import ExportSettings
+from spark_jobs.jobs import spread, told
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+INTERVALS = pa.list_(pa.list_(pa.int64()))
+UNIT_COLUMNS = pa.schema(
+    [
+        ("number", pa.int64()),
+        ("low", pa.binary()),
+        ("high", pa.binary()),
+        ("target", pa.string()),
+        ("others", pa.list_(pa.list_(pa.string()))),
+        ("part", pa.int64()),
+        ("parts", pa.int64()),
+        ("left", INTERVALS),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class UnitWork:
+    """A unit, or a part of one. `number` names it in the results; of its rows those in `left` are wanted (None: all).
+
+    Rows are a part's planned ones in a phase. They come out the same each time, and so do their numbers.
+    """
+
+    number: int
+    unit: Unit
+    part: int = 0
+    parts: int = 1
+    left: tuple[Interval, ...] | None = None
+
+
+def deal_out(spark: SparkSession, work: Sequence[UnitWork], tasks: int) -> DataFrame:
+    """A row per unit; neighbours in one task, for they share ranges."""
+    groups = grouped([one.unit.entries // one.parts for one in work], tasks)
+    return spread(spark, [list(map(_row, work[start:stop])) for start, stop in groups], UNIT_COLUMNS)
+
+
+def _row(work: UnitWork) -> tuple[Any, ...]:
+    unit, left = work.unit, None if work.left is None else [list(one) for one in work.left]
+    others = [list(ids) for ids in unit.others]
+    return work.number, unit.low, unit.high, unit.target, others, work.part, work.parts, left
+
+
+def _work_of(row: Mapping[str, Any]) -> UnitWork:
+    others = tuple(tuple(ids) for ids in row["others"])
+    unit = Unit(row["low"], row["high"], row["target"], others)
+    return UnitWork(row["number"], unit, row["part"], row["parts"], left_of(row))
+
+
+def left_of(row: Mapping[str, Any]) -> tuple[Interval, ...] | None:
+    """What a row says is left of a unit; None: all of it."""
+    return None if row["left"] is None else tuple((start, stop) for start, stop in row["left"])
+
+
+def run_task(
+    batches: Iterable[pa.RecordBatch],
+    do: Callable[[Sequence[UnitWork]], Iterator[pa.RecordBatch]],
+    columns: pa.Schema,
+    settings: ExportSettings,
+) -> Iterator[pa.RecordBatch]:
+    """What a Spark task does with its rows of work. What fails all of it ends it with one 'failed' row."""
+    try:
+        yield from do([_work_of(row) for batch in batches for row in batch.to_pylist()])
+    except LakeMirrorError as error:
+        row = {"kind": "failed", "reason": type(error).__name__, "detail": told(error, settings.source.region)}
+        yield pa.RecordBatch.from_pylist([row], schema=columns)

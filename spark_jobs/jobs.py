@@ -1,0 +1,60 @@
+"""What the jobs share: work dealt out to tasks, results in order while the next ones are worked on."""
+
+from __future__ import annotations
+
+import functools
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pyarrow as pa
+
+from adapters.objects import keys_hint
+from core.errors import Denied, LakeMirrorError, Unauthenticated
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def spread(spark: SparkSession, tasks: Sequence[Sequence[Any]], columns: pa.Schema) -> DataFrame:
+    """A row of these columns for each piece of work, and each task's in a partition of its own."""
+    frame = spark.createDataFrame(list(enumerate(tasks)), sql_type(_task_columns(columns)))
+    # By range every task gets a partition (by hash two might share one), and Connect hands over the first ones first.
+    frame = frame.repartitionByRange(len(tasks), "task") if len(tasks) > 1 else frame.coalesce(1)
+    # Said again, so that Connect's client does not ask the server for it.
+    return frame.selectExpr("inline(work)").to(sql_type(columns))
+
+
+@functools.cache
+def _task_columns(columns: pa.Schema) -> pa.Schema:
+    return pa.schema([("task", pa.int64()), ("work", pa.list_(pa.struct(columns)))])
+
+
+@functools.cache
+def sql_type(columns: pa.Schema) -> StructType:
+    """The same for Spark: in words its server would be asked what they mean, at every job."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return from_arrow_schema(columns)
+
+
+def told(error: LakeMirrorError, region: str) -> str:
+    """A refusal may be for want of keys, which only this executor knows."""
+    return f"{error}. {keys_hint(region)}" if isinstance(error, (Denied, Unauthenticated)) else str(error)
+
+
+def ahead(items: Iterable[T], work: Callable[[T], R], most: int = 2) -> Iterator[R]:
+    """Results in order, while the next ones are being worked on."""
+    waiting: deque[Future[R]] = deque()
+    with ThreadPoolExecutor(most) as pool:
+        for item in items:
+            waiting.append(pool.submit(work, item))
+            if len(waiting) > most:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()

@@ -1,0 +1,175 @@
+"""Whole runs against a real S3 server: what arrives, in which order, and what becomes of failures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from exports.models import Export, ExportRun
+from exports.services import export_repair, export_run
+from rbac.models import User
+from tests.exports.world import World, world
+from tests.mirrors.harness import Deployment
+from tests.s3_double import running_moto
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(scope="module")
+def moto() -> Iterator[str]:
+    with running_moto() as endpoint:
+        yield endpoint
+
+
+@pytest.fixture
+def w(lm: Deployment, moto: str, owner: User) -> Iterator[World]:
+    import requests
+
+    requests.post(f"{moto}/moto-api/reset", timeout=5)
+    with world(lm, moto) as made:
+        made.owner = owner
+        yield made
+
+
+def test_a_branch_is_exported_and_followed(w: World) -> None:
+    first = w.lake.commit(files={"a": b"1", "logs/day=1/x": b"2", "logs/day=1/y": b"3"})
+    export = w.set(patterns=[r".*/day=\d+/"])
+    w.work()
+    export.refresh_from_db()
+    assert (export.state, export.last_success_ref, export.error) == ("exported-successfully", first, "")
+    assert w.problems(first) == []
+    assert w.there()["logs/day=1/_lakefs_success"] == b""
+    second = w.lake.commit(files={"a": None, "logs/day=2/z": b"4"})
+    w.work()
+    assert w.problems(second) == []
+    states = w.there("states/")
+    assert states[f"lake-main-{second}"] == b"status: exported-successfully, signalled_errors: 0\n"
+    manifest = sorted(key for key in states if "_MANIFEST_" in key)[-1]
+    lines = [json.loads(line) for line in states[manifest].splitlines()]
+    assert {line["path"]: line["etag"] for line in lines} == w.tree(second)
+    run = ExportRun.objects.order_by("-pk").first()
+    assert run is not None
+    assert (run.base, run.copied, run.deleted, run.skipped) == (first, 1, 1, 0)
+
+
+def state(export: Export) -> tuple[str, str]:
+    export.refresh_from_db()
+    return export.state, export.error
+
+
+def test_a_missing_bucket_is_named_and_repaired(w: World) -> None:
+    head = w.lake.commit(files={"a": b"1"})
+    export = w.set("s3://absent/latest", status_path="s3://out/states")
+    w.work()
+    failed, why = state(export)
+    assert (failed, "the bucket 'absent' does not exist" in why) == ("export-failed", True)
+    assert w.there("states/")[f"lake-main-{head}"] == b"status: export-failed, signalled_errors: 1\n"
+    w.client.create_bucket(Bucket="absent")
+    export_repair(actor=w.owner, export=export)
+    assert state(export)[0] == "export-repaired"
+    seen = [w.work(1) and w.there("states/")[f"lake-main-{head}"] for _ in range(4)]
+    assert seen[0] == b"status: export-repaired, signalled_errors: 1\n"
+    assert seen[-1] == b"status: exported-successfully, signalled_errors: 0\n"
+    assert state(export) == ("exported-successfully", "")
+    w.client.delete_object(Bucket="absent", Key="latest/a")
+    w.client.delete_bucket(Bucket="absent")
+
+
+def test_what_fails_keeps_its_directories_from_having_markers(w: World) -> None:
+    w.lake.commit(files={"x/a/1": b"1", "x/b/2": b"2", "y/3": b"3"})
+    gone = w.lake.commit(files={"x/a/4": b"4", "x/b/5": b"5", "y/6": b"6"})
+    address = w.lake.address_of(gone, "x/a/4")
+    w.client.delete_object(Bucket="src", Key=f"lake/{address}")
+    export = w.set(patterns=[".*"])
+    w.work()
+    failed, why = state(export)
+    assert (failed, "1 task failed" in why, "gone at the source" in why) == ("export-failed", True, True)
+    markers = {key for key in w.there() if key.endswith("_lakefs_success")}
+    assert markers == {"x/b/_lakefs_success", "y/_lakefs_success"}  # not x/a/, x/, nor the root
+    run = ExportRun.objects.get()
+    assert [(bytes(one.key), one.reason) for one in run.failures.all()] == [(b"x/a/4", "gone")]
+    assert not any("_MANIFEST_" in key for key in w.there("states/"))
+    later = w.lake.commit(files={"x/a/4": None})
+    assert w.work(2)[-1] == "failed: waits for its repair"
+    export_repair(actor=w.owner, export=export)
+    w.work()
+    assert state(export) == ("exported-successfully", "")
+    assert w.problems(later) == []
+    assert {key for key in w.there() if key.endswith("_lakefs_success")} == markers | {
+        "x/a/_lakefs_success",
+        "x/_lakefs_success",
+        "_lakefs_success",
+    }
+    last = ExportRun.objects.order_by("-pk").first()
+    assert last is not None and (last.copied, last.skipped) == (0, 5)
+
+
+def test_what_a_failed_run_wrote_of_a_commit_that_is_gone_is_removed(w: World) -> None:
+    first = w.lake.commit(files={"a": b"1"})
+    export = w.set()
+    w.work()
+    bad = w.lake.commit(files={"a": b"other", "new": b"2", "gone": b"3"})
+    w.client.delete_object(Bucket="src", Key=f"lake/{w.lake.address_of(bad, 'gone')}")
+    w.work()
+    assert state(export)[0] == "export-failed"
+    assert w.there() == {"a": b"other", "new": b"2"}
+    w.lake.repository.branches["main"] = first
+    export_repair(actor=w.owner, export=export)
+    w.work()
+    assert state(export)[0] == "exported-successfully"
+    assert w.there() == {"a": b"1"}
+    assert Export.objects.get().attempted == []
+
+
+def test_foreign_objects_survive_and_a_users_success_file_is_theirs(w: World) -> None:
+    w.put("latest/theirs", b"x")
+    w.put("latest/a/theirs", b"y")
+    w.put("latestelse", b"z")
+    w.lake.commit(files={"a/1": b"1", "a/_lakefs_success": b"by a user", "b/_SUCCESS": b"", "b/2": b"2"})
+    export = w.set(patterns=[".*/", ".*/_SUCCESS"])
+    w.work()
+    head = w.lake.commit(files={"a/1": None, "b/2": b"other"})
+    w.work()
+    assert state(export) == ("exported-successfully", "")
+    assert w.problems(head, foreign=("theirs", "a/theirs")) == []
+    there = w.there("latest")
+    assert (there["else"], there["/theirs"], there["/a/theirs"]) == (b"z", b"x", b"y")
+    assert there["/a/_lakefs_success"] == b"by a user"
+
+
+def test_a_changed_path_is_a_full_export_and_the_old_place_stays(w: World) -> None:
+    head = w.lake.commit(files={"a": b"1", "b": b"2"})
+    w.set()
+    w.work()
+    w.set("s3://out/other")
+    w.work()
+    assert w.problems(head) == [] and w.problems(head, prefix="other/") == []
+    run = ExportRun.objects.order_by("-pk").first()
+    assert run is not None and (run.base, run.copied) == ("", 2)
+
+
+def test_commits_during_a_run_give_one_catch_up(w: World) -> None:
+    w.lake.commit(files={"a": b"1"})
+    export = w.set()
+    w.work(1)  # started
+    for number in range(3):
+        w.lake.commit(files={"a": b"%d" % number})
+    w.work()
+    assert ExportRun.objects.count() == 2
+    assert state(export)[0] == "exported-successfully" and w.there() == {"a": b"2"}
+
+
+def test_once_is_once(w: World) -> None:
+    w.lake.commit(files={"a": b"1"})
+    export = w.set(continuous=False)
+    w.work()
+    assert w.there() == {"a": b"1"}
+    w.lake.commit(files={"a": b"2"})
+    w.work()
+    assert w.there() == {"a": b"1"}
+    export.refresh_from_db()
+    export_run(actor=w.owner, export=export)
+    w.work()
+    assert w.there() == {"a": b"2"}
