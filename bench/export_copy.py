@@ -31,12 +31,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from adapters.copying_verbs import Writer
 from adapters.objects_fast import FastObjectStore
 from core.export_units import plan_units
+from core.export_work import Phase, UnitWork
 from core.slices import Deadline
 from graveler.entries import Entry
 from graveler.ranges import write_range
-from spark_jobs.export_copy import Phase, copy_units
+from spark_jobs.export_copy import copy_units
 from spark_jobs.export_settings import ExportSettings
-from spark_jobs.export_work import UnitWork
 from spark_jobs.settings import Place
 
 SMALL_BYTES, LARGE_BYTES = 4 << 10, 16 << 20

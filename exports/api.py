@@ -16,9 +16,9 @@ from exports.models import Export
 from exports.serializers import (
     ExportAnswer,
     ExportConfiguration,
+    ExportFailureAnswer,
+    ExportRunAnswer,
     ExportStatus,
-    FailureAnswer,
-    RunAnswer,
     configuration_json,
     failure_json,
     last_run,
@@ -130,7 +130,7 @@ class Status(_OfBranch):
 class Runs(_OfBranch):
     """The runs of an export."""
 
-    @answers("List export runs", 200, page_answer(RunAnswer), query=[*PAGE, REGION], fails=[503])
+    @answers("List export runs", 200, page_answer(ExportRunAnswer), query=[*PAGE, REGION], fails=[503])
     def get(self, request: Request, repository: str, branch: str) -> Response:
         """A page of runs, the last one first. Needs fs:ReadBranch on the branch."""
         return Response(newest_first(request, self.readable(request, repository, branch).runs, run_json))
@@ -139,7 +139,7 @@ class Runs(_OfBranch):
 class Failures(_OfBranch):
     """What the last run could not do."""
 
-    @answers("List export failures", 200, page_answer(FailureAnswer), query=[*PAGE, REGION], fails=[503])
+    @answers("List export failures", 200, page_answer(ExportFailureAnswer), query=[*PAGE, REGION], fails=[503])
     def get(self, request: Request, repository: str, branch: str) -> Response:
         """A page of files that the last run could not bring or remove. Needs fs:ReadBranch on the branch."""
         run = last_run(self.readable(request, repository, branch))

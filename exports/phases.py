@@ -16,6 +16,7 @@ from django.db.models import F, QuerySet
 
 from core import errors
 from core.errors import LakeMirrorError
+from core.export_work import Phase as Work
 from core.exporting import State
 from core.phrases import count
 from exports import markers, reporting, running, units
@@ -25,7 +26,6 @@ from exports.plane import Plane
 from exports.slices import Slice
 from mirrors import clock
 from mirrors.duties import Lease
-from spark_jobs.export_copy import Phase as Work
 
 log = logging.getLogger("lakemirror.export")
 

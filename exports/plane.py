@@ -8,14 +8,11 @@ from typing import Any
 from adapters.objects import split_uri
 from core.errors import Denied, NotFound
 from core.export_units import holders
+from core.export_work import Marked, Phase, UnitWork
 from exports.commits import ranges_of
 from exports.models import ExportRun
 from exports.slices import Slice
 from lakemirror_site import config, wiring
-from spark_jobs.export_copy import Phase
-from spark_jobs.export_markers import Marked
-from spark_jobs.export_settings import ExportSettings
-from spark_jobs.export_work import UnitWork
 
 OnRows = Callable[[Sequence[Mapping[str, Any]]], None]
 
@@ -26,7 +23,7 @@ class Plane:
     def __init__(self, run: ExportRun, piece: Slice, last_try: bool = False) -> None:
         self.run, self.piece, self.last_try = run, piece, last_try
 
-    def settings(self) -> ExportSettings:
+    def settings(self) -> Any:
         """Of now: limits may have been changed, and something may have failed."""
         export, run = self.run.export, self.run
         return wiring.export_settings(

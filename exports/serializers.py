@@ -68,7 +68,7 @@ class ExportConfiguration(serializers.Serializer):
         )
 
 
-class RunAnswer(serializers.Serializer):
+class ExportRunAnswer(serializers.Serializer):
     """A run: how far it is, or what came of it."""
 
     id = serializers.CharField()
@@ -107,12 +107,12 @@ class ExportStatus(serializers.Serializer):
     head_at = time_or_null()
     up_to_date = serializers.BooleanField(allow_null=True, help_text="whether the destination holds the head, whole")
     look_error = text_or_null()
-    run = RunAnswer(allow_null=True, help_text="the run that goes on, else the last one")
+    run = ExportRunAnswer(allow_null=True, help_text="the run that goes on, else the last one")
     failures = count_or_null()
     as_of = serializers.DateTimeField()
 
 
-class FailureAnswer(serializers.Serializer):
+class ExportFailureAnswer(serializers.Serializer):
     """A file that could not be brought or removed."""
 
     path = serializers.CharField()

@@ -10,10 +10,10 @@ from django.db import transaction
 from django.db.models import F
 
 from core.export_units import Unit, parts_of, plan_units
+from core.export_work import UnitWork
 from exports.commits import commit_of, ranges_of
 from exports.models import ExportDirectory, ExportRun, ExportUnit
 from mirrors.duties import Lease
-from spark_jobs.export_work import UnitWork
 
 ROWS_AT_ONCE = 500
 

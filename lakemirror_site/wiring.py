@@ -17,7 +17,7 @@ from lakemirror_site import config
 
 if TYPE_CHECKING:
     from adapters.objects_fast import FastObjectStore
-    from spark_jobs.export_markers import Marked
+    from core.export_work import Marked
     from spark_jobs.export_settings import ExportSettings
     from spark_jobs.presence import BulkStore
     from spark_jobs.settings import CheckSettings, Place

@@ -11,7 +11,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from enum import StrEnum
 from itertools import count
 from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Any
@@ -22,6 +21,7 @@ import pyarrow.compute as pc
 from adapters.copying import Item, is_of
 from core.errors import LakeMirrorError, NotFound
 from core.export_units import Interval, part_rows
+from core.export_work import Phase, UnitWork
 from core.markers import Failed, directory_of
 from core.slices import Deadline, Late, Rate
 from spark_jobs.export_compare import listed
@@ -29,7 +29,7 @@ from spark_jobs.export_patterns import last_keys
 from spark_jobs.export_plan import Planned, RangeShelf, plan_unit
 from spark_jobs.export_settings import ExportSettings, copier_of, destination_store, least_in_parts, source_store
 from spark_jobs.export_tally import COPY_COLUMNS, Rows, Tally
-from spark_jobs.export_work import UnitWork, deal_out, run_task
+from spark_jobs.export_work import deal_out, run_task
 from spark_jobs.jobs import ahead, sql_type
 
 if TYPE_CHECKING:
@@ -37,17 +37,6 @@ if TYPE_CHECKING:
 
 MOST_DELETED = 1000
 CHUNK = 500
-
-
-class Phase(StrEnum):
-    """CLEAR: the planned last keys go, whether the target has them or not. COPY: copies and deletes of all but the last
-    keys. LAST: copies of the last keys, but where something failed below their directory. ABANDON: uploads that are not
-    finished are given up, after a run that failed for good; nothing is copied or deleted."""
-
-    CLEAR = "clear"
-    COPY = "copy"
-    LAST = "last"
-    ABANDON = "abandon"
 
 
 def copy(spark: SparkSession, work: Sequence[UnitWork], settings: ExportSettings, phase: Phase) -> DataFrame:

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from core.export_work import UnitWork
 from core.markers import touched_directories
 from spark_jobs.export_patterns import last_keys, matching
 from spark_jobs.export_plan import Planned, RangeShelf, plan_unit
 from spark_jobs.export_settings import ExportSettings, source_store
-from spark_jobs.export_work import UnitWork, deal_out, run_task
+from spark_jobs.export_work import deal_out, run_task
 from spark_jobs.jobs import ahead, sql_type
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from spark_jobs.export_copy import Phase, copy
+from core.export_work import Phase, UnitWork
+from spark_jobs.export_copy import copy
 from spark_jobs.export_diff import diff
 from spark_jobs.export_settings import ExportSettings
-from spark_jobs.export_work import UnitWork
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -5,23 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass, field
 from itertools import groupby
 
 from adapters.copying import Copier
 from core.errors import LakeMirrorError
+from core.export_work import Marked
 from core.markers import Failed, marker_of, marker_order
 from core.slices import Late
 from spark_jobs.export_settings import ExportSettings, copier_of
-
-
-@dataclass(slots=True)
-class Marked:
-    """What became of the markers of some directories. `left`: not reached before the deadline."""
-
-    done: int = 0
-    left: list[bytes] = field(default_factory=list)
-    failures: dict[bytes, LakeMirrorError] = field(default_factory=dict)
 
 
 def remove_markers(directories: Iterable[bytes], settings: ExportSettings) -> Marked:

@@ -13,9 +13,10 @@ import pyarrow as pa
 from core.errors import LakeMirrorError
 from core.export_failures import reason_of
 from core.export_units import Interval
+from core.export_work import UnitWork
 from core.markers import directory_of
 from core.types import ObjectInfo
-from spark_jobs.export_work import INTERVALS, UnitWork
+from spark_jobs.export_work import INTERVALS
 
 COUNTS = ("copied", "deleted", "skipped", "held_back", "bytes")
 FAILURE = pa.struct([("key", pa.binary()), ("reason", pa.string()), ("message", pa.string())])

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from core.errors import LakeMirrorError
 from core.export_units import Interval, Unit, grouped
+from core.export_work import UnitWork
 from spark_jobs.export_settings import ExportSettings
 from spark_jobs.jobs import spread, told
 
@@ -29,20 +29,6 @@ UNIT_COLUMNS = pa.schema(
         ("left", INTERVALS),
     ]
 )
-
-
-@dataclass(frozen=True, slots=True)
-class UnitWork:
-    """A unit, or a part of one. `number` names it in the results; of its rows those in `left` are wanted (None: all).
-
-    Rows are a part's planned ones in a phase. They come out the same each time, and so do their numbers.
-    """
-
-    number: int
-    unit: Unit
-    part: int = 0
-    parts: int = 1
-    left: tuple[Interval, ...] | None = None
 
 
 def deal_out(spark: SparkSession, work: Sequence[UnitWork], tasks: int) -> DataFrame:

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from core.export_work import Phase
 from exports.plane import Plane
 from exports.slices import MARGIN_SECONDS, Slice
 from lakemirror_site import config, spark_server, wiring
 from mirrors import clock
-from spark_jobs.export_copy import Phase
 from tests.exports.test_pages import a_run, an_export
 from tests.site.test_config import SOURCE
 

@@ -12,13 +12,14 @@ from typing import Any
 import boto3
 
 from core.export_units import plan_units
+from core.export_work import Phase, UnitWork
 from graveler.entries import AddressType, Entry
 from graveler.metarange import RangeRef
 from graveler.ranges import write_range
-from spark_jobs.export_copy import Phase, copy_units
+from spark_jobs.export_copy import copy_units
 from spark_jobs.export_diff import diff_units
 from spark_jobs.export_settings import ExportSettings
-from spark_jobs.export_work import UnitWork, left_of
+from spark_jobs.export_work import left_of
 from spark_jobs.settings import Place
 from tests.s3_double import KEYS
 

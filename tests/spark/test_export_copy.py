@@ -10,10 +10,9 @@ import pytest
 
 from core.errors import Corrupt, NotFound
 from core.export_units import holders
+from core.export_work import Phase, UnitWork
 from spark_jobs import export_copy
-from spark_jobs.export_copy import Phase
 from spark_jobs.export_diff import held_keys
-from spark_jobs.export_work import UnitWork
 from tests.s3_double import running_moto
 from tests.spark.export_lake import Lake, export, imported, next_slice, planned, total, work_for, worked_on
 

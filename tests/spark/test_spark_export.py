@@ -11,9 +11,8 @@ import pytest
 
 from adapters.spark import Spark
 from core.errors import Denied, LakeMirrorError, NotFound
-from spark_jobs.export_copy import Phase
+from core.export_work import Phase, UnitWork
 from spark_jobs.export_job import ExportJob
-from spark_jobs.export_work import UnitWork
 from tests.s3_double import S3Double, running_moto
 from tests.spark.export_lake import Lake, Row, next_slice, planned, total, work_for
 from tests.spark.server import ConnectServer
