@@ -46,9 +46,11 @@ def jobs(request: HttpRequest) -> HttpResponse:
     page = Paginator(rows, PAGE).get_page(request.GET.get("page"))
     queues = queue_readings(now)
     running, asked = progress_of(visible, now), asked_of(visible, now)
+    shown = jobs_of(list(page), now)
     context = {
         "section": "jobs",
-        "jobs": jobs_of(list(page), now),
+        "jobs": shown,
+        "may_retry": _sources_to_act_on(request, {job.source.name for job in shown}),
         "page": page,
         "queues": queues,
         "troubles": troubles(queues),
@@ -92,6 +94,11 @@ def _may_stop(request: HttpRequest, mirrors: Iterable[Mirror]) -> set[str]:
     """The names of the mirrors whose checks the user may stop."""
     may = partial(rbac.allowed, request.user, "fs:MirrorRepository")
     return {mirror.name for mirror in mirrors if may(repository_arn(mirror.source.name))}
+
+
+def _sources_to_act_on(request: HttpRequest, sources: Iterable[str]) -> set[str]:
+    """The names of the sources whose duties the user may have done."""
+    return {name for name in sources if rbac.allowed(request.user, "fs:MirrorRepository", repository_arn(name))}
 
 
 @require_POST

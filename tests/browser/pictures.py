@@ -48,6 +48,7 @@ PICTURES = (
     Picture("commit-390-dark", "/mirrors/lake-eu/commits/{commit}/", width=390, height=844, dark=True),
     Picture("certificate", "/mirrors/lake-eu/commits/{head}/"),
     Picture("backlog", "/mirrors/lake-eu/backlog/"),
+    Picture("metrics", "/mirrors/lake-eu/metrics/"),
     Picture("runs", "/mirrors/lake-eu/runs/"),
     Picture("settings", "/mirrors/lake-eu/settings/"),
     Picture("jobs", "/jobs/"),

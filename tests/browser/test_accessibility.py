@@ -13,10 +13,13 @@ from django.urls.converters import IntConverter
 from playwright.sync_api import Page, expect
 
 from lakemirror_site.urls import urlpatterns
-from mirrors.models import Commit, Mirror
+from mirrors import clock
+from mirrors.models import Commit, Duty, Mirror
 from mirrors.options import mirror_update
 from tests.browser.conftest import sign_in
-from tests.mirrors.factories import make_company
+from tests.exports.test_pages import an_export
+from tests.exports.test_pages import failed as a_failed_export
+from tests.mirrors.factories import make_company, make_measures
 from tests.mirrors.harness import deployment
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -33,6 +36,17 @@ CASES = {
     "mirror_commit": [f"{MIRROR}commits/{{commit}}/", f"{MIRROR}commits/{{promoted}}/"],
     "mirror_backlog": [f"{MIRROR}backlog/", f"{MIRROR}backlog/?reason=object-missing", "/mirrors/models-eu/backlog/"],
     "mirror_runs": [f"{MIRROR}runs/", "/mirrors/models-eu/runs/"],
+    "search": ["/search/?q=orders", "/search/?q=", "/search/?q=none"],
+    "job_log": ["/jobs/duty-{duty}/log/"],
+    "commit_repair": [f"{MIRROR}commits/{{commit}}/repair/"],
+    "commit_waive": [f"{MIRROR}commits/{{lost}}/waive/"],
+    "mirror_waivers": [f"{MIRROR}waivers/"],
+    "mirror_metrics": [f"{MIRROR}metrics/?period=30d", "/mirrors/models-eu/metrics/"],
+    "exports": ["/exports/"],
+    "export_new": ["/exports/new/"],
+    "export": ["/exports/{failed}/", "/exports/{exported}/"],
+    "export_edit": ["/exports/{failed}/edit/"],
+    "export_delete": ["/exports/{failed}/delete/"],
     "mirror_settings": [f"{MIRROR}settings/"],
     "mirror_audit": [f"{MIRROR}audit/", "/mirrors/models-eu/audit/"],
     "mirror_delete": [f"{MIRROR}delete/"],
@@ -82,8 +96,17 @@ def look_at(page: Page, addresses: list[str]) -> dict[str, list[str]]:
 def addresses() -> list[str]:
     """Those of the cases that people see who are signed in."""
     commit, promoted = (Commit.objects.get(message=one).sha for one in ("nightly orders load", "orders 2026-11-19"))
+    make_measures(Mirror.objects.get(name="analytics-eu"), now=clock.now(), days=30)
+    places = {
+        "commit": commit,
+        "promoted": promoted,
+        "lost": commit,
+        "duty": Duty.objects.order_by("pk").values_list("pk", flat=True)[0],
+        "failed": a_failed_export().pk,
+        "exported": an_export("good", state="exported-successfully").pk,
+    }
     shown = [address for name, some in CASES.items() if name != "login" for address in some]
-    return [address.format(commit=commit, promoted=promoted) for address in shown]
+    return [address.format(**places) for address in shown]
 
 
 @pytest.fixture
@@ -97,7 +120,7 @@ def test_every_page_with_mirrors(olga: Page, company: Any) -> None:
 
 
 def test_every_page_without_mirrors(olga: Page) -> None:
-    assert look_at(olga, ["/", "/mirrors/", "/jobs/"]) == {}
+    assert look_at(olga, ["/", "/mirrors/", "/jobs/", "/exports/"]) == {}
 
 
 def test_pages_of_who_is_nobody_or_may_nothing(page: Page, outsider: Any) -> None:

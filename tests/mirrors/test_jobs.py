@@ -197,6 +197,7 @@ def test_retry_of_a_look_at_a_source_names_the_source(olga: Client, mirror: Mirr
 def test_who_may_only_look_may_not_retry(teammate: User, client: Client, mirror: Mirror) -> None:
     client.force_login(teammate)
     duty = Duty.objects.get(kind="copy")
+    assert "/retry/" not in client.get("/jobs/").content.decode()
     answer = client.post(f"/jobs/{duty.pk}/retry/")
     assert answer.status_code == 403
     assert "arn:lakefs:fs:::repository/pond" in text(answer)

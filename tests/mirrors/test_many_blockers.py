@@ -87,7 +87,7 @@ def test_the_number_of_queries_does_not_grow_with_what_is_lacking(main: Line, ol
     mirror, now = Mirror.objects.get(), clock.now()
     for number in range(20):
         block(mirror, main.commits[-1], f"more/{number}", now=now, ago=100)
-    assert queries(olga, path) <= few
+    assert queries(olga, path) <= few + 1  # one more is PostgreSQL's clock, which is asked every ten seconds
 
 
 def queries(client: Client, path: str) -> int:
