@@ -11,12 +11,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
-import pyarrow.compute as pc
-
-from core.errors import LakeMirrorError, NotFound
+from core.errors import LakeMirrorError, NotFound, Unreachable
 from core.types import Commit, RepositoryInfo
 from graveler.metarange import RangeRef, read_metarange
-from graveler.ranges import read_range_columns
 from lakemirror_site import wiring
 from mirrors.adoption import reaching
 from mirrors.metaranges import metadata_uri
@@ -142,6 +139,12 @@ def sample_of(source: Source, ranges: Iterable[RangeRef]) -> Sample:
 
 
 def _bytes_of(source: Source, ref: RangeRef) -> int:
+    try:
+        import pyarrow.compute as pc
+
+        from graveler.ranges import read_range_columns
+    except ImportError as error:  # the pages start before Spark's packages are there
+        raise Unreachable("what reads ranges is still being installed") from error
     uri = metadata_uri(source.repository.storage_namespace, ref.id)
     data = wiring.quick_objects(source.region).get(uri)
     return int(pc.sum(read_range_columns(data, expected_id=ref.id, file=uri)["size"]).as_py() or 0)
