@@ -88,8 +88,10 @@ def _tell_repaired(export: Export, lease: Lease) -> None:
 
 def _write_status(run: ExportRun, state: State, lease: Lease) -> None:
     piece = Slice.begin(run.export, lease)
-    reporting.write_status(run, Plane(run, piece), state, max(1, run.failed), clock.now())
-    piece.end()
+    try:
+        reporting.write_status(run, Plane(run, piece), state, max(1, run.failed), clock.now())
+    finally:
+        piece.end()
 
 
 def _fail_again(export: Export, error: LakeMirrorError) -> None:

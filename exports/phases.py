@@ -49,11 +49,14 @@ def carry(run: ExportRun, lease: Lease, *, last_try: bool = False) -> str:
     """Work on a run until the slice is over; says in words how far it is. Raises what keeps it from going on."""
     piece = Slice.begin(run.export, lease)
     plane = Plane(run, piece, last_try)
-    while not piece.over and run.ended_at is None:
-        if _STEPS[Phase(run.phase)](run, plane, lease):
-            _go_on(run, lease)
-        run.refresh_from_db()
-    piece.end()
+    try:
+        while not piece.over and run.ended_at is None:
+            if _STEPS[Phase(run.phase)](run, plane, lease):
+                _go_on(run, lease)
+            run.refresh_from_db()
+    finally:
+        if not plane.elsewhere:
+            piece.end()
     return f"{run.ref[:8]}: {run.outcome or run.phase}, {run.copied:,} of {count(run.to_copy, 'file')} copied"
 
 

@@ -22,6 +22,8 @@ class Plane:
 
     def __init__(self, run: ExportRun, piece: Slice, last_try: bool = False) -> None:
         self.run, self.piece, self.last_try = run, piece, last_try
+        self.elsewhere = False
+        """Whether tasks of Spark's may still be at work: of a job that did not come to its end."""
 
     def settings(self) -> Any:
         """Of now: limits may have been changed, and something may have failed."""
@@ -59,7 +61,10 @@ class Plane:
 
     def work(self, work: Sequence[UnitWork], phase: Phase, on_rows: OnRows) -> None:
         """Work on units in a phase."""
-        wiring.export_copy(work, self.settings(), phase, on_rows, here=self._is_small(), tag=self._tag())
+        here = self._is_small()
+        self.elsewhere = not here
+        wiring.export_copy(work, self.settings(), phase, on_rows, here=here, tag=self._tag())
+        self.elsewhere = False
 
     def _is_small(self) -> bool:
         """Of the whole run: whether the worker does it by itself."""

@@ -63,6 +63,8 @@ def test_a_missing_bucket_is_named_and_repaired(w: World) -> None:
     head = w.lake.commit(files={"a": b"1"})
     export = w.set("s3://absent/latest", status_path="s3://out/states")
     w.work()
+    export.refresh_from_db()
+    assert export.writes_until is None  # nothing is under way: a repair need not wait
     failed, why = state(export)
     assert (failed, "the bucket 'absent' does not exist" in why) == ("export-failed", True)
     assert w.there("states/")[f"lake-main-{head}"] == b"status: export-failed, signalled_errors: 1\n"
@@ -173,3 +175,12 @@ def test_once_is_once(w: World) -> None:
     export_run(actor=w.owner, export=export)
     w.work()
     assert w.there() == {"a": b"2"}
+
+
+def test_a_status_that_can_not_be_written_is_told_and_keeps_nobody_waiting(w: World) -> None:
+    w.lake.commit(files={"a": b"1"})
+    export = w.set(status_path="s3://absent/states")
+    w.work()
+    failed, why = state(export)
+    assert (failed, "the bucket 'absent' does not exist" in why) == ("export-failed", True)
+    assert export.writes_until is None
