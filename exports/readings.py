@@ -107,6 +107,7 @@ def steps_of(run: ExportRun) -> list[Step]:
         "Plan": _plan_note(run),
         "Copy": _copy_note(run),
         "Markers": _markers_note(run),
+        "Manifest": _manifest_note(run),
         "Status": _status_note(run),
     }
     return [Step(name, _rung(run, phases), notes.get(name, "") or "—") for name, phases in _STEPS]
@@ -145,6 +146,14 @@ def _markers_note(run: ExportRun) -> str:
     written = states.count(ExportDirectory.State.WRITTEN)
     held = states.count(ExportDirectory.State.HELD)
     return f"{written:,} of {len(states):,}" + (f" · {held:,} held back" if held else "")
+
+
+def _manifest_note(run: ExportRun) -> str:
+    if _ORDER.index(run.phase) <= _ORDER.index("manifest"):
+        return ""
+    if not run.status_path:
+        return "no status path"
+    return "none: files failed" if run.failed else "written"
 
 
 def _status_note(run: ExportRun) -> str:
