@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from lakemirror import __version__, asking, changing, exporting
+from lakemirror import __version__, asking, changing, exporting, verifying
 
 EXIT_STATUS = """\b
 Exit status:
@@ -37,6 +37,7 @@ EXPORT_COMMANDS = (
     exporting.status,
     exporting.run,
     exporting.repair,
+    verifying.verify,
     exporting.pause,
     exporting.resume,
     exporting.delete,
