@@ -453,7 +453,7 @@ def test_the_page_proves_the_destination(owner: User) -> None:
     ExportVerification.objects.all().delete()
     drifted(export)
     page = body(olga, f"/exports/{export.pk}/")
-    for told in ("3 drifted", "+ a b", "* c", "- =bad", "3 bytes instead of 2", "as CSV"):
+    for told in ("3 drifted", "+ a b", "* c", "- =bad", "In the commit", "as CSV"):
         assert told in page
     run.delete()
     assert body(olga, f"/exports/{export.pk}/")
