@@ -26,7 +26,6 @@ from core import errors
 from core.errors import LakeMirrorError, RemoteFailure, Unreachable
 from core.export_work import UnitWork
 from spark_jobs.check import CheckSettings, Work, check, load_task
-from spark_jobs.export_job import ExportJob
 from spark_jobs.session import is_remote, open_session
 
 if TYPE_CHECKING:
@@ -81,7 +80,7 @@ def run_check(
     )
 
 
-def run_export(job: ExportJob, work: Iterable[UnitWork], on_rows: OnRows, *, tag: str, url: str = "") -> None:
+def run_export(job: Job, work: Iterable[UnitWork], on_rows: OnRows, *, tag: str, url: str = "") -> None:
     """Run a job of an export; its rows as dicts go to `on_rows` as they come, one for each unit.
 
     `tag` names the export: what an earlier worker began under it is ended first, as far as Spark knows of it (what
@@ -130,7 +129,7 @@ class Spark:
         job = functools.partial(check, settings=settings)
         self._run(job, work, _Handover(on_rows, on_progress, len(work)))
 
-    def run_export(self, job: ExportJob, work: Sequence[UnitWork], on_rows: OnRows, tag: str) -> None:
+    def run_export(self, job: Job, work: Sequence[UnitWork], on_rows: OnRows, tag: str) -> None:
         """See the function of this name."""
         tag = f"lakemirror-export-{tag}"
         if work and is_remote(self.url):

@@ -166,14 +166,22 @@ def _of_record(commit: CommitFacts, reason: _Reason, reason_code: str, region: s
 
 def _of_things(commit: CommitFacts, region: str, source_region: str) -> Lack:
     worst = _worst(commit.things)
-    number = max(commit.lacking, len(commit.things))
+    number, others = _counted(commit, worst)
     reason = _REASONS.get(reason_of(worst)) or _unknown(worst)
     one, many = NOUNS.get(worst.kind, ("thing", "things"))
     brief = say(f"{count(number, one, many)} {reason.brief} for ", short(commit.commit_id))
     verb = (reason.one if number == 1 else reason.many).format(region=region, source=source_region)
-    clause = say(_subject(worst, number, one, many), " of ", short(commit.commit_id), " ", verb)
+    more = f", and {count(others, 'other thing is', 'other things are')} missing or wrong too" if others else ""
+    clause = say(_subject(worst, number, one, many), " of ", short(commit.commit_id), " ", verb, more)
     advice = sentence(reason.advice.format(region=region, source=source_region))
     return Lack(f"{worst.kind}_{reason_of(worst).replace('-', '_')}", brief, clause, advice)
+
+
+def _counted(commit: CommitFacts, worst: Thing) -> tuple[int, int]:
+    """How many things are like the worst one, as far as is known, and how many are otherwise."""
+    number = max(commit.lacking, len(commit.things))
+    alike = sum((thing.kind, reason_of(thing)) == (worst.kind, reason_of(worst)) for thing in commit.things)
+    return (number, 0) if alike == len(commit.things) else (alike, number - alike)
 
 
 def _worst(things: Sequence[Thing]) -> Thing:

@@ -41,7 +41,7 @@ def region_of(request: Request) -> str:
     return region
 
 
-class _OfBranch(APIView):
+class OfBranch(APIView):
     """What all calls about one branch share."""
 
     def readable(self, request: Request, repository: str, branch: str) -> Export:
@@ -59,7 +59,7 @@ class _OfBranch(APIView):
         return export or services.find_export(region, repository, branch)
 
 
-class Configuration(_OfBranch):
+class Configuration(OfBranch):
     """The configuration of a branch's export."""
 
     @answers("Get an export configuration", 200, ExportConfiguration, query=[REGION], fails=[503])
@@ -92,7 +92,7 @@ class Configuration(_OfBranch):
         return Response(status=204)
 
 
-class Hook(_OfBranch):
+class Hook(OfBranch):
     """Export a branch now."""
 
     @answers("Start an export", 201, OpenApiTypes.STR, query=[REGION], fails=[502, 503])
@@ -104,7 +104,7 @@ class Hook(_OfBranch):
         return Response(str(services.export_run(actor=request.user, export=export, request=request).pk), status=201)
 
 
-class Repair(_OfBranch):
+class Repair(OfBranch):
     """Resume a failed export."""
 
     @answers("Repair an export", 201, query=[REGION], fails=[503])
@@ -117,7 +117,7 @@ class Repair(_OfBranch):
         return Response(status=201)
 
 
-class Status(_OfBranch):
+class Status(OfBranch):
     """Where an export stands."""
 
     @answers("Get an export status", 200, ExportStatus, query=[REGION], fails=[503])
@@ -127,7 +127,7 @@ class Status(_OfBranch):
         return Response(status_json(export, last_run(export)))
 
 
-class Runs(_OfBranch):
+class Runs(OfBranch):
     """The runs of an export."""
 
     @answers("List export runs", 200, page_answer(ExportRunAnswer), query=[*PAGE, REGION], fails=[503])
@@ -136,7 +136,7 @@ class Runs(_OfBranch):
         return Response(newest_first(request, self.readable(request, repository, branch).runs, run_json))
 
 
-class Failures(_OfBranch):
+class Failures(OfBranch):
     """What the last run could not do."""
 
     @answers("List export failures", 200, page_answer(ExportFailureAnswer), query=[*PAGE, REGION], fails=[503])
@@ -147,7 +147,7 @@ class Failures(_OfBranch):
         return Response(by_number(request, rows, failure_json, "pk", newest=False))
 
 
-class Pause(_OfBranch):
+class Pause(OfBranch):
     """Pause an export, or resume it."""
 
     paused = True

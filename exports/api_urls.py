@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from exports import api
+from exports import api, verification_api
 
 _BRANCH = "repositories/<str:repository>/branches/<path:branch>"
 
@@ -16,4 +16,7 @@ urlpatterns = [
     path(f"{_BRANCH}/export-failures", api.Failures.as_view(), name="api-export-failures"),
     path(f"{_BRANCH}/export-pause", api.Pause.as_view(), name="api-export-pause"),
     path(f"{_BRANCH}/export-resume", api.Resume.as_view(), name="api-export-resume"),
+    path(f"{_BRANCH}/export-verify", verification_api.Verify.as_view(), name="api-export-verify"),
+    path(f"{_BRANCH}/export-verification", verification_api.Verification.as_view(), name="api-export-verification"),
+    path(f"{_BRANCH}/export-drift", verification_api.Drift.as_view(), name="api-export-drift"),
 ]

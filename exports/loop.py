@@ -14,7 +14,7 @@ from core import exporting
 from core.errors import Fenced, LakeMirrorError
 from core.exporting import State
 from core.slices import Late
-from exports import phases, reporting, running
+from exports import phases, reporting, running, verifying
 from exports.models import Export, ExportRun
 from exports.plane import Plane
 from exports.slices import Slice
@@ -54,7 +54,7 @@ def _look(export: Export, lease: Lease) -> Outcome:
         raise
     standing = export.standing()
     if not exporting.starts_by_itself(standing, head):
-        return Outcome(_resting(standing, head))
+        return _verify(export, lease) or Outcome(_resting(standing, head))
     if standing.state is State.REPAIRED:
         if (left := _seconds_of_writes(export)) > 0:
             return Outcome("waits for the last writes of the run before", left)
@@ -63,6 +63,16 @@ def _look(export: Export, lease: Lease) -> Outcome:
         lease.hold()
         run = running.start(export, head)
     return Outcome(f"began to export {run.ref[:8]}", 0.0)
+
+
+def _verify(export: Export, lease: Lease) -> Outcome | None:
+    """A slice of the verification that somebody asked for; runs go before it."""
+    verification = export.verifications.open().select_related("export").first()
+    if verification is None:
+        return None
+    if (left := _seconds_of_writes(export)) > 0:
+        return Outcome("waits for the last writes of the run before", left)
+    return verifying.carry(verification, lease, last_try=lease.duty.failures + 1 >= TRIES)
 
 
 def _resting(standing: exporting.Standing, head: str) -> str:

@@ -8,6 +8,7 @@ from core import exporting
 from core.errors import Conflict
 from core.exporting import State
 from core.types import RepositoryInfo
+from exports import verification
 from exports.models import Export, ExportRun
 from lakemirror_site import wiring
 from mirrors import clock, duties
@@ -62,6 +63,7 @@ def start(export: Export, head: str, *, asked_by: str = "") -> ExportRun:
         started_at=clock.now(),
     )
     duties.wake("export", -now.pk)
+    verification.outdate(now, head)
     return run
 
 

@@ -14,8 +14,8 @@ from core.errors import Conflict, Invalid, NotFound
 from core.export_places import check_place, inside
 from core.exporting import State
 from core.policies import branch_arn
-from exports import placement, running
-from exports.models import Export, ExportRun
+from exports import placement, running, verification
+from exports.models import Export, ExportRun, ExportVerification
 from mirrors import clock, duties
 from rbac import services as rbac
 
@@ -172,6 +172,18 @@ def export_repair(*, actor: Any, export: Export, request: Any = None) -> None:
         rbac.audit(
             actor=actor, action="fs:CreateCommit", arn=arn, after={"repair": export.current_ref}, request=request
         )
+
+
+def export_verify(*, actor: Any, export: Export, request: Any = None) -> ExportVerification:
+    """Compare the destination with the commit of the last success; one that goes on already is given. Raises Denied and
+    Conflict."""
+    arn = branch_arn(export.repository, export.branch)
+    rbac.require(actor, ("fs:CreateCommit", arn))
+    with transaction.atomic():
+        begun = verification.begin(export, asked_by=_name(actor))
+        after = {"verify": begun.ref}
+        rbac.audit(actor=actor, action="fs:CreateCommit", arn=arn, after=after, request=request)
+    return begun
 
 
 def find_export(region: str, repository: str, branch: str) -> Export:

@@ -12,7 +12,7 @@ from django.db.models import F
 from core.export_units import Unit, parts_of, plan_units
 from core.export_work import UnitWork
 from exports.commits import commit_of, ranges_of
-from exports.models import ExportDirectory, ExportRun, ExportUnit
+from exports.models import ExportDirectory, ExportRun, ExportUnit, VerificationUnit
 from mirrors.duties import Lease
 
 ROWS_AT_ONCE = 500
@@ -40,6 +40,11 @@ def work_of(row: ExportUnit) -> UnitWork:
     """A row as the jobs take it."""
     left = None if row.left is None else tuple((start, stop) for start, stop in row.left)
     return UnitWork(row.number, of_json(row.unit, row.entries), row.part, row.parts, left)
+
+
+def whole_work_of(row: VerificationUnit) -> UnitWork:
+    """The same of a verification's: all that the target has there."""
+    return UnitWork(row.number, of_json(row.unit, row.entries))
 
 
 def note_planned(run: ExportRun, rows: Iterable[dict[str, Any]]) -> None:

@@ -11,6 +11,7 @@ urlpatterns = [
     path("exports/<int:number>/edit/", views.export_edit, name="export_edit"),
     path("exports/<int:number>/run/", views.export_run, name="export_run"),
     path("exports/<int:number>/repair/", views.export_repair, name="export_repair"),
+    path("exports/<int:number>/verify/", views.export_verify, name="export_verify"),
     path("exports/<int:number>/pause/", views.export_pause, {"paused": True}, name="export_pause"),
     path("exports/<int:number>/resume/", views.export_pause, {"paused": False}, name="export_resume"),
     path("exports/<int:number>/delete/", views.export_delete, name="export_delete"),

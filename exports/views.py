@@ -57,6 +57,7 @@ def export_detail(request: HttpRequest, number: int) -> HttpResponse:
         "runs": export.runs.order_by("-pk")[:RUNS],
         "now": now,
         **(_progress(run) if run else {}),
+        **_proof(export),
         **_rights(request, export),
     }
     return render(request, whole_or_part(request, "exports/detail.html", "exports/_detail.html"), context)
@@ -132,6 +133,14 @@ def export_repair(request: HttpRequest, number: int) -> HttpResponse:
 
 
 @require_POST
+def export_verify(request: HttpRequest, number: int) -> HttpResponse:
+    """Compare the destination with the last complete export."""
+    export = find_visible(request, number)
+    verify = partial(services.export_verify, actor=request.user, export=export, request=request)
+    return _carry_out(request, export, verify, "Queued: the destination is compared with the last complete export.")
+
+
+@require_POST
 def export_pause(request: HttpRequest, number: int, paused: bool) -> HttpResponse:
     """Stop, or go on."""
     export = find_visible(request, number)
@@ -172,6 +181,20 @@ def _progress(run: ExportRun) -> dict[str, Any]:
         "took": (run.ended_at - run.started_at).total_seconds() if run.ended_at else None,
         "through": run.copied + run.skipped + run.deleted,
         "whole": run.to_copy + run.to_delete,
+    }
+
+
+def _proof(export: Export) -> dict[str, Any]:
+    """The last verification with what it names, and the last one that came to an answer."""
+    verification = export.verifications.first()
+    going_on = verification is not None and verification.ended_at is None
+    provable = export.last_success_ref and export.path_at_success == export.path
+    return {
+        "verification": verification,
+        "proven": export.verifications.filter(outcome__in=["equal", "drifted"]).first(),
+        "drift": list(verification.drift.all()[:FAILURES]) if verification else [],
+        "comparing": going_on,
+        "verifiable": provable and not going_on and export.state != "in-progress",
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from lakemirror import __version__, asking, changing, exporting, looking, mending
+from lakemirror import __version__, asking, changing, exporting, looking, mending, verifying
 
 EXIT_STATUS = """\b
 Exit status:
@@ -49,6 +49,7 @@ EXPORT_COMMANDS = (
     exporting.status,
     exporting.run,
     exporting.repair,
+    verifying.verify,
     exporting.pause,
     exporting.resume,
     exporting.delete,

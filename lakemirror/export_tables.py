@@ -79,3 +79,30 @@ def _run_lines(run: dict[str, Any] | None) -> list[str]:
     done = f"{count(run['copied'], 'file')} copied ({size(run['copied_bytes'])}), {run['skipped']:,} there already"
     rest = f"{run['deleted']:,} removed, {run['failed']:,} failed"
     return [f"Run {run['id']:<9}{short(run['ref'])}: {run['outcome'] or run['phase']}. {done}, {rest}"]
+
+
+_SIGNS = {"missing": "+", "different": "*", "foreign": "-"}
+_ENDS = {
+    "equal": "Equal",
+    "drifted": "Drifted",
+    "outdated": "Outdated",
+    "failed": "Could not verify",
+    None: "Comparing",
+}
+
+
+def verification(found: dict[str, Any], drift: list[dict[str, Any]]) -> RenderableType:
+    """What a verification found; keys that drifted with the signs of `rclone check`, from the commit to the place."""
+    at = ago(found["ended_at"] or found["started_at"], found["as_of"])
+    lines = [
+        f"{_ENDS[found['outcome']]}: {short(found['ref'])} at {found['path']}, {at}",
+        f"{count(found['equal'], 'file')} equal ({size(found['equal_bytes'])}), {found['missing']:,} missing, "
+        f"{found['different']:,} different, {found['foreign']:,} foreign",
+    ]
+    if found["error"]:
+        lines.append(f"Why          {found['error']}")
+    lines += [f"{_SIGNS[one['kind']]} {one['path']}" for one in drift]
+    whole = found["missing"] + found["different"] + found["foreign"]
+    if drift and whole > len(drift):
+        lines.append(f"… and {count(whole - len(drift), 'more', 'more')}")
+    return Group(*map(line, lines))

@@ -63,9 +63,9 @@ class OneExport:
         self._api, self._path = api, path
         self._query = f"?region={quote(region, safe='')}" if region else ""
 
-    def get(self, what: str) -> Any:
+    def get(self, what: str, **query: Any) -> Any:
         """The answer to a question."""
-        return self._api.get(f"{self._path}/{what}{self._query}")
+        return self._api.get(f"{self._path}/{what}{self._query}", **query)
 
     def post(self, what: str) -> Any:
         """The answer to an order."""

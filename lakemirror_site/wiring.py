@@ -144,6 +144,20 @@ def export_copy(
     return None
 
 
+def export_verify(work: Sequence[Any], settings: ExportSettings, on_rows: Rows, *, here: bool, tag: str) -> None:
+    """Compare a commit's units with an export's destination, in the same way. Rows of VERIFY_COLUMNS."""
+    from spark_jobs.export_verify import verify, verify_units
+
+    if not here:
+        from adapters import spark
+
+        return spark.run_export(functools.partial(verify, settings=settings), work, on_rows, tag=tag)
+    _tell_keys()
+    for batch in verify_units(work, settings):
+        on_rows(batch.to_pylist())
+    return None
+
+
 def export_held(keys: Mapping[str, Sequence[bytes]], settings: ExportSettings) -> set[bytes]:
     """Which keys ranges hold."""
     from spark_jobs.export_diff import held_keys

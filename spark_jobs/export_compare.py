@@ -23,7 +23,7 @@ def listed(store: FastObjectStore, destination: Destination, keys: Sequence[byte
     found: dict[bytes, ObjectInfo] = {}
     after = ""
     while wanted:
-        after = max(after, _before(wanted[0]))
+        after = max(after, before(wanted[0]))
         page = store.page(destination.prefix, after)
         covered = bisect_right(wanted, page.keys[-1]) if page.more and page.keys else len(wanted)
         found |= {info.key[len(beginning) :].encode(): info for info in _shown(page, set(wanted[:covered]))}
@@ -38,7 +38,7 @@ def _text(key: bytes) -> str | None:
         return None
 
 
-def _before(key: str) -> str:
+def before(key: str) -> str:
     """Something that comes before a key, and after most of what comes before it."""
     code = ord(key[-1])
     if code == 0 or 0xD800 <= code - 1 < 0xE000:

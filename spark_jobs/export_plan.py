@@ -75,13 +75,13 @@ def plan_unit(unit: Unit, shelf: RangeShelf, settings: ExportSettings) -> Planne
             if range_id == unit.target:
                 same[:] = True
                 continue
-            gone.append(_compare(target, _clipped(shelf.read(range_id), unit), same, renewed))
+            gone.append(_compare(target, clipped(shelf.read(range_id), unit), same, renewed))
         agreed &= same
     copies = _with_uris(target, renewed, settings).filter(pa.array(~agreed))
     return Planned(_keys(gone), copies, int(agreed.sum()))
 
 
-def _clipped(columns: pa.RecordBatch, unit: Unit) -> pa.RecordBatch:
+def clipped(columns: pa.RecordBatch, unit: Unit) -> pa.RecordBatch:
     """Only the unit's keys."""
     path = columns.column("path")
     inside = pc.greater_equal(path, pa.scalar(unit.low, pa.binary()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from exports.models import Export
 from rbac.models import User
 from tests.cli.speaking import Terminal
+from tests.exports.test_verification import drifted
 from tests.mirrors.harness import Deployment
 
 pytestmark = pytest.mark.django_db
@@ -61,3 +63,23 @@ def test_exit_codes_tell_the_truth(olgas: Terminal) -> None:
     assert (status.exit_code, "3 tasks failed" in status.stdout) == (1, True)
     waited = olgas("export", "run", MAIN, "--wait")
     assert (waited.exit_code, "Repair it first" in waited.stderr) == (5, True)
+
+
+def test_a_destination_is_verified(olgas: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    olgas("export", "set", MAIN, "--path", PATH, "--continuous")
+    refused = olgas("export", "verify", MAIN)
+    assert (refused.exit_code, "nothing to verify" in refused.stderr) == (5, True)
+    Export.objects.update(last_success_ref="9f31c0aa" * 8, path_at_success=PATH)
+    asked = olgas("export", "verify", MAIN)
+    assert (asked.exit_code, "Comparing: 9f31c0aa" in asked.stdout) == (0, True), asked.stderr
+    found = drifted(Export.objects.get())
+    monkeypatch.setattr("exports.verification.begin", lambda export, asked_by: found)
+    told = olgas("export", "verify", MAIN, "--wait")
+    assert (told.exit_code, told.stdout.splitlines()[2:]) == (1, ["+ a b", "* c", "- =bad"]), told.stderr
+    assert "7 files equal (1,000 bytes), 1 missing, 1 different, 1 foreign" in told.stdout
+    as_json = olgas("export", "verify", MAIN, "--json")
+    assert (as_json.exit_code, json.loads(as_json.stdout)["outcome"]) == (1, "drifted")
+    for outcome, code in (("equal", 0), ("outdated", 1), ("failed", 1)):
+        found.outcome = outcome
+        found.save()
+        assert olgas("export", "verify", MAIN, "--wait").exit_code == code

@@ -140,6 +140,14 @@ def test_what_waiting_will_not_help_is_spoken_of_before_what_is_only_missing() -
     assert blocked_by(thing(), thing(reason="archived", first_seen=NOW)).reason_code == "object_archived"
 
 
+def test_things_of_different_kinds_are_counted_apart() -> None:
+    wrong = thing(path="a", reason="size-differs", gone_at_source=False)
+    told = str(blocked_by(thing(path="b"), thing(path="c"), thing(path="d", reason="etag-differs")).sentence)
+    assert "and 2 other things are missing or wrong too" in told
+    assert "other thing" not in str(blocked_by(thing(path="b"), thing(path="c")).sentence)
+    assert "and 1 other thing is missing or wrong too" in str(blocked_by(wrong, thing(path="b")).sentence)
+
+
 def test_what_is_gone_at_both_sides_says_so_and_what_to_do() -> None:
     verdict = blocked_by(thing(gone_at_source=True))
     assert verdict.reason_code == "object_gone_at_source"

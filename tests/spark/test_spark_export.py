@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from adapters.spark import Spark
 from core.errors import Denied, LakeMirrorError, NotFound
 from core.export_work import Phase, UnitWork
 from spark_jobs.export_job import ExportJob
+from spark_jobs.export_verify import verify
 from tests.s3_double import S3Double, running_moto
 from tests.spark.export_lake import Lake, Row, next_slice, planned, total, work_for
 from tests.spark.server import ConnectServer
@@ -53,6 +55,20 @@ def test_spark_plans_what_is_planned_here(spark: Spark, lake: Lake) -> None:
     here = planned(work, settings)
     assert [replace_requests(row) for row in rows] == [replace_requests(row) for row in here]
     assert total(rows, "to_copy") == 16 and total(rows, "to_delete") == 1 and rows[0]["directories"] == [b"d2/"]
+
+
+def test_spark_verifies_what_is_verified_here(spark: Spark, lake: Lake) -> None:
+    target = lake.commit([lake.entry("a", b"1"), lake.entry("b", b"2")], [lake.entry("m", b"3"), lake.entry("n", b"4")])
+    for key, data in (("a", b"1"), ("c", b"foreign"), ("m", b"other"), ("n", b"4")):
+        lake.put_out(key, data)
+    rows: list[Row] = []
+    work, settings = work_for(target), lake.settings()
+    spark.run_export(functools.partial(verify, settings=settings), work, rows.extend, "one")
+    drift = [
+        (one["kind"], bytes(one["key"])) for row in sorted(rows, key=lambda row: row["unit"]) for one in row["drift"]
+    ]
+    assert drift == [("missing", b"b"), ("foreign", b"c"), ("different", b"m")] and total(rows, "equal") == 2
+    assert all(row["done"] for row in rows)
 
 
 def replace_requests(row: Row) -> dict[str, object]:

@@ -1,0 +1,55 @@
+"""The life of a verification: somebody asks for it, a run that starts makes it outdated, it ends one way or another."""
+
+from __future__ import annotations
+
+from core.errors import Conflict
+from core.slices import Late
+from exports.models import Export, ExportDrift, ExportVerification, VerificationUnit
+from mirrors import clock, duties
+
+KEPT = 10
+
+
+def begin(export: Export, *, asked_by: str) -> ExportVerification:
+    """Begin to compare; one that goes on already is given back. Raises Conflict where there is nothing to compare
+    with. Inside of a transaction."""
+    now = Export.objects.select_for_update().get(pk=export.pk)
+    if (going_on := now.verifications.open().first()) is not None:
+        return going_on
+    _check(now)
+    made = ExportVerification.objects.create(
+        export=now, ref=now.last_success_ref, path=now.path, asked_by=asked_by, started_at=clock.now()
+    )
+    old = now.verifications.order_by("-pk").values_list("pk", flat=True)[KEPT:]
+    ExportVerification.objects.filter(pk__in=list(old)).delete()
+    duties.wake("export", -now.pk)
+    return made
+
+
+def _check(export: Export) -> None:
+    if export.runs.open().exists():
+        raise Conflict("an export is in progress: the destination is being changed", hint="Verify it when it has ended")
+    if not export.last_success_ref or export.path_at_success != export.path:
+        raise Conflict(f"nothing to verify: no commit was exported to {export.path} yet", hint="Export one first")
+
+
+def outdate(export: Export, ref: str) -> None:
+    """A run changes the destination from now on: what is compared meanwhile would prove nothing."""
+    export.verifications.open().update(
+        ended_at=clock.now(), outcome=ExportVerification.Outcome.OUTDATED, error=f"the export of {ref[:8]} began"
+    )
+    VerificationUnit.objects.filter(verification__export=export).delete()
+
+
+def hold(verification: ExportVerification) -> None:
+    """Inside of a transaction: it goes on until that ends. Raises Late when a run has begun."""
+    if not ExportVerification.objects.select_for_update().filter(pk=verification.pk, ended_at=None).exists():
+        raise Late
+
+
+def end(verification: ExportVerification, outcome: str, error: str = "") -> None:
+    """It is told; what earlier ones named is of no use any more. Inside of a transaction."""
+    hold(verification)
+    ExportVerification.objects.filter(pk=verification.pk).update(ended_at=clock.now(), outcome=outcome, error=error)
+    verification.units.all().delete()
+    ExportDrift.objects.filter(verification__export=verification.export_id, verification__lt=verification.pk).delete()

@@ -1,0 +1,205 @@
+"""The `verify` job of an export: whole units of a commit in, for each a row of how the destination differs from it.
+
+Nothing is written. The destination is listed page by page along the unit's entries, so that no more than one page of
+it is in memory, however many objects of others lie there. What the deadline leaves over begins after `upto`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from adapters.copying import Copier, Item, is_of
+from adapters.objects import split_uri
+from adapters.objects_fast import FastObjectStore, ListedPage
+from core.errors import NotFound, RemoteFailure
+from core.export_units import Unit
+from core.export_work import UnitWork
+from core.markers import is_marker
+from core.slices import Deadline, Late
+from core.types import ObjectInfo
+from spark_jobs.export_compare import before
+from spark_jobs.export_plan import NOTHING, RangeShelf, clipped
+from spark_jobs.export_settings import ExportSettings, copier_of, destination_store, source_store
+from spark_jobs.export_work import deal_out, run_task
+from spark_jobs.jobs import ahead, sql_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+AT_ONCE = 4
+MOST_TOLD = 1000
+COUNTS = ("equal", "bytes", "missing", "different", "foreign")
+DRIFT = pa.struct(
+    [
+        ("key", pa.binary()),
+        ("kind", pa.string()),
+        ("size", pa.int64()),
+        ("etag", pa.string()),
+        ("there_size", pa.int64()),
+        ("there_etag", pa.string()),
+    ]
+)
+VERIFY_COLUMNS = pa.schema(
+    [
+        ("kind", pa.string()),
+        ("unit", pa.int64()),
+        *((name, pa.int64()) for name in COUNTS),
+        ("drift", pa.list_(DRIFT)),
+        ("requests", pa.int64()),
+        ("done", pa.bool_()),
+        ("upto", pa.binary()),
+        ("reason", pa.string()),
+        ("detail", pa.string()),
+    ]
+)
+"""kind 'unit': what was seen of it. `bytes` of the equal ones; `drift` names the first MOST_TOLD of a unit, of kind
+'missing', 'different' or 'foreign'. Unless it is `done`, all keys up to `upto`, that one too, are in the counts (null:
+none yet). 'failed' (in DataFrames only): a task had to give up, `reason` is the class of core.errors."""
+
+
+def verify(spark: SparkSession, work: Sequence[UnitWork], settings: ExportSettings) -> DataFrame:
+    """Rows of VERIFY_COLUMNS for these units. Lazy, like every DataFrame."""
+    frame = deal_out(spark, work, settings.tasks)
+    return frame.mapInArrow(functools.partial(_verify_task, settings=settings), sql_type(VERIFY_COLUMNS))
+
+
+def _verify_task(batches: Iterable[pa.RecordBatch], settings: ExportSettings) -> Iterator[pa.RecordBatch]:
+    yield from run_task(batches, lambda work: verify_units(work, settings), VERIFY_COLUMNS, settings)
+
+
+def verify_units(work: Iterable[UnitWork], settings: ExportSettings) -> Iterator[pa.RecordBatch]:
+    """Rows of VERIFY_COLUMNS, in this process, each as soon as it is known. Raises what the stores raise, Corrupt for a
+    damaged range."""
+    stores = {source_store(settings), destination_store(settings)}
+    counted = sum(store.requests for store in stores)
+    with closing(copier_of(settings)) as copier, ThreadPoolExecutor(settings.threads) as pool:
+        look = _Look(settings, copier, pool)
+        for one, seen in ahead(work, lambda one: (one, look.at(one.unit)), AT_ONCE):
+            now = sum(store.requests for store in stores)
+            row = {"kind": "unit", "unit": one.number, **seen.told(), "requests": now - counted}
+            counted = now
+            yield pa.RecordBatch.from_pylist([row], schema=VERIFY_COLUMNS)
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What is known of a unit so far."""
+
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COUNTS, 0))
+    drift: list[Mapping[str, Any]] = field(default_factory=list)
+    done: bool = False
+    upto: bytes | None = None
+
+    def told(self) -> Mapping[str, Any]:
+        """As columns."""
+        return {**self.counts, "drift": self.drift, "done": self.done, "upto": self.upto}
+
+    def differs(self, kind: str, key: bytes, entry: Mapping[str, Any] | None, there: ObjectInfo | None) -> None:
+        """One more that is not as it should be."""
+        self.counts[kind] += 1
+        if len(self.drift) < MOST_TOLD:
+            size, etag = (entry["size"], entry["etag"]) if entry else (None, None)
+            found = {"there_size": there.size, "there_etag": there.etag} if there else {}
+            self.drift.append({"key": key, "kind": kind, "size": size, "etag": etag, **found})
+
+
+class _Look:
+    """What the units of a task share."""
+
+    def __init__(self, settings: ExportSettings, copier: Copier, pool: ThreadPoolExecutor) -> None:
+        self._settings, self._copier, self._pool = settings, copier, pool
+        self._shelf = RangeShelf(source_store(settings), settings)
+        self._store, self._deadline = destination_store(settings), Deadline(settings.deadline)
+
+    def at(self, unit: Unit) -> _Seen:
+        """A unit, as far as the time goes."""
+        seen = _Seen()
+        try:
+            self._deadline.check()
+            target = clipped(self._shelf.read(unit.target), unit) if unit.target else NOTHING
+            entries = target.select(["path", "size", "etag"])
+            for there, last in _pages(self._store, self._copier.destination.prefix, unit):
+                stop = _up_to(entries.column("path"), last)
+                self._compare(entries.slice(0, stop).to_pylist(), there, seen)
+                entries, seen.upto = entries.slice(stop), last
+                seen.done = last is None
+                self._deadline.check()
+        except Late:
+            pass
+        return seen
+
+    def _compare(self, entries: Sequence[Mapping[str, Any]], there: dict[bytes, ObjectInfo], seen: _Seen) -> None:
+        """Entries and objects of the same stretch of keys."""
+        found = [(entry, there.pop(entry["path"], None)) for entry in entries]
+        kinds = list(self._pool.map(self._judged, found))
+        for (entry, info), kind in zip(found, kinds, strict=True):
+            if kind == "equal":
+                seen.counts["equal"] += 1
+                seen.counts["bytes"] += entry["size"]
+            else:
+                seen.differs(kind, entry["path"], entry, info)
+        for key, info in there.items():
+            if not (is_marker(key) and not info.size):
+                seen.differs("foreign", key, None, info)
+
+    def _judged(self, pair: tuple[Mapping[str, Any], ObjectInfo | None]) -> str:
+        """By the listing; where that shows another ETag, by the stamp. Without an entry's ETag its size decides."""
+        entry, info = pair
+        if info is None:
+            return "missing"
+        if info.size != entry["size"]:
+            return "different"
+        if is_of(info.etag, entry["etag"]):
+            return "equal"
+        try:
+            stamped = self._copier.has_stamp(Item(entry["path"], "", entry["size"], entry["etag"]))
+        except NotFound:
+            return "missing"
+        return "equal" if stamped else "different"
+
+
+def _pages(store: FastObjectStore, prefix: str, unit: Unit) -> Iterator[tuple[dict[bytes, ObjectInfo], bytes | None]]:
+    """The objects of a unit's keys in pages, each with the key up to which it is complete; None on the last one."""
+    beginning = split_uri(prefix)[1]
+    after, more = _start(beginning, unit.low), True
+    while more:
+        page = store.page(prefix, after)
+        if page.more and not page.keys:
+            raise RemoteFailure(f"{store.where} broke off the listing of {prefix}")
+        rows = _by_key(page, len(beginning))
+        last = next(reversed(rows), None)
+        more = page.more and (last is None or unit.high is None or last < unit.high)
+        yield {key: info for key, info in rows.items() if key and unit.holds(key)}, last if more else None
+        after = page.keys[-1] if page.keys else after
+
+
+def _start(beginning: str, low: bytes) -> str:
+    """A key after which the unit's own come: what of `low` is no UTF-8 no object has."""
+    try:
+        first = beginning + low.decode()
+    except UnicodeDecodeError as error:
+        return beginning + low[: error.start].decode()
+    return before(first) if first else ""
+
+
+def _by_key(page: ListedPage, cut: int) -> dict[bytes, ObjectInfo]:
+    columns = zip(page.keys, page.sizes, page.etags, strict=True)
+    return {key[cut:].encode(): ObjectInfo(key, size, etag) for key, size, etag in columns}
+
+
+def _up_to(path: pa.Array, last: bytes | None) -> int:
+    """How many keys of these are not after `last`."""
+    if last is None:
+        return len(path)
+    low, high = 0, len(path)
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (middle + 1, high) if path[middle].as_py() <= last else (low, middle)
+    return low

@@ -1,0 +1,31 @@
+"""A destination is verified by a click, and what drifted is read on the page."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from exports.models import ExportVerification
+from mirrors import clock
+from tests.exports.test_pages import a_run, an_export
+from tests.exports.test_verification import DONE, drifted
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+def test_verify_is_one_click_and_drift_is_told(olga: Page) -> None:
+    export = an_export(**DONE)
+    a_run(export, phase="done", outcome="exported-successfully", ended_at=clock.now())
+    olga.goto(f"/exports/{export.pk}/")
+    olga.get_by_role("button", name="Verify").click()
+    expect(olga.locator("#notices")).to_contain_text("is compared with the last complete export")
+    expect(olga.locator(".tiles")).to_contain_text("being compared")
+    expect(olga.get_by_role("button", name="Verify")).to_have_count(0)
+    ExportVerification.objects.all().delete()
+    drifted(export)
+    expect(olga.locator(".tiles")).to_contain_text("3 drifted")
+    section = olga.get_by_role("region", name="Destination proven")
+    expect(section.get_by_role("row")).to_have_count(4)
+    expect(section.get_by_role("link", name="All as CSV")).to_have_attribute(
+        "href", "/api/v1/repositories/analytics/branches/main/export-drift?format=csv&region=us-east-1"
+    )
