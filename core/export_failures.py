@@ -55,3 +55,10 @@ def reason_of(error: LakeMirrorError) -> Reason:
     if isinstance(error, KeyFailed):
         return error.reason
     return next((reason for kind, reason in _BY_CLASS if isinstance(error, kind)), Reason.STORE)
+
+
+def words_of(error: LakeMirrorError) -> str:
+    """What is told of it. A run that was refused does not go on by itself, as other work does."""
+    if isinstance(error, (Denied, Unauthenticated)):
+        return f"{error.message}. Allow the key that there, then repair the export"
+    return str(error)

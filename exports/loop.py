@@ -12,6 +12,7 @@ from django.db import transaction
 
 from core import exporting
 from core.errors import Fenced, LakeMirrorError
+from core.export_failures import words_of
 from core.exporting import State
 from core.slices import Late
 from exports import phases, reporting, running, verifying
@@ -106,7 +107,8 @@ def _write_status(run: ExportRun, state: State, lease: Lease) -> None:
 
 def _fail_again(export: Export, error: LakeMirrorError) -> None:
     """What keeps even the status from being written is not repaired."""
-    Export.objects.move(export.pk, states=[State.REPAIRED], state=State.FAILED, error=f"not repaired: {error}")
+    told = f"not repaired: {words_of(error)}"
+    Export.objects.move(export.pk, states=[State.REPAIRED], state=State.FAILED, error=told)
 
 
 def _remove(export: Export | None, lease: Lease) -> Outcome:
@@ -143,7 +145,7 @@ def _carry_on(run: ExportRun, lease: Lease) -> Outcome:
             return Outcome("the time of this slice is over", 0.0)
         if error.retryable and not last_try:
             raise
-        return _end(run, lease, str(error))
+        return _end(run, lease, words_of(error))
     ExportRun.objects.filter(pk=run.pk).update(in_hand=False)
     return Outcome(told, 0.0)
 
@@ -161,7 +163,7 @@ def _end(run: ExportRun, lease: Lease, error: str) -> Outcome:
     try:
         _write_status(run, State.FAILED, lease)
     except LakeMirrorError as unwritten:
-        error = f"{error}; nor could the status be written: {unwritten}"
+        error = f"{error}; nor could the status be written: {words_of(unwritten)}"
     with transaction.atomic():
         lease.hold()
         running.fail(run, error)

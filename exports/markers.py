@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from django.db import transaction
 
 from core.errors import LakeMirrorError
-from core.export_failures import reason_of
+from core.export_failures import reason_of, words_of
 from core.markers import Failed, marker_of
 from core.slices import Late
 from exports.failures import note_failed_directories, note_failures
@@ -66,7 +66,7 @@ def write(run: ExportRun, plane: Plane, lease: Lease, *, none_at_all: bool) -> b
 
 def _note(run: ExportRun, rows: Mapping[bytes, ExportDirectory], failed: Mapping[bytes, LakeMirrorError]) -> None:
     """A marker that can't be written is a failure like that of a file; its parents get none either."""
-    note_failures(run, {marker_of(path): (str(reason_of(error)), str(error)) for path, error in failed.items()})
+    note_failures(run, {marker_of(path): (str(reason_of(error)), words_of(error)) for path, error in failed.items()})
     note_failed_directories(run, failed)
     _set(rows, failed, State.HELD)
     ExportRun.objects.filter(pk=run.pk).update(failed=run.failed + len(failed))

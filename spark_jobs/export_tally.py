@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from core.errors import LakeMirrorError
-from core.export_failures import reason_of
+from core.export_failures import reason_of, words_of
 from core.export_units import Interval
 from core.export_work import UnitWork
 from core.markers import directory_of
@@ -103,7 +103,7 @@ class Tally:
             self._failed += 1
             self._directories.add(directory_of(key))
             if self._is_told():
-                self._failures.append({"key": key, "reason": str(reason_of(error)), "message": str(error)})
+                self._failures.append({"key": key, "reason": str(reason_of(error)), "message": words_of(error)})
 
     def row(self, requests: int) -> pa.RecordBatch:
         """A row of COPY_COLUMNS, once nothing is under way. Raises what a thread did not expect."""

@@ -1,14 +1,20 @@
-"""A PostgreSQL server for a test."""
+"""A PostgreSQL server for a test, and tests on one."""
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
+import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
+
+ROOT = Path(__file__).resolve().parent.parent
+DATABASE = "REPLICATION_MIRRORS_DATABASE_"
 
 
 @contextmanager
@@ -29,3 +35,13 @@ def quick_server() -> Iterator[str]:
     finally:
         made.cleanup()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def passes_on_postgresql(folder: Path, modules: Sequence[str], **environment: str) -> None:
+    """Runs these test modules of a folder once more, on a server of their own."""
+    with quick_server() as url:
+        told = {f"{DATABASE}TYPE": "postgres", f"{DATABASE}POSTGRES_CONNECTION_STRING": url}
+        chosen = [str(folder / name) for name in modules]
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--create-db", *chosen]
+        done = subprocess.run(command, env=os.environ | told | environment, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-8000:]

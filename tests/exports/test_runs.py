@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from core.errors import Denied
 from exports.models import Export, ExportRun
 from exports.services import export_repair, export_run
 from rbac.models import User
@@ -184,3 +185,15 @@ def test_a_status_that_can_not_be_written_is_told_and_keeps_nobody_waiting(w: Wo
     failed, why = state(export)
     assert (failed, "the bucket 'absent' does not exist" in why) == ("export-failed", True)
     assert export.writes_until is None
+
+
+def test_a_refusal_says_that_a_repair_is_wanted(w: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise Denied("403 AccessDenied", hint="work goes on by itself")
+
+    w.lake.commit(files={"a/1": b"1"})
+    monkeypatch.setattr("adapters.copying.Copier.copy", refused)
+    export = w.set(patterns=[".*"])
+    w.work()
+    words = "1 task failed: 403 AccessDenied. Allow the key that there, then repair the export"
+    assert state(export) == ("export-failed", words)
