@@ -236,3 +236,10 @@ def test_of_many_branches_behind_those_that_waited_longest_speak(company: Any) -
     Mirror.objects.filter(pk=models.pk).update(paused=True)
     paused = next(one for one in mirror_briefs(Mirror.objects.all(), now) if one.mirror.pk == models.pk)
     assert "8 branches wait" in paused.sentence
+
+
+def test_a_row_tells_what_is_missing_and_when_all_was_last_in_order(olga: Client, company: dict[str, Mirror]) -> None:
+    shown = text(olga.get("/mirrors/"))
+    reading = mirror_reading(company["analytics-eu"])
+    assert reading.waiting and f"{reading.waiting_words} missing" in shown
+    assert "validated" in shown
