@@ -8,9 +8,10 @@ from rest_framework import serializers
 
 from core.exporting import State, is_exported
 from exports.models import Export, ExportFailure, ExportRun
-from exports.services import MOST_PATTERNS, Wish
+from exports.services import KIND, MOST_PATTERNS, Wish, subject_of
 from mirrors import clock
 from mirrors.answers import count_or_null, text_or_null, time_or_null
+from mirrors.models import Duty
 from mirrors.serializers import TrueOrFalse, rfc3339
 
 LONGEST_URI = 2000
@@ -107,6 +108,7 @@ class ExportStatus(serializers.Serializer):
     head_at = time_or_null()
     up_to_date = serializers.BooleanField(allow_null=True, help_text="whether the destination holds the head, whole")
     look_error = text_or_null()
+    retrying = serializers.CharField(allow_null=True, help_text="what the last try met, while it is tried again")
     run = ExportRunAnswer(allow_null=True, help_text="the run that goes on, else the last one")
     failures = count_or_null()
     as_of = serializers.DateTimeField()
@@ -155,8 +157,9 @@ def status_json(export: Export, run: ExportRun | None) -> dict[str, Any]:
         "last_success_at": rfc3339(export.succeeded_at),
         "head": export.head or None,
         "head_at": rfc3339(export.head_at),
-        "up_to_date": is_exported(standing, export.head) if export.head else None,
+        "up_to_date": is_exported(standing, export.head) if export.head and not export.look_error else None,
         "look_error": export.look_error or None,
+        "retrying": retrying(export) or None,
         "run": run and run_json(run),
         "failures": run.failed if run else None,
         "as_of": rfc3339(clock.now()),
@@ -198,6 +201,12 @@ def failure_json(failure: ExportFailure) -> dict[str, Any]:
         "detail": failure.detail,
         "at": rfc3339(failure.at),
     }
+
+
+def retrying(export: Export) -> str:
+    """What the last try of its duty met, if it is tried again."""
+    failing = Duty.objects.filter(kind=KIND, subject=subject_of(export), failures__gt=0)
+    return failing.values_list("outcome", flat=True).first() or ""
 
 
 def last_run(export: Export) -> ExportRun | None:

@@ -135,3 +135,16 @@ def test_who_may_do_what(lm: Deployment, api: Api, head: str, teammate: User, ou
         for who in (reading, stranger):
             status, told = who.call(method, path, BODY if method == "PUT" else None)
             assert (status, "branch/main" in told["message"]) == (403, True), (method, path, told)
+
+
+@pytest.mark.django_db
+def test_the_status_tells_what_is_tried_again_and_knows_nothing_of_a_branch_that_is_gone(
+    lm: Deployment, api: Api, head: str
+) -> None:
+    api.call("PUT", CONFIG, BODY)
+    Export.objects.update(head=head, last_success_ref=head, path_at_success=BODY["exportPath"])
+    assert api.call("GET", f"{BRANCH}/export-status")[1]["up_to_date"] is True
+    Export.objects.update(look_error="branch not found")
+    Duty.objects.filter(kind="export").update(failures=2, outcome="507 InsufficientStorage")
+    told = api.call("GET", f"{BRANCH}/export-status")[1]
+    assert (told["up_to_date"], told["retrying"]) == (None, "507 InsufficientStorage")
