@@ -9,7 +9,7 @@ from typing import Any
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.utils.http import url_has_allowed_host_and_scheme
+from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
@@ -22,7 +22,7 @@ from exports.models import Export, ExportRun
 from exports.readings import readings, status_file, steps_of
 from lakemirror_site.errors import status_of
 from mirrors import clock
-from mirrors.page_parts import page_of_rows, whole_or_part
+from mirrors.page_parts import answered, page_of_rows, whole_or_part
 from rbac import services as rbac
 
 SECTION = {"section": "exports"}
@@ -207,16 +207,4 @@ def _rights(request: HttpRequest, export: Export) -> dict[str, bool]:
 
 
 def _carry_out(request: HttpRequest, export: Export, verb: Callable[[], object], told: str) -> HttpResponse:
-    """Carry out a verb and say so, or why not."""
-    try:
-        verb()
-        messages.success(request, told)
-    except LakeMirrorError as error:
-        if not request.htmx:
-            raise
-        messages.error(request, str(error))
-    if request.htmx:
-        return render(request, "_notices.html")
-    back = request.POST.get("back", "")
-    ours = url_has_allowed_host_and_scheme(back, allowed_hosts={request.get_host()})
-    return redirect(back) if ours else redirect("export", export.pk)
+    return answered(request, verb, told, reverse("export", args=[export.pk]))

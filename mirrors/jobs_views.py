@@ -6,16 +6,13 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.urls import reverse
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from core.errors import LakeMirrorError
 from mirrors import clock
 from mirrors.job_ids import JobType
 from mirrors.job_log import KEPT, lines_of
@@ -23,7 +20,7 @@ from mirrors.jobs import STATES, asked_of, duties_of, in_state, job_retry, jobs_
 from mirrors.jobs import duty_retry as retry
 from mirrors.jobs_api import find_job, jobs_json
 from mirrors.models import Duty, Mirror
-from mirrors.page_parts import may_see, whole_or_part
+from mirrors.page_parts import answered, may_see, whole_or_part
 from mirrors.queue_readings import queue_readings, troubles
 from mirrors.services import repository_arn
 from mirrors.stopping import job_stop
@@ -135,16 +132,4 @@ def _what(kind: JobType, row: Any) -> str:
 
 
 def _done(request: HttpRequest, verb: Callable[[], object], told: str) -> HttpResponse:
-    """Carry out a verb and say so, or why not; without scripts back to where it was clicked."""
-    try:
-        verb()
-        messages.success(request, told)
-    except LakeMirrorError as error:
-        if not request.htmx:
-            raise
-        messages.error(request, str(error))
-    if request.htmx:
-        return render(request, "_notices.html")
-    back = request.POST.get("back", "")
-    ours = url_has_allowed_host_and_scheme(back, allowed_hosts={request.get_host()})
-    return redirect(back if ours else f"{reverse('jobs')}?{request.GET.urlencode()}")
+    return answered(request, verb, told, f"{reverse('jobs')}?{request.GET.urlencode()}")

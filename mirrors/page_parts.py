@@ -10,7 +10,8 @@ from urllib.parse import urlencode
 from django.contrib import messages
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.shortcuts import redirect, render
+from django.shortcuts import render
+from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from core.errors import LakeMirrorError
@@ -97,7 +98,15 @@ def with_query(request: HttpRequest, **changes: Any) -> str:
 def carry_out(
     request: HttpRequest, mirror: Mirror, verb: Callable[[], object], told: str | Callable[[Any], str]
 ) -> HttpResponse:
-    """Carry out a verb and say so, or why not. `told` may depend on what the verb gave."""
+    """Carry out a verb of a mirror, and lead back to it; see `answered`."""
+    return answered(request, verb, told, reverse("mirror", args=[mirror.name]))
+
+
+def answered(
+    request: HttpRequest, verb: Callable[[], object], told: str | Callable[[Any], str], otherwise: str
+) -> HttpResponse:
+    """Carry out a verb and say so, or why not. `told` may depend on what the verb gave. Without scripts it leads back
+    to where it was clicked, or to the address `otherwise`."""
     try:
         done = verb()
         messages.success(request, told(done) if callable(told) else told)
@@ -109,4 +118,4 @@ def carry_out(
         return render(request, "_notices.html")
     back = request.POST.get("back", "")
     ours = url_has_allowed_host_and_scheme(back, allowed_hosts={request.get_host()})
-    return HttpResponseRedirect(back) if ours else redirect("mirror", mirror.name)
+    return HttpResponseRedirect(back if ours else otherwise)

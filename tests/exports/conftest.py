@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+import requests
 
 from rbac.models import User
 from tests.documented import answers_as_documented
+from tests.exports.world import World, world
 from tests.mirrors.api import Api
 from tests.mirrors.harness import Deployment, deployment
+from tests.s3_double import running_moto
 
 
 @pytest.fixture(autouse=True)
@@ -30,3 +33,19 @@ def lm() -> Iterator[Deployment]:
 def api(owner: User) -> Api:
     """Olga's program."""
     return Api(owner)
+
+
+@pytest.fixture(scope="module")
+def moto() -> Iterator[str]:
+    """A real S3 server, as far as moto is one."""
+    with running_moto() as endpoint:
+        yield endpoint
+
+
+@pytest.fixture
+def w(lm: Deployment, moto: str, owner: User) -> Iterator[World]:
+    """A repository to export, and an empty bucket to export to."""
+    requests.post(f"{moto}/moto-api/reset", timeout=5)
+    with world(lm, moto) as made:
+        made.owner = owner
+        yield made

@@ -3,35 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import pytest
 
 from core.errors import Denied
 from exports.models import Export, ExportRun
 from exports.services import export_repair, export_run
-from rbac.models import User
-from tests.exports.world import World, world
-from tests.mirrors.harness import Deployment
-from tests.s3_double import running_moto
+from tests.exports.world import World
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(scope="module")
-def moto() -> Iterator[str]:
-    with running_moto() as endpoint:
-        yield endpoint
-
-
-@pytest.fixture
-def w(lm: Deployment, moto: str, owner: User) -> Iterator[World]:
-    import requests
-
-    requests.post(f"{moto}/moto-api/reset", timeout=5)
-    with world(lm, moto) as made:
-        made.owner = owner
-        yield made
 
 
 def test_a_branch_is_exported_and_followed(w: World) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -30,10 +29,9 @@ from spark_jobs.export_settings import ExportSettings
 from spark_jobs.settings import Place
 from tests.exports.memory_s3 import MemoryS3, etag
 from tests.exports.test_pages import a_run, an_export, body
-from tests.exports.world import World, world
+from tests.exports.world import World
 from tests.mirrors.api import Api
 from tests.mirrors.harness import Deployment
-from tests.s3_double import running_moto
 
 DESTINATION = "latest/"
 
@@ -196,22 +194,6 @@ def after_a_page(s3: MemoryS3) -> None:
 
 
 # --- the export's duty ------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def moto() -> Iterator[str]:
-    with running_moto() as endpoint:
-        yield endpoint
-
-
-@pytest.fixture
-def w(lm: Deployment, moto: str, owner: User) -> Iterator[World]:
-    import requests
-
-    requests.post(f"{moto}/moto-api/reset", timeout=5)
-    with world(lm, moto) as made:
-        made.owner = owner
-        yield made
 
 
 def exported(w: World) -> Export:
