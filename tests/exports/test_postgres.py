@@ -10,4 +10,4 @@ MODULES = ("test_configuration.py", "test_deciding.py", "test_runs.py", "test_so
 
 
 def test_exports_on_postgresql() -> None:
-    passes_on_postgresql(Path(__file__).parent, MODULES, LAKEMIRROR_EXPORT_SEEDS="3")
+    passes_on_postgresql(Path(__file__).parent, MODULES, LAKEMIRROR_EXPORT_SEEDS="1")

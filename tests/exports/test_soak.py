@@ -10,7 +10,7 @@ from rbac.models import User
 from tests.exports.soak import soaking
 from tests.mirrors.harness import Deployment
 
-SEEDS = range(int(os.environ.get("LAKEMIRROR_EXPORT_SEEDS", "12")))
+SEEDS = range(int(os.environ.get("LAKEMIRROR_EXPORT_SEEDS", "6")))
 
 
 @pytest.mark.django_db

@@ -7,16 +7,13 @@ from pathlib import Path
 from tests.postgres import passes_on_postgresql
 
 MODULES = (
-    "test_blockers_api.py",
     "test_breaches.py",
     "test_certificates.py",
     "test_duties.py",
     "test_idempotency.py",
-    "test_list_page.py",
     "test_loops.py",
     "test_many_blockers.py",
     "test_measuring.py",
-    "test_metrics.py",
     "test_readings.py",
     "test_rebuild.py",
     "test_review.py",
