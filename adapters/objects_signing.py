@@ -30,7 +30,7 @@ class Signer:
         self, access_key: str, secret: str, token: str, method: str, url: str, headers: Mapping[str, str], body: bytes
     ) -> dict[str, str]:
         """The headers with those that sign them, and the body, now."""
-        when = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+        when = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(time.time()))  # without an argument it lags by milliseconds
         told = {**headers, "X-Amz-Date": when, "X-Amz-Content-SHA256": sha256(body).hexdigest() if body else _EMPTY}
         if token:
             told["X-Amz-Security-Token"] = token

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 IMAGES = ROOT / "docs/images"
 VAR = Path(os.environ.get("LAKEMIRROR_VAR", ROOT / "var"))
 MIRROR = "/service/replication/v1/repositories/lake/mirrors/lake-eu"
-LARGEST = 155_000
+LARGEST = 170_000
 BLOCKED_SECONDS = 240
 
 

@@ -55,7 +55,7 @@ STORES = {
 
 
 def test_the_key_of_the_day_is_made_anew_for_another_secret(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(time, "gmtime", lambda: time.struct_time((2026, 11, 21, 23, 59, 59, 5, 325, 0)))
+    monkeypatch.setattr(time, "gmtime", lambda _: time.struct_time((2026, 11, 21, 23, 59, 59, 5, 325, 0)))
     one = Signer("eu-west-1")
     first, second, again = (one.signed("id", s, "", "GET", "http://s/b", {}, b"") for s in ("a", "b", "a"))
     assert authorization(first) == authorization(again) != authorization(second)

@@ -88,6 +88,7 @@ def real(lm: Deployment) -> dict[str, Any]:
         "waiver": waiver.pk,
         "job": job.pk,
         "number": run.pk,
+        "branch": "main",
     }
 
 
