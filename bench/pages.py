@@ -12,6 +12,7 @@ import argparse
 import cProfile
 import os
 import pstats
+import re
 import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
@@ -259,8 +260,10 @@ def measure(client: Any, path: str, requests: int) -> str:
     with CaptureQueriesContext(connection) as captured:
         client.get(path)
     queries = len(captured)
-    plain = len(client.get(path, headers=POLL).content)
-    sent = len(client.get(path, headers={**POLL, "Accept-Encoding": "gzip"}).content)
+    kept = " ".join(re.findall(r'data-kept="(\w+)"', client.get(path).content.decode()))
+    poll = {**POLL, "Kept": kept}
+    plain = len(client.get(path, headers=poll).content)
+    sent = len(client.get(path, headers={**poll, "Accept-Encoding": "gzip"}).content)
     clock, processor = (_p95([one[n] for one in took]) for n in (0, 1))
     word = "" if clock <= GOAL_SECONDS and sent <= GOAL_BYTES else "  MISSED"
     return (

@@ -18,13 +18,13 @@ from core.errors import Invalid, LakeMirrorError
 from core.phrases import Phrase, count, name, say, sentence
 from core.states import State
 from mirrors import clock, options, services
-from mirrors.fleet import FEW, fleet_readings
+from mirrors.fleet import FEW, fleet_readings, up_to_date
 from mirrors.forms import likely_region
 from mirrors.listing import COLUMNS, ORDERS, Asked, csv_name, needing
 from mirrors.models import Mirror
 from mirrors.page_parts import SECTION, may_see
 from mirrors.placement import NAME
-from mirrors.readings import MirrorReading, mirror_briefs, moved_lately
+from mirrors.readings import MirrorReading, moved_lately
 from mirrors.validations import validation_ask
 
 PAGE = 30
@@ -44,12 +44,13 @@ def mirror_list(request: HttpRequest) -> HttpResponse:
     if request.GET.get("format") == "csv":
         return _csv(found, now)
     page, more = asked.page(found, PAGE)
-    page = page if len(readings) <= FEW else _afresh(page, now)
+    page = page if len(readings) <= FEW else up_to_date(page, now)
     context = SECTION | {
         "asked": asked,
         "readings": page,
         "number": len(found),
         "now": now,
+        "as_of": min((reading.as_of for reading in page), default=now),
         "told": tell(found),
         "active": any(reading.active for reading in page) or moved_lately([one.mirror for one in page], now),
         "changes": ", ".join(f"{reading.mirror.name}: {reading.state.word}" for reading in needing(page)),
@@ -62,12 +63,6 @@ def mirror_list(request: HttpRequest) -> HttpResponse:
     }
     part = "mirrors/_list.html" if request.htmx.target == "live" else "mirrors/list.html"
     return render(request, part, context)
-
-
-def _afresh(page: Sequence[MirrorReading], now: datetime) -> Sequence[MirrorReading]:
-    """The shown rows as they are now, where the order is some seconds old."""
-    rows = Mirror.objects.live().select_related("source").in_bulk([reading.mirror.pk for reading in page])
-    return mirror_briefs([rows[one.mirror.pk] for one in page if one.mirror.pk in rows], now)
 
 
 def _csv(found: Sequence[MirrorReading], now: datetime) -> HttpResponse:

@@ -39,10 +39,13 @@ const alike = (a, b) => a && a.nodeType === b.nodeType && a.nodeName === b.nodeN
 
 function patch(current, next) {
   if (current.nodeType === Node.TEXT_NODE || current.nodeType === Node.COMMENT_NODE) return patchText(current, next);
-  if (current.isEqualNode(next) || current.hasAttribute("data-still")) return;
+  if (current.isEqualNode(next) || current.hasAttribute("data-still") || isKept(current, next)) return;
   patchAttributes(current, next);
   patchChildren(current, inKeptOrder(current, Array.from(next.childNodes)));
 }
+
+/* A part that is named as the one that is here: the answer may have left out what is in it. */
+const isKept = (current, next) => "kept" in current.dataset && current.dataset.kept === next.dataset.kept;
 
 function patchChildren(current, wanted) {
   const ids = new Set(wanted.map((node) => node.id).filter(Boolean));
@@ -101,6 +104,11 @@ htmx.defineExtension("patch", {
     announce(target);
     return [target];
   },
+});
+
+document.addEventListener("htmx:configRequest", (event) => {
+  const parts = Array.from(event.detail.target.querySelectorAll("[data-kept]"), (part) => part.dataset.kept);
+  if (parts.length) event.detail.headers.Kept = parts.join(" ");
 });
 
 /* --- opened branches ---------------------------------------------------------------------------------------------

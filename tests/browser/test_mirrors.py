@@ -145,6 +145,7 @@ def test_an_update_leaves_focus_selection_and_nodes_alone(olga: Page, company: A
     before = olga.locator(".as-of").inner_text()
     expect(olga.locator(".as-of")).not_to_have_text(before, timeout=8000)
     expect(toggle(olga, "experiments")).to_be_focused()
+    expect(olga.locator(".about")).to_contain_text("About this mirror")
     assert olga.evaluate("window.kept.isConnected && String(getSelection())") == selected
 
 
@@ -225,6 +226,8 @@ def test_a_mirror_is_paused_and_resumed_in_place(olga: Page, company: Any, lm: D
         expect(olga.get_by_role("button", name=other, exact=True)).to_be_enabled()
         expect(olga.get_by_role("button", name=verb, exact=True)).to_have_count(0)
         assert Mirror.objects.get(name="analytics-eu").paused is (verb == "Pause")
+        expect(olga.locator("#calls")).to_contain_text(f"lakemirror mirror {other.lower()} analytics-eu")
+        expect(olga.locator(".about")).to_contain_text("About this mirror")
 
 
 def test_a_mirror_is_paused_without_scripts(plain: Page, company: Any, lm: Deployment) -> None:

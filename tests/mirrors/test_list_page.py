@@ -243,3 +243,24 @@ def test_a_row_tells_what_is_missing_and_when_all_was_last_in_order(olga: Client
     reading = mirror_reading(company["analytics-eu"])
     assert reading.waiting and f"{reading.waiting_words} missing" in shown
     assert "validated" in shown
+
+
+def test_of_many_mirrors_one_whose_branch_moved_meanwhile_is_read_again(
+    olga: Client, company: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fleet, "FEW", 3)
+    monkeypatch.setattr("mirrors.list_views.FEW", 3)
+    monkeypatch.setattr(fleet, "_kept", None)
+    before = {reading.mirror.name: reading for reading in olga.get("/mirrors/").context["readings"]}
+    moved = company["models-eu"]
+    Promotion.objects.create(mirror=moved, branch="main", to_commit="4be0" * 16, why="advanced", at=datetime.now(UTC))
+    after = {reading.mirror.name: reading for reading in olga.get("/mirrors/").context["readings"]}
+    assert {name for name in after if after[name].as_of > before[name].as_of} == {"models-eu"}
+
+
+def test_all_mirrors_are_read_piece_by_piece_behind_a_requests_back(
+    company: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fleet, "_kept", None)
+    monkeypatch.setattr(fleet, "REST", 0)
+    assert [reading.mirror.name for reading in fleet._read(2)] == [reading.mirror.name for reading in fleet._read()]

@@ -464,3 +464,18 @@ def test_an_opened_branch_tells_who_else_moved_it(olga: Client, company: Any) ->
     page = text(olga.get("/mirrors/lab-eu/?branch=main"))
     assert "somebody wrote to this branch at the mirror by force" in page
     assert "the uncommitted changes of this branch were undone" in page
+
+
+def test_a_poll_leaves_out_what_the_page_has_and_gives_it_again_once_it_is_another(olga: Client, company: Any) -> None:
+    def about(html: str) -> tuple[str, bool]:
+        [named] = re.findall(r'data-kept="(\w+)"', html)
+        return named, "About this mirror" in html
+
+    path = "/mirrors/analytics-eu/"
+    named, told = about(olga.get(path).content.decode())
+    assert told
+    poll = {**HTMX, "Kept": f"somethingelse {named}"}
+    assert about(olga.get(path, headers=poll).content.decode()) == (named, False)
+    Mirror.objects.filter(name="analytics-eu").update(tags=True)
+    anew, told = about(olga.get(path, headers=poll).content.decode())
+    assert anew != named and told
