@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
 
+from django.db import transaction
+
 from mirrors.models import (
     Blocker,
     Candidate,
@@ -143,8 +145,10 @@ def at_mirror(mirror: Mirror, commit: Commit, stage: str, *, now: datetime, **mo
             **times,
         },
     }[stage]
-    row, _ = MirrorCommit.objects.update_or_create(mirror=mirror, commit=commit, defaults=fields | more)
-    return row
+    values = fields | more
+    if not MirrorCommit.objects.filter(mirror=mirror, commit=commit).update(**values):
+        return MirrorCommit.objects.create(mirror=mirror, commit=commit, **values)
+    return MirrorCommit.objects.get(mirror=mirror, commit=commit)
 
 
 def block(
@@ -206,6 +210,11 @@ def run_check(mirror: Mirror, *, now: datetime, ranges: int = 31, done: int = 12
 def make_company(now: datetime | None = None) -> dict[str, Mirror]:
     """Mirrors in each state, by name."""
     now = now or datetime.now(UTC)
+    with transaction.atomic():
+        return _make_company(now)
+
+
+def _make_company(now: datetime) -> dict[str, Mirror]:
     makers = (_analytics, _models, _billing, _archive, _fresh, _orders, _lab, _events)
     return {mirror.name: mirror for mirror in (make(now) for make in makers)}
 
