@@ -114,7 +114,7 @@ def _tell(request: HttpRequest, form: ExportForm, export: Export | None = None) 
     if part == TRIAL:
         return render(request, "exports/_trial.html", _trial(request, plan))
     if part == COST:
-        return render(request, "exports/_first_run.html", _first_run(request, plan))
+        return render(request, "exports/_first_run.html", _first_run(request, plan) | {"export": export})
     checked = _checks(request, plan, writing="check" in request.POST)
     if part == CHECKS:
         return render(request, "exports/_checks.html", checked | _typed(request, plan))

@@ -16,8 +16,10 @@ from core.errors import Denied, NotFound, Unauthenticated, Unreachable
 from exports.models import Export
 from rbac.models import User
 from tests.exports.world import World
+from tests.fakes import EmptyPlace
 from tests.mirrors.api import Api
 from tests.mirrors.harness import Deployment
+from tests.mirrors.test_typed import KEPT, sign_in
 
 pytestmark = pytest.mark.django_db
 
@@ -179,9 +181,9 @@ def test_bad_bodies_are_refused_by_put(lm: Deployment, api: Api, body: dict[str,
     assert not Export.objects.exists()
 
 
-def test_a_store_that_does_not_answer_is_a_bad_path(w: World, api: Api, olga: Client) -> None:
-    commit(w)
-    with mock.patch.object(w.fast, "page", side_effect=Unreachable("http://nowhere does not answer")):
+def test_a_store_that_does_not_answer_is_a_bad_path(lm: Deployment, api: Api, olga: Client) -> None:
+    lm.lake.commit(files={"a": b"1"})
+    with mock.patch.object(EmptyPlace, "page", side_effect=Unreachable("http://nowhere does not answer")):
         status, told = api.call("PUT", CONFIG, BODY)
         assert (status, "exportPath" in told["message"], "export_stores.out" in told["message"]) == (400, True, True)
         page = olga.post("/exports/new/", TYPED)
@@ -189,8 +191,8 @@ def test_a_store_that_does_not_answer_is_a_bad_path(w: World, api: Api, olga: Cl
     assert rb".*/day=\d+/" in page.content and not Export.objects.exists()
 
 
-def test_a_pattern_that_would_go_back_for_ever_is_tried_in_no_time(w: World, olga: Client) -> None:
-    w.lake.commit(files={"a" * 1000: b"1"})
+def test_a_pattern_that_would_go_back_for_ever_is_tried_in_no_time(lm: Deployment, olga: Client) -> None:
+    lm.lake.commit(files={"a" * 1000: b"1"})
     assert "1 of 1 file would come last" in part(olga, "trial", patterns="(a*)*a")
     assert "0 of 1 file would come last" in part(olga, "trial", patterns="(a+)+b\n(a|aa)+$b")
 
@@ -213,8 +215,8 @@ def test_the_parts_of_the_form_say_what_is_found_and_write_nothing(w: World, olg
     assert "Nothing that was checked stands in the way" in whole and "2 of 4" in whole
 
 
-def test_what_is_bounded_says_so(w: World, olga: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    w.lake.commit(files={f"bounded/{n}/x": b"1" for n in range(9)})
+def test_what_is_bounded_says_so(lm: Deployment, olga: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    lm.lake.commit(files={f"bounded/{n}/x": b"1" for n in range(9)})
     monkeypatch.setattr("exports.branch_sample.MOST_DIRECTORIES", 3)
     monkeypatch.setattr("exports.branch_sample.MOST_KEYS", 4)
     said = part(olga, "trial", patterns=r"bounded/\d/")
@@ -243,10 +245,19 @@ def test_edit_says_what_a_change_will_do(w: World, olga: Client, api: Api) -> No
     assert moved["next_run"]["full"] and moved["next_run"]["copy"] == 7 and moved["changes"]
 
 
-def test_who_may_not_configure_learns_nothing(w: World, teammate: User) -> None:
-    commit(w)
+def test_who_may_not_configure_learns_nothing(lm: Deployment, teammate: User) -> None:
+    lm.lake.commit(files={"a": b"1"})
     client = Client()
     client.force_login(teammate)
     for target in ("trial", "preflight", "cost"):
         assert "may not fs:ExportConfig" in part(client, target)
     assert Api(teammate).call("POST", CHECK, BODY)[0] == 403
+
+
+def test_a_session_that_ended_loses_nothing_that_was_typed(lm: Deployment, client: Client, owner: User) -> None:
+    refused = client.post("/exports/new/", TYPED)
+    assert refused.status_code == 401
+    answer = sign_in(client, refused)
+    page = client.get(answer["Location"]).content.decode()
+    assert KEPT in page and "s3://out/latest" in page and r".*/day=\d+/" in page
+    assert not Export.objects.exists()
