@@ -113,5 +113,11 @@ def _paths(region: str, namespace: str, ref: RangeRef) -> list[bytes]:
 
 
 def _metadata(region: str, namespace: str, file_id: str) -> bytes:
+    """A metadata file; its reader verifies it, wherever it was kept."""
+    kept = wiring.local_cache().get(file_id)
+    if kept is not None:
+        return kept
     with reaching(f"store of {region}"):
-        return wiring.quick_objects(region).get(metadata_uri(namespace, file_id))
+        data = wiring.quick_objects(region).get(metadata_uri(namespace, file_id))
+    wiring.local_cache().put(file_id, data)
+    return data

@@ -156,7 +156,7 @@ def _of_place(
     yield decide.check_bucket(side, store, page)
     if side == "path":
         yield decide.check_list(side, place, page)
-        ours = plan.export is not None and plan.export.path == place and bool(plan.export.attempted)
+        ours = plan.export is not None and place in (plan.export.path_at_success, plan.export.attempted_path)
         keys = page.keys if isinstance(page, ListedPage) else page
         yield decide.check_content(place, keys, isinstance(page, ListedPage) and page.more, ours=ours)
     yield from _of_rights(side, place, answers.get(f"{side}-probe"), wrong)

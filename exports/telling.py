@@ -15,4 +15,4 @@ def changes_of(plan: Plan) -> list[str]:
     after = {name: getattr(plan.wish, name) for name in services.SETTINGS}
     for name in ("path", "status_path"):
         after[name] = after[name].rstrip("/")
-    return consequences(before, after, ever=bool(plan.export.last_success_ref or plan.export.attempted))
+    return consequences(before, after, ever=bool(plan.export.last_success_ref or plan.export.attempted_path))

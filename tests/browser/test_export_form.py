@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import requests
 from playwright.sync_api import Page, expect
 
 from exports.models import Export
@@ -21,10 +22,12 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 @pytest.fixture
 def w(owner: User) -> Iterator[World]:
     """A branch with two days of logs, and an empty bucket `out`."""
-    with running_moto() as endpoint, deployment() as lm, world(lm, endpoint) as made:
-        made.owner = owner
-        made.lake.commit(files={f"logs/day=0{n}/part-1": b"12345" for n in (1, 2)} | {"top": b"1"})
-        yield made
+    with running_moto() as endpoint, deployment() as lm:
+        requests.post(f"{endpoint}/moto-api/reset", timeout=5)
+        with world(lm, endpoint) as made:
+            made.owner = owner
+            made.lake.commit(files={f"logs/day=0{n}/part-1": b"12345" for n in (1, 2)} | {"top": b"1"})
+            yield made
 
 
 def field(page: Page, label: str) -> Any:

@@ -241,6 +241,7 @@ def test_edit_says_what_a_change_will_do(w: World, olga: Client, api: Api) -> No
     assert "What has changed since" in part(olga, "cost", address, patterns="")
     run = api.call("POST", CHECK, BODY)[1]["next_run"]
     assert (run["commit"], run["full"], run["copy"], run["copy_bytes"]) == (second, False, 1, 3)
+    assert checks(api.call("POST", CHECK, BODY)[1])["path-content"]["state"] == "ok"
     moved = api.call("POST", CHECK, BODY | {"exportPath": "s3://out/other"})[1]
     assert moved["next_run"]["full"] and moved["next_run"]["copy"] == 7 and moved["changes"]
 
