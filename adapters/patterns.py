@@ -12,6 +12,7 @@ import re2
 
 from core.errors import Invalid
 from core.markers import directory_of, is_marker
+from core.pattern_mistakes import PARENTHESES, instead, odd_parenthesis
 from core.patterns import at_the_end
 
 
@@ -43,10 +44,11 @@ def _compiled(pattern: str, number: int, field: str) -> Any:
     try:
         return re2.compile(pattern, _options())
     except (re2.error, UnicodeEncodeError) as error:
-        told, part = _told(error)
-        at = pattern.find(part) if part else -1
-        where = f", at character {at + 1} ('{part}')" if at >= 0 else ""
-        raise Invalid(f"pattern {number}, '{pattern}', is no RE2 pattern: {told}{where}", field=field) from None
+        words, part = _told(error)
+        at = _position(pattern, words, part)
+        where = f", at character {at + 1} ('{pattern[at : at + max(1, len(part))][:20]}')" if at >= 0 else ""
+        told = f"pattern {number}, '{pattern[:200]}', is no RE2 pattern: {words}{where}"
+        raise Invalid(told, field=field, hint=instead(words, pattern[at:] if at >= 0 else part)) from None
 
 
 def _told(error: Exception) -> tuple[str, str]:
@@ -56,6 +58,25 @@ def _told(error: Exception) -> tuple[str, str]:
     said = error.args[0] if error.args else b""
     words, _, part = (said.decode(errors="replace") if isinstance(said, bytes) else str(said)).partition(": ")
     return words, part
+
+
+def _position(pattern: str, words: str, part: str) -> int:
+    """Where it goes wrong, -1 if that is nowhere: RE2 names the part, which may stand in several places. It is the
+    first one up to which the pattern is wrong in the same way."""
+    if words in PARENTHESES:
+        return odd_parenthesis(pattern)
+    first = at = len(pattern) - 1 if words.startswith("trailing") else pattern.find(part) if part else -1
+    while at >= 0 and not _is_wrong_at(pattern[: at + len(part)], words):
+        at = pattern.find(part, at + 1) if part else -1
+    return at if at >= 0 else first
+
+
+def _is_wrong_at(beginning: str, words: str) -> bool:
+    try:
+        re2.compile(beginning, _options())
+    except re2.error as error:
+        return _told(error)[0] == words
+    return False
 
 
 def _ending(pattern: str) -> Any:

@@ -38,6 +38,17 @@ def inside(inner: str, outer: str) -> bool:
     return (inner.rstrip("/") + "/").startswith(outer.rstrip("/") + "/")
 
 
+def check_beside(status_path: str, path: str) -> None:
+    """Raises Invalid for a status path in the export path: who reads the export would find files that are in no
+    commit."""
+    if status_path and inside(status_path, path):
+        raise Invalid(
+            "the status path lies inside of the export path",
+            field="exportStatusPath",
+            hint="Choose a place beside it: who reads the export would find files that are in no commit",
+        )
+
+
 def overlap(one: str, other: str) -> bool:
     """Whether one of two places holds the other."""
     return inside(one, other) or inside(other, one)

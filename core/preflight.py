@@ -40,12 +40,14 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One question about a planned mirror. `fix` says what to do; it is empty where nothing has to be done."""
+    """One question about what is planned. `fix` says what to do; it is empty where nothing has to be done. `policy`: a
+    statement of JSON that does it, to be copied."""
 
     id: str
     state: Outcome
     message: str
     fix: str = ""
+    policy: str = ""
 
 
 class NotAsked(LakeMirrorError):
@@ -68,10 +70,10 @@ DECIDING = frozenset(
 """What has to be known, and good, for a mirror to be made at all and to get its first object."""
 
 
-def passed(checks: Collection[Check]) -> bool:
+def passed(checks: Collection[Check], deciding: Collection[str] = DECIDING) -> bool:
     """Nothing failed, and what decides is known. Nothing looked at is no pass."""
     decided = {check.id for check in checks if check.state in (Outcome.OK, Outcome.WARNING)}
-    return decided >= DECIDING and not any(check.state is Outcome.FAILED for check in checks)
+    return decided >= set(deciding) and not any(check.state is Outcome.FAILED for check in checks)
 
 
 def failing(check_id: str, error: LakeMirrorError) -> Check:

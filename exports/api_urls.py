@@ -2,13 +2,14 @@
 
 from django.urls import path
 
-from exports import api, verification_api
+from exports import api, check_api, verification_api
 
 _BRANCH = "repositories/<str:repository>/branches/<path:branch>"
 
 urlpatterns = [
     path("exports", api.Exports.as_view(), name="api-exports"),
     path(f"{_BRANCH}/continuous-export", api.Configuration.as_view(), name="api-export"),
+    path(f"{_BRANCH}/export-check", check_api.Check.as_view(), name="api-export-check"),
     path(f"{_BRANCH}/export-hook", api.Hook.as_view(), name="api-export-hook"),
     path(f"{_BRANCH}/repair-export", api.Repair.as_view(), name="api-export-repair"),
     path(f"{_BRANCH}/export-status", api.Status.as_view(), name="api-export-status"),

@@ -8,6 +8,7 @@ from typing import Any
 from django import forms
 
 from core.errors import LakeMirrorError
+from exports.checking import Plan
 from exports.models import Export
 from exports.serializers import LONGEST_URI
 from exports.services import Wish
@@ -19,6 +20,7 @@ FIELDS = {
     "lastKeysInPrefixRegexp": "patterns",
 }
 """The names of the API's fields, and those of the form's."""
+PINNED = ("region", "repository", "branch")
 
 
 class ExportForm(forms.Form):
@@ -71,15 +73,31 @@ class ExportForm(forms.Form):
         return cls(initial=told | {"patterns": "\n".join(export.patterns)}).pinned()
 
     @classmethod
-    def typed(cls, data: Mapping[str, str]) -> ExportForm:
+    def typed(cls, data: Mapping[str, str], export: Export | None = None) -> ExportForm:
         """The form with what was typed so far, which nobody has to answer for yet."""
-        return cls(initial={name: data.get(name, "") for name in cls.base_fields})
+        told = {name: data.get(name, "") for name in cls.base_fields}
+        if export is None:
+            return cls(initial=told)
+        return cls(initial=told | {name: getattr(export, name) for name in PINNED}).pinned()
 
     def pinned(self) -> ExportForm:
         """The branch stays what it is."""
-        for name in ("region", "repository", "branch"):
+        for name in PINNED:
             self.fields[name].disabled = True
         return self
+
+    def plan(self, export: Export | None = None) -> Plan:
+        """What was typed, be it finished or not."""
+        said = {name: str(self[name].value() or "").strip() for name in self.fields}
+        limits = {name: _number(said[name]) for name in ("objects_per_second", "bytes_per_second")}
+        wish = Wish(
+            path=said["path"],
+            status_path=said["status_path"],
+            patterns=patterns_of(str(self["patterns"].value() or "")),
+            continuous=bool(self["continuous"].value()),
+            **limits,
+        )
+        return Plan(said["region"], said["repository"], said["branch"], wish, export)
 
     @property
     def wish(self) -> Wish:
@@ -99,6 +117,11 @@ class ExportForm(forms.Form):
         named = getattr(error, "field", "").partition("[")[0]
         field = FIELDS.get(named, named)
         self.add_error(field if field in self.fields else None, str(error))
+
+
+def _number(text: str) -> int | None:
+    """A limit, if it is one."""
+    return int(text) if text.isascii() and text.isdigit() and 0 < len(text) < 16 and int(text) else None
 
 
 def patterns_of(text: str) -> list[str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from core.errors import Conflict, Invalid, NotFound
+from adapters.objects import split_uri
+from core.errors import Invalid, LakeMirrorError, NotFound, Unreachable
 from core.export_places import overlap
 from core.types import RepositoryInfo
 from exports.models import Export
@@ -45,7 +46,7 @@ def check_branch(region: str, repository: str, branch: str) -> str:
 
 
 def check_apart(path: str, status_path: str, source: RepositoryInfo, region: str, branch: str) -> None:
-    """Raises Invalid or Conflict where one of the places lies in somebody else's, or holds it."""
+    """Raises Invalid where one of the places lies in somebody else's, or holds it."""
     for field, place in (("exportPath", path), ("exportStatusPath", status_path)):
         if not place:
             continue
@@ -57,7 +58,23 @@ def check_apart(path: str, status_path: str, source: RepositoryInfo, region: str
             )
         for other, whose in _others(field, region, source.id, branch):
             if overlap(place, other):
-                raise Conflict(f"{place} and {other}, {whose}, overlap", field=field, hint=_APART)
+                raise Invalid(f"{place} and {other}, {whose}, overlap", field=field, hint=_APART)
+
+
+def check_reached(path: str, status_path: str, region: str) -> None:
+    """Raises Invalid where nothing answers for the store of a place. What a store answers is the run's to tell: who may
+    not list may still write, and a bucket may still be made."""
+    for field, place in (("exportPath", path), ("exportStatusPath", status_path)):
+        if not place:
+            continue
+        bucket = split_uri(place)[0]
+        try:
+            wiring.quick_export_store(region, bucket).page(f"{place}/")
+        except Unreachable as error:
+            hint = f"See to it that this machine reaches it, or name another in export_stores.{bucket}; then save again"
+            raise Invalid(error.message, field=field, hint=hint) from error
+        except LakeMirrorError:
+            continue
 
 
 def _others(field: str, region: str, repository: str, branch: str) -> Iterator[tuple[str, str]]:

@@ -8,11 +8,11 @@ from rest_framework import serializers
 
 from core.exporting import State, is_exported
 from exports.models import Export, ExportFailure, ExportRun
-from exports.services import KIND, MOST_PATTERNS, Wish, subject_of
+from exports.services import KIND, LONGEST_PATTERN, MOST_PATTERNS, Wish, subject_of
 from mirrors import clock
 from mirrors.answers import count_or_null, text_or_null, time_or_null
 from mirrors.models import Duty
-from mirrors.serializers import TrueOrFalse, rfc3339
+from mirrors.serializers import Body, TrueOrFalse, rfc3339
 
 LONGEST_URI = 2000
 
@@ -30,7 +30,7 @@ class Pattern(serializers.CharField):
     """An expression, as it stands: blanks count."""
 
     def __init__(self) -> None:
-        super().__init__(max_length=1000, trim_whitespace=False)
+        super().__init__(max_length=LONGEST_PATTERN, trim_whitespace=False)
 
     def to_internal_value(self, data: Any) -> str:
         if not isinstance(data, str):
@@ -38,8 +38,10 @@ class Pattern(serializers.CharField):
         return super().to_internal_value(data)
 
 
-class ExportConfiguration(serializers.Serializer):
+class ExportConfiguration(Body):
     """How a branch is exported. PUT replaces every field: one that is left out gets its default."""
+
+    thing = "an export"
 
     exportPath = serializers.CharField(max_length=LONGEST_URI, help_text="s3://BUCKET/PATH")
     exportStatusPath = serializers.CharField(

@@ -11,7 +11,7 @@ from django.db import transaction
 from adapters.patterns import Patterns
 from core import exporting
 from core.errors import Conflict, Invalid, NotFound
-from core.export_places import check_place, inside
+from core.export_places import check_beside, check_place
 from core.exporting import State
 from core.policies import branch_arn
 from exports import placement, running, verification
@@ -20,7 +20,8 @@ from mirrors import clock, duties
 from rbac import services as rbac
 
 KIND = "export"
-MOST_PATTERNS = 50
+MOST_PATTERNS, LONGEST_PATTERN = 50, 1000
+PATTERNS = "lastKeysInPrefixRegexp"
 SETTINGS = ("path", "status_path", "patterns", "continuous", "objects_per_second", "bytes_per_second")
 
 
@@ -44,8 +45,8 @@ def export_set(
 ) -> tuple[Export, bool]:
     """Configure the export of a branch, and have its state of now exported at once; also whether it is a new one.
 
-    Raises Denied, Invalid (naming the field), NotFound (no such repository or branch), Conflict (a place of somebody
-    else's) and Unreachable.
+    Raises Denied, Invalid (naming the field), NotFound (no such repository or branch), Conflict (it is just being
+    deleted) and Unreachable (the source).
     """
     arn = branch_arn(repository, branch)
     rbac.require(actor, ("fs:ExportConfig", arn))
@@ -54,6 +55,7 @@ def export_set(
     source = placement.source_of(region, repository)
     placement.check_branch(region, repository, branch)
     placement.check_apart(settings["path"], settings["status_path"], source, region, branch)
+    placement.check_reached(settings["path"], settings["status_path"], region)
     with transaction.atomic():
         export, before = _store(region, branch, source, settings)
         duties.ensure(KIND, subject_of(export), region)
@@ -66,15 +68,8 @@ def checked(wish: Wish) -> dict[str, Any]:
     """A wish as columns. Raises Invalid naming the field."""
     path = check_place(wish.path, "exportPath")
     status_path = check_place(wish.status_path, "exportStatusPath") if wish.status_path else ""
-    if status_path and inside(status_path, path):
-        raise Invalid(
-            "the status path lies inside of the export path",
-            field="exportStatusPath",
-            hint="Choose a place beside it: who reads the export would find files that are in no commit",
-        )
-    if len(wish.patterns) > MOST_PATTERNS:
-        raise Invalid(f"at most {MOST_PATTERNS} expressions", field="lastKeysInPrefixRegexp")
-    Patterns(wish.patterns, field="lastKeysInPrefixRegexp")
+    check_beside(status_path, path)
+    check_patterns(wish.patterns)
     for name in ("objects_per_second", "bytes_per_second"):
         if (limit := getattr(wish, name)) is not None and limit < 1:
             raise Invalid("must be 1 or more, or null for no limit", field=name)
@@ -86,6 +81,17 @@ def checked(wish: Wish) -> dict[str, Any]:
         "objects_per_second": wish.objects_per_second,
         "bytes_per_second": wish.bytes_per_second,
     }
+
+
+def check_patterns(patterns: Sequence[str]) -> None:
+    """Raises Invalid, saying which expression is none, where, and what to write instead."""
+    if len(patterns) > MOST_PATTERNS:
+        raise Invalid(f"at most {MOST_PATTERNS} expressions", field=PATTERNS, hint="Join some by |")
+    for number, pattern in enumerate(patterns, 1):
+        if len(pattern) > LONGEST_PATTERN:
+            told = f"pattern {number} has {len(pattern):,} characters, and {LONGEST_PATTERN:,} are the most"
+            raise Invalid(told, field=PATTERNS, hint="Make it several")
+    Patterns(patterns, field=PATTERNS)
 
 
 def _store(region: str, branch: str, source: Any, settings: dict[str, Any]) -> tuple[Export, dict[str, Any] | None]:

@@ -2,13 +2,13 @@
 
 from django.urls import path
 
-from exports import views
+from exports import form_views, views
 
 urlpatterns = [
     path("exports/", views.export_list, name="exports"),
-    path("exports/new/", views.export_new, name="export_new"),
+    path("exports/new/", form_views.export_new, name="export_new"),
     path("exports/<int:number>/", views.export_detail, name="export"),
-    path("exports/<int:number>/edit/", views.export_edit, name="export_edit"),
+    path("exports/<int:number>/edit/", form_views.export_edit, name="export_edit"),
     path("exports/<int:number>/run/", views.export_run, name="export_run"),
     path("exports/<int:number>/repair/", views.export_repair, name="export_repair"),
     path("exports/<int:number>/verify/", views.export_verify, name="export_verify"),

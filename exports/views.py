@@ -1,4 +1,4 @@
-"""The pages of exports: the list, one export, its form. Each click is a POST that also works as a plain form."""
+"""The pages of exports: the list, one export. Each click is a POST that also works as a plain form."""
 
 from __future__ import annotations
 
@@ -13,14 +13,11 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from core.errors import LakeMirrorError
 from core.policies import branch_arn
 from exports import services
 from exports.api import visible
-from exports.forms import ExportForm
 from exports.models import Export, ExportRun
 from exports.readings import readings, status_file, steps_of
-from lakemirror_site.errors import status_of
 from mirrors import clock
 from mirrors.page_parts import answered, page_of_rows, whole_or_part
 from rbac import services as rbac
@@ -61,56 +58,6 @@ def export_detail(request: HttpRequest, number: int) -> HttpResponse:
         **_rights(request, export),
     }
     return render(request, whole_or_part(request, "exports/detail.html", "exports/_detail.html"), context)
-
-
-@never_cache
-def export_new(request: HttpRequest) -> HttpResponse:
-    """The form of a new export. What was typed stays there, whatever becomes of it."""
-    rbac.require(request.user)
-    if request.method != "POST":
-        return _show(request, ExportForm.fresh())
-    form = ExportForm(request.POST)
-    if not form.is_valid():
-        return _show(request, form, 400)
-    given = form.cleaned_data
-    arn = branch_arn(given["repository"], given["branch"])
-    rbac.require(request.user, ("fs:ExportConfig", arn))
-    if Export.objects.of_branch(given["region"], given["repository"], given["branch"]).exists():
-        form.add_error("branch", "This branch is exported already: edit that export.")
-        return _show(request, form, 409)
-    return _save(request, form, given["region"], given["repository"], given["branch"])
-
-
-@never_cache
-def export_edit(request: HttpRequest, number: int) -> HttpResponse:
-    """Change how a branch is exported; its state of now is exported at once."""
-    export = find_visible(request, number)
-    if request.method != "POST":
-        return _show(request, ExportForm.of(export), export=export)
-    rbac.require(request.user, ("fs:ExportConfig", branch_arn(export.repository, export.branch)))
-    form = ExportForm(request.POST, initial=ExportForm.of(export).initial).pinned()
-    if not form.is_valid():
-        return _show(request, form, 400, export=export)
-    return _save(request, form, export.region, export.repository, export.branch, export=export)
-
-
-def _save(
-    request: HttpRequest, form: ExportForm, region: str, repository: str, branch: str, **context: Any
-) -> HttpResponse:
-    try:
-        export, new = services.export_set(
-            actor=request.user, region=region, repository=repository, branch=branch, wish=form.wish, request=request
-        )
-    except LakeMirrorError as error:
-        form.refuse(error)
-        return _show(request, form, int(status_of(error) or 500), **context)
-    done = "is configured" if new else "is changed"
-    messages.success(request, f"The export of {branch} {done}. Its state of now is exported at once.")
-    return redirect("export", export.pk)
-
-
-def _show(request: HttpRequest, form: ExportForm, status: int = 200, **context: Any) -> HttpResponse:
-    return render(request, "exports/form.html", SECTION | {"form": form, **context}, status=status)
 
 
 # --- clicks -----------------------------------------------------------------------------------------------------------

@@ -86,6 +86,15 @@ def export_store(region: str, bucket: str) -> FastObjectStore:
     return FastObjectStore(**_options_of(config.current().export_store(region, bucket)[1], region))
 
 
+@functools.cache
+def quick_export_store(region: str, bucket: str) -> FastObjectStore:
+    """The same for somebody who waits: it asks once, and gives up soon."""
+    from adapters.objects_fast import FastObjectStore
+
+    options = _options_of(config.current().export_store(region, bucket)[1], region)
+    return FastObjectStore(**options, read_seconds=QUICK_SECONDS, tries=1)
+
+
 def export_store_of(region: str, uri: str) -> FastObjectStore:
     """The same for an address."""
     return export_store(region, split_uri(uri)[0])

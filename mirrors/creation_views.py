@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote as url_quote
 
@@ -14,7 +13,6 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 
 from core.errors import LakeMirrorError
-from core.preflight import Check, Outcome
 from core.selection import ALL
 from lakemirror_site import config
 from lakemirror_site.errors import status_of
@@ -23,8 +21,9 @@ from mirrors.calls import command, curl
 from mirrors.forms import MirrorForm
 from mirrors.matching import branch_matches
 from mirrors.page_parts import SECTION, may_see
-from mirrors.preflight import Preflight, preflight
+from mirrors.preflight import preflight
 from mirrors.preflight_questions import Plan
+from mirrors.preflight_told import told_of
 from mirrors.preview import NOT_COUNTED, preview_of_plan
 from rbac.typed import GIVEN_BACK, keeps_typed, take
 
@@ -86,30 +85,6 @@ def _show_part(request: HttpRequest, form: MirrorForm, part: str) -> HttpRespons
 # --- what is found ----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
-    """A preflight as the page shows it: what needs somebody first, the rest folded."""
-
-    found: Preflight
-    urgent: list[Check]
-    good: list[Check]
-    rights: list[Check]
-
-    @property
-    def verdict(self) -> str:
-        """One sentence."""
-        failed = sum(check.state is Outcome.FAILED for check in self.urgent)
-        if failed:
-            return f"{failed} of {len(self.found.checks)} checks failed: what to do stands below each."
-        if not self.found.ok:
-            return "Not everything that decides could be checked."
-        others = f", {len(self.urgent)} to look at" if self.urgent else ""
-        return f"Nothing that was checked stands in the way: {len(self.good)} checks are in order{others}."
-
-
-_ORDER = list(map(Outcome, ("failed", "warning", "unknown", "ok")))
-
-
 def _checks(request: HttpRequest, plan: Plan) -> dict[str, Any]:
     if not plan.source_repository:
         return {}
@@ -117,14 +92,7 @@ def _checks(request: HttpRequest, plan: Plan) -> dict[str, Any]:
         found = preflight(actor=request.user, plan=plan)
     except LakeMirrorError as error:
         return {"preflight_refused": str(error)}
-    return {"told": _told(found)}
-
-
-def _told(found: Preflight) -> Told:
-    checks = sorted(found.checks, key=lambda check: _ORDER.index(check.state))
-    rights = [check for check in checks if check.state is Outcome.UNKNOWN and "-right:" in check.id]
-    good = [check for check in checks if check.state is Outcome.OK]
-    return Told(found, [check for check in checks if check not in rights and check not in good], good, rights)
+    return {"told": told_of(found)}
 
 
 def _matches(request: HttpRequest, plan: Plan) -> dict[str, Any]:

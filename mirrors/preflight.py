@@ -7,7 +7,7 @@ Two rounds of calls side by side: the second asks about what the first has found
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -40,10 +40,11 @@ class Preflight:
 
     checks: list[Check]
     as_of: datetime
+    deciding: Collection[str] = decide.DECIDING
     ok: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "ok", decide.passed(self.checks))
+        object.__setattr__(self, "ok", decide.passed(self.checks, self.deciding))
 
 
 def preflight(*, actor: Any, plan: Plan) -> Preflight:

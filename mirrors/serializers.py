@@ -69,11 +69,13 @@ class BranchGlobs(serializers.Field):
 class Body(serializers.Serializer):
     """The body of a call. Unknown fields are refused, so that a slip of the pen is not silently ignored."""
 
+    thing = "a mirror"
+
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         unknown = sorted(set(self.initial_data) - set(self.fields))
         if unknown:
             raise serializers.ValidationError(
-                {unknown[0]: f"is not a field of a mirror (known: {', '.join(self.fields)})"}
+                {unknown[0]: f"is not a field of {self.thing} (known: {', '.join(self.fields)})"}
             )
         return attrs
 

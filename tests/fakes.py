@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from adapters.objects_fast import ListedPage
 from core.errors import Conflict, Corrupt, Denied, LakeMirrorError, NotFound, Unreachable
 from core.ports import ObjectStore
 from core.presence import Depth, judge_object
@@ -107,6 +108,18 @@ class BulkStandIn:
 
     def page(self, prefix_uri: str, after: str = "") -> Any:
         raise Denied(f"{prefix_uri} may not be listed")
+
+
+class EmptyPlace:
+    """A store to export to that says that nothing is there, and takes no writes."""
+
+    where = "http://empty"
+
+    def page(self, prefix_uri: str, after: str = "") -> ListedPage:
+        return ListedPage([], [], [], [], False)
+
+    def clock_ahead(self, bucket_uri: str) -> float:
+        return 0.0
 
 
 @dataclass

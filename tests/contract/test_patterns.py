@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import pyarrow as pa
@@ -69,16 +70,20 @@ def test_a_pattern_that_ends_with_a_key_makes_it_a_last_one(pattern: str, key: b
 @pytest.mark.parametrize(
     ("pattern", "told"),
     [
-        ("a(b", r"pattern 2, 'a\(b', is no RE2 pattern: missing \), at character 1"),
-        ("ab(?=c)", r"invalid perl operator, at character 3 \('\(\?='\)"),
-        (r"(.)\1", r"invalid escape sequence, at character 4"),
+        ("a(b", r"pattern 2, 'a\(b', is no RE2 pattern: missing \), at character 2 .* Close the group with"),
+        (r"[(]\Q(\E(a))b", r"unexpected \), at character 12 .* Take the \) out"),
+        ("a*|*.csv", r"at character 4 \('\*'\)\. Write \.\* for anything"),
+        ("ab(?=c)", r"invalid perl operator, at character 3 \('\(\?='\)\. RE2 looks neither ahead nor back"),
+        (r"(.)\1", r"invalid escape sequence, at character 4 .* can't match again what a group matched"),
+        ("ab\\", r"trailing \\, at character 3"),
         ("x**", "bad repetition operator"),
         ("\ud800", "is no RE2 pattern: it is not text"),
     ],
 )
 def test_a_wrong_pattern_is_named_with_the_place(pattern: str, told: str) -> None:
-    with pytest.raises(Invalid, match=told) as caught:
+    with pytest.raises(Invalid) as caught:
         Patterns(["fine", pattern], field="lastKeysInPrefixRegexp")
+    assert re.search(told, str(caught.value))
     assert caught.value.field == "lastKeysInPrefixRegexp"
 
 

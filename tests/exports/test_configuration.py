@@ -78,12 +78,12 @@ def test_what_is_wrong_is_named(lm: Deployment, api: Api, head: str, body: Any, 
 def test_places_of_others_are_refused(lm: Deployment, api: Api, head: str) -> None:
     lm.add_mirror()
     status, told = api.call("PUT", CONFIG, {"exportPath": "s3://dst/lake"})
-    assert (status, "mirror 'lake-eu'" in told["message"]) == (409, True)
+    assert (status, "mirror 'lake-eu'" in told["message"]) == (400, True)
     lm.us.repositories["lake"].branches["dev"] = head
     assert api.call("PUT", CONFIG, {**BODY, "exportStatusPath": "s3://company-bucket/states"})[0] == 201
     dev = CONFIG.replace("main", "dev")
     for place in ("s3://company-bucket/path", "s3://company-bucket/path/to/export/below", "s3://company-bucket/states"):
-        assert api.call("PUT", dev, {"exportPath": place})[0] == 409
+        assert api.call("PUT", dev, {"exportPath": place})[0] == 400
     other = {"exportPath": "s3://company-bucket/path/to/exported", "exportStatusPath": "s3://company-bucket/states"}
     assert api.call("PUT", dev, other)[0] == 201
 

@@ -108,7 +108,9 @@ def world(lm: Deployment, endpoint: str) -> Iterator[World]:
     with (
         mock.patch.object(config.Config, "store", lambda self, region: store),
         mock.patch("lakemirror_site.wiring.export_store", lambda region, bucket: made.fast),
+        mock.patch("lakemirror_site.wiring.quick_export_store", lambda region, bucket: made.fast),
         mock.patch("lakemirror_site.wiring.objects", lambda region: made.store),
+        mock.patch("lakemirror_site.wiring.quick_objects", lambda region: made.store),
     ):
         made = World(lm, endpoint)
         remember_keys(REGION, StoreKeys(**KEYS))

@@ -18,7 +18,7 @@ from mirrors import duties
 from mirrors.metaranges import remembered
 from mirrors.models import Blocker, Duty, Mirror, MirrorCommit, Repository
 from mirrors.tasks import handlers
-from tests.fakes import BulkStandIn, FakeLakeFS, FakeStore, Lake, check_plainly, replicate
+from tests.fakes import BulkStandIn, EmptyPlace, FakeLakeFS, FakeStore, Lake, check_plainly, replicate
 
 NAMESPACE = "s3://dst/lake"
 
@@ -45,6 +45,10 @@ class Deployment:
 
     def objects(self, region: str) -> FakeStore:
         return {"us-east-1": self.us_store, "eu-west-1": self.eu_store, "ap-southeast-2": self.ap_store}[region]
+
+    def quick_export_store(self, region: str, bucket: str) -> EmptyPlace:
+        """Every bucket is there, and empty."""
+        return EmptyPlace()
 
     def run_check(self, mirror: Mirror, work: Any, on_rows: Any) -> None:
         self.checked.extend(work)
@@ -185,6 +189,7 @@ def deployment() -> Iterator[Deployment]:
             mock.patch("lakemirror_site.wiring.quick_objects", made.objects),
             mock.patch("lakemirror_site.wiring.local_cache", lambda: made.local_cache),
             mock.patch("lakemirror_site.wiring.bulk_objects", lambda region: BulkStandIn(made.objects(region))),
+            mock.patch("lakemirror_site.wiring.quick_export_store", made.quick_export_store),
             mock.patch("lakemirror_site.wiring.run_check", made.run_check),
             mock.patch("lakemirror_site.wiring.check_small", made.check_small),
             mock.patch("mirrors.duties.async_task"),

@@ -1,0 +1,66 @@
+"""Tries what an export does at a place, with one object of its own that is removed again."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from adapters.copying_parts import Uploads
+from adapters.copying_verbs import Writer
+from adapters.objects_fast import FastObjectStore
+from core.errors import LakeMirrorError, RemoteFailure
+from core.preflight import NotAsked
+from core.slices import Deadline, Late
+
+NAME = "_lakemirror_probe_"
+CONTENT = b"LakeMirror tries whether it may write here. This object may be removed."
+PUT, GET, DELETE, PARTS = "s3:PutObject", "s3:GetObject", "s3:DeleteObject", "s3:AbortMultipartUpload"
+TRIED = (PUT, GET, PARTS, DELETE)
+
+
+@dataclass(slots=True)
+class Probed:
+    """What came of each action: None if it was done, else the error. `left`: the object's address, if it stayed."""
+
+    answers: dict[str, LakeMirrorError | None] = field(default_factory=dict)
+    left: str = ""
+
+
+def probe(store: FastObjectStore, place: str, *, seconds: float) -> Probed:
+    """Writes, reads back, begins an upload in parts and gives it up, deletes. Begins nothing after so many seconds."""
+    uri = f"{place.rstrip('/')}/{NAME}{secrets.token_hex(8)}"
+    writer, found = Writer(store, Deadline(time.time() + seconds), tries=1), Probed()
+    found.answers[PUT] = _tried(lambda: writer.put(uri, CONTENT))
+    if found.answers[PUT] is not None:
+        why = NotAsked("it needs an object that could not be written")
+        return Probed(found.answers | dict.fromkeys((GET, PARTS, DELETE), why))
+    steps: Mapping[str, Callable[[], object]] = {
+        GET: lambda: _read_back(store, uri),
+        PARTS: lambda: _in_parts(writer, uri),
+        DELETE: lambda: writer.write("DELETE", uri),
+    }
+    found.answers |= {action: _tried(step) for action, step in steps.items()}
+    found.left = uri if found.answers[DELETE] is not None else ""
+    return found
+
+
+def _read_back(store: FastObjectStore, uri: str) -> None:
+    if store.read(uri) != CONTENT:
+        raise RemoteFailure(f"{store.where} gave other bytes than were written to {uri}")
+
+
+def _in_parts(writer: Writer, uri: str) -> None:
+    upload = Uploads(writer).start(uri, {})
+    writer.write("DELETE", uri, query={"uploadId": upload})
+
+
+def _tried(step: Callable[[], object]) -> LakeMirrorError | None:
+    try:
+        step()
+    except Late:
+        return NotAsked("there was no time left for it")
+    except LakeMirrorError as error:
+        return error
+    return None

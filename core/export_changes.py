@@ -1,0 +1,56 @@
+"""What a change of an export's configuration will do, in sentences. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+
+def consequences(before: Mapping[str, Any], after: Mapping[str, Any], *, ever: bool) -> list[str]:
+    """By the columns of an export. `ever`: something has been exported under the settings before."""
+    told = [*_of_path(before, after, ever), *_of_status(before, after), *_of_patterns(before, after, ever)]
+    told += [*_of_mode(before, after), *_of_limits(before, after)]
+    return told or ["Nothing is changed. The branch's state of now is exported, unless it is already."]
+
+
+def _of_path(before: Mapping[str, Any], after: Mapping[str, Any], ever: bool) -> Iterator[str]:
+    old, new = before["path"], after["path"]
+    if old == new:
+        return
+    yield f"Everything is exported again, to {new}: what was copied to another path does not count."
+    if ever:
+        yield f"The files at {old} stay as they are, and no later commit reaches them: remove them yourself."
+
+
+def _of_status(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
+    old, new = before["status_path"], after["status_path"]
+    if old == new:
+        return
+    yield (
+        f"Status files and manifests are written to {new} from the next run on."
+        if new
+        else ("No status files and manifests are written any more.")
+    )
+    if old:
+        yield f"Those at {old} stay."
+
+
+def _of_patterns(before: Mapping[str, Any], after: Mapping[str, Any], ever: bool) -> Iterator[str]:
+    if list(before["patterns"]) == list(after["patterns"]):
+        return
+    yield "The new expressions count from the next run on, for the directories in which it changes something."
+    if ever and before["path"] == after["path"]:
+        yield "Markers of other directories stay where they are, and none are added there."
+
+
+def _of_mode(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
+    if before["continuous"] and not after["continuous"]:
+        yield "The branch's state of now is exported once more; commits that follow are not."
+    if after["continuous"] and not before["continuous"]:
+        yield "Every commit from now on is exported."
+
+
+def _of_limits(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
+    names = ("objects_per_second", "bytes_per_second")
+    if any(before[name] != after[name] for name in names):
+        yield "The new limits count in a run that goes on, too."

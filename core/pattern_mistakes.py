@@ -1,0 +1,72 @@
+"""What to write in place of an expression that RE2 does not take, and where a parenthesis is odd. Pure."""
+
+from __future__ import annotations
+
+_LOOKING = "RE2 looks neither ahead nor back: write out what has to stand there, or use one expression for each case"
+_AGAIN = "RE2 can't match again what a group matched: write the text itself, or [^/]+ where anything may stand"
+_BY_PART = (
+    ("(?P=", _AGAIN),
+    ("(?=", _LOOKING),
+    ("(?!", _LOOKING),
+    ("(?<=", _LOOKING),
+    ("(?<!", _LOOKING),
+    ("(?P", "Leave the name out: (...) is a group, too"),
+    ("(?>", "Write (?:...): RE2 never goes back, so it needs no atomic groups"),
+    ("(?#", "Take the comment out"),
+    ("(?", "Write (?:...) for a group, (?i) to take capitals for small letters"),
+)
+_BY_WORDS = {
+    "missing )": r"Close the group with ), or write \( for the character itself",
+    "unexpected )": r"Take the ) out, or write \) for the character itself",
+    "missing ]": r"Close the class with ], or write \[ for the character itself",
+    "no argument for repetition operator": r"Write .* for anything (* is a shell's), or \* for the character itself",
+    "bad repetition operator": "One of * + ? {n} is enough; RE2 never goes back, so it needs no possessive ones",
+    "invalid repetition size": "Write {least,most} with least first, and no more than 1000, nested ones multiplied",
+    "invalid character class range": r"Write the smaller character first, as in [a-z], and \- for the character itself",
+    "invalid escape sequence": r"Take the backslash out, or write \\ for the character itself",
+    "trailing \\": r"Write \\ for the character itself",
+    "pattern too large": "Make it several expressions, or its repetitions smaller",
+    "it is not text": "Write UTF-8",
+}
+PARENTHESES = ("missing )", "unexpected )")
+ELSE = "The syntax is at https://github.com/google/re2/wiki/Syntax"
+
+
+def instead(words: str, part: str) -> str:
+    """What to do about it. `words` and `part` are RE2's own: what is wrong, and the piece that it is about."""
+    if part[:1] == "\\" and part[1:2].isdigit():
+        return _AGAIN
+    if words == "invalid perl operator":
+        return next((told for begins, told in _BY_PART if part.startswith(begins)), ELSE)
+    return next((told for begins, told in _BY_WORDS.items() if words.startswith(begins)), ELSE)
+
+
+def odd_parenthesis(pattern: str) -> int:
+    """Where the first ) stands that closes nothing, else the last ( that is never closed; -1: neither. What is quoted
+    or in a class is no parenthesis."""
+    opened: list[int] = []
+    at, in_class = 0, -1
+    while at < len(pattern):
+        letter = pattern[at]
+        if letter == "\\":
+            at = _after_escape(pattern, at)
+            continue
+        if in_class >= 0:
+            in_class = -1 if letter == "]" and at > in_class + 1 else in_class
+        elif letter == "[":
+            in_class = at + (pattern[at + 1 : at + 2] == "^")
+        elif letter == "(":
+            opened.append(at)
+        elif letter == ")":
+            if not opened:
+                return at
+            opened.pop()
+        at += 1
+    return opened[-1] if opened else -1
+
+
+def _after_escape(pattern: str, at: int) -> int:
+    if pattern[at + 1 : at + 2] != "Q":
+        return at + 2
+    end = pattern.find(r"\E", at)
+    return len(pattern) if end < 0 else end + 2

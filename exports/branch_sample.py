@@ -1,0 +1,123 @@
+"""The first files of a branch, read from its commit's ranges: few of them, in little time, for somebody who types."""
+
+from __future__ import annotations
+
+import functools
+import time
+from dataclasses import dataclass
+
+from core.errors import Corrupt, NotFound, Unreachable
+from core.markers import touched_directories
+from core.types import Commit, RepositoryInfo
+from graveler.errors import FormatError
+from graveler.metarange import RangeRef, read_metarange
+from lakemirror_site import wiring
+from mirrors.adoption import reaching
+from mirrors.metaranges import metadata_uri
+from mirrors.preflight_questions import is_name
+
+MOST_READ, MOST_KEYS, MOST_DIRECTORIES = 200_000, 10_000, 1_000
+MOST_BYTES = 32_000_000
+"""Of ranges. The first one is read however large it is: lakeFS ends them at some tens of megabytes."""
+SECONDS = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A branch as its installation has it: the repository, and the commit that it points to."""
+
+    region: str
+    repository: RepositoryInfo
+    commit: Commit
+
+
+@dataclass(frozen=True, slots=True)
+class FirstFiles:
+    """`keys` and `directories` (the root is empty) ascend. `read` files of `files` were looked at for the directories.
+    `whole`: these are all keys and directories that there are."""
+
+    files: int
+    read: int
+    keys: tuple[bytes, ...]
+    directories: tuple[bytes, ...]
+    whole: bool
+
+
+def branch_of(region: str, repository: str, branch: str) -> Branch:
+    """Raises Invalid (no such region), NotFound saying what is not there, and Unreachable."""
+    lakefs = wiring.quick_lakefs(region)
+    with reaching(f"source {region}"):
+        try:
+            found = lakefs.get_repository(repository) if is_name(repository) else None
+        except NotFound:
+            found = None
+        if found is None:
+            raise NotFound(
+                f"there is no repository '{repository[:80]}' in {region}",
+                hint="Give the name that it has in lakeFS, and its region",
+            )
+        try:
+            head = lakefs.get_branch(repository, branch).commit_id
+        except NotFound:
+            told = f"there is no branch '{branch[:80]}' in '{repository}'"
+            raise NotFound(told, hint="Give a branch that exists: a tag or a commit can't be exported") from None
+        return Branch(region, found, lakefs.get_commit(repository, head))
+
+
+def ranges_of(branch: Branch, commit: Commit | None = None) -> list[RangeRef]:
+    """The ranges of a commit, of the branch's own if none is given. NotFound, Corrupt, Unreachable."""
+    metarange_id = (commit or branch.commit).metarange_id
+    return _ranges(branch.region, branch.repository.storage_namespace, metarange_id) if metarange_id else []
+
+
+def first_files(branch: Branch) -> FirstFiles:
+    """Raises as `ranges_of`. What was read once is kept: a commit does not change."""
+    ranges = tuple(ranges_of(branch))
+    return _first_files(branch.region, branch.repository.storage_namespace, ranges)
+
+
+@functools.lru_cache(maxsize=8)
+def _first_files(region: str, namespace: str, ranges: tuple[RangeRef, ...]) -> FirstFiles:
+    paths: list[bytes] = []
+    ends, read, size = time.monotonic() + SECONDS, 0, 0
+    for ref in ranges:
+        if read and (len(paths) >= MOST_READ or size + ref.estimated_size > MOST_BYTES or time.monotonic() > ends):
+            break
+        paths += _paths(region, namespace, ref)
+        read, size = read + 1, size + ref.estimated_size
+    files = sum(ref.count for ref in ranges)
+    seen = paths[:MOST_READ]
+    directories = sorted(touched_directories(seen))
+    whole = len(seen) == files and len(seen) <= MOST_KEYS and len(directories) <= MOST_DIRECTORIES
+    return FirstFiles(files, len(seen), tuple(seen[:MOST_KEYS]), tuple(directories[:MOST_DIRECTORIES]), whole)
+
+
+def _ranges(region: str, namespace: str, metarange_id: str) -> list[RangeRef]:
+    try:
+        return read_metarange(_metadata(region, namespace, metarange_id), expected_id=metarange_id)
+    except FormatError as error:
+        raise Corrupt(str(error)) from error
+
+
+def _paths(region: str, namespace: str, ref: RangeRef) -> list[bytes]:
+    try:
+        from graveler.ranges import read_range_columns
+    except ImportError as error:  # the pages start before Spark's packages are there
+        raise Unreachable("what reads ranges is still being installed", hint="Try again in a minute") from error
+    try:
+        columns = read_range_columns(_metadata(region, namespace, ref.id), expected_id=ref.id)
+    except FormatError as error:
+        raise Corrupt(str(error)) from error
+    found: list[bytes] = columns["path"].to_pylist()
+    return found
+
+
+def _metadata(region: str, namespace: str, file_id: str) -> bytes:
+    """A metadata file; its reader verifies it, wherever it was kept."""
+    kept = wiring.local_cache().get(file_id)
+    if kept is not None:
+        return kept
+    with reaching(f"store of {region}"):
+        data = wiring.quick_objects(region).get(metadata_uri(namespace, file_id))
+    wiring.local_cache().put(file_id, data)
+    return data

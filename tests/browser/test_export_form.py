@@ -1,0 +1,68 @@
+"""Making an export in a browser: everything is said while one types, and what writes is tried when a field is left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import requests
+from playwright.sync_api import Page, expect
+
+from exports.models import Export
+from rbac.models import User
+from tests.browser.test_accessibility import violations
+from tests.exports.world import World, world
+from tests.mirrors.harness import deployment
+from tests.s3_double import running_moto
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def w(owner: User) -> Iterator[World]:
+    """A branch with two days of logs, and an empty bucket `out`."""
+    with running_moto() as endpoint, deployment() as lm:
+        requests.post(f"{endpoint}/moto-api/reset", timeout=5)
+        with world(lm, endpoint) as made:
+            made.owner = owner
+            made.lake.commit(files={f"logs/day=0{n}/part-1": b"12345" for n in (1, 2)} | {"top": b"1"})
+            yield made
+
+
+def field(page: Page, label: str) -> Any:
+    return page.get_by_label(label, exact=True)
+
+
+def test_an_export_is_made_while_everything_is_said(olga: Page, w: World) -> None:
+    olga.goto("/exports/new/")
+    checks, trial = olga.get_by_role("region", name="Checks"), olga.locator("#trial")
+    expect(checks).to_contain_text("Nothing is checked yet")
+    field(olga, "Repository").fill("lake")
+    field(olga, "Branch").fill("main")
+    expect(trial).to_contain_text("0 of 4 directories")
+    patterns = field(olga, "Directories with a success file")
+    patterns.press_sequentially(r".*/day=(\d+")
+    expect(trial).to_contain_text("missing ), at character 8")
+    patterns.press_sequentially(")/")
+    expect(trial).to_contain_text("2 of 4 directories would get a _lakefs_success: logs/day=01/, logs/day=02/.")
+    expect(patterns).to_be_focused()
+    path = field(olga, "Export path")
+    path.press_sequentially("s3://src/lake/in")
+    expect(checks).to_contain_text("own storage namespace s3://src/lake overlap")
+    path.fill("s3://out/latest")
+    expect(checks).to_contain_text("Whether it may write is tried when you leave a field")
+    assert w.there("") == {}
+    field(olga, "Export every commit").focus()
+    expect(checks).to_contain_text("Nothing that was checked stands in the way")
+    expect(olga.get_by_role("region", name="What the first run would copy")).to_contain_text("Files3")
+    olga.get_by_text("As API call").click()
+    expect(olga.locator("#api-call")).to_contain_text("--path s3://out/latest --continuous --prefix-regex")
+    assert w.there("") == {}
+    assert violations(olga) == []
+    olga.get_by_role("button", name="Export", exact=True).click()
+    expect(olga.get_by_role("heading", level=1)).to_contain_text("s3://out/latest")
+    olga.goto(f"/exports/{Export.objects.get().pk}/edit/")
+    field(olga, "Export path").fill("s3://out/other")
+    expect(olga.get_by_role("region", name="What the first run would copy")).to_contain_text("Everything")
+    expect(olga.get_by_role("region", name="What this change will do")).to_contain_text("Everything is exported again")
