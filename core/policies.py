@@ -25,6 +25,12 @@ from core.json_lines import lines_of
 ALL = "*"
 USER_VARIABLE = "${user}"
 SERVICES = frozenset({"fs", "auth", "ci", "retention", "branches", "pr"})
+PART_OF = {
+    "fs:OperateMirror": "fs:MirrorRepository",
+    "fs:PauseExport": "fs:ExportConfig",
+    "fs:RunExport": "fs:CreateCommit",
+}
+"""Actions of our own, to run what others configure. Who may the whole may its part; who is denied either may not."""
 MOST_STATEMENTS = 200
 MOST_ITEMS = 200
 LONGEST_TEXT = 2048
@@ -89,9 +95,22 @@ class Verdict:
     allowed: bool
     deciding: Deciding | None = None
 
+    @property
+    def is_denied(self) -> bool:
+        """Whether a statement says no, and not just none says yes."""
+        return not self.allowed and self.deciding is not None
 
-def evaluate(policies: Iterable[Policy], action: str, arn: str, username: str) -> Verdict:
-    """May a user with these policies do `action` on `arn`?"""
+
+def evaluate(policies: Sequence[Policy], action: str, arn: str, username: str) -> Verdict:
+    """May a user with these policies do `action` on `arn`? What is a part of another action comes with that one."""
+    verdict = _evaluate(policies, action, arn, username)
+    if action not in PART_OF or verdict.is_denied:
+        return verdict
+    whole = _evaluate(policies, PART_OF[action], arn, username)
+    return whole if whole.is_denied or not verdict.allowed else verdict
+
+
+def _evaluate(policies: Iterable[Policy], action: str, arn: str, username: str) -> Verdict:
     allowing: Deciding | None = None
     for policy in policies:
         for number, statement in enumerate(policy.statements, start=1):
