@@ -41,8 +41,6 @@ class Pattern(serializers.CharField):
 class ExportConfiguration(Body):
     """How a branch is exported. PUT replaces every field: one that is left out gets its default."""
 
-    thing = "an export"
-
     exportPath = serializers.CharField(max_length=LONGEST_URI, help_text="s3://BUCKET/PATH")
     exportStatusPath = serializers.CharField(
         max_length=LONGEST_URI, required=False, allow_blank=True, default="", help_text="where status files are written"

@@ -165,7 +165,7 @@ def test_files_that_are_there_and_markers_of_the_user_are_warned_of(w: World, ap
 @pytest.mark.parametrize(
     ("body", "field"),
     [
-        ({"exportpath": "s3://out/x"}, "exportpath: is not a field of an export"),
+        ({"exportpath": "s3://out/x"}, "exportpath: is not a field here"),
         ({"exportPath": "s3://out/" + "x" * 3000}, "exportPath"),
         ({"exportPath": "s3://büro/x"}, "exportPath"),
         ({"exportPath": "s3://out/\ud800"}, "half of a character"),
