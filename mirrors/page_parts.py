@@ -15,6 +15,7 @@ from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from core.errors import LakeMirrorError
+from mirrors.beside import exports
 from mirrors.models import Mirror
 from mirrors.paging import number_of
 from mirrors.readings import MirrorReading
@@ -35,6 +36,7 @@ TABS = (
 )
 """The name of each address, and what stands on the tab."""
 ROWS = 50
+EXPORTED = 5
 may_see = permission_required("fs:ListRepositories", "*")
 
 
@@ -64,6 +66,8 @@ def show_tab(
     shared["may_change"] = may_change(request, reading.mirror)
     shared["may_delete"] = rbac.allowed(request.user, "fs:DeleteRepository", repository_arn(reading.mirror.name))
     shared["trouble"] = trouble_of(reading)
+    source = reading.mirror.source
+    shared["exported"] = exports().of_source(request.user, source.region, source.name, reading.as_of, EXPORTED)
     shared["part"] = f"mirrors/_tab_{dict(TABS)[tab].lower()}.html"
     template = whole_or_part(request, "mirrors/detail.html", "mirrors/_detail.html")
     return render(request, template, {**shared, **context}, status=status)
