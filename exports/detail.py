@@ -15,7 +15,7 @@ from mirrors.page_parts import page_of_rows, with_query
 from mirrors.paging import number_of
 from rbac import services as rbac
 
-RUNS, DRIFT, SKIPPED = 10, 50, 10
+RUNS, FAILURES, DRIFT, SKIPPED = 10, 20, 50, 10
 
 
 def detail_of(request: HttpRequest, reading: ExportReading) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def _of_run(request: HttpRequest, reading: ExportReading, run: ExportRun) -> dic
         "reasons": reasons,
         "reason": reason if reason in REASONS else "",
         "named": sum(one.number for one in reasons),
-        "failures": page_of_rows(request, rows, "pk", newest=False),
+        "failures": page_of_rows(request, rows, "pk", newest=False, amount=FAILURES),
         "status_file": status_file(run),
         "skipped": list(run.skipped_ones.all()[:SKIPPED]) if run.skipped_commits else [],
     }

@@ -72,4 +72,8 @@ def tell(readings: Sequence[ExportReading]) -> Phrase:
 def _named(reading: ExportReading, *, first: bool) -> Phrase:
     export = reading.export
     who = name(f"{export.repository} · {export.branch}")
-    return say("" if first else ", ", who, f" is {reading.told.word.lower()}")
+    return say(
+        "" if first else ", ",
+        who,
+        " has failed" if reading.told.state is State.FAILED else f" is {reading.told.word.lower()}",
+    )

@@ -82,15 +82,15 @@ class Rows:
     first: bool
 
 
-def page_of_rows(request: HttpRequest, rows: QuerySet[Any], column: str, *, newest: bool) -> Rows:
+def page_of_rows(request: HttpRequest, rows: QuerySet[Any], column: str, *, newest: bool, amount: int = ROWS) -> Rows:
     """The rows after the one that the query names, in the order of a column of numbers. Raises Invalid."""
     after = request.GET.get("after", "")
     found = rows.order_by(f"-{column}" if newest else column)
     if after:
         found = found.filter(**{f"{column}__{'lt' if newest else 'gt'}": number_of(after, "after")})
-    some = list(found[: ROWS + 1])
-    more = with_query(request, after=getattr(some[ROWS - 1], column)) if len(some) > ROWS else ""
-    return Rows(some[:ROWS], more, not after)
+    some = list(found[: amount + 1])
+    more = with_query(request, after=getattr(some[amount - 1], column)) if len(some) > amount else ""
+    return Rows(some[:amount], more, not after)
 
 
 def with_query(request: HttpRequest, **changes: Any) -> str:
