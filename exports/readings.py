@@ -53,6 +53,11 @@ class ExportReading:
         return self.run is not None and self.run.ended_at is None and not self.export.paused
 
     @property
+    def runs_now(self) -> bool:
+        """Whether somebody's asking for a run is what helps."""
+        return self.told.action == "run"
+
+    @property
     def behind(self) -> Behind | None:
         """None before the branch was looked at, and before a first success: all of it is to come then."""
         return behind_of(self.export)

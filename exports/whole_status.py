@@ -15,7 +15,7 @@ from mirrors.answers import number_or_null, text_or_null, time_or_null
 from mirrors.serializers import rfc3339
 
 
-class StepAnswer(serializers.Serializer):
+class ExportStepAnswer(serializers.Serializer):
     """A step of a run."""
 
     name = serializers.CharField()
@@ -64,7 +64,7 @@ class ProvenAnswer(serializers.Serializer):
 class WholeExportStatus(ExportStatus):
     """All that the page of an export says."""
 
-    steps = StepAnswer(many=True)
+    steps = ExportStepAnswer(many=True)
     progress = ProgressAnswer(allow_null=True)
     failures_by_reason = ReasonAnswer(many=True)
     status_file = StatusFileAnswer(allow_null=True, help_text="null where there is no status path, and before the end")
