@@ -148,7 +148,7 @@ def test_commits_during_a_run_give_one_catch_up(w: World) -> None:
     first, second = ExportRun.objects.order_by("pk")
     assert (first.skipped_commits, second.skipped_commits) == (0, 2)
     assert [one.message for one in second.skipped_ones.all()] == ["commit 3", "commit 2"]
-    assert list(second.begun) == ["clear", "copy", "last", "markers", "manifest", "status"]
+    assert set(second.begun) == {"clear", "copy", "last", "markers", "manifest", "status"}
 
 
 def test_commits_that_wait_for_a_run_are_counted_while_it_goes_on(w: World) -> None:
