@@ -62,3 +62,22 @@ def words_of(error: LakeMirrorError) -> str:
     if isinstance(error, (Denied, Unauthenticated)):
         return f"{error.message}. Allow the key that there, then repair the export"
     return str(error)
+
+
+_WORDS = {
+    Reason.GONE: "gone at the source",
+    Reason.CHANGED: "changed at the source",
+    Reason.KEY: "impossible key",
+    Reason.METADATA: "metadata that S3 can't keep",
+    Reason.DENIED: "access denied",
+    Reason.NOT_FOUND: "no such place",
+    Reason.REFUSED: "refused by the store",
+    Reason.THROTTLED: "throttled",
+    Reason.UNREACHABLE: "store can't be reached",
+    Reason.STORE: "error of the store",
+}
+
+
+def reason_words(reason: str) -> str:
+    """A reason as people read it."""
+    return _WORDS[Reason(reason)] if reason in set(Reason) else reason.replace("-", " ")

@@ -12,6 +12,8 @@ from core.lag import in_words
 from core.phrases import Phrase, code, count, name, say, sentence, sentences, short
 from core.states import State
 
+STATES = (State.FAILED, State.UNKNOWN, State.PAUSED, State.RETRYING, State.SYNCING, State.NEW, State.UP_TO_DATE)
+"""Those that an export may be in, the worst first."""
 PHASES = ("plan", "clear", "copy", "last", "markers", "manifest", "status")
 
 

@@ -4,34 +4,53 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db.models import Q, QuerySet
+from django.http import HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from core import export_words
 from core.policies import branch_arn
 from exports import placement, services
-from exports.models import Export
+from exports.failing import REASONS
+from exports.models import Export, ExportFailure, SkippedCommit
+from exports.readings import ExportReading, readings
 from exports.serializers import (
     ExportAnswer,
     ExportConfiguration,
     ExportFailureAnswer,
+    ExportLimits,
     ExportRunAnswer,
     ExportStatus,
+    SkippedCommitAnswer,
     configuration_json,
     failure_json,
     last_run,
     run_json,
+    skipped_json,
     status_json,
 )
+from exports.whole_status import WholeExportStatus, whole_status_json
 from lakemirror_site import config, wiring
 from lakemirror_site.openapi import answers
+from mirrors import clock
 from mirrors.answers import page_answer
-from mirrors.paging import PAGE, by_number, newest_first
+from mirrors.as_csv import FORMATS, TableView, csv_answer, wants_csv
+from mirrors.backlog import in_chunks
+from mirrors.paging import PAGE, a_page, by_number, newest_first, number_of, one_of, page_of
 from rbac import services as rbac
 
 REGION = OpenApiParameter("region", str, description="the region of the repository, if not the deployment's own")
+
+RUN = OpenApiParameter("run", str, description="only those of this run")
+REASON = OpenApiParameter("reason", str, enum=REASONS, description="only those that failed for this reason")
+FORMAT = OpenApiParameter("format", str, enum=FORMATS, description="csv: all rows as a file")
+STATES = [state.value for state in export_words.STATES]
+STATE = OpenApiParameter("state", str, enum=STATES, description="only those in this state, as the pages say it")
+FIND = OpenApiParameter("find", str, description="only those whose repository, branch or path holds this")
 
 
 def region_of(request: Request) -> str:
@@ -120,11 +139,11 @@ class Repair(OfBranch):
 class Status(OfBranch):
     """Where an export stands."""
 
-    @answers("Get an export status", 200, ExportStatus, query=[REGION], fails=[503])
+    @answers("Get an export status", 200, WholeExportStatus, query=[REGION], fails=[503])
     def get(self, request: Request, repository: str, branch: str) -> Response:
-        """State, errors and the run that goes on, else the last one. Needs fs:ReadBranch on the branch."""
-        export = self.readable(request, repository, branch)
-        return Response(status_json(export, last_run(export)))
+        """All that its page says: state and reason, how far behind, the run that goes on or the last one step by step,
+        failures by reason, status file, last verification. Needs fs:ReadBranch on the branch."""
+        return Response(whole_status_json(reading_of(self.readable(request, repository, branch))))
 
 
 class Runs(OfBranch):
@@ -136,15 +155,47 @@ class Runs(OfBranch):
         return Response(newest_first(request, self.readable(request, repository, branch).runs, run_json))
 
 
-class Failures(OfBranch):
-    """What the last run could not do."""
+class Skipped(OfBranch):
+    """Commits that no run exported by themselves."""
 
-    @answers("List export failures", 200, page_answer(ExportFailureAnswer), query=[*PAGE, REGION], fails=[503])
+    @answers("List skipped commits", 200, page_answer(SkippedCommitAnswer), query=[*PAGE, RUN, REGION], fails=[503])
     def get(self, request: Request, repository: str, branch: str) -> Response:
-        """A page of files that the last run could not bring or remove. Needs fs:ReadBranch on the branch."""
-        run = last_run(self.readable(request, repository, branch))
-        rows = run.failures if run else Export.objects.none()
+        """A page of commits that landed while another one was exported, the last noted first, each with the run that
+        exported a newer one instead. Needs fs:ReadBranch on the branch."""
+        export = self.readable(request, repository, branch)
+        rows = SkippedCommit.objects.filter(run__export=export).select_related("run")
+        if given := request.query_params.get("run"):
+            rows = rows.filter(run=number_of(given, "run"))
+        return Response(newest_first(request, rows, skipped_json))
+
+
+class Failures(OfBranch, TableView):
+    """What a run could not do."""
+
+    @answers(
+        "List export failures",
+        200,
+        page_answer(ExportFailureAnswer),
+        query=[*PAGE, RUN, REASON, FORMAT, REGION],
+        fails=[503],
+        csv=True,
+    )
+    def get(self, request: Request, repository: str, branch: str) -> HttpResponseBase:
+        """A page of files that a run, the last one unless told, could not bring or remove; or all that are named, as
+        CSV. Needs fs:ReadBranch on the branch."""
+        rows = self._rows(request, self.readable(request, repository, branch))
+        if wants_csv(request):
+            columns = tuple(ExportFailureAnswer().fields)
+            return csv_answer(f"{repository}-export-failures", columns, map(failure_json, in_chunks(rows)))
         return Response(by_number(request, rows, failure_json, "pk", newest=False))
+
+    @staticmethod
+    def _rows(request: Request, export: Export) -> QuerySet[ExportFailure]:
+        rows = ExportFailure.objects.filter(run__export=export)
+        given, reason = request.query_params.get("run"), one_of(request, "reason", REASONS)
+        run = last_run(export)
+        rows = rows.filter(run=number_of(given, "run") if given else run)
+        return rows.filter(reason=reason) if reason else rows
 
 
 class Pause(OfBranch):
@@ -162,7 +213,23 @@ class Pause(OfBranch):
         export = self.found(request, repository, branch)
         services.export_pause(actor=request.user, export=export, paused=paused, request=request)
         export.refresh_from_db()
-        return Response(status_json(export, last_run(export)))
+        return Response(status_json(reading_of(export)))
+
+
+class Limits(OfBranch):
+    """How fast an export may go."""
+
+    @answers("Set export limits", 200, ExportConfiguration, body=ExportLimits, query=[REGION], fails=[503])
+    def post(self, request: Request, repository: str, branch: str) -> Response:
+        """Change the limits, also while a run goes on: it takes them up within moments. What is left out stays, null is
+        no limit; nothing is exported for it. Needs fs:ExportConfig on the branch."""
+        rbac.require(request.user, ("fs:ExportConfig", branch_arn(repository, branch)))
+        body = ExportLimits(data=request.data)
+        body.is_valid(raise_exception=True)
+        export = self.found(request, repository, branch)
+        services.export_limits(actor=request.user, export=export, changes=body.changes(), request=request)
+        export.refresh_from_db()
+        return Response(configuration_json(export))
 
 
 class Resume(Pause):
@@ -177,12 +244,20 @@ class Resume(Pause):
 class Exports(APIView):
     """All exports that somebody may see."""
 
-    @answers("List exports", 200, page_answer(ExportAnswer), query=PAGE)
+    @answers("List exports", 200, page_answer(ExportAnswer), query=[*PAGE, STATE, FIND])
     def get(self, request: Request) -> Response:
-        """A page of exports by number; those of branches that the caller may not read (fs:ReadBranch) are left out."""
+        """A page of exports by number; those of branches that the caller may not read (fs:ReadBranch) are left out.
+        With `?state=` a page may have fewer than asked for."""
         rbac.require(request.user)
-        seen = Export.objects.filter(pk__in=visible(request.user))
-        return Response(by_number(request, seen, export_json, "pk", newest=False))
+        state = one_of(request, "state", STATES)
+        rows = narrowed(Export.objects.filter(pk__in=visible(request.user)), request.query_params.get("find", ""))
+        amount, after = page_of(request)
+        rows = rows.filter(pk__gt=number_of(after, "after")) if after else rows
+        page, told = a_page(list(rows.order_by("pk")[: amount + 1]), amount, lambda row: row.pk)
+        found = sorted(readings(page, clock.now()), key=lambda one: one.export.pk)
+        results = [export_json(one) for one in found if not state or one.told.state == state]
+        told["pagination"]["results"] = len(results)
+        return Response(told | {"results": results})
 
 
 def visible(user: Any) -> list[int]:
@@ -191,6 +266,17 @@ def visible(user: Any) -> list[int]:
     return [pk for pk, repo, branch in rows if rbac.allowed(user, "fs:ReadBranch", branch_arn(repo, branch))]
 
 
-def export_json(export: Export) -> dict[str, Any]:
+def narrowed(rows: QuerySet[Export], text: str) -> QuerySet[Export]:
+    """Those whose repository, branch or path holds a text."""
+    part = Q(repository__icontains=text) | Q(branch__icontains=text) | Q(path__icontains=text)
+    return rows.filter(part) if text else rows
+
+
+def reading_of(export: Export) -> ExportReading:
+    """One export as it stands now."""
+    return readings([export], clock.now())[0]
+
+
+def export_json(reading: ExportReading) -> dict[str, Any]:
     """An export in a list."""
-    return {"configuration": configuration_json(export), "status": status_json(export, last_run(export))}
+    return {"configuration": configuration_json(reading.export), "status": status_json(reading)}

@@ -15,7 +15,7 @@ from core.errors import Fenced, LakeMirrorError
 from core.export_failures import words_of
 from core.exporting import State
 from core.slices import Late
-from exports import phases, reporting, running, verifying
+from exports import landing, phases, reporting, running, verifying
 from exports.models import Export, ExportRun
 from exports.plane import Plane
 from exports.slices import Slice
@@ -40,6 +40,7 @@ def advance(lease: Lease) -> Outcome:
         return _look(export, lease)
     if export.paused:
         return Outcome(f"paused in {run.phase}")
+    landing.look_meanwhile(export)
     return _carry_on(run, lease)
 
 
@@ -53,6 +54,7 @@ def _look(export: Export, lease: Lease) -> Outcome:
     except LakeMirrorError as error:
         Export.objects.filter(pk=export.pk).update(look_error=str(error))
         raise
+    landing.count_behind(export)
     standing = export.standing()
     if not exporting.starts_by_itself(standing, head):
         return _verify(export, lease) or Outcome(_resting(standing, head))

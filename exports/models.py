@@ -9,6 +9,7 @@ from django.db import models
 from django.db.models import Q
 
 from core import exporting
+from core.export_failures import reason_words
 from exports.querysets import ExportQuerySet, RunQuerySet
 from mirrors.fields import ExactTextField
 
@@ -47,6 +48,16 @@ class Export(models.Model):
     head = models.CharField(max_length=64, blank=True, help_text="of the branch, as last seen")
     head_at = models.DateTimeField(null=True, help_text="last valid look at the branch")
     look_error = models.TextField(blank=True)
+    behind_commits = models.IntegerField(
+        null=True, help_text="of the branch's line, after the last success; null: unknown"
+    )
+    behind_more = models.BooleanField(default=False, db_default=False, help_text="there are more than these")
+    behind_since = models.DateTimeField(
+        null=True, help_text="when the first of them was made, as far as it was counted"
+    )
+    behind_of = models.CharField(
+        max_length=129, blank=True, default="", db_default="", help_text="HEAD:BASE of which this was counted"
+    )
     writes_until = models.DateTimeField(null=True, help_text="no task that was ever started begins a write after it")
     deleting = models.BooleanField(default=False, help_text="it goes when nothing of it can write any more")
     created_at = models.DateTimeField()
@@ -99,6 +110,12 @@ class ExportRun(models.Model):
     patterns = models.JSONField(default=list)
     asked_by = models.CharField(max_length=150, blank=True)
     phase = models.CharField(max_length=16, choices=Phase.choices, default=Phase.PLAN)
+    begun = models.JSONField(
+        default=dict, db_default={}, help_text="when each phase after the first began, Unix seconds"
+    )
+    skipped_commits = models.IntegerField(
+        null=True, help_text="between the run before and this one: never exported by themselves; null: unknown"
+    )
     started_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
     outcome = models.CharField(max_length=32, blank=True, help_text="as the export's state; blank while it goes on")
@@ -129,6 +146,18 @@ class ExportRun(models.Model):
 
     def __str__(self) -> str:
         return f"{self.export} {self.ref[:8]}"
+
+
+class SkippedCommit(models.Model):
+    """A commit that landed while the run before went on, or failed: this one exported a newer one instead."""
+
+    run = models.ForeignKey(ExportRun, models.CASCADE, related_name="skipped_ones")
+    sha = models.CharField(max_length=64)
+    message = ExactTextField(blank=True)
+    committed_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["pk"]
 
 
 class ExportUnit(models.Model):
@@ -188,6 +217,11 @@ class ExportFailure(models.Model):
     def name(self) -> str:
         """The key as text; what of it is no UTF-8 is shown as \\xNN."""
         return bytes(self.key).decode("utf-8", "backslashreplace")
+
+    @property
+    def words(self) -> str:
+        """The reason as people read it."""
+        return reason_words(self.reason)
 
 
 class ExportVerification(models.Model):

@@ -64,9 +64,10 @@ def _go_on(run: ExportRun, lease: Lease) -> None:
     """To the next phase, if this one is still at hand; it got on, so whoever was gone is forgotten."""
     with transaction.atomic():
         lease.hold()
-        ExportRun.objects.filter(pk=run.pk, phase=run.phase, ended_at=None).update(
-            phase=AFTER[Phase(run.phase)], takeovers=0
-        )
+        after = AFTER[Phase(run.phase)]
+        begun = {**run.begun, after: clock.now().timestamp()}
+        at_hand = ExportRun.objects.filter(pk=run.pk, phase=run.phase, ended_at=None)
+        at_hand.update(phase=after, begun=begun, takeovers=0)
 
 
 # --- the phases: each says whether nothing of it is left --------------------------------------------------------------

@@ -7,11 +7,11 @@ from typing import Any
 from rest_framework import serializers
 
 from core.exporting import State, is_exported
-from exports.models import Export, ExportFailure, ExportRun
-from exports.services import KIND, LONGEST_PATTERN, MOST_PATTERNS, Wish, subject_of
-from mirrors import clock
-from mirrors.answers import count_or_null, text_or_null, time_or_null
-from mirrors.models import Duty
+from core.states import State as Word
+from exports.models import Export, ExportFailure, ExportRun, SkippedCommit
+from exports.readings import ExportReading
+from exports.services import LONGEST_PATTERN, MOST_PATTERNS, MOST_PER_SECOND, Wish
+from mirrors.answers import count_or_null, number_or_null, text_or_null, time_or_null
 from mirrors.serializers import Body, TrueOrFalse, rfc3339
 
 LONGEST_URI = 2000
@@ -24,6 +24,11 @@ class WholeNumber(serializers.IntegerField):
         if isinstance(data, bool) or not isinstance(data, int):
             raise serializers.ValidationError("must be a whole number, or null")
         return data
+
+
+def limit(name: str, **more: Any) -> WholeNumber:
+    """How many a second, or null for no limit."""
+    return WholeNumber(required=False, allow_null=True, min_value=1, max_value=MOST_PER_SECOND[name], **more)
 
 
 class Pattern(serializers.CharField):
@@ -53,8 +58,8 @@ class ExportConfiguration(Body):
         help_text="RE2 expressions: directories that get a _lakefs_success, files that come last in their directory",
     )
     isContinuous = TrueOrFalse(required=False, default=False, help_text="export every commit, not only the next one")
-    objectsPerSecond = WholeNumber(required=False, allow_null=True, default=None, min_value=1, max_value=10**9)
-    bytesPerSecond = WholeNumber(required=False, allow_null=True, default=None, min_value=1, max_value=10**15)
+    objectsPerSecond = limit("objects_per_second", default=None)
+    bytesPerSecond = limit("bytes_per_second", default=None)
 
     def wish(self) -> Wish:
         """What the service takes."""
@@ -67,6 +72,18 @@ class ExportConfiguration(Body):
             objects_per_second=given["objectsPerSecond"],
             bytes_per_second=given["bytesPerSecond"],
         )
+
+
+class ExportLimits(Body):
+    """How fast an export may go. What is left out stays as it is."""
+
+    objectsPerSecond = limit("objects_per_second")
+    bytesPerSecond = limit("bytes_per_second")
+
+    def changes(self) -> dict[str, int | None]:
+        """What the service takes."""
+        names = {"objectsPerSecond": "objects_per_second", "bytesPerSecond": "bytes_per_second"}
+        return {names[key]: value for key, value in self.validated_data.items()}
 
 
 class ExportRunAnswer(serializers.Serializer):
@@ -90,6 +107,9 @@ class ExportRunAnswer(serializers.Serializer):
     deleted = serializers.IntegerField()
     failed = serializers.IntegerField()
     requests = serializers.IntegerField()
+    skipped_commits = serializers.IntegerField(
+        allow_null=True, help_text="between the run before and this one, never exported by themselves"
+    )
 
 
 class ExportStatus(serializers.Serializer):
@@ -99,6 +119,9 @@ class ExportStatus(serializers.Serializer):
     branch = serializers.CharField()
     region = serializers.CharField()
     status = serializers.ChoiceField([state.value for state in State], help_text="'' before the first run")
+    state = serializers.ChoiceField([word.value for word in Word], help_text="as the pages say it")
+    reason = serializers.CharField(help_text="what goes on and what to do, in a sentence")
+    action = serializers.CharField(allow_null=True, help_text="what helps: repair, run or resume")
     error_message = text_or_null()
     paused = serializers.BooleanField()
     current_ref = text_or_null()
@@ -107,11 +130,28 @@ class ExportStatus(serializers.Serializer):
     head = text_or_null()
     head_at = time_or_null()
     up_to_date = serializers.BooleanField(allow_null=True, help_text="whether the destination holds the head, whole")
+    behind_commits = serializers.IntegerField(
+        allow_null=True, help_text="commits of the branch's line that the destination lacks; null: unknown"
+    )
+    behind_at_least = serializers.BooleanField(help_text="there are more of them")
+    behind_since = time_or_null()
+    behind_seconds = number_or_null()
     look_error = text_or_null()
+    next_look_at = time_or_null()
     retrying = serializers.CharField(allow_null=True, help_text="what the last try met, while it is tried again")
     run = ExportRunAnswer(allow_null=True, help_text="the run that goes on, else the last one")
     failures = count_or_null()
     as_of = serializers.DateTimeField()
+
+
+class SkippedCommitAnswer(serializers.Serializer):
+    """A commit that landed while another one was exported: `run` exported a newer one, `exported_ref`, instead."""
+
+    id = serializers.CharField()
+    message = serializers.CharField(allow_blank=True)
+    committed_at = serializers.DateTimeField()
+    run = serializers.CharField()
+    exported_ref = serializers.CharField()
 
 
 class ExportFailureAnswer(serializers.Serializer):
@@ -142,14 +182,18 @@ def configuration_json(export: Export) -> dict[str, Any]:
     }
 
 
-def status_json(export: Export, run: ExportRun | None) -> dict[str, Any]:
+def status_json(reading: ExportReading) -> dict[str, Any]:
     """Where an export stands; what is not known is null."""
-    standing = export.standing()
+    export, run, behind = reading.export, reading.run, reading.behind
+    looked = export.head and not export.look_error
     return {
         "repository": export.repository,
         "branch": export.branch,
         "region": export.region,
         "status": export.state,
+        "state": reading.told.state.value,
+        "reason": str(reading.told.sentence),
+        "action": reading.told.action or None,
         "error_message": export.error or None,
         "paused": export.paused,
         "current_ref": export.current_ref or None,
@@ -157,12 +201,17 @@ def status_json(export: Export, run: ExportRun | None) -> dict[str, Any]:
         "last_success_at": rfc3339(export.succeeded_at),
         "head": export.head or None,
         "head_at": rfc3339(export.head_at),
-        "up_to_date": is_exported(standing, export.head) if export.head and not export.look_error else None,
+        "up_to_date": is_exported(export.standing(), export.head) if looked else None,
+        "behind_commits": behind.commits if behind else None,
+        "behind_at_least": bool(behind and behind.more),
+        "behind_since": rfc3339(behind.since) if behind else None,
+        "behind_seconds": None if reading.lag is None else round(reading.lag, 3),
         "look_error": export.look_error or None,
-        "retrying": retrying(export) or None,
+        "next_look_at": rfc3339(reading.due_at),
+        "retrying": reading.retrying or None,
         "run": run and run_json(run),
         "failures": run.failed if run else None,
-        "as_of": rfc3339(clock.now()),
+        "as_of": rfc3339(reading.as_of),
     }
 
 
@@ -178,6 +227,7 @@ def run_json(run: ExportRun) -> dict[str, Any]:
         "deleted",
         "failed",
         "requests",
+        "skipped_commits",
     )
     return {
         "id": str(run.pk),
@@ -203,10 +253,15 @@ def failure_json(failure: ExportFailure) -> dict[str, Any]:
     }
 
 
-def retrying(export: Export) -> str:
-    """What the last try of its duty met, if it is tried again."""
-    failing = Duty.objects.filter(kind=KIND, subject=subject_of(export), failures__gt=0)
-    return failing.values_list("outcome", flat=True).first() or ""
+def skipped_json(one: SkippedCommit) -> dict[str, Any]:
+    """A commit that no run exported by itself, and the run that took it along."""
+    return {
+        "id": one.sha,
+        "message": one.message,
+        "committed_at": rfc3339(one.committed_at),
+        "run": str(one.run_id),
+        "exported_ref": one.run.ref,
+    }
 
 
 def last_run(export: Export) -> ExportRun | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,7 @@ from rbac import services as rbac
 KIND = "export"
 MOST_PATTERNS, LONGEST_PATTERN = 50, 1000
 PATTERNS = "lastKeysInPrefixRegexp"
+MOST_PER_SECOND = {"objects_per_second": 10**9, "bytes_per_second": 10**15}
 SETTINGS = ("path", "status_path", "patterns", "continuous", "objects_per_second", "bytes_per_second")
 
 
@@ -146,6 +147,25 @@ def export_pause(*, actor: Any, export: Export, paused: bool, request: Any = Non
             after={"paused": paused},
             request=request,
         )
+
+
+def export_limits(*, actor: Any, export: Export, changes: Mapping[str, int | None], request: Any = None) -> None:
+    """Change how fast it may go: `objects_per_second`, `bytes_per_second`, None for no limit. A run that goes on takes
+    it up with its next slice; nothing is exported for it. Raises Denied, and Invalid naming the field."""
+    arn = branch_arn(export.repository, export.branch)
+    rbac.require(actor, ("fs:ExportConfig", arn))
+    for name, limit in changes.items():
+        check_limit(name, limit)
+    with transaction.atomic():
+        Export.objects.filter(pk=export.pk).update(**changes, changed_at=clock.now())
+        before = {name: getattr(export, name) for name in changes}
+        rbac.audit(actor=actor, action="fs:ExportConfig", arn=arn, before=before, after=dict(changes), request=request)
+
+
+def check_limit(name: str, limit: int | None) -> None:
+    """Raises Invalid for a limit that would let nothing through, or that no column holds."""
+    if limit is not None and not 1 <= limit <= MOST_PER_SECOND[name]:
+        raise Invalid(f"must be from 1 to {MOST_PER_SECOND[name]:,}, or empty for no limit", field=name)
 
 
 # --- running ----------------------------------------------------------------------------------------------------------

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from lakemirror_site import config
-from mirrors import duties
+from mirrors import beside, duties
 from mirrors.duties import Lease, Outcome
 
 
 def register() -> None:
     """Make the duty known to the loops that all duties share."""
     duties.register(duties.Guest("export", _advance, _interval, _needed, _concerned, heavy=True))
+    beside.register(_exports)
+
+
+def _exports() -> beside.Exports:
+    from exports.beside import Exports
+
+    return Exports()
 
 
 def _advance(lease: Lease) -> Outcome:

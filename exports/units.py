@@ -12,6 +12,7 @@ from django.db.models import F
 from core.export_units import Unit, parts_of, plan_units
 from core.export_work import UnitWork
 from exports.commits import commit_of, ranges_of
+from exports.landing import between_runs, note_skipped
 from exports.models import ExportDirectory, ExportRun, ExportUnit, VerificationUnit
 from mirrors.duties import Lease
 
@@ -28,12 +29,14 @@ def cut(run: ExportRun, lease: Lease) -> None:
         for number, unit in enumerate(plan_units(target, others))
     ]
     message = commit_of(export, run.ref).message
+    skipped = between_runs(run)
     with transaction.atomic():
         lease.hold()
         run.units.all().delete()
         ExportUnit.objects.bulk_create(rows, batch_size=ROWS_AT_ONCE)
         run.cut, run.compare, run.message = True, run.compare or not run.base or bool(run.attempted), message
         run.save(update_fields=["cut", "compare", "message"])
+        note_skipped(run, skipped)
 
 
 def work_of(row: ExportUnit) -> UnitWork:

@@ -1,10 +1,9 @@
-"""The pages of exports: the list, one export. Each click is a POST that also works as a plain form."""
+"""The pages of one export. Each click is a POST that also works as a plain form."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
@@ -13,50 +12,25 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
+from core.errors import Invalid
 from core.policies import branch_arn
 from exports import services
-from exports.api import visible
-from exports.models import Export, ExportRun
-from exports.readings import readings, status_file, steps_of
+from exports.detail import detail_of
+from exports.models import Export
+from exports.readings import readings
 from mirrors import clock
-from mirrors.page_parts import answered, page_of_rows, whole_or_part
+from mirrors.page_parts import answered, whole_or_part
 from rbac import services as rbac
 
 SECTION = {"section": "exports"}
-RUNS, FAILURES = 10, 50
-
-
-@never_cache
-@require_safe
-def export_list(request: HttpRequest) -> HttpResponse:
-    """All exports whose branches the user may read, those that need somebody first."""
-    rbac.require(request.user)
-    now = clock.now()
-    found = readings(list(Export.objects.filter(pk__in=visible(request.user))), now)
-    context = SECTION | {"readings": found, "now": now, "active": any(one.active for one in found)}
-    return render(request, whole_or_part(request, "exports/list.html", "exports/_list.html"), context)
 
 
 @never_cache
 @require_safe
 def export_detail(request: HttpRequest, number: int) -> HttpResponse:
-    """One export: its run as a timeline, what failed, its status file, the runs before."""
+    """One export: its last run as a timeline, or another one, what failed, its status file, the runs before."""
     export, now = find_visible(request, number), clock.now()
-    reading = readings([export], now)[0]
-    run = reading.run
-    context = SECTION | {
-        "reading": reading,
-        "export": export,
-        "run": run,
-        "steps": steps_of(run) if run else [],
-        "failures": page_of_rows(request, run.failures.all(), "pk", newest=False) if run else None,
-        "status_file": status_file(run) if run else None,
-        "runs": export.runs.order_by("-pk")[:RUNS],
-        "now": now,
-        **(_progress(run) if run else {}),
-        **_proof(export),
-        **_rights(request, export),
-    }
+    context = SECTION | detail_of(request, readings([export], now)[0])
     return render(request, whole_or_part(request, "exports/detail.html", "exports/_detail.html"), context)
 
 
@@ -98,6 +72,25 @@ def export_pause(request: HttpRequest, number: int, paused: bool) -> HttpRespons
     return _carry_out(request, export, pause, told)
 
 
+@require_POST
+def export_limits(request: HttpRequest, number: int) -> HttpResponse:
+    """How fast it may go, from now on."""
+    export = find_visible(request, number)
+
+    def change() -> None:
+        changes = {name: _limit(request.POST.get(name, ""), name) for name in services.MOST_PER_SECOND}
+        services.export_limits(actor=request.user, export=export, changes=changes, request=request)
+
+    return _carry_out(request, export, change, "Saved: what goes on takes the limits up within moments.")
+
+
+def _limit(typed: str, name: str) -> int | None:
+    text = typed.strip().replace(",", "")
+    if text and not (text.isascii() and text.isdigit() and len(text) < 19):
+        raise Invalid(f"'{typed[:40]}' is no whole number", field=name, hint="Leave it empty for no limit")
+    return int(text) if text else None
+
+
 @never_cache
 def export_delete(request: HttpRequest, number: int) -> HttpResponse:
     """Say what goes and what stays, then delete."""
@@ -121,37 +114,6 @@ def find_visible(request: HttpRequest, number: int) -> Export:
     if export is None or not rbac.allowed(request.user, "fs:ReadBranch", branch_arn(export.repository, export.branch)):
         raise Http404(f"no export {number}")
     return export
-
-
-def _progress(run: ExportRun) -> dict[str, Any]:
-    return {
-        "took": (run.ended_at - run.started_at).total_seconds() if run.ended_at else None,
-        "through": run.copied + run.skipped + run.deleted,
-        "whole": run.to_copy + run.to_delete,
-    }
-
-
-def _proof(export: Export) -> dict[str, Any]:
-    """The last verification with what it names, and the last one that came to an answer."""
-    verification = export.verifications.first()
-    going_on = verification is not None and verification.ended_at is None
-    provable = export.last_success_ref and export.path_at_success == export.path
-    return {
-        "verification": verification,
-        "proven": export.verifications.filter(outcome__in=["equal", "drifted"]).first(),
-        "drift": list(verification.drift.all()[:FAILURES]) if verification else [],
-        "comparing": going_on,
-        "verifiable": provable and not going_on and export.state != "in-progress",
-    }
-
-
-def _rights(request: HttpRequest, export: Export) -> dict[str, bool]:
-    arn = branch_arn(export.repository, export.branch)
-    return {
-        "may_configure": rbac.allowed(request.user, "fs:ExportConfig", arn),
-        "may_pause": rbac.allowed(request.user, "fs:PauseExport", arn),
-        "may_run": rbac.allowed(request.user, "fs:RunExport", arn),
-    }
 
 
 def _carry_out(request: HttpRequest, export: Export, verb: Callable[[], object], told: str) -> HttpResponse:

@@ -14,6 +14,7 @@ from core.errors import Conflict, NotFound
 from core.pace import expected_end
 from core.presence import Depth
 from mirrors import clock, duties
+from mirrors.beside import About, Place, exports
 from mirrors.job_ids import JobType, duty_url, job_id, job_url
 from mirrors.models import Duty, Mirror, Repository, Run, Validation
 from mirrors.querysets import DutyQuerySet, MirrorQuerySet
@@ -24,22 +25,36 @@ from rbac import services as rbac
 
 RUNS = 20
 ENDED = 5
+KINDS = (*Duty.Kind.values, "export")
 STATES = ("failing", "held", "overdue", "due", "resting")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A duty, and what it is about: a mirror, or a source that mirrors have."""
+    """A duty, and what it is about: a mirror, a source that mirrors have, or (`about`) an export."""
 
     duty: Duty
     state: str
     mirror: Mirror | None
-    source: Repository
+    source: Repository | Place
+    about: About | None = None
 
     @property
     def id(self) -> str:
         """Its name as a job."""
         return job_id(JobType.DUTY, self.duty.pk)
+
+    @property
+    def name(self) -> str:
+        """The name of what it is about."""
+        return self.about.name if self.about else (self.mirror or self.source).name
+
+    @property
+    def right(self) -> tuple[str, str]:
+        """Action and resource that somebody needs who has it done."""
+        if self.about:
+            return self.about.action, self.about.arn
+        return "fs:OperateMirror", repository_arn(self.source.name)
 
     @property
     def word(self) -> str:
@@ -94,11 +109,13 @@ class Asked:
         return icons.get(self.validation.state, "clock")
 
 
-def duties_of(visible: MirrorQuerySet) -> DutyQuerySet:
-    """The duties of these mirrors, and of their sources; those that fail first, then by when they are due."""
+def duties_of(visible: MirrorQuerySet, subjects: Sequence[int] = ()) -> DutyQuerySet:
+    """The duties of these mirrors, of their sources, and of the exports with these subjects; those that fail first,
+    then by when they are due."""
     sensing = Q(kind="sense", subject__in=visible.order_by().values("source"))
     others = ~Q(kind="sense") & Q(subject__in=visible.order_by().values("pk"))
-    return Duty.objects.filter(sensing | others).order_by("-failures", "due_at", "pk")
+    beside = Q(kind="export", subject__in=subjects)
+    return Duty.objects.filter(sensing | others | beside).order_by("-failures", "due_at", "pk")
 
 
 def in_state(rows: DutyQuerySet, state: str, now: datetime) -> DutyQuerySet:
@@ -116,11 +133,20 @@ def in_state(rows: DutyQuerySet, state: str, now: datetime) -> DutyQuerySet:
 
 
 def jobs_of(page: Sequence[Duty], now: datetime) -> list[Job]:
-    """With their mirrors and sources; a duty whose mirror is just gone is left out."""
-    mirrors = Mirror.objects.select_related("source").in_bulk([one.subject for one in page if one.kind != "sense"])
+    """With their mirrors, sources and exports; a duty whose mirror or export is just gone is left out."""
+    mirrors = Mirror.objects.select_related("source").in_bulk([one.subject for one in page if one.subject > 0])
     sources = Repository.objects.in_bulk([one.subject for one in page if one.kind == "sense"])
-    found = [_job(duty, mirrors, sources, now) for duty in page]
+    others = [one.subject for one in page if one.kind == "export"]
+    about = exports().about(others) if others else {}
+    found = [
+        _of_export(duty, about, now) if duty.kind == "export" else _job(duty, mirrors, sources, now) for duty in page
+    ]
     return [job for job in found if job]
+
+
+def _of_export(duty: Duty, about: Mapping[int, About], now: datetime) -> Job | None:
+    it = about.get(duty.subject)
+    return it and Job(duty=duty, state=_state(duty, now), mirror=None, source=it.place, about=it)
 
 
 def _job(duty: Duty, mirrors: Mapping[int, Mirror], sources: Mapping[int, Repository], now: datetime) -> Job | None:
@@ -172,13 +198,13 @@ def duty_retry(*, actor: Any, duty: Duty, request: Any = None) -> None:
     job = next(iter(jobs_of([duty], clock.now())), None)
     if job is None:
         raise NotFound("there is no such duty any more")
-    arn = repository_arn(job.source.name)
-    rbac.require(actor, ("fs:OperateMirror", arn))
+    action, arn = job.right
+    rbac.require(actor, (action, arn))
     about = {"mirror": job.mirror.name} if job.mirror else {"source": job.source.name, "region": job.source.region}
     with transaction.atomic():
         duties.wake(duty.kind, duty.subject)
         after = {"retry": duty.kind, **about}
-        rbac.audit(actor=actor, action="fs:MirrorRepository", arn=arn, after=after, request=request)
+        rbac.audit(actor=actor, action=action, arn=arn, after=after, request=request)
 
 
 def job_retry(*, actor: Any, kind: JobType, row: Any, request: Any = None) -> tuple[str, str | None]:

@@ -11,6 +11,7 @@ from rest_framework import serializers
 
 from core.pace import expected_end, per_second
 from mirrors.answers import count_or_null, number_or_null, text_or_null, time_or_null
+from mirrors.beside import Place
 from mirrors.duties import LEASE_SECONDS
 from mirrors.job_ids import JobType, job_id, job_url
 from mirrors.jobs import Job, expected_of
@@ -33,6 +34,7 @@ class JobAnswer(serializers.Serializer):
     )
     state = serializers.CharField()
     mirror = text_or_null()
+    branch = serializers.CharField(allow_null=True, help_text="of the duty of an export")
     source_repository = serializers.CharField()
     source_region = serializers.CharField()
     outcome = text_or_null()
@@ -104,6 +106,7 @@ def duty_json(job: Job) -> dict[str, Any]:
             "kind": duty.kind,
             "state": job.state,
             "mirror": job.mirror.name if job.mirror else None,
+            "branch": job.about.branch if job.about else None,
             "outcome": duty.outcome or None,
             "queue": duty.queue,
             "worker": duty.holder if job.state == "held" else None,
@@ -159,7 +162,7 @@ def validation_job_json(one: Validation, *, now: datetime) -> dict[str, Any]:
     )
 
 
-def _named(kind: JobType, number: int, source: Repository) -> dict[str, Any]:
+def _named(kind: JobType, number: int, source: Repository | Place) -> dict[str, Any]:
     return {
         "id": job_id(kind, number),
         "job": job_url(kind, number),

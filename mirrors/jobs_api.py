@@ -15,9 +15,10 @@ from core.errors import Invalid, NotFound
 from lakemirror_site.openapi import answers
 from mirrors import clock
 from mirrors.answers import LOCATION, JobTakenAnswer, many_texts, page_answer, page_with
+from mirrors.beside import exports
 from mirrors.job_ids import JobType, accepted, job_url, parse_job_id
 from mirrors.job_log import lines_of
-from mirrors.jobs import STATES, duties_of, in_state, job_retry, jobs_of
+from mirrors.jobs import KINDS, STATES, duties_of, in_state, job_retry, jobs_of
 from mirrors.jobs_answers import (
     JobAnswer,
     JobDetailAnswer,
@@ -43,7 +44,7 @@ TYPES = [one.value for one in JobType]
 WHICH = (
     OpenApiParameter("type", str, enum=TYPES, description="which jobs; duties unless told"),
     OpenApiParameter("mirror", str, description="only those of this mirror, and of its source"),
-    OpenApiParameter("kind", str, enum=Duty.Kind.values, description="only duties of this kind"),
+    OpenApiParameter("kind", str, enum=KINDS, description="only duties of this kind"),
     OpenApiParameter("state", str, enum=STATES, description="only duties in this state"),
     OpenApiParameter("open", str, enum=("true",), description="only runs and validations that have not ended"),
 )
@@ -65,7 +66,7 @@ class Jobs(APIView):
         queues = queue_readings(now)
         beside = {
             "queues": [queue_json(queue) for queue in queues],
-            "workers": workers_json(duties_of(visible), now),
+            "workers": workers_json(duties_of(visible, exports().subjects(request.user)), now),
             "troubles": troubles(queues),
         }
         return Response(_page(request, visible, now) | beside)
@@ -96,8 +97,9 @@ def _refuse(request: Request, names: Iterable[str], type_: str) -> None:
 
 def _duties(request: Request, visible: MirrorQuerySet, now: datetime) -> Any:
     _refuse(request, ["open"], JobType.DUTY)
-    rows = in_state(duties_of(visible), one_of(request, "state", STATES), now)
-    kind = one_of(request, "kind", Duty.Kind.values)
+    subjects = [] if request.query_params.get("mirror") else exports().subjects(request.user)
+    rows = in_state(duties_of(visible, subjects), one_of(request, "state", STATES), now)
+    kind = one_of(request, "kind", KINDS)
     return rows.filter(kind=kind) if kind else rows
 
 
@@ -108,9 +110,7 @@ def _others(request: Request, kind: JobType, visible: MirrorQuerySet) -> Any:
 
 
 def rows_of(kind: JobType, visible: MirrorQuerySet) -> Any:
-    """The jobs of a type at some mirrors, with what their JSON needs."""
-    if kind is JobType.DUTY:
-        return duties_of(visible)
+    """Runs or validations at some mirrors, with what their JSON needs."""
     model, more = (Run, ["validation"]) if kind is JobType.RUN else (Validation, [])
     return model.objects.filter(mirror__in=visible.order_by().values("pk")).select_related("mirror__source", *more)
 
@@ -127,10 +127,12 @@ def jobs_json(kind: JobType, rows: list[Any], now: datetime) -> list[dict[str, A
     return [run_job_json(row, now=now, held=row.mirror_id in held) for row in rows]
 
 
-def find_job(visible: MirrorQuerySet, given: str) -> tuple[JobType, Any]:
-    """The job of that name. Raises NotFound."""
+def find_job(user: Any, given: str) -> tuple[JobType, Any]:
+    """The job of that name, if the user may see it. Raises NotFound."""
     kind, number = parse_job_id(given)
-    found = rows_of(kind, visible).filter(pk=number).first()
+    visible = Mirror.objects.visible_to(user)
+    rows = duties_of(visible, exports().subjects(user)) if kind is JobType.DUTY else rows_of(kind, visible)
+    found = rows.filter(pk=number).first()
     if found is None:
         raise NotFound(f"there is no job '{given[:40]}'")
     return kind, found
@@ -144,7 +146,7 @@ class JobDetail(APIView):
         """How it stands now. Needs fs:ListRepositories on `*`."""
         rbac.require(request.user, ("fs:ListRepositories", "*"))
         now = clock.now()
-        kind, row = find_job(Mirror.objects.visible_to(request.user), job)
+        kind, row = find_job(request.user, job)
         told = jobs_json(kind, [row], now)
         if not told:
             raise NotFound(f"there is no job '{job[:40]}'")
@@ -158,7 +160,7 @@ class JobLog(APIView):
     def get(self, request: Request, job: str) -> Response:
         """A page of lines, the last one first. Needs fs:ListRepositories on `*`."""
         rbac.require(request.user, ("fs:ListRepositories", "*"))
-        kind, row = find_job(Mirror.objects.visible_to(request.user), job)
+        kind, row = find_job(request.user, job)
         return Response(newest_first(request, lines_of(kind, row), line_json))
 
 
@@ -169,7 +171,7 @@ class JobStop(APIView):
     def post(self, request: Request, job: str) -> Response:
         """202 with the job, which ends within moments. Needs fs:MirrorRepository on the source."""
         rbac.require(request.user, ("fs:ListRepositories", "*"))
-        kind, row = find_job(Mirror.objects.visible_to(request.user), job)
+        kind, row = find_job(request.user, job)
         told = job_stop(actor=request.user, kind=kind, row=row, request=request)
         return accepted({"message": told}, job_url(kind, row.pk))
 
@@ -181,6 +183,6 @@ class JobRetry(APIView):
     def post(self, request: Request, job: str) -> Response:
         """202 with the job that does it. Needs fs:MirrorRepository on the source."""
         rbac.require(request.user, ("fs:ListRepositories", "*"))
-        kind, row = find_job(Mirror.objects.visible_to(request.user), job)
+        kind, row = find_job(request.user, job)
         told, url = job_retry(actor=request.user, kind=kind, row=row, request=request)
         return accepted({"message": told}, url)

@@ -14,12 +14,13 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from mirrors import clock
+from mirrors.beside import exports
 from mirrors.job_ids import JobType
 from mirrors.job_log import KEPT, lines_of
-from mirrors.jobs import STATES, asked_of, duties_of, in_state, job_retry, jobs_of, progress_of
+from mirrors.jobs import KINDS, RUNS, STATES, asked_of, duties_of, in_state, job_retry, jobs_of, progress_of
 from mirrors.jobs import duty_retry as retry
 from mirrors.jobs_api import find_job, jobs_json
-from mirrors.models import Duty, Mirror
+from mirrors.models import Mirror
 from mirrors.page_parts import answered, may_see, whole_or_part
 from mirrors.queue_readings import queue_readings, troubles
 from mirrors.services import repository_arn
@@ -38,29 +39,31 @@ def jobs(request: HttpRequest) -> HttpResponse:
     visible = Mirror.objects.visible_to(request.user)
     kind, state, find = (request.GET.get(key, "").strip() for key in ("kind", "state", "find"))
     named = visible.filter(name__icontains=find) if find else visible
-    rows = in_state(duties_of(named), state, now)
-    rows = rows.filter(kind=kind) if kind in Duty.Kind.values else rows
+    rows = in_state(duties_of(named, exports().subjects(request.user, find)), state, now)
+    rows = rows.filter(kind=kind) if kind in KINDS else rows
     page = Paginator(rows, PAGE).get_page(request.GET.get("page"))
     queues = queue_readings(now)
     running, asked = progress_of(visible, now), asked_of(visible, now)
+    exporting = exports().going_on(request.user, now, RUNS)
     shown = jobs_of(list(page), now)
     context = {
         "section": "jobs",
         "jobs": shown,
-        "may_retry": _sources_to_act_on(request, {job.source.name for job in shown}),
+        "may_retry": {job.duty.pk for job in shown if rbac.allowed(request.user, *job.right)},
         "page": page,
         "queues": queues,
         "troubles": troubles(queues),
         "running": running,
         "asked": asked,
+        "exporting": exporting,
         "mine": _may_stop(request, {one.run.mirror for one in running} | {one.validation.mirror for one in asked}),
-        "kinds": Duty.Kind.values,
+        "kinds": KINDS,
         "states": STATES,
         "kind": kind,
         "state": state,
         "find": find,
         "now": now,
-        "active": bool(running) or any(queue.holders or queue.due for queue in queues),
+        "active": bool(running or exporting) or any(queue.holders or queue.due for queue in queues),
     }
     return render(request, "jobs/_jobs.html" if request.htmx.target == "live" else "jobs/jobs.html", context)
 
@@ -70,15 +73,17 @@ def jobs(request: HttpRequest) -> HttpResponse:
 @may_see
 def job_log(request: HttpRequest, job: str) -> HttpResponse:
     """What workers said of a job lately, the last line first."""
-    kind, row = find_job(Mirror.objects.visible_to(request.user), job)
+    kind, row = find_job(request.user, job)
     now = clock.now()
     (told,) = jobs_json(kind, [row], now) or [None]
+    export = exports().about([row.subject]).get(row.subject) if told and told["kind"] == "export" else None
     if told is None:
         raise Http404(f"no job {job}")
     context = {
         "section": "jobs",
         "job": told,
-        "of": told["mirror"] or told["source_repository"],
+        "of": export.name if export else told["mirror"] or told["source_repository"],
+        "export": export,
         "lines": lines_of(kind, row).order_by("-pk")[:KEPT],
         "kept": KEPT,
         "now": now,
@@ -93,16 +98,12 @@ def _may_stop(request: HttpRequest, mirrors: Iterable[Mirror]) -> set[str]:
     return {mirror.name for mirror in mirrors if may(repository_arn(mirror.source.name))}
 
 
-def _sources_to_act_on(request: HttpRequest, sources: Iterable[str]) -> set[str]:
-    """The names of the sources whose duties the user may have done."""
-    return {name for name in sources if rbac.allowed(request.user, "fs:OperateMirror", repository_arn(name))}
-
-
 @require_POST
 @may_see
 def duty_retry(request: HttpRequest, duty: int) -> HttpResponse:
     """Make a duty due now; the page says so at once."""
-    found = duties_of(Mirror.objects.visible_to(request.user)).filter(pk=duty).first()
+    seen = duties_of(Mirror.objects.visible_to(request.user), exports().subjects(request.user))
+    found = seen.filter(pk=duty).first()
     if found is None:
         raise Http404(f"no duty {duty}")
     verb = partial(retry, actor=request.user, duty=found, request=request)
@@ -113,7 +114,7 @@ def duty_retry(request: HttpRequest, duty: int) -> HttpResponse:
 @may_see
 def job_stopped(request: HttpRequest, job: str) -> HttpResponse:
     """Have a check stopped; the page says so at once."""
-    kind, row = find_job(Mirror.objects.visible_to(request.user), job)
+    kind, row = find_job(request.user, job)
     verb = partial(job_stop, actor=request.user, kind=kind, row=row, request=request)
     return _done(request, verb, f"Stopped: {_what(kind, row)}.")
 
@@ -122,7 +123,7 @@ def job_stopped(request: HttpRequest, job: str) -> HttpResponse:
 @may_see
 def job_again(request: HttpRequest, job: str) -> HttpResponse:
     """Have a check done once more."""
-    kind, row = find_job(Mirror.objects.visible_to(request.user), job)
+    kind, row = find_job(request.user, job)
     verb = partial(job_retry, actor=request.user, kind=kind, row=row, request=request)
     return _done(request, verb, f"Queued: {_what(kind, row)}, once more.")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -25,6 +25,9 @@ _VERBS: Mapping[str, str] = {
     "reset_branch": "had uncommitted changes undone at",
     "storage_namespace": "made",
     "waiver": "waived commits of",
+    "export": "had an export begun of",
+    "repair": "repaired the export of",
+    "verify": "had the export verified of",
 }
 """What the audit's details tell of a verb, by the first of these names that is among them."""
 
@@ -38,9 +41,9 @@ class Happening:
     bad: bool = False
 
 
-def latest(visible: MirrorQuerySet, now: datetime) -> list[Happening]:
-    """The newest few of all kinds, newest first."""
-    found = [*_moves(visible), *_failures(visible, now), *_verbs()]
+def latest(visible: MirrorQuerySet, now: datetime, exports: Sequence[int] = ()) -> list[Happening]:
+    """The newest few of all kinds, newest first; with what fails of the exports with these subjects."""
+    found = [*_moves(visible), *_failures(visible, now, exports), *_verbs()]
     return sorted(found, key=lambda one: one.at, reverse=True)[:AMOUNT]
 
 
@@ -65,16 +68,15 @@ def _move(row: Promotion) -> Phrase:
     return say(which, " promoted to ", short(row.to_commit)) if row.to_commit else say(which, " was deleted")
 
 
-def _failures(visible: MirrorQuerySet, now: datetime) -> list[Happening]:
+def _failures(visible: MirrorQuerySet, now: datetime, exports: Sequence[int]) -> list[Happening]:
     """Duties that fail now, by their last try."""
-    rows = duties_of(visible).filter(failures__gt=0).exclude(ended_at=None).order_by("-ended_at")
+    rows = duties_of(visible, exports).filter(failures__gt=0).exclude(ended_at=None).order_by("-ended_at")
     jobs = jobs_of(list(rows[:AMOUNT]), now)
     return [Happening(job.duty.ended_at, _failure(job), bad=True) for job in jobs]
 
 
 def _failure(job: Any) -> Phrase:
-    about = job.mirror or job.source
-    return say(name(about.name), f": {job.duty.kind} failed, {job.duty.outcome.rstrip('.')[:160]}")
+    return say(name(job.name), f": {job.duty.kind} failed, {job.duty.outcome.rstrip('.')[:160]}")
 
 
 def _verbs() -> list[Happening]:

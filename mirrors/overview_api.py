@@ -14,6 +14,7 @@ from rest_framework.views import APIView
 from lakemirror_site.openapi import answers
 from mirrors import clock
 from mirrors.answers import many_texts, number_or_null, text_or_null, time_or_null
+from mirrors.beside import Summary, exports
 from mirrors.fleet import fleet_readings
 from mirrors.latest import Happening, latest
 from mirrors.listing import needing
@@ -57,6 +58,25 @@ class NeedingAnswer(serializers.Serializer):
     as_of = serializers.DateTimeField()
 
 
+class NeedingExportAnswer(serializers.Serializer):
+    """An export that needs somebody."""
+
+    repository = serializers.CharField()
+    branch = serializers.CharField()
+    region = serializers.CharField()
+    status = serializers.CharField()
+    reason = serializers.CharField()
+
+
+class ExportsAnswer(serializers.Serializer):
+    """How all exports are doing that the caller may see, and those that need somebody."""
+
+    total = serializers.IntegerField()
+    reason = serializers.CharField()
+    needs_attention = NeedingExportAnswer(many=True)
+    needs_attention_total = serializers.IntegerField()
+
+
 class PairAnswer(serializers.Serializer):
     """The mirrors from one region in another: the worst lag among them, and whether one needs somebody."""
 
@@ -83,6 +103,7 @@ class OverviewAnswer(serializers.Serializer):
     tiles = TilesAnswer()
     needs_attention = NeedingAnswer(many=True)
     needs_attention_total = serializers.IntegerField()
+    exports = ExportsAnswer()
     troubles = many_texts()
     matrix = PairAnswer(many=True)
     latest = HappeningAnswer(many=True)
@@ -106,9 +127,10 @@ class Overview(APIView):
                 "tiles": _tiles(readings, queues, oldest_unchecked(visible)),
                 "needs_attention": [_needing_json(reading) for reading in urgent[:NEEDING]],
                 "needs_attention_total": len(urgent),
+                "exports": _exports_json(exports().summary(request.user, now, NEEDING)),
                 "troubles": silent,
                 "matrix": _matrix_json(readings),
-                "latest": [_happening_json(one) for one in latest(visible, now)],
+                "latest": [_happening_json(one) for one in latest(visible, now, exports().subjects(request.user))],
             }
         )
 
@@ -151,6 +173,24 @@ def _needing_json(reading: MirrorReading) -> dict[str, Any]:
         "reason": reading.sentence,
         "lag_seconds": _rounded(reading.lag),
         "as_of": rfc3339(reading.as_of),
+    }
+
+
+def _exports_json(summary: Summary) -> dict[str, Any]:
+    return {
+        "total": summary.total,
+        "reason": str(summary.told),
+        "needs_attention": [
+            {
+                "repository": one.repository,
+                "branch": one.branch,
+                "region": one.region,
+                "status": one.state.value,
+                "reason": str(one.told),
+            }
+            for one in summary.some
+        ],
+        "needs_attention_total": summary.needing,
     }
 
 

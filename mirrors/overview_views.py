@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from mirrors import clock
+from mirrors.beside import Summary, exports
 from mirrors.fleet import fleet_readings
 from mirrors.forms import likely_region
 from mirrors.latest import latest
@@ -16,6 +19,7 @@ from mirrors.models import Mirror
 from mirrors.overview import LOOK_AGAIN, matrix, oldest_unchecked, tell, tiles
 from mirrors.page_parts import may_see
 from mirrors.queue_readings import queue_readings, troubles
+from mirrors.readings import MirrorReading
 
 NEEDING = 8
 FEW = 8
@@ -29,7 +33,9 @@ def overview(request: HttpRequest) -> HttpResponse:
     now = clock.now()
     visible = Mirror.objects.visible_to(request.user)
     readings = fleet_readings(visible, now)
+    summary = exports().summary(request.user, now, NEEDING)
     context = {"section": "overview", "now": now, "example_region": likely_region, "readings": readings}
+    context |= {"exports": summary, "changes": _changes([], summary), "active": False}
     if readings:
         queues = queue_readings(now)
         silent = troubles(queues)
@@ -44,9 +50,15 @@ def overview(request: HttpRequest) -> HttpResponse:
             "look_again": LOOK_AGAIN,
             "few": len(readings) <= FEW,
             "matrix": matrix(readings),
-            "latest": latest(visible, now),
+            "latest": latest(visible, now, exports().subjects(request.user)),
             "active": any(reading.active for reading in readings),
-            "changes": ", ".join(f"{reading.mirror.name}: {reading.state.word}" for reading in urgent[:NEEDING]),
+            "changes": _changes(urgent[:NEEDING], summary),
         }
     part = "overview/_overview.html" if request.htmx.target == "live" else "overview/overview.html"
     return render(request, part, context)
+
+
+def _changes(urgent: Sequence[MirrorReading], exported: Summary) -> str:
+    """What is announced when it changes."""
+    mirrors = [f"{reading.mirror.name}: {reading.state.word}" for reading in urgent]
+    return ", ".join([*mirrors, *(f"{one.name}: {one.word}" for one in exported.some)])

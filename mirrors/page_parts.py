@@ -15,6 +15,7 @@ from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from core.errors import LakeMirrorError
+from mirrors.beside import exports
 from mirrors.models import Mirror
 from mirrors.paging import number_of
 from mirrors.readings import MirrorReading
@@ -35,6 +36,7 @@ TABS = (
 )
 """The name of each address, and what stands on the tab."""
 ROWS = 50
+EXPORTED = 5
 may_see = permission_required("fs:ListRepositories", "*")
 
 
@@ -70,6 +72,8 @@ def show_tab(
     shared["may_operate"] = may_operate(request, reading.mirror)
     shared["may_delete"] = rbac.allowed(request.user, "fs:DeleteRepository", repository_arn(reading.mirror.name))
     shared["trouble"] = trouble_of(reading)
+    source = reading.mirror.source
+    shared["exported"] = exports().of_source(request.user, source.region, source.name, reading.as_of, EXPORTED)
     shared["part"] = f"mirrors/_tab_{dict(TABS)[tab].lower()}.html"
     template = whole_or_part(request, "mirrors/detail.html", "mirrors/_detail.html")
     return render(request, template, {**shared, **context}, status=status)
@@ -84,15 +88,15 @@ class Rows:
     first: bool
 
 
-def page_of_rows(request: HttpRequest, rows: QuerySet[Any], column: str, *, newest: bool) -> Rows:
+def page_of_rows(request: HttpRequest, rows: QuerySet[Any], column: str, *, newest: bool, amount: int = ROWS) -> Rows:
     """The rows after the one that the query names, in the order of a column of numbers. Raises Invalid."""
     after = request.GET.get("after", "")
     found = rows.order_by(f"-{column}" if newest else column)
     if after:
         found = found.filter(**{f"{column}__{'lt' if newest else 'gt'}": number_of(after, "after")})
-    some = list(found[: ROWS + 1])
-    more = with_query(request, after=getattr(some[ROWS - 1], column)) if len(some) > ROWS else ""
-    return Rows(some[:ROWS], more, not after)
+    some = list(found[: amount + 1])
+    more = with_query(request, after=getattr(some[amount - 1], column)) if len(some) > amount else ""
+    return Rows(some[:amount], more, not after)
 
 
 def with_query(request: HttpRequest, **changes: Any) -> str:

@@ -16,6 +16,7 @@ from django.db.models import Count, Max, Min, Model, Q, QuerySet
 from django.db.models.functions import Substr
 
 from core.errors import Invalid
+from mirrors.beside import ExportHit, exports
 from mirrors.finding import LEAST_DIGITS, commits_beginning
 from mirrors.models import Blocker, Commit, Mirror, MirrorCommit, Repository, SourceBranch
 from mirrors.querysets import MirrorQuerySet
@@ -74,11 +75,13 @@ class Found:
     commits: Hits[CommitHit]
     branches: Hits[BranchHit]
     paths: Hits[PathHit]
+    exports: Hits[ExportHit]
 
     @property
     def number(self) -> int:
         """How many are given, of all kinds."""
-        return sum(len(one.rows) for one in (self.repositories, self.mirrors, self.commits, self.branches, self.paths))
+        kinds = (self.repositories, self.mirrors, self.commits, self.branches, self.paths, self.exports)
+        return sum(len(one.rows) for one in kinds)
 
     def only_one(self, text: str) -> tuple[str, str] | None:
         """The mirror and the commit (or "") that this is the whole id of, if nothing else fits."""
@@ -102,8 +105,9 @@ def text_of(given: str) -> str:
     return text
 
 
-def search(visible: MirrorQuerySet, text: str) -> Found:
-    """What fits a text among these mirrors, their sources, and what those have."""
+def search(visible: MirrorQuerySet, text: str, user: Any = None) -> Found:
+    """What fits a text among these mirrors, their sources, and what those have; and the exports that `user` may see."""
+    some = exports().found(user, text, FEW) if user is not None else []
     mirrors = visible.select_related("source").order_by("name")
     sources = Repository.objects.filter(pk__in=visible.order_by().values("source"))
     return Found(
@@ -112,6 +116,7 @@ def search(visible: MirrorQuerySet, text: str) -> Found:
         commits=_commits(visible, text),
         branches=_branches(visible, text),
         paths=_paths(visible, text),
+        exports=Hits(some[:FEW], len(some) > FEW),
     )
 
 

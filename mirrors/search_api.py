@@ -14,6 +14,7 @@ from rest_framework.views import APIView
 from lakemirror_site.openapi import answers
 from mirrors import clock
 from mirrors.answers import many_texts
+from mirrors.beside import ExportHit
 from mirrors.models import Mirror, Repository
 from mirrors.search import LONGEST, BranchHit, CommitHit, Hits, PathHit, search, text_of
 from mirrors.serializers import rfc3339
@@ -71,6 +72,15 @@ class PathHitAnswer(serializers.Serializer):
     example = serializers.CharField()
 
 
+class ExportHitAnswer(serializers.Serializer):
+    """An export whose repository, branch or path holds the text."""
+
+    repository = serializers.CharField()
+    branch = serializers.CharField()
+    region = serializers.CharField()
+    export_path = serializers.CharField()
+
+
 def _hits(of: type[serializers.Serializer]) -> serializers.Serializer:
     fields = {
         "results": of(many=True),
@@ -92,17 +102,18 @@ class FoundAnswer(serializers.Serializer):
     commits = _hits(CommitHitAnswer)
     branches = _hits(BranchHitAnswer)
     missing = _hits(PathHitAnswer)
+    exports = _hits(ExportHitAnswer)
 
 
 class Search(APIView):
-    """Where is that? Repositories, mirrors, commits, branches, and paths of what is missing."""
+    """Where is that? Repositories, mirrors, commits, branches, exports, and paths of what is missing."""
 
     @answers("Search everything", 200, FoundAnswer, query=[Q])
     def get(self, request: Request) -> Response:
         """The first few of each kind. Needs fs:ListRepositories on `*`."""
         rbac.require(request.user, ("fs:ListRepositories", "*"))
         text = text_of(request.query_params.get("q", ""))
-        found = search(Mirror.objects.visible_to(request.user), text)
+        found = search(Mirror.objects.visible_to(request.user), text, request.user)
         return Response(
             {
                 "q": text,
@@ -112,6 +123,7 @@ class Search(APIView):
                 "commits": _told(found.commits, _commit),
                 "branches": _told(found.branches, _branch),
                 "missing": _told(found.paths, _path),
+                "exports": _told(found.exports, _export),
             }
         )
 
@@ -141,6 +153,10 @@ def _commit(hit: CommitHit) -> dict[str, Any]:
 def _branch(hit: BranchHit) -> dict[str, Any]:
     branch = hit.branch
     return {"name": branch.name, "head": branch.head, "mirrors": hit.mirrors} | _source(branch.repository)
+
+
+def _export(hit: ExportHit) -> dict[str, Any]:
+    return {"repository": hit.repository, "branch": hit.branch, "region": hit.region, "export_path": hit.path}
 
 
 def _path(hit: PathHit) -> dict[str, Any]:

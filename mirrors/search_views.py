@@ -33,7 +33,7 @@ def search_page(request: HttpRequest) -> HttpResponse:
         text = text_of(given)
     except Invalid as error:
         return render(request, "search/search.html", context | {"wrong": str(error)}, status=400)
-    found = search(Mirror.objects.visible_to(request.user), text)
+    found = search(Mirror.objects.visible_to(request.user), text, request.user)
     if only := found.only_one(text):
         mirror, commit = only
         return redirect("mirror_commit", mirror, commit) if commit else redirect("mirror", mirror)

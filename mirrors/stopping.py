@@ -24,7 +24,9 @@ def job_stop(*, actor: Any, kind: JobType, row: Any, request: Any = None) -> str
     Raises Denied, and Conflict when it has ended, when its worker is gone, or for a duty.
     """
     if kind is JobType.DUTY:
-        raise Conflict("a duty is never over, so it can't be stopped", hint="Pause the mirror, or stop its run")
+        raise Conflict(
+            "a duty is never over, so it can't be stopped", hint="Pause the mirror or export, or stop its run"
+        )
     rbac.require(actor, ("fs:OperateMirror", repository_arn(row.mirror.source.name)))
     asked = row if kind is JobType.VALIDATION else row.validation
     with transaction.atomic():

@@ -162,7 +162,10 @@ window.addEventListener("pageshow", (event) => {
 
 function refresh() {
   const live = document.getElementById("live");
-  if (live) htmx.trigger(live, "refresh");
+  if (!live) return;
+  /* What is under way may have been asked for before the click: it would show what was, and keep the new one away. */
+  htmx.trigger(live, "htmx:abort");
+  htmx.trigger(live, "refresh");
 }
 
 /* Figures that could not be updated must not look fresh. */

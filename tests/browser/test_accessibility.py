@@ -17,6 +17,7 @@ from mirrors import clock
 from mirrors.models import Commit, Duty, Mirror
 from mirrors.options import mirror_update
 from tests.browser.conftest import sign_in
+from tests.exports.test_beside import going_on as an_export_that_goes_on
 from tests.exports.test_pages import an_export
 from tests.exports.test_pages import failed as a_failed_export
 from tests.mirrors.factories import make_company, make_measures
@@ -42,9 +43,9 @@ CASES = {
     "commit_waive": [f"{MIRROR}commits/{{lost}}/waive/"],
     "mirror_waivers": [f"{MIRROR}waivers/"],
     "mirror_metrics": [f"{MIRROR}metrics/?period=30d", "/mirrors/models-eu/metrics/"],
-    "exports": ["/exports/"],
+    "exports": ["/exports/", "/exports/?state=failed&find=none"],
     "export_new": ["/exports/new/"],
-    "export": ["/exports/{failed}/", "/exports/{exported}/"],
+    "export": ["/exports/{failed}/", "/exports/{exported}/", "/exports/{exporting}/"],
     "export_edit": ["/exports/{failed}/edit/"],
     "export_delete": ["/exports/{failed}/delete/"],
     "mirror_settings": [f"{MIRROR}settings/"],
@@ -106,6 +107,7 @@ def addresses() -> list[str]:
         "duty": Duty.objects.order_by("pk").values_list("pk", flat=True)[0],
         "failed": a_failed_export().pk,
         "exported": an_export("good", state="exported-successfully").pk,
+        "exporting": an_export_that_goes_on().pk,
     }
     shown = [address for name, some in CASES.items() if name != "login" for address in some]
     return [address.format(**places) for address in shown]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 
 import pytest
 
 from core.errors import Denied
+from exports import landing
 from exports.models import Export, ExportRun
 from exports.services import export_repair, export_run
+from mirrors import clock
 from tests.exports.world import World
 
 pytestmark = pytest.mark.django_db
@@ -142,6 +145,26 @@ def test_commits_during_a_run_give_one_catch_up(w: World) -> None:
     w.work()
     assert ExportRun.objects.count() == 2
     assert state(export)[0] == "exported-successfully" and w.there() == {"a": b"2"}
+    first, second = ExportRun.objects.order_by("pk")
+    assert (first.skipped_commits, second.skipped_commits) == (0, 2)
+    assert [one.message for one in second.skipped_ones.all()] == ["commit 3", "commit 2"]
+    assert set(second.begun) == {"clear", "copy", "last", "markers", "manifest", "status"}
+
+
+def test_commits_that_wait_for_a_run_are_counted_while_it_goes_on(w: World) -> None:
+    w.lake.commit(files={"a": b"1"})
+    export = w.set()
+    w.work()
+    base = w.lake.commit(files={"a": b"2"})
+    w.work(1)  # started
+    heads = [w.lake.commit(files={"b": b"%d" % number}) for number in range(2)]
+    w.lm.us.repositories["lake"].branches["main"] = heads[-1]
+    Export.objects.update(paused=False, head_at=clock.now() - timedelta(minutes=2))
+    export.refresh_from_db()
+    landing.look_meanwhile(export)
+    export.refresh_from_db()
+    assert (export.current_ref, export.head) == (base, heads[-1])
+    assert (export.behind_commits, export.behind_more) == (3, False) and export.behind_since is not None
 
 
 def test_once_is_once(w: World) -> None:

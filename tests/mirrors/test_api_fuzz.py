@@ -22,6 +22,7 @@ from mirrors.models import Mirror, Run, Validation, Waiver
 from rbac.models import User
 from rbac.services import key_create
 from tests.documented import plain, strict
+from tests.exports.test_pages import a_run, an_export
 from tests.mirrors.harness import Deployment, deployment
 
 pytestmark = pytest.mark.django_db
@@ -81,6 +82,7 @@ def real(lm: Deployment, owner: User) -> dict[str, Any]:
     waiver = Waiver.objects.create(mirror=mirror, reason="lost", given_by="olga", given_at=now)
     job = Validation.objects.create(mirror=mirror, what="all", depth="etag", key="k", asked_at=now)
     run = Run.objects.create(mirror=mirror, started_at=now)
+    a_run(an_export(repository="lake"), phase="copy", outcome="export-failed", failed=1, ended_at=now)
     return {
         "repository": "lake",
         "mirror_id": "lake-eu",

@@ -1,0 +1,177 @@
+"""What exports bring to the pages that they share with mirrors; what is asked of them stands in mirrors/beside.py."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.db.models import QuerySet, Sum
+from django.urls import reverse
+
+from core.export_words import STATES
+from core.exporting import State
+from core.phrases import count, sentence
+from core.policies import branch_arn
+from exports.api import narrowed, visible
+from exports.models import Export, ExportRun
+from exports.readings import ExportReading, readings
+from exports.services import KIND, subject_of
+from exports.timeline import progress_of
+from mirrors.beside import About, ExportHit, GoingOn, Link, Need, Place, Summary
+from mirrors.exposition import Gauge, labelled
+from mirrors.job_ids import JobType, job_id
+from mirrors.models import Duty
+from rbac import services as rbac
+
+EXPORT = ("region", "repository", "branch")
+
+
+class Exports:
+    """Exports, as mirrors' pages ask for them."""
+
+    def summary(self, user: Any, now: datetime, most: int) -> Summary:
+        """How many there are, how many have failed, and some of these: by what is stored, not by each one's reading."""
+        seen = _seen(user)
+        failed = seen.filter(state=State.FAILED)
+        total, needing = seen.count(), failed.count()
+        some = readings(list(failed.order_by("repository", "branch", "pk")[:most]), now) if needing else []
+        need = count(needing, "needs you", "need you") if needing else "nothing needs you"
+        told = (
+            sentence(f"Of {count(total, 'export')} ", need)
+            if needing
+            else sentence(f"{count(total, 'export')}; {need}")
+        )
+        return Summary(total, needing, [_need(user, one) for one in some], told)
+
+    def subjects(self, user: Any, find: str = "") -> list[int]:
+        """The subjects of the duties of exports that the user may see."""
+        if not find:
+            return [-pk for pk in visible(user)]
+        return [-pk for pk in narrowed(_seen(user), find).order_by().values_list("pk", flat=True)]
+
+    def about(self, subjects: Sequence[int]) -> Mapping[int, About]:
+        """The exports that duties are about; of those that are gone nothing."""
+        return {subject_of(one): _about(one) for one in Export.objects.filter(pk__in=[-key for key in subjects])}
+
+    def going_on(self, user: Any, now: datetime, most: int) -> list[GoingOn]:
+        """Runs that have not ended, the oldest first."""
+        runs = ExportRun.objects.open().filter(export__in=visible(user)).select_related("export")
+        runs = list(runs.order_by("started_at", "pk")[:most])
+        subjects = [subject_of(run.export) for run in runs]
+        numbers = dict(Duty.objects.filter(kind=KIND, subject__in=subjects).values_list("subject", "pk"))
+        return [_going_on(user, run, now, numbers.get(subject_of(run.export))) for run in runs]
+
+    def found(self, user: Any, text: str, most: int) -> list[ExportHit]:
+        """Those whose repository, branch or path holds a text."""
+        rows = narrowed(_seen(user), text).order_by("repository", "branch", "pk")[: most + 1]
+        return [ExportHit(_name(one), _url(one), one.repository, one.branch, one.region, one.path) for one in rows]
+
+    def of_source(self, user: Any, region: str, repository: str, now: datetime, most: int) -> list[Link]:
+        """The exports of a repository's branches, the worst first."""
+        rows = Export.objects.filter(region=region, repository=repository, deleting=False).order_by("branch")
+        rows = [one for one in rows[: 10 * most] if rbac.allowed(user, "fs:ReadBranch", _arn(one))]
+        found = readings(rows, now)[:most] if rows else []
+        return [
+            Link(one.export.branch, one.export.path, _url(one.export), one.told.state, one.told.word) for one in found
+        ]
+
+    def gauges(self, now: datetime) -> Iterator[Gauge]:
+        """Of all exports, in a number of queries that doesn't grow."""
+        found = readings(list(Export.objects.filter(deleting=False)), now)
+        copied = dict(ExportRun.objects.order_by().values_list("export").annotate(bytes=Sum("copied_bytes")))
+        yield from _gauges(found, copied, now)
+
+
+def _seen(user: Any) -> QuerySet[Export]:
+    return Export.objects.filter(pk__in=visible(user))
+
+
+def _name(export: Export) -> str:
+    return f"{export.repository} · {export.branch}"
+
+
+def _url(export: Export) -> str:
+    return reverse("export", args=[export.pk])
+
+
+def _arn(export: Export) -> str:
+    return branch_arn(export.repository, export.branch)
+
+
+def _need(user: Any, reading: ExportReading) -> Need:
+    export = reading.export
+    may = rbac.allowed(user, "fs:RunExport", _arn(export))
+    return Need(
+        key=export.pk,
+        name=_name(export),
+        url=_url(export),
+        repository=export.repository,
+        branch=export.branch,
+        region=export.region,
+        state=reading.told.state,
+        word=reading.told.word,
+        told=reading.told.sentence,
+        verb="Repair" if may else "",
+        verb_url=reverse("export_repair", args=[export.pk]) if may else "",
+    )
+
+
+def _about(export: Export) -> About:
+    return About(
+        name=_name(export),
+        url=_url(export),
+        place=Place(export.repository, export.region),
+        branch=export.branch,
+        action="fs:RunExport",
+        arn=_arn(export),
+    )
+
+
+def _going_on(user: Any, run: ExportRun, now: datetime, duty: int | None) -> GoingOn:
+    export = run.export
+    progress = progress_of(run, now, going_on=not export.paused)
+    may = not export.paused and rbac.allowed(user, "fs:PauseExport", _arn(export))
+    return GoingOn(
+        key=export.pk,
+        name=_name(export),
+        url=_url(export),
+        phase="paused" if export.paused else run.phase,
+        through=progress.through,
+        whole=progress.whole,
+        copied_bytes=run.copied_bytes,
+        bytes_rate=progress.bytes_rate,
+        eta=progress.eta,
+        since=run.started_at,
+        job=job_id(JobType.DUTY, duty) if duty else "",
+        pause_url=reverse("export_pause", args=[export.pk]) if may else "",
+    )
+
+
+# --- figures ----------------------------------------------------------------------------------------------------------
+
+
+def _gauges(found: Sequence[ExportReading], copied: Mapping[int, int], now: datetime) -> Iterator[Gauge]:
+    state = Gauge("export_state", "1 for the state that the export is in, 0 for the others")
+    paused = Gauge("export_paused", "1 while nothing is exported because somebody paused it")
+    behind = Gauge("export_behind_commits", "commits of the branch that the destination lacks, as far as counted")
+    late = Gauge("export_behind_seconds", "age of the oldest of them")
+    failed = Gauge("export_failed_files", "files that the last run could not bring or remove")
+    age = Gauge("export_last_success_age_seconds", "since the last complete export")
+    moved = Gauge("export_copied_bytes", "copied by all runs that are kept")
+    for one in found:
+        export = one.export
+        names = (export.region, export.repository, export.branch)
+        labels = labelled(EXPORT, names)
+        for word in STATES:
+            state.add(labelled((*EXPORT, "state"), (*names, word.value)), one.told.state is word)
+        paused.add(labels, export.paused)
+        failed.add(labels, one.run.failed if one.run else 0)
+        moved.add(labels, copied.get(export.pk, 0))
+        if one.behind and one.behind.commits is not None:
+            behind.add(labels, one.behind.commits)
+        if one.lag is not None:
+            late.add(labels, one.lag)
+        if export.succeeded_at:
+            age.add(labels, (now - export.succeeded_at).total_seconds())
+    yield from (state, paused, behind, late, failed, age, moved)
