@@ -33,6 +33,7 @@ class Plane:
             namespace=export.storage_namespace,
             path=run.path,
             patterns=tuple(run.patterns),
+            former=tuple(run.former),
             deadline=self.piece.deadline,
             compare=run.compare,
             failed=tuple(one.encode("latin-1") for one in run.failed_in),

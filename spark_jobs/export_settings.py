@@ -17,12 +17,14 @@ class ExportSettings:
 
     `compare`: look first, and leave alone what is there already. `failed`: directories in which something failed, for
     phase LAST. `patient`: what may pass by itself is left for the next slice, and no failure. Rates are for all tasks
-    of a job together; 0 is unlimited. `most_failures`: a task that has more begins nothing else.
+    of a job together; 0 is unlimited. `most_failures`: a task that has more begins nothing else. `former`: patterns by
+    which directories were marked, and are no more.
     """
 
     source: Place
     destination: Place
     patterns: tuple[str, ...] = ()
+    former: tuple[str, ...] = ()
     deadline: float = 0.0
     compare: bool = False
     failed: tuple[bytes, ...] = ()
