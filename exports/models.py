@@ -217,6 +217,10 @@ class ExportVerification(models.Model):
     ended_at = models.DateTimeField(null=True)
     outcome = models.CharField(max_length=16, blank=True, choices=Outcome.choices, help_text="blank while it goes on")
     error = ExactTextField(blank=True)
+    in_hand = models.BooleanField(
+        default=False, db_default=False, help_text="a slice of it is being worked on, or its worker is gone"
+    )
+    takeovers = models.IntegerField(default=0, db_default=0, help_text="how often its worker was gone, in a row")
     cut = models.BooleanField(default=False, help_text="its units are rows")
     files = models.BigIntegerField(default=0, help_text="of the commit")
     equal = models.BigIntegerField(default=0)

@@ -76,11 +76,6 @@ def copier_of(settings: ExportSettings) -> Copier:
     )
 
 
-def least_in_parts(settings: ExportSettings) -> int:
-    """No object of up to so many bytes goes in parts."""
-    return min(settings.sizes.copied_whole, settings.sizes.put_whole)
-
-
 def _is_one_store(source: Place, destination: Place) -> bool:
     """May the store copy by itself? AWS's own does that between its regions too."""
     same_keys = keys_from_environment(source.region) == keys_from_environment(destination.region)

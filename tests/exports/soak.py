@@ -14,7 +14,8 @@ from unittest import mock
 
 from django.db.models.functions import Now
 
-from core.errors import Denied, LakeMirrorError, RemoteFailure, Throttled, Unreachable
+from adapters.objects import answer_error
+from core.errors import Denied, LakeMirrorError, Throttled, Unreachable
 from core.slices import Deadline, Late
 from exports.models import Export, ExportVerification
 from exports.services import Wish, export_pause, export_repair, export_run, export_set, export_verify
@@ -59,6 +60,7 @@ class Soak:
         self.s3.before, self.s3.after = self._before, self._after
         self.denied, self.full, self.weather = "", False, 0.0
         self.collected: dict[str, bytes] = {}
+        self.log: list[tuple[str, str]] = []
         self.gone_head = ""
         self.kill_in, self.late_in, self.dead, self.late = 0, 0, False, False
 
@@ -72,13 +74,14 @@ class Soak:
         if self.denied and self.denied in key:
             raise Denied("403 AccessDenied")
         if self.full and method in ("PUT", "COPY"):
-            raise RemoteFailure("507 InsufficientStorage")
+            raise answer_error(507, "InsufficientStorage", "", f"put {key}", "the store")
         self._die()
         self._blow("503 SlowDown")
 
     def _after(self, method: str, bucket: str, key: str) -> None:
         """It is done, and seen. Whoever asked for it may be dead by now, or the answer lost."""
         if method in WRITES and bucket == "out":
+            self.log.append((method, key))
             self.watcher.look(key if method in ("PUT", "COPY") else "")
             self._die()
             self._blow("the answer is lost")
@@ -223,6 +226,10 @@ class Soak:
         self.verify()
         self.work()
         return self.problems()
+
+    def handlers(self) -> Any:
+        """What a worker does, by kind of duty."""
+        return handlers()
 
     def rounds(self, number: int = 6) -> None:
         """Let the duties of all exports run some times."""

@@ -32,6 +32,7 @@ class Watcher:
     def __init__(self, lake: Lake, bucket: dict[str, bytes], foreign: Mapping[str, bytes]) -> None:
         self.lake, self.bucket, self.foreign = lake, bucket, foreign
         self.places: dict[str, set[str]] = {}
+        self.success = "", ""
         self.problems: list[str] = []
         self.succeeded = 0
 
@@ -49,9 +50,10 @@ class Watcher:
             self._judge_last_key(written)
 
     def _note_places(self, export: Export) -> None:
-        """Which commits a place may hold; one that was left holds what it held."""
-        if export.path_at_success:
-            self.places[export.path_at_success] = {export.last_success_ref}
+        """Which commits a place may hold: that of its last success, and all tried since."""
+        success = export.path_at_success, export.last_success_ref
+        if export.path_at_success and success != self.success:
+            self.places[export.path_at_success], self.success = {export.last_success_ref}, success
         if export.attempted_path:
             self.places.setdefault(export.attempted_path, set()).update(export.attempted)
 
