@@ -7,7 +7,7 @@ in parts. What an entry says of its object (ETag, size) is what has to be copied
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -126,13 +126,18 @@ class Copier:
         except KeyFailed:
             return ""
 
-    def abandon(self, keys: Collection[bytes]) -> None:
-        """Gives up all unfinished uploads to these keys."""
-        uris = {uri for key in keys if (uri := self._possible(key))}
-        bucket, _ = split_uri(self.destination.prefix)
-        for upload in list(self._uploads.unfinished(self.destination.prefix)):
-            if (uri := f"s3://{bucket}/{upload.key}") in uris:
-                self._uploads.abort(uri, upload.id)
+    def unfinished(self) -> dict[bytes, list[str]]:
+        """Keys to which there are unfinished uploads, whosoever, with their ids."""
+        beginning, found = split_uri(self.destination.prefix)[1], dict[bytes, list[str]]()
+        for upload in self._uploads.unfinished(self.destination.prefix):
+            found.setdefault(upload.key[len(beginning) :].encode(), []).append(upload.id)
+        return found
+
+    def abort(self, uploads: Mapping[bytes, Sequence[str]]) -> None:
+        """Gives up uploads to keys."""
+        for key, ids in uploads.items():
+            for upload_id in ids:
+                self._uploads.abort(self.destination.uri(key), upload_id)
 
     def has_stamp(self, item: Item) -> bool:
         """Does the object at the destination bear the entry's ETag in its metadata?"""

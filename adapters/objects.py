@@ -29,6 +29,7 @@ from core.clocks import seconds_ahead
 from core.errors import (
     Conflict,
     Denied,
+    Full,
     Invalid,
     LakeMirrorError,
     NotFound,
@@ -74,6 +75,7 @@ _ASK_KEYS = (
     "needs a restart"
 )
 _NO_REPLICATION = "ReplicationConfigurationNotFoundError"
+_FULL = {"QuotaExceeded", "XMinioStorageFull", "XMinioAdminBucketQuotaExceeded"}
 _ABSENT = {"NoSuchKey", "NoSuchBucket", "NotFound", "404"}
 _BY_STATUS: Mapping[int, type[LakeMirrorError]] = {
     401: Unauthenticated,
@@ -83,6 +85,7 @@ _BY_STATUS: Mapping[int, type[LakeMirrorError]] = {
     409: Conflict,
     412: Conflict,
     501: Invalid,
+    507: Full,
 }
 
 
@@ -385,6 +388,8 @@ def answer_error(
     text = f"{where} answered {status} {code} to {doing}".replace("  ", " ") + (f": {message}" if message else "")
     if code in _THROTTLED or status in (429, 503):
         return Throttled(text, retry_after=retry_after)
+    if code in _FULL:
+        return Full(text)
     if code == _CLOCK:
         return Unauthenticated(text, hint=_ASK_CLOCKS)
     if code in _WRONG_KEYS:

@@ -79,6 +79,10 @@ class RemoteFailure(LakeMirrorError):
     retryable = True
 
 
+class Full(RemoteFailure):
+    """A store has no room, or none for us."""
+
+
 class NoData(LakeMirrorError):
     """lakeFS's 410: the metadata of what was asked for has not arrived."""
 

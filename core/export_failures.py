@@ -7,6 +7,7 @@ from enum import StrEnum
 from core.errors import (
     Conflict,
     Denied,
+    Full,
     Invalid,
     LakeMirrorError,
     NotFound,
@@ -28,6 +29,7 @@ class Reason(StrEnum):
     REFUSED = "refused"
     THROTTLED = "throttled"
     UNREACHABLE = "unreachable"
+    FULL = "full"
     STORE = "store"
 
 
@@ -45,9 +47,18 @@ _BY_CLASS: tuple[tuple[type[LakeMirrorError], Reason], ...] = (
     (NotFound, Reason.NOT_FOUND),
     (Throttled, Reason.THROTTLED),
     (Unreachable, Reason.UNREACHABLE),
+    (Full, Reason.FULL),
     (Conflict, Reason.REFUSED),
     (Invalid, Reason.REFUSED),
 )
+
+
+_ADVICE = {
+    Reason.DENIED: "Allow the key that there",
+    Reason.FULL: "Make room there",
+    Reason.GONE: "Bring it back, or remove the file from the branch",
+    Reason.CHANGED: "Bring back the one that was committed, or commit the file anew",
+}
 
 
 def reason_of(error: LakeMirrorError) -> Reason:
@@ -58,10 +69,9 @@ def reason_of(error: LakeMirrorError) -> Reason:
 
 
 def words_of(error: LakeMirrorError) -> str:
-    """What is told of it. A run that was refused does not go on by itself, as other work does."""
-    if isinstance(error, (Denied, Unauthenticated)):
-        return f"{error.message}. Allow the key that there, then repair the export"
-    return str(error)
+    """What is told of it, and what to do. A run that failed does not go on by itself, as other work does."""
+    advice = _ADVICE.get(reason_of(error))
+    return f"{error.message}. {advice}, then repair the export" if advice else str(error)
 
 
 _WORDS = {
@@ -74,6 +84,7 @@ _WORDS = {
     Reason.REFUSED: "refused by the store",
     Reason.THROTTLED: "throttled",
     Reason.UNREACHABLE: "store can't be reached",
+    Reason.FULL: "store is full",
     Reason.STORE: "error of the store",
 }
 

@@ -11,13 +11,11 @@ from core.export_units import Interval, Unit
 
 class Phase(StrEnum):
     """CLEAR: the planned last keys go, whether the target has them or not. COPY: copies and deletes of all but the last
-    keys. LAST: copies of the last keys, but where something failed below their directory. ABANDON: uploads that are not
-    finished are given up, after a run that failed for good; nothing is copied or deleted."""
+    keys. LAST: copies of the last keys, but where something failed below their directory."""
 
     CLEAR = "clear"
     COPY = "copy"
     LAST = "last"
-    ABANDON = "abandon"
 
 
 @dataclass(frozen=True, slots=True)

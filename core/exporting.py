@@ -38,6 +38,8 @@ class Standing:
     path_at_success: str = ""
     attempted: tuple[str, ...] = ()
     attempted_path: str = ""
+    left: tuple[str, ...] = ()
+    """Commits that were brought to this place, or tried there, before the export went to another one and came back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +91,13 @@ def basis(standing: Standing) -> Basis:
 
 
 def note_attempt(standing: Standing, ref: str) -> tuple[str, ...]:
-    """The attempted commits once a run for `ref` starts; those of another path are nobody's any more."""
+    """The commits of which this place may hold something once a run for `ref` starts."""
     return (*(one for one in _attempts(standing) if one != ref), ref)
 
 
 def _attempts(standing: Standing) -> Sequence[str]:
-    return standing.attempted if standing.attempted_path == standing.path else ()
+    tried = standing.attempted if standing.attempted_path == standing.path else ()
+    return (*(ref for ref in standing.left if ref not in tried), *tried)
 
 
 def status_text(state: State, signalled_errors: int) -> str:

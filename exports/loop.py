@@ -15,7 +15,7 @@ from core.errors import Fenced, LakeMirrorError
 from core.export_failures import words_of
 from core.exporting import State
 from core.slices import Late
-from exports import landing, phases, reporting, running, verifying
+from exports import landing, phases, reporting, running, uploads, verifying
 from exports.models import Export, ExportRun
 from exports.plane import Plane
 from exports.slices import Slice
@@ -118,6 +118,7 @@ def _remove(export: Export | None, lease: Lease) -> Outcome:
     if export is not None:
         if (left := _seconds_of_writes(export)) > 0:
             return Outcome("waits for its last writes", left)
+        uploads.give_up_all(export, lease)
         with transaction.atomic():
             lease.hold()
             export.delete()

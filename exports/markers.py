@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from django.db import transaction
 
+from adapters.patterns import Patterns
 from core.errors import LakeMirrorError
 from core.export_failures import reason_of, words_of
 from core.markers import Failed, marker_of
@@ -33,10 +34,12 @@ def clear(run: ExportRun, plane: Plane, lease: Lease) -> bool:
         raise error
     if marked.left:
         raise Late
+    marked_again = Patterns(run.patterns).matches_directory
     with transaction.atomic():
         lease.hold()
         _set(rows, users, State.USERS)
         _set(rows, ours, State.CLEARED)
+        run.directories.filter(pk__in=[rows[path].pk for path in ours if not marked_again(path)]).delete()
     return False
 
 

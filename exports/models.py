@@ -45,6 +45,12 @@ class Export(models.Model):
     succeeded_at = models.DateTimeField(null=True)
     attempted = models.JSONField(default=list, help_text="commits that runs tried since the last success")
     attempted_path = models.CharField(max_length=2048, blank=True)
+    left = models.JSONField(
+        default=dict, db_default={}, help_text="places that were given up, each with the commits that it may hold"
+    )
+    marked = models.JSONField(
+        default=dict, db_default={}, help_text="places, each with all expressions by which directories were marked"
+    )
     head = models.CharField(max_length=64, blank=True, help_text="of the branch, as last seen")
     head_at = models.DateTimeField(null=True, help_text="last valid look at the branch")
     look_error = models.TextField(blank=True)
@@ -84,6 +90,7 @@ class Export(models.Model):
             path_at_success=self.path_at_success,
             attempted=tuple(self.attempted),
             attempted_path=self.attempted_path,
+            left=tuple(self.left.get(self.path, ())),
         )
 
 
@@ -108,6 +115,9 @@ class ExportRun(models.Model):
     path = models.CharField(max_length=2048)
     status_path = models.CharField(max_length=2048, blank=True)
     patterns = models.JSONField(default=list)
+    former = models.JSONField(
+        default=list, db_default=[], help_text="expressions of earlier runs: what they have marked is marked no more"
+    )
     asked_by = models.CharField(max_length=150, blank=True)
     phase = models.CharField(max_length=16, choices=Phase.choices, default=Phase.PLAN)
     begun = models.JSONField(
@@ -241,6 +251,10 @@ class ExportVerification(models.Model):
     ended_at = models.DateTimeField(null=True)
     outcome = models.CharField(max_length=16, blank=True, choices=Outcome.choices, help_text="blank while it goes on")
     error = ExactTextField(blank=True)
+    in_hand = models.BooleanField(
+        default=False, db_default=False, help_text="a slice of it is being worked on, or its worker is gone"
+    )
+    takeovers = models.IntegerField(default=0, db_default=0, help_text="how often its worker was gone, in a row")
     cut = models.BooleanField(default=False, help_text="its units are rows")
     files = models.BigIntegerField(default=0, help_text="of the commit")
     equal = models.BigIntegerField(default=0)

@@ -19,7 +19,7 @@ from core.errors import LakeMirrorError
 from core.export_work import Phase as Work
 from core.exporting import State
 from core.phrases import count
-from exports import markers, reporting, running, units
+from exports import markers, reporting, running, units, uploads
 from exports.failures import note_failed_directories, note_failures
 from exports.models import ExportRun, ExportUnit
 from exports.plane import Plane
@@ -76,6 +76,7 @@ def _go_on(run: ExportRun, lease: Lease) -> None:
 def _plan(run: ExportRun, plane: Plane, lease: Lease) -> bool:
     if not run.cut:
         plane.check_places()
+        uploads.give_up_elsewhere(run, plane)
         units.cut(run, lease)
     rows = _some(run.units.filter(planned=False), "entries", ENTRIES_AT_ONCE)
     if not rows:
@@ -103,6 +104,8 @@ def _markers(run: ExportRun, plane: Plane, lease: Lease) -> bool:
 def _manifest(run: ExportRun, plane: Plane, lease: Lease) -> bool:
     if not run.failed:
         reporting.write_manifest(run, plane)
+        if run.attempted:
+            uploads.give_up(run, plane)
     return True
 
 

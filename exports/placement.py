@@ -85,5 +85,7 @@ def _others(field: str, region: str, repository: str, branch: str) -> Iterator[t
         yield namespace, f"the storage namespace of '{name}'"
     for export in Export.objects.order_by().exclude(region=region, repository=repository, branch=branch):
         yield export.path, f"where {export} is exported to"
+        for run in export.runs.open().exclude(path=export.path):
+            yield run.path, f"where a run of {export} still writes"
         if field == "exportPath" and export.status_path:
             yield export.status_path, f"where the states of {export} are written"

@@ -33,6 +33,7 @@ class Plane:
             namespace=export.storage_namespace,
             path=run.path,
             patterns=tuple(run.patterns),
+            former=tuple(run.former),
             deadline=self.piece.deadline,
             compare=run.compare,
             failed=tuple(one.encode("latin-1") for one in run.failed_in),
@@ -75,9 +76,9 @@ class Plane:
     def _tag(self) -> str:
         return str(self.run.export_id)
 
-    def held(self, keys: Sequence[bytes]) -> set[bytes]:
-        """Which of these keys the commit has itself."""
-        ranges = ranges_of(self.run.export, self.run.ref)
+    def held(self, keys: Sequence[bytes], ref: str = "") -> set[bytes]:
+        """Which of these keys the run's commit has itself, or another one."""
+        ranges = ranges_of(self.run.export, ref or self.run.ref)
         return wiring.export_held(holders(ranges, sorted(keys)), self.settings())
 
     def remove_markers(self, directories: Sequence[bytes]) -> Marked:
@@ -87,6 +88,14 @@ class Plane:
     def write_markers(self, directories: Sequence[bytes]) -> Marked:
         """Write markers, children first."""
         return wiring.export_markers(directories, self.settings(), write=True)
+
+    def unfinished(self) -> Mapping[bytes, Sequence[str]]:
+        """Uploads in parts that were begun at the destination, by key; those of others too."""
+        return wiring.export_uploads(self.settings())
+
+    def abort(self, uploads: Mapping[bytes, Sequence[str]]) -> None:
+        """Give uploads up."""
+        wiring.export_abort(uploads, self.settings())
 
     def put(self, uri: str, data: bytes) -> None:
         """Write an object anywhere, a status file say."""

@@ -9,6 +9,7 @@ from core.errors import Conflict
 from core.exporting import State
 from core.types import RepositoryInfo
 from exports import verification
+from exports.left_behind import left_with
 from exports.models import Export, ExportRun
 from lakemirror_site import wiring
 from mirrors import clock, duties
@@ -43,6 +44,8 @@ def start(export: Export, head: str, *, asked_by: str = "") -> ExportRun:
     standing = now.standing()
     exporting.check_start(standing, head)
     basis = exporting.basis(standing)
+    marked = now.marked.get(now.path, [])
+    former = [pattern for pattern in marked if pattern not in now.patterns]
     Export.objects.filter(pk=now.pk).update(
         state=State.IN_PROGRESS,
         error="",
@@ -50,6 +53,8 @@ def start(export: Export, head: str, *, asked_by: str = "") -> ExportRun:
         current_ref=head,
         attempted=list(exporting.note_attempt(standing, head)),
         attempted_path=now.path,
+        left=left_with(now, now.attempted_path, now.attempted, at=now.path),
+        marked={**now.marked, now.path: [*former, *now.patterns]},
     )
     run = ExportRun.objects.create(
         export=now,
@@ -59,6 +64,7 @@ def start(export: Export, head: str, *, asked_by: str = "") -> ExportRun:
         path=now.path,
         status_path=now.status_path,
         patterns=now.patterns,
+        former=former,
         asked_by=asked_by,
         started_at=clock.now(),
     )
@@ -71,6 +77,7 @@ def start(export: Export, head: str, *, asked_by: str = "") -> ExportRun:
 def succeed(run: ExportRun) -> None:
     """The destination holds the commit, whole: that is the base of what comes."""
     now = clock.now()
+    export = Export.objects.select_for_update().get(pk=run.export_id)
     ExportRun.objects.filter(pk=run.pk).update(
         ended_at=now, outcome=State.SUCCESS, phase=ExportRun.Phase.DONE, error=""
     )
@@ -82,6 +89,7 @@ def succeed(run: ExportRun) -> None:
         succeeded_at=now,
         attempted=[],
         attempted_path="",
+        left=left_with(export, export.path_at_success, [export.last_success_ref], at=run.path),
     )
     run.units.all().delete()
 

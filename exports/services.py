@@ -15,6 +15,7 @@ from core.export_places import check_beside, check_place
 from core.exporting import State
 from core.policies import branch_arn
 from exports import placement, running, verification
+from exports.left_behind import take
 from exports.models import Export, ExportRun, ExportVerification
 from mirrors import clock, duties
 from rbac import services as rbac
@@ -111,6 +112,7 @@ def _store(region: str, branch: str, source: Any, settings: dict[str, Any]) -> t
             **pins,
             **settings,
         )
+        take(made)
         return made, None
     if there.deleting:
         raise Conflict("the export is just being deleted", hint="Try again in a minute")
@@ -118,6 +120,7 @@ def _store(region: str, branch: str, source: Any, settings: dict[str, Any]) -> t
     for name, value in {**settings, "wanted": True, "changed_at": now}.items():
         setattr(there, name, value)
     there.save(update_fields=[*settings, "wanted", "changed_at"])
+    take(there)
     return there, before
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import F
 
-from core.errors import Fenced, LakeMirrorError
+from core.errors import Fenced, LakeMirrorError, RemoteFailure
 from core.export_units import Unit, plan_units
 from core.phrases import count
 from core.slices import Late
@@ -24,6 +24,7 @@ from lakemirror_site import config, wiring
 from mirrors import clock
 from mirrors.duties import Lease, Outcome
 
+MOST_TAKEOVERS = 5
 MOST_NAMED = 10_000
 """So many keys that drifted are rows; more are counted."""
 UNITS_AT_ONCE, ENTRIES_AT_ONCE = 256, 3_000_000
@@ -33,6 +34,9 @@ Verdict = ExportVerification.Outcome
 
 def carry(it: ExportVerification, lease: Lease, *, last_try: bool) -> Outcome:
     """A slice of it. What may pass by itself is tried again; another error is how it ends."""
+    if it.in_hand and it.takeovers >= MOST_TAKEOVERS:
+        return _failed(it, lease, RemoteFailure(f"its worker was gone {MOST_TAKEOVERS + 1} times in a row"))
+    _take(it)
     try:
         with lease.kept():
             _slice(it, lease)
@@ -41,12 +45,26 @@ def carry(it: ExportVerification, lease: Lease, *, last_try: bool) -> Outcome:
     except Late:
         return Outcome("the verification is outdated: a run began", 0.0)
     except LakeMirrorError as error:
+        _hand_back(it)
         if error.retryable and not last_try:
             raise
         return _failed(it, lease, error)
+    _hand_back(it, takeovers=0)
     it.refresh_from_db()
     told = it.outcome or f"{it.seen:,} of {count(it.files, 'file')} compared"
     return Outcome(f"verification of {it.ref[:8]}: {told}", 0.0)
+
+
+def _take(it: ExportVerification) -> None:
+    """In hand still means that somebody was gone in the middle of it: what kills a worker may kill the next one."""
+    if it.in_hand:
+        it.takeovers += 1
+    it.in_hand = True
+    it.save(update_fields=["in_hand", "takeovers"])
+
+
+def _hand_back(it: ExportVerification, **values: int) -> None:
+    ExportVerification.objects.filter(pk=it.pk).update(in_hand=False, **values)
 
 
 def _failed(it: ExportVerification, lease: Lease, error: LakeMirrorError) -> Outcome:
@@ -99,7 +117,11 @@ def _compare(it: ExportVerification, rows: Sequence[VerificationUnit], deadline:
     """By the worker itself, or by Spark where the commit is large."""
     export = it.export
     settings = wiring.export_settings(
-        region=export.region, namespace=export.storage_namespace, path=it.path, deadline=deadline
+        region=export.region,
+        namespace=export.storage_namespace,
+        path=it.path,
+        deadline=deadline,
+        objects_per_second=float(export.objects_per_second or 0),
     )
     work = [whole_work_of(row) for row in rows]
     here = it.files <= config.current().validator.small_check_entries

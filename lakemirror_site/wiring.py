@@ -183,6 +183,22 @@ def export_markers(directories: Sequence[bytes], settings: ExportSettings, *, wr
     return (write_markers if write else remove_markers)(directories, settings)
 
 
+def export_uploads(settings: ExportSettings) -> Mapping[bytes, Sequence[str]]:
+    """The unfinished uploads at an export's destination, by key; those of others too."""
+    from spark_jobs.export_uploads import unfinished
+
+    _tell_keys()
+    return unfinished(settings)
+
+
+def export_abort(uploads: Mapping[bytes, Sequence[str]], settings: ExportSettings) -> None:
+    """Give uploads up."""
+    from spark_jobs.export_uploads import abort
+
+    _tell_keys()
+    abort(uploads, settings)
+
+
 def _tell_keys() -> None:
     """What runs in this process finds the keys that executors have in their environment."""
     settings = config.current()

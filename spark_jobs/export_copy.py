@@ -27,7 +27,7 @@ from core.slices import Deadline, Late, Rate
 from spark_jobs.export_compare import listed
 from spark_jobs.export_patterns import last_keys
 from spark_jobs.export_plan import Planned, RangeShelf, plan_unit
-from spark_jobs.export_settings import ExportSettings, copier_of, destination_store, least_in_parts, source_store
+from spark_jobs.export_settings import ExportSettings, copier_of, destination_store, source_store
 from spark_jobs.export_tally import COPY_COLUMNS, Rows, Tally
 from spark_jobs.export_work import deal_out, run_task
 from spark_jobs.jobs import ahead, sql_type
@@ -147,8 +147,6 @@ class _Crew:
         keys = rows.deletes[span[0] : span[1]].to_pylist()
         try:
             self._deadline.pause(self._rate.turn())
-            if self._phase is Phase.ABANDON:
-                return self._copier.abandon(keys)
             failed = self._copier.delete(keys)
         except Late:
             return tally.leave(span)
@@ -206,9 +204,6 @@ def _rows_of(planned: Planned, phase: Phase, settings: ExportSettings) -> Rows:
     if phase is Phase.CLEAR:
         keys = pa.concat_arrays([planned.deletes.filter(gone), path.filter(brought)])
         return Rows(keys, planned.copies.slice(0, 0))
-    if phase is Phase.ABANDON:
-        parted = pc.greater(planned.copies.column("size"), least_in_parts(settings))
-        return Rows(path.filter(parted), planned.copies.slice(0, 0))
     if phase is Phase.LAST:
         return Rows(planned.deletes.slice(0, 0), planned.copies.filter(brought))
     return Rows(planned.deletes.filter(pc.invert(gone)), planned.copies.filter(pc.invert(brought)))

@@ -72,11 +72,13 @@ def _counts(planned: Planned, settings: ExportSettings) -> Mapping[str, Any]:
         "unchanged": planned.unchanged,
         "copy_bytes": pc.sum(planned.copies.column("size")).as_py() or 0,
         "last_keys": sum(pc.sum(mask).as_py() or 0 for mask in last),
-        "directories": _directories(planned, settings.patterns) if settings.patterns else [],
+        "directories": _directories(planned, (*settings.patterns, *settings.former)),
     }
 
 
 def _directories(planned: Planned, patterns: Sequence[str]) -> list[bytes]:
+    if not patterns:
+        return []
     touched = pa.array(touched_directories(planned.keys.to_pylist()), pa.binary())
     found: list[bytes] = touched.filter(matching(touched, patterns)).to_pylist()
     return found

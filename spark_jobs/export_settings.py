@@ -17,12 +17,14 @@ class ExportSettings:
 
     `compare`: look first, and leave alone what is there already. `failed`: directories in which something failed, for
     phase LAST. `patient`: what may pass by itself is left for the next slice, and no failure. Rates are for all tasks
-    of a job together; 0 is unlimited. `most_failures`: a task that has more begins nothing else.
+    of a job together; 0 is unlimited. `most_failures`: a task that has more begins nothing else. `former`: patterns by
+    which directories were marked, and are no more.
     """
 
     source: Place
     destination: Place
     patterns: tuple[str, ...] = ()
+    former: tuple[str, ...] = ()
     deadline: float = 0.0
     compare: bool = False
     failed: tuple[bytes, ...] = ()
@@ -72,11 +74,6 @@ def copier_of(settings: ExportSettings) -> Copier:
         sizes=settings.sizes,
         bytes_rate=Rate(settings.bytes_per_second),
     )
-
-
-def least_in_parts(settings: ExportSettings) -> int:
-    """No object of up to so many bytes goes in parts."""
-    return min(settings.sizes.copied_whole, settings.sizes.put_whole)
 
 
 def _is_one_store(source: Place, destination: Place) -> bool:

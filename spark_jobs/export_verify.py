@@ -22,7 +22,7 @@ from core.errors import NotFound, RemoteFailure
 from core.export_units import Unit
 from core.export_work import UnitWork
 from core.markers import is_marker
-from core.slices import Deadline, Late
+from core.slices import Deadline, Late, Rate
 from core.types import ObjectInfo
 from spark_jobs.export_compare import before
 from spark_jobs.export_plan import NOTHING, RangeShelf, clipped
@@ -67,7 +67,8 @@ none yet). 'failed' (in DataFrames only): a task had to give up, `reason` is the
 def verify(spark: SparkSession, work: Sequence[UnitWork], settings: ExportSettings) -> DataFrame:
     """Rows of VERIFY_COLUMNS for these units. Lazy, like every DataFrame."""
     frame = deal_out(spark, work, settings.tasks)
-    return frame.mapInArrow(functools.partial(_verify_task, settings=settings), sql_type(VERIFY_COLUMNS))
+    shared = settings.shared(max(1, min(settings.tasks, len(work))))
+    return frame.mapInArrow(functools.partial(_verify_task, settings=shared), sql_type(VERIFY_COLUMNS))
 
 
 def _verify_task(batches: Iterable[pa.RecordBatch], settings: ExportSettings) -> Iterator[pa.RecordBatch]:
@@ -81,7 +82,8 @@ def verify_units(work: Iterable[UnitWork], settings: ExportSettings) -> Iterator
     counted = sum(store.requests for store in stores)
     with closing(copier_of(settings)) as copier, ThreadPoolExecutor(settings.threads) as pool:
         look = _Look(settings, copier, pool)
-        for one, seen in ahead(work, lambda one: (one, look.at(one.unit)), AT_ONCE):
+        at_once = 1 if settings.objects_per_second else AT_ONCE
+        for one, seen in ahead(work, lambda one: (one, look.at(one.unit)), at_once):
             now = sum(store.requests for store in stores)
             row = {"kind": "unit", "unit": one.number, **seen.told(), "requests": now - counted}
             counted = now
@@ -117,6 +119,8 @@ class _Look:
         self._settings, self._copier, self._pool = settings, copier, pool
         self._shelf = RangeShelf(source_store(settings), settings)
         self._store, self._deadline = destination_store(settings), Deadline(settings.deadline)
+        self._rate = Rate(settings.objects_per_second)
+        self._at_once = max(1, int(2 * settings.objects_per_second)) if settings.objects_per_second else 0
 
     def at(self, unit: Unit) -> _Seen:
         """A unit, as far as the time goes."""
@@ -127,13 +131,22 @@ class _Look:
             entries = target.select(["path", "size", "etag"])
             for there, last in _pages(self._store, self._copier.destination.prefix, unit):
                 stop = _up_to(entries.column("path"), last)
-                self._compare(entries.slice(0, stop).to_pylist(), there, seen)
+                self._compare_page(entries.slice(0, stop).to_pylist(), there, seen)
                 entries, seen.upto = entries.slice(stop), last
                 seen.done = last is None
                 self._deadline.check()
         except Late:
             pass
         return seen
+
+    def _compare_page(self, entries: Sequence[Mapping[str, Any]], there: dict[bytes, ObjectInfo], seen: _Seen) -> None:
+        """Where it may not go as fast as it can, some entries at a time: a slice that ends then has got on."""
+        while self._at_once and len(entries) > self._at_once:
+            some, entries = entries[: self._at_once], entries[self._at_once :]
+            last = some[-1]["path"]
+            self._compare(some, {key: there.pop(key) for key in sorted(there) if key <= last}, seen)
+            seen.upto = last
+        self._compare(entries, there, seen)
 
     def _compare(self, entries: Sequence[Mapping[str, Any]], there: dict[bytes, ObjectInfo], seen: _Seen) -> None:
         """Entries and objects of the same stretch of keys."""
@@ -158,6 +171,7 @@ class _Look:
             return "different"
         if is_of(info.etag, entry["etag"]):
             return "equal"
+        self._deadline.pause(self._rate.turn())
         try:
             stamped = self._copier.has_stamp(Item(entry["path"], "", entry["size"], entry["etag"]))
         except NotFound:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from core.errors import LakeMirrorError
+from adapters.objects import keys_hint
+from core.errors import Denied, LakeMirrorError, Unauthenticated
 from core.export_units import Interval, Unit, grouped
 from core.export_work import UnitWork
 from spark_jobs.export_settings import ExportSettings
-from spark_jobs.jobs import spread, told
+from spark_jobs.jobs import spread
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -64,5 +65,11 @@ def run_task(
     try:
         yield from do([_work_of(row) for batch in batches for row in batch.to_pylist()])
     except LakeMirrorError as error:
-        row = {"kind": "failed", "reason": type(error).__name__, "detail": told(error, settings.source.region)}
+        row = {"kind": "failed", "reason": type(error).__name__, "detail": _told(error, settings.source.region)}
         yield pa.RecordBatch.from_pylist([row], schema=columns)
+
+
+def _told(error: LakeMirrorError, region: str) -> str:
+    """A refusal may be for want of keys, which only this executor knows. What to do is told when the run ends: it does
+    not go on by itself."""
+    return f"{error.message}. {keys_hint(region)}" if isinstance(error, (Denied, Unauthenticated)) else str(error)

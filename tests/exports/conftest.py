@@ -9,6 +9,7 @@ import requests
 
 from rbac.models import User
 from tests.documented import answers_as_documented
+from tests.exports.soak import Soak, soaking
 from tests.exports.world import World, world
 from tests.mirrors.api import Api
 from tests.mirrors.harness import Deployment, deployment
@@ -48,4 +49,11 @@ def w(lm: Deployment, moto: str, owner: User) -> Iterator[World]:
     requests.post(f"{moto}/moto-api/reset", timeout=5)
     with world(lm, moto) as made:
         made.owner = owner
+        yield made
+
+
+@pytest.fixture
+def life(lm: Deployment, owner: User) -> Iterator[Soak]:
+    """An export on an S3 in memory, in which nothing goes wrong until the test says so."""
+    with soaking(lm, owner, 0) as made:
         yield made

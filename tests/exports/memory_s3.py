@@ -1,6 +1,6 @@
 """An S3 in memory below the adapters: what they send is carried out here, one request after the other.
 
-`before` is called before each request and may raise, `after` after each visible write: that is where tests break
+`before` is called before each request and may raise, `after` after it was carried out: that is where tests break
 things, and look.
 """
 
@@ -37,7 +37,7 @@ class MemoryS3(FastObjectStore):
         super().__init__(endpoint="http://127.0.0.1:9", force_path_style=True, access_key_id="k", secret_access_key="s")
         self.buckets: dict[str, dict[str, bytes]] = {"src": {}, "out": {}}
         self.before: Callable[[str, str, str], None] = lambda method, bucket, key: None
-        self.after: Callable[[], None] = lambda: None
+        self.after: Callable[[str, str, str], None] = lambda method, bucket, key: None
         self.asked: Counter[str] = Counter()
         self._one = threading.RLock()
 
@@ -59,8 +59,7 @@ class MemoryS3(FastObjectStore):
             self.asked[kind] += 1
             self.before(kind, name, key)
             answer = getattr(self, f"_{kind.lower()}")(self._bucket(name), key, given, body)
-            if kind in ("PUT", "COPY", "DELETE", "DELETES") and name == "out":
-                self.after()
+            self.after(kind, name, key)
             return answer
 
     def _get(self, bucket: dict[str, bytes], key: str, given: Mapping[str, str], body: bytes) -> Answer:

@@ -1,35 +1,38 @@
-"""Random lives of an export: commits, kills, faults, repairs, other paths; and somebody who looks after each write.
+"""Random lives of an export: commits, kills, faults, refusals, repairs, other paths; and somebody who watches.
 
 In the end the destination holds the branch's head byte for byte, objects of others are untouched, and at no instant
-was there a marker above something that had not arrived.
+was there a marker above something that had not arrived. No success in between was a lie.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
 from django.db.models.functions import Now
 
+from adapters.objects import answer_error
 from core.errors import Denied, LakeMirrorError, Throttled, Unreachable
-from core.markers import MARKER
-from exports.models import Export
-from exports.services import Wish, export_pause, export_repair, export_run, export_set
+from core.slices import Deadline, Late
+from exports.models import Export, ExportVerification
+from exports.services import Wish, export_pause, export_repair, export_run, export_set, export_verify
+from exports.slices import Slice
 from mirrors import duties
 from mirrors.models import Duty
 from mirrors.tasks import handlers
 from tests.exports.memory_s3 import MemoryS3
+from tests.exports.watcher import Watcher
 from tests.fakes import Lake
 from tests.mirrors.harness import Deployment, OneByOne
 
 REGION = "us-east-1"
 PATTERNS = ([], [".*"], [r"d\d/"], [r".*/_SUCCESS"], [r"d1/e\d/", "^$"])
-KEYS = [
-    f"{top}{name}" for top in ("", "d1/", "d2/", "d1/e1/", "d1/e2/", "d2//") for name in ("a", "b c", "ü", "_SUCCESS")
-]
+NAMES = ("a", "b c", "ü", "_SUCCESS")
+KEYS = [f"{top}{name}" for top in ("", "d1/", "d2/", "d1/e1/", "d1/e2/", "d2//") for name in NAMES]
+KEYS += ["d1/_lakefs_success", "_lakefs_success"]
 FOREIGN = {
     "latest/theirs": b"x",
     "latest/d1/theirs": b"y",
@@ -37,6 +40,7 @@ FOREIGN = {
     "latestelse": b"e",
     "other/f": b"f",
 }
+WRITES = ("PUT", "COPY", "DELETE", "DELETES")
 
 
 class Killed(BaseException):
@@ -52,53 +56,55 @@ class Soak:
         lm.us.repositories.pop("lake", None)
         self.lake = Lake(lm.us, self.s3)  # type: ignore[arg-type]
         self.s3.buckets["out"] |= FOREIGN
-        self.torn: list[str] = []
-        self.faults: list[Callable[[str, str, str], None]] = []
-        self.kill_in = 0
-        self.s3.before, self.s3.after = self._before, self._look
-        self.denied = False
+        self.watcher = Watcher(self.lake, self.s3.buckets["out"], FOREIGN)
+        self.s3.before, self.s3.after = self._before, self._after
+        self.denied, self.full, self.weather = "", False, 0.0
+        self.collected: dict[str, bytes] = {}
+        self.log: list[tuple[str, str]] = []
+        self.gone_head = ""
+        self.kill_in, self.late_in, self.dead, self.late = 0, 0, False, False
 
     # --- what goes wrong ----------------------------------------------------------------------------------------------
 
     def _before(self, method: str, bucket: str, key: str) -> None:
-        if method in ("PUT", "COPY", "DELETE", "DELETES") and bucket == "out":
-            if self.denied and "d2" in key:
-                raise Denied("403 AccessDenied")
-            self.kill_in -= 1
-            if self.kill_in == 0 or self.dead:
-                self.dead = True
-                raise Killed
-            if self.chance(self.weather):
-                raise self.random.choice([Throttled("503 SlowDown"), Unreachable("connection reset")])
+        if self.dead:
+            raise Killed
+        if method not in WRITES or bucket != "out":
+            return
+        if self.denied and self.denied in key:
+            raise Denied("403 AccessDenied")
+        if self.full and method in ("PUT", "COPY"):
+            raise answer_error(507, "InsufficientStorage", "", f"put {key}", "the store")
+        self._die()
+        self._blow("503 SlowDown")
 
-    weather, dead = 0.0, False
+    def _after(self, method: str, bucket: str, key: str) -> None:
+        """It is done, and seen. Whoever asked for it may be dead by now, or the answer lost."""
+        if method in WRITES and bucket == "out":
+            self.log.append((method, key))
+            self.watcher.look(key if method in ("PUT", "COPY") else "")
+            self._die()
+            self._blow("the answer is lost")
+
+    def _die(self) -> None:
+        self.kill_in -= 1
+        if self.kill_in == 0:
+            self.dead = True
+            raise Killed
+
+    def _blow(self, told: str) -> None:
+        if self.chance(self.weather):
+            raise self.random.choice([Throttled, Unreachable])(told)
+
+    def check_deadline(self) -> None:
+        """In place of a look at the clock."""
+        self.late_in -= 1
+        self.late = self.late or self.late_in == 0
+        if self.late:
+            raise Late
 
     def chance(self, share: float) -> bool:
         return self.random.random() < share
-
-    def _look(self) -> None:
-        """A marker says that all below it has arrived: of the commit that is exported now, or of the last one."""
-        export = Export.objects.get()
-        run = export.runs.order_by("-pk").first()
-        commits = {export.last_success_ref} | ({run.ref} if run else set())
-        prefix = (run.path if run else export.path).removeprefix("s3://out/") + "/"
-        bucket = self.s3.buckets["out"]
-        for key in bucket:
-            if key.startswith(prefix) and key.endswith(MARKER.decode()):
-                directory = key[len(prefix) :].removesuffix(MARKER.decode())
-                if not any(self._is_whole(prefix, directory, commit) for commit in commits if commit):
-                    self.torn.append(f"{key}: not all below it has arrived")
-
-    def _is_whole(self, prefix: str, directory: str, commit: str) -> bool:
-        bucket = self.s3.buckets["out"]
-        for path, entry in self.lake.trees[commit].items():
-            if path.decode().startswith(directory):
-                data = bucket.get(prefix + path.decode())
-                if data is None or self.s3.buckets["src"].get(f"lake/{entry.address}") != data:
-                    return False
-        wanted = {path.decode() for path in self.lake.trees[commit]}
-        there = (key[len(prefix) :] for key in bucket if key.startswith(prefix + directory))
-        return all(key in wanted or key.endswith(MARKER.decode()) or prefix + key in FOREIGN for key in there)
 
     # --- what happens -------------------------------------------------------------------------------------------------
 
@@ -106,26 +112,15 @@ class Soak:
         """So many steps, then peace; gives what is wrong in the end."""
         self.commit()
         self.configure()
-        actions = [
-            self.commit,
-            self.commit,
-            self.work,
-            self.work,
-            self.work,
-            self.kill,
-            self.storm,
-            self.deny,
-            self.repair,
-            self.rerun,
-            self.rewind,
-            self.configure,
-            self.pause,
-        ]
+        actions = [self.commit, self.work, self.work, self.kill, self.hurry, self.repair]
+        actions += [self.commit, self.work, self.storm, self.deny, self.fill, self.rerun, self.rewind, self.configure]
+        actions += [self.pause, self.collect, self.unbranch, self.verify]
         for _ in range(steps):
             self.random.choice(actions)()
         return self.peace()
 
     def commit(self) -> None:
+        self._rebranch()
         files: dict[str, bytes | None] = {}
         for key in self.random.sample(KEYS, self.random.randint(1, 6)):
             files[key] = None if self.chance(0.35) else b"%d" % self.random.randint(0, 5)
@@ -133,13 +128,29 @@ class Soak:
 
     def rewind(self) -> None:
         """Somebody resets the branch to an older commit."""
-        commits = [sha for sha in self.lake.trees if sha]
-        self.lake.repository.branches["main"] = self.random.choice(commits)
+        self.lake.repository.branches["main"] = self.random.choice([sha for sha in self.lake.trees if sha])
+        self.gone_head = ""
+
+    def unbranch(self) -> None:
+        """Somebody deletes the branch, until it is committed to again."""
+        self.gone_head = self.lake.repository.branches.pop("main", self.gone_head)
+
+    def _rebranch(self) -> None:
+        if self.gone_head:
+            self.lake.repository.branches["main"], self.gone_head = self.gone_head, ""
 
     def configure(self) -> None:
         path = "s3://out/other" if self.chance(0.15) else "s3://out/latest"
-        wish = Wish(path, "s3://out/states", self.random.choice(PATTERNS), continuous=self.chance(0.8))
-        self._try(lambda: export_set(actor=self.owner, region=REGION, repository="lake", branch="main", wish=wish))
+        patterns = self.random.choice(PATTERNS)
+        continuous = self.chance(0.8)
+        self._try(lambda: self.set(path, patterns, continuous))
+
+    def set(
+        self, path: str = "s3://out/latest", patterns: Sequence[str] = (), continuous: bool = True, branch: str = "main"
+    ) -> Export:
+        """Configure an export; also of another branch."""
+        wish = Wish(path, "s3://out/states", patterns, continuous=continuous)
+        return export_set(actor=self.owner, region=REGION, repository="lake", branch=branch, wish=wish)[0]
 
     def pause(self) -> None:
         export = Export.objects.get()
@@ -151,6 +162,9 @@ class Soak:
     def rerun(self) -> None:
         self._try(lambda: export_run(actor=self.owner, export=Export.objects.get()))
 
+    def verify(self) -> None:
+        self._try(lambda: export_verify(actor=self.owner, export=Export.objects.get()))
+
     def _try(self, verb: Callable[[], object]) -> None:
         try:
             verb()
@@ -158,47 +172,83 @@ class Soak:
             return
 
     def deny(self) -> None:
-        self.denied = not self.denied
+        """Some keys, or the status path, may not be written any more; or again."""
+        self.denied = "" if self.denied else self.random.choice(["d2", "d1/e1", "_lakefs_success", "states", "ü"])
+
+    def fill(self) -> None:
+        """The store is full; or has room again."""
+        self.full = not self.full
 
     def storm(self) -> None:
-        self.weather = 0.0 if self.weather else 0.2
+        self.weather = 0.0 if self.weather else 0.15
+
+    def collect(self) -> None:
+        """Garbage collection takes what it should not have taken."""
+        objects = self.s3.buckets["src"]
+        if found := [key for key in objects if "/data/" in key]:
+            key = self.random.choice(found)
+            self.collected[key] = objects.pop(key)
 
     def kill(self) -> None:
-        """The worker dies at one of its next writes, and its lease and its last writes run out."""
-        self.kill_in = self.random.randint(1, 12)
+        """The worker dies right before or after one of its next writes; its lease and its last writes run out."""
+        self.kill_in = self.random.randint(1, 24)
         self.work()
         self.kill_in = 0
+
+    def hurry(self) -> None:
+        """A slice that is soon over."""
+        self.late_in = self.random.randint(1, 15)
+        self.work()
+        self.late_in = 0
 
     def work(self) -> None:
         for duty in Duty.objects.filter(kind="export"):
             Duty.objects.filter(pk=duty.pk).update(due_at=Now(), until=None, holder="")
             Export.objects.update(writes_until=None)
-            self.dead = False
+            self.dead = self.late = False
             try:
                 duties.run(duty.pk, handlers(), holder=f"worker-{self.random.random()}")
             except Killed:
                 continue
+            finally:
+                self.dead = self.late = False
+            self.watcher.judge_success()
 
     def peace(self) -> list[str]:
         """Nothing goes wrong any more, and everything that failed is repaired."""
-        self.denied, self.weather, self.kill_in = False, 0.0, 0
+        self.denied, self.full, self.weather, self.kill_in, self.late_in = "", False, 0.0, 0, 0
+        self.s3.buckets["src"] |= self.collected
+        self._rebranch()
         Export.objects.update(paused=False, continuous=True)
         for _ in range(30):
             self.repair()
             self.work()
+        self.verify()
+        self.work()
         return self.problems()
+
+    def handlers(self) -> Any:
+        """What a worker does, by kind of duty."""
+        return handlers()
+
+    def rounds(self, number: int = 6) -> None:
+        """Let the duties of all exports run some times."""
+        for _ in range(number):
+            self.work()
 
     def problems(self) -> list[str]:
         export = Export.objects.get()
-        head = self.lake.repository.branches["main"]
-        found = list(self.torn)
-        if (export.state, export.last_success_ref) != ("exported-successfully", head):
-            found.append(f"{export.state}: {export.error}")
-        prefix = export.path.removeprefix("s3://out/") + "/"
-        if not self._is_whole(prefix, "", head):
-            found.append("the destination is not the commit")
-        found += [key for key, data in FOREIGN.items() if self.s3.buckets["out"].get(key) != data]
-        return found
+        found = list(self.watcher.problems)
+        if (export.state, export.last_success_ref) != ("exported-successfully", self.lake.repository.branches["main"]):
+            return [*found, f"{export.state}: {export.error}"]
+        if (run := export.runs.latest("pk")).pk != self.watcher.succeeded:
+            found.append(f"run {run.pk} was never seen to succeed")
+        seen = ExportVerification.objects.latest("pk")
+        if not seen.ended_at or seen.missing or seen.different:
+            found.append(
+                f"verification: {seen.outcome} {seen.error}, {seen.missing} missing, {seen.different} different"
+            )
+        return found + [key for key, data in FOREIGN.items() if self.s3.buckets["out"].get(key) != data]
 
 
 class Here(OneByOne):
@@ -210,7 +260,7 @@ class Here(OneByOne):
 
 @contextmanager
 def soaking(lm: Deployment, owner: Any, seed: int) -> Iterator[Soak]:
-    """A life with the wiring pointed at it; slices without pauses."""
+    """A life with the wiring pointed at it; slices without pauses, that end when the life says so."""
     made = Soak(lm, owner, seed)
     with (
         mock.patch("lakemirror_site.wiring.export_store", lambda region, bucket: made.s3),
@@ -220,6 +270,8 @@ def soaking(lm: Deployment, owner: Any, seed: int) -> Iterator[Soak]:
         mock.patch("spark_jobs.jobs.ThreadPoolExecutor", Here),
         mock.patch("adapters.copying.ThreadPoolExecutor", Here),
         mock.patch("spark_jobs.export_markers.ThreadPoolExecutor", Here),
-        mock.patch("core.slices.Deadline.pause", lambda self, seconds: self.check()),
+        mock.patch.object(Deadline, "check", lambda self: made.check_deadline()),
+        mock.patch.object(Deadline, "pause", lambda self, seconds: made.check_deadline()),
+        mock.patch.object(Slice, "over", property(lambda self: made.late)),
     ):
         yield made

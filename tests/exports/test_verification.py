@@ -102,6 +102,20 @@ def test_what_is_equal_is_counted_with_its_bytes() -> None:
     assert total(rows, "requests") >= 4 and not {"PUT", "COPY", "DELETE", "DELETES"} & set(there.s3.asked)
 
 
+def test_one_that_may_not_go_fast_gets_on_some_files_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    there, turns = Place3(dict.fromkeys("abcdef", b"1")), iter(range(2))
+    for name in "abcdef":
+        there.put(name, b"2")  # as long: it takes a look at each
+
+    def pause(self: Deadline, seconds: float) -> None:
+        if next(turns, None) is None:
+            raise Late
+
+    monkeypatch.setattr(Deadline, "pause", pause)
+    (row,) = there.verified(settings=replace(there.settings(), objects_per_second=1.0))
+    assert (row["different"], row["upto"], row["done"]) == (2, b"b", False)
+
+
 def test_missing_different_and_foreign_are_told_wherever_they_are() -> None:
     there = Place3({"a": b"1", "b": b"2", "c": b"3", "d": b"4"}, {"m": b"5", b"n\xff": b"x", "o": b"6"})
     there.remove("b")

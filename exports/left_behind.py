@@ -1,0 +1,39 @@
+"""What exports have left at places that they gave up for others: looked at should they come back.
+
+Once somebody else exports to such a place, it is theirs: nothing that was known of it holds any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from core.export_places import overlap
+from exports.models import Export
+
+
+def left_with(export: Export, place: str, refs: Sequence[str], *, at: str) -> dict[str, list[str]]:
+    """All that is left behind by an export that is at one place now, and leaves these commits at another one."""
+    left = {there: list(commits) for there, commits in export.left.items() if there != at}
+    if place and place != at:
+        left[place] = list(dict.fromkeys([*left.get(place, []), *refs]))
+    return left
+
+
+def take(export: Export) -> None:
+    """Its place is this export's from now on: others that were there begin anew should they come back. Inside of a
+    transaction."""
+    for other in Export.objects.select_for_update().exclude(pk=export.pk).order_by("pk"):
+        if values := _forgotten(other, export.path):
+            Export.objects.filter(pk=other.pk).update(**values)
+
+
+def _forgotten(other: Export, place: str) -> dict[str, Any]:
+    """The columns of another export in which something of this place stood, without that."""
+    kept: dict[str, Any] = {}
+    for name in ("left", "marked"):
+        kept[name] = {path: told for path, told in getattr(other, name).items() if not overlap(path, place)}
+    for name in ("path_at_success", "attempted_path"):
+        there = getattr(other, name)
+        kept[name] = "" if there and overlap(there, place) else there
+    return {name: value for name, value in kept.items() if value != getattr(other, name)}
