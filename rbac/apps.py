@@ -1,7 +1,7 @@
 """The access app: who may do what, and who did it."""
 
 from django.apps import AppConfig
-from django.db.models.signals import post_migrate
+from django.db.models.signals import post_migrate, pre_migrate
 
 
 class RbacConfig(AppConfig):
@@ -12,5 +12,6 @@ class RbacConfig(AppConfig):
         """Let the audit hear of sessions, and of tables that were made anew."""
         from rbac.auditing import guard, sessions
 
+        pre_migrate.connect(guard.make_way, sender=self, dispatch_uid="rbac.auditing.guard")
         post_migrate.connect(guard.install, sender=self, dispatch_uid="rbac.auditing.guard")
         sessions.listen()

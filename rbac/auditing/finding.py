@@ -18,7 +18,7 @@ from rbac.models import AuditEvent
 
 FILTERS = ("actor", "action", "resource", "from", "to", "refused", "text")
 LONGEST = {"actor": 128, "action": 64, "resource": 1400, "text": 200}
-LOOKED = 20_000
+LOOKED = 5_000
 _TEXTS = ("actor", "key_id", "action", "arn", "reason", "request_id", "address", "before_text", "after_text")
 _NEWEST = ("-at", "-pk")
 

@@ -1,11 +1,13 @@
 """What the database itself refuses: to change or remove an event, except to give it its place and to seal it.
 
-The triggers are made anew after each `migrate`, since SQLite drops them with a table that a migration rebuilds.
+The triggers are made anew after each `migrate`. On SQLite they go before one that has something to do: it rebuilds
+tables, takes the triggers of a rebuilt one with it, and stumbles over those of others that name it.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from typing import Any
 
 from django.db import DatabaseError, connection, transaction
@@ -33,6 +35,12 @@ def install(**_: Any) -> None:
                 cursor.execute(statement)
     except DatabaseError as error:
         log.warning("the database can't refuse changes of the audit by itself: %s", error)
+
+
+def make_way(*, plan: Sequence[Any], **_: Any) -> None:
+    """Let a migration rebuild tables."""
+    if plan and connection.vendor == "sqlite":
+        remove()
 
 
 def remove() -> None:

@@ -34,6 +34,6 @@ def _kind(request: HttpRequest, status: int) -> str:
         return "too-many-attempts"
     if status != 401 or not (given or request.path.startswith(PROGRAMS)):
         return ""
-    if request.path.startswith("/hooks/") or "/hooks/" in request.path:
+    if "/hooks/" in request.path:
         return "wrong-webhook-secret"
     return "wrong-key" if given else "no-credentials"

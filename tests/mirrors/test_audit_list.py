@@ -13,10 +13,12 @@ from django.db.models import QuerySet
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from mirrors import clock
 from rbac import services
 from rbac.auditing import chain, finding, refusals, rounds, verifying
 from rbac.models import AuditEvent, User
 from tests.mirrors.api import Api
+from tests.mirrors.factories import make_mirror, make_repository
 from tests.mirrors.page_text import text
 
 pytestmark = pytest.mark.django_db
@@ -126,6 +128,14 @@ def test_who_may_not_see_it_is_refused_and_has_no_link(teammate: User, client: C
     assert client.get("/audit/").status_code == 403
     event = AuditEvent.objects.get(refused=True)
     assert (event.actor, event.action) == ("tom", "auth:ListAuditEvents")
+
+
+def test_a_click_that_is_refused_with_others_is_told_too(teammate: User, client: Client) -> None:
+    make_mirror("lake-eu", make_repository(now=clock.now()), now=clock.now())
+    client.force_login(teammate)
+    assert client.post("/mirrors/_change/", {"verb": "pause", "mirror": "lake-eu"}).status_code == 302
+    event = AuditEvent.objects.get(refused=True)
+    assert (event.actor, event.action, event.arn) == ("tom", "fs:MirrorRepository", LAKE)
 
 
 def test_the_number_of_queries_is_the_same_for_few_and_many(olga: Client, events: list[AuditEvent]) -> None:

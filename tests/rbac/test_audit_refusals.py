@@ -50,13 +50,9 @@ def test_what_a_user_may_not_do_is_an_event_once_and_then_a_count(otto: Client) 
     assert refusals.prune() == 2
 
 
-def test_a_click_and_a_key_are_told_with_who_it_was(teammate: User, outsider: User) -> None:
-    client = Client()
-    client.force_login(teammate)
-    client.post("/mirrors/new/", {"source_repository": "lake"})
+def test_a_call_by_key_is_told_with_the_key(client: Client, outsider: User) -> None:
     issued = services.key_create(actor="system:tests", user=outsider)
     sent = basic(issued.key.key_id, issued.secret)
-    client.logout()
     assert client.get(MIRRORS, headers=sent).status_code == 403
     by_key = AuditEvent.objects.filter(refused=True, actor="otto").get()
     assert by_key.key_id == issued.key.key_id
