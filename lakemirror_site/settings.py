@@ -42,6 +42,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "rbac.auditing.middleware.RecordRefusals",
     "lakemirror_site.errors.ErrorPages",
     "rbac.idempotency.OncePerKey",
 ]

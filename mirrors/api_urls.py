@@ -5,6 +5,7 @@ from django.urls import include, path
 from lakemirror_site import openapi
 from mirrors import (
     api,
+    audit_api,
     blockers_api,
     commits_api,
     everywhere_api,
@@ -53,6 +54,7 @@ _of_mirror = [
 urlpatterns = [
     path("openapi.json", openapi.Document.as_view(), name="api-openapi"),
     path("overview", overview_api.Overview.as_view(), name="api-overview"),
+    path("audit", audit_api.Audit.as_view(), name="api-audit"),
     path("jobs", jobs_api.Jobs.as_view(), name="api-jobs"),
     path("jobs/<str:job>", jobs_api.JobDetail.as_view(), name="api-job"),
     path("jobs/<str:job>/log", jobs_api.JobLog.as_view(), name="api-job-log"),

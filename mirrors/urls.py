@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import path
 
 from mirrors import (
+    audit_list_views,
     audit_views,
     backlog_views,
     commit_views,
@@ -24,6 +25,7 @@ from mirrors import (
 urlpatterns = [
     path("", overview_views.overview, name="home"),
     path("search/", search_views.search_page, name="search"),
+    path("audit/", audit_list_views.audit_list, name="audit"),
     path("jobs/", jobs_views.jobs, name="jobs"),
     path("jobs/<int:duty>/retry/", jobs_views.duty_retry, name="duty_retry"),
     path("jobs/<str:job>/log/", jobs_views.job_log, name="job_log"),

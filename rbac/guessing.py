@@ -51,7 +51,7 @@ def place(request: HttpRequest, username: str) -> Place:
     """The place of this attempt: a browser that is known for the name, else the address (IPv6: its /64)."""
     name = _name(username)
     known = _known_browser(request, name)
-    origin = f"browser:{known}" if known else f"address:{_network(requests.address(request))}"
+    origin = f"browser:{known}" if known else f"address:{network(requests.address(request))}"
     digest = hashlib.sha256(f"{name}|{origin}".encode()).hexdigest()
     return Place(f"signin:{digest}")
 
@@ -102,7 +102,8 @@ def _known_browser(request: HttpRequest, name: str) -> str:
     return mark if name and mark.rpartition(":")[0] == name else ""
 
 
-def _network(address: str | None) -> str:
+def network(address: str | None) -> str:
+    """Where an address belongs to one and the same somebody: itself, of IPv6 its /64; "local" for none."""
     if address is None or ":" not in address:
         return address or "local"
     return str(ipaddress.ip_network(f"{address}/64", strict=False))

@@ -24,6 +24,7 @@ def require(user: Any, *needs: tuple[str, str]) -> None:
     for action, arn in needs:
         verdict = decide(user, action, arn)
         if not verdict.allowed:
+            user.refused = [*getattr(user, "refused", ()), (action, arn)]  # written down when the request has ended
             hint = _why(verdict, action)
             raise Denied(f"{user.get_username()} may not {action} on {arn}", action=action, arn=arn, hint=hint)
 
