@@ -187,10 +187,19 @@ class AuthCache:
 
 
 @dataclass(frozen=True, slots=True)
+class AuthSession:
+    """How long a browser stays signed in: without anybody there, and at most."""
+
+    idle: timedelta = spec(timedelta(hours=24), check=_lasting)
+    lifetime: timedelta = spec(timedelta(days=14), check=_lasting)
+
+
+@dataclass(frozen=True, slots=True)
 class Auth:
     encrypt: Encrypt = spec()
     api: AuthApi = sub(AuthApi)
     cache: AuthCache = sub(AuthCache)
+    session: AuthSession = sub(AuthSession)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from core.policies import Verdict, deny_everything, evaluate, parse_policy
 from rbac import credentials, policy_cache, requests
 from rbac.credentials import IssuedKey
 from rbac.exceptions import NotSignedIn
-from rbac.models import AccessKey, Attachment, AuditEvent, Group, Membership, Policy, User
+from rbac.models import AccessKey, Attachment, AuditEvent, Group, Membership, Policy, Session, User
 
 logger = logging.getLogger(__name__)
 
@@ -139,9 +139,10 @@ def user_create(
 
 @transaction.atomic
 def user_set_password(*, actor: Actor, user: User, password: str, reason: str = "", request: Any = None) -> None:
-    """Replace a password; the user's other sessions end. Invalid if it is too easy to guess."""
+    """Replace a password; the user's sessions end. Invalid if it is too easy to guess."""
     _set_password(user, password)
     user.save(update_fields=["password"])
+    Session.objects.filter(user=user).delete()
     after = {"password": bool(password)}
     audit(actor=actor, action="auth:UpdateUser", arn=user.arn, after=after, reason=reason, request=request)
 
@@ -151,6 +152,8 @@ def user_set_active(*, actor: Actor, user: User, active: bool, reason: str = "",
     """Enable or disable a user (their keys and sessions with them); false if nothing changed."""
     changed = User.objects.filter(pk=user.pk, is_active=not active).update(is_active=active) == 1
     user.is_active = active
+    if not active:
+        Session.objects.filter(user=user).delete()
     if changed:
         before, after = {"is_active": not active}, {"is_active": active}
         audit(

@@ -89,6 +89,8 @@ def real(lm: Deployment) -> dict[str, Any]:
         "job": job.pk,
         "number": run.pk,
         "branch": "main",
+        "user": "tom",
+        "session": "0" * 16,
     }
 
 

@@ -59,6 +59,8 @@ TABLE = {
     "exports.slice": timedelta(seconds=30),
     "auth.api.endpoint": "",
     "auth.cache.enabled": False,
+    "auth.session.idle": timedelta(hours=24),
+    "auth.session.lifetime": timedelta(days=14),
     "local_cache.base_dir": "cache",
     "local_cache.size_bytes": 512_000_000,
     "organization_name": "",
