@@ -47,6 +47,9 @@ class User(AbstractBaseUser):
     acting_key_id = ""
     """The access key by which this object was signed in, for the audit; no column."""
 
+    given_policies: tuple[Any, ...] | None = None
+    """The policies that an authorization service gave for this request, in place of our own; no column."""
+
     class Meta:
         ordering = ("username",)
         constraints = (models.UniqueConstraint(Lower("username"), name="user_name_once_in_any_case"),)
