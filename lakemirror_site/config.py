@@ -98,6 +98,10 @@ def _one_of(*choices: str) -> Callable[[str], str]:
     return lambda value: "" if value in choices else f"{value!r} is not one of {', '.join(choices)}"
 
 
+def _scope(value: str) -> str:
+    return "" if "openid" in value.split() else f"{value!r} lacks 'openid'"
+
+
 def _authenticators(value: tuple[str, ...]) -> str:
     wrong = next((name for name in value if name not in ("keys", "api", "lakefs")), None)
     if wrong is not None:
@@ -207,6 +211,19 @@ class AuthLakeFS:
 
 
 @dataclass(frozen=True, slots=True)
+class OpenID:
+    """A provider by which people may sign in to the pages; an empty issuer: none."""
+
+    issuer: str = spec("", check=_url_or_empty)
+    client_id: str = spec("")
+    client_secret: Secret = spec(Secret(""))
+    name: str = spec("OpenID")
+    scope: str = spec("openid profile email", check=_scope)
+    claim: str = spec("preferred_username", check=_filled)
+    create_users: bool = spec(False)
+
+
+@dataclass(frozen=True, slots=True)
 class RateLimit:
     """How much one access key may ask of one web process; 0 requests per second: no limit."""
 
@@ -223,6 +240,7 @@ class Auth:
     authenticators: tuple[str, ...] = spec((), check=_authenticators)
     lakefs: AuthLakeFS = sub(AuthLakeFS)
     rate_limit: RateLimit = sub(RateLimit)
+    openid: OpenID = sub(OpenID)
 
     @property
     def tried(self) -> tuple[str, ...]:
@@ -459,6 +477,8 @@ def _hold_auth_together(config: Config) -> None:
         raise ConfigError("auth.api.endpoint", "is set, but auth.authenticators leaves 'api' out")
     if "api" in auth.tried and not auth.api.endpoint:
         raise ConfigError("auth.api.endpoint", "is required when auth.authenticators names 'api'")
+    if auth.openid.issuer and not auth.openid.client_id:
+        raise ConfigError("auth.openid.client_id", "is required beside auth.openid.issuer")
     if auth.lakefs.region and auth.lakefs.region not in config.regions:
         known = ", ".join(config.regions)
         raise ConfigError("auth.lakefs.region", f"{auth.lakefs.region!r} has no endpoint (known: {known})")

@@ -3,7 +3,7 @@
 from django.contrib.auth.views import LogoutView
 from django.urls import path
 
-from rbac import account_views
+from rbac import account_views, openid_views
 from rbac.views import SignIn
 
 _SESSIONS = "account/sessions/"
@@ -12,6 +12,8 @@ _SESSIONS_OF = "access/users/<str:username>/sessions/"
 urlpatterns = [
     path("login/", SignIn.as_view(), name="login"),
     path("logout/", LogoutView.as_view(next_page="login"), name="logout"),
+    path("login/openid/", openid_views.begin, name="openid"),
+    path("login/openid/return/", openid_views.come_back, name="openid_return"),
     path(_SESSIONS, account_views.sessions, name="sessions"),
     path(f"{_SESSIONS}end/", account_views.sessions_end, name="sessions_end"),
     path(f"{_SESSIONS}<str:handle>/end/", account_views.session_end, name="session_end"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -67,6 +68,11 @@ def test_by_https_cookies_are_secure_and_of_this_host(teammate: User) -> None:
     assert not is_signed_in(neighbour, secure=True)
     client.post("/logout/", secure=True)
     assert not is_signed_in(client, secure=True)
+
+
+def test_the_proxies_that_are_trusted_say_whether_it_is_https(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAKEMIRROR_TRUSTED_PROXIES", "10.0.0.1, 10.0.0.2")
+    assert runpy.run_module("lakemirror_site.gunicorn_settings")["forwarded_allow_ips"] == "127.0.0.1,10.0.0.1,10.0.0.2"
 
 
 def later(monkeypatch: pytest.MonkeyPatch, **time: float) -> None:

@@ -63,6 +63,13 @@ TABLE = {
     "auth.authenticators": (),
     "auth.lakefs.region": "",
     "auth.lakefs.ttl": timedelta(minutes=1),
+    "auth.openid.issuer": "",
+    "auth.openid.client_id": "",
+    "auth.openid.client_secret": "",
+    "auth.openid.name": "OpenID",
+    "auth.openid.scope": "openid profile email",
+    "auth.openid.claim": "preferred_username",
+    "auth.openid.create_users": False,
     "auth.rate_limit.requests_per_second": 50,
     "auth.rate_limit.burst": 500,
     "auth.session.idle": timedelta(hours=24),
@@ -73,11 +80,15 @@ TABLE = {
     "refstore_database": {},
     "serve_regions": (),
 }
-SETTABLE = [path for path, value in TABLE.items() if not isinstance(value, (dict, tuple))]
+# An issuer stands beside a client's id: `tests/rbac/test_openid.py` sets both.
+SETTABLE = [
+    path for path, value in TABLE.items() if not isinstance(value, (dict, tuple)) and path != "auth.openid.issuer"
+]
 OTHER = {int: ("7", 7), timedelta: ("90s", timedelta(seconds=90)), bool: ("true", True)}
 OTHER_TEXT = {
     "auth.api.endpoint": "https://auth.example.com/api/v1",
     "auth.lakefs.region": "us-west-2",
+    "auth.openid.scope": "openid email",
     "listen_address": "127.0.0.1:9000",
     "logging.level": "DEBUG",
     "logging.format": "json",
@@ -175,6 +186,8 @@ def test_a_missing_required_section_names_the_field_in_it(section: str) -> None:
         ("auth.authenticators", ["keys", "api"], "is required when auth.authenticators names 'api'"),
         ("auth", LEFT_OUT, "leaves 'api' out"),
         ("auth.lakefs.region", "mars-1", "has no endpoint"),
+        ("auth.openid", {"issuer": "https://login.example.com"}, "is required beside auth.openid.issuer"),
+        ("auth.openid.scope", "profile", "lacks 'openid'"),
         ("auth.rate_limit.burst", 0, "more than 0"),
         ("logging.format", "xml", "not one of text, json"),
         ("serve_regions", ["mars-1"], "has no endpoint"),
