@@ -17,7 +17,6 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from core.errors import Conflict, Invalid
 from rbac import browsers, guessing, passwords, services, signed_in
 from rbac.forms import NewPasswordForm, PasswordForm
-from rbac.management.base import find_user
 from rbac.models import Session, User
 
 
@@ -113,7 +112,7 @@ def _whose(request: HttpRequest, username: str, action: str) -> User:
     if not username:
         return _actor(request)
     services.require(request.user, (action, f"arn:lakefs:auth:::user/{username}"))
-    return find_user(username)
+    return signed_in.user_named(username)
 
 
 def _actor(request: HttpRequest) -> User:

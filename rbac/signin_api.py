@@ -12,7 +12,6 @@ from rest_framework.views import APIView
 
 from lakemirror_site.openapi import answers
 from rbac import browsers, passwords, services, signed_in
-from rbac.management.base import find_user
 from rbac.models import Session, User
 
 
@@ -77,7 +76,7 @@ class PasswordResetLink(APIView):
     def post(self, request: Request, user: str) -> Response:
         """Works once and for a day, and only while the password is as it is now. Needs auth:UpdateUser on the user."""
         services.require(request.user, ("auth:UpdateUser", _arn(user)))
-        link = passwords.reset_link_create(actor=request.user, user=find_user(user), request=request)
+        link = passwords.reset_link_create(actor=request.user, user=signed_in.user_named(user), request=request)
         answer = {"link": request.build_absolute_uri(link.path), "expires_at": link.expires_at}
         return Response(answer, status=201, headers={"Cache-Control": "no-store"})
 
@@ -87,7 +86,7 @@ def _whose(request: Request, username: str, action: str) -> User:
     services.require(request.user)
     if username != request.user.username:
         services.require(request.user, (action, _arn(username)))
-    return find_user(username)
+    return signed_in.user_named(username)
 
 
 def _arn(username: str) -> str:

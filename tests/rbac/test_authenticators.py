@@ -18,12 +18,20 @@ from rbac import authenticators, callers, guessing, rates, services
 from rbac.authenticators import No
 from rbac.models import AuditEvent, Guesses, User
 from tests.cast import person
+from tests.documented import answers_as_documented
 from tests.site.test_config import changed
 
 pytestmark = pytest.mark.django_db
 
 SECRET = "a secret of sixteen letters"
 MAY_SEE = [{"effect": "allow", "action": ["fs:ListRepositories"], "resource": "*"}]
+
+
+@pytest.fixture(autouse=True)
+def documented() -> Iterator[None]:
+    """What the API answers is what its document says."""
+    with answers_as_documented():
+        yield
 
 
 class Elsewhere:

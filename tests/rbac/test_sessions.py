@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import runpy
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -14,11 +15,19 @@ from django.utils import timezone
 from rbac import browsers, services, sessions, signed_in
 from rbac.models import AuditEvent, Session, User
 from tests.cast import PASSWORD
+from tests.documented import answers_as_documented
 
 pytestmark = pytest.mark.django_db
 
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 COOKIE = "lakemirror_session"
+
+
+@pytest.fixture(autouse=True)
+def documented() -> Iterator[None]:
+    """What the API answers is what its document says."""
+    with answers_as_documented():
+        yield
 
 
 def browser(name: str = "tom", agent: str = FIREFOX, password: str = PASSWORD, **more: Any) -> Client:
@@ -146,7 +155,9 @@ def test_those_of_others_need_rights_and_a_handle_is_of_one_user(teammate: User,
     olga.post(f"/access/users/tom/sessions/{Session.objects.get(user=teammate).handle}/end/")
     olga.post("/access/users/otto/sessions/end/")
     assert [is_signed_in(one) for one in (tom, olga, otto)] == [False, True, False]
-    assert olga.get("/access/users/nobody/sessions/").status_code == 404
+    for name in ("nobody", "OTTO"):
+        assert olga.get(f"/access/users/{name}/sessions/").status_code == 404
+        assert olga.post(f"/api/v1/auth/users/{name}/password-reset-link").status_code == 404
 
 
 def test_the_api_lists_and_ends_them(teammate: User, owner: User) -> None:
