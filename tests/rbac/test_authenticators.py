@@ -316,8 +316,9 @@ def test_who_guesses_a_secret_has_to_wait_and_keeps_nobody_out(
     assert ask(used.key.key_id, used.secret).status_code == 200
     assert [ask(key_id, "wrong").status_code for _ in range(7)] == [401] * 5 + [429] * 2
     refused = ask(key_id, own.secret)
-    assert (refused.status_code, refused.headers["Retry-After"]) == (429, "30")
-    assert "30 s" in refused.json()["message"]
+    assert refused.status_code == 429
+    assert 15 <= int(refused.headers["Retry-After"]) <= 30
+    assert f"try again in {refused.headers['Retry-After']} s" in refused.json()["message"]
     assert ask(key_id, own.secret, REMOTE_ADDR="192.0.2.7").status_code == 200
     for _ in range(7):
         ask(used.key.key_id, "wrong")
