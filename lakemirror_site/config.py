@@ -94,12 +94,19 @@ def _lasting(value: timedelta) -> str:
     return "" if value > timedelta(0) else "must be longer than 0s"
 
 
-def _not_yet(value: str) -> str:
-    return "is not supported yet: leave it out, our own users and policies decide" if value else ""
-
-
 def _one_of(*choices: str) -> Callable[[str], str]:
     return lambda value: "" if value in choices else f"{value!r} is not one of {', '.join(choices)}"
+
+
+def _scope(value: str) -> str:
+    return "" if "openid" in value.split() else f"{value!r} lacks 'openid'"
+
+
+def _authenticators(value: tuple[str, ...]) -> str:
+    wrong = next((name for name in value if name not in ("keys", "api", "lakefs")), None)
+    if wrong is not None:
+        return f"{wrong!r} is not one of keys, api, lakefs"
+    return "names one of them twice" if len(set(value)) < len(value) else ""
 
 
 def _address(value: str) -> str:
@@ -171,9 +178,10 @@ class Encrypt:
 
 @dataclass(frozen=True, slots=True)
 class AuthApi:
-    """Another authorization service; empty: our own users, policies and access keys."""
+    """A service that speaks lakeFS's authorization API, asked for keys that are not ours; empty: none."""
 
-    endpoint: str = spec("", check=_not_yet)
+    endpoint: str = spec("", check=_url_or_empty)
+    token: Secret = spec(Secret(""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,10 +195,57 @@ class AuthCache:
 
 
 @dataclass(frozen=True, slots=True)
+class AuthSession:
+    """How long a browser stays signed in: without anybody there, and at most."""
+
+    idle: timedelta = spec(timedelta(hours=24), check=_lasting)
+    lifetime: timedelta = spec(timedelta(days=14), check=_lasting)
+
+
+@dataclass(frozen=True, slots=True)
+class AuthLakeFS:
+    """The lakeFS that knows the keys of authenticator `lakefs`; an empty region is the deployment's own."""
+
+    region: str = spec("")
+    ttl: timedelta = spec(timedelta(minutes=1), check=_lasting)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenID:
+    """A provider by which people may sign in to the pages; an empty issuer: none."""
+
+    issuer: str = spec("", check=_url_or_empty)
+    client_id: str = spec("")
+    client_secret: Secret = spec(Secret(""))
+    name: str = spec("OpenID")
+    scope: str = spec("openid profile email", check=_scope)
+    claim: str = spec("preferred_username", check=_filled)
+    create_users: bool = spec(False)
+
+
+@dataclass(frozen=True, slots=True)
+class RateLimit:
+    """How much one access key may ask of one web process; 0 requests per second: no limit."""
+
+    requests_per_second: int = spec(50, check=_not_negative)
+    burst: int = spec(500, check=_positive)
+
+
+@dataclass(frozen=True, slots=True)
 class Auth:
     encrypt: Encrypt = spec()
     api: AuthApi = sub(AuthApi)
     cache: AuthCache = sub(AuthCache)
+    session: AuthSession = sub(AuthSession)
+    authenticators: tuple[str, ...] = spec((), check=_authenticators)
+    lakefs: AuthLakeFS = sub(AuthLakeFS)
+    rate_limit: RateLimit = sub(RateLimit)
+    openid: OpenID = sub(OpenID)
+
+    @property
+    def tried(self) -> tuple[str, ...]:
+        """Who is asked for a key, in this order."""
+        return self.authenticators or (("keys", "api") if self.api.endpoint else ("keys",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -407,12 +462,26 @@ def _hold_together(config: Config) -> None:
         raise ConfigError(
             "mirrors_database.postgres.connection_string", "is required when mirrors_database.type is postgres"
         )
+    _hold_auth_together(config)
     for region in config.stores:
         if region not in config.regions:
             raise ConfigError(f"stores.{region}", f"this region has no endpoint (known: {', '.join(config.regions)})")
     if bool(config.source_lakefs_access_key_id) != bool(config.source_lakefs_secret_access_key):
         missing = "secret_access_key" if config.source_lakefs_access_key_id else "access_key_id"
         raise ConfigError(f"source_lakefs_{missing}", "is required beside the other half of the credentials")
+
+
+def _hold_auth_together(config: Config) -> None:
+    auth = config.auth
+    if auth.api.endpoint and "api" not in auth.tried:
+        raise ConfigError("auth.api.endpoint", "is set, but auth.authenticators leaves 'api' out")
+    if "api" in auth.tried and not auth.api.endpoint:
+        raise ConfigError("auth.api.endpoint", "is required when auth.authenticators names 'api'")
+    if auth.openid.issuer and not auth.openid.client_id:
+        raise ConfigError("auth.openid.client_id", "is required beside auth.openid.issuer")
+    if auth.lakefs.region and auth.lakefs.region not in config.regions:
+        known = ", ".join(config.regions)
+        raise ConfigError("auth.lakefs.region", f"{auth.lakefs.region!r} has no endpoint (known: {known})")
 
 
 def load(path: str | Path, environ: Mapping[str, str] | None = None) -> Config:

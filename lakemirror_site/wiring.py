@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from adapters.identities import AuthorizationAPI, user_at
 from adapters.lakefs import LakeFSAdapter
 from adapters.local_cache import LocalCache
 from adapters.objects import S3ObjectStore, StoreKeys, remember_keys, split_uri
@@ -56,6 +57,19 @@ def _lakefs_options(region: str) -> tuple[str, str, str]:
     settings = config.current()
     keys = settings.source_lakefs_access_key_id, settings.source_lakefs_secret_access_key
     return installation(region).lakefs_url, *keys
+
+
+@functools.cache
+def authorization() -> AuthorizationAPI:
+    """The configured authorization service."""
+    api = config.current().auth.api
+    return AuthorizationAPI(api.endpoint, api.token.reveal())
+
+
+def lakefs_user(key_id: str, secret: str) -> str | None:
+    """Whose key it is at the lakeFS that is asked for keys; None for one that it doesn't let in."""
+    settings = config.current()
+    return user_at(settings.lakefs_url(settings.auth.lakefs.region or settings.region), key_id, secret)
 
 
 @functools.cache

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, ClassVar, NoReturn
 
 from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.sessions.base_session import AbstractBaseSession
 from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models import Q
@@ -14,7 +15,15 @@ from django.db.models.functions import Lower
 
 from rbac.auditing.models import AuditChain, AuditCheckpoint, RefusalCount
 from rbac.exceptions import AppendOnly
-from rbac.querysets import AccessKeyQuerySet, AttachmentQuerySet, AuditEventQuerySet, KeyedCallQuerySet, UserManager
+from rbac.querysets import (
+    AccessKeyQuerySet,
+    AttachmentQuerySet,
+    AuditEventQuerySet,
+    GuessesQuerySet,
+    KeyedCallQuerySet,
+    SessionQuerySet,
+    UserManager,
+)
 
 __all__ = [
     "AccessKey",
@@ -56,6 +65,9 @@ class User(AbstractBaseUser):
     """The access key by which this object was signed in, for the audit; no column."""
     refused: Sequence[tuple[str, str]] = ()
     """What this object was refused: action and ARN, for the audit; no column."""
+
+    given_policies: tuple[Any, ...] | None = None
+    """The policies that an authorization service gave for this request, in place of our own; no column."""
 
     class Meta:
         ordering = ("username",)
@@ -169,6 +181,41 @@ class AccessKey(models.Model):
         """Whether the key opens anything at that time."""
         unexpired = self.expires_at is None or self.expires_at > now
         return unexpired and self.disabled_at is None and self.user.is_active
+
+
+HANDLE_DIGITS = 16
+
+
+class Session(AbstractBaseSession):
+    """A browser that is signed in. `session_key` is a digest of what its cookie holds: the table opens nothing.
+
+    `expire_date` is the end of its idle time or of its life, whichever is sooner; the row is gone when it is ended.
+    """
+
+    session_key = models.CharField(max_length=64, primary_key=True)
+    user = models.ForeignKey(User, null=True, on_delete=models.CASCADE, related_name="sessions")
+    began_at = models.DateTimeField()
+    seen_at = models.DateTimeField()
+    address = models.GenericIPAddressField(null=True)
+    browser = models.CharField(max_length=300, help_text="the User-Agent that it sends")
+
+    objects: ClassVar[Any] = SessionQuerySet.as_manager()
+
+    @property
+    def handle(self) -> str:
+        """What it is called in lists and addresses."""
+        return self.session_key[:HANDLE_DIGITS]
+
+
+class Guesses(models.Model):
+    """Attempts at one name or access key from one place, as `rbac/guessing.py` counts them."""
+
+    place = models.CharField(max_length=64, primary_key=True, help_text="digest of the name and where they came from")
+    attempts = models.PositiveIntegerField()
+    wait_until = models.DateTimeField(null=True)
+    forget_at = models.DateTimeField(db_index=True)
+
+    objects: ClassVar[Any] = GuessesQuerySet.as_manager()
 
 
 class KeyedCall(models.Model):

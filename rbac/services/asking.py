@@ -43,6 +43,8 @@ def decide(user: User, action: str, arn: str) -> Verdict:
 
 def policies_of(user: User) -> tuple[Reading, ...]:
     """Every policy that reaches a user, by name, on their own or through groups; one query, kept on the object."""
+    if user.given_policies is not None:
+        return user.given_policies
     kept: tuple[Reading, ...] | None = user.__dict__.get("_policies")
     if kept is None:
         cache = policy_cache.shared()

@@ -53,6 +53,11 @@ CASES = {
     "mirror_audit": [f"{MIRROR}audit/", "/mirrors/models-eu/audit/"],
     "mirror_delete": [f"{MIRROR}delete/"],
     "login": ["/login/", "/login/?next=/mirrors/"],
+    "openid_return": ["/login/openid/return/"],
+    "sessions": ["/account/sessions/"],
+    "user_sessions": ["/access/users/olga/sessions/"],
+    "password": ["/account/password/"],
+    "password_reset_confirm": ["/password-reset/x/y/"],
     "api-docs": ["/docs/api"],
     "no page": ["/nix/"],
 }

@@ -96,6 +96,8 @@ def real(lm: Deployment, owner: User) -> dict[str, Any]:
         "group_id": "Viewers",
         "policy_id": "ReadAll",
         "access_key_id": key_create(actor="system:tests", user=owner).key.key_id,
+        "user": "tom",
+        "session": "0" * 16,
     }
 
 

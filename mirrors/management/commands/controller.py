@@ -17,7 +17,7 @@ from lakemirror_site import config
 from mirrors import clock, duties
 from mirrors.models import Duty
 from mirrors.querysets import DutyQuerySet
-from rbac import idempotency
+from rbac import guessing, idempotency, sessions
 from rbac.auditing import rounds
 
 log = logging.getLogger("lakemirror.controller")
@@ -58,11 +58,12 @@ def tick() -> float:
 
 
 def look_round() -> None:
-    """Duties that our mirrors need, and nobody takes up, become ours; old Idempotency-Keys go; the audit is chained."""
+    """Duties that our mirrors need, and nobody takes up, become ours; what is old goes; the audit is chained."""
     try:
         if number := duties.take_over():
             log.warning("%d duties were taken over: nobody took them up", number)
-        idempotency.prune()
+        for old in (idempotency, sessions, guessing):
+            old.prune()
         rounds.look_round()
     except DatabaseError as error:
         log.warning("the database did not answer, trying again: %s", error)
