@@ -6,3 +6,8 @@ from django.apps import AppConfig
 class RbacConfig(AppConfig):
     name = "rbac"
     verbose_name = "Access"
+
+    def ready(self) -> None:
+        from rbac import steps
+
+        steps.register_access()

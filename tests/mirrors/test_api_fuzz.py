@@ -89,6 +89,8 @@ def real(lm: Deployment) -> dict[str, Any]:
         "job": job.pk,
         "number": run.pk,
         "branch": "main",
+        "user_id": "olga",
+        "policy_id": "AllAccess",
     }
 
 
