@@ -54,8 +54,11 @@ class Statement:
 
     def covers(self, action: str, arn: str, username: str) -> bool:
         """Whether it speaks of this action on this resource at all."""
-        named = any(wildcard_match(pattern, action) for pattern in self.actions)
-        return named and any(resource_match(pattern, arn, username) for pattern in self.resources)
+        return self.names(action) and any(resource_match(pattern, arn, username) for pattern in self.resources)
+
+    def names(self, action: str) -> bool:
+        """Whether it speaks of this action on some resource."""
+        return any(wildcard_match(pattern, action) for pattern in self.actions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +101,16 @@ def evaluate(policies: Iterable[Policy], action: str, arn: str, username: str) -
                 return Verdict(False, deciding)
             allowing = allowing or deciding
     return Verdict(allowing is not None, allowing)
+
+
+def everywhere(policies: Iterable[Policy], action: str, resources: Sequence[str]) -> bool:
+    """Whether an action is allowed on one of these resources, written in a statement as they are, and denied on none.
+
+    A denial anywhere counts: it isn't asked what it would deny.
+    """
+    statements = [one for policy in policies for one in policy.statements if one.names(action)]
+    allowing = any(resource in one.resources for one in statements for resource in resources)
+    return allowing and not any(one.effect is Effect.DENY for one in statements)
 
 
 def deny_everything(name: str) -> Policy:

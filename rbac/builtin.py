@@ -106,6 +106,7 @@ def own_credentials() -> Document:
     return _document("ManageOwnCredentials", _allow(_OWN_CREDENTIALS, "arn:lakefs:auth:::user/${user}"))
 
 
+@services.administrator_kept()
 def install() -> None:
     """Make the built-in policies and groups that are not there; leave alone what somebody has changed since."""
     for document in (all_access(), read_all(), own_credentials(), mirror_admin(), replicator()):

@@ -26,6 +26,7 @@ class User(AbstractBaseUser):
 
     username = models.CharField(max_length=128, unique=True, validators=[name_validator])
     email = models.EmailField(blank=True)
+    friendly_name = models.CharField(max_length=200, blank=True, default="", db_default="")
     is_active = models.BooleanField(default=True)
     created_at = models.DateTimeField(auto_now_add=True)
 

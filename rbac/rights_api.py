@@ -5,18 +5,15 @@ LakeMirror's additions to lakeFS's calls below /auth.
 
 from __future__ import annotations
 
-import re
-
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from core.errors import NotFound
 from core.policies import auth_arn, parse_policy
 from lakemirror_site.openapi import answers
 from rbac import services
 from rbac.impact import impact
-from rbac.models import NAME_PATTERN, User
+from rbac.models import User
 from rbac.rights import effective, simulate
 from rbac.rights_answers import (
     Draft,
@@ -30,8 +27,6 @@ from rbac.rights_answers import (
     simulation_json,
 )
 
-_NAME = re.compile(NAME_PATTERN)
-
 
 class EffectivePermissions(APIView):
     """What a user may do, statement by statement."""
@@ -40,7 +35,7 @@ class EffectivePermissions(APIView):
     def get(self, request: Request, user_id: str) -> Response:
         """Every statement that applies to the user, and through what. Needs auth:ReadUser, but not for oneself."""
         require_about(request.user, user_id)
-        user = find_user(user_id)
+        user = services.user_find(user_id)
         told = {"user": user.username, "active": user.is_active, "statements": list(map(holding_json, effective(user)))}
         return Response(told | as_of())
 
@@ -56,7 +51,7 @@ class Simulate(APIView):
         given = body.validated_data
         name = given.get("user", request.user.username)
         require_about(request.user, name)
-        return Response(simulation_json(simulate(find_user(name), given["action"], given["arn"])) | as_of())
+        return Response(simulation_json(simulate(services.user_find(name), given["action"], given["arn"])) | as_of())
 
 
 class PolicyImpact(APIView):
@@ -72,7 +67,7 @@ class PolicyImpact(APIView):
         given = body.validated_data
         statement = given["statement"]
         draft = None if statement is None else parse_policy({"id": policy_id, "statement": statement})
-        also = [find_user(name) for name in dict.fromkeys(given.get("users", ()))]
+        also = [services.user_find(name) for name in dict.fromkeys(given.get("users", ()))]
         return Response(impact_json(impact(policy_id, draft, also=also), request.user) | as_of())
 
 
@@ -80,11 +75,3 @@ def require_about(asker: User, username: str) -> None:
     """Everybody may ask about themselves; about others with auth:ReadUser on them."""
     own = username == getattr(asker, "username", "")
     services.require(asker, *(() if own else [("auth:ReadUser", auth_arn("user", username))]))
-
-
-def find_user(username: str) -> User:
-    """The user of that name. Raises NotFound."""
-    user = User.objects.filter(username=username).first() if _NAME.match(username) else None
-    if user is None:
-        raise NotFound(f"there is no user '{username[:128]}'")
-    return user

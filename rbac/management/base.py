@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from core.errors import LakeMirrorError, NotFound
 from rbac.credentials import IssuedKey
-from rbac.models import Group, Policy, User
+from rbac.models import User
 
 ACTOR = "system:command-line"
 
@@ -40,22 +40,6 @@ def find_user(name: str) -> User:
         return User.objects.get_by_natural_key(name)
     except User.DoesNotExist as error:
         raise NotFound(f"there is no user '{name}'") from error
-
-
-def find_group(name: str) -> Group:
-    """The group of that name, else NotFound."""
-    group = Group.objects.filter(name=name).first()
-    if group is None:
-        raise NotFound(f"there is no group '{name}'")
-    return group
-
-
-def find_policy(name: str) -> Policy:
-    """The policy of that name, else NotFound."""
-    policy = Policy.objects.filter(name=name).first()
-    if policy is None:
-        raise NotFound(f"there is no policy '{name}'")
-    return policy
 
 
 def ask_password(name: str) -> str:

@@ -12,6 +12,7 @@ from core.errors import Conflict, Denied, Invalid
 from rbac import builtin, services
 from rbac.exceptions import NotSignedIn
 from rbac.models import Attachment, Group, Policy, User
+from tests.cast import person
 
 LAKE = "arn:lakefs:fs:::repository/lake"
 READ = ("fs:ReadRepository", LAKE)
@@ -58,6 +59,7 @@ def test_nobody_may_nothing(nobody: Any) -> None:
 
 
 def test_a_disabled_administrator_may_nothing(owner: User) -> None:
+    person("ada", "Admins")
     assert services.user_set_active(actor="system:tests", user=owner, active=False)
     assert not services.allowed(owner, *READ)
 
@@ -113,7 +115,7 @@ def test_putting_a_policy_again_replaces_its_statements(outsider: User) -> None:
 
 def test_a_stored_policy_that_cannot_be_read_denies_everything_to_its_holders(owner: User) -> None:
     broken = Policy.objects.create(name="broken", statement=[{"effect": "allow", "condition": {}}])
-    services.policy_attach(actor="system:tests", policy=broken, user=owner)
+    Attachment.objects.create(policy=broken, user=owner)
     with pytest.raises(Denied, match="policy 'broken'"):
         services.require(owner, READ)
 

@@ -73,7 +73,8 @@ def test_a_disabled_users_key_does_not_open(issued: IssuedKey, owner: User, team
 
 
 def test_only_usable_keys_are_active(issued: IssuedKey, teammate: User) -> None:
-    services.key_create(actor=teammate, user=teammate, expires_at=timezone.now() - timedelta(days=1))
+    old = services.key_create(actor=teammate, user=teammate, expires_at=timezone.now() + timedelta(days=1))
+    AccessKey.objects.filter(pk=old.key.pk).update(expires_at=timezone.now() - timedelta(days=1))
     assert list(AccessKey.objects.active(timezone.now())) == [issued.key]
 
 
@@ -110,6 +111,37 @@ def test_keys_outlive_a_change_of_the_site_key_that_keeps_the_old_one(issued: Is
     assert check(issued) is not None
     settings.SECRET_KEY_FALLBACKS = []
     assert check(issued) is None
+
+
+# --- rotating ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_rotated_key_works_on_until_the_overlap_is_over(issued: IssuedKey, owner: User) -> None:
+    successor = services.key_rotate(actor=owner, key=issued.key, overlap=timedelta(hours=2))
+    assert check(successor) is not None
+    assert check(issued) is not None
+    assert check(issued, now=timezone.now() + timedelta(hours=2, seconds=1)) is None
+    assert (successor.key.description, successor.key.expires_at) == ("laptop", None)
+    ended, made = AuditEvent.objects.filter(actor="olga")[:2]
+    assert (ended.before["key_id"], made.after["key_id"]) == (issued.key.key_id, successor.key.key_id)
+
+
+def test_the_next_key_is_good_for_as_long_as_the_one_before_was_made_for(teammate: User) -> None:
+    ninety = timedelta(days=90)
+    issued = services.key_create(actor=teammate, user=teammate, expires_at=timezone.now() + ninety)
+    AccessKey.objects.update(expires_at=timezone.now() + timedelta(hours=1), created_at=timezone.now() - ninety)
+    successor = services.key_rotate(actor=teammate, key=issued.key)
+    assert successor.key.expires_at - timezone.now() > ninety
+    assert issued.key.expires_at - timezone.now() < timedelta(hours=1), "it never lasts longer than it did"
+
+
+def test_a_key_that_opens_nothing_is_not_rotated(issued: IssuedKey, owner: User) -> None:
+    services.key_disable(actor=owner, key=issued.key)
+    with pytest.raises(Conflict, match="does not work any more"):
+        services.key_rotate(actor=owner, key=issued.key)
+    for overlap in (timedelta(seconds=-1), timedelta(days=31)):
+        with pytest.raises(Invalid, match="overlap"):
+            services.key_rotate(actor=owner, key=issued.key, overlap=overlap)
 
 
 # --- over HTTP --------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from rbac import guessing, services
 from rbac.exceptions import NotSignedIn
 from rbac.models import User
 from rbac.views import permission_required
-from tests.cast import PASSWORD
+from tests.cast import PASSWORD, person
 
 
 @pytest.fixture(autouse=True)
@@ -86,6 +86,7 @@ def test_signing_out_needs_a_post_and_ends_the_session(client: Client, owner: Us
 
 
 def test_a_disabled_users_session_ends_at_once(client: Client, owner: User) -> None:
+    person("ada", "Admins")
     sign_in(client)
     services.user_set_active(actor="system:tests", user=owner, active=False)
     assert not client.get("/login/").context["user"].is_authenticated

@@ -11,7 +11,7 @@ from django.db import transaction
 
 from core.policies import parse_json
 from rbac import services
-from rbac.management.base import ACTOR, AccessCommand, find_group, find_policy, find_user
+from rbac.management.base import ACTOR, AccessCommand, find_user
 from rbac.models import Policy
 
 
@@ -28,9 +28,9 @@ class Command(AccessCommand):
     def run(self, **options: Any) -> None:
         """Store the policy if it is a file, then attach it."""
         path = Path(options["policy"])
-        policy = _from_file(path) if path.suffix == ".json" else find_policy(options["policy"])
+        policy = _from_file(path) if path.suffix == ".json" else services.policy_find(options["policy"])
         user = find_user(options["user"]) if options["user"] else None
-        group = find_group(options["group"]) if options["group"] else None
+        group = services.group_find(options["group"]) if options["group"] else None
         new = services.policy_attach(actor=ACTOR, policy=policy, user=user, group=group)
         holder = options["user"] or options["group"]
         self.stdout.write(f"{policy.name}: {'attached to' if new else 'was attached already to'} {holder}")

@@ -10,7 +10,7 @@ from django.core.management.base import CommandParser
 from django.db import transaction
 
 from rbac import services
-from rbac.management.base import ACTOR, AccessCommand, ask_password, find_group
+from rbac.management.base import ACTOR, AccessCommand, ask_password
 
 
 class Command(AccessCommand):
@@ -26,7 +26,7 @@ class Command(AccessCommand):
     def run(self, **options: Any) -> None:
         """Make the user and let it join its groups: all or nothing."""
         name = options["username"]
-        groups = [find_group(group) for group in options["group"]]
+        groups = [services.group_find(group) for group in options["group"]]
         password = "" if options["no_password"] else _password(name)
         user = services.user_create(actor=ACTOR, username=name, password=password, email=options["email"])
         for group in groups:

@@ -1,0 +1,91 @@
+"""The verbs of access: who is there, what they may do, and the record of it.
+
+Every verb that changes something writes its audit event in the same transaction. None of them asks whether the actor
+may do it: who receives a call from outside asks first, by `require`. What would leave nobody to administer access is a
+Conflict (see administrators.py).
+"""
+
+from rbac.services.administrators import administrator, administrator_kept, can_sign_in, is_administrator
+from rbac.services.asking import allowed, decide, forget, policies_of, reading_of, require
+from rbac.services.groups import (
+    group_add,
+    group_create,
+    group_delete,
+    group_find,
+    group_remove,
+    groups_of,
+    members_of,
+)
+from rbac.services.keys import (
+    key_check,
+    key_create,
+    key_delete,
+    key_disable,
+    key_find,
+    key_rotate,
+    keys_of,
+)
+from rbac.services.policies import (
+    policies_effective,
+    policies_held,
+    policy_attach,
+    policy_create,
+    policy_delete,
+    policy_detach,
+    policy_find,
+    policy_put,
+    policy_update,
+)
+from rbac.services.record import Actor, audit
+from rbac.services.users import (
+    user_create,
+    user_delete,
+    user_edit,
+    user_find,
+    user_set_active,
+    user_set_password,
+)
+
+__all__ = [
+    "Actor",
+    "administrator",
+    "administrator_kept",
+    "allowed",
+    "audit",
+    "can_sign_in",
+    "decide",
+    "forget",
+    "group_add",
+    "group_create",
+    "group_delete",
+    "group_find",
+    "group_remove",
+    "groups_of",
+    "is_administrator",
+    "key_check",
+    "key_create",
+    "key_delete",
+    "key_disable",
+    "key_find",
+    "key_rotate",
+    "keys_of",
+    "members_of",
+    "policies_effective",
+    "policies_held",
+    "policies_of",
+    "policy_attach",
+    "policy_create",
+    "policy_delete",
+    "policy_detach",
+    "policy_find",
+    "policy_put",
+    "policy_update",
+    "reading_of",
+    "require",
+    "user_create",
+    "user_delete",
+    "user_edit",
+    "user_find",
+    "user_set_active",
+    "user_set_password",
+]

@@ -1,0 +1,77 @@
+"""What may somebody do? Asked by whoever receives a call from outside, before anything is done."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from django.db import transaction
+
+from core.errors import Denied, Invalid
+from core.policies import Policy as Reading
+from core.policies import Verdict, deny_everything, evaluate, parse_policy
+from rbac import policy_cache
+from rbac.exceptions import NotSignedIn
+from rbac.models import Attachment, Policy, User
+
+logger = logging.getLogger(__name__)
+
+
+def require(user: Any, *needs: tuple[str, str]) -> None:
+    """Return if the user has every (action, ARN); NotSignedIn for nobody, Denied naming the first that is missing."""
+    if not getattr(user, "is_authenticated", False):
+        raise NotSignedIn("sign in, or send an access key id and its secret by HTTP Basic")
+    for action, arn in needs:
+        verdict = decide(user, action, arn)
+        if not verdict.allowed:
+            raise Denied(f"{user.get_username()} may not {action} on {arn}", action=action, arn=arn, hint=_why(verdict))
+
+
+def allowed(user: Any, action: str, arn: str) -> bool:
+    """Whether the user may do the action on the resource; nobody may anything."""
+    return getattr(user, "is_authenticated", False) and decide(user, action, arn).allowed
+
+
+def decide(user: User, action: str, arn: str) -> Verdict:
+    """The verdict and the statement behind it. Asks the database once for each user object, not for each question."""
+    if not user.is_active:
+        return Verdict(False)
+    return evaluate(policies_of(user), action, arn, user.username)
+
+
+def policies_of(user: User) -> tuple[Reading, ...]:
+    """Every policy that reaches a user, by name, on their own or through groups; one query, kept on the object."""
+    kept: tuple[Reading, ...] | None = user.__dict__.get("_policies")
+    if kept is None:
+        cache = policy_cache.shared()
+        kept = cache.of(user.pk, lambda: policies_now(user)) if cache else policies_now(user)
+        user.__dict__["_policies"] = kept
+    return kept
+
+
+def policies_now(user: User) -> tuple[Reading, ...]:
+    """The same, asked of the database now."""
+    reaching = {at.policy.name: at.policy for at in Attachment.objects.reaching(user)}
+    return tuple(reading_of(policy) for policy in reaching.values())
+
+
+def forget(user: User | None) -> None:
+    """Ask anew what this user object may do, and all others once the transaction is through: policies have changed."""
+    if user is not None:
+        user.__dict__.pop("_policies", None)
+    cache = policy_cache.shared()
+    if cache is not None:
+        transaction.on_commit(cache.clear)
+
+
+def reading_of(policy: Policy) -> Reading:
+    """A stored policy. One that can't be read (by an older version, say) might deny anything, so it denies all."""
+    try:
+        return parse_policy(policy.document)
+    except Invalid as error:
+        logger.error("policy %s can't be read and denies everything: %s", policy.name, error)
+        return deny_everything(policy.name)
+
+
+def _why(verdict: Verdict) -> str:
+    return f"It is a {verdict.deciding}" if verdict.deciding else "No policy of theirs allows it"

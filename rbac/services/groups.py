@@ -1,0 +1,82 @@
+"""Groups and who is in them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from core.errors import NotFound
+from rbac.models import Group, Membership, Policy, User
+from rbac.services.administrators import administrator_kept
+from rbac.services.asking import forget
+from rbac.services.record import Actor, audit
+from rbac.services.saving import locked, save_new
+
+
+def group_find(name: str) -> Group:
+    """The group of exactly that name, else NotFound."""
+    group = Group.objects.filter(name=name).first()
+    if group is None:
+        raise NotFound(f"there is no group '{name[:80]}'")
+    return group
+
+
+def groups_of(user: User) -> QuerySet[Group]:
+    """The groups that a user is in, by name."""
+    return Group.objects.filter(memberships__user=user).order_by("name")
+
+
+def members_of(group: Group) -> QuerySet[User]:
+    """The users in a group, by name."""
+    return User.objects.filter(memberships__group=group).order_by("username")
+
+
+@transaction.atomic
+def group_create(*, actor: Actor, name: str, description: str = "", reason: str = "", request: Any = None) -> Group:
+    """A new, empty group. Invalid, Conflict if the name is taken."""
+    group = Group(name=name, description=description)
+    save_new(group, f"there is a group '{name}' already")
+    after = {"name": name, "description": description}
+    audit(actor=actor, action="auth:CreateGroup", arn=group.arn, after=after, reason=reason, request=request)
+    return group
+
+
+@administrator_kept()
+def group_delete(*, actor: Actor, group: Group, reason: str = "", request: Any = None) -> None:
+    """Remove a group; its members lose what it gave them."""
+    locked(group)
+    before = {
+        "name": group.name,
+        "members": list(group.members.values_list("username", flat=True)),
+        "policies": list(Policy.objects.filter(attachments__group=group).values_list("name", flat=True)),
+    }
+    audit(actor=actor, action="auth:DeleteGroup", arn=group.arn, before=before, reason=reason, request=request)
+    Group.objects.filter(pk=group.pk).delete()
+    forget(None)
+
+
+@administrator_kept()
+def group_add(*, actor: Actor, group: Group, user: User, reason: str = "", request: Any = None) -> bool:
+    """Make a user a member; false if they were."""
+    locked(user)
+    _, created = Membership.objects.get_or_create(group=group, user=user)
+    forget(user)
+    if created:
+        after = {"user": user.username}
+        audit(actor=actor, action="auth:AddGroupMember", arn=group.arn, after=after, reason=reason, request=request)
+    return created
+
+
+@administrator_kept()
+def group_remove(*, actor: Actor, group: Group, user: User, reason: str = "", request: Any = None) -> bool:
+    """End a membership; false if there was none."""
+    removed, _ = Membership.objects.filter(group=group, user=user).delete()
+    forget(user)
+    if removed:
+        before = {"user": user.username}
+        audit(
+            actor=actor, action="auth:RemoveGroupMember", arn=group.arn, before=before, reason=reason, request=request
+        )
+    return bool(removed)
