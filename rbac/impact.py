@@ -28,6 +28,14 @@ class AreaChange:
 
 
 @dataclass(frozen=True, slots=True)
+class Grouped:
+    """A step that changes alike at several places, for the same people."""
+
+    change: Change
+    places: list[tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
 class Impact:
     """What a draft changes: those steps first that somebody could take no more.
 
@@ -44,13 +52,18 @@ class Impact:
 
     @property
     def breaks(self) -> int:
-        """How many steps at how many places somebody could take no more."""
-        return sum(bool(one.change.lost) for one in self.changes)
+        """How many steps somebody could take no more, somewhere."""
+        return len({one.change.step.key for one in self.changes if one.change.lost})
 
     @property
     def allows(self) -> int:
-        """How many steps at how many places somebody could take only then."""
-        return sum(bool(one.change.gained) for one in self.changes)
+        """How many steps somebody could take only then, somewhere."""
+        return len({one.change.step.key for one in self.changes if one.change.gained})
+
+    @property
+    def grouped(self) -> list[Grouped]:
+        """The changes, those together that are the same elsewhere; of a draft that nobody has, what it does alone."""
+        return _grouped(self.changes or ([] if self.people else self.alone))
 
 
 def impact(name: str, draft: Reading | None, *, also: Iterable[User] = ()) -> Impact:
@@ -76,6 +89,15 @@ def impact(name: str, draft: Reading | None, *, also: Iterable[User] = ()) -> Im
         list(islice(alone, MOST_CHANGES)),
         len(first) > MOST_CHANGES,
     )
+
+
+def _grouped(found: Iterable[AreaChange]) -> list[Grouped]:
+    groups: dict[tuple[object, ...], Grouped] = {}
+    for one in found:
+        change = one.change
+        alike = change.step.key, change.lost, change.gained, change.after.deciding
+        groups.setdefault(alike, Grouped(change, [])).places.append(change.arns)
+    return list(groups.values())
 
 
 def _holders(policy: Policy) -> list[User]:

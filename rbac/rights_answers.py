@@ -114,8 +114,8 @@ class ImpactAnswer(serializers.Serializer):
     policy = serializers.CharField()
     people = serializers.IntegerField(help_text="how many users have it, or would get it")
     left_out = serializers.IntegerField(help_text="of whom so many were too many to be judged")
-    breaks = serializers.IntegerField()
-    allows = serializers.IntegerField()
+    breaks = serializers.IntegerField(help_text="how many steps somebody could take no more, somewhere")
+    allows = serializers.IntegerField(help_text="how many steps somebody could take only then, somewhere")
     changes = ChangeAnswer(many=True)
     alone = ChangeAnswer(many=True)
     more = serializers.BooleanField(help_text="there are more changes than these")
@@ -157,8 +157,7 @@ def simulation_json(one: Simulation) -> dict[str, Any]:
 
 def impact_json(one: Impact, reader: User) -> dict[str, Any]:
     """What a draft would change, with the names that its reader may see."""
-    names = {name for found in one.changes for name in (*found.change.users_before, *found.change.users_after)}
-    seen = {name for name in names if services.allowed(reader, "auth:ReadUser", auth_arn("user", name))}
+    seen = names_seen(one, reader)
     return {
         "policy": one.policy,
         "people": one.people + one.left_out,
@@ -169,6 +168,12 @@ def impact_json(one: Impact, reader: User) -> dict[str, Any]:
         "alone": [_change_json(found, set()) for found in one.alone],
         "more": one.more,
     }
+
+
+def names_seen(one: Impact, reader: User) -> set[str]:
+    """Names in it that somebody may read."""
+    names = {name for found in one.changes for name in (*found.change.users_before, *found.change.users_after)}
+    return {name for name in names if services.allowed(reader, "auth:ReadUser", auth_arn("user", name))}
 
 
 def _change_json(found: AreaChange, seen: set[str]) -> dict[str, Any]:
