@@ -20,10 +20,17 @@ from enum import StrEnum
 from functools import lru_cache
 
 from core.errors import Invalid
+from core.json_lines import lines_of
 
 ALL = "*"
 USER_VARIABLE = "${user}"
 SERVICES = frozenset({"fs", "auth", "ci", "retention", "branches", "pr"})
+PART_OF = {
+    "fs:OperateMirror": "fs:MirrorRepository",
+    "fs:PauseExport": "fs:ExportConfig",
+    "fs:RunExport": "fs:CreateCommit",
+}
+"""Actions of our own, to run what others configure. Who may the whole may its part; who is denied either may not."""
 MOST_STATEMENTS = 200
 MOST_ITEMS = 200
 LONGEST_TEXT = 2048
@@ -88,9 +95,22 @@ class Verdict:
     allowed: bool
     deciding: Deciding | None = None
 
+    @property
+    def is_denied(self) -> bool:
+        """Whether a statement says no, and not just none says yes."""
+        return not self.allowed and self.deciding is not None
 
-def evaluate(policies: Iterable[Policy], action: str, arn: str, username: str) -> Verdict:
-    """May a user with these policies do `action` on `arn`?"""
+
+def evaluate(policies: Sequence[Policy], action: str, arn: str, username: str) -> Verdict:
+    """May a user with these policies do `action` on `arn`? What is a part of another action comes with that one."""
+    verdict = _evaluate(policies, action, arn, username)
+    if action not in PART_OF or verdict.is_denied:
+        return verdict
+    whole = _evaluate(policies, PART_OF[action], arn, username)
+    return whole if whole.is_denied or not verdict.allowed else verdict
+
+
+def _evaluate(policies: Iterable[Policy], action: str, arn: str, username: str) -> Verdict:
     allowing: Deciding | None = None
     for policy in policies:
         for number, statement in enumerate(policy.statements, start=1):
@@ -178,6 +198,14 @@ def _literal(piece: str, username: str | None) -> str:
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 
+class WrongStatement(Invalid):
+    """A statement that can't be read; `number` counts from 1, as people do."""
+
+    def __init__(self, error: Invalid, number: int) -> None:
+        super().__init__(error.message, field=error.field, hint=error.hint)
+        self.number = number
+
+
 def parse_policy(document: object) -> Policy:
     """A policy from lakeFS's JSON form. Invalid names the statement (counted from 1) and the field that is wrong."""
     fields = _object(document, "policy", _POLICY_FIELDS)
@@ -192,20 +220,31 @@ def parse_policy(document: object) -> Policy:
 
 
 def parse_json(text: str) -> Policy:
-    """A policy from JSON text. Invalid names line and column of what is no JSON."""
+    """A policy from JSON text. Invalid names line and column of what is no JSON, the line of a wrong statement."""
     try:
         document = json.loads(text)
     except json.JSONDecodeError as error:
         raise Invalid(f"line {error.lineno}, column {error.colno}: {error.msg}", field="policy") from error
     except RecursionError as error:
         raise Invalid("nested too deeply", field="policy") from error
-    return parse_policy(document)
+    try:
+        return parse_policy(document)
+    except WrongStatement as error:
+        line = lines_of(text, "statement")[error.number - 1]
+        raise Invalid(f"line {line}: {error.message}", field=error.field, hint=error.hint) from error
 
 
 def parse_statements(value: object) -> tuple[Statement, ...]:
     """The statements of a policy; at least one."""
     items = _list(value, "statement", MOST_STATEMENTS)
-    return tuple(_statement(item, f"statement {number}") for number, item in enumerate(items, start=1))
+    return tuple(_numbered(item, number) for number, item in enumerate(items, start=1))
+
+
+def _numbered(value: object, number: int) -> Statement:
+    try:
+        return _statement(value, f"statement {number}")
+    except Invalid as error:
+        raise WrongStatement(error, number) from error
 
 
 def _statement(value: object, where: str) -> Statement:

@@ -15,6 +15,7 @@ from string import Formatter
 from core.errors import Invalid
 from core.policies import (
     ALL,
+    PART_OF,
     SERVICES,
     USER_VARIABLE,
     Deciding,
@@ -23,7 +24,6 @@ from core.policies import (
     Verdict,
     evaluate,
     is_arn,
-    wildcard_match,
 )
 
 Place = Mapping[str, str]
@@ -113,13 +113,18 @@ def check_question(action: str, arn: str) -> None:
 
 
 def covering(policies: Iterable[Policy], action: str, arn: str, username: str) -> list[Deciding]:
-    """Every statement that speaks of a question, in the order in which they are read."""
+    """Every statement that speaks of a question, or of the action that it is a part of, in the order of reading."""
     return [
         Deciding(policy.name, number, statement)
         for policy in policies
         for number, statement in enumerate(policy.statements, start=1)
-        if statement.covers(action, arn, username)
+        if any(statement.covers(one, arn, username) for one in _with_whole(action))
     ]
+
+
+def _with_whole(action: str) -> tuple[str, ...]:
+    """An action, and the one that it is a part of."""
+    return (action, PART_OF[action]) if action in PART_OF else (action,)
 
 
 def judge(step: Step, place: Place, policies: Sequence[Policy], username: str) -> Outcome:
@@ -168,12 +173,12 @@ def _kinds(step: Step, people: Iterable[Person]) -> dict[_Kind, list[str]]:
 
 
 def _about(step: Step, policies: Iterable[Policy]) -> tuple[Policy, ...]:
-    """Policies that name one of the step's actions."""
+    """Policies that speak of one of the step's actions."""
     return tuple(policy for policy in policies if any(_names(one, step) for one in policy.statements))
 
 
 def _names(statement: Statement, step: Step) -> bool:
-    return any(wildcard_match(pattern, need.action) for pattern in statement.actions for need in step.needs)
+    return any(statement.names(action) for need in step.needs for action in _with_whole(need.action))
 
 
 def _is_personal(policy: Policy) -> bool:

@@ -98,8 +98,8 @@ class Hook(OfBranch):
     @answers("Start an export", 201, OpenApiTypes.STR, query=[REGION], fails=[502, 503])
     def post(self, request: Request, repository: str, branch: str) -> Response:
         """Export the branch's head of now. 201 with the run's id; 409 while one goes on, after a failure (repair it),
-        and where there is nothing to export. Needs fs:CreateCommit on the branch."""
-        rbac.require(request.user, ("fs:CreateCommit", branch_arn(repository, branch)))
+        and where there is nothing to export. Needs fs:RunExport on the branch."""
+        rbac.require(request.user, ("fs:RunExport", branch_arn(repository, branch)))
         export = self.found(request, repository, branch)
         return Response(str(services.export_run(actor=request.user, export=export, request=request).pk), status=201)
 
@@ -110,8 +110,8 @@ class Repair(OfBranch):
     @answers("Repair an export", 201, query=[REGION], fails=[503])
     def post(self, request: Request, repository: str, branch: str) -> Response:
         """What kept the export from succeeding is repaired: it goes on. 201, empty; 409 unless it has failed. Needs
-        fs:CreateCommit on the branch."""
-        rbac.require(request.user, ("fs:CreateCommit", branch_arn(repository, branch)))
+        fs:RunExport on the branch."""
+        rbac.require(request.user, ("fs:RunExport", branch_arn(repository, branch)))
         export = self.found(request, repository, branch)
         services.export_repair(actor=request.user, export=export, request=request)
         return Response(status=201)
@@ -154,11 +154,11 @@ class Pause(OfBranch):
 
     @answers("Pause an export", 200, ExportStatus, query=[REGION], fails=[503])
     def post(self, request: Request, repository: str, branch: str) -> Response:
-        """Stop after what is being copied right now; nothing is lost. Needs fs:ExportConfig on the branch."""
+        """Stop after what is being copied right now; nothing is lost. Needs fs:PauseExport on the branch."""
         return self.change(request, repository, branch, paused=True)
 
     def change(self, request: Request, repository: str, branch: str, *, paused: bool) -> Response:
-        rbac.require(request.user, ("fs:ExportConfig", branch_arn(repository, branch)))
+        rbac.require(request.user, ("fs:PauseExport", branch_arn(repository, branch)))
         export = self.found(request, repository, branch)
         services.export_pause(actor=request.user, export=export, paused=paused, request=request)
         export.refresh_from_db()
@@ -170,7 +170,7 @@ class Resume(Pause):
 
     @answers("Resume an export", 200, ExportStatus, query=[REGION], fails=[503])
     def post(self, request: Request, repository: str, branch: str) -> Response:
-        """Go on where it stopped. Needs fs:ExportConfig on the branch."""
+        """Go on where it stopped. Needs fs:PauseExport on the branch."""
         return self.change(request, repository, branch, paused=False)
 
 

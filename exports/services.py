@@ -128,7 +128,7 @@ def export_delete(*, actor: Any, export: Export, reason: str = "", request: Any 
 def export_pause(*, actor: Any, export: Export, paused: bool, request: Any = None) -> None:
     """Stop after the slice that is being copied, or go on; nothing is lost."""
     arn = branch_arn(export.repository, export.branch)
-    rbac.require(actor, ("fs:ExportConfig", arn))
+    rbac.require(actor, ("fs:PauseExport", arn))
     with transaction.atomic():
         Export.objects.filter(pk=export.pk).update(paused=paused)
         duties.wake(KIND, subject_of(export))
@@ -148,7 +148,7 @@ def export_pause(*, actor: Any, export: Export, paused: bool, request: Any = Non
 def export_run(*, actor: Any, export: Export, request: Any = None) -> ExportRun:
     """Start to export the branch's head of now. Raises Denied, Conflict, NotFound (the branch is gone), Unreachable."""
     arn = branch_arn(export.repository, export.branch)
-    rbac.require(actor, ("fs:CreateCommit", arn))
+    rbac.require(actor, ("fs:RunExport", arn))
     exporting.check_start(export.standing(), "")
     head = running.head_of(export)
     with transaction.atomic():
@@ -162,7 +162,7 @@ def export_run(*, actor: Any, export: Export, request: Any = None) -> ExportRun:
 def export_repair(*, actor: Any, export: Export, request: Any = None) -> None:
     """Somebody has repaired what kept the export from succeeding: it goes on. Raises Denied and Conflict."""
     arn = branch_arn(export.repository, export.branch)
-    rbac.require(actor, ("fs:CreateCommit", arn))
+    rbac.require(actor, ("fs:RunExport", arn))
     exporting.check_repair(export.standing())
     with transaction.atomic():
         if not Export.objects.move(export.pk, states=[State.FAILED], state=State.REPAIRED):
@@ -178,7 +178,7 @@ def export_verify(*, actor: Any, export: Export, request: Any = None) -> ExportV
     """Compare the destination with the commit of the last success; one that goes on already is given. Raises Denied and
     Conflict."""
     arn = branch_arn(export.repository, export.branch)
-    rbac.require(actor, ("fs:CreateCommit", arn))
+    rbac.require(actor, ("fs:RunExport", arn))
     with transaction.atomic():
         begun = verification.begin(export, asked_by=_name(actor))
         after = {"verify": begun.ref}

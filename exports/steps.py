@@ -9,12 +9,12 @@ from core.rights import Place
 from rbac.steps import Area, a_step, register
 
 _BRANCH = branch_arn("{repository}", "{branch}")
-_CONFIGURE, _RUN = ("fs:ExportConfig", _BRANCH), ("fs:CreateCommit", _BRANCH)
+_CONFIGURE, _RUN = ("fs:ExportConfig", _BRANCH), ("fs:RunExport", _BRANCH)
 
 STEPS = (
     a_step("exports.see", "See an export", ("fs:ReadBranch", _BRANCH)),
     a_step("exports.configure", "Configure an export", _CONFIGURE),
-    a_step("exports.pause", "Pause and resume an export", _CONFIGURE),
+    a_step("exports.pause", "Pause and resume an export", ("fs:PauseExport", _BRANCH)),
     a_step("exports.delete", "Delete an export", _CONFIGURE),
     a_step("exports.run", "Run an export", _RUN),
     a_step("exports.repair", "Repair an export", _RUN),

@@ -71,8 +71,8 @@ class Verify(OfBranch):
     def post(self, request: Request, repository: str, branch: str) -> Response:
         """Compare the destination with the commit of the last success; nothing is written there. 202 with the
         verification, of which export-verification tells more; one that goes on already is not begun anew. 409 while an
-        export goes on, and before any has succeeded. Needs fs:CreateCommit on the branch."""
-        rbac.require(request.user, ("fs:CreateCommit", branch_arn(repository, branch)))
+        export goes on, and before any has succeeded. Needs fs:RunExport on the branch."""
+        rbac.require(request.user, ("fs:RunExport", branch_arn(repository, branch)))
         export = self.found(request, repository, branch)
         begun = services.export_verify(actor=request.user, export=export, request=request)
         return Response(verification_json(begun), status=202)

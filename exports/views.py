@@ -202,7 +202,8 @@ def _rights(request: HttpRequest, export: Export) -> dict[str, bool]:
     arn = branch_arn(export.repository, export.branch)
     return {
         "may_configure": rbac.allowed(request.user, "fs:ExportConfig", arn),
-        "may_run": rbac.allowed(request.user, "fs:CreateCommit", arn),
+        "may_pause": rbac.allowed(request.user, "fs:PauseExport", arn),
+        "may_run": rbac.allowed(request.user, "fs:RunExport", arn),
     }
 
 

@@ -62,6 +62,15 @@ class Failure(serializers.Serializer):
     message = serializers.CharField(help_text="what is wrong, and what to do, in words")
 
 
+class Pagination(serializers.Serializer):
+    """What stands beside a page of results; `next_offset` is the `after` of the next one, "" on the last."""
+
+    has_more = serializers.BooleanField()
+    next_offset = serializers.CharField(allow_blank=True)
+    max_per_page = serializers.IntegerField()
+    results = serializers.IntegerField()
+
+
 def etag(*statuses: int) -> OpenApiParameter:
     """The header that these answers carry."""
     told = "names the mirror's settings, not its state: for If-Match"

@@ -14,6 +14,7 @@ from rest_framework import serializers
 from core.presence import Depth, Imported
 from core.promotion import Repair
 from core.sensing import FirstSync
+from lakemirror_site.openapi import Pagination
 from mirrors.serializers import MirrorSettings
 
 
@@ -40,15 +41,6 @@ def count_or_null() -> serializers.IntegerField:
 def many_texts() -> serializers.ListField:
     """A list of texts."""
     return serializers.ListField(child=serializers.CharField())
-
-
-class Pagination(serializers.Serializer):
-    """What stands beside a page of results; `next_offset` is the `after` of the next one, "" on the last."""
-
-    has_more = serializers.BooleanField()
-    next_offset = serializers.CharField(allow_blank=True)
-    max_per_page = serializers.IntegerField()
-    results = serializers.IntegerField()
 
 
 @cache

@@ -133,7 +133,8 @@ class Pause(APIView):
 
     @answers("Pause a mirror", 200, MirrorAnswer, query=[etag(200)])
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
-        """The mirror. Needs fs:MirrorRepository on repository/{repository}."""
+        """The mirror. Needs fs:OperateMirror on repository/{repository}."""
+        rbac.require(request.user, ("fs:OperateMirror", services.repository_arn(repository)))
         return _change(request, repository, mirror_id, {"paused": True})
 
 
@@ -142,7 +143,8 @@ class Resume(APIView):
 
     @answers("Resume a mirror", 200, MirrorAnswer, query=[etag(200)])
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
-        """The mirror. Needs fs:MirrorRepository on repository/{repository}."""
+        """The mirror. Needs fs:OperateMirror on repository/{repository}."""
+        rbac.require(request.user, ("fs:OperateMirror", services.repository_arn(repository)))
         return _change(request, repository, mirror_id, {"paused": False})
 
 
@@ -151,8 +153,8 @@ class Sync(APIView):
 
     @answers("Sync a mirror", 202, JobTakenAnswer, query=[LOCATION])
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
-        """202: its duties are due now. Needs fs:MirrorRepository on repository/{repository}."""
-        rbac.require(request.user, ("fs:MirrorRepository", services.repository_arn(repository)))
+        """202: its duties are due now. Needs fs:OperateMirror on repository/{repository}."""
+        rbac.require(request.user, ("fs:OperateMirror", services.repository_arn(repository)))
         mirror = find_mirror(repository, mirror_id)
         services.mirror_sync(actor=request.user, mirror=mirror, request=request)
         told = f"{repository} is looked at now, and all that is missing is looked for again"
@@ -167,8 +169,7 @@ def _change(
     on_unselect: OnUnselect = OnUnselect.KEEP,
     if_match: Seen = ANYTHING,
 ) -> Response:
-    """Without the right the caller doesn't learn which mirrors there are."""
-    rbac.require(request.user, ("fs:MirrorRepository", services.repository_arn(repository)))
+    """The mirror with other settings. Who calls asked for the right before: else one learns which mirrors there are."""
     mirror = find_mirror(repository, mirror_id)
     changed = options.mirror_update(
         actor=request.user, mirror=mirror, changes=settings, on_unselect=on_unselect, seen=if_match, request=request

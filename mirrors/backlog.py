@@ -115,7 +115,7 @@ def blockers_retry(
     Ids of what has arrived meanwhile are nobody's any more. A commit's record that was refused is never looked for.
     """
     arn = repository_arn(mirror.source.name)
-    rbac.require(actor, ("fs:MirrorRepository", arn))
+    rbac.require(actor, ("fs:OperateMirror", arn))
     rows = blockers_of(mirror, commit=commit).filter(kind__in=LOOKED_FOR)
     if ids is not None:
         rows = rows.filter(pk__in=ids)

@@ -14,7 +14,7 @@ from core.phrases import count
 from mirrors import clock
 from mirrors.backlog import Looked, blockers_of, blockers_retry
 from mirrors.models import Blocker
-from mirrors.page_parts import carry_out, find_visible, may_change, may_see, page_of_rows, show_tab, with_query
+from mirrors.page_parts import carry_out, find_visible, may_see, page_of_rows, show_tab, with_query
 from mirrors.paging import number_of
 from mirrors.readings import mirror_readings
 from mirrors.waiting import is_cut_short
@@ -49,7 +49,6 @@ def backlog(request: HttpRequest, name: str) -> HttpResponse:
         "kinds": Blocker.Kind.values,
         "csv": _csv(request, mirror.source.name, mirror.name),
         "all_named": not is_cut_short(mirror),
-        "may_change": may_change(request, mirror),
         "now": clock.now(),
     }
     return show_tab(request, reading, "mirror_backlog", context)

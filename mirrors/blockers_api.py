@@ -130,8 +130,8 @@ class BlockersRetry(APIView):
 
     @answers("Retry blockers", 202, RetriedAnswer, body=BlockersRetried, query=[LOCATION])
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
-        """202 with how many. Needs fs:MirrorRepository on repository/{repository}."""
-        rbac.require(request.user, ("fs:MirrorRepository", repository_arn(repository)))
+        """202 with how many. Needs fs:OperateMirror on repository/{repository}."""
+        rbac.require(request.user, ("fs:OperateMirror", repository_arn(repository)))
         body = BlockersRetried(data=request.data)
         body.is_valid(raise_exception=True)
         mirror = find_mirror(repository, mirror_id)

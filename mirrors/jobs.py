@@ -173,7 +173,7 @@ def duty_retry(*, actor: Any, duty: Duty, request: Any = None) -> None:
     if job is None:
         raise NotFound("there is no such duty any more")
     arn = repository_arn(job.source.name)
-    rbac.require(actor, ("fs:MirrorRepository", arn))
+    rbac.require(actor, ("fs:OperateMirror", arn))
     about = {"mirror": job.mirror.name} if job.mirror else {"source": job.source.name, "region": job.source.region}
     with transaction.atomic():
         duties.wake(duty.kind, duty.subject)

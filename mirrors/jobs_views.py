@@ -89,13 +89,13 @@ def job_log(request: HttpRequest, job: str) -> HttpResponse:
 
 def _may_stop(request: HttpRequest, mirrors: Iterable[Mirror]) -> set[str]:
     """The names of the mirrors whose checks the user may stop."""
-    may = partial(rbac.allowed, request.user, "fs:MirrorRepository")
+    may = partial(rbac.allowed, request.user, "fs:OperateMirror")
     return {mirror.name for mirror in mirrors if may(repository_arn(mirror.source.name))}
 
 
 def _sources_to_act_on(request: HttpRequest, sources: Iterable[str]) -> set[str]:
     """The names of the sources whose duties the user may have done."""
-    return {name for name in sources if rbac.allowed(request.user, "fs:MirrorRepository", repository_arn(name))}
+    return {name for name in sources if rbac.allowed(request.user, "fs:OperateMirror", repository_arn(name))}
 
 
 @require_POST

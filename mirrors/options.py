@@ -41,7 +41,7 @@ def mirror_update(
     Raises Denied, NotFound (it is being deleted), Stale (not as it was `seen`) and Invalid (no such setting).
     """
     arn = repository_arn(mirror.source.name)
-    rbac.require(actor, ("fs:MirrorRepository", arn))
+    rbac.require(actor, ("fs:OperateMirror" if changes.keys() == {"paused"} else "fs:MirrorRepository", arn))
     if unknown := sorted(changes.keys() - SETTINGS.keys()):
         raise Invalid(f"a mirror has no setting '{unknown[0]}' that can be changed", field=unknown[0])
     with transaction.atomic():

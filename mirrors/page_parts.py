@@ -51,6 +51,11 @@ def may_change(request: HttpRequest, mirror: Mirror) -> bool:
     return rbac.allowed(request.user, "fs:MirrorRepository", repository_arn(mirror.source.name))
 
 
+def may_operate(request: HttpRequest, mirror: Mirror) -> bool:
+    """Whether the user may have it paused, looked at, checked."""
+    return rbac.allowed(request.user, "fs:OperateMirror", repository_arn(mirror.source.name))
+
+
 def whole_or_part(request: HttpRequest, page: str, part: str) -> str:
     """The whole page, or the part of it that a poll or a click asks for."""
     return part if request.htmx.target == "live" else page
@@ -62,6 +67,7 @@ def show_tab(
     """A mirror's page with one of its tabs, whose template is named for it."""
     shared = SECTION | {"mirror": reading.mirror, "reading": reading, "tab": tab, "tabs": TABS}
     shared["may_change"] = may_change(request, reading.mirror)
+    shared["may_operate"] = may_operate(request, reading.mirror)
     shared["may_delete"] = rbac.allowed(request.user, "fs:DeleteRepository", repository_arn(reading.mirror.name))
     shared["trouble"] = trouble_of(reading)
     shared["part"] = f"mirrors/_tab_{dict(TABS)[tab].lower()}.html"

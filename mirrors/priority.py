@@ -32,7 +32,7 @@ def mirror_prioritise(
     Raises Denied and NotFound (no such branch, or nothing is known of the commit at this mirror).
     """
     arn = repository_arn(mirror.source.name)
-    rbac.require(actor, ("fs:MirrorRepository", arn))
+    rbac.require(actor, ("fs:OperateMirror", arn))
     sha = commit or _head(mirror, branch)
     row = mirror.commits.filter(commit__repository=mirror.source_id, commit__sha=sha).select_related("commit").first()
     if row is None:

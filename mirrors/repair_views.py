@@ -14,7 +14,7 @@ from core.phrases import SHORT_ID, count
 from mirrors import clock
 from mirrors.finding import find_commit
 from mirrors.models import Commit
-from mirrors.page_parts import SECTION, carry_out, find_visible, may_change, may_see
+from mirrors.page_parts import SECTION, carry_out, find_visible, may_operate, may_see
 from mirrors.repair import Repaired, commit_repair, repair_plan
 
 
@@ -32,7 +32,7 @@ def commit_repaired(request: HttpRequest, name: str, commit: str) -> HttpRespons
         "mirror": mirror,
         "commit": found,
         "plan": repair_plan(mirror, found),
-        "may_change": may_change(request, mirror),
+        "may_operate": may_operate(request, mirror),
         "back": reverse("mirror_commit", args=[mirror.name, found.sha]),
         "now": clock.now(),
     }

@@ -115,8 +115,8 @@ class Prioritise(APIView):
 
     @answers("Prioritise a commit", 202, PrioritisedAnswer, body=Prioritised, query=[LOCATION])
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
-        """202 with the commit, and whether anything is left to do for it. Needs fs:MirrorRepository on the source."""
-        rbac.require(request.user, ("fs:MirrorRepository", repository_arn(repository)))
+        """202 with the commit, and whether anything is left to do for it. Needs fs:OperateMirror on the source."""
+        rbac.require(request.user, ("fs:OperateMirror", repository_arn(repository)))
         body = Prioritised(data=request.data)
         body.is_valid(raise_exception=True)
         mirror = find_mirror(repository, mirror_id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
@@ -15,17 +15,10 @@ from core.presence import Depth, Imported
 from core.promotion import Repair
 from core.selection import OnUnselect
 from core.sensing import FirstSync
+from lakemirror_site.bodies import Body, TrueOrFalse
+from lakemirror_site.bodies import rfc3339 as rfc3339
 from mirrors import clock
 from mirrors.models import Mirror
-
-
-class TrueOrFalse(serializers.BooleanField):
-    """JSON's own true and false, and nothing that looks like them."""
-
-    def to_internal_value(self, data: Any) -> bool:
-        if not isinstance(data, bool):
-            self.fail("invalid", input=data)
-        return data
 
 
 @extend_schema_field({"type": "number", "exclusiveMinimum": 0, "maximum": 1})
@@ -64,18 +57,6 @@ class BranchGlobs(serializers.Field):
 
     def to_representation(self, value: Any) -> Any:
         return value
-
-
-class Body(serializers.Serializer):
-    """The body of a call. Unknown fields are refused, so that a slip of the pen is not silently ignored."""
-
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        unknown = sorted(set(self.initial_data) - set(self.fields))
-        if unknown:
-            raise serializers.ValidationError(
-                {unknown[0]: f"is not a field of a mirror (known: {', '.join(self.fields)})"}
-            )
-        return attrs
 
 
 class MirrorSettings(Body):
@@ -171,8 +152,3 @@ def mirror_json(
         "created_at": rfc3339(mirror.created_at),
         "as_of": rfc3339(clock.now()),
     }
-
-
-def rfc3339(at: datetime | None) -> str | None:
-    """A moment as RFC 3339 in UTC, to the millisecond."""
-    return None if at is None else at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -218,7 +218,7 @@ def mirror_delete(*, actor: Any, mirror: Mirror, seen: Seen = ANYTHING, request:
 def mirror_sync(*, actor: Any, mirror: Mirror, request: Any = None) -> None:
     """Look at the source, and again for everything that is missing, at once."""
     arn = repository_arn(mirror.source.name)
-    rbac.require(actor, ("fs:MirrorRepository", arn))
+    rbac.require(actor, ("fs:OperateMirror", arn))
     mirror.blockers.update(look_at=clock.now())
     for kind, subject in (
         ("sense", mirror.source_id),

@@ -9,7 +9,7 @@ from core.rights import Place
 from rbac.steps import Area, a_step, register
 
 _SOURCE, _MIRROR, _NAMESPACE = repository_arn("{source}"), repository_arn("{mirror}"), namespace_arn("{namespace}")
-_CHANGE = ("fs:MirrorRepository", _SOURCE)
+_CHANGE, _OPERATE = ("fs:MirrorRepository", _SOURCE), ("fs:OperateMirror", _SOURCE)
 
 STEPS = (
     a_step("mirrors.see", "See mirrors, jobs and the overview", ("fs:ListRepositories", ALL)),
@@ -21,10 +21,10 @@ STEPS = (
         ("fs:AttachStorageNamespace", _NAMESPACE),
     ),
     a_step("mirrors.change", "Change a mirror's settings", _CHANGE),
-    a_step("mirrors.pause", "Pause and resume a mirror", _CHANGE),
-    a_step("mirrors.sync", "Sync a mirror now", _CHANGE),
-    a_step("mirrors.validate", "Validate a mirror, and stop a check", _CHANGE),
-    a_step("mirrors.repair", "Retry what is missing, repair and prioritise a commit", _CHANGE),
+    a_step("mirrors.pause", "Pause and resume a mirror", _OPERATE),
+    a_step("mirrors.sync", "Sync a mirror now", _OPERATE),
+    a_step("mirrors.validate", "Validate a mirror, and stop a check", _OPERATE),
+    a_step("mirrors.repair", "Retry what is missing, repair and prioritise a commit", _OPERATE),
     a_step("mirrors.waive", "Waive a commit", _CHANGE),
     a_step("mirrors.reset", "Undo what others wrote to a mirror's branch", _CHANGE),
     a_step("mirrors.hooks", "See the webhook's secret", _CHANGE),

@@ -25,7 +25,7 @@ def job_stop(*, actor: Any, kind: JobType, row: Any, request: Any = None) -> str
     """
     if kind is JobType.DUTY:
         raise Conflict("a duty is never over, so it can't be stopped", hint="Pause the mirror, or stop its run")
-    rbac.require(actor, ("fs:MirrorRepository", repository_arn(row.mirror.source.name)))
+    rbac.require(actor, ("fs:OperateMirror", repository_arn(row.mirror.source.name)))
     asked = row if kind is JobType.VALIDATION else row.validation
     with transaction.atomic():
         told = _stop_run(row) if asked is None else _stop_validation(asked, actor)

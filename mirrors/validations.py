@@ -57,7 +57,7 @@ def validation_ask(
     branch) and Conflict (no head to look at).
     """
     arn = repository_arn(mirror.source.name)
-    rbac.require(actor, ("fs:MirrorRepository", arn))
+    rbac.require(actor, ("fs:OperateMirror", arn))
     made = _request(mirror, _heads(mirror, commit, branch), commit, branch, depth or Depth(mirror.depth))
     made.asked_by = actor if isinstance(actor, str) else actor.username
     validation = _store(made)

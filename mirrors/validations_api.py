@@ -73,8 +73,8 @@ class Validate(APIView):
 
     @answers("Validate a mirror", 202, ValidationAnswer, body=ValidationAsked, query=[LOCATION])
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
-        """202 with the job; the one that is open for the same, if any. Needs fs:MirrorRepository on the source."""
-        rbac.require(request.user, ("fs:MirrorRepository", repository_arn(repository)))
+        """202 with the job; the one that is open for the same, if any. Needs fs:OperateMirror on the source."""
+        rbac.require(request.user, ("fs:OperateMirror", repository_arn(repository)))
         body = ValidationAsked(data=request.data)
         body.is_valid(raise_exception=True)
         asked = body.validated_data

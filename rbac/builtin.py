@@ -21,6 +21,7 @@ Document = dict[str, Any]
 
 ADMINS = "Admins"
 VIEWERS = "Viewers"
+OPERATORS = "Operators"
 
 _READ_SOURCE = (
     "fs:ReadRepository",
@@ -59,6 +60,7 @@ _OWN_CREDENTIALS = (
     "auth:ListCredentials",
     "auth:ReadCredentials",
 )
+_OPERATE = ("fs:OperateMirror", "fs:PauseExport", "fs:RunExport")
 _EVERYTHING = ("fs:*", "auth:*", "ci:*", "retention:*", "branches:*", "pr:*")
 
 
@@ -101,6 +103,11 @@ def read_all() -> Document:
     return _document("ReadAll", _allow(["fs:List*", "fs:Read*"]))
 
 
+def operate() -> Document:
+    """Run what others have configured: pause, resume, sync, validate, retry, repair; configure nothing."""
+    return _document("Operators", _allow(_OPERATE))
+
+
 def own_credentials() -> Document:
     """Everybody's own access keys."""
     return _document("ManageOwnCredentials", _allow(_OWN_CREDENTIALS, "arn:lakefs:auth:::user/${user}"))
@@ -109,10 +116,11 @@ def own_credentials() -> Document:
 @services.administrator_kept()
 def install() -> None:
     """Make the built-in policies and groups that are not there; leave alone what somebody has changed since."""
-    for document in (all_access(), read_all(), own_credentials(), mirror_admin(), replicator()):
+    for document in (all_access(), read_all(), operate(), own_credentials(), mirror_admin(), replicator()):
         if not Policy.objects.filter(name=document["id"]).exists():
             services.policy_put(actor="system:install", document=document)
     _group(ADMINS, "May do everything", "AllAccess")
+    _group(OPERATORS, "May look at everything, and run it", "ReadAll", "Operators", "ManageOwnCredentials")
     _group(VIEWERS, "May look at everything", "ReadAll", "ManageOwnCredentials")
 
 

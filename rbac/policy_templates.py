@@ -68,6 +68,13 @@ TEMPLATES = {
             "MirrorAdministrators",
             builtin.mirror_admin,
         ),
+        Template(
+            "operate",
+            "Operator",
+            "Runs what others have configured: pause, sync, validate, retry, repair.",
+            "RunOnly",
+            builtin.operate,
+        ),
         Template("read-all", "Reader", "Looks at everything, changes nothing.", "Readers", builtin.read_all),
         Template(
             "own-keys",

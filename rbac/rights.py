@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from django.db.models import Q
 
-from core.policies import Deciding, Effect, Statement, Verdict, evaluate, wildcard_match
+from core.policies import Deciding, Effect, Statement, Verdict, evaluate
 from core.policies import Policy as Reading
 from core.rights import check_question, covering
 from rbac import services
@@ -120,8 +120,7 @@ def _who_may_attach_something() -> Iterable[User]:
 
 
 def _allows_attaching(policy: Reading) -> bool:
-    allowing = (one for one in policy.statements if one.effect is Effect.ALLOW)
-    return any(wildcard_match(pattern, _ATTACH) for one in allowing for pattern in one.actions)
+    return any(one.effect is Effect.ALLOW and one.names(_ATTACH) for one in policy.statements)
 
 
 def policies_of_all(users: Iterable[User]) -> dict[User, tuple[Reading, ...]]:

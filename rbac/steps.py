@@ -53,6 +53,7 @@ ACCESS = (
     a_step("access.user-policies", "Give policies to a user", ("auth:AttachPolicy", _USER)),
     a_step("access.user-policies-less", "Take policies from a user", ("auth:DetachPolicy", _USER)),
     a_step("access.keys", "List a user's access keys", ("auth:ListCredentials", _USER)),
+    a_step("access.key", "Look at one access key by API", ("auth:ReadCredentials", _USER)),
     a_step("access.key-create", "Make access keys for a user", ("auth:CreateCredentials", _USER)),
     a_step("access.key-delete", "Disable and delete a user's access keys", ("auth:DeleteCredentials", _USER)),
     a_step("access.groups", "List groups", ("auth:ListGroups", ALL)),

@@ -19,6 +19,7 @@ from jsonschema import Draft202012Validator
 from lakemirror_site.openapi import JSON, PREFIX, document
 
 _HANDLE = Client.request
+ACCESS = ("/api/v1/auth/", "/api/v1/user")
 
 
 @cache
@@ -72,7 +73,7 @@ def problems(method: str, address: str, answer: HttpResponse) -> Iterator[str]:
 
 def _checked(client: Client, **request: Any) -> Any:
     answer = _HANDLE(client, **request)
-    if request["PATH_INFO"].startswith(PREFIX):
+    if request["PATH_INFO"].startswith((PREFIX, *ACCESS)):
         found = list(problems(request["REQUEST_METHOD"], request["PATH_INFO"], answer))
         assert not found, found
     return answer

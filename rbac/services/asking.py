@@ -8,8 +8,8 @@ from typing import Any
 from django.db import transaction
 
 from core.errors import Denied, Invalid
+from core.policies import PART_OF, Verdict, deny_everything, evaluate, parse_policy
 from core.policies import Policy as Reading
-from core.policies import Verdict, deny_everything, evaluate, parse_policy
 from rbac import policy_cache
 from rbac.exceptions import NotSignedIn
 from rbac.models import Attachment, Policy, User
@@ -24,7 +24,8 @@ def require(user: Any, *needs: tuple[str, str]) -> None:
     for action, arn in needs:
         verdict = decide(user, action, arn)
         if not verdict.allowed:
-            raise Denied(f"{user.get_username()} may not {action} on {arn}", action=action, arn=arn, hint=_why(verdict))
+            hint = _why(verdict, action)
+            raise Denied(f"{user.get_username()} may not {action} on {arn}", action=action, arn=arn, hint=hint)
 
 
 def allowed(user: Any, action: str, arn: str) -> bool:
@@ -73,5 +74,8 @@ def reading_of(policy: Policy) -> Reading:
         return deny_everything(policy.name)
 
 
-def _why(verdict: Verdict) -> str:
-    return f"It is a {verdict.deciding}" if verdict.deciding else "No policy of theirs allows it"
+def _why(verdict: Verdict, action: str) -> str:
+    if verdict.deciding:
+        return f"It is a {verdict.deciding}"
+    whole = PART_OF.get(action)
+    return "No policy of theirs allows it" + (f", nor {whole}, which it is a part of" if whole else "")

@@ -77,7 +77,7 @@ def test_who_lacks_a_right_is_told_which(
 ) -> None:
     denied = terminal_of(teammate)("mirror", "pause", *IN_LAKE)
     assert (denied.exit_code, denied.stdout) == (3, "")
-    assert "tom may not fs:MirrorRepository on arn:lakefs:fs:::repository/lake" in denied.stderr
+    assert "tom may not fs:OperateMirror on arn:lakefs:fs:::repository/lake" in denied.stderr
     assert terminal_of(outsider)("mirror", "show", *IN_LAKE).exit_code == 3
 
 

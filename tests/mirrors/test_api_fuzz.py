@@ -20,6 +20,7 @@ from lakemirror_site import config
 from lakemirror_site.openapi import document
 from mirrors.models import Mirror, Run, Validation, Waiver
 from rbac.models import User
+from rbac.services import key_create
 from tests.documented import plain, strict
 from tests.mirrors.harness import Deployment, deployment
 
@@ -74,7 +75,7 @@ def lm() -> Iterator[Deployment]:
 
 
 @pytest.fixture
-def real(lm: Deployment) -> dict[str, Any]:
+def real(lm: Deployment, owner: User) -> dict[str, Any]:
     """What the parameters of a path may be, so that a call gets further than 404."""
     mirror, now = Mirror.objects.get(), Mirror.objects.get().created_at
     waiver = Waiver.objects.create(mirror=mirror, reason="lost", given_by="olga", given_at=now)
@@ -89,8 +90,10 @@ def real(lm: Deployment) -> dict[str, Any]:
         "job": job.pk,
         "number": run.pk,
         "branch": "main",
-        "user_id": "olga",
-        "policy_id": "AllAccess",
+        "user_id": owner.username,
+        "group_id": "Viewers",
+        "policy_id": "ReadAll",
+        "access_key_id": key_create(actor="system:tests", user=owner).key.key_id,
     }
 
 

@@ -201,7 +201,7 @@ def test_several_are_looked_at_or_checked_and_who_refuses_is_named(olga: Client,
 def test_who_may_not_is_told_for_each_mirror(teammate: User, client: Client, company: Any) -> None:
     client.force_login(teammate)
     said = text(change(client, "pause", "models-eu", "orders-eu", headers=HTMX))
-    assert "models-eu: tom may not fs:MirrorRepository on arn:lakefs:fs:::repository/models" in said
+    assert "models-eu: tom may not fs:OperateMirror on arn:lakefs:fs:::repository/models" in said
     assert "orders-eu: tom may not" in said
     assert "Queued" not in said
     assert Mirror.objects.filter(paused=True).count() == 1

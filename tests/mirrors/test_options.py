@@ -110,7 +110,8 @@ def test_who_may_not_is_told_the_right_and_a_mirror_that_is_none_is_not_found(
     for user in (outsider, teammate):
         status, answer = Api(user).call(method, path, {})
         assert status == 403
-        assert "fs:MirrorRepository on arn:lakefs:fs:::repository/lake" in answer["message"]
+        right = "fs:MirrorRepository" if method == "PATCH" else "fs:OperateMirror"
+        assert f"{right} on arn:lakefs:fs:::repository/lake" in answer["message"]
     for other in (path.replace("lake-eu", "lake-us"), path.replace("/lake/", "/pond/")):
         assert api.call(method, other, {})[0] == 404
     Mirror.objects.update(state="deleting")

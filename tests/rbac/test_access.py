@@ -152,4 +152,4 @@ def test_what_is_built_in_is_installed_once_and_what_was_changed_stays(owner: Us
     put("ReadAll", action="fs:ListRepositories", resource="*")
     builtin.install()
     assert Policy.objects.get(name="ReadAll").statement[0]["action"] == ["fs:ListRepositories"]
-    assert Group.objects.count() == 2
+    assert Group.objects.count() == 3
