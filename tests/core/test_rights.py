@@ -30,6 +30,15 @@ def test_every_statement_that_speaks_of_a_question_is_named_in_order() -> None:
     assert [(one.policy, one.number) for one in found] == [("a", 1), ("b", 1)]
 
 
+def test_a_statement_about_the_whole_speaks_of_its_part() -> None:
+    held = (policy("a", ("allow", "fs:MirrorRepository", "*"), ("deny", "fs:OperateMirror", f"{USE}pond")),)
+    found = covering(held, "fs:OperateMirror", f"{USE}pond", "ann")
+    assert [one.number for one in found] == [1, 2]
+    sync = Step("sync", "Sync", (Need("fs:OperateMirror", USE + "{source}"),))
+    (change,) = changes(sync, [LAKE, POND], [Person("ann", (), held)])
+    assert (change.arns, change.gained) == ((f"{USE}lake",), ("ann",))
+
+
 @pytest.mark.parametrize("action", ["fs:*", "fs:", "ReadObject", "s3:GetObject", "", "fs:Read Object"])
 def test_a_question_is_about_one_action(action: str) -> None:
     with pytest.raises(Invalid) as caught:
