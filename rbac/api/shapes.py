@@ -209,8 +209,16 @@ def group_json(group: Group) -> dict[str, Any]:
 
 def policy_json(policy: Policy) -> dict[str, Any]:
     """A policy, as any client of lakeFS can read it."""
-    statements = [{**one, "resource": _as_text(one["resource"])} for one in policy.statement]
+    statements = [_statement_json(one) for one in policy.statement]
     return {"id": policy.name, "creation_date": int(policy.created_at.timestamp()), "statement": statements}
+
+
+def _statement_json(statement: Any) -> Any:
+    """As it is stored (a version that took other policies may have done that), but several resources as text."""
+    if not isinstance(statement, dict) or not isinstance(statement.get("resource"), list):
+        return statement
+    resources = statement["resource"]
+    return {**statement, "resource": json.dumps(resources) if len(resources) > 1 else resources[0]}
 
 
 def key_json(key: AccessKey) -> dict[str, Any]:
@@ -223,9 +231,3 @@ def key_json(key: AccessKey) -> dict[str, Any]:
         "expires_at": rfc3339(key.expires_at),
         "disabled_at": rfc3339(key.disabled_at),
     }
-
-
-def _as_text(resource: str | list[str]) -> str:
-    if isinstance(resource, str):
-        return resource
-    return json.dumps(resource) if len(resource) > 1 else resource[0]

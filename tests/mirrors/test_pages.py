@@ -20,6 +20,7 @@ from mirrors.models import Duty, Mirror, MirrorBranch
 from mirrors.placement import NAME, RESERVED
 from mirrors.urls import urlpatterns
 from rbac.models import AuditEvent, User
+from tests.cast import person
 from tests.mirrors.factories import make_company
 from tests.mirrors.harness import Deployment, deployment
 from tests.mirrors.page_text import text
@@ -74,6 +75,17 @@ def test_who_may_look_sees_mirrors_and_may_not_sync_them(teammate: User, client:
     assert answer.status_code == 403
     assert "fs:MirrorRepository" in text(answer)
     assert "arn:lakefs:fs:::repository/analytics" in text(answer)
+
+
+def test_operators_get_the_buttons_that_run_a_mirror_and_no_others(client: Client, company: Any) -> None:
+    client.force_login(person("otis", "Operators"))
+    shown = text(client.get("/mirrors/analytics-eu/"))
+    assert all(button in shown for button in ("Validate", "Pause", "Sync now"))
+    assert "Delete…" not in shown
+    assert client.post("/mirrors/analytics-eu/pause/").status_code == 302
+    assert Mirror.objects.get(name="analytics-eu").paused
+    answer = client.post("/mirrors/analytics-eu/settings/", {"paused": "on"})
+    assert (answer.status_code, "otis may not fs:MirrorRepository" in text(answer)) == (403, True)
 
 
 def test_a_poll_of_a_session_that_ended_goes_to_sign_in_as_a_whole(client: Client, company: Any) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from threading import Thread
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 
 from core.errors import Conflict
@@ -104,3 +106,27 @@ def test_the_guard_costs_few_questions(owner: User, teammate: User, django_asser
         services.user_create(**SYSTEM, username=f"u{number}")
     with django_assert_max_num_queries(16):
         services.user_set_active(**SYSTEM, user=teammate, active=False)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_who_disable_each_other_at_once_one_stays() -> None:
+    olga, ada = person("olga", "Admins"), person("ada", "Admins")
+    answers: list[object] = []
+
+    def disable_olga() -> None:
+        try:
+            answers.append(services.user_set_active(**SYSTEM, user=olga, active=False))
+        except Conflict as error:
+            answers.append(error)
+        finally:
+            connection.close()
+
+    second = Thread(target=disable_olga)
+    with services.administrator_kept():
+        services.user_set_active(**SYSTEM, user=ada, active=False)
+        second.start()
+        second.join(timeout=0.5)
+        assert second.is_alive(), "it waits in line"
+    second.join(timeout=10)
+    assert "nobody would be left" in str(answers[0])
+    assert services.administrator() == olga
