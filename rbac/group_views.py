@@ -14,7 +14,7 @@ from core.policies import ALL, auth_arn
 from rbac import services
 from rbac.access_forms import GroupForm
 from rbac.models import Group
-from rbac.page_parts import by_name, reason_of, show
+from rbac.page_parts import by_name, reason_of, show, typed
 from rbac.user_views import other_policies, policy_action, policy_moved
 
 TAB = "groups"
@@ -79,11 +79,11 @@ def group_detail(request: HttpRequest, name: str) -> HttpResponse:
 def group_add(request: HttpRequest, name: str) -> HttpResponse:
     """Put the user who was typed into a group."""
     services.require(request.user, ("auth:AddGroupMember", auth_arn("group", name)))
-    group, typed = services.group_find(name), request.POST.get("user", "").strip()[:128]
+    group, username = services.group_find(name), typed(request, "user")
     try:
-        user = services.user_find(typed)
+        user = services.user_find(username)
         services.group_add(actor=request.user, group=group, user=user, request=request)
-        messages.success(request, f"{typed} is in {name}.")
+        messages.success(request, f"{username} is in {name}.")
     except LakeMirrorError as error:
         messages.error(request, f"Nothing was done: {error}.")
     return redirect("group", name)

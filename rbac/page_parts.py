@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 
-from core.errors import LakeMirrorError
+from core.errors import Invalid, LakeMirrorError
 from core.policies import ALL
 from rbac import services
 
@@ -82,6 +82,14 @@ def carry_out(request: HttpRequest, verb: Callable[[], object], told: str, *addr
     return redirect(*address)
 
 
+def typed(request: HttpRequest, field: str, most: int = 128) -> str:
+    """A field of a form that has no class of its own. Raises Invalid for what no database takes."""
+    given = request.POST.get(field, "").strip()
+    if "\0" in given:
+        raise Invalid("a text can't hold a NUL character", field=field)
+    return given[:most]
+
+
 def reason_of(request: HttpRequest) -> str:
     """Why somebody did it, for the record."""
-    return request.POST.get("reason", "").strip()[:1000]
+    return typed(request, "reason", 1000)

@@ -52,11 +52,21 @@ def policy_detail(request: HttpRequest, name: str) -> HttpResponse:
         "policy": policy,
         "reading": services.reading_of(policy),
         "text": pretty(policy.document),
-        "users": User.objects.filter(attachments__policy=policy).order_by("username")[:_NAMED],
-        "groups": Group.objects.filter(attachments__policy=policy).order_by("name")[:_NAMED],
+        **_holders(request, policy),
         "may": {key: services.allowed(request.user, action, policy.arn) for key, action in asked.items()},
     }
     return show(request, "policy.html", TAB, context)
+
+
+def _holders(request: HttpRequest, policy: Policy) -> dict[str, Any]:
+    """On whom it hangs: the first of them that the reader may see, and how many there are."""
+    users = User.objects.filter(attachments__policy=policy).order_by("username")
+    groups = Group.objects.filter(attachments__policy=policy).order_by("name")
+    return {
+        "users": [one for one in users[:_NAMED] if services.allowed(request.user, "auth:ReadUser", one.arn)],
+        "groups": [one for one in groups[:_NAMED] if services.allowed(request.user, "auth:ReadGroup", one.arn)],
+        "holders": users.count() + groups.count(),
+    }
 
 
 @never_cache

@@ -17,7 +17,7 @@ from core.policies import ALL, auth_arn
 from rbac import services
 from rbac.access_forms import ProfileForm, UserForm
 from rbac.models import Group, Policy, User
-from rbac.page_parts import by_name, carry_out, reason_of, show
+from rbac.page_parts import by_name, carry_out, reason_of, show, typed
 from rbac.rights import effective
 
 TAB = "users"
@@ -151,7 +151,7 @@ def user_delete(request: HttpRequest, name: str) -> HttpResponse:
 def user_group(request: HttpRequest, name: str) -> HttpResponse:
     """Put a user into a group, or take them out."""
     out = request.POST.get("out") == "1"
-    group_name = request.POST.get("group", "")[:128]
+    group_name = typed(request, "group")
     action = "auth:RemoveGroupMember" if out else "auth:AddGroupMember"
     services.require(request.user, (action, auth_arn("group", group_name)))
     group, user = services.group_find(group_name), services.user_find(name)
@@ -180,7 +180,7 @@ def policy_action(request: HttpRequest) -> str:
 def policy_moved(request: HttpRequest, address: str, name: str, **holder: Any) -> HttpResponse:
     """Attach or detach a policy, and go back to who has it or had it."""
     out = request.POST.get("out") == "1"
-    policy = services.policy_find(request.POST.get("policy", "")[:128])
+    policy = services.policy_find(typed(request, "policy"))
     verb = services.policy_detach if out else services.policy_attach
     told = f"{name} does not have {policy.name} any more." if out else f"{name} has {policy.name}."
     move = partial(verb, actor=request.user, policy=policy, request=request, **holder)

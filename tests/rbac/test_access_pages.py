@@ -94,6 +94,25 @@ def test_a_group_is_made_filled_and_deleted(olga: Client, outsider: User) -> Non
     assert not Group.objects.filter(name="Makers").exists()
 
 
+def test_what_no_database_takes_is_refused(olga: Client, outsider: User) -> None:
+    for address, field in (
+        ("users/otto/group/", "group"),
+        ("groups/Viewers/add/", "user"),
+        ("users/otto/policy/", "policy"),
+    ):
+        assert olga.post(f"/access/{address}", {field: "a\0b"}).status_code == 400, address
+    assert "Nothing was done" in text(olga.post("/access/users/otto/delete/", {"reason": "\0"}, follow=True))
+    assert User.objects.filter(username="otto").exists()
+
+
+def test_a_policys_page_names_only_holders_whom_the_reader_may_see(client: Client, teammate: User, owner: User) -> None:
+    reads = {"effect": "allow", "action": ["auth:ReadPolicy"], "resource": "*"}
+    policy = services.policy_put(actor="system:tests", document={"id": "reads", "statement": [reads]})
+    services.policy_attach(actor="system:tests", policy=policy, user=teammate)
+    client.force_login(teammate)
+    assert "It hangs on 1 user or group." in text(client.get("/access/policies/reads/"))
+
+
 # --- keys -------------------------------------------------------------------------------------------------------------
 
 
