@@ -143,20 +143,31 @@ def judge(step: Step, place: Place, policies: Sequence[Policy], username: str) -
 def changes(step: Step, places: Iterable[Place], people: Iterable[Person]) -> Iterator[Change]:
     """What becomes of a step, by place. People whom the same statements concern are judged once."""
     kinds = _kinds(step, people)
+    touched = [kind for kind in kinds if kind[0] != kind[1]]
     for place in places:
-        judged = [
-            (names, judge(step, place, before, names[0]), judge(step, place, after, names[0]))
-            for (before, after, _), names in kinds.items()
-        ]
-        concerned = [(old, new) for _, old, new in judged if old.allowed != new.allowed]
+        concerned = next((pair for kind in touched if _differs(pair := _judged(step, place, kind, kinds[kind]))), None)
         if concerned:
-            yield Change(
-                step,
-                tuple(dict.fromkeys(need.arn(place) for need in step.needs)),
-                tuple(sorted(name for names, old, _ in judged if old.allowed for name in names)),
-                tuple(sorted(name for names, _, new in judged if new.allowed for name in names)),
-                *concerned[0],
-            )
+            yield _change(step, place, kinds, *concerned)
+
+
+def _change(step: Step, place: Place, kinds: Mapping[_Kind, Sequence[str]], before: Outcome, after: Outcome) -> Change:
+    judged = [(names, *_judged(step, place, kind, names)) for kind, names in kinds.items()]
+    return Change(
+        step,
+        tuple(dict.fromkeys(need.arn(place) for need in step.needs)),
+        tuple(sorted(name for names, old, _ in judged if old.allowed for name in names)),
+        tuple(sorted(name for names, _, new in judged if new.allowed for name in names)),
+        before,
+        after,
+    )
+
+
+def _judged(step: Step, place: Place, kind: _Kind, names: Sequence[str]) -> tuple[Outcome, Outcome]:
+    return judge(step, place, kind[0], names[0]), judge(step, place, kind[1], names[0])
+
+
+def _differs(pair: tuple[Outcome, Outcome]) -> bool:
+    return pair[0].allowed != pair[1].allowed
 
 
 _Kind = tuple[tuple[Policy, ...], tuple[Policy, ...], str]
