@@ -25,6 +25,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("hooks/lakefs/<str:installation>", hooks.lakefs_hook, name="lakefs-hook"),
     path("hooks/s3/<str:installation>", hooks.s3_hook, name="s3-hook"),
     path("", include("rbac.urls")),
+    path("", include("rbac.access_urls")),
     path("", include("exports.urls")),
     path("", include("mirrors.urls")),
 ]

@@ -56,7 +56,7 @@ def policies_of(user: User) -> tuple[Reading, ...]:
 def policies_now(user: User) -> tuple[Reading, ...]:
     """The same, asked of the database now."""
     reaching = {at.policy.name: at.policy for at in Attachment.objects.reaching(user)}
-    return tuple(_read(policy) for policy in reaching.values())
+    return tuple(reading_of(policy) for policy in reaching.values())
 
 
 def forget(user: User | None) -> None:
@@ -68,7 +68,7 @@ def forget(user: User | None) -> None:
         transaction.on_commit(cache.clear)
 
 
-def _read(policy: Policy) -> Reading:
+def reading_of(policy: Policy) -> Reading:
     """A stored policy. One that can't be read (by an older version, say) might deny anything, so it denies all."""
     try:
         return parse_policy(policy.document)
