@@ -45,6 +45,7 @@ def a_step(key: str, title: str, *needs: tuple[str, str]) -> Step:
 _USER, _GROUP, _POLICY = (auth_arn(kind, f"{{{kind}}}") for kind in ("user", "group", "policy"))
 
 ACCESS = (
+    a_step("audit", "See the audit of everything", ("auth:ListAuditEvents", ALL)),
     a_step("access.users", "List users", ("auth:ListUsers", ALL)),
     a_step("access.user", "See a user and what they may do", ("auth:ReadUser", _USER)),
     a_step("access.user-create", "Make a user", ("auth:CreateUser", _USER)),
