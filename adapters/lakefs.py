@@ -17,6 +17,7 @@ import lakefs_sdk
 import urllib3
 from lakefs_sdk import exceptions as sdk_errors
 
+from adapters.objects import require_file
 from core.clocks import seconds_ahead
 from core.errors import (
     Conflict,
@@ -50,8 +51,8 @@ _BY_STATUS: dict[int, type[LakeMirrorError]] = {
 }
 
 _HINTS = {
-    401: "That lakeFS refuses the key {key}: once it is let in again there, work goes on by itself; another key "
-    "(source_lakefs_access_key_id and its secret) needs a restart",
+    401: "That lakeFS refuses the key {key}: once it is let in again there, work goes on by itself; another key is "
+    "given on the page of installations, or as source_lakefs_access_key_id with its secret and a restart",
     403: "The user of the key {key} may not do that there: give it what the policy ReplicationPolicy names, and work "
     "goes on by itself",
 }
@@ -72,6 +73,7 @@ class LakeFSAdapter:
         tries: int = 4,
         pool: int = 16,
         ca_bundle: str = "",
+        proxy: str = "",
         read_seconds: float = READ_SECONDS,
     ) -> None:
         self.url, self.key_id = url.rstrip("/"), access_key_id
@@ -81,7 +83,9 @@ class LakeFSAdapter:
         )
         configuration.connection_pool_maxsize = pool
         configuration.retries = urllib3.Retry(0, redirect=False)
+        configuration.proxy = proxy or configuration.proxy
         if ca_bundle:
+            require_file(ca_bundle)
             configuration.ssl_ca_cert = ca_bundle
         client = lakefs_sdk.ApiClient(configuration)
         self._config = lakefs_sdk.ConfigApi(client)
