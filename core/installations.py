@@ -68,6 +68,9 @@ def check_wish(wish: Wish) -> None:
 
 def check_secrets(wish: Wish, given: Secrets, old: Wish | None) -> None:
     """Raise Invalid where a secret has to be typed: a new one, or one that would be sent to somewhere else."""
+    for name in ("lakefs", "store"):
+        if not _plain(getattr(given, name)):
+            raise Invalid(_ASCII, field=f"{name}_secret_access_key")
     if not given.lakefs and (old is None or _goes(wish) != _goes(old)):
         raise Invalid(_ask("lakeFS", old), field="lakefs_secret_access_key", hint=_WHY if old else "")
     keyed = wish.store_access == Access.KEYS
@@ -78,8 +81,13 @@ def check_secrets(wish: Wish, given: Secrets, old: Wish | None) -> None:
         raise Invalid(_ONLY.format("keys"), field="store_secret_access_key")
 
 
+_ASCII = f"must be letters, digits and signs of ASCII without blanks, {LONGEST} at most"
 _WHY = "A secret that is kept is used with the key, and at the address, that it was typed for, and nowhere else"
 _ONLY = "is used only where the store's credentials are {}"
+
+
+def _plain(text: str) -> bool:
+    return len(text) <= LONGEST and not re.search(r"[^!-~]", text)
 
 
 def _ask(what: str, old: Wish | None) -> str:
@@ -98,8 +106,8 @@ def _signs(wish: Wish) -> tuple[str, ...]:
 
 def _problems(wish: Wish) -> Iterator[tuple[str, str, str]]:
     for name, value in asdict(wish).items():
-        if isinstance(value, str) and (len(value) > LONGEST or re.search(r"[\x00-\x20\x7f]", value)):
-            yield name, f"must have no white space, and {LONGEST} characters at most", ""
+        if isinstance(value, str) and not _plain(value):
+            yield name, _ASCII, ""
     for name in ("region", "served_by"):
         if not _REGION.fullmatch(getattr(wish, name)):
             yield name, f"'{getattr(wish, name)[:80]}' is no region's name", "Use a-z, 0-9 and -, 63 at most"

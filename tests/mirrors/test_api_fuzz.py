@@ -16,8 +16,11 @@ from django.test import Client
 from hypothesis import HealthCheck, Phase, given, settings, strategies
 from schemathesis import GenerationMode
 
+from core.installations import Secrets, Wish
 from lakemirror_site import config
 from lakemirror_site.openapi import document
+from mirrors import installed
+from mirrors.installations import installation_create
 from mirrors.models import Mirror, Run, Validation, Waiver
 from rbac.models import User
 from tests.documented import plain, strict
@@ -74,13 +77,15 @@ def lm() -> Iterator[Deployment]:
 
 
 @pytest.fixture
-def real(lm: Deployment) -> dict[str, Any]:
+def real(lm: Deployment, owner: User) -> Iterator[dict[str, Any]]:
     """What the parameters of a path may be, so that a call gets further than 404."""
     mirror, now = Mirror.objects.get(), Mirror.objects.get().created_at
     waiver = Waiver.objects.create(mirror=mirror, reason="lost", given_by="olga", given_at=now)
     job = Validation.objects.create(mirror=mirror, what="all", depth="etag", key="k", asked_at=now)
     run = Run.objects.create(mirror=mirror, started_at=now)
-    return {
+    settings = {"lakefs_endpoint": "http://lakefs.mars", "lakefs_access_key_id": "A", "store_access": "chain"}
+    installation_create(actor=owner, wish=Wish("mars-1", **settings), secrets=Secrets("s"))
+    yield {
         "repository": "lake",
         "mirror_id": "lake-eu",
         "installation": "us-east-1",
@@ -89,7 +94,9 @@ def real(lm: Deployment) -> dict[str, Any]:
         "job": job.pk,
         "number": run.pk,
         "branch": "main",
+        "region": "mars-1",
     }
+    installed.put([])
 
 
 @pytest.fixture
@@ -107,6 +114,7 @@ def send(people: list[Client], method: str, address: str, body: bytes, headers: 
         with transaction.atomic():
             answer: HttpResponse = client.generic(method, address, body, content_type=kind, headers=headers)
             transaction.set_rollback(True)
+        installed.read()
         assert answer.status_code < 500, (method, address[:300], body[:300], headers)
         if not answer.streaming and answer.content:
             json.loads(plain(answer))
@@ -180,6 +188,6 @@ def test_values_that_break_programs(people: list[Client], real: dict[str, Any]) 
 def test_bodies_that_are_hardly_json(people: list[Client], real: dict[str, Any]) -> None:
     for label, body in product(OPERATIONS, HARDLY_JSON):
         method, _, path = label.partition(" ")
-        if method in ("POST", "PATCH"):
+        if method in ("POST", "PUT", "PATCH"):
             for kind in ("application/json", "text/plain"):
                 send(people[:1], method, path.format(**real), body, authorized(label), kind)

@@ -13,7 +13,7 @@ from django.core.management import CommandError, call_command
 
 from adapters.lakefs import LakeFSAdapter
 from adapters.objects import S3ObjectStore, keys_of
-from core.errors import Conflict, Denied, Invalid, Stale, Unreadable
+from core.errors import Conflict, Denied, Invalid, Stale, Unreachable, Unreadable
 from core.installations import Secrets, Wish, check_wish
 from lakemirror_site import config, wiring
 from mirrors import duties, installed
@@ -22,6 +22,8 @@ from mirrors.installation_rows import OLD_KEY, Installation
 from mirrors.installations import etag_of, installation_create, installation_delete, installation_update
 from mirrors.models import Mirror, Repository
 from rbac.models import AuditEvent, User
+from tests.mirrors.api import Api
+from tests.mirrors.harness import Deployment
 
 pytestmark = pytest.mark.django_db
 
@@ -217,3 +219,95 @@ def test_a_wrong_setting_is_named(field: str, value: str) -> None:
         check_wish(replace(MARS, served_by="mars-1", **{field: value}))  # type: ignore[arg-type]
     assert caught.value.field == field
     assert "hunter2" not in str(caught.value)
+
+
+# --- the API ----------------------------------------------------------------------------------------------------------
+
+PATH = "/service/replication/v1/installations"
+BODY = {
+    "region": "mars-1",
+    "lakefs_endpoint": "http://lakefs.mars:8000/",
+    "lakefs_access_key_id": "AKIALAKE",
+    "lakefs_secret_access_key": "lakefs-of-mars",
+    "store_endpoint": "http://s3.mars:9000",
+    "store_access_key_id": "AKIAS3",
+    "store_secret_access_key": "store-of-mars",
+}
+SETTINGS = {
+    name: value
+    for name, value in BODY.items()
+    if name not in ("region", *[f"{n}_secret_access_key" for n in ("lakefs", "store")])
+}
+
+
+def test_the_api_adds_shows_changes_and_deletes(api: Api) -> None:
+    status, made = api.call("POST", PATH, BODY)
+    assert (status, made["origin"], made["lakefs_endpoint"]) == (201, "database", "http://lakefs.mars:8000")
+    status, page = api.call("GET", PATH)
+    assert [one["region"] for one in page["results"]] == ["ap-southeast-2", "eu-west-1", "mars-1", "us-east-1"]
+    assert page["results"][1]["origin"] == "file"
+    assert api.call("GET", f"{PATH}/mars-1")[1] == made
+    assert "of-mars" not in json.dumps([made, page])
+    status, changed = api.call("PUT", f"{PATH}/mars-1", SETTINGS | {"store_region": "mars"})
+    assert (status, changed["store_region"], Installation.objects.get().secrets()) == (200, "mars", SECRETS)
+    assert api.call("DELETE", f"{PATH}/mars-1") == (204, None)
+    assert api.call("GET", f"{PATH}/mars-1")[0] == 404
+
+
+def test_the_api_refuses_with_a_field_and_what_to_do(api: Api, mars: Installation) -> None:
+    assert api.call("POST", PATH, BODY)[0] == 409
+    assert api.call("POST", PATH, BODY | {"region": "venus-1", "lakefs_endpont": "x"})[1]["message"].startswith(
+        "lakefs_endpont: there is no such setting"
+    )
+    status, told = api.call("PUT", f"{PATH}/mars-1", SETTINGS | {"lakefs_endpoint": "http://evil"})
+    assert (status, told["message"][:77]) == (
+        400,
+        "lakefs_secret_access_key: type the secret access key of lakeFS again. A secre",
+    )
+    api.headers["If-Match"] = etag_of(mars)
+    assert api.call("PUT", f"{PATH}/mars-1", SETTINGS | {"store_region": "mars"})[0] == 200
+    assert api.call("PUT", f"{PATH}/mars-1", SETTINGS)[0] == 412
+    assert api.call("DELETE", f"{PATH}/mars-1")[0] == 412
+    del api.headers["If-Match"]
+    assert api.call("PUT", f"{PATH}/eu-west-1", SETTINGS)[0] == 409
+
+
+def test_who_may_only_look_changes_and_tests_nothing(teammate: User, mars: Installation) -> None:
+    tom = Api(teammate)
+    assert tom.call("GET", f"{PATH}/mars-1")[0] == 200
+    for method, path, body in (
+        ("POST", PATH, BODY | {"region": "venus-1"}),
+        ("PUT", f"{PATH}/mars-1", SETTINGS),
+        ("DELETE", f"{PATH}/mars-1", None),
+        ("POST", f"{PATH}/mars-1/test", {}),
+    ):
+        assert tom.call(method, path, body)[0] == 403, method
+
+
+def test_a_test_asks_for_all_that_a_mirror_needs(api: Api, lm: Deployment) -> None:
+    lm.lake.commit(files={"a": b"1"})
+    status, told = api.call("POST", f"{PATH}/us-east-1/test")
+    states = {check["id"]: check["state"] for check in told["checks"]}
+    assert (status, told["ok"], told["lakefs_version"]) == (200, False, "1.84.0")
+    assert states["store-versioning"] == "failed" and states["store-bucket"] == states["lakefs-clock"] == "ok"
+    assert states["lakefs-right:fs:ListCommits"] == "ok" and "lakefs-right:fs:CreateCommit" not in states
+    assert api.call("GET", f"{PATH}/us-east-1")[1]["ok"] is False
+    _, told = api.call("POST", f"{PATH}/ap-southeast-2/test", {"namespace": "s3://dst/x"})
+    states = {check["id"]: check["state"] for check in told["checks"]}
+    assert states["lakefs-right:fs:CreateCommit"] == "ok"
+    lm.ap.failing["server"] = Unreachable("nobody answers")
+    _, told = api.call("POST", f"{PATH}/ap-southeast-2/test")
+    assert (told["ok"], told["lakefs_version"]) == (False, None)
+    assert api.call("POST", f"{PATH}/nowhere/test")[0] == 404
+
+
+def test_a_test_of_what_cannot_be_opened_says_so(api: Api, mars: Installation) -> None:
+    Installation.objects.update(lakefs_endpoint="http://evil", version=2)
+    installed.read()
+    _, told = api.call("POST", f"{PATH}/mars-1/test")
+    first, *others = told["checks"]
+    assert (first["id"], first["state"]) == ("lakefs-reachable", "failed")
+    assert "changed by something other than LakeMirror" in first["message"]
+    assert {check["state"] for check in others if check["id"].startswith("lakefs-")} == {"unknown"}
+    _, shown = api.call("GET", f"{PATH}/mars-1")
+    assert "type its secrets again" in shown["problem"]
