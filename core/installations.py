@@ -111,6 +111,8 @@ def _problems(wish: Wish) -> Iterator[tuple[str, str, str]]:
     for name in ("region", "served_by"):
         if not _REGION.fullmatch(getattr(wish, name)):
             yield name, f"'{getattr(wish, name)[:80]}' is no region's name", "Use a-z, 0-9 and -, 63 at most"
+    if wish.region == "new":
+        yield "region", "'new' is the address of the form for new ones", "Take another name"
     if not wish.lakefs_access_key_id:
         yield "lakefs_access_key_id", "the access key id of lakeFS is missing", ""
     yield from _bad_addresses(wish)

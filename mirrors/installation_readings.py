@@ -67,6 +67,21 @@ class InstallationReading:
         return sorted(found, key=lambda check: order.index(check.state))
 
     @property
+    def good(self) -> list[Check]:
+        """What is in order."""
+        return [check for check in self.checks if check.state is Outcome.OK]
+
+    @property
+    def rights(self) -> list[Check]:
+        """Rights of which nobody knows: most can't be tried without changing something."""
+        return [check for check in self.checks if check.state is Outcome.UNKNOWN and "-right:" in check.id]
+
+    @property
+    def urgent(self) -> list[Check]:
+        """All others."""
+        return [check for check in self.checks if check not in self.good and check not in self.rights]
+
+    @property
     def outcome(self) -> Outcome:
         """Of the last test as a whole."""
         if self.problem:

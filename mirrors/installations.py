@@ -119,6 +119,7 @@ def installation_update(
             row.put(wish, _kept(row, wish, secrets))
             row.version, row.changed_at = row.version + 1, clock.now()
             row.save()
+            InstallationTest.objects.filter(region=region).delete()  # it was of something else
             _audit(actor, UPDATE, row, before, after, request)
     installed.read()
     return row

@@ -13,8 +13,8 @@ from unittest import mock
 from django.db.models.functions import Now
 
 from adapters.local_cache import LocalCache
-from lakemirror_site import wiring
-from mirrors import duties
+from lakemirror_site import config, wiring
+from mirrors import duties, installed
 from mirrors.metaranges import remembered
 from mirrors.models import Blocker, Duty, Mirror, MirrorCommit, Repository
 from mirrors.tasks import handlers
@@ -193,7 +193,16 @@ def deployment() -> Iterator[Deployment]:
             mock.patch("lakemirror_site.wiring.check_small", made.check_small),
             mock.patch("mirrors.duties.async_task"),
         ):
-            yield made
+            try:
+                yield made
+            finally:
+                forget_installations()
+
+
+def forget_installations() -> None:
+    """This process knows those of its configuration, and no others."""
+    config.put_together(None)
+    installed._last_read = None
 
 
 def state_of(commit: str) -> MirrorCommit:

@@ -77,7 +77,7 @@ def lm() -> Iterator[Deployment]:
 
 
 @pytest.fixture
-def real(lm: Deployment, owner: User) -> Iterator[dict[str, Any]]:
+def real(lm: Deployment, owner: User) -> dict[str, Any]:
     """What the parameters of a path may be, so that a call gets further than 404."""
     mirror, now = Mirror.objects.get(), Mirror.objects.get().created_at
     waiver = Waiver.objects.create(mirror=mirror, reason="lost", given_by="olga", given_at=now)
@@ -85,7 +85,7 @@ def real(lm: Deployment, owner: User) -> Iterator[dict[str, Any]]:
     run = Run.objects.create(mirror=mirror, started_at=now)
     settings = {"lakefs_endpoint": "http://lakefs.mars", "lakefs_access_key_id": "A", "store_access": "chain"}
     installation_create(actor=owner, wish=Wish("mars-1", **settings), secrets=Secrets("s"))
-    yield {
+    return {
         "repository": "lake",
         "mirror_id": "lake-eu",
         "installation": "us-east-1",
@@ -96,7 +96,6 @@ def real(lm: Deployment, owner: User) -> Iterator[dict[str, Any]]:
         "branch": "main",
         "region": "mars-1",
     }
-    installed.put([])
 
 
 @pytest.fixture
