@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import pickle
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +20,7 @@ from adapters.lakefs import LakeFSAdapter
 from adapters.objects import S3ObjectStore, keys_of
 from core.errors import Conflict, Denied, Invalid, Stale, Unreachable, Unreadable
 from core.installations import Secrets, Wish, check_wish
+from core.store_access import StoreAccess
 from lakemirror_site import config, wiring
 from mirrors import duties, installed
 from mirrors.etags import Seen
@@ -22,6 +28,7 @@ from mirrors.installation_rows import OLD_KEY, Installation
 from mirrors.installations import etag_of, installation_create, installation_delete, installation_update
 from mirrors.models import Mirror, Repository
 from rbac.models import AuditEvent, User
+from spark_jobs.session import code_archive
 from tests.mirrors.api import Api
 from tests.mirrors.harness import Deployment, forget_installations
 
@@ -95,16 +102,37 @@ def test_nothing_of_the_files_keys_goes_to_an_installation_that_it_does_not_have
     assert there.lakefs_keys.access_key_id == "AKIALAKE"
 
 
-def test_keys_travel_sealed_to_executors(mars: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keys_travel_sealed_to_executors(mars: Installation, tmp_path: Path) -> None:
     source = Repository(region="us-east-1", name="lake", storage_namespace="s3://src/lake")
     told = wiring._check_settings(Mirror(name="m", region="mars-1", source=source, storage_namespace="s3://dst/lake"))
     assert "store-of-mars" not in repr(told) and "AKIAS3" not in repr(told)
     assert keys_of("mars-1", told.access) is None
     said = StringIO()
     call_command("stores_key", stdout=said)
-    monkeypatch.setenv("LAKEMIRROR_STORES_KEY", said.getvalue().strip().partition("=")[2])
-    keys = keys_of("mars-1", told.access)
-    assert keys and (keys.access_key_id, keys.secret_access_key) == ("AKIAS3", "store-of-mars")
+    name, _, key = said.getvalue().strip().partition("=")
+    assert opened_by_executor(tmp_path, told.access, {name: key}) == "StoreKeys AKIAS3 store-of-mars"
+    assert opened_by_executor(tmp_path, told.access, {name: "0" * 64}) == "None"
+    assert opened_by_executor(tmp_path, told.access, {}) == "None"
+
+
+def opened_by_executor(folder: Path, access: StoreAccess, environment: dict[str, str]) -> str:
+    """What a Python that has nothing but what a session brings along makes of a job's keys."""
+    archive = folder / "code.zip"
+    archive.write_bytes(code_archive())
+    ask = (
+        "import pickle, sys; from adapters.objects import keys_of\n"
+        "k = keys_of('mars-1', pickle.load(sys.stdin.buffer))\n"
+        "print(type(k).__name__, k.access_key_id, k.secret_access_key) if k else print(None)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", ask],
+        input=pickle.dumps(access),
+        env={"PYTHONPATH": str(archive), "PATH": os.environ["PATH"], **environment},
+        cwd=folder,
+        capture_output=True,
+        check=True,
+    )
+    return done.stdout.decode().strip()
 
 
 def test_secrets_are_in_no_column_and_in_no_event(mars: Installation, owner: User) -> None:
