@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from core.store_access import DIRECT, StoreAccess
 from lakemirror_site.config_reader import (
     ConfigError,
     Secret,
@@ -48,7 +49,7 @@ __all__ = [
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 # The seed's Kubernetes secret carries these names into the environment without a prefix.
-_PLAIN_NAMES = ("source_lakefs_access_key_id", "source_lakefs_secret_access_key", "auth.encrypt.secret_key")
+PLAIN_NAMES = ("source_lakefs_access_key_id", "source_lakefs_secret_access_key", "auth.encrypt.secret_key")
 
 
 # --- checks: each returns "" or what is wrong -------------------------------------------------------------------------
@@ -171,7 +172,8 @@ class Blockstore:
 
 @dataclass(frozen=True, slots=True)
 class Encrypt:
-    """The key that signs sessions and makes webhook secrets; the same in all deployments of an organization."""
+    """The key that signs sessions, seals secrets of installations and makes webhook secrets; the same in all
+    deployments of an organization."""
 
     secret_key: Secret = spec(check=_filled)
 
@@ -341,12 +343,22 @@ class Exports:
 
 
 @dataclass(frozen=True, slots=True)
+class LakeFSKeys:
+    """Who we are at a lakeFS."""
+
+    access_key_id: str
+    secret_access_key: Secret
+
+
+@dataclass(frozen=True, slots=True)
 class Installation:
-    """One region's lakeFS and the store that it writes to."""
+    """One region's lakeFS and the store that it writes to, and how both are reached."""
 
     region: str
     lakefs_url: str
     store: Store
+    lakefs_keys: LakeFSKeys
+    access: StoreAccess = DIRECT
 
 
 @dataclass(frozen=True, slots=True)
@@ -416,7 +428,8 @@ class Config:
 
     def installation(self, region: str) -> Installation:
         """Where a region's lakeFS and store are; ConfigError for a region without an endpoint."""
-        return Installation(region, self.lakefs_url(region), self.store(region))
+        keys = LakeFSKeys(self.source_lakefs_access_key_id, self.source_lakefs_secret_access_key)
+        return Installation(region, self.lakefs_url(region), self.store(region), keys)
 
     def hook_secret(self, region: str) -> Secret:
         """The Bearer secret of an installation's webhooks: the configured one, else one derived from the key."""
@@ -424,7 +437,7 @@ class Config:
 
     def derived_key(self, purpose: str) -> str:
         """64 hexadecimal digits for one purpose, the same wherever auth.encrypt.secret_key is the same."""
-        return hmac.new(self.auth.encrypt.secret_key.encode(), purpose.encode(), hashlib.sha256).hexdigest()
+        return derived(self.auth.encrypt.secret_key, purpose)
 
     @property
     def spark_workers(self) -> int:
@@ -442,12 +455,17 @@ class Config:
         return f"{self.region}-spark"
 
 
+def derived(secret_key: str, purpose: str) -> str:
+    """64 hexadecimal digits that follow from a key, for one purpose."""
+    return hmac.new(secret_key.encode(), purpose.encode(), hashlib.sha256).hexdigest()
+
+
 # --- the whole -------------------------------------------------------------------------------------------------------
 
 
 def parse(data: Mapping[str, Any], environ: Mapping[str, str] = types.MappingProxyType({})) -> Config:
     """A configuration from parsed YAML under an environment; ConfigError names what is missing or wrong."""
-    config = read_section(Config, overlay(data, Config, environ, plain=_PLAIN_NAMES), "")
+    config = read_section(Config, overlay(data, Config, environ, plain=PLAIN_NAMES), "")
     _hold_together(config)
     return config
 
@@ -553,9 +571,23 @@ def configured(environ: Mapping[str, str]) -> bool:
 
 
 @functools.cache
-def current() -> Config:
-    """This process's configuration: LAKEMIRROR_CONFIG under the environment, else the development one."""
+def from_file() -> Config:
+    """What this process was started with: LAKEMIRROR_CONFIG under the environment, else the development one."""
     path = os.environ.get("LAKEMIRROR_CONFIG")
     if path:
         return load(path)
     return parse({}, os.environ) if configured(os.environ) else development()
+
+
+_put_together: Config | None = None
+
+
+def current() -> Config:
+    """The configuration that holds now: the file's, with the installations of the database once they were read."""
+    return _put_together or from_file()
+
+
+def put_together(whole: Config | None) -> None:
+    """Let this hold from now on in this process; None: what it was started with."""
+    global _put_together
+    _put_together = whole

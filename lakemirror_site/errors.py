@@ -46,6 +46,7 @@ STATUSES: tuple[tuple[type[Exception], HTTPStatus], ...] = (
     (errors.Unreachable, HTTPStatus.SERVICE_UNAVAILABLE),
     (errors.Throttled, HTTPStatus.SERVICE_UNAVAILABLE),
     (errors.NoData, HTTPStatus.SERVICE_UNAVAILABLE),
+    (errors.Unreadable, HTTPStatus.SERVICE_UNAVAILABLE),
     (errors.RemoteFailure, HTTPStatus.BAD_GATEWAY),
     (errors.Corrupt, HTTPStatus.BAD_GATEWAY),
     (FormatError, HTTPStatus.BAD_GATEWAY),

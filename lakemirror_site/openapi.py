@@ -79,7 +79,7 @@ class Pagination(serializers.Serializer):
 
 def etag(*statuses: int) -> OpenApiParameter:
     """The header that these answers carry."""
-    told = "names the mirror's settings, not its state: for If-Match"
+    told = "names the settings, not the state: for If-Match"
     return OpenApiParameter("ETag", str, OpenApiParameter.HEADER, response=list(statuses), description=told)
 
 

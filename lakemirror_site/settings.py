@@ -44,6 +44,7 @@ MIDDLEWARE = [
     "django_htmx.middleware.HtmxMiddleware",
     "rbac.auditing.middleware.RecordRefusals",
     "lakemirror_site.errors.ErrorPages",
+    "mirrors.installed.UpToDate",
     "rbac.idempotency.OncePerKey",
 ]
 ROOT_URLCONF = "lakemirror_site.urls"
@@ -93,6 +94,8 @@ Q_CLUSTER = {
         CONFIG.spark_queue: {"workers": CONFIG.spark_workers, "queue_limit": 2 * CONFIG.spark_workers},
     },
 }
+# So old may be what a process knows of the installations in the database.
+INSTALLATIONS_SECONDS = 2.0
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 USE_TZ = True
 TIME_ZONE = "UTC"

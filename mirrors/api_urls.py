@@ -10,6 +10,7 @@ from mirrors import (
     commits_api,
     everywhere_api,
     hooks,
+    installations_api,
     jobs_api,
     metrics_api,
     overview_api,
@@ -60,6 +61,11 @@ urlpatterns = [
     path("jobs/<str:job>/log", jobs_api.JobLog.as_view(), name="api-job-log"),
     path("jobs/<str:job>/stop", jobs_api.JobStop.as_view(), name="api-job-stop"),
     path("jobs/<str:job>/retry", jobs_api.JobRetry.as_view(), name="api-job-retry"),
+    path("installations", installations_api.Installations.as_view(), name="api-installations"),
+    path("installations/<str:region>", installations_api.InstallationDetail.as_view(), name="api-installation"),
+    path(
+        "installations/<str:region>/test", installations_api.InstallationTested.as_view(), name="api-installation-test"
+    ),
     path("search", search_api.Search.as_view(), name="api-search"),
     path("mirrors", everywhere_api.AllMirrors.as_view(), name="api-all-mirrors"),
     path("commits/<str:commit>/regions", everywhere_api.CommitRegions.as_view(), name="api-commit-regions"),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from core.policies import ALL, namespace_arn, repository_arn
+from core.policies import ALL, auth_arn, namespace_arn, repository_arn
 from core.rights import Place
+from lakemirror_site import config
 from rbac.steps import Area, a_step, register
 
 _SOURCE, _MIRROR, _NAMESPACE = repository_arn("{source}"), repository_arn("{mirror}"), namespace_arn("{namespace}")
@@ -31,10 +32,24 @@ STEPS = (
     a_step("mirrors.delete", "Delete a mirror", ("fs:DeleteRepository", _MIRROR)),
 )
 
+_INSTALLATION = auth_arn("installation", "{region}")
+INSTALLATIONS = (
+    a_step("installations.see", "See installations", ("fs:ListInstallations", ALL)),
+    a_step("installations.add", "Add an installation", ("auth:CreateInstallation", _INSTALLATION)),
+    a_step("installations.change", "Change an installation", ("auth:UpdateInstallation", _INSTALLATION)),
+    a_step("installations.delete", "Delete an installation", ("auth:DeleteInstallation", _INSTALLATION)),
+    a_step("installations.test", "Test an installation", ("auth:TestInstallation", _INSTALLATION)),
+)
+
 
 def register_mirrors() -> None:
     """Tell the access app."""
     register(Area("Mirrors", STEPS, _places))
+    register(Area("Installations", INSTALLATIONS, _regions))
+
+
+def _regions(most: int) -> Iterable[Place]:
+    return ({"region": region} for region in config.current().regions[:most])
 
 
 def _places(most: int) -> Iterable[Place]:

@@ -36,6 +36,7 @@ ONE_FILE = {
     "lakefs_sdk": {"adapters/lakefs.py"},
     "requests": {"lakemirror/api.py"},
     "authlib": {"rbac/openid.py"},
+    "cryptography": {"adapters/sealing.py"},
 }
 STDLIB_ONLY = "core"
 

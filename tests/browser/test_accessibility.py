@@ -20,7 +20,7 @@ from tests.browser.conftest import sign_in
 from tests.exports.test_beside import going_on as an_export_that_goes_on
 from tests.exports.test_pages import an_export
 from tests.exports.test_pages import failed as a_failed_export
-from tests.mirrors.factories import make_company, make_measures
+from tests.mirrors.factories import make_company, make_installation, make_measures
 from tests.mirrors.harness import deployment
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -49,6 +49,11 @@ CASES = {
     "export": ["/exports/{failed}/", "/exports/{exported}/", "/exports/{exporting}/"],
     "export_edit": ["/exports/{failed}/edit/"],
     "export_delete": ["/exports/{failed}/delete/"],
+    "installations": ["/installations/"],
+    "installation_new": ["/installations/new/"],
+    "installation": ["/installations/eu-west-1/", "/installations/mars-1/"],
+    "installation_edit": ["/installations/mars-1/edit/"],
+    "installation_delete": ["/installations/mars-1/delete/"],
     "mirror_settings": [f"{MIRROR}settings/"],
     "mirror_audit": [f"{MIRROR}audit/", "/mirrors/models-eu/audit/"],
     "mirror_delete": [f"{MIRROR}delete/"],
@@ -133,6 +138,7 @@ def addresses() -> list[str]:
         "exported": an_export("good", state="exported-successfully").pk,
         "exporting": an_export_that_goes_on().pk,
     }
+    make_installation()
     shown = [address for name, some in CASES.items() if name != "login" for address in some]
     return [address.format(**places) for address in shown]
 

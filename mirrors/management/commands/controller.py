@@ -14,7 +14,7 @@ from django.db.models import Min
 from django.db.models.functions import Now
 
 from lakemirror_site import config
-from mirrors import clock, duties
+from mirrors import clock, duties, installed
 from mirrors.models import Duty
 from mirrors.querysets import DutyQuerySet
 from rbac import guessing, idempotency, sessions
@@ -48,6 +48,7 @@ def tick() -> float:
     """Send what is due, each message once: who may send it decides the database. Seconds until the next tick."""
     try:
         close_old_connections()
+        installed.refresh()
         now = config.current()
         ours = Duty.objects.filter(queue__in=[now.worker_queue, now.spark_queue], kind__in=duties.kinds())
         duties.send(ours.to_send())
