@@ -1,4 +1,4 @@
-"""An export's whole life on servers: lakeFS tells of commits by its webhook, a store of another make may take the files.
+"""An export's whole life: lakeFS tells of commits by its webhook, and a store of another make may take the files.
 
 The destination is the sandbox's own store, and where LAKEMIRROR_TEST_S3 names a server with its keys
 (`http://key:secret@127.0.0.1:7480`; tried with Ceph's gateway, which checks signatures) that one as well.
