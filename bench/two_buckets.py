@@ -45,6 +45,7 @@ COUNTED = "/-/counted"
 
 _XMLNS = "http://s3.amazonaws.com/doc/2006-03-01/"
 _MOTO_ACCOUNT = "123456789012"
+_NO_KEY = b"<Error><Code>NoSuchKey</Code></Error>"
 _WHEN = "2025-10-21T07:28:00.000Z"
 _HTTP_WHEN = "Tue, 21 Oct 2025 07:28:00 GMT"
 
@@ -152,7 +153,7 @@ def moto_app(objects: int) -> WSGIApplication:
 
 
 class ComputedStore:
-    """Two buckets by rule. Knows HEAD, GET, PUT of an object and ListObjectsV2."""
+    """Two buckets by rule. Knows HEAD, GET, PUT, copy of an object and ListObjectsV2."""
 
     def __init__(self, objects: int) -> None:
         self._buckets = {name: ComputedBucket(objects) for name in (SOURCE, MIRROR)}
@@ -162,16 +163,32 @@ class ComputedStore:
         bucket, method = self._buckets.get(name), environ["REQUEST_METHOD"]
         if bucket is None:
             return _answer(start, "404 Not Found", b"<Error><Code>NoSuchBucket</Code></Error>")
+        if method == "PUT" and "HTTP_X_AMZ_COPY_SOURCE" in environ:
+            return self._copy(bucket, key, environ, start)
         if method == "PUT":
-            bucket.put(key, environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0)))
-            return _answer(start, "200 OK", b"")
+            body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+            bucket.put(key, body)
+            return _answer(start, "200 OK", b"", [("ETag", f'"{_etag(body)}"')])
         if not key:
             return _answer(start, "200 OK", _listing(bucket, dict(parse_qsl(environ["QUERY_STRING"]))))
         body = bucket.get(key)
         if body is None:
-            return _answer(start, "404 Not Found", b"<Error><Code>NoSuchKey</Code></Error>")
+            return _answer(start, "404 Not Found", _NO_KEY, send=method == "GET")
         headers = [("ETag", f'"{_etag(body)}"'), ("Last-Modified", _HTTP_WHEN)]
         return _answer(start, "200 OK", body, headers, send=method == "GET")
+
+    def _copy(
+        self, bucket: ComputedBucket, key: str, environ: WSGIEnvironment, start: StartResponse
+    ) -> Iterable[bytes]:
+        name, _, source = unquote(environ["HTTP_X_AMZ_COPY_SOURCE"]).lstrip("/").partition("/")
+        body = self._buckets[name].get(source) if name in self._buckets else None
+        if body is None:
+            return _answer(start, "404 Not Found", _NO_KEY)
+        if environ.get("HTTP_X_AMZ_COPY_SOURCE_IF_MATCH", _etag(body)).strip('"') != _etag(body):
+            return _answer(start, "412 Precondition Failed", b"<Error><Code>PreconditionFailed</Code></Error>")
+        bucket.put(key, body)
+        told = f"<ETag>&quot;{_etag(body)}&quot;</ETag><LastModified>{_WHEN}</LastModified>"
+        return _answer(start, "200 OK", f'<CopyObjectResult xmlns="{_XMLNS}">{told}</CopyObjectResult>'.encode())
 
 
 class ComputedBucket:
@@ -183,7 +200,7 @@ class ComputedBucket:
         self._put_keys: list[str] = []
 
     def put(self, key: str, body: bytes) -> None:
-        if key not in self._put:
+        if self.get(key) is None:
             insort(self._put_keys, key)
         self._put[key] = body
 

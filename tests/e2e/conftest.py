@@ -131,21 +131,26 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
 
 
 @pytest.fixture
-def deployment(
-    sandbox: Sandbox, spark_server: ConnectServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[None]:
-    """This process, configured for the sandbox; nothing of it stays behind."""
-    monkeypatch.setenv("LAKEMIRROR_CONFIG", str(write_configuration(tmp_path, sandbox.layout)))
-    monkeypatch.setenv("SPARK_REMOTE", spark_server.url)
-    _forget()
+def configured(sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """This process, configured for the sandbox by a file; nothing of it stays behind."""
+    file = write_configuration(tmp_path, sandbox.layout)
+    monkeypatch.setenv("LAKEMIRROR_CONFIG", str(file))
+    forget()
     with mock.patch("mirrors.duties.async_task"):
-        yield
+        yield file
     sandbox.heal()
     monkeypatch.undo()
-    _forget()
+    forget()
 
 
-def _forget() -> None:
+@pytest.fixture
+def deployment(configured: Path, spark_server: ConnectServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same with Spark."""
+    monkeypatch.setenv("SPARK_REMOTE", spark_server.url)
+
+
+def forget() -> None:
+    """The configuration and what was made from it is read anew."""
     config.from_file.cache_clear()
     wiring.local_cache.cache_clear()
     remembered.cache_clear()
