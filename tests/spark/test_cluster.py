@@ -162,8 +162,10 @@ def test_a_master_s_address_works_too(
     work = faulty_work(store)
     program = (
         "import json, sys; from adapters.spark import run_check; from spark_jobs.check import CheckSettings\n"
-        "told = json.load(sys.stdin); rows = []\n"
-        f"run_check(told['work'], CheckSettings(**told['settings']), rows.extend, url={cluster.url!r})\n"
+        "from core.store_access import StoreAccess\n"
+        "told = json.load(sys.stdin); rows = []; settings = told['settings']\n"
+        "settings['access'] = StoreAccess(**settings['access'])\n"
+        f"run_check(told['work'], CheckSettings(**settings), rows.extend, url={cluster.url!r})\n"
         "print(json.dumps(rows, default=lambda path: path.decode()))"
     )
     done = subprocess.run(

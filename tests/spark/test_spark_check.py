@@ -297,8 +297,10 @@ def test_a_driver_in_this_process_finds_the_same(store: S3Double, settings: Chec
     plain = [row for batch in check_batch(work, settings) for row in batch.to_pylist()]
     program = (
         "import json, sys; from adapters.spark import run_check; from spark_jobs.check import CheckSettings\n"
-        "told = json.load(sys.stdin); rows = []\n"
-        "run_check(told['work'], CheckSettings(**told['settings']), rows.extend, url='local[2]')\n"
+        "from core.store_access import StoreAccess\n"
+        "told = json.load(sys.stdin); rows = []; settings = told['settings']\n"
+        "settings['access'] = StoreAccess(**settings['access'])\n"
+        "run_check(told['work'], CheckSettings(**settings), rows.extend, url='local[2]')\n"
         "print(json.dumps([[row['kind'], row['range_id'], row['reason'], row['problems']] for row in rows]))"
     )
     done = subprocess.run(
