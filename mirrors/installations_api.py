@@ -90,7 +90,7 @@ class InstallationTry(serializers.Serializer):
     namespace = may_be_empty()
 
 
-class UserAnswer(serializers.Serializer):
+class InUseAnswer(serializers.Serializer):
     """How many of something need it."""
 
     what = serializers.CharField()
@@ -117,7 +117,7 @@ class InstallationAnswer(serializers.Serializer):
     sts_endpoint = serializers.CharField(allow_blank=True)
     ca_bundle = serializers.CharField(allow_blank=True)
     proxy = serializers.CharField(allow_blank=True)
-    used_by = UserAnswer(many=True)
+    used_by = InUseAnswer(many=True)
     lakefs_version = text_or_null()
     last_contact_at = time_or_null()
     tested_at = time_or_null()
