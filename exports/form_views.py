@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
 
 from core.errors import Invalid, LakeMirrorError
 from core.policies import branch_arn
@@ -33,6 +34,7 @@ Context = dict[str, Any]
 
 
 @never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
 @keeps_typed
 def export_new(request: HttpRequest) -> HttpResponse:
     """The form of a new export. What was typed stays there, whatever becomes of it."""
@@ -53,6 +55,7 @@ def export_new(request: HttpRequest) -> HttpResponse:
 
 
 @never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
 @keeps_typed
 def export_edit(request: HttpRequest, number: int) -> HttpResponse:
     """Change how a branch is exported; its state of now is exported at once."""

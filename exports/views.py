@@ -10,7 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from core.errors import Invalid
 from core.policies import branch_arn
@@ -92,6 +92,7 @@ def _limit(typed: str, name: str) -> int | None:
 
 
 @never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
 def export_delete(request: HttpRequest, number: int) -> HttpResponse:
     """Say what goes and what stays, then delete."""
     export = find_visible(request, number)

@@ -12,6 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from lakemirror_site.openapi import CSV, JSON, PREFIX, WEBHOOK_SECRET, document
@@ -71,6 +72,7 @@ class Call:
     answers: list[Answer]
 
 
+@never_cache
 @require_safe
 def api_docs(request: HttpRequest) -> HttpResponse:
     """All calls and shapes. For everyone who is signed in."""

@@ -5,16 +5,19 @@ from __future__ import annotations
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, JsonResponse
+from django.views.decorators.http import require_safe
 
 # Looking is dear, and tables that were up to date stay so for this code.
 _tables_seen = False
 
 
+@require_safe
 def healthz(request: HttpRequest) -> JsonResponse:
     """200 as long as the process serves requests; asks nothing else."""
     return JsonResponse({"status": "ok"})
 
 
+@require_safe
 def readyz(request: HttpRequest) -> JsonResponse:
     """200 when the database answers and its tables are up to date, else 503 and why."""
     problem = _database_problem()

@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
 
 from core.errors import LakeMirrorError
 from core.selection import ALL
@@ -31,6 +32,7 @@ CHECKS, MATCHES, COST = "preflight", "matches", "cost"
 
 
 @never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
 @may_see
 @keeps_typed
 def mirror_new(request: HttpRequest) -> HttpResponse:

@@ -8,7 +8,7 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from core.errors import Conflict, Invalid, LakeMirrorError, NotFound, Stale
 from lakemirror_site.errors import status_of
@@ -57,6 +57,7 @@ def installation_detail(request: HttpRequest, region: str) -> HttpResponse:
 
 
 @never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
 @may_see
 def installation_new(request: HttpRequest) -> HttpResponse:
     """The form of a new one."""
@@ -76,6 +77,7 @@ def installation_new(request: HttpRequest) -> HttpResponse:
 
 
 @never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
 @may_see
 def installation_edit(request: HttpRequest, region: str) -> HttpResponse:
     """Change one of the database."""
@@ -131,6 +133,7 @@ def installation_tested(request: HttpRequest, region: str) -> HttpResponse:
 
 
 @never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
 @may_see
 def installation_deleted(request: HttpRequest, region: str) -> HttpResponse:
     """Say what uses it, or forget it."""

@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
 
 from core.errors import LakeMirrorError, Stale
 from core.phrases import count
@@ -29,6 +30,7 @@ NAMED = 5
 
 
 @never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
 @may_see
 @keeps_typed
 def mirror_settings(request: HttpRequest, name: str) -> HttpResponse:

@@ -13,7 +13,7 @@ from django.core.paginator import Page, Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from core.errors import LakeMirrorError
 from core.states import ASIDE
@@ -135,6 +135,7 @@ def branch_reset(request: HttpRequest, name: str) -> HttpResponse:
 
 
 @never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
 @may_see
 def mirror_delete(request: HttpRequest, name: str) -> HttpResponse:
     """Say what goes and what stays, and ask for the name."""

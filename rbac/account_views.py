@@ -20,6 +20,7 @@ from rbac.forms import NewPasswordForm, PasswordForm
 from rbac.models import Session, User
 
 
+@never_cache
 @require_safe
 def sessions(request: HttpRequest, username: str = "") -> HttpResponse:
     """Where somebody is signed in: the reader, or the user of that name."""

@@ -106,6 +106,7 @@ def key_end(request: HttpRequest, name: str, key: str, forever: bool) -> HttpRes
     return carry_out(request, end, told, *(("keys",) if own else ("user_keys", name)))
 
 
+@require_safe
 def access(request: HttpRequest) -> HttpResponse:
     """The first page of access that somebody may see."""
     services.require(request.user)

@@ -1,0 +1,145 @@
+"""Who gets where, as the documents tell it: what each call needs, and which of these steps each person may do.
+
+A call is a method and the name of its address. It needs steps (see the `steps.py` of mirrors, exports and rbac), or
+is for `anyone`, for who is `signed-in`, for who may manage their `own-keys`, or has a secret of its own (`hook`).
+"""
+
+from __future__ import annotations
+
+ANYONE, SIGNED_IN, OWN_KEYS, HOOK = "anyone", "signed-in", "own-keys", "hook"
+
+_CALLS = """
+anyone: GET healthz, GET readyz, GET login, POST login, PUT login, POST logout, POST openid
+anyone: GET openid_return, GET password_reset_confirm, POST password_reset_confirm, PUT password_reset_confirm
+hook: POST lakefs-hook, POST s3-hook, POST api-lakefs-hook, POST api-s3-hook
+
+signed-in: GET api-docs, GET api-openapi, GET api-current-user, POST api-simulate, GET api-exports
+signed-in: GET sessions, POST sessions_end, POST session_end, GET password, POST password, GET simulate
+signed-in: GET access, GET exports, POST exports_change, GET export_new
+
+own-keys: GET keys
+
+audit: GET api-audit, GET audit
+access.users: GET api-users, GET users, GET user_new
+access.users access.user-create: POST user_new
+access.user-create: POST api-users
+access.user: GET api-user, GET api-user-groups, GET api-user-policies, GET api-effective-permissions, GET user
+access.user: GET api-sessions, GET user_sessions
+access.user-change: PATCH api-user, GET user_edit, POST user_edit, POST user_disable, POST user_enable
+access.user-change: DELETE api-sessions, DELETE api-session, POST api-password-reset-link
+access.user-change: POST user_sessions_end, POST user_session_end
+access.user-delete: DELETE api-user, GET user_delete, POST user_delete
+access.user-policies: PUT api-user-policy, POST user_policy
+access.user-policies-less: DELETE api-user-policy, POST user_policy out
+access.keys: GET api-credentials, GET user_keys
+access.key: GET api-credential
+access.key-create: POST api-credentials, POST key_create
+access.key-delete: DELETE api-credential, POST api-credential-disable, POST key_disable, POST key_delete
+access.key-create access.key-delete: POST api-credential-rotate, POST key_rotate
+access.groups: GET api-groups, GET groups, GET group_new
+access.groups access.group-create: POST group_new
+access.group-create: POST api-groups
+access.group: GET api-group, GET api-group-members, GET api-group-policies, GET group
+access.group-delete: DELETE api-group, GET group_delete, POST group_delete
+access.members: PUT api-group-member, POST group_add, POST user_group
+access.members-less: DELETE api-group-member, POST user_group out
+access.group-policies: PUT api-group-policy, POST group_policy
+access.group-policies-less: DELETE api-group-policy, POST group_policy out
+access.policies: GET api-policies, GET policies, GET policy_new
+access.policies access.policy-create: POST policy_new
+access.policy-create: POST api-policies
+access.policy: GET api-policy, POST api-policy-impact, GET policy
+access.policy-change: PUT api-policy
+access.policy access.policy-change: GET policy_edit, POST policy_edit
+access.policy-delete: DELETE api-policy, GET policy_delete, POST policy_delete
+
+installations.see: GET api-installations, GET api-installation, GET installations, GET installation
+installations.see: GET installation_new, GET installation_edit, GET installation_delete
+installations.add: POST api-installations
+installations.see installations.add: POST installation_new
+installations.change: PUT api-installation
+installations.see installations.change: POST installation_edit
+installations.delete: DELETE api-installation
+installations.see installations.delete: POST installation_delete
+installations.test: POST api-installation-test
+installations.see installations.test: POST installation_test
+
+mirrors.see: GET metrics, GET api-overview, GET api-jobs, GET api-job, GET api-job-log, GET api-search
+mirrors.see: GET api-all-mirrors, GET api-commit-regions, GET api-mirrors, GET api-mirror, GET api-branches
+mirrors.see: GET api-commits, GET api-commit, GET api-runs, GET api-run, GET api-promotions, GET api-tags, GET api-lag
+mirrors.see: GET api-metrics, GET api-gc-safety, GET api-loss, GET api-certificate, GET api-blockers
+mirrors.see: GET api-validations, GET api-validation, GET api-waivers, GET api-waiver
+mirrors.see: GET home, GET search, GET jobs, GET job_log, GET mirrors, GET mirror, GET mirror_commits
+mirrors.see: GET mirror_commit, GET commit_repair, GET mirror_waivers, GET mirror_backlog, GET mirror_runs
+mirrors.see: GET mirror_metrics, GET mirror_settings, GET mirror_audit, GET mirror_new, GET mirror_delete
+mirrors.see: POST mirrors_change, GET api-preflight, GET api-preview
+mirrors.create: POST api-mirrors, POST api-preflight, POST api-preview
+mirrors.see mirrors.create: POST mirror_new
+mirrors.change: PATCH api-mirror, PATCH api-preflight, PATCH api-preview
+mirrors.see mirrors.change: POST mirror_settings
+mirrors.delete: DELETE api-mirror, DELETE api-preflight, DELETE api-preview
+mirrors.see mirrors.delete: POST mirror_delete
+mirrors.pause: POST api-pause, POST api-resume
+mirrors.see mirrors.pause: POST mirror_pause, POST mirror_resume
+mirrors.sync: POST api-sync
+mirrors.see mirrors.sync: POST mirror_sync
+mirrors.validate: POST api-validate
+mirrors.see mirrors.validate: POST mirror_validate, POST api-job-stop, POST job_stop, POST api-job-retry, POST job_again
+mirrors.see mirrors.sync: POST duty_retry
+mirrors.see mirrors.repair: POST api-repair, POST commit_repair, POST commit_prioritise, POST blockers_retry
+mirrors.repair: POST api-prioritise, POST api-blockers-retry
+mirrors.waive: POST api-waivers, DELETE api-waiver
+mirrors.see mirrors.waive: GET commit_waive, POST commit_waive, POST waiver_withdraw
+mirrors.reset: POST api-reset-branch
+mirrors.see mirrors.reset: POST branch_reset
+
+exports.see: GET api-export, GET api-export-status, GET api-export-runs, GET api-export-skipped
+exports.see: GET api-export-failures, GET api-export-verification, GET api-export-drift, GET export
+exports.see: GET export_edit, GET export_delete
+exports.configure: PUT api-export, POST api-export-check, POST api-export-limits, POST export_new
+exports.see exports.configure: POST export_edit, POST export_limits
+exports.delete: DELETE api-export
+exports.see exports.delete: POST export_delete
+exports.pause: POST api-export-pause, POST api-export-resume
+exports.see exports.pause: POST export_pause, POST export_resume
+exports.run: POST api-export-hook
+exports.see exports.run: POST export_run
+exports.repair: POST api-export-repair
+exports.see exports.repair: POST export_repair
+exports.verify: POST api-export-verify
+exports.see exports.verify: POST export_verify
+"""
+
+
+def calls() -> dict[str, frozenset[str]]:
+    """What each call needs."""
+    found: dict[str, frozenset[str]] = {}
+    for line in filter(None, _CALLS.splitlines()):
+        needs, _, names = line.partition(": ")
+        for name in names.split(", "):
+            assert name not in found, name
+            found[name] = frozenset(needs.split())
+    return found
+
+
+VIEWS = frozenset({"mirrors.see", "exports.see", "installations.see", OWN_KEYS})
+RUNS_MIRRORS = frozenset({"mirrors.pause", "mirrors.sync", "mirrors.validate", "mirrors.repair"})
+RUNS_EXPORTS = frozenset({"exports.run", "exports.repair", "exports.verify"})
+MAY: dict[str, frozenset[str]] = {
+    "nobody": frozenset(),
+    "viewer": VIEWS,
+    "operator": VIEWS | RUNS_MIRRORS | RUNS_EXPORTS | {"exports.pause"},
+    # lakeFS's fs:CreateCommit, of which running an export is a part, and its fs:DeleteRepository.
+    "replicator": frozenset({"mirrors.see", "mirrors.delete", "exports.see"}) | RUNS_EXPORTS,
+    "mirror-admin": RUNS_MIRRORS
+    | {
+        "mirrors.see",
+        "mirrors.create",
+        "mirrors.change",
+        "mirrors.waive",
+        "mirrors.reset",
+        "mirrors.hooks",
+        "mirrors.delete",
+    },
+}
+"""Steps by person. An administrator may all; who isn't let in (no key, one that ended, a disabled user) none."""

@@ -1,0 +1,303 @@
+"""Every address and method, by everybody: who is let through, who is refused, who is asked to sign in."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from http.cookies import SimpleCookie
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.http import HttpResponse
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+from django.utils import timezone
+
+from core.installations import Secrets, Wish
+from mirrors import installed
+from mirrors.installations import installation_create
+from mirrors.models import Duty, Mirror, Run, Validation, Waiver
+from rbac import rates, services, steps
+from rbac.models import Policy, User
+from tests.cast import person
+from tests.exports.test_pages import a_run, an_export
+from tests.mirrors.harness import Deployment, deployment
+from tests.rbac.matrix import ANYONE, HOOK, MAY, OWN_KEYS, SIGNED_IN, calls
+
+pytestmark = pytest.mark.django_db
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+OUT = ("anonymous", "revoked", "expired", "disabled")
+API = ("/api/", "/service/", "/metrics")
+CREATION = {"name": "lake-new", "region": "eu-west-1", "storage_namespace": "s3://dst/new"}
+INSTALLATION = {
+    "lakefs_endpoint": "http://lakefs.venus",
+    "lakefs_access_key_id": "A",
+    "lakefs_secret_access_key": "B",
+    "store_access": "chain",
+}
+STATEMENT = [{"effect": "allow", "action": ["fs:ReadObject"], "resource": "*"}]
+
+
+@pytest.fixture
+def lm(monkeypatch: pytest.MonkeyPatch) -> Iterator[Deployment]:
+    monkeypatch.setattr(rates, "shared", lambda: None)
+    with deployment() as made:
+        made.add_mirror()
+        made.lake.commit(files={"a": b"1"})
+        made.arrive()
+        made.work()
+        yield made
+
+
+# --- where: addresses, with what is there --------------------------------------------------------------------------
+
+
+def addresses() -> dict[str, str]:
+    """Every address by its name, with the names of what stands in it."""
+    found: dict[str, str] = {}
+
+    def walk(patterns: list[Any], before: str) -> None:
+        for one in patterns:
+            if isinstance(one, URLResolver):
+                walk(one.url_patterns, before + str(one.pattern))
+            else:
+                assert isinstance(one, URLPattern) and one.name and one.name not in found, one
+                found[one.name] = before + str(one.pattern)
+
+    walk(get_resolver().url_patterns, "")
+    return found
+
+
+def there(lm: Deployment, olga: User, thea: User) -> dict[str, Any]:
+    """What parts of an address stand for: all of it is there."""
+    mirror, now = Mirror.objects.get(), Mirror.objects.get().created_at
+    job = Validation.objects.create(mirror=mirror, what="all", depth="etag", key="k", asked_at=now)
+    run = Run.objects.create(mirror=mirror, started_at=now)
+    export = an_export(repository="lake")
+    a_run(export, phase="copy", outcome="export-failed", failed=1, ended_at=now)
+    wish = Wish("mars-1", lakefs_endpoint="http://lakefs.mars", lakefs_access_key_id="A", store_access="chain")
+    installation_create(actor=olga, wish=wish, secrets=Secrets("s"))
+    installed.read()
+    services.policy_put(actor="system:tests", document={"id": "Reads", "statement": STATEMENT})
+    key = services.key_create(actor="system:tests", user=thea).key.key_id
+    return {
+        "repository": "lake",
+        "mirror_id": "lake-eu",
+        "installation": "us-east-1",
+        "commit": lm.head(),
+        "waiver": Waiver.objects.create(mirror=mirror, reason="lost", given_by="olga", given_at=now).pk,
+        "job": job.pk,
+        "duty": Duty.objects.get(kind="copy").pk,
+        "number": run.pk,
+        "export": export.pk,
+        "branch": "main",
+        "user_id": "thea",
+        "user": "thea",
+        "username": "thea",
+        "group_id": "Viewers",
+        "policy_id": "Reads",
+        "access_key_id": key,
+        "key": key,
+        "session": "0" * 16,
+        "handle": "0" * 16,
+        "region": "mars-1",
+        "uidb64": "Mg",
+        "token": "a-b",
+    }
+
+
+def filled(name: str, route: str, real: dict[str, Any]) -> str:
+    """The address of that name."""
+    kinds = {"access/users": "thea", "access/groups": "Viewers", "access/policies": "Reads", "mirrors/": "lake-eu"}
+    real = real | {"name": next((it for kind, it in kinds.items() if route.startswith(kind)), "")}
+    if route.startswith("exports/"):
+        real["number"] = real["export"]
+    if "jobs/<str:job>" in route:
+        real["job"] = f"validation-{real['job']}"
+    args = {part.split(">")[0].split(":")[-1] for part in route.split("<")[1:]}
+    return reverse(name, kwargs={arg: real[arg] for arg in args} | fixed(name))
+
+
+def fixed(name: str) -> dict[str, Any]:
+    """What the address itself gives to its view, and `reverse` wants to be told."""
+    told: dict[str, dict[str, Any]] = {
+        "api-preflight": {"mirror_id": "preflight"},
+        "api-preview": {"mirror_id": "preview"},
+    }
+    for state in (True, False):
+        pause, active = ("pause", "resume")[not state], ("enable", "disable")[not state]
+        told |= {f"mirror_{pause}": {"paused": state}, f"export_{pause}": {"paused": state}}
+        told |= {f"user_{active}": {"active": state}, ("key_delete", "key_disable")[not state]: {"forever": state}}
+    return told.get(name, {})
+
+
+BODIES: dict[str, dict[str, Any]] = {
+    "POST api-mirrors": CREATION,
+    "POST api-preflight": CREATION,
+    "POST api-preview": CREATION,
+    "POST mirror_new": CREATION | {"source_region": "us-east-1", "source_repository": "lake", "include": "*"},
+    "POST mirror_delete": {"typed": "lake-eu"},
+    "POST blockers_retry": {"which": "all"},
+    "POST mirrors_change": {"verb": "sync"},
+    "POST exports_change": {"verb": "run"},
+    "POST export_new": {
+        "region": "us-east-1",
+        "repository": "lake",
+        "branch": "main",
+        "path": "s3://company-bucket/new",
+    },
+    "POST api-repair": {},
+    "POST api-users": {"id": "una"},
+    "POST user_new": {"username": "una"},
+    "POST api-groups": {"id": "Una"},
+    "POST group_new": {"name": "Una"},
+    "POST api-policies": {"id": "Una", "statement": STATEMENT},
+    "POST policy_new": {"mode": "json", "text": json.dumps({"id": "Una", "statement": STATEMENT})},
+    "POST api-installations": {"region": "mars-2"} | INSTALLATION,
+    "POST api-simulate": {"action": "fs:ReadObject", "arn": "*"},
+    "POST user_group": {"group": "Viewers"},
+    "POST user_group out": {"group": "Viewers", "out": "1"},
+    "POST user_policy out": {"policy": "Reads", "out": "1"},
+    "POST group_policy out": {"policy": "Reads", "out": "1"},
+    "POST api-policy-impact": {"statement": None},
+}
+"""Where the body has what a right is asked for, or an empty one is refused before."""
+
+
+# --- who --------------------------------------------------------------------------------------------------------------
+
+
+class Person:
+    """Somebody with a browser and a program."""
+
+    def __init__(self, user: User | None) -> None:
+        self.browser, self.program, self.headers = Client(), Client(), {}
+        if user is not None:
+            self.browser.force_login(user)
+            self.headers = basic(services.key_create(actor="system:tests", user=user))
+        self.cookies = self.browser.cookies.output(header="", sep=";")
+
+    def send(self, call: str, address: str, body: dict[str, Any]) -> HttpResponse:
+        """The call, undone afterwards: by program for the API, by browser for pages."""
+        method = call.split()[0]
+        self.browser.cookies = SimpleCookie(self.cookies)
+        with transaction.atomic():
+            if address.startswith(API):
+                answer = self.program.generic(
+                    method, address, json_of(method, body), "application/json", headers=self.headers
+                )
+            else:
+                answer = getattr(self.browser, method.lower())(address, body)
+            transaction.set_rollback(True)
+        if "installation" in call:
+            installed.read()
+        return answer
+
+
+def json_of(method: str, body: dict[str, Any]) -> bytes:
+    return b"" if method == "GET" else json.dumps(body).encode()
+
+
+def basic(issued: Any) -> dict[str, str]:
+    pair = f"{issued.key.key_id}:{issued.secret}".encode()
+    return {"Authorization": f"Basic {base64.b64encode(pair).decode()}"}
+
+
+def with_policy(name: str, policy: str) -> User:
+    user = person(name)
+    services.policy_attach(actor="system:tests", policy=Policy.objects.get(name=policy), user=user)
+    return user
+
+
+def people() -> dict[str, Person]:
+    """Everybody. Those who aren't let in any more were administrators."""
+    found = {
+        "anonymous": Person(None),
+        "nobody": Person(person("otto")),
+        "viewer": Person(person("tom", "Viewers")),
+        "operator": Person(person("otis", "Operators")),
+        "replicator": Person(with_policy("rita", "ReplicationPolicy")),
+        "mirror-admin": Person(with_policy("mia", "MirrorAdmin")),
+        "disabled": Person(dora := person("dora", "Admins")),
+    }
+    admins = person("adam", "Admins")
+    for name, change in (
+        ("revoked", {"disabled_at": timezone.now()}),
+        ("expired", {"expires_at": timezone.now() - timedelta(1)}),
+    ):
+        issued = services.key_create(actor="system:tests", user=admins)
+        type(issued.key).objects.filter(pk=issued.key.pk).update(**change)
+        found[name] = Person(None)
+        found[name].headers = basic(issued)
+    services.user_set_active(actor="system:tests", user=dora, active=False)
+    return found
+
+
+# --- what is expected, and what is seen -------------------------------------------------------------------------------
+
+
+def expected(who: str, needs: frozenset[str], address: str) -> str:
+    """From the table alone."""
+    if needs == {ANYONE}:
+        return "through"
+    if needs == {HOOK}:
+        return "sign in"
+    if who in OUT:
+        return "sign in"
+    if who == "admin" or needs <= {SIGNED_IN} or needs <= MAY[who]:
+        return "through"
+    return "hidden" if address.startswith("/exports/") and "exports.see" in needs - MAY[who] else "refused"
+
+
+def seen(answer: HttpResponse, address: str) -> str:
+    """What an answer says to who asked."""
+    status = answer.status_code
+    if status == 401 or (status == 302 and answer["Location"].startswith("/login/?next=")):
+        return "sign in"
+    if status == 403:
+        return "refused"
+    if status == 404 and address.startswith("/exports/"):
+        return "hidden"
+    return "broken" if status >= 500 else "no such method" if status == 405 else "through"
+
+
+def test_everybody_gets_where_the_table_says_and_nowhere_else(lm: Deployment, owner: User) -> None:
+    table, everybody = calls(), people() | {"admin": Person(owner)}
+    real = there(lm, owner, person("thea"))
+    bodies = BODIES | {"POST commit_prioritise": {"commit": real["commit"]}}
+    public = {call.split()[1] for call, needs in table.items() if needs == {ANYONE}}
+    wrong = []
+    for name, route in addresses().items():
+        address = filled(name, route, real)
+        for method in METHODS:
+            known = [call for call in table if call.split()[:2] == [method, name]]
+            if (
+                not known
+                and name not in public
+                and seen(everybody["admin"].send(f"{method} {name}", address, {}), address) != "no such method"
+            ):
+                wrong.append((f"{method} {name}", "has no row in tests/rbac/matrix.py"))
+            for call in known:
+                for who, one in everybody.items():
+                    if who in ("revoked", "expired") and not address.startswith(API):
+                        continue  # keys are nothing to pages
+                    answer = one.send(call, address, bodies.get(call, {}))
+                    want, got = expected(who, table[call], address), seen(answer, address)
+                    if want != got:
+                        wrong.append((call, who, "expected", want, "seen", got, answer.status_code))
+    assert wrong == [], "\n".join(map(str, wrong[:400]))
+    assert (
+        set(table) - {f"{method} {name}{more}" for method in METHODS for name in addresses() for more in ("", " out")}
+        == set()
+    )
+
+
+def test_the_table_needs_steps_that_there_are_and_all_of_them() -> None:
+    every = {step.key for area in steps.areas() for step in area.steps}
+    needed = frozenset().union(*calls().values()) - {ANYONE, SIGNED_IN, OWN_KEYS, HOOK}
+    assert needed - every == set()
+    assert every - needed == {"mirrors.hooks"}, "what no call needs can't be tried"
+    assert frozenset().union(*MAY.values()) <= every | {OWN_KEYS}
