@@ -119,6 +119,8 @@ def _status(run: ExportRun, plane: Plane, lease: Lease) -> bool:
             running.fail(run, _told(run))
         else:
             running.succeed(run)
+    if not run.failed:
+        log.info("%s: %s is exported to %s", run.export, run.ref[:8], run.path)
     return False
 
 
