@@ -103,7 +103,7 @@ def _failed(facts: ExportFacts, now: datetime) -> Phrase:
     ref = short(run.ref) if run else say()
     first = sentence("The export of ", ref, when, f": {facts.error}")
     kept = say(short(standing.last_success_ref), ", the last complete export") if standing.last_success_ref else say()
-    does = say("goes on from ", kept) if kept else say("begins anew, and copies nothing that is there")
+    does = say("goes on from ", kept) if kept else say("begins anew, and copies nothing that is there already")
     advised = "repair the export" in facts.error
     return sentences(first, sentence("Repair " if advised else "Put that right, then press Repair: it ", does))
 

@@ -137,7 +137,7 @@ def test_each_state_says_what_is_going_on_and_what_helps() -> None:
         "repair",
     )
     advised = told(standing(State.FAILED), error="there is no bucket. Make it, then repair the export", run=ended)[1]
-    assert advised.endswith("then repair the export. Repair begins anew, and copies nothing that is there.")
+    assert advised.endswith("then repair the export. Repair begins anew, and copies nothing that is there already.")
     assert told(standing(State.REPAIRED), retrying="branch not found")[:2] == (
         "Retrying",
         "It was repaired, and goes on as soon as it can: branch not found.",
