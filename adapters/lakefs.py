@@ -6,6 +6,7 @@ Reads and the copying of commit records (a second POST answers 409, "exists") ar
 
 from __future__ import annotations
 
+import base64
 import json
 import random
 import time
@@ -17,6 +18,7 @@ import lakefs_sdk
 import urllib3
 from lakefs_sdk import exceptions as sdk_errors
 
+from adapters.objects import require_file
 from core.clocks import seconds_ahead
 from core.errors import (
     Conflict,
@@ -31,6 +33,7 @@ from core.errors import (
     Unauthenticated,
     Unreachable,
 )
+from core.redaction import without_known
 from core.types import BranchHead, Commit, Page, RecordOutcome, RepositoryInfo, ServerInfo, Tag
 
 R = TypeVar("R")
@@ -50,8 +53,8 @@ _BY_STATUS: dict[int, type[LakeMirrorError]] = {
 }
 
 _HINTS = {
-    401: "That lakeFS refuses the key {key}: once it is let in again there, work goes on by itself; another key "
-    "(source_lakefs_access_key_id and its secret) needs a restart",
+    401: "That lakeFS refuses the key {key}: once it is let in again there, work goes on by itself; another key is "
+    "given on the page of installations, or as source_lakefs_access_key_id with its secret and a restart",
     403: "The user of the key {key} may not do that there: give it what the policy ReplicationPolicy names, and work "
     "goes on by itself",
 }
@@ -72,16 +75,21 @@ class LakeFSAdapter:
         tries: int = 4,
         pool: int = 16,
         ca_bundle: str = "",
+        proxy: str = "",
         read_seconds: float = READ_SECONDS,
     ) -> None:
         self.url, self.key_id = url.rstrip("/"), access_key_id
         self.tries, self.read_seconds = tries, read_seconds
+        sent = base64.b64encode(f"{access_key_id}:{secret_access_key}".encode()).decode()
+        self._secrets = (secret_access_key, sent)
         configuration = lakefs_sdk.Configuration(
             host=f"{self.url}/api/v1", username=access_key_id, password=secret_access_key
         )
         configuration.connection_pool_maxsize = pool
         configuration.retries = urllib3.Retry(0, redirect=False)
+        configuration.proxy = proxy or configuration.proxy
         if ca_bundle:
+            require_file(ca_bundle)
             configuration.ssl_ca_cert = ca_bundle
         client = lakefs_sdk.ApiClient(configuration)
         self._config = lakefs_sdk.ConfigApi(client)
@@ -257,11 +265,17 @@ class LakeFSAdapter:
         try:
             return call(*args, _request_timeout=(CONNECT_SECONDS, self.read_seconds), **options)
         except sdk_errors.ApiException as error:
-            raise _translate(what, self.url, self.key_id, error) from error
+            raise self._without_secrets(_translate(what, self.url, self.key_id, error)) from None
         except urllib3.exceptions.HTTPError as error:
             raise Unreachable(f"{self.url} did not answer: {what} ({type(error).__name__})") from error
         except (ValueError, TypeError) as error:
             raise RemoteFailure(f"{self.url} gave an answer that is not lakeFS's: {what}") from error
+
+    def _without_secrets(self, error: LakeMirrorError) -> LakeMirrorError:
+        """What is in front of a lakeFS may repeat our headers in its answer, which people would then read."""
+        error.message = without_known(error.message, self._secrets)
+        error.args = (error.message,)
+        return error
 
 
 def _backoff(attempt: int, error: LakeMirrorError) -> float:

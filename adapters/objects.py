@@ -13,13 +13,17 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
 import boto3
+import botocore.session
 from boto3.s3.transfer import TransferConfig
 from botocore import exceptions as boto_errors
 from botocore.config import Config
+from botocore.credentials import AssumeRoleCredentialFetcher, DeferredRefreshableCredentials
 from botocore.httpsession import get_cert_path
 from botocore.parsers import ResponseParserError
 from botocore.utils import get_environ_proxies
@@ -38,6 +42,7 @@ from core.errors import (
     Unauthenticated,
     Unreachable,
 )
+from core.store_access import DIRECT, EXECUTORS_KEY, StoreAccess
 from core.types import ObjectInfo, ReplicationRule
 
 R = TypeVar("R")
@@ -72,7 +77,7 @@ _CLOCK = "RequestTimeTooSkewed"
 _ASK_CLOCKS = "Set the clocks right, that of this machine and the store's: a signature lasts for minutes"
 _ASK_KEYS = (
     "The store refuses the key, or what it asks for: once that is allowed there, work goes on by itself; another key "
-    "needs a restart"
+    "is given on the page of installations, or in the configuration file with a restart"
 )
 _NO_REPLICATION = "ReplicationConfigurationNotFoundError"
 _FULL = {"QuotaExceeded", "XMinioStorageFull", "XMinioAdminBucketQuotaExceeded"}
@@ -116,9 +121,27 @@ def keys_from_environment(region: str = "", environment: Mapping[str, str] | Non
 _told: dict[str, StoreKeys] = {}
 
 
-def remember_keys(name: str, keys: StoreKeys) -> None:
-    """For a process that has its keys from a configuration, and not in its environment."""
-    _told[name] = keys
+def remember_keys(name: str, keys: StoreKeys | None) -> None:
+    """For a process that has its keys from a configuration, and not in its environment; None: there are none now."""
+    if keys is None:
+        _told.pop(name, None)
+    else:
+        _told[name] = keys
+
+
+def keys_of(region: str, access: StoreAccess) -> StoreKeys | None:
+    """The keys of a place that a job was told of: what this process was told, what came sealed, the environment."""
+    sealed = None if region in _told else _sealed_keys(access)
+    return keys_from_environment(region) if sealed is None else sealed
+
+
+def _sealed_keys(access: StoreAccess) -> StoreKeys | None:
+    if not access.sealed or not os.environ.get(EXECUTORS_KEY):
+        return None
+    from adapters.sealing import sealed_keys  # executors of a Spark without our key need no such library
+
+    found = sealed_keys(access)
+    return None if found is None else StoreKeys(*found)
 
 
 def keys_hint(region: str) -> str:
@@ -154,6 +177,7 @@ class S3ObjectStore:
         access_key_id: str = "",
         secret_access_key: str = "",
         session_token: str = "",
+        access: StoreAccess = DIRECT,
         connect_seconds: float = CONNECT_SECONDS,
         read_seconds: float = READ_SECONDS,
         tries: int = 4,
@@ -161,14 +185,45 @@ class S3ObjectStore:
     ) -> None:
         self.endpoint, self.region, self.path_style = endpoint, region or "us-east-1", force_path_style
         self.connect_seconds, self.read_seconds, self.tries, self.pool = connect_seconds, read_seconds, tries, pool
-        self._session = boto3.session.Session(
-            aws_access_key_id=access_key_id or None,
-            aws_secret_access_key=secret_access_key or None,
-            aws_session_token=session_token or None,
-            region_name=self.region,
-        )
+        self.access = access
+        self._session = self._session_of(StoreKeys(access_key_id, secret_access_key, session_token))
         self._signer = Signer(self.region)
-        self._client: Any = self._session.client("s3", endpoint_url=endpoint or None, config=self._config())
+        self._client: Any = self._session.client(
+            "s3", endpoint_url=endpoint or None, config=self._config(), verify=access.ca_bundle or None
+        )
+
+    def _session_of(self, keys: StoreKeys) -> Any:
+        """With the keys, the profile or the usual chain, and by these with the role. Raises Invalid."""
+        require_file(self.access.ca_bundle)
+        try:
+            session = boto3.session.Session(
+                aws_access_key_id=keys.access_key_id or None,
+                aws_secret_access_key=keys.secret_access_key or None,
+                aws_session_token=keys.session_token or None,
+                region_name=self.region,
+                profile_name=self.access.profile or None,
+            )
+        except boto_errors.ProfileNotFound as error:
+            hint = "Write it into ~/.aws/config of every machine that asks the store"
+            raise Invalid(f"there is no AWS profile '{self.access.profile}' on this machine", hint=hint) from error
+        return self._in_role(session) if self.access.role_arn else session
+
+    def _in_role(self, session: Any) -> Any:
+        """A session that assumes the role when it first asks, and again before that ends."""
+        external = {"ExternalId": self.access.role_external_id} if self.access.role_external_id else {}
+
+        def fetch() -> Any:
+            own = session.get_credentials()
+            if own is None:
+                raise boto_errors.NoCredentialsError
+            sts = partial(session.client, endpoint_url=self.access.sts_endpoint or None, config=self._config())
+            extra = {"RoleSessionName": "lakemirror", **external}
+            fetcher = AssumeRoleCredentialFetcher(sts, own, self.access.role_arn, extra_args=extra)
+            return fetcher.fetch_credentials()
+
+        assumed = botocore.session.get_session()
+        assumed._credentials = DeferredRefreshableCredentials(method="assume-role", refresh_using=fetch)
+        return boto3.session.Session(botocore_session=assumed, region_name=self.region)
 
     def _config(self) -> Config:
         return Config(
@@ -177,6 +232,7 @@ class S3ObjectStore:
             retries={"mode": "standard", "total_max_attempts": self.tries},
             max_pool_connections=self.pool,
             tcp_keepalive=True,
+            proxies={"http": self.access.proxy, "https": self.access.proxy} if self.access.proxy else None,
             signature_version="s3v4",
             # Other stores than AWS's refuse or drop the newer checksum headers.
             request_checksum_calculation="when_required",
@@ -283,12 +339,12 @@ class S3ObjectStore:
     @property
     def ca_bundle(self) -> str:
         """The file of certificates that boto3 trusts."""
-        return str(os.environ.get("AWS_CA_BUNDLE") or get_cert_path(True))
+        return str(self.access.ca_bundle or os.environ.get("AWS_CA_BUNDLE") or get_cert_path(True))
 
     @property
     def proxy(self) -> str:
-        """The proxy that the environment asks for; "" for none."""
-        return str(get_environ_proxies(self.base_url).get(self.base_url.partition(":")[0], ""))
+        """The proxy that we were told of, else the one that the environment asks for; "" for none."""
+        return self.access.proxy or str(get_environ_proxies(self.base_url).get(self.base_url.partition(":")[0], ""))
 
     def signed_headers(
         self, method: str, url: str, headers: Mapping[str, str] = NO_HEADERS, body: bytes = b""
@@ -297,8 +353,16 @@ class S3ObjectStore:
         credentials = self._session.get_credentials()
         if credentials is None:
             return dict(headers)
-        keys = credentials.get_frozen_credentials()
+        with self._telling("ask for credentials"):
+            keys = credentials.get_frozen_credentials()
         return self._signer.signed(keys.access_key, keys.secret_key, keys.token or "", method, url, headers, body)
+
+
+def require_file(ca_bundle: str) -> None:
+    """Raises Invalid when a file of certificates isn't on this machine: what the SDKs say then helps nobody."""
+    if ca_bundle and not Path(ca_bundle).is_file():
+        hint = "Put the file with the certificates there, on every machine that works for this installation"
+        raise Invalid(f"there is no file {ca_bundle} on this machine", field="ca_bundle", hint=hint)
 
 
 class _Pieces(io.RawIOBase):

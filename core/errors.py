@@ -89,6 +89,12 @@ class NoData(LakeMirrorError):
     retryable = True
 
 
+class Unreadable(LakeMirrorError):
+    """Secrets of ours that can't be opened; once somebody has mended that, work goes on."""
+
+    retryable = True
+
+
 class Corrupt(LakeMirrorError):
     """Bytes or a record that do not give the identity that they claim."""
 

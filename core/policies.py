@@ -156,6 +156,11 @@ def resource_match(pattern: str, arn: str, username: str = "") -> bool:
     return _compiled(ours[5], username).fullmatch(theirs[5]) is not None
 
 
+def is_arn(text: str) -> bool:
+    """Whether a text is an ARN of lakeFS."""
+    return _arn_fields(text) is not None
+
+
 def _arn_fields(text: str) -> list[str] | None:
     """The six fields of an ARN, the last one with any colons it has; None if it is no ARN of lakeFS."""
     fields = text.split(":", _ARN_FIELDS - 1)

@@ -18,6 +18,7 @@ from core.errors import (
     Throttled,
     Unauthenticated,
     Unreachable,
+    Unreadable,
 )
 from core.phrases import count
 from core.selection import Selection, check_selection
@@ -78,7 +79,7 @@ def passed(checks: Collection[Check], deciding: Collection[str] = DECIDING) -> b
 
 def failing(check_id: str, error: LakeMirrorError) -> Check:
     """What an error means that nobody has to look at more closely: only definite ones are failures."""
-    definite = isinstance(error, (Invalid, NotFound)) or bool(getattr(error, "field", ""))
+    definite = isinstance(error, (Invalid, NotFound, Unreadable)) or bool(getattr(error, "field", ""))
     return Check(check_id, Outcome.FAILED if definite else Outcome.UNKNOWN, _sentence(error.message), error.hint)
 
 
@@ -99,7 +100,7 @@ def check_reachable(side: str, region: str, answer: ServerInfo | LakeMirrorError
     if isinstance(answer, (Unreachable, RemoteFailure)):
         fix = f"See to it that the lakeFS of {region} runs, and that this machine reaches its configured address"
         return Check(check_id, Outcome.FAILED, answer.message, fix)
-    if isinstance(answer, (Invalid, NotAsked)):
+    if isinstance(answer, (Invalid, NotAsked, Unreadable)):
         return failing(check_id, answer)
     return Check(check_id, Outcome.OK, f"The lakeFS of {region} answers")
 

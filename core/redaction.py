@@ -18,11 +18,17 @@ _PATTERNS = (
 )
 
 
-def without_secrets(text: str, secrets: Iterable[str] = ()) -> str:
-    """The text with known secrets, and what looks like one, hidden."""
+def without_known(text: str, secrets: Iterable[str]) -> str:
+    """The text with these secrets hidden, and nothing else."""
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) >= SHORTEST:
             text = text.replace(secret, HIDDEN)
+    return text
+
+
+def without_secrets(text: str, secrets: Iterable[str] = ()) -> str:
+    """The text with known secrets, and what looks like one, hidden."""
+    text = without_known(text, secrets)
     for pattern in _PATTERNS:
         text = pattern.sub(lambda found: (found.group(1) if found.lastindex else "") + HIDDEN, text)
     return text

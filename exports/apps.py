@@ -7,6 +7,7 @@ class ExportsConfig(AppConfig):
     name = "exports"
 
     def ready(self) -> None:
-        from exports import tasks
+        from exports import steps, tasks
 
         tasks.register()
+        steps.register_exports()

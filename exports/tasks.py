@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from django.db.models import Count
+
 from lakemirror_site import config
-from mirrors import beside, duties
+from mirrors import beside, duties, installations
 from mirrors.duties import Lease, Outcome
 
 
 def register() -> None:
     """Make the duty known to the loops that all duties share."""
     duties.register(duties.Guest("export", _advance, _interval, _needed, _concerned, heavy=True))
+    installations.register_user("export", _by_region)
     beside.register(_exports)
 
 
@@ -34,6 +39,13 @@ def _needed(regions: list[str]) -> list[int]:
     from exports.models import Export
 
     return [-pk for pk in Export.objects.served(regions).values_list("pk", flat=True)]
+
+
+def _by_region() -> Mapping[str, int]:
+    """How many exports each region has."""
+    from exports.models import Export
+
+    return dict(Export.objects.order_by().values_list("region").annotate(number=Count("pk")))
 
 
 def _concerned(region: str, repository: str) -> list[int]:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from core.store_access import DIRECT, StoreAccess
 from lakemirror_site.config_reader import (
     ConfigError,
     Secret,
@@ -48,7 +49,7 @@ __all__ = [
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 # The seed's Kubernetes secret carries these names into the environment without a prefix.
-_PLAIN_NAMES = ("source_lakefs_access_key_id", "source_lakefs_secret_access_key", "auth.encrypt.secret_key")
+PLAIN_NAMES = ("source_lakefs_access_key_id", "source_lakefs_secret_access_key", "auth.encrypt.secret_key")
 
 
 # --- checks: each returns "" or what is wrong -------------------------------------------------------------------------
@@ -94,12 +95,19 @@ def _lasting(value: timedelta) -> str:
     return "" if value > timedelta(0) else "must be longer than 0s"
 
 
-def _not_yet(value: str) -> str:
-    return "is not supported yet: leave it out, our own users and policies decide" if value else ""
-
-
 def _one_of(*choices: str) -> Callable[[str], str]:
     return lambda value: "" if value in choices else f"{value!r} is not one of {', '.join(choices)}"
+
+
+def _scope(value: str) -> str:
+    return "" if "openid" in value.split() else f"{value!r} lacks 'openid'"
+
+
+def _authenticators(value: tuple[str, ...]) -> str:
+    wrong = next((name for name in value if name not in ("keys", "api", "lakefs")), None)
+    if wrong is not None:
+        return f"{wrong!r} is not one of keys, api, lakefs"
+    return "names one of them twice" if len(set(value)) < len(value) else ""
 
 
 def _address(value: str) -> str:
@@ -164,16 +172,18 @@ class Blockstore:
 
 @dataclass(frozen=True, slots=True)
 class Encrypt:
-    """The key that signs sessions and makes webhook secrets; the same in all deployments of an organization."""
+    """The key that signs sessions, seals secrets of installations and makes webhook secrets; the same in all
+    deployments of an organization."""
 
     secret_key: Secret = spec(check=_filled)
 
 
 @dataclass(frozen=True, slots=True)
 class AuthApi:
-    """Another authorization service; empty: our own users, policies and access keys."""
+    """A service that speaks lakeFS's authorization API, asked for keys that are not ours; empty: none."""
 
-    endpoint: str = spec("", check=_not_yet)
+    endpoint: str = spec("", check=_url_or_empty)
+    token: Secret = spec(Secret(""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,10 +197,57 @@ class AuthCache:
 
 
 @dataclass(frozen=True, slots=True)
+class AuthSession:
+    """How long a browser stays signed in: without anybody there, and at most."""
+
+    idle: timedelta = spec(timedelta(hours=24), check=_lasting)
+    lifetime: timedelta = spec(timedelta(days=14), check=_lasting)
+
+
+@dataclass(frozen=True, slots=True)
+class AuthLakeFS:
+    """The lakeFS that knows the keys of authenticator `lakefs`; an empty region is the deployment's own."""
+
+    region: str = spec("")
+    ttl: timedelta = spec(timedelta(minutes=1), check=_lasting)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenID:
+    """A provider by which people may sign in to the pages; an empty issuer: none."""
+
+    issuer: str = spec("", check=_url_or_empty)
+    client_id: str = spec("")
+    client_secret: Secret = spec(Secret(""))
+    name: str = spec("OpenID")
+    scope: str = spec("openid profile email", check=_scope)
+    claim: str = spec("preferred_username", check=_filled)
+    create_users: bool = spec(False)
+
+
+@dataclass(frozen=True, slots=True)
+class RateLimit:
+    """How much one access key may ask of one web process; 0 requests per second: no limit."""
+
+    requests_per_second: int = spec(50, check=_not_negative)
+    burst: int = spec(500, check=_positive)
+
+
+@dataclass(frozen=True, slots=True)
 class Auth:
     encrypt: Encrypt = spec()
     api: AuthApi = sub(AuthApi)
     cache: AuthCache = sub(AuthCache)
+    session: AuthSession = sub(AuthSession)
+    authenticators: tuple[str, ...] = spec((), check=_authenticators)
+    lakefs: AuthLakeFS = sub(AuthLakeFS)
+    rate_limit: RateLimit = sub(RateLimit)
+    openid: OpenID = sub(OpenID)
+
+    @property
+    def tried(self) -> tuple[str, ...]:
+        """Who is asked for a key, in this order."""
+        return self.authenticators or (("keys", "api") if self.api.endpoint else ("keys",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,12 +343,22 @@ class Exports:
 
 
 @dataclass(frozen=True, slots=True)
+class LakeFSKeys:
+    """Who we are at a lakeFS."""
+
+    access_key_id: str
+    secret_access_key: Secret
+
+
+@dataclass(frozen=True, slots=True)
 class Installation:
-    """One region's lakeFS and the store that it writes to."""
+    """One region's lakeFS and the store that it writes to, and how both are reached."""
 
     region: str
     lakefs_url: str
     store: Store
+    lakefs_keys: LakeFSKeys
+    access: StoreAccess = DIRECT
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,7 +428,8 @@ class Config:
 
     def installation(self, region: str) -> Installation:
         """Where a region's lakeFS and store are; ConfigError for a region without an endpoint."""
-        return Installation(region, self.lakefs_url(region), self.store(region))
+        keys = LakeFSKeys(self.source_lakefs_access_key_id, self.source_lakefs_secret_access_key)
+        return Installation(region, self.lakefs_url(region), self.store(region), keys)
 
     def hook_secret(self, region: str) -> Secret:
         """The Bearer secret of an installation's webhooks: the configured one, else one derived from the key."""
@@ -369,7 +437,7 @@ class Config:
 
     def derived_key(self, purpose: str) -> str:
         """64 hexadecimal digits for one purpose, the same wherever auth.encrypt.secret_key is the same."""
-        return hmac.new(self.auth.encrypt.secret_key.encode(), purpose.encode(), hashlib.sha256).hexdigest()
+        return derived(self.auth.encrypt.secret_key, purpose)
 
     @property
     def spark_workers(self) -> int:
@@ -387,12 +455,17 @@ class Config:
         return f"{self.region}-spark"
 
 
+def derived(secret_key: str, purpose: str) -> str:
+    """64 hexadecimal digits that follow from a key, for one purpose."""
+    return hmac.new(secret_key.encode(), purpose.encode(), hashlib.sha256).hexdigest()
+
+
 # --- the whole -------------------------------------------------------------------------------------------------------
 
 
 def parse(data: Mapping[str, Any], environ: Mapping[str, str] = types.MappingProxyType({})) -> Config:
     """A configuration from parsed YAML under an environment; ConfigError names what is missing or wrong."""
-    config = read_section(Config, overlay(data, Config, environ, plain=_PLAIN_NAMES), "")
+    config = read_section(Config, overlay(data, Config, environ, plain=PLAIN_NAMES), "")
     _hold_together(config)
     return config
 
@@ -407,12 +480,26 @@ def _hold_together(config: Config) -> None:
         raise ConfigError(
             "mirrors_database.postgres.connection_string", "is required when mirrors_database.type is postgres"
         )
+    _hold_auth_together(config)
     for region in config.stores:
         if region not in config.regions:
             raise ConfigError(f"stores.{region}", f"this region has no endpoint (known: {', '.join(config.regions)})")
     if bool(config.source_lakefs_access_key_id) != bool(config.source_lakefs_secret_access_key):
         missing = "secret_access_key" if config.source_lakefs_access_key_id else "access_key_id"
         raise ConfigError(f"source_lakefs_{missing}", "is required beside the other half of the credentials")
+
+
+def _hold_auth_together(config: Config) -> None:
+    auth = config.auth
+    if auth.api.endpoint and "api" not in auth.tried:
+        raise ConfigError("auth.api.endpoint", "is set, but auth.authenticators leaves 'api' out")
+    if "api" in auth.tried and not auth.api.endpoint:
+        raise ConfigError("auth.api.endpoint", "is required when auth.authenticators names 'api'")
+    if auth.openid.issuer and not auth.openid.client_id:
+        raise ConfigError("auth.openid.client_id", "is required beside auth.openid.issuer")
+    if auth.lakefs.region and auth.lakefs.region not in config.regions:
+        known = ", ".join(config.regions)
+        raise ConfigError("auth.lakefs.region", f"{auth.lakefs.region!r} has no endpoint (known: {known})")
 
 
 def load(path: str | Path, environ: Mapping[str, str] | None = None) -> Config:
@@ -484,9 +571,23 @@ def configured(environ: Mapping[str, str]) -> bool:
 
 
 @functools.cache
-def current() -> Config:
-    """This process's configuration: LAKEMIRROR_CONFIG under the environment, else the development one."""
+def from_file() -> Config:
+    """What this process was started with: LAKEMIRROR_CONFIG under the environment, else the development one."""
     path = os.environ.get("LAKEMIRROR_CONFIG")
     if path:
         return load(path)
     return parse({}, os.environ) if configured(os.environ) else development()
+
+
+_put_together: Config | None = None
+
+
+def current() -> Config:
+    """The configuration that holds now: the file's, with the installations of the database once they were read."""
+    return _put_together or from_file()
+
+
+def put_together(whole: Config | None) -> None:
+    """Let this hold from now on in this process; None: what it was started with."""
+    global _put_together
+    _put_together = whole

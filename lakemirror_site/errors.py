@@ -27,7 +27,7 @@ from rest_framework.views import set_rollback
 
 from core import errors
 from graveler.errors import FormatError
-from rbac import typed
+from rbac import rights, typed
 from rbac.authentication import REALM
 from rbac.exceptions import NotSignedIn
 from rbac.views import ask_to_sign_in
@@ -46,6 +46,7 @@ STATUSES: tuple[tuple[type[Exception], HTTPStatus], ...] = (
     (errors.Unreachable, HTTPStatus.SERVICE_UNAVAILABLE),
     (errors.Throttled, HTTPStatus.SERVICE_UNAVAILABLE),
     (errors.NoData, HTTPStatus.SERVICE_UNAVAILABLE),
+    (errors.Unreadable, HTTPStatus.SERVICE_UNAVAILABLE),
     (errors.RemoteFailure, HTTPStatus.BAD_GATEWAY),
     (errors.Corrupt, HTTPStatus.BAD_GATEWAY),
     (FormatError, HTTPStatus.BAD_GATEWAY),
@@ -147,7 +148,7 @@ def error_answer(
     """An error as JSON for programs, else as a page: `<status>.html`, else `error.html`, else plain text.
 
     The templates get: status (number), phrase, message, error, told (the message of an error of ours) and, from a
-    Denied, action and arn.
+    Denied, action and arn, and why it was refused to whom.
     """
     if _wants_json(request):
         return JsonResponse({"message": message}, status=status)
@@ -159,12 +160,21 @@ def error_answer(
         "told": message if isinstance(error, errors.LakeMirrorError) else "",
         "action": getattr(error, "action", ""),
         "arn": getattr(error, "arn", ""),
+        **_refusal(request, error),
     }
     try:
         template = select_template([f"{int(status)}.html", "error.html"])
     except TemplateDoesNotExist:
         return HttpResponse(f"<h1>{status.phrase}</h1><p>{escape(message)}</p>", status=status)
     return HttpResponse(template.render(context, request), status=status)
+
+
+def _refusal(request: HttpRequest, error: Exception | None) -> dict[str, Any]:
+    """The statement that refused somebody who is signed in, and who could give them the right."""
+    user = getattr(request, "user", None)
+    if not isinstance(error, errors.Denied) or not error.action or user is None or not user.is_authenticated:
+        return {}
+    return {"why": rights.explain(user, error.action, error.arn), "grantors": rights.who_can_grant(user)}
 
 
 def _wants_json(request: HttpRequest) -> bool:

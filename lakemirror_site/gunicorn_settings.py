@@ -24,4 +24,7 @@ graceful_timeout = 10
 timeout = 60
 keepalive = 5
 control_socket_disable = True
+# Whose X-Forwarded-Proto says that people came by https: cookies are made for that then.
+_proxies = _os.environ.get("LAKEMIRROR_TRUSTED_PROXIES", "").replace(",", " ").split()
+forwarded_allow_ips = ",".join(["127.0.0.1", *_proxies])
 logconfig_dict = _logs.configuration(_config.logging)

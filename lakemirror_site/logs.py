@@ -1,4 +1,4 @@
-"""How processes log: readable text or one JSON object a line, always to standard error."""
+"""How processes log: readable text or one JSON object a line, always to standard error, and without known secrets."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import os
 from typing import Any
 
 from lakemirror_site.config import Logging
+from lakemirror_site.known_secrets import hidden
 
 _LEVELS = {"TRACE": "DEBUG", "WARN": "WARNING"}
 _ORDINARY = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
@@ -34,7 +35,7 @@ class TextFormatter(logging.Formatter):
         line = f"{level}{record.name}: {record.getMessage()}{extras}"
         if self.timed:
             line = f"{self.formatTime(record, '%Y-%m-%d %H:%M:%S')} {line}"
-        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+        return hidden(f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line)
 
 
 class JsonFormatter(logging.Formatter):
@@ -46,7 +47,7 @@ class JsonFormatter(logging.Formatter):
         line |= _extras(record)
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
-        return json.dumps(line, default=str)
+        return hidden(json.dumps(line, default=str))
 
 
 class WithoutProbes(logging.Filter):

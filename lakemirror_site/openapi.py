@@ -37,8 +37,10 @@ WHEN = {
     413: "the body is larger than 1 MB",
     415: "the body is no JSON",
     422: "this Idempotency-Key came with another request before",
+    429: "the access key asks too often, or too many wrong secrets came for it from here: Retry-After says when again",
     502: "the source or the destination refused, or answered with an error",
-    503: "the source or the destination can't be asked now; nothing was stored",
+    503: "the source or the destination can't be asked now, or the service that knows the access key; nothing was "
+    "stored",
 }
 IDEMPOTENCY_KEY = OpenApiParameter(
     "Idempotency-Key",
@@ -54,6 +56,10 @@ IF_MATCH = OpenApiParameter(
     description="The ETag of the settings that the caller saw: 412 if somebody has changed them since. "
     "`*`, and lists, as in RFC 9110.",
 )
+
+
+_FAILS = {ACCESS_KEY: (400, 401, 403, 404, 429, 503), WEBHOOK_SECRET: (400, 401, 403, 404)}
+"""What every such call may answer."""
 
 
 class Failure(serializers.Serializer):
@@ -73,7 +79,7 @@ class Pagination(serializers.Serializer):
 
 def etag(*statuses: int) -> OpenApiParameter:
     """The header that these answers carry."""
-    told = "names the mirror's settings, not its state: for If-Match"
+    told = "names the settings, not the state: for If-Match"
     return OpenApiParameter("ETag", str, OpenApiParameter.HEADER, response=list(statuses), description=told)
 
 
@@ -97,7 +103,7 @@ def answers(
 
     def decorate(method: Any) -> Any:
         keyed = [IDEMPOTENCY_KEY] if _takes_key(method, auth) else []
-        failures = {*fails, 400, 401, 403, 404} | ({413, 415} if body else set()) | ({409, 422} if keyed else set())
+        failures = {*fails, *_FAILS[auth]} | ({413, 415} if body else set()) | ({409, 422} if keyed else set())
         responses = {(status, JSON): OpenApiResponse(answer, description=_phrase(status))}
         responses |= {(also[0], JSON): OpenApiResponse(also[1], description=_phrase(also[0]))} if also else {}
         responses |= {(status, CSV): OpenApiResponse(str, description=_phrase(status))} if csv else {}

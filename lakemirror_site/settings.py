@@ -19,7 +19,6 @@ ALLOWED_HOSTS = ["*"]
 INSTALLED_APPS = [
     "django.contrib.contenttypes",
     "django.contrib.auth",
-    "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "rest_framework",
@@ -35,14 +34,17 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "lakemirror_site.compression.GZip",
-    "django.contrib.sessions.middleware.SessionMiddleware",
+    "rbac.cookies.HostCookies",
+    "rbac.sessions.Sessions",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "rbac.auditing.middleware.RecordRefusals",
     "lakemirror_site.errors.ErrorPages",
+    "mirrors.installed.UpToDate",
     "rbac.idempotency.OncePerKey",
 ]
 ROOT_URLCONF = "lakemirror_site.urls"
@@ -92,6 +94,8 @@ Q_CLUSTER = {
         CONFIG.spark_queue: {"workers": CONFIG.spark_workers, "queue_limit": 2 * CONFIG.spark_workers},
     },
 }
+# So old may be what a process knows of the installations in the database.
+INSTALLATIONS_SECONDS = 2.0
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 USE_TZ = True
 TIME_ZONE = "UTC"
@@ -133,15 +137,19 @@ SPECTACULAR_SETTINGS = {
 }
 # A body is small here: JSON of a mirror, a webhook, a form.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1_000_000
+# A link to choose a new password works for a day.
+PASSWORD_RESET_TIMEOUT = 24 * 3600
+SESSION_ENGINE = "rbac.sessions"
 SESSION_COOKIE_NAME = "lakemirror_session"
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_NAME = "lakemirror_csrf"
+CSRF_COOKIE_HTTPONLY = True
 CSRF_FAILURE_VIEW = "lakemirror_site.errors.csrf_failure"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 8}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
-# Addresses of reverse proxies whose X-Forwarded-For is believed, separated by commas.
+# Addresses of reverse proxies whose X-Forwarded-For and X-Forwarded-Proto are believed, separated by commas.
 TRUSTED_PROXIES = os.environ.get("LAKEMIRROR_TRUSTED_PROXIES", "").replace(",", " ").split()
 SESSION_COOKIE_HTTPONLY = True
 LOGGING = logs.configuration(CONFIG.logging)

@@ -18,6 +18,7 @@ os.environ.pop("LAKEMIRROR_CONFIG", None)
 from .settings import *
 
 SECRET_KEY = "a key that only tests use"
+INSTALLATIONS_SECONDS = float("inf")  # they are read when a test says so
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 if "sqlite3" in DATABASES["default"]["ENGINE"]:
     # A file and not memory: threads and processes of one test open the same database.

@@ -1,7 +1,7 @@
 """The long-lived Spark Connect server on this machine's cores: `python -m lakemirror_site.spark_server [--train]`.
 
-Replaces itself by Spark's own launcher, so that signals reach the JVM. Executors get the stores' keys by environment:
-what stands in a plan or in Spark's settings could be read in its logs.
+Replaces itself by Spark's own launcher, so that signals reach the JVM. Stores' keys come sealed with each job, for what
+stands in a plan or in Spark's settings could be read in its logs; executors have what opens them in their environment.
 """
 
 from __future__ import annotations
@@ -12,28 +12,26 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from adapters.objects import keys_prefix
+from core.store_access import EXECUTORS_KEY
 from lakemirror_site import config
 
 _MEMORY = "1g"
 _SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 _TRAINING_SECONDS = 120.0
+OWN_VARIABLES = ("REPLICATION_", "LAKEMIRROR_ADMIN_", "LAKEMIRROR_SECRET_KEY", "LAKEMIRROR_OLD_", "LAKEMIRROR_SANDBOX_")
+_PLAIN = {name.replace(".", "_") for name in config.PLAIN_NAMES}
 
 
-def store_environment(settings: config.Config) -> dict[str, str]:
-    """The keys of every region's store, and of buckets to export to, as executors look for them."""
-    variables: dict[str, str] = {}
-    stores = {region: settings.store(region) for region in settings.regions} | dict(settings.export_stores)
-    for name, store in stores.items():
-        prefix = keys_prefix(name)
-        keys = store.credentials
-        pairs = {"ACCESS_KEY_ID": keys.access_key_id, "SECRET_ACCESS_KEY": keys.secret_access_key.reveal()}
-        pairs["SESSION_TOKEN"] = keys.session_token.reveal()
-        variables |= {f"{prefix}{half}": value for half, value in pairs.items() if value}
-    return variables
+def without_secrets(environ: Mapping[str, str]) -> dict[str, str]:
+    """An environment without what LakeMirror itself is told there: Spark needs none of it."""
+    return {
+        name: value
+        for name, value in environ.items()
+        if not name.startswith(OWN_VARIABLES) and name.lower() not in _PLAIN
+    }
 
 
 def class_archive(java_home: str, folder: Path) -> Path:
@@ -80,7 +78,7 @@ def start(told: config.Config, port: int, java_options: list[str]) -> tuple[list
     (var / "spark" / "local").mkdir(parents=True, exist_ok=True)
     settings = settings_of_spark(port, var, [*own, *java_options])
     command = [str(spark_home / "bin" / "spark-submit"), *_options(settings), "--class", _SERVER, "spark-internal"]
-    environment = os.environ | store_environment(told)
+    environment = without_secrets(os.environ) | {EXECUTORS_KEY: told.derived_key("executors")}
     environment |= {"SPARK_HOME": str(spark_home), "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     environment["SPARK_LOCAL_DIRS"] = str(var / "spark" / "local")
     environment["PYTHONPATH"] = os.pathsep.join([str(config.BASE_DIR), *filter(None, [os.environ.get("PYTHONPATH")])])

@@ -19,11 +19,13 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("service/replication/v1/", include("mirrors.api_urls")),
     path("api/v1/", include("rbac.api.urls")),
     path("api/v1/", include("exports.api_urls")),
+    path("api/v1/auth/", include("rbac.signin_api_urls")),
     path("metrics", Metrics.as_view(), name="metrics"),
     path("docs/api", api_docs.api_docs, name="api-docs"),
     path("hooks/lakefs/<str:installation>", hooks.lakefs_hook, name="lakefs-hook"),
     path("hooks/s3/<str:installation>", hooks.s3_hook, name="s3-hook"),
     path("", include("rbac.urls")),
+    path("", include("rbac.access_urls")),
     path("", include("exports.urls")),
     path("", include("mirrors.urls")),
 ]

@@ -5,15 +5,20 @@ from __future__ import annotations
 import functools
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from adapters.identities import AuthorizationAPI, user_at
 from adapters.lakefs import LakeFSAdapter
 from adapters.local_cache import LocalCache
 from adapters.objects import S3ObjectStore, StoreKeys, remember_keys, split_uri
-from core.errors import Invalid
+from adapters.sealing import seal_keys
+from core.errors import Invalid, Unreadable
 from core.ports import LakeFS, ObjectStore
+from core.store_access import DIRECT, StoreAccess
 from lakemirror_site import config
+from lakemirror_site.together import Together
 
 if TYPE_CHECKING:
     from adapters.objects_fast import FastObjectStore
@@ -23,8 +28,9 @@ if TYPE_CHECKING:
     from spark_jobs.settings import CheckSettings, Place
 
 Rows = Callable[[Sequence[Mapping[str, Any]]], None]
+StoreOptions = tuple[tuple[str, Any], ...]
 
-
+CLIENTS = 128
 QUICK_SECONDS = 4.0
 
 
@@ -40,59 +46,93 @@ def installation(region: str) -> config.Installation:
     return config.current().installation(region)
 
 
-@functools.cache
+def usable(region: str) -> config.Installation:
+    """The installation, if we may ask it: Unreadable when its secrets can't be opened."""
+    found, settings = installation(region), config.current()
+    added = settings.added.get(region) if isinstance(settings, Together) else None
+    if added and added.problem:
+        raise Unreadable(added.problem, hint=added.remedy)
+    return found
+
+
 def lakefs(region: str) -> LakeFS:
     """The lakeFS of a region."""
-    return LakeFSAdapter(*_lakefs_options(region))
+    return _lakefs(*_lakefs_options(region), quick=False)
 
 
-@functools.cache
 def quick_lakefs(region: str) -> LakeFS:
     """The same for somebody who waits: it asks once, and gives up soon."""
-    return LakeFSAdapter(*_lakefs_options(region), tries=1, read_seconds=QUICK_SECONDS)
+    return _lakefs(*_lakefs_options(region), quick=True)
 
 
-def _lakefs_options(region: str) -> tuple[str, str, str]:
-    settings = config.current()
-    keys = settings.source_lakefs_access_key_id, settings.source_lakefs_secret_access_key
-    return installation(region).lakefs_url, *keys
+def _lakefs_options(region: str) -> tuple[str, config.LakeFSKeys, str, str]:
+    there = usable(region)
+    return there.lakefs_url, there.lakefs_keys, there.access.ca_bundle, there.access.proxy
+
+
+@functools.lru_cache(maxsize=CLIENTS)
+def _lakefs(url: str, keys: config.LakeFSKeys, ca_bundle: str, proxy: str, *, quick: bool) -> LakeFS:
+    """One client for each way to a lakeFS: another address or key makes another."""
+    more: dict[str, Any] = {"tries": 1, "read_seconds": QUICK_SECONDS} if quick else {}
+    secret = keys.secret_access_key.reveal()
+    return LakeFSAdapter(url, keys.access_key_id, secret, ca_bundle=ca_bundle, proxy=proxy, **more)
 
 
 @functools.cache
+def authorization() -> AuthorizationAPI:
+    """The configured authorization service."""
+    api = config.current().auth.api
+    return AuthorizationAPI(api.endpoint, api.token.reveal())
+
+
+def lakefs_user(key_id: str, secret: str) -> str | None:
+    """Whose key it is at the lakeFS that is asked for keys; None for one that it doesn't let in."""
+    settings = config.current()
+    return user_at(settings.lakefs_url(settings.auth.lakefs.region or settings.region), key_id, secret)
+
+
 def objects(region: str) -> ObjectStore:
     """The object store of a region."""
-    return S3ObjectStore(**_store_options(region))
+    return _objects(_store_options(region), quick=False)
 
 
-@functools.cache
 def quick_objects(region: str) -> ObjectStore:
     """The same for somebody who waits: it asks once, and gives up soon."""
-    return S3ObjectStore(**_store_options(region), read_seconds=QUICK_SECONDS, tries=1)
+    return _objects(_store_options(region), quick=True)
 
 
-@functools.cache
+@functools.lru_cache(maxsize=CLIENTS)
+def _objects(options: StoreOptions, *, quick: bool) -> ObjectStore:
+    more: dict[str, Any] = {"read_seconds": QUICK_SECONDS, "tries": 1} if quick else {}
+    return S3ObjectStore(**dict(options), **more)
+
+
 def bulk_objects(region: str) -> BulkStore:
     """The same for looking at many objects in this process."""
+    return _fast(_store_options(region))
+
+
+@functools.lru_cache(maxsize=CLIENTS)
+def _fast(options: StoreOptions, *, quick: bool = False) -> FastObjectStore:
     from adapters.objects_fast import FastObjectStore
 
-    return FastObjectStore(**_store_options(region))
+    more: dict[str, Any] = {"read_seconds": QUICK_SECONDS, "tries": 1} if quick else {}
+    return FastObjectStore(**dict(options), **more)
 
 
-@functools.cache
 def export_store(region: str, bucket: str) -> FastObjectStore:
     """The store of a bucket that branches of a region are exported to."""
-    from adapters.objects_fast import FastObjectStore
-
-    return FastObjectStore(**_options_of(config.current().export_store(region, bucket)[1], region))
+    return _fast(_export_options(region, bucket))
 
 
-@functools.cache
 def quick_export_store(region: str, bucket: str) -> FastObjectStore:
     """The same for somebody who waits: it asks once, and gives up soon."""
-    from adapters.objects_fast import FastObjectStore
+    return _fast(_export_options(region, bucket), quick=True)
 
-    options = _options_of(config.current().export_store(region, bucket)[1], region)
-    return FastObjectStore(**options, read_seconds=QUICK_SECONDS, tries=1)
+
+def _export_options(region: str, bucket: str) -> StoreOptions:
+    name, store = config.current().export_store(region, bucket)
+    return _store_options(region) if name == region else _options_of(store, region)
 
 
 def export_store_of(region: str, uri: str) -> FastObjectStore:
@@ -105,11 +145,13 @@ def export_settings(*, region: str, namespace: str, path: str, **more: Any) -> E
     from spark_jobs.export_settings import ExportSettings
 
     name, there = config.current().export_store(region, split_uri(path)[0])
-    source = _place(namespace, region, installation(region).store)
-    return ExportSettings(source=source, destination=_place(path, name, there), **more)
+    own = usable(region)
+    source = _place(namespace, region, own.store, own.access)
+    access = own.access if name == region else DIRECT
+    return ExportSettings(source=source, destination=_place(path, name, there, access), **more)
 
 
-def _place(namespace: str, keys_of: str, store: config.Store) -> Place:
+def _place(namespace: str, keys_of: str, store: config.Store, access: StoreAccess) -> Place:
     from spark_jobs.settings import Place
 
     return Place(
@@ -118,7 +160,22 @@ def _place(namespace: str, keys_of: str, store: config.Store) -> Place:
         endpoint=store.endpoint,
         store_region=store.region,
         force_path_style=store.force_path_style,
+        access=_for_executors(store.credentials, access),
     )
+
+
+@functools.lru_cache(maxsize=CLIENTS)
+def _for_executors(keys: config.StoreCredentials, access: StoreAccess) -> StoreAccess:
+    """The same with the keys, sealed; made once for all jobs, so that executors keep their clients."""
+    if not keys.access_key_id:
+        return access
+    secret, token = keys.secret_access_key.reveal(), keys.session_token.reveal()
+    return replace(access, sealed=seal_keys(executors_key(), keys.access_key_id, secret, token))
+
+
+def executors_key() -> str:
+    """What opens the keys that travel with a job."""
+    return config.current().derived_key("executors")
 
 
 def export_diff(work: Sequence[Any], settings: ExportSettings, on_rows: Rows, *, here: bool, tag: str) -> None:
@@ -200,29 +257,31 @@ def export_abort(uploads: Mapping[bytes, Sequence[str]], settings: ExportSetting
 
 
 def _tell_keys() -> None:
-    """What runs in this process finds the keys that executors have in their environment."""
+    """What runs in this process finds the keys that executors get with their job."""
     settings = config.current()
     stores = {region: settings.store(region) for region in settings.regions} | dict(settings.export_stores)
     for name, store in stores.items():
         keys = store.credentials
-        if keys.access_key_id:
-            known = StoreKeys(keys.access_key_id, keys.secret_access_key.reveal(), keys.session_token.reveal())
-            remember_keys(name, known)
+        secrets = keys.secret_access_key.reveal(), keys.session_token.reveal()
+        remember_keys(name, StoreKeys(keys.access_key_id, *secrets) if keys.access_key_id else None)
 
 
-def _store_options(region: str) -> dict[str, Any]:
-    return _options_of(installation(region).store, region)
+def _store_options(region: str) -> StoreOptions:
+    there = usable(region)
+    return _options_of(there.store, region, there.access)
 
 
-def _options_of(store: config.Store, region: str) -> dict[str, Any]:
-    return {
-        "endpoint": store.endpoint,
-        "region": store.region or region,
-        "force_path_style": store.force_path_style,
-        "access_key_id": store.credentials.access_key_id,
-        "secret_access_key": store.credentials.secret_access_key,
-        "session_token": store.credentials.session_token,
-    }
+def _options_of(store: config.Store, region: str, access: StoreAccess = DIRECT) -> StoreOptions:
+    """As a value that tells one store, and one way to it, from another."""
+    return (
+        ("endpoint", store.endpoint),
+        ("region", store.region or region),
+        ("force_path_style", store.force_path_style),
+        ("access_key_id", store.credentials.access_key_id),
+        ("secret_access_key", store.credentials.secret_access_key),
+        ("session_token", store.credentials.session_token),
+        ("access", access),
+    )
 
 
 @functools.cache
@@ -249,24 +308,20 @@ def check_small(mirror: Any, work: Sequence[tuple[str, list[str]]]) -> list[Mapp
 
 
 def _check_settings(mirror: Any) -> CheckSettings:
-    from spark_jobs.settings import CheckSettings, Place
+    from spark_jobs.settings import CheckSettings
 
-    store, source = installation(mirror.region).store, installation(mirror.source.region).store
+    here, source = usable(mirror.region), usable(mirror.source.region)
+    place = _place(mirror.storage_namespace, mirror.region, here.store, here.access)
     return CheckSettings(
-        namespace=mirror.storage_namespace,
-        region=mirror.region,
-        endpoint=store.endpoint,
-        store_region=store.region,
-        force_path_style=store.force_path_style,
+        namespace=place.namespace,
+        region=place.region,
+        endpoint=place.endpoint,
+        store_region=place.store_region,
+        force_path_style=place.force_path_style,
+        access=place.access,
         depth=mirror.depth,
         imported=mirror.imported,
-        source=Place(
-            mirror.source.storage_namespace,
-            region=mirror.source.region,
-            endpoint=source.endpoint,
-            store_region=source.region,
-            force_path_style=source.force_path_style,
-        ),
+        source=_place(mirror.source.storage_namespace, mirror.source.region, source.store, source.access),
         sample=mirror.content_sample,
         # Each job reads others of the objects; within a job every try of a task reads the same.
         sample_seed=random.getrandbits(31),

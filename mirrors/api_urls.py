@@ -5,10 +5,12 @@ from django.urls import include, path
 from lakemirror_site import openapi
 from mirrors import (
     api,
+    audit_api,
     blockers_api,
     commits_api,
     everywhere_api,
     hooks,
+    installations_api,
     jobs_api,
     metrics_api,
     overview_api,
@@ -53,11 +55,17 @@ _of_mirror = [
 urlpatterns = [
     path("openapi.json", openapi.Document.as_view(), name="api-openapi"),
     path("overview", overview_api.Overview.as_view(), name="api-overview"),
+    path("audit", audit_api.Audit.as_view(), name="api-audit"),
     path("jobs", jobs_api.Jobs.as_view(), name="api-jobs"),
     path("jobs/<str:job>", jobs_api.JobDetail.as_view(), name="api-job"),
     path("jobs/<str:job>/log", jobs_api.JobLog.as_view(), name="api-job-log"),
     path("jobs/<str:job>/stop", jobs_api.JobStop.as_view(), name="api-job-stop"),
     path("jobs/<str:job>/retry", jobs_api.JobRetry.as_view(), name="api-job-retry"),
+    path("installations", installations_api.Installations.as_view(), name="api-installations"),
+    path("installations/<str:region>", installations_api.InstallationDetail.as_view(), name="api-installation"),
+    path(
+        "installations/<str:region>/test", installations_api.InstallationTested.as_view(), name="api-installation-test"
+    ),
     path("search", search_api.Search.as_view(), name="api-search"),
     path("mirrors", everywhere_api.AllMirrors.as_view(), name="api-all-mirrors"),
     path("commits/<str:commit>/regions", everywhere_api.CommitRegions.as_view(), name="api-commit-regions"),

@@ -5,3 +5,8 @@ from django.apps import AppConfig
 
 class MirrorsConfig(AppConfig):
     name = "mirrors"
+
+    def ready(self) -> None:
+        from mirrors import steps
+
+        steps.register_mirrors()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,10 +60,15 @@ def events_of(mirror: Mirror) -> QuerySet[AuditEvent]:
 
 
 def _tell(event: AuditEvent) -> Told:
+    return Told(event, _verb(event.before or {}, event.after or {}), changes_of(event, leave_out=NAMING))
+
+
+def changes_of(event: AuditEvent, leave_out: Sequence[str] = ()) -> list[tuple[str, str, str]]:
+    """What an event tells of before and after: field, before, after."""
     before, after = event.before or {}, event.after or {}
-    fields = [name for name in dict.fromkeys([*before, *after]) if name not in NAMING]
+    fields = [name for name in dict.fromkeys([*before, *after]) if name not in leave_out]
     changes = [(name.replace("_", " "), _shown(before, name), _shown(after, name)) for name in fields]
-    return Told(event, _verb(before, after), [change for change in changes if change[1] or change[2]])
+    return [change for change in changes if change[1] or change[2]]
 
 
 def _verb(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:

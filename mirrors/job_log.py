@@ -10,9 +10,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields, is_dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -20,8 +19,7 @@ from django.db import DatabaseError
 from django.db.models import Q, QuerySet
 
 from core.redaction import without_secrets
-from lakemirror_site import config
-from lakemirror_site.config_reader import Secret
+from lakemirror_site.known_secrets import known_secrets
 from mirrors import clock
 from mirrors.job_ids import JobType
 from mirrors.models import Duty, JobLine
@@ -74,7 +72,7 @@ class Said(logging.Handler):
     def _store(self, lines: list[tuple[float, str, str]]) -> None:
         if not Duty.objects.filter(pk=self.duty.pk).exists():
             return  # its mirror is gone
-        now, ticks, secrets = clock.now(), time.monotonic(), list(_secrets(config.current()))
+        now, ticks, secrets = clock.now(), time.monotonic(), known_secrets()
         rows = [
             JobLine(
                 duty=self.duty,
@@ -94,21 +92,6 @@ def _forget_old(duty: Duty) -> None:
     oldest = lines.order_by("-pk").values_list("pk", flat=True)[KEPT : KEPT + 1].first()
     if oldest is not None:
         lines.filter(pk__lte=oldest).delete()
-
-
-def _secrets(value: Any) -> Iterator[str]:
-    """Every secret of a configuration."""
-    if isinstance(value, Secret):
-        yield value.reveal()
-    elif is_dataclass(value):
-        for one in fields(value):
-            yield from _secrets(getattr(value, one.name))
-    elif isinstance(value, Mapping):
-        for inner in value.values():
-            yield from _secrets(inner)
-    elif isinstance(value, list | tuple):
-        for inner in value:
-            yield from _secrets(inner)
 
 
 @contextmanager

@@ -81,7 +81,7 @@ def _failure(job: Any) -> Phrase:
 
 def _verbs() -> list[Happening]:
     """What was done to mirrors; changes of access are told where access is managed."""
-    rows = AuditEvent.objects.filter(action__startswith="fs:").order_by("-pk")[:AMOUNT]
+    rows = AuditEvent.objects.filter(action__startswith="fs:", refused=False).order_by("-pk")[:AMOUNT]
     return [Happening(row.at, _verb(row)) for row in rows]
 
 

@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from core.lag import is_stale, lag
-from mirrors import clock
+from mirrors import audit_metrics, clock
 from mirrors.beside import exports
 from mirrors.exposition import CONTENT_TYPE, Gauge, labelled
 from mirrors.models import Duty, Mirror
@@ -38,13 +38,14 @@ class Metrics(APIView):
 
 
 def gauges() -> Iterator[Gauge]:
-    """What the tables tell at this moment: of mirrors, of their branches, of the duties, then of exports."""
+    """What the tables tell at this moment: of mirrors, their branches, the duties, then of exports and the audit."""
     now = clock.now()
     mirrors = list(Mirror.objects.live().select_related("source").order_by("name"))
     yield from _of_mirrors(mirrors)
     yield from _of_branches(mirrors, now)
     yield from _of_duties(now)
     yield from exports().gauges(now)
+    yield from audit_metrics.gauges()
 
 
 def _of_mirrors(mirrors: Sequence[Mirror]) -> Iterator[Gauge]:

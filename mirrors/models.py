@@ -15,6 +15,7 @@ from django.db.models import Q
 from core import types
 from core.selection import ALL, Selection
 from mirrors.fields import ExactMapField, ExactTextField
+from mirrors.installation_rows import Installation, InstallationTest
 from mirrors.querysets import (
     BlockerQuerySet,
     CoverageQuerySet,
@@ -23,6 +24,8 @@ from mirrors.querysets import (
     MirrorQuerySet,
     ValidationQuerySet,
 )
+
+__all__ = ["Installation", "InstallationTest"]  # the other tables are defined here
 
 
 class Repository(models.Model):

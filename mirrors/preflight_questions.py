@@ -11,7 +11,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
 
-from core.errors import NotFound
+from core.errors import LakeMirrorError, NotFound
 from core.ports import LakeFS, ObjectStore
 from core.preflight import NotAsked
 from core.preflight_stores import Listing, bucket_of, prefix_of
@@ -88,10 +88,20 @@ def second_round(plan: Plan, known: Answers) -> Calls:
     source = known.get("repository")
     found = isinstance(source, RepositoryInfo)
     return {
-        **(_about_source(plan, source, known["branches"]) if found else {}),
-        **(_about_destination(plan, known) if plan.region in wiring.regions() else {}),
+        **(_about_source(plan, source, known["branches"]) if found and may_ask(plan.source_region) else {}),
+        **(_about_destination(plan, known) if may_ask(plan.region) else {}),
         **(_about_adoption(plan, source, known.get("there")) if found and plan.adopt else {}),
     }
+
+
+def may_ask(region: str) -> bool:
+    """Whether there is an installation, and all that it takes to ask it; what is wrong else the first round tells."""
+    try:
+        wiring.quick_lakefs(region)
+        wiring.quick_objects(region)
+    except LakeMirrorError:
+        return False
+    return True
 
 
 def _about_source(plan: Plan, source: RepositoryInfo, heads: Any) -> Calls:
@@ -99,7 +109,7 @@ def _about_source(plan: Plan, source: RepositoryInfo, heads: Any) -> Calls:
     head = heads.get(source.default_branch, NOWHERE) if isinstance(heads, dict) else NOWHERE
     return {
         **_trying("source", lakefs, Target(source.id, source.default_branch, head), plan.tags),
-        **_about_bucket("source", store, source.storage_namespace),
+        **about_bucket("source", store, source.storage_namespace),
         "rules": partial(store.replication_rules, source.storage_namespace),
         "head": partial(_head, lakefs, source),
         "source-metadata": partial(_shows_metadata, lakefs, store, [source]),
@@ -108,7 +118,7 @@ def _about_source(plan: Plan, source: RepositoryInfo, heads: Any) -> Calls:
 
 def _about_destination(plan: Plan, known: Answers) -> Calls:
     lakefs, store = wiring.quick_lakefs(plan.region), wiring.quick_objects(plan.region)
-    asked = _about_bucket("destination", store, plan.namespace) if _is_namespace(plan.namespace) else {}
+    asked = about_bucket("destination", store, plan.namespace) if _is_namespace(plan.namespace) else {}
     if isinstance(known["others"], list):
         showing = [other for other in known["others"] if other.id != plan.name][:SHOWING]
         asked["destination-metadata"] = partial(_shows_metadata, lakefs, store, showing)
@@ -144,7 +154,7 @@ def _is_namespace(namespace: str) -> bool:
     return placement.NAMESPACE.fullmatch(namespace) is not None
 
 
-def _about_bucket(side: str, store: ObjectStore, namespace: str) -> Calls:
+def about_bucket(side: str, store: ObjectStore, namespace: str) -> Calls:
     return {
         f"{side}-versioning": partial(store.versioning, namespace),
         f"{side}-store-clock": partial(store.clock_ahead, namespace),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lakemirror_site import config
-from mirrors import duties
+from mirrors import duties, installed
 from mirrors.loops.copy import copy
 from mirrors.loops.manage import manage
 from mirrors.loops.promote import promote
@@ -30,4 +30,5 @@ def handlers() -> dict[str, tuple[duties.Handler, float]]:
 
 def run_duty(duty_id: int) -> str:
     """A wake-up: do the duty's work if it is due and nobody else has it."""
+    installed.refresh()
     return duties.run(duty_id, handlers())

@@ -1,10 +1,11 @@
-"""The form that signs people in."""
+"""The forms that sign people in, and change passwords."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from django.contrib.auth.forms import AuthenticationForm
+from django import forms
+from django.contrib.auth.forms import AuthenticationForm, SetPasswordForm
 from django.core.exceptions import ValidationError
 
 
@@ -26,3 +27,33 @@ class SignInForm(AuthenticationForm):
         if self.wait:
             raise ValidationError(f"Too many attempts from here. Try again in {self.wait} s.", code="wait")
         return super().clean()
+
+
+class NewPasswordForm(SetPasswordForm):
+    """A new password, twice; whether it will do, `rbac/passwords.py` says."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, label_suffix="", **kwargs)
+        self.fields["new_password1"].help_text = "At least 8 characters, and none that everybody tries first."
+        self.fields["new_password2"].label = "The same again"
+        self.fields["new_password2"].help_text = ""
+
+
+class PasswordForm(NewPasswordForm):
+    """One's own new password, after the old one."""
+
+    old_password = forms.CharField(
+        label="Old password", strip=False, widget=forms.PasswordInput(attrs={"autocomplete": "current-password"})
+    )
+    field_order = ("old_password", "new_password1", "new_password2")
+    wait = 0
+    """Seconds for which this place is not listened to; then the old password isn't looked at."""
+
+    def clean_old_password(self) -> str:
+        """It is theirs."""
+        if self.wait:
+            raise ValidationError(f"Too many attempts from here. Try again in {self.wait} s.", code="wait")
+        given: str = self.cleaned_data["old_password"]
+        if not self.user.check_password(given):
+            raise ValidationError("That is not your password.")
+        return given

@@ -1,12 +1,12 @@
-"""Slowing down whoever guesses passwords, without giving them a way to keep others out.
+"""Slowing down whoever guesses passwords or secrets, without giving them a way to keep others out.
 
-Attempts are counted for a name *from one place*. A place is the browser, if it has signed in as that name before (it
-keeps a signed cookie that says so), else the network address. So a stranger's failures never count against the owner
-at their own browser, nor against anybody at another address. After some free attempts each one begins a pause, twice
-as long as the one before, up to a minute; an attempt in a pause is refused without looking at the password.
+Attempts are counted for a name, or the id of an access key, *from one place*. A place is the browser, if it has signed
+in as that name before (it keeps a signed cookie that says so), else the network address. So a stranger's failures
+never count against the owner at their own browser, nor against anybody at another address. After some free attempts
+each one begins a pause, twice as long as the one before, up to a minute; an attempt in a pause is refused without
+looking at the password.
 
-Counts live in Django's cache: by default each web process has its own, which multiplies the free attempts by the
-number of processes.
+Counts live in the database, so they hold for all web processes. A right secret writes nothing.
 """
 
 from __future__ import annotations
@@ -18,18 +18,21 @@ import re
 import time
 import unicodedata
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
 
 from django.core import signing
-from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
 
 from rbac import requests
-from rbac.models import NAME_PATTERN
+from rbac.models import NAME_PATTERN, Guesses
 
 FREE_ATTEMPTS = 5
 FIRST_WAIT = 1
 LONGEST_WAIT = 60
-FORGET_AFTER = 15 * 60
+FORGET_AFTER = timedelta(minutes=15)
+MOST = 1_000_000
 COOKIE = "lakemirror_known"
 _COOKIE_AGE = 180 * 24 * 3600
 _SALT = "rbac.guessing"
@@ -37,23 +40,25 @@ _SALT = "rbac.guessing"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where attempts at a name come from; `key` names the count in the cache."""
+    """Where attempts at a name come from; `key` names the row that counts them."""
 
     key: str
-
-    @property
-    def turn(self) -> str:
-        """Where the end of the running pause is kept."""
-        return f"{self.key}:turn"
 
 
 def place(request: HttpRequest, username: str) -> Place:
     """The place of this attempt: a browser that is known for the name, else the address (IPv6: its /64)."""
     name = _name(username)
     known = _known_browser(request, name)
-    origin = f"browser:{known}" if known else f"address:{_network(requests.address(request))}"
-    digest = hashlib.sha256(f"{name}|{origin}".encode()).hexdigest()
-    return Place(f"signin:{digest}")
+    return _place("name", name, f"browser:{known}" if known else _origin(request))
+
+
+def place_of_key(request: HttpRequest, key_id: str) -> Place:
+    """The place of an attempt at an access key: its address."""
+    return _place("key", key_id, _origin(request))
+
+
+def _place(kind: str, name: str, origin: str) -> Place:
+    return Place(hashlib.sha256(f"{kind}|{name}|{origin}".encode("utf-8", "surrogatepass")).hexdigest())
 
 
 def begin_attempt(where: Place) -> int:
@@ -61,24 +66,63 @@ def begin_attempt(where: Place) -> int:
 
     Past the free attempts each one takes a turn that lasts the pause: of many at once only one gets it.
     """
-    wait = _rest_of_turn(where)
-    if wait:
-        return wait
-    cache.add(where.key, 0, FORGET_AFTER)
-    extra = cache.incr(where.key) - FREE_ATTEMPTS
-    pause = min(LONGEST_WAIT, FIRST_WAIT * 2 ** max(0, min(extra, 6)))
-    if extra < 0 or cache.add(where.turn, time.time() + pause, pause):
-        return 0
-    return _rest_of_turn(where) or 1
+    while True:
+        now = timezone.now()
+        seen = _counted(where, now)
+        if wait := _rest(seen, now):
+            return wait
+        if Guesses.objects.move(seen, **_one_more(seen, now)):
+            return 0
 
 
-def _rest_of_turn(where: Place) -> int:
-    return max(0, math.ceil(cache.get(where.turn, 0) - time.time()))
+def wait_of(where: Place) -> int:
+    """The seconds that attempts from there have to wait now; counts nothing."""
+    now = timezone.now()
+    seen = Guesses.objects.filter(pk=where.key, forget_at__gt=now).first()
+    return _rest(seen, now) if seen else 0
+
+
+def failed(where: Place) -> None:
+    """Count an attempt that was looked at and wrong."""
+    begin_attempt(where)
 
 
 def succeeded(where: Place) -> None:
     """Forget the failures of a place: it knew the password."""
-    cache.delete_many([where.key, where.turn])
+    Guesses.objects.filter(pk=where.key).delete()
+
+
+def prune() -> int:
+    """Drop the counts of places that nothing came from for a while; gives how many."""
+    number, _ = Guesses.objects.filter(forget_at__lte=timezone.now()).delete()
+    return int(number)
+
+
+def _counted(where: Place, now: datetime) -> Guesses:
+    """The row of a place, made if need be, begun anew if it is old."""
+    seen: Guesses
+    seen, _ = Guesses.objects.get_or_create(pk=where.key, defaults=_none_yet(now))
+    if seen.forget_at <= now:
+        Guesses.objects.filter(pk=seen.pk, forget_at=seen.forget_at).update(**_none_yet(now))
+        seen.attempts, seen.wait_until = 0, None
+    return seen
+
+
+def _none_yet(now: datetime) -> dict[str, Any]:
+    return {"attempts": 0, "wait_until": None, "forget_at": now + FORGET_AFTER}
+
+
+def _one_more(seen: Guesses, now: datetime) -> dict[str, Any]:
+    """A place's row with this attempt: past the free ones it begins a pause."""
+    attempts = seen.attempts + 1
+    extra = attempts - FREE_ATTEMPTS
+    pause = min(LONGEST_WAIT, FIRST_WAIT * 2 ** max(0, min(extra, 6)))
+    wait_until = now + timedelta(seconds=pause) if extra >= 0 else None
+    return {"attempts": min(attempts, MOST), "wait_until": wait_until, "forget_at": now + FORGET_AFTER}
+
+
+def _rest(seen: Guesses, now: datetime) -> int:
+    return max(0, math.ceil((seen.wait_until - now).total_seconds())) if seen.wait_until else 0
 
 
 def remember_browser(response: HttpResponse, request: HttpRequest, username: str) -> None:
@@ -102,7 +146,12 @@ def _known_browser(request: HttpRequest, name: str) -> str:
     return mark if name and mark.rpartition(":")[0] == name else ""
 
 
-def _network(address: str | None) -> str:
+def _origin(request: HttpRequest) -> str:
+    return f"address:{network(requests.address(request))}"
+
+
+def network(address: str | None) -> str:
+    """Where an address belongs to one and the same somebody: itself, of IPv6 its /64; "local" for none."""
     if address is None or ":" not in address:
         return address or "local"
     return str(ipaddress.ip_network(f"{address}/64", strict=False))

@@ -16,8 +16,9 @@ from django.core.exceptions import RequestDataTooBig
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 from django.http import HttpRequest, HttpResponse
-from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.exceptions import APIException
 
+from core.errors import LakeMirrorError
 from lakemirror_site.errors import error_answer
 from lakemirror_site.openapi import PREFIXES
 from rbac.authentication import AccessKeyAuthentication
@@ -72,8 +73,8 @@ def _caller(request: HttpRequest) -> User | None:
     """Who the view will find: by access key, else by session."""
     try:
         found = AccessKeyAuthentication().authenticate(request)
-    except AuthenticationFailed:
-        return None
+    except (APIException, LakeMirrorError):
+        return None  # the view says why
     user = found[0] if found else request.user
     return user if user.is_authenticated and user.is_active else None
 

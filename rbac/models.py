@@ -2,17 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, ClassVar, NoReturn
 
 from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.sessions.base_session import AbstractBaseSession
 from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Lower
 
+from rbac.auditing.models import AuditChain, AuditCheckpoint, RefusalCount
 from rbac.exceptions import AppendOnly
-from rbac.querysets import AccessKeyQuerySet, AttachmentQuerySet, AuditEventQuerySet, KeyedCallQuerySet, UserManager
+from rbac.querysets import (
+    AccessKeyQuerySet,
+    AttachmentQuerySet,
+    AuditEventQuerySet,
+    GuessesQuerySet,
+    KeyedCallQuerySet,
+    SessionQuerySet,
+    UserManager,
+)
+
+__all__ = [
+    "AccessKey",
+    "Attachment",
+    "AuditChain",
+    "AuditCheckpoint",
+    "AuditEvent",
+    "Group",
+    "KeyedCall",
+    "Membership",
+    "Policy",
+    "RefusalCount",
+    "User",
+]
 
 # A name goes into ARNs and, through ${user}, into patterns: no wildcard, separator or white space may be in it.
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.@+-]{0,127}\Z"
@@ -38,6 +63,11 @@ class User(AbstractBaseUser):
 
     acting_key_id = ""
     """The access key by which this object was signed in, for the audit; no column."""
+    refused: Sequence[tuple[str, str]] = ()
+    """What this object was refused: action and ARN, for the audit; no column."""
+
+    given_policies: tuple[Any, ...] | None = None
+    """The policies that an authorization service gave for this request, in place of our own; no column."""
 
     class Meta:
         ordering = ("username",)
@@ -153,6 +183,41 @@ class AccessKey(models.Model):
         return unexpired and self.disabled_at is None and self.user.is_active
 
 
+HANDLE_DIGITS = 16
+
+
+class Session(AbstractBaseSession):
+    """A browser that is signed in. `session_key` is a digest of what its cookie holds: the table opens nothing.
+
+    `expire_date` is the end of its idle time or of its life, whichever is sooner; the row is gone when it is ended.
+    """
+
+    session_key = models.CharField(max_length=64, primary_key=True)
+    user = models.ForeignKey(User, null=True, on_delete=models.CASCADE, related_name="sessions")
+    began_at = models.DateTimeField()
+    seen_at = models.DateTimeField()
+    address = models.GenericIPAddressField(null=True)
+    browser = models.CharField(max_length=300, help_text="the User-Agent that it sends")
+
+    objects: ClassVar[Any] = SessionQuerySet.as_manager()
+
+    @property
+    def handle(self) -> str:
+        """What it is called in lists and addresses."""
+        return self.session_key[:HANDLE_DIGITS]
+
+
+class Guesses(models.Model):
+    """Attempts at one name or access key from one place, as `rbac/guessing.py` counts them."""
+
+    place = models.CharField(max_length=64, primary_key=True, help_text="digest of the name and where they came from")
+    attempts = models.PositiveIntegerField()
+    wait_until = models.DateTimeField(null=True)
+    forget_at = models.DateTimeField(db_index=True)
+
+    objects: ClassVar[Any] = GuessesQuerySet.as_manager()
+
+
 class KeyedCall(models.Model):
     """A call that came with an Idempotency-Key, and what it was answered. No status: nobody knows yet.
 
@@ -173,10 +238,11 @@ class KeyedCall(models.Model):
 
 
 class AuditEvent(models.Model):
-    """One change: who did what to which resource, and why. Written once, never changed.
+    """One change, or refused attempt: who did what to which resource, and why. Written once, never changed.
 
-    `actor` is a user's name, `system:<part>` for our own processes (no user's name has a colon), "" for a stranger.
-    It is text and not a reference, so that the record outlives the user. `digest` waits for the chain over the rows.
+    `actor` is a user's name, `system:<part>` for our own processes (no user's name has a colon). It is text and not a
+    reference, so that the record outlives the user. `number` and `digest` are the row's place in the chain, which it
+    gets shortly after it was committed (rbac/auditing/chain.py). `times`: how many refused attempts the row tells of.
     """
 
     at = models.DateTimeField(auto_now_add=True, db_index=True)
@@ -189,6 +255,9 @@ class AuditEvent(models.Model):
     reason = models.CharField(max_length=1000, blank=True)
     request_id = models.CharField(max_length=64, blank=True)
     address = models.GenericIPAddressField(null=True, blank=True)
+    refused = models.BooleanField(default=False, db_default=False)
+    times = models.PositiveIntegerField(default=1, db_default=1)
+    number = models.BigIntegerField(null=True, unique=True)
     digest = models.CharField(max_length=64, blank=True)
 
     objects: ClassVar[Any] = AuditEventQuerySet.as_manager()
@@ -198,6 +267,12 @@ class AuditEvent(models.Model):
         indexes = (
             models.Index(fields=("arn", "-id"), name="audit_by_resource"),
             models.Index(fields=("actor", "-id"), name="audit_by_actor"),
+            models.Index(fields=("-at", "-id"), name="audit_by_time"),
+            models.Index(fields=("actor", "-at", "-id"), name="audit_of_actor_by_time"),
+            models.Index(fields=("arn", "-at", "-id"), name="audit_of_arn_by_time"),
+            models.Index(fields=("action", "-at", "-id"), name="audit_of_action_by_time"),
+            models.Index(fields=("-at", "-id"), condition=Q(refused=True), name="audit_refused_by_time"),
+            models.Index(fields=("id",), condition=Q(number=None), name="audit_not_chained"),
         )
 
     def __str__(self) -> str:

@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 from rbac.exceptions import AppendOnly
 
 if TYPE_CHECKING:
-    from rbac.models import AccessKey, Attachment, AuditEvent, KeyedCall, User  # noqa: F401
+    from rbac.models import AccessKey, Attachment, AuditEvent, Guesses, KeyedCall, Session, User  # noqa: F401
 
 
 class UserManager(BaseUserManager["User"]):
@@ -58,6 +58,26 @@ class KeyedCallQuerySet(models.QuerySet["KeyedCall"]):
     def expired(self) -> KeyedCallQuerySet:
         """Those whose key means nothing any more, by the database's clock."""
         return self.filter(begun_at__lt=Now() - KEYS_LAST)
+
+
+class SessionQuerySet(models.QuerySet["Session"]):
+    """Who is signed in, and where."""
+
+    def open_of(self, user: User, now: datetime) -> SessionQuerySet:
+        """A user's sessions that have not ended, the one that was seen last first."""
+        return self.filter(user=user, expire_date__gt=now).order_by("-seen_at", "session_key")
+
+    def expired(self, now: datetime) -> SessionQuerySet:
+        """Those that nobody can use any more."""
+        return self.filter(expire_date__lte=now)
+
+
+class GuessesQuerySet(models.QuerySet["Guesses"]):
+    """Attempts, by where they came from."""
+
+    def move(self, seen: Guesses, **changes: Any) -> bool:
+        """Change a place's count unless somebody else did since it was seen."""
+        return self.filter(pk=seen.pk, attempts=seen.attempts, wait_until=seen.wait_until).update(**changes) == 1
 
 
 class AuditEventQuerySet(models.QuerySet["AuditEvent"]):

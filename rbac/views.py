@@ -10,6 +10,7 @@ from django.contrib.auth.views import LoginView
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 
+from lakemirror_site import config
 from rbac import guessing, services, typed
 from rbac.forms import SignInForm
 
@@ -48,7 +49,7 @@ class SignIn(LoginView):
 
     def get_context_data(self, **more: Any) -> dict[str, Any]:
         """What was typed elsewhere stays on the page, however often the password is wrong."""
-        return super().get_context_data(**more) | {"typed": self.request.POST.get(typed.FIELD, "")}
+        return super().get_context_data(**more) | _beside(self.request.POST.get(typed.FIELD, ""))
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Check the password, unless this place has to wait first."""
@@ -76,5 +77,11 @@ class SignIn(LoginView):
 
 def ask_to_sign_in(request: HttpRequest) -> HttpResponse:
     """The sign-in page in place of a form's answer: what was typed goes through it, and back to the form."""
-    context = {"form": SignInForm(request), "next": request.get_full_path(), "typed": typed.seal(request)}
+    context = {"form": SignInForm(request), "next": request.get_full_path()} | _beside(typed.seal(request))
     return render(request, "registration/login.html", context, status=401)
+
+
+def _beside(sealed: str) -> dict[str, str]:
+    """What the page has beside the form."""
+    told = config.current().auth.openid
+    return {"typed": sealed, "provider": told.name if told.issuer else ""}

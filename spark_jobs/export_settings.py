@@ -1,13 +1,14 @@
-"""What the jobs of an export need to know, as plain values that may stand in a plan: no secrets."""
+"""What the jobs of an export need to know, as plain values that may stand in a plan: no secrets but sealed ones."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
 from adapters.copying import Copier, Destination, Sizes
-from adapters.objects import keys_from_environment
+from adapters.objects import StoreKeys, keys_of
 from adapters.objects_fast import FastObjectStore
 from core.slices import Deadline, Rate
+from core.store_access import StoreAccess
 from spark_jobs.settings import Place, store_at
 
 
@@ -78,5 +79,9 @@ def copier_of(settings: ExportSettings) -> Copier:
 
 def _is_one_store(source: Place, destination: Place) -> bool:
     """May the store copy by itself? AWS's own does that between its regions too."""
-    same_keys = keys_from_environment(source.region) == keys_from_environment(destination.region)
-    return source.endpoint == destination.endpoint and same_keys
+    return source.endpoint == destination.endpoint and _reached(source) == _reached(destination)
+
+
+def _reached(place: Place) -> tuple[StoreKeys | None, StoreAccess]:
+    """With which keys, in which way; the same keys are sealed differently each time."""
+    return keys_of(place.region, place.access), replace(place.access, sealed="")

@@ -33,6 +33,7 @@ SHIPPED = (
     "adapters/__init__.py",
     "adapters/objects*.py",
     "adapters/copying*.py",
+    "adapters/sealing.py",
     "spark_jobs/*.py",
 )
 

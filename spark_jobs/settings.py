@@ -1,13 +1,14 @@
-"""What a check needs to know, as plain values that may stand in a plan: no secrets."""
+"""What a check needs to know, as plain values that may stand in a plan: no secrets but sealed ones."""
 
 from __future__ import annotations
 
 import functools
 from dataclasses import asdict, dataclass
 
-from adapters.objects import keys_from_environment
+from adapters.objects import keys_of
 from adapters.objects_fast import FastObjectStore
 from core.presence import Depth, Imported
+from core.store_access import DIRECT, StoreAccess
 
 BLOCK, ALLOW = Imported.BLOCK.value, Imported.ALLOW.value
 
@@ -21,13 +22,15 @@ class Place:
     endpoint: str = ""
     store_region: str = ""
     force_path_style: bool = True
+    access: StoreAccess = DIRECT
 
 
 @dataclass(frozen=True, slots=True)
 class CheckSettings:
     """A destination and how deep to look.
 
-    `region` picks the credentials in the executors' environment and, unless `store_region` differs, the S3 region;
+    `region` picks the credentials in the executors' environment, where none come sealed, and, unless `store_region`
+    differs, the S3 region;
     `source` decides where an entry doesn't; `sample`: the share of objects that depth `content` reads;
     `page_worth`: as many HEADs as a page of LIST may cost; `looked_up_at_once`: objects that share listings in a task.
     """
@@ -37,6 +40,7 @@ class CheckSettings:
     endpoint: str = ""
     store_region: str = ""
     force_path_style: bool = True
+    access: StoreAccess = DIRECT
     depth: str = Depth.ETAG.value
     imported: str = BLOCK
     source: Place | None = None
@@ -70,18 +74,24 @@ def source_of(settings: CheckSettings) -> FastObjectStore | None:
 
 def _place(settings: CheckSettings) -> Place:
     return Place(
-        "", settings.region, settings.endpoint, settings.store_region, force_path_style=settings.force_path_style
+        "",
+        settings.region,
+        settings.endpoint,
+        settings.store_region,
+        force_path_style=settings.force_path_style,
+        access=settings.access,
     )
 
 
-@functools.lru_cache(maxsize=8)
+@functools.lru_cache(maxsize=32)
 def store_at(place: Place, tries: int, pool: int) -> FastObjectStore:
     """A client of the place's store, one per process; its namespace does not matter."""
-    keys = keys_from_environment(place.region)
+    keys = keys_of(place.region, place.access)
     return FastObjectStore(
         endpoint=place.endpoint,
         region=place.store_region or place.region,
         force_path_style=place.force_path_style,
+        access=place.access,
         tries=tries,
         pool=pool,
         **({} if keys is None else asdict(keys)),

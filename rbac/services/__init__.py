@@ -6,7 +6,7 @@ Conflict (see administrators.py).
 """
 
 from rbac.services.administrators import administrator, administrator_kept, can_sign_in, is_administrator
-from rbac.services.asking import allowed, decide, forget, policies_of, require
+from rbac.services.asking import allowed, decide, forget, policies_of, reading_of, require
 from rbac.services.groups import (
     group_add,
     group_create,
@@ -80,6 +80,7 @@ __all__ = [
     "policy_find",
     "policy_put",
     "policy_update",
+    "reading_of",
     "require",
     "user_create",
     "user_delete",

@@ -24,6 +24,7 @@ def require(user: Any, *needs: tuple[str, str]) -> None:
     for action, arn in needs:
         verdict = decide(user, action, arn)
         if not verdict.allowed:
+            user.refused = [*getattr(user, "refused", ()), (action, arn)]  # written down when the request has ended
             hint = _why(verdict, action)
             raise Denied(f"{user.get_username()} may not {action} on {arn}", action=action, arn=arn, hint=hint)
 
@@ -42,6 +43,8 @@ def decide(user: User, action: str, arn: str) -> Verdict:
 
 def policies_of(user: User) -> tuple[Reading, ...]:
     """Every policy that reaches a user, by name, on their own or through groups; one query, kept on the object."""
+    if user.given_policies is not None:
+        return user.given_policies
     kept: tuple[Reading, ...] | None = user.__dict__.get("_policies")
     if kept is None:
         cache = policy_cache.shared()
@@ -53,7 +56,7 @@ def policies_of(user: User) -> tuple[Reading, ...]:
 def policies_now(user: User) -> tuple[Reading, ...]:
     """The same, asked of the database now."""
     reaching = {at.policy.name: at.policy for at in Attachment.objects.reaching(user)}
-    return tuple(_read(policy) for policy in reaching.values())
+    return tuple(reading_of(policy) for policy in reaching.values())
 
 
 def forget(user: User | None) -> None:
@@ -65,7 +68,7 @@ def forget(user: User | None) -> None:
         transaction.on_commit(cache.clear)
 
 
-def _read(policy: Policy) -> Reading:
+def reading_of(policy: Policy) -> Reading:
     """A stored policy. One that can't be read (by an older version, say) might deny anything, so it denies all."""
     try:
         return parse_policy(policy.document)

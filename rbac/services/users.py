@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from core.errors import Invalid, NotFound
-from rbac.models import Policy, User
+from rbac.models import Policy, Session, User
 from rbac.services.administrators import administrator_kept
 from rbac.services.asking import forget
 from rbac.services.record import Actor, audit
@@ -78,9 +78,10 @@ def user_edit(
 
 @administrator_kept()
 def user_set_password(*, actor: Actor, user: User, password: str, reason: str = "", request: Any = None) -> None:
-    """Replace a password; the user's other sessions end. Invalid if it is too easy to guess."""
+    """Replace a password; the user's sessions end. Invalid if it is too easy to guess."""
     _set_password(user, password)
     user.save(update_fields=["password"])
+    Session.objects.filter(user=user).delete()
     after = {"password": bool(password)}
     audit(actor=actor, action="auth:UpdateUser", arn=user.arn, after=after, reason=reason, request=request)
 
@@ -90,6 +91,8 @@ def user_set_active(*, actor: Actor, user: User, active: bool, reason: str = "",
     """Enable or disable a user (their keys and sessions with them); false if nothing changed."""
     changed = User.objects.filter(pk=user.pk, is_active=not active).update(is_active=active) == 1
     user.is_active = active
+    if not active:
+        Session.objects.filter(user=user).delete()
     if changed:
         before, after = {"is_active": not active}, {"is_active": active}
         audit(

@@ -146,7 +146,8 @@ def fill_in(page: Page) -> None:
 
 def fill_in_export(page: Page) -> None:
     """An export to a bucket that nobody has made yet."""
-    typed = {"repository": "lake", "branch": "main", "path": "s3://new-bucket/latest"}
+    branch = next(one["name"] for one in asked(page, "branches") if one["name"] != "main")
+    typed = {"repository": "lake", "branch": branch, "path": "s3://new-bucket/latest"}
     typed |= {"status_path": "s3://new-bucket/states", "patterns": r".*/date=\d+-\d+-\d+/"}
     for name, text in typed.items():
         page.fill(f"[name={name}]", text)

@@ -20,7 +20,7 @@ from tests.browser.conftest import sign_in
 from tests.exports.test_beside import going_on as an_export_that_goes_on
 from tests.exports.test_pages import an_export
 from tests.exports.test_pages import failed as a_failed_export
-from tests.mirrors.factories import make_company, make_measures
+from tests.mirrors.factories import make_company, make_installation, make_measures
 from tests.mirrors.harness import deployment
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -29,6 +29,7 @@ MIRROR = "/mirrors/analytics-eu/"
 NEW = "/mirrors/new/"
 CASES = {
     "home": ["/"],
+    "audit": ["/audit/", "/audit/?actor=none&refused=true", "/audit/?from=x"],
     "jobs": ["/jobs/", "/jobs/?find=none"],
     "mirrors": ["/mirrors/", "/mirrors/?state=blocked&find=ana", "/mirrors/?find=none"],
     "mirror_new": [NEW],
@@ -48,10 +49,38 @@ CASES = {
     "export": ["/exports/{failed}/", "/exports/{exported}/", "/exports/{exporting}/"],
     "export_edit": ["/exports/{failed}/edit/"],
     "export_delete": ["/exports/{failed}/delete/"],
+    "installations": ["/installations/"],
+    "installation_new": ["/installations/new/"],
+    "installation": ["/installations/eu-west-1/", "/installations/mars-1/"],
+    "installation_edit": ["/installations/mars-1/edit/"],
+    "installation_delete": ["/installations/mars-1/delete/"],
     "mirror_settings": [f"{MIRROR}settings/"],
     "mirror_audit": [f"{MIRROR}audit/", "/mirrors/models-eu/audit/"],
     "mirror_delete": [f"{MIRROR}delete/"],
+    "access": ["/access/"],
+    "users": ["/access/users/", "/access/users/?find=none"],
+    "user_new": ["/access/new-user/"],
+    "user": ["/access/users/olga/"],
+    "user_edit": ["/access/users/olga/edit/"],
+    "user_delete": ["/access/users/olga/delete/"],
+    "user_keys": ["/access/users/olga/keys/"],
+    "groups": ["/access/groups/"],
+    "group_new": ["/access/new-group/"],
+    "group": ["/access/groups/Viewers/"],
+    "group_delete": ["/access/groups/Viewers/delete/"],
+    "policies": ["/access/policies/"],
+    "policy_new": ["/access/new-policy/", "/access/new-policy/?template=replicator-for&source=A"],
+    "policy": ["/access/policies/MirrorAdmin/"],
+    "policy_edit": ["/access/policies/MirrorAdmin/edit/", "/access/policies/MirrorAdmin/edit/?as=json"],
+    "policy_delete": ["/access/policies/AllAccess/delete/"],
+    "keys": ["/access/keys/"],
+    "simulate": ["/access/simulate/?action=fs:ReadObject&arn=*"],
     "login": ["/login/", "/login/?next=/mirrors/"],
+    "openid_return": ["/login/openid/return/"],
+    "sessions": ["/account/sessions/"],
+    "user_sessions": ["/access/users/olga/sessions/"],
+    "password": ["/account/password/"],
+    "password_reset_confirm": ["/password-reset/x/y/"],
     "api-docs": ["/docs/api"],
     "no page": ["/nix/"],
 }
@@ -109,6 +138,7 @@ def addresses() -> list[str]:
         "exported": an_export("good", state="exported-successfully").pk,
         "exporting": an_export_that_goes_on().pk,
     }
+    make_installation()
     shown = [address for name, some in CASES.items() if name != "login" for address in some]
     return [address.format(**places) for address in shown]
 

@@ -8,11 +8,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from django.contrib.sessions.models import Session
 from playwright.sync_api import Page, expect
 
 from lakemirror_site import preparing
 from mirrors.models import Mirror, MirrorBranch, MirrorCommit, SourceBranch
+from rbac.models import Session
 from tests.mirrors.factories import make_company
 from tests.mirrors.harness import Deployment, deployment
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 from django.conf import settings
-from django.contrib.sessions.models import Session
 from playwright.sync_api import Page, expect
 
 from mirrors.models import Mirror
+from rbac.models import Session
 from tests.browser.conftest import PASSWORD
 from tests.mirrors.factories import make_company
 from tests.mirrors.harness import Deployment, deployment

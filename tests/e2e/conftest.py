@@ -146,9 +146,7 @@ def deployment(
 
 
 def _forget() -> None:
-    config.current.cache_clear()
-    wiring.lakefs.cache_clear()
-    wiring.objects.cache_clear()
+    config.from_file.cache_clear()
     wiring.local_cache.cache_clear()
     remembered.cache_clear()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.errors import Conflict
+from core.errors import Invalid
 from exports.models import Export
 from tests.exports.soak import Soak
 
@@ -57,7 +57,7 @@ def test_a_place_that_others_had_meanwhile_is_begun_anew(life: Soak) -> None:
     life.rounds()
     life.set("s3://out/other", continuous=False)
     theirs = life.set(branch="dev")
-    with pytest.raises(Conflict):
+    with pytest.raises(Invalid):
         life.set()
     mine.refresh_from_db()
     assert (mine.path_at_success, mine.left, mine.marked) == ("", {}, {})
@@ -74,7 +74,7 @@ def test_nobody_is_given_a_place_to_which_a_run_still_writes(life: Soak) -> None
     life.set()
     life.rounds(1)
     life.set("s3://out/other")
-    with pytest.raises(Conflict, match="still writes"):
+    with pytest.raises(Invalid, match="still writes"):
         life.set(branch="dev")
 
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from adapters.objects import keys_of
 from core.export_work import Phase
 from exports.plane import Plane
 from exports.slices import MARGIN_SECONDS, Slice
-from lakemirror_site import config, spark_server, wiring
+from lakemirror_site import config, wiring
 from mirrors import clock
 from tests.exports.test_pages import a_run, an_export
 from tests.site.test_config import SOURCE
@@ -19,7 +20,6 @@ from tests.site.test_config import SOURCE
 def tell(monkeypatch: pytest.MonkeyPatch, **told: Any) -> None:
     settings = config.parse(SOURCE | told)
     monkeypatch.setattr(config, "current", lambda: settings)
-    wiring.export_store.cache_clear()
 
 
 class FreeLease:
@@ -68,5 +68,6 @@ def test_a_bucket_has_a_store_of_its_own_if_told(monkeypatch: pytest.MonkeyPatch
     told = wiring.export_settings(region=region, namespace="s3://src/lake", path="s3://company.bucket/latest")
     assert (told.destination.region, told.destination.endpoint) == ("company.bucket", "http://other:9000")
     assert "hidden" not in repr(told)
-    variables = spark_server.store_environment(config.current())
-    assert variables["LAKEMIRROR_STORE_COMPANY_BUCKET_ACCESS_KEY_ID"] == "AKIAOTHER"
+    monkeypatch.setenv("LAKEMIRROR_STORES_KEY", wiring.executors_key())
+    keys = keys_of("company.bucket", told.destination.access)
+    assert keys and (keys.access_key_id, keys.secret_access_key) == ("AKIAOTHER", "hidden")

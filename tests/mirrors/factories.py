@@ -10,6 +10,9 @@ from typing import Any
 
 from django.db import transaction
 
+from core.installations import Secrets, Wish
+from mirrors import clock, installed
+from mirrors.installation_rows import Installation, InstallationTest
 from mirrors.models import (
     Blocker,
     Candidate,
@@ -398,3 +401,21 @@ def _measure(mirror: Mirror, minutes: int, at: datetime, number: int, now: datet
         objects_checked=objects,
         bytes_checked=objects * 90_000,
     )
+
+
+def make_installation(region: str = "mars-1") -> Installation:
+    """One of the database, with a test that found something."""
+    row = Installation(changed_at=clock.now())
+    row.put(
+        Wish(region, f"http://lakefs.{region}", "AKIAMARS", served_by="us-east-1", store_access="chain"), Secrets("s")
+    )
+    row.save()
+    checks = [
+        {"id": "lakefs-reachable", "state": "ok", "message": "The lakeFS of mars-1 answers", "fix": ""},
+        {"id": "store-versioning", "state": "failed", "message": "mars keeps no versions", "fix": "Switch it on"},
+    ]
+    InstallationTest.objects.create(
+        region=region, tested_at=clock.now(), reachable=True, lakefs_version="1.84.0", checks=checks
+    )
+    installed.read()
+    return row

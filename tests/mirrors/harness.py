@@ -13,8 +13,8 @@ from unittest import mock
 from django.db.models.functions import Now
 
 from adapters.local_cache import LocalCache
-from lakemirror_site import wiring
-from mirrors import duties
+from lakemirror_site import config, wiring
+from mirrors import duties, installed
 from mirrors.metaranges import remembered
 from mirrors.models import Blocker, Duty, Mirror, MirrorCommit, Repository
 from mirrors.tasks import handlers
@@ -28,6 +28,7 @@ class Deployment:
 
     def __init__(self, folder: Path) -> None:
         self.us, self.eu, self.ap = FakeLakeFS(), FakeLakeFS(), FakeLakeFS()
+        self.added: dict[str, FakeLakeFS] = {}
         self.local_cache = LocalCache(folder, 64_000_000)
         self.us_store, self.eu_store, self.ap_store = FakeStore(), FakeStore(), FakeStore()
         self.lake = Lake(self.us, self.us_store)
@@ -36,7 +37,8 @@ class Deployment:
         self.small_checks = False
 
     def lakefs(self, region: str) -> FakeLakeFS:
-        return {"us-east-1": self.us, "eu-west-1": self.eu, "ap-southeast-2": self.ap}[region]
+        known = {"us-east-1": self.us, "eu-west-1": self.eu, "ap-southeast-2": self.ap}
+        return known.get(region) or self.added.setdefault(region, FakeLakeFS())
 
     def quick_lakefs(self, region: str) -> FakeLakeFS:
         """As the real one, which refuses a region that isn't configured."""
@@ -44,7 +46,9 @@ class Deployment:
         return self.lakefs(region)
 
     def objects(self, region: str) -> FakeStore:
-        return {"us-east-1": self.us_store, "eu-west-1": self.eu_store, "ap-southeast-2": self.ap_store}[region]
+        return {"us-east-1": self.us_store, "eu-west-1": self.eu_store, "ap-southeast-2": self.ap_store}.get(
+            region, self.us_store
+        )
 
     def quick_export_store(self, region: str, bucket: str) -> EmptyPlace:
         """Every bucket is there, and empty."""
@@ -194,7 +198,16 @@ def deployment() -> Iterator[Deployment]:
             mock.patch("lakemirror_site.wiring.check_small", made.check_small),
             mock.patch("mirrors.duties.async_task"),
         ):
-            yield made
+            try:
+                yield made
+            finally:
+                forget_installations()
+
+
+def forget_installations() -> None:
+    """This process knows those of its configuration, and no others."""
+    config.put_together(None)
+    installed._last_read = None
 
 
 def state_of(commit: str) -> MirrorCommit:

@@ -23,7 +23,7 @@ def calls_shown() -> Iterator[tuple[str, str]]:
     for line in PAGE.splitlines():
         if line.startswith("## "):
             base = "repositories/{}/mirrors/{}/" if line == OF_A_MIRROR else ""
-        if found := re.match(r"\| (GET|POST|PATCH|DELETE) ((?:`[^`]+`(?:, )?)+)", line):
+        if found := re.match(r"\| (GET|POST|PUT|PATCH|DELETE) ((?:`[^`]+`(?:, )?)+)", line):
             yield from ((found[1], shape(base + address)) for address in re.findall(r"`([^`]+)`", found[2]))
 
 

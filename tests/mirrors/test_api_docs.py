@@ -12,7 +12,7 @@ from django.urls import URLPattern
 from mirrors import api_urls
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs/api.md").read_text()
-METHODS = ("get", "post", "patch", "delete")
+METHODS = ("get", "post", "put", "patch", "delete")
 
 
 def shape(address: str) -> str:
@@ -36,7 +36,7 @@ def calls_told() -> Iterator[tuple[str, str]]:
     for line in PAGE.splitlines():
         if line.startswith("## "):
             base = "repositories/{}/mirrors/{}/" if line == "## Of one mirror" else ""
-        if found := re.match(r"\| (GET|POST|PATCH|DELETE) ([^|]+) \|", line):
+        if found := re.match(r"\| (GET|POST|PUT|PATCH|DELETE) ([^|]+) \|", line):
             yield from ((found[1], shape(base + address)) for address in re.findall(r"`([^`]+)`", found[2]))
 
 

@@ -15,6 +15,7 @@ from mirrors import clock
 from mirrors.metrics import gauges
 from mirrors.models import Duty, Mirror, Repository
 from mirrors.readings import mirror_readings
+from rbac.auditing import chain
 from rbac.models import User
 from tests.mirrors.api import Api
 from tests.mirrors.factories import Line, block, fail, make_company, make_mirror, make_repository
@@ -112,7 +113,7 @@ def test_more_mirrors_cost_no_more_queries() -> None:
         line.commit("second", ago=5)
     with CaptureQueriesContext(connection) as many:
         list(gauges())
-    assert len(many) == len(few) <= 12
+    assert len(many) == len(few) <= 14
 
 
 def test_it_is_for_who_may_list_repositories(outsider: User, teammate: User) -> None:
@@ -121,3 +122,11 @@ def test_it_is_for_who_may_list_repositories(outsider: User, teammate: User) -> 
     assert (refused.status_code, "fs:ListRepositories" in refused.json()["message"]) == (403, True)
     unknown = Client().get("/metrics")
     assert (unknown.status_code, unknown["WWW-Authenticate"][:5]) == (401, "Basic")
+
+
+def test_the_audits_chain_is_told_by_its_head(teammate: User) -> None:
+    chain.append_waiting()
+    got = samples(teammate)
+    assert got["lakemirror_audit_chain_events",] == chain.head().number > 0
+    assert f"{int(got['lakemirror_audit_chain_head',]):013x}" == chain.head().digest[:13]
+    assert got["lakemirror_audit_chain_broken",] == 0

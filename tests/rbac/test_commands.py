@@ -123,3 +123,12 @@ def test_what_does_not_exist_is_one_line(outsider: User, command: tuple[str, ...
     with pytest.raises(CommandError):
         run(*command)
     assert not AccessKey.objects.exists()
+
+
+def test_a_link_to_choose_a_password_is_shown_once() -> None:
+    services.user_create(actor="system:tests", username="tom")
+    link, told = run("reset_link", "tom", "--url", "https://lm.example.com").splitlines()
+    assert link.startswith("https://lm.example.com/password-reset/")
+    assert told.startswith("Works once, until ")
+    with pytest.raises(CommandError, match="there is no user 'otto'"):
+        run("reset_link", "otto")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
+from django.utils import timezone
 
 from core.errors import Denied
 from rbac import guessing, services
@@ -19,11 +19,8 @@ from tests.cast import PASSWORD, person
 
 
 @pytest.fixture(autouse=True)
-def no_memory(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guessing, "FIRST_WAIT", 30)
-    cache.clear()
-    yield
-    cache.clear()
 
 
 def sign_in(
@@ -103,14 +100,30 @@ def test_guessing_has_to_wait_after_some_attempts(owner: User) -> None:
     assert "Too many attempts" in response.content.decode()
 
 
-def test_pauses_double_up_to_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+class Clock:
+    """The time, as this test tells it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.at = timezone.now()
+        monkeypatch.setattr(timezone, "now", lambda: self.at)
+
+    def pass_(self, seconds: float) -> datetime:
+        self.at += timedelta(seconds=seconds)
+        return self.at
+
+
+def test_pauses_double_up_to_a_minute_and_are_forgotten(monkeypatch: pytest.MonkeyPatch, db: None) -> None:
     monkeypatch.setattr(guessing, "FIRST_WAIT", 1)
-    where, pauses = guessing.Place("signin:x"), []
+    clock, where, pauses = Clock(monkeypatch), guessing.Place("x"), []
     for _ in range(14):
         assert guessing.begin_attempt(where) == 0
-        pauses.append(guessing.begin_attempt(where) if cache.get(where.turn) else 0)
-        cache.delete(where.turn)
+        pauses.append(guessing.wait_of(where))
+        clock.pass_(pauses[-1])
     assert pauses == [0, 0, 0, 0, 1, 2, 4, 8, 16, 32, 60, 60, 60, 60]
+    clock.pass_(15 * 60)
+    assert [guessing.begin_attempt(where) for _ in range(6)] == [0, 0, 0, 0, 0, 1]
+    clock.pass_(15 * 60)
+    assert guessing.prune() == 1
 
 
 def test_while_waiting_even_the_right_password_is_not_looked_at(client: Client, owner: User) -> None:

@@ -109,11 +109,19 @@ def test_json_logs_are_one_object_with_what_the_call_added() -> None:
     assert (line["level"], line["message"], line["mirror"]) == ("WARNING", "late", "lake-eu")
 
 
-def test_executors_get_each_stores_keys_by_its_region(tmp_path: Path) -> None:
+def test_sparks_server_is_told_no_secret_but_what_opens_sealed_keys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     settings = config.development({"LAKEMIRROR_VAR": str(tmp_path)})
-    variables = spark_server.store_environment(settings)
-    assert variables["LAKEMIRROR_STORE_EU_WEST_1_ACCESS_KEY_ID"] == "AKIALAKEMIRRORDEMO"
-    assert variables["LAKEMIRROR_STORE_US_EAST_1_SECRET_ACCESS_KEY"] == "lakemirror-demo-secret"
+    monkeypatch.setenv("REPLICATION_AUTH_ENCRYPT_SECRET_KEY", "a secret")
+    monkeypatch.setenv("source_lakefs_secret_access_key", "a secret")
+    monkeypatch.setenv("LAKEMIRROR_ADMIN_PASSWORD", "a secret")
+    monkeypatch.setenv("LAKEMIRROR_STORE_MARS_1_ACCESS_KEY_ID", "of a store that it is told of in this way")
+    command, environment = spark_server.start(settings, 8120, [])
+    assert "lakemirror-demo-secret" not in f"{command}{environment}"
+    assert "a secret" not in environment.values()
+    assert environment["LAKEMIRROR_STORES_KEY"] == settings.derived_key("executors")
+    assert "LAKEMIRROR_STORE_MARS_1_ACCESS_KEY_ID" in environment
 
 
 def test_sparks_own_settings_hold_no_secret(tmp_path: Path) -> None:

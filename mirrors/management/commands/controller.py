@@ -14,10 +14,11 @@ from django.db.models import Min
 from django.db.models.functions import Now
 
 from lakemirror_site import config
-from mirrors import clock, duties
+from mirrors import clock, duties, installed
 from mirrors.models import Duty
 from mirrors.querysets import DutyQuerySet
-from rbac import idempotency
+from rbac import guessing, idempotency, sessions
+from rbac.auditing import rounds
 
 log = logging.getLogger("lakemirror.controller")
 
@@ -47,6 +48,7 @@ def tick() -> float:
     """Send what is due, each message once: who may send it decides the database. Seconds until the next tick."""
     try:
         close_old_connections()
+        installed.refresh()
         now = config.current()
         ours = Duty.objects.filter(queue__in=[now.worker_queue, now.spark_queue], kind__in=duties.kinds())
         duties.send(ours.to_send())
@@ -57,11 +59,13 @@ def tick() -> float:
 
 
 def look_round() -> None:
-    """Duties that our mirrors need, and that nobody takes up any more, become ours; old Idempotency-Keys go."""
+    """Duties that our mirrors need, and nobody takes up, become ours; what is old goes; the audit is chained."""
     try:
         if number := duties.take_over():
             log.warning("%d duties were taken over: nobody took them up", number)
-        idempotency.prune()
+        for old in (idempotency, sessions, guessing):
+            old.prune()
+        rounds.look_round()
     except DatabaseError as error:
         log.warning("the database did not answer, trying again: %s", error)
 

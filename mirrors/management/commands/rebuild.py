@@ -8,6 +8,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from core.errors import Invalid
 from lakemirror_site import config
+from mirrors import installed
 from mirrors.rebuild import Line, Result, rebuild
 from rbac.management.base import ACTOR, AccessCommand
 
@@ -46,6 +47,7 @@ class Command(AccessCommand):
 
 
 def _regions(region: str | None) -> list[str]:
+    installed.refresh()
     served = list(config.current().served)
     if region and region not in served:
         raise Invalid(f"this deployment does not serve the region '{region}': it serves {', '.join(served)}")

@@ -1,0 +1,57 @@
+"""Every secret that this process was told, so that lines which people read can be without them."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from core.redaction import without_known
+from lakemirror_site import config
+from lakemirror_site.config_reader import Secret
+
+_kept: tuple[config.Config | None, list[str]] = (None, [])
+
+
+def hidden(text: str) -> str:
+    """A text without them; as it is while there is no configuration yet."""
+    with contextlib.suppress(config.ConfigError):
+        return without_known(text, known_secrets())
+    return text
+
+
+def known_secrets() -> list[str]:
+    """Those of the configuration of now, installations of the database included."""
+    global _kept
+    now = config.current()
+    if _kept[0] is not now:
+        _kept = now, list(dict.fromkeys(secrets_of(now)))
+    return _kept[1]
+
+
+def secrets_of(settings: config.Config) -> Iterator[str]:
+    """Every secret of a configuration, what follows from one, and keys as they are sent to lakeFS."""
+    yield from _in(settings)
+    for region in settings.regions:
+        yield settings.hook_secret(region).reveal()
+        keys = settings.installation(region).lakefs_keys
+        if keys.secret_access_key:
+            yield base64.b64encode(f"{keys.access_key_id}:{keys.secret_access_key.reveal()}".encode()).decode()
+    yield settings.derived_key("executors")
+    yield settings.derived_key("installations")
+
+
+def _in(value: Any) -> Iterator[str]:
+    if isinstance(value, Secret):
+        yield value.reveal()
+    elif is_dataclass(value):
+        for one in fields(value):
+            yield from _in(getattr(value, one.name))
+    elif isinstance(value, Mapping):
+        for inner in value.values():
+            yield from _in(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _in(inner)

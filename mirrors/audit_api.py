@@ -1,0 +1,166 @@
+"""The replication API: who did what, over all mirrors and all access."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.http import HttpResponseBase
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from lakemirror_site import config
+from lakemirror_site.openapi import answers
+from mirrors import clock
+from mirrors.answers import count_or_null, page_with, text_or_null, time_or_null
+from mirrors.as_csv import FORMATS, TableView, csv_answer, wants_csv
+from mirrors.paging import PAGE, page_of
+from mirrors.serializers import rfc3339
+from rbac import services as rbac
+from rbac.auditing import finding, refusals
+from rbac.auditing.standing import Standing, standing
+from rbac.models import AuditEvent
+
+MAY_SEE = ("auth:ListAuditEvents", "*")
+
+
+class EventAnswer(serializers.Serializer):
+    """Who did what to which resource, or was refused it. `number` and `digest`: its place in the chain, null before."""
+
+    id = serializers.IntegerField()
+    at = serializers.DateTimeField()
+    actor = serializers.CharField(allow_blank=True, help_text="a user, or `system:` and a part of ours")
+    key_id = text_or_null()
+    action = serializers.CharField()
+    arn = serializers.CharField()
+    refused = serializers.BooleanField()
+    times = serializers.IntegerField(help_text="so many refused attempts it tells of")
+    before = serializers.DictField(allow_null=True)
+    after = serializers.DictField(allow_null=True)
+    reason = text_or_null()
+    request_id = text_or_null()
+    address = text_or_null()
+    number = count_or_null()
+    digest = text_or_null()
+
+
+class ChainAnswer(serializers.Serializer):
+    """The chain's head, and up to where it was read again. `wrong`: what is broken, in words."""
+
+    number = serializers.IntegerField()
+    digest = serializers.CharField()
+    whole_up_to = serializers.IntegerField()
+    checked_at = time_or_null()
+    wrong = text_or_null()
+    waiting = serializers.IntegerField(help_text="events that have no place in it yet")
+    sealed_up_to = serializers.IntegerField()
+
+
+class StrangersAnswer(serializers.Serializer):
+    """How often somebody without the right credentials was refused in the last 24 hours, from one network."""
+
+    kind = serializers.CharField()
+    network = serializers.CharField()
+    times = serializers.IntegerField()
+    first = serializers.DateTimeField(help_text="the hour in which it began")
+    last = serializers.DateTimeField()
+
+
+WHICH = (
+    OpenApiParameter("actor", str, description="only what this user did"),
+    OpenApiParameter("action", str, description="only this action, or those that begin so: `auth:*`"),
+    OpenApiParameter("resource", str, description="only about this ARN, or those that begin so"),
+    OpenApiParameter("from", str, description="not before this moment, or day"),
+    OpenApiParameter("to", str, description="before this moment, or to the end of this day"),
+    OpenApiParameter("refused", str, enum=("true",), description="only what was refused"),
+    OpenApiParameter("text", str, description="only where this stands somewhere, also in before and after"),
+)
+FORMAT = OpenApiParameter("format", str, enum=FORMATS, description="csv: all of them, not a page, as a file")
+
+
+class Audit(TableView):
+    """The record of who did what."""
+
+    @answers(
+        "List audit events",
+        200,
+        page_with(EventAnswer, chain=ChainAnswer(), strangers=StrangersAnswer(many=True)),
+        query=[*PAGE, *WHICH, FORMAT],
+        csv=True,
+    )
+    def get(self, request: Request) -> HttpResponseBase:
+        """A page of events, the last first; or all as CSV. Needs auth:ListAuditEvents on `*`."""
+        rbac.require(request.user, MAY_SEE)
+        asked = finding.asked_for(request.query_params)
+        if wants_csv(request):
+            return csv_answer("audit", tuple(EventAnswer().fields), map(_csv_row, finding.everything(asked)))
+        amount, after = page_of(request)
+        found = finding.look(asked, after=after, amount=amount)
+        return Response(_page(found) | {"chain": chain_json(standing()), "strangers": strangers_json()})
+
+
+def _page(found: finding.Look) -> dict[str, Any]:
+    """A page may hold less than what was asked for, or nothing, and yet have a next one."""
+    pagination = {
+        "has_more": bool(found.next),
+        "next_offset": found.next,
+        "max_per_page": config.current().list_mirrors_page_size,
+        "results": len(found.rows),
+    }
+    results = [event_json(row) for row in found.rows]
+    return {"pagination": pagination, "as_of": rfc3339(clock.now()), "results": results}
+
+
+def event_json(row: AuditEvent) -> dict[str, Any]:
+    """An event."""
+    return {
+        "id": row.pk,
+        "at": rfc3339(row.at),
+        "actor": row.actor,
+        "key_id": row.key_id or None,
+        "action": row.action,
+        "arn": row.arn,
+        "refused": row.refused,
+        "times": row.times,
+        "before": row.before,
+        "after": row.after,
+        "reason": row.reason or None,
+        "request_id": row.request_id or None,
+        "address": row.address,
+        "number": row.number,
+        "digest": row.digest or None,
+    }
+
+
+def _csv_row(row: AuditEvent) -> dict[str, Any]:
+    told = event_json(row)
+    return told | {name: json.dumps(told[name]) if told[name] else None for name in ("before", "after")}
+
+
+def chain_json(now: Standing) -> dict[str, Any]:
+    """The chain."""
+    return {
+        "number": now.number,
+        "digest": now.digest,
+        "whole_up_to": now.whole_number,
+        "checked_at": rfc3339(now.whole_at),
+        "wrong": now.wrong or None,
+        "waiting": now.waiting,
+        "sealed_up_to": now.sealed,
+    }
+
+
+def strangers_json() -> list[dict[str, Any]]:
+    """Refusals of strangers, the most first."""
+    return [
+        {
+            "kind": row["action"],
+            "network": row["network"],
+            "times": row["total"],
+            "first": rfc3339(row["first"]),
+            "last": rfc3339(row["last"]),
+        }
+        for row in refusals.of_strangers(clock.now())
+    ]

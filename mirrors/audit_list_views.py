@@ -1,0 +1,56 @@
+"""The page of who did what, over all mirrors and all access."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from core.errors import Invalid
+from mirrors import clock
+from mirrors.audit_api import MAY_SEE
+from mirrors.audit_views import changes_of
+from mirrors.page_parts import ROWS, with_query
+from rbac.auditing import finding, refusals
+from rbac.auditing.standing import standing
+from rbac.views import permission_required
+
+KINDS = {
+    "no-credentials": "No credentials",
+    "wrong-key": "Wrong access key",
+    "wrong-password": "Wrong name or password",
+    "too-many-attempts": "Too many attempts",
+    "wrong-webhook-secret": "Wrong webhook secret",
+}
+
+
+@never_cache
+@require_safe
+@permission_required(*MAY_SEE)
+def audit_list(request: HttpRequest) -> HttpResponse:
+    """Events, the last first, by the filters of the address; how the chain stands; what strangers were refused."""
+    given = {name: request.GET.get(name, "").strip() for name in finding.FILTERS}
+    found, wrong = finding.Look([], ""), ""
+    try:
+        found = finding.look(finding.asked_for(given), after=request.GET.get("after", ""), amount=ROWS)
+    except Invalid as error:
+        wrong = f"{error.field}: {error}"
+    now = clock.now()
+    strangers = [(KINDS.get(row["action"], row["action"]), row) for row in refusals.of_strangers(now)]
+    context = {
+        "section": "audit",
+        "given": given,
+        "wrong": wrong,
+        "chips": [(name, value, with_query(request, **{name: None})) for name, value in given.items() if value],
+        "told": [(row, changes_of(row)) for row in found.rows],
+        "more": with_query(request, after=found.next) if found.next else "",
+        "first_page": with_query(request) if request.GET.get("after") else "",
+        "csv": reverse("api-audit") + with_query(request, format="csv"),
+        "call": reverse("api-audit") + with_query(request),
+        "chain": standing(),
+        "strangers": strangers,
+        "now": now,
+    }
+    return render(request, "audit/audit.html", context, status=400 if wrong else 200)

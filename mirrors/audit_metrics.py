@@ -1,0 +1,33 @@
+"""The audit's chain as figures: a scrape keeps a copy of its head elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mirrors.exposition import Gauge
+from rbac.auditing.standing import standing
+
+DIGITS = 13
+"""So many hexadecimal digits a sample can hold exactly."""
+
+
+def gauges() -> Iterator[Gauge]:
+    """How long the chain is, its head, and what was found when it was read again."""
+    now = standing()
+    told = {
+        "audit_chain_events": ("events that have a place in the audit's chain", now.number),
+        "audit_chain_head": (
+            "the first 13 hexadecimal digits of its head's digest, as a number",
+            _as_number(now.digest),
+        ),
+        "audit_chain_broken": ("1 if an event was found to be changed or missing", bool(now.wrong)),
+        "audit_waiting_events": ("events that have no place in it yet", now.waiting),
+    }
+    for name, (words, value) in told.items():
+        gauge = Gauge(name, words)
+        gauge.add("", value)
+        yield gauge
+
+
+def _as_number(digest: str) -> int:
+    return int(digest[:DIGITS], 16)

@@ -1,0 +1,118 @@
+"""An installation as a form. A secret that is typed goes to the service and nowhere else; none is ever shown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from typing import Any
+
+from django import forms
+
+from core.errors import LakeMirrorError
+from core.installations import LONGEST, Access, Secrets, Wish
+from lakemirror_site import config
+from mirrors.settings_form import shown
+
+ACCESS = [
+    (Access.KEYS.value, "an access key, below"),
+    (Access.PROFILE.value, "an AWS profile of each machine"),
+    (Access.CHAIN.value, "what AWS's libraries find by themselves (environment, instance, pod)"),
+]
+KEEPS = "Sealed in the database. Leave it empty to keep the one that is there."
+
+
+def word(label: str, help_text: str = "", *, required: bool = False) -> forms.CharField:
+    """A setting that is one word."""
+    return forms.CharField(label=label, help_text=help_text, required=required, max_length=LONGEST)
+
+
+def secret(label: str) -> forms.CharField:
+    """One that is typed, and not shown again, even if the form comes back."""
+    widget = forms.PasswordInput(render_value=False)
+    text = "Sealed in the database, and never shown again."
+    return forms.CharField(label=label, required=False, max_length=LONGEST, widget=widget, help_text=text)
+
+
+class InstallationForm(forms.Form):
+    """All of an installation, in the words of the API. `seen` and `was` are what the form was made from."""
+
+    region = forms.CharField(label="Region", max_length=63, help_text="Its name here: a-z, 0-9 and -, like eu-west-1.")
+    served_by = word("Served by", "The region of the deployment that works for mirrors there. Empty: this one.")
+    lakefs_endpoint = word("Address of lakeFS", "Without /api/v1, like https://lakefs.example.com", required=True)
+    lakefs_access_key_id = word("Access key id", "Of a user with the policy ReplicationPolicy there.", required=True)
+    lakefs_secret_access_key = secret("Secret access key of lakeFS")
+    store_endpoint = word("Address of the store", "Empty: AWS's own S3.")
+    store_region = word("The store's own name of the region", "Empty: the same as above.")
+    store_path_style = forms.BooleanField(label="Buckets stand in the path, not in the host's name", required=False)
+    store_access = forms.ChoiceField(label="Credentials of the store", choices=ACCESS)
+    store_access_key_id = word("Access key id of the store")
+    store_secret_access_key = secret("Secret access key of the store")
+    store_profile = word("Profile", "Of ~/.aws/config on every machine that asks the store, executors included.")
+    store_role_arn = word("Role", "Assumed by STS with these credentials, like arn:aws:iam::123456789012:role/mirror")
+    store_role_external_id = word("External id", "If the role asks for one.")
+    sts_endpoint = word("Address of STS", "Empty: AWS's own.")
+    ca_bundle = word(
+        "CA bundle", "A file of certificates on every machine that works for it. Empty: the machine's own."
+    )
+    proxy = word("Proxy", "Without name and password, like http://proxy:3128. Empty: what the environment says.")
+    seen = forms.CharField(required=False, widget=forms.HiddenInput)
+    was = forms.CharField(required=False, widget=forms.HiddenInput)
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, label_suffix="", **more)
+        for name, field in self.fields.items():
+            given = "new-password" if name.endswith("secret_access_key") else "off"
+            field.widget.attrs.update(autocapitalize="none", autocomplete=given, spellcheck="false")
+
+    @classmethod
+    def fresh(cls) -> InstallationForm:
+        """The empty form."""
+        return cls(initial={"served_by": config.current().region, "store_access": Access.KEYS.value})
+
+    @classmethod
+    def of(cls, wish: Wish, etag: str, typed: Mapping[str, Any] | None = None) -> InstallationForm:
+        """The settings as they are; `typed` stands in their place."""
+        values = asdict(wish)
+        return cls(initial={**values, **(typed or {}), "seen": etag, "was": json.dumps(values)}).pinned()
+
+    def pinned(self) -> InstallationForm:
+        """Of one that is there: its name stays, and its secrets unless others are typed."""
+        self.fields["region"].disabled = True
+        for name in ("lakefs_secret_access_key", "store_secret_access_key"):
+            self.fields[name].help_text = KEEPS
+        return self
+
+    @property
+    def wish(self) -> Wish:
+        """What the service takes. Of a form that is valid."""
+        return Wish(**{each.name: self.cleaned_data[each.name] for each in fields(Wish)})
+
+    @property
+    def secrets(self) -> Secrets:
+        """Those that were typed."""
+        given = self.cleaned_data
+        return Secrets(given["lakefs_secret_access_key"], given["store_secret_access_key"])
+
+    def over(self, now: Wish, etag: str) -> tuple[InstallationForm, list[tuple[str, str, str]]]:
+        """A form of the settings of now with what was typed over them, and what others changed: label, old, new."""
+        was, values = _object(self.data.get("was", "")), asdict(now)
+        typed = {name: self[name].value() for name in values if name != "region"}
+        mine = {name: value for name, value in typed.items() if (value or "") != (was.get(name) or "")}
+        changed = [name for name in values if name in was and was[name] != values[name]]
+        told = [(str(self.fields[name].label), shown(was[name]), shown(values[name])) for name in changed]
+        return InstallationForm.of(now, etag, mine), told
+
+    def refuse(self, error: LakeMirrorError) -> None:
+        """Say why the service did not accept it, beside the field that it names."""
+        field = getattr(error, "field", "")
+        self.add_error(field if field in self.fields else None, str(error))
+
+
+def _object(text: str) -> dict[str, Any]:
+    """What the form was made from, as it came back: only to be compared."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,161 @@
+"""What is known of installations, those of the file and those of the database alike; never a secret."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from core.errors import NotFound
+from core.installations import Access, Wish
+from core.preflight import Check, Outcome
+from lakemirror_site import config
+from lakemirror_site.together import Together
+from mirrors.installation_rows import Installation, InstallationTest
+from mirrors.installation_tests import passed
+from mirrors.installations import etag_of, usage, usage_words
+from mirrors.region_facts import RegionFacts, region_facts
+from mirrors.serializers import rfc3339
+
+FILE, DATABASE = "file", "database"
+
+
+@dataclass(frozen=True, slots=True)
+class InstallationReading:
+    """One of them: where it stands (`origin`), what it is, what needs it, what the last test found."""
+
+    wish: Wish
+    origin: str
+    problem: str
+    used: Mapping[str, int]
+    facts: RegionFacts
+    test: InstallationTest | None
+    etag: str = ""
+    doubled: bool = False
+
+    @property
+    def region(self) -> str:
+        return self.wish.region
+
+    @property
+    def in_file(self) -> bool:
+        return self.origin == FILE
+
+    @property
+    def used_by(self) -> str:
+        """In words; "" by nothing."""
+        return usage_words(self.used)
+
+    @property
+    def last_contact(self) -> datetime | None:
+        """When its lakeFS last answered something that is kept."""
+        answered = self.test.tested_at if self.test and self.test.reachable else None
+        return max((at for at in (answered, self.facts.received_at, self.facts.looked_at) if at), default=None)
+
+    @property
+    def version(self) -> str:
+        """Of lakeFS, as of the last test that got an answer; "" if it isn't known."""
+        return self.test.lakefs_version if self.test else ""
+
+    @property
+    def checks(self) -> list[Check]:
+        """Of the last test, what needs somebody first."""
+        order = [Outcome.FAILED, Outcome.WARNING, Outcome.UNKNOWN, Outcome.OK]
+        found = [Check(**{**one, "state": Outcome(one["state"])}) for one in (self.test.checks if self.test else [])]
+        return sorted(found, key=lambda check: order.index(check.state))
+
+    @property
+    def good(self) -> list[Check]:
+        """What is in order."""
+        return [check for check in self.checks if check.state is Outcome.OK]
+
+    @property
+    def rights(self) -> list[Check]:
+        """Rights of which nobody knows: most can't be tried without changing something."""
+        return [check for check in self.checks if check.state is Outcome.UNKNOWN and "-right:" in check.id]
+
+    @property
+    def urgent(self) -> list[Check]:
+        """All others."""
+        return [check for check in self.checks if check not in self.good and check not in self.rights]
+
+    @property
+    def outcome(self) -> Outcome:
+        """Of the last test as a whole."""
+        if self.problem:
+            return Outcome.FAILED
+        if self.test is None:
+            return Outcome.UNKNOWN
+        if passed(self.test):
+            return Outcome.OK
+        failed = any(check.state is Outcome.FAILED for check in self.checks)
+        return Outcome.FAILED if failed else Outcome.UNKNOWN
+
+
+def installation_readings() -> list[InstallationReading]:
+    """All that this deployment knows, the file's first; five queries and one for each other kind of user."""
+    known = config.current()
+    rows = {row.region: row for row in Installation.objects.all()}
+    tests = {test.region: test for test in InstallationTest.objects.all()}
+    used, facts = usage(), {one.name: one for one in region_facts(known.regions)}
+    return [
+        _reading(known, region, rows.get(region), used.get(region, Counter()), facts[region], tests.get(region))
+        for region in known.regions
+    ]
+
+
+def installation_reading(region: str) -> InstallationReading:
+    """One of them. Raises NotFound."""
+    found = next((one for one in installation_readings() if one.region == region), None)
+    if found is None:
+        raise NotFound(f"there is no installation '{region[:80]}'")
+    return found
+
+
+def _reading(
+    known: config.Config,
+    region: str,
+    row: Installation | None,
+    used: Mapping[str, int],
+    facts: RegionFacts,
+    test: InstallationTest | None,
+) -> InstallationReading:
+    added = known.added.get(region) if isinstance(known, Together) else None
+    if added is None or row is None:
+        return InstallationReading(
+            _wish_of_file(known, region), FILE, "", used, facts, test, etag_of(row) if row else "", row is not None
+        )
+    problem = f"{added.problem}. {added.remedy}" if added.problem else ""
+    return InstallationReading(row.wish, DATABASE, problem, used, facts, test, etag_of(row))
+
+
+def _wish_of_file(known: config.Config, region: str) -> Wish:
+    there = known.installation(region)
+    keys = there.store.credentials.access_key_id
+    return Wish(
+        region=region,
+        lakefs_endpoint=there.lakefs_url,
+        lakefs_access_key_id=there.lakefs_keys.access_key_id,
+        served_by=known.region if region in known.served else "",
+        store_endpoint=there.store.endpoint,
+        store_region=there.store.region,
+        store_path_style=there.store.force_path_style,
+        store_access=(Access.KEYS if keys else Access.CHAIN).value,
+        store_access_key_id=keys,
+    )
+
+
+def installation_json(reading: InstallationReading) -> dict[str, Any]:
+    """For the API."""
+    test = reading.test
+    return asdict(reading.wish) | {
+        "origin": reading.origin,
+        "problem": reading.problem or None,
+        "used_by": [{"what": what, "number": number} for what, number in reading.used.items()],
+        "lakefs_version": reading.version or None,
+        "last_contact_at": rfc3339(reading.last_contact) if reading.last_contact else None,
+        "tested_at": rfc3339(test.tested_at) if test else None,
+        "ok": passed(test) if test else None,
+    }

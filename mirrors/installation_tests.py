@@ -1,0 +1,171 @@
+"""Asks an installation everything that mirrors and exports will need of it, and keeps what was found.
+
+The questions and their meaning are those of a mirror's preflight. Rights are tried on a mirror or a source that is
+there; else on a repository that can't be, which shows a policy for all repositories, and not one for named ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from typing import Any
+from uuid import uuid4
+
+from core import preflight as decide
+from core import preflight_stores as stores
+from core.errors import LakeMirrorError, NotFound, Throttled
+from core.policies import repository_arn
+from core.ports import LakeFS
+from core.preflight import Check, NotAsked, Outcome
+from core.types import Page, RepositoryInfo, ServerInfo
+from lakemirror_site import wiring
+from mirrors import clock, placement
+from mirrors.installation_rows import InstallationTest
+from mirrors.installations import TEST, installation_arn
+from mirrors.models import Mirror, Repository
+from mirrors.preflight import ask
+from mirrors.preflight_questions import about_bucket, may_ask
+from mirrors.trying import UNTRIED, Target, Try, is_of_branches, target_at_destination, tries_of
+from rbac import services as rbac
+
+FIRST = 100
+NO_PLACE = "no repository there has a namespace that would show it; name one to test with"
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """On which repository rights are tried; `named`: it is one that a policy for named repositories would name."""
+
+    side: str
+    name: str
+    named: bool
+
+    @property
+    def tries(self) -> Mapping[str, Try]:
+        return tries_of(self.side, tags=True)
+
+    @property
+    def target(self) -> Target:
+        return target_at_destination(self.name)
+
+
+def installation_test(*, actor: Any, region: str, namespace: str = "") -> InstallationTest:
+    """Test it now. `namespace`: an s3:// address to test its store with, by default one of its repositories'. Raises
+    Denied, NotFound and Invalid, and nothing for what is wrong with the installation."""
+    rbac.require(actor, (TEST, installation_arn(region)))
+    if region not in wiring.regions():
+        raise NotFound(f"there is no installation '{region[:80]}'")
+    if namespace:
+        placement.check_namespace(namespace.rstrip("/"))
+    tried = _tried(region)
+    known = ask({"server": lambda: wiring.quick_lakefs(region).server(), "repositories": partial(_first, region)})
+    place = namespace or _place(known["repositories"])
+    checks = list(_checks(region, place, tried, known, ask(_calls(region, place, tried))))
+    return _keep(region, known["server"], checks)
+
+
+def _first(region: str) -> Page[RepositoryInfo]:
+    return wiring.quick_lakefs(region).list_repositories(amount=FIRST)
+
+
+def _place(found: Page[RepositoryInfo] | LakeMirrorError) -> str:
+    """Where the first repository lies that lies in S3."""
+    if isinstance(found, LakeMirrorError):
+        return ""
+    return next((one.storage_namespace for one in found.results if one.storage_namespace.startswith("s3://")), "")
+
+
+def _tried(region: str) -> Tried:
+    mirror = Mirror.objects.live().filter(region=region).order_by("pk").first()
+    if mirror is not None:
+        return Tried("destination", mirror.name, named=True)
+    source = Repository.objects.filter(region=region, mirrors__isnull=False).order_by("pk").first()
+    if source is not None:
+        return Tried("source", source.name, named=True)
+    return Tried("destination", f"lakemirror-probe-{uuid4().hex}", named=False)
+
+
+def _calls(region: str, place: str, tried: Tried) -> dict[str, Any]:
+    if not may_ask(region):
+        return {}
+    lakefs: LakeFS = wiring.quick_lakefs(region)
+    target = tried.target
+    calls: dict[str, Any] = {action: partial(call, lakefs, target) for action, call in tried.tries.items()}
+    return calls | (about_bucket("store", wiring.quick_objects(region), place) if place else {})
+
+
+# --- what it means ----------------------------------------------------------------------------------------------------
+
+
+def _checks(
+    region: str, place: str, tried: Tried, known: Mapping[str, Any], answers: Mapping[str, Any]
+) -> Iterator[Check]:
+    server = known["server"]
+    for check in (decide.check_reachable, decide.check_credentials, decide.check_version):
+        yield check("lakefs", region, server)
+    for action in tried.tries:
+        yield _right(tried, action, answers.get(action, NotAsked("something that comes before it failed")))
+    for action, why in UNTRIED[tried.side].items():
+        yield decide.untried("lakefs", action, _arn(tried, action), why)
+    ahead = server if isinstance(server, LakeMirrorError) else server.clock_ahead
+    yield stores.check_clock("database-clock", "the database", -clock.machine_ahead())
+    yield stores.check_clock("lakefs-clock", f"the lakeFS of {region}", ahead)
+    yield from _of_store(region, place, answers)
+
+
+def _of_store(region: str, place: str, answers: Mapping[str, Any]) -> Iterator[Check]:
+    missing = NotAsked("something that comes before it failed" if place else NO_PLACE)
+    yield replace(stores.check_bucket(place, answers.get("store-content", missing)), id="store-bucket")
+    yield _versioning(stores.check_versioning("store", place, answers.get("store-versioning", missing)))
+    ahead = answers.get("store-store-clock", missing)
+    yield stores.check_clock("store-clock", f"the store of {region}", ahead, signed=True)
+
+
+def _versioning(check: Check) -> Check:
+    """Only S3's own replication needs versions: exports, and other ways to copy, don't."""
+    failed = check.state is Outcome.FAILED
+    return replace(check, state=Outcome.WARNING) if failed else check
+
+
+def _right(tried: Tried, action: str, answer: Any) -> Check:
+    check = decide.check_right("lakefs", action, _arn(tried, action), answer)
+    if check.state is not Outcome.FAILED or tried.named:
+        return check
+    told = f"The key may not {action} on every repository; no mirror is here yet on which a narrower right would show"
+    return replace(check, state=Outcome.WARNING, message=told)
+
+
+def _arn(tried: Tried, action: str) -> str:
+    if action == "fs:ListRepositories":
+        return "*"
+    name = tried.name if tried.named else "*"
+    return repository_arn(f"{name}/*" if is_of_branches(action) and tried.named else name)
+
+
+# --- what is kept -----------------------------------------------------------------------------------------------------
+
+
+def _keep(region: str, server: Any, checks: list[Check]) -> InstallationTest:
+    kept, _ = InstallationTest.objects.update_or_create(
+        region=region,
+        defaults={
+            "tested_at": clock.now(),
+            "reachable": checks[0].state is Outcome.OK or isinstance(server, Throttled),
+            "lakefs_version": server.version[:100] if isinstance(server, ServerInfo) else "",
+            "checks": [_stored(check) for check in checks],
+        },
+    )
+    return kept
+
+
+def _stored(check: Check) -> dict[str, str]:
+    """As it is kept and answered; none of these comes with a bucket's policy."""
+    return {name: value for name, value in asdict(check).items() if name != "policy"}
+
+
+def passed(test: InstallationTest) -> bool:
+    """Nothing failed, and lakeFS lets us in."""
+    states = {check["id"]: check["state"] for check in test.checks}
+    known = all(states.get(check) == Outcome.OK for check in ("lakefs-reachable", "lakefs-credentials"))
+    return known and Outcome.FAILED.value not in states.values()

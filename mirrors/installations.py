@@ -1,0 +1,253 @@
+"""Add, change and delete installations; what uses them; seal their secrets anew.
+
+Secrets go in and never come out again: not in an answer, an audit event or an error.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.db.models import Count
+
+from core.errors import Conflict, Invalid, NotFound, Stale, Unreadable
+from core.installations import Secrets, Wish, check_secrets, check_wish
+from core.phrases import count
+from core.policies import auth_arn
+from lakemirror_site import config
+from mirrors import clock, installed
+from mirrors.etags import ANYTHING, Seen
+from mirrors.installation_rows import Installation, InstallationTest
+from mirrors.models import Mirror, Repository
+from rbac import services as rbac
+
+LIST, CREATE, UPDATE, DELETE, TEST = (
+    "fs:ListInstallations",
+    *(f"auth:{verb}Installation" for verb in ("Create", "Update", "Delete", "Test")),
+)
+
+_users: dict[str, Callable[[], Mapping[str, int]]] = {
+    "mirror": lambda: _counted(Mirror.objects.order_by(), "region"),
+    "mirrored repository": lambda: _counted(Repository.objects.filter(mirrors__isnull=False).distinct(), "region"),
+}
+
+
+def register_user(what: str, by_region: Callable[[], Mapping[str, int]]) -> None:
+    """Let another app say what of it needs installations: how many by region."""
+    _users[what] = by_region
+
+
+def _counted(rows: Any, column: str) -> Mapping[str, int]:
+    return dict(rows.order_by().values_list(column).annotate(number=Count("pk", distinct=True)))
+
+
+def usage() -> dict[str, Counter[str]]:
+    """By region, how many of what needs it; a query for each kind of thing."""
+    found: dict[str, Counter[str]] = {}
+    for what, by_region in _users.items():
+        for region, number in by_region().items():
+            found.setdefault(region, Counter())[what] = number
+    return found
+
+
+def usage_words(used: Mapping[str, int]) -> str:
+    """'2 mirrors and 1 export'; "" for nothing."""
+    told = [count(number, what, _PLURALS.get(what, f"{what}s")) for what, number in used.items() if number]
+    return " and ".join([", ".join(told[:-1]), told[-1]] if len(told) > 1 else told)
+
+
+_PLURALS = {"mirrored repository": "mirrored repositories"}
+
+
+def installation_arn(region: str) -> str:
+    """An installation as a resource of `auth:*` actions."""
+    return auth_arn("installation", region)
+
+
+def etag_of(row: Installation) -> str:
+    """Names its settings of now."""
+    return f'"{row.pk}-{row.version}"'
+
+
+def find(region: str) -> Installation:
+    """The row of a region. Raises NotFound, and Conflict for one of the file."""
+    if region in config.from_file().regions:
+        raise Conflict(
+            f"the installation '{region}' is in the configuration file", hint="Edit it there, and restart LakeMirror"
+        )
+    row = Installation.objects.filter(region=region).first()
+    if row is None:
+        raise NotFound(f"there is no installation '{region[:80]}'")
+    return row
+
+
+def installation_create(*, actor: Any, wish: Wish, secrets: Secrets, request: Any = None) -> Installation:
+    """Add one; it holds everywhere within seconds. Raises Denied, Invalid and Conflict."""
+    rbac.require(actor, (CREATE, installation_arn(wish.region)))
+    wish = _whole(wish)
+    check_wish(wish)
+    check_secrets(wish, secrets, None)
+    _check_free(wish.region)
+    row = Installation(changed_at=clock.now())
+    row.put(wish, secrets)
+    try:
+        with transaction.atomic():
+            row.save(force_insert=True)
+            _audit(actor, CREATE, row, {}, asdict(wish), request)
+    except IntegrityError as error:
+        raise _taken(wish.region) from error
+    installed.read()
+    return row
+
+
+def installation_update(
+    *, actor: Any, region: str, wish: Wish, secrets: Secrets, seen: Seen = ANYTHING, request: Any = None
+) -> Installation:
+    """Replace the settings; a secret that isn't given stays. Raises Denied, NotFound, Conflict, Stale and Invalid."""
+    rbac.require(actor, (UPDATE, installation_arn(region)))
+    find(region)
+    wish = _whole(replace(wish, region=region))
+    check_wish(wish)
+    with transaction.atomic():
+        row = _locked(region, seen)
+        check_secrets(wish, secrets, row.wish)
+        before, after = _changes(row.wish, wish, secrets)
+        if after:
+            row.put(wish, _kept(row, wish, secrets))
+            row.version, row.changed_at = row.version + 1, clock.now()
+            row.save()
+            InstallationTest.objects.filter(region=region).delete()  # it was of something else
+            _audit(actor, UPDATE, row, before, after, request)
+    installed.read()
+    return row
+
+
+def installation_delete(
+    *, actor: Any, region: str, seen: Seen = ANYTHING, reason: str = "", request: Any = None
+) -> None:
+    """Forget one that nothing uses. Raises Denied, NotFound, Stale, and Conflict that says what uses it. A row that the
+    file has an installation for too may go in any case: it isn't used."""
+    rbac.require(actor, (DELETE, installation_arn(region)))
+    doubled = is_doubled(region)
+    if not doubled:
+        find(region)
+    with transaction.atomic():
+        row = _locked(region, seen)
+        if not doubled:
+            _check_unused(region)
+        _audit(actor, DELETE, row, asdict(row.wish), {}, request, reason)
+        row.delete()
+        InstallationTest.objects.filter(region=region).delete()
+    installed.read()
+
+
+def is_doubled(region: str) -> bool:
+    """Whether the file got an installation of the name of a row later."""
+    return region in config.from_file().regions and Installation.objects.filter(region=region).exists()
+
+
+def _whole(wish: Wish) -> Wish:
+    """As it is stored: without slashes at an address's end, and with the deployment that works for it."""
+    trimmed = {name: getattr(wish, name).rstrip("/") for name in ("lakefs_endpoint", "store_endpoint", "sts_endpoint")}
+    return replace(wish, **trimmed, served_by=wish.served_by or config.current().region)
+
+
+def _check_free(region: str) -> None:
+    if region in config.from_file().regions:
+        raise Conflict(
+            f"the configuration file has an installation '{region}' already",
+            field="region",
+            hint="Change it there, or take another name",
+        )
+    if Installation.objects.filter(region=region).exists():
+        raise _taken(region)
+
+
+def _taken(region: str) -> Conflict:
+    return Conflict(f"there is an installation '{region}' already", field="region", hint="Edit that one")
+
+
+def _locked(region: str, seen: Seen) -> Installation:
+    row = Installation.objects.select_for_update().filter(region=region).first()
+    if row is None:
+        raise NotFound(f"there is no installation '{region}' any more")
+    if seen.tags is not None and etag_of(row) not in seen.tags:
+        raise Stale(
+            f"the settings of the installation '{region}' are not those that If-Match names: somebody has changed them",
+            hint="GET the installation, look at its settings, and send the change again with the ETag of that answer",
+        )
+    return row
+
+
+def _kept(row: Installation, wish: Wish, given: Secrets) -> Secrets:
+    """The secrets that hold from now on. Raises Unreadable if one is to stay that can't be opened."""
+    keyed = bool(wish.store_access_key_id)
+    if given.lakefs and (given.store or not keyed):
+        return given
+    old = row.secrets()
+    return Secrets(given.lakefs or old.lakefs, (given.store or old.store) if keyed else "")
+
+
+def _changes(old: Wish, new: Wish, secrets: Secrets) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What is different, for the audit: of a secret only that it is a new one."""
+    was, now = asdict(old), asdict(new)
+    before = {name: was[name] for name in now if was[name] != now[name]}
+    after = {name: now[name] for name in before}
+    after |= {f"{name}_secret_access_key": "changed" for name in ("lakefs", "store") if getattr(secrets, name)}
+    return before, after
+
+
+def _check_unused(region: str) -> None:
+    used = usage_words(usage().get(region, {}))
+    if used:
+        raise Conflict(f"the installation '{region}' is used by {used}", hint="Delete these first")
+
+
+def _audit(actor: Any, action: str, row: Installation, before: Any, after: Any, request: Any, reason: str = "") -> None:
+    rbac.audit(
+        actor=actor,
+        action=action,
+        arn=installation_arn(row.region),
+        before=before or None,
+        after=after or None,
+        reason=reason,
+        request=request,
+    )
+
+
+def rotate() -> tuple[list[str], list[str], list[Unreadable]]:
+    """Seal secrets with the key of now that the one before opens: regions done, regions that were done already, and
+    what can't be opened. A row at a time, so that it may be broken off and begun again."""
+    done, already, lost = [], [], []
+    for region in Installation.objects.values_list("region", flat=True):
+        try:
+            (done if _rotate(region) else already).append(region)
+        except Unreadable as error:
+            lost.append(error)
+    return done, already, lost
+
+
+def _rotate(region: str) -> bool:
+    with transaction.atomic():
+        row = Installation.objects.select_for_update().filter(region=region).first()
+        if row is None:
+            return False
+        secrets = row.secrets()
+        if row.is_of_now:
+            return False
+        row.put(row.wish, secrets)
+        row.save(update_fields=["sealed"])
+        _audit("system:rotate", UPDATE, row, {}, {"sealed": "with the key of now"}, None)
+        return True
+
+
+def wish_of(values: Mapping[str, Any]) -> tuple[Wish, Secrets]:
+    """Settings and secrets from a body or a form, which name the secrets with the rest."""
+    given = {name: value for name, value in values.items() if value is not None}
+    secrets = Secrets(given.pop("lakefs_secret_access_key", ""), given.pop("store_secret_access_key", ""))
+    if "region" not in given:
+        raise Invalid("is required", field="region")
+    return Wish(**given), secrets

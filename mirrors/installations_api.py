@@ -1,0 +1,228 @@
+"""The replication API: installations, the regions that one may mirror and export from and to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from core.errors import Invalid
+from core.installations import LONGEST, Access
+from lakemirror_site.openapi import IF_MATCH, answers, etag
+from mirrors.answers import page_answer, text_or_null, time_or_null
+from mirrors.etags import seen
+from mirrors.installation_readings import (
+    InstallationReading,
+    installation_json,
+    installation_reading,
+    installation_readings,
+)
+from mirrors.installation_tests import installation_test, passed
+from mirrors.installations import (
+    CREATE,
+    DELETE,
+    LIST,
+    TEST,
+    UPDATE,
+    installation_arn,
+    installation_create,
+    installation_delete,
+    installation_update,
+    wish_of,
+)
+from mirrors.paging import PAGE, a_page, page_of
+from mirrors.preflight_api import CheckAnswer
+from mirrors.serializers import TrueOrFalse, rfc3339
+from rbac import services as rbac
+
+
+class Word(serializers.CharField):
+    """A text in JSON, and no number that looks like one."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(max_length=LONGEST, trim_whitespace=False, **options)
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            raise serializers.ValidationError("must be text")
+        return super().to_internal_value(data)
+
+
+def may_be_empty() -> Word:
+    """A setting that need not be there."""
+    return Word(required=False, allow_blank=True)
+
+
+class InstallationSettings(serializers.Serializer):
+    """The body of PUT: all settings but the name; a secret that isn't given stays as it is."""
+
+    lakefs_endpoint = Word()
+    lakefs_access_key_id = Word()
+    lakefs_secret_access_key = Word(required=False, write_only=True)
+    served_by = may_be_empty()
+    store_endpoint = may_be_empty()
+    store_region = may_be_empty()
+    store_path_style = TrueOrFalse(required=False)
+    store_access = serializers.ChoiceField(choices=[one.value for one in Access], required=False)
+    store_access_key_id = may_be_empty()
+    store_secret_access_key = Word(required=False, write_only=True)
+    store_profile = may_be_empty()
+    store_role_arn = may_be_empty()
+    store_role_external_id = may_be_empty()
+    sts_endpoint = may_be_empty()
+    ca_bundle = may_be_empty()
+    proxy = may_be_empty()
+
+
+class InstallationCreation(InstallationSettings):
+    """The body of POST: the region's name, and its settings with their secrets."""
+
+    region = Word()
+
+
+class InstallationTry(serializers.Serializer):
+    """The body of a test, which may be empty: a place to test the store with."""
+
+    namespace = may_be_empty()
+
+
+class InUseAnswer(serializers.Serializer):
+    """How many of something need it."""
+
+    what = serializers.CharField()
+    number = serializers.IntegerField()
+
+
+class InstallationAnswer(serializers.Serializer):
+    """An installation without its secrets. `origin`: file or database; `problem`: why its secrets can't be used."""
+
+    region = serializers.CharField()
+    origin = serializers.ChoiceField(choices=["file", "database"])
+    problem = text_or_null()
+    served_by = serializers.CharField(allow_blank=True)
+    lakefs_endpoint = serializers.CharField()
+    lakefs_access_key_id = serializers.CharField(allow_blank=True)
+    store_endpoint = serializers.CharField(allow_blank=True)
+    store_region = serializers.CharField(allow_blank=True)
+    store_path_style = serializers.BooleanField()
+    store_access = serializers.ChoiceField(choices=[one.value for one in Access])
+    store_access_key_id = serializers.CharField(allow_blank=True)
+    store_profile = serializers.CharField(allow_blank=True)
+    store_role_arn = serializers.CharField(allow_blank=True)
+    store_role_external_id = serializers.CharField(allow_blank=True)
+    sts_endpoint = serializers.CharField(allow_blank=True)
+    ca_bundle = serializers.CharField(allow_blank=True)
+    proxy = serializers.CharField(allow_blank=True)
+    used_by = InUseAnswer(many=True)
+    lakefs_version = text_or_null()
+    last_contact_at = time_or_null()
+    tested_at = time_or_null()
+    ok = serializers.BooleanField(allow_null=True)
+
+
+class InstallationTestAnswer(serializers.Serializer):
+    """Every check; `ok`: nothing failed, and lakeFS lets us in."""
+
+    ok = serializers.BooleanField()
+    lakefs_version = text_or_null()
+    checks = CheckAnswer(many=True)
+    as_of = serializers.DateTimeField()
+
+
+class Installations(APIView):
+    """All installations: list them, add one."""
+
+    @answers("List installations", 200, page_answer(InstallationAnswer), query=PAGE)
+    def get(self, request: Request) -> Response:
+        """A page of installations by name. Needs fs:ListInstallations on `*`."""
+        rbac.require(request.user, (LIST, "*"))
+        amount, after = page_of(request)
+        found = sorted(installation_readings(), key=lambda one: one.region)
+        page, told = a_page([one for one in found if one.region > after], amount, lambda one: one.region)
+        return Response(told | {"results": [installation_json(one) for one in page]})
+
+    @answers("Add an installation", 201, InstallationAnswer, body=InstallationCreation, query=[etag(201)])
+    def post(self, request: Request) -> Response:
+        """201: it may be used within seconds, without a restart. Needs auth:CreateInstallation on its ARN."""
+        given = body_of(InstallationCreation, request)
+        rbac.require(request.user, (CREATE, installation_arn(given["region"])))
+        wish, secrets = wish_of(given)
+        row = installation_create(actor=request.user, wish=wish, secrets=secrets, request=request)
+        return _answer(installation_reading(row.region), 201)
+
+
+class InstallationDetail(APIView):
+    """One installation."""
+
+    @answers("Get an installation", 200, InstallationAnswer, query=[etag(200)])
+    def get(self, request: Request, region: str) -> Response:
+        """The installation, without its secrets. Needs fs:ListInstallations on `*`."""
+        rbac.require(request.user, (LIST, "*"))
+        return _answer(installation_reading(region))
+
+    @answers(
+        "Replace an installation",
+        200,
+        InstallationAnswer,
+        body=InstallationSettings,
+        query=[IF_MATCH, etag(200)],
+        fails=[409, 412, 503],
+    )
+    def put(self, request: Request, region: str) -> Response:
+        """Replace its settings; a secret that isn't given stays. Needs auth:UpdateInstallation on its ARN."""
+        rbac.require(request.user, (UPDATE, installation_arn(region)))
+        wish, secrets = wish_of({**body_of(InstallationSettings, request), "region": region})
+        if_match = seen(request.headers.get("If-Match", ""))
+        installation_update(
+            actor=request.user, region=region, wish=wish, secrets=secrets, seen=if_match, request=request
+        )
+        return _answer(installation_reading(region))
+
+    @answers("Delete an installation", 204, query=[IF_MATCH], fails=[409, 412])
+    def delete(self, request: Request, region: str) -> Response:
+        """Forget it. 409 while something uses it. Needs auth:DeleteInstallation on its ARN."""
+        rbac.require(request.user, (DELETE, installation_arn(region)))
+        if_match = seen(request.headers.get("If-Match", ""))
+        installation_delete(actor=request.user, region=region, seen=if_match, request=request)
+        return Response(status=204)
+
+
+class InstallationTested(APIView):
+    """Whether it works."""
+
+    @answers("Test an installation", 200, InstallationTestAnswer, body=InstallationTry)
+    def post(self, request: Request, region: str) -> Response:
+        """200 with every check, whatever they come to. Needs auth:TestInstallation on its ARN."""
+        rbac.require(request.user, (TEST, installation_arn(region)))
+        given = body_of(InstallationTry, request)
+        test = installation_test(actor=request.user, region=region, namespace=given.get("namespace", ""))
+        return Response(
+            {
+                "ok": passed(test),
+                "lakefs_version": test.lakefs_version or None,
+                "checks": test.checks,
+                "as_of": rfc3339(test.tested_at),
+            }
+        )
+
+
+def body_of(kind: type[serializers.Serializer], request: Request) -> Mapping[str, Any]:
+    """The fields of a body. One that isn't known is refused: what is misspelt would else silently be empty."""
+    data = request.data or {}
+    if not isinstance(data, dict):
+        raise Invalid("expected a JSON object")
+    body = kind(data=data)
+    if unknown := sorted(data.keys() - body.fields.keys()):
+        raise Invalid(f"there is no such setting; known are {', '.join(body.fields)}", field=unknown[0][:80])
+    body.is_valid(raise_exception=True)
+    found: Mapping[str, Any] = body.validated_data
+    return found
+
+
+def _answer(reading: InstallationReading, status: int = 200) -> Response:
+    headers = {"ETag": reading.etag} if reading.etag else {}
+    return Response(installation_json(reading), status=status, headers=headers)

@@ -1,0 +1,17 @@
+"""Print what executors need to open the stores' keys that come with a job."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from core.store_access import EXECUTORS_KEY
+from lakemirror_site import wiring
+
+
+class Command(BaseCommand):
+    help = f"Print {EXECUTORS_KEY}, for the environment of executors of a Spark of yours. It is a secret."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        self.stdout.write(f"{EXECUTORS_KEY}={wiring.executors_key()}")

@@ -1,0 +1,100 @@
+"""What people type about users, groups and keys. The checks that count are those of the services."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django import forms
+from django.utils import timezone
+
+from core.errors import LakeMirrorError
+
+
+class AccessForm(forms.Form):
+    """A form whose service may refuse what was typed."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, label_suffix="", **more)
+        for field in self.fields.values():
+            field.widget.attrs.update(autocapitalize="none", autocomplete="off", spellcheck="false")
+
+    def refuse(self, error: LakeMirrorError) -> None:
+        """Say why a service did not accept it, beside the field that it names."""
+        field = getattr(error, "field", "")
+        self.add_error(field if field in self.fields else None, str(error))
+
+
+class UserForm(AccessForm):
+    """A new user."""
+
+    username = forms.CharField(
+        label="Name", max_length=128, help_text="What they sign in with: letters, digits and _ . @ + -. It stays."
+    )
+    friendly_name = forms.CharField(label="Full name", max_length=200, required=False)
+    email = forms.EmailField(label="E-mail", required=False)
+    password = forms.CharField(
+        label="Password",
+        max_length=200,
+        required=False,
+        strip=False,
+        widget=forms.PasswordInput,
+        help_text="At least 8 characters. Without one the user only works by access key.",
+    )
+    groups = forms.MultipleChoiceField(
+        label="Groups",
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text="What they may do comes from these.",
+    )
+
+    def __init__(self, *args: Any, groups: list[str], **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.fields["groups"].choices = [(name, name) for name in groups]
+        self.fields["password"].widget.attrs["autocomplete"] = "new-password"
+        if not groups:
+            del self.fields["groups"]
+
+
+class ProfileForm(AccessForm):
+    """What may be changed of a user."""
+
+    friendly_name = forms.CharField(label="Full name", max_length=200, required=False)
+    email = forms.EmailField(label="E-mail", required=False)
+
+
+class GroupForm(AccessForm):
+    """A new group."""
+
+    name = forms.CharField(label="Name", max_length=128, help_text="Letters, digits and _ . @ + -. It stays.")
+    description = forms.CharField(label="What it is for", max_length=200, required=False)
+
+
+LASTING = (("30", "30 days"), ("90", "90 days"), ("365", "a year"), ("", "until it is disabled"))
+OVERLAPS = (("0", "at once"), ("3600", "in an hour"), ("86400", "in a day"), ("604800", "in a week"))
+
+
+class KeyForm(AccessForm):
+    """A new access key."""
+
+    description = forms.CharField(
+        label="What it is for", max_length=200, required=False, help_text="Like: nightly export of orders."
+    )
+    days = forms.ChoiceField(label="It works for", choices=LASTING, required=False, initial="90")
+
+    @property
+    def expires_at(self) -> datetime | None:
+        """When it ends; None for never."""
+        days = self.cleaned_data["days"]
+        return timezone.now() + timedelta(days=int(days)) if days else None
+
+
+class OverlapForm(AccessForm):
+    """How long a key goes on beside the one that follows it."""
+
+    overlap = forms.ChoiceField(label="The old one ends", choices=OVERLAPS, initial="86400")
+
+    @property
+    def lasting(self) -> timedelta:
+        """The time in which both work."""
+        return timedelta(seconds=int(self.cleaned_data["overlap"]))

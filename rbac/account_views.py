@@ -1,0 +1,129 @@
+"""A user's own pages: sessions and password; an administrator's view of somebody's sessions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth import update_session_auth_hash
+from django.contrib.auth.views import PasswordResetConfirmView
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse, reverse_lazy
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from core.errors import Conflict, Invalid
+from rbac import browsers, guessing, passwords, services, signed_in
+from rbac.forms import NewPasswordForm, PasswordForm
+from rbac.models import Session, User
+
+
+@require_safe
+def sessions(request: HttpRequest, username: str = "") -> HttpResponse:
+    """Where somebody is signed in: the reader, or the user of that name."""
+    user = _whose(request, username, "auth:ReadUser")
+    here = signed_in.handle_of(request)
+    rows = [_row(session, here) for session in signed_in.sessions_of(user)]
+    may_end = not username or services.allowed(request.user, "auth:UpdateUser", user.arn)
+    context = {"whose": user, "own": not username, "rows": rows, "may_end": may_end, "now": timezone.now()}
+    return render(request, "account/sessions.html", context | {"others": sum(not row["here"] for row in rows)})
+
+
+@require_POST
+def session_end(request: HttpRequest, handle: str, username: str = "") -> HttpResponse:
+    """Sign one browser out; who ends their own goes to the sign-in page."""
+    user = _whose(request, username, "auth:UpdateUser")
+    here = signed_in.handle_of(request)
+    signed_in.session_end(actor=_actor(request), user=user, handle=handle, request=request)
+    if handle == here:
+        request.session.flush()
+        return redirect("login")
+    messages.success(request, "That browser is signed out.")
+    return redirect(_list_of(username))
+
+
+@require_POST
+def sessions_end(request: HttpRequest, username: str = "") -> HttpResponse:
+    """Sign all other browsers out."""
+    user = _whose(request, username, "auth:UpdateUser")
+    here = signed_in.handle_of(request)
+    number = signed_in.sessions_end(actor=_actor(request), user=user, but=here, request=request)
+    messages.success(request, f"{number} {'browser is' if number == 1 else 'browsers are'} signed out.")
+    return redirect(_list_of(username))
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def password(request: HttpRequest) -> HttpResponse:
+    """Change one's own password: asks for the old one, which may be guessed no faster than when signing in."""
+    services.require(request.user)
+    form = PasswordForm(_actor(request), data=request.POST or None)
+    status = 200
+    if request.method == "POST":
+        place = guessing.place(request, _actor(request).username)
+        wait = guessing.begin_attempt(place)
+        form.wait = wait
+        if form.is_valid() and _replaced(request, form, "changed by themselves"):
+            guessing.succeeded(place)
+            update_session_auth_hash(request, form.user)
+            messages.success(request, "The password is changed. All other browsers are signed out.")
+            return redirect("sessions")
+        status = 429 if wait else 200
+    response = render(request, "account/password.html", {"form": form}, status=status)
+    if status == 429:
+        response["Retry-After"] = str(form.wait)
+    return response
+
+
+class ResetPassword(PasswordResetConfirmView):
+    """Choose a new password by a link; Django keeps the link's token out of the address that is shown."""
+
+    form_class = NewPasswordForm
+    template_name = "account/reset.html"
+    success_url = reverse_lazy("login")
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        """Replace it, and go to sign in by it."""
+        if not _replaced(self.request, form, "by a one-time link"):
+            return self.form_invalid(form)
+        messages.success(self.request, "The password is changed. Sign in with it.")
+        self.request.session.pop("_password_reset_token", None)
+        return redirect(self.success_url)
+
+
+def _replaced(request: HttpRequest, form: Any, reason: str) -> bool:
+    """Whether the form's password is the user's now; else the form says why."""
+    try:
+        passwords.password_replace(
+            user=form.user, password=form.cleaned_data["new_password1"], reason=reason, request=request
+        )
+    except Invalid as error:
+        form.add_error("new_password1", str(error))
+    except Conflict as error:
+        form.add_error(None, str(error))
+    return not form.errors
+
+
+def _whose(request: HttpRequest, username: str, action: str) -> User:
+    """The reader, or for who may the user of that name. Whether there is one, strangers are not told."""
+    services.require(request.user)
+    if not username:
+        return _actor(request)
+    services.require(request.user, (action, f"arn:lakefs:auth:::user/{username}"))
+    return signed_in.user_named(username)
+
+
+def _actor(request: HttpRequest) -> User:
+    """Who asks, as an object of their own."""
+    assert isinstance(request.user, User)
+    return request.user
+
+
+def _list_of(username: str) -> str:
+    return reverse("user_sessions", args=[username]) if username else reverse("sessions")
+
+
+def _row(session: Session, here: str) -> dict[str, Any]:
+    return {"session": session, "browser": browsers.in_words(session.browser), "here": session.handle == here}

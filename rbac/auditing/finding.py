@@ -1,0 +1,160 @@
+"""Looking for events: the last ones first, by what an index finds at once, and the rest of the filters in slices.
+
+However many events there are, a look goes through at most LOOKED of them. Where that is not enough for a page, the
+page says where it ended, and the next one goes on from there: nothing is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from django.db.models import Q, QuerySet, TextField
+from django.db.models.functions import Cast
+
+from core.errors import Invalid
+from rbac.models import AuditEvent
+
+FILTERS = ("actor", "action", "resource", "from", "to", "refused", "text")
+LONGEST = {"actor": 128, "action": 64, "resource": 1400, "text": 200}
+LOOKED = 5_000
+_TEXTS = ("actor", "key_id", "action", "arn", "reason", "request_id", "address", "before_text", "after_text")
+_NEWEST = ("-at", "-pk")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Which events. `until` is not among them; action and resource may end with `*`, and mean what begins so then."""
+
+    actor: str = ""
+    action: str = ""
+    resource: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+    refused: bool = False
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Some events, and the place after which the next look goes on, "" when there are no more."""
+
+    rows: list[AuditEvent]
+    next: str
+
+
+def asked_for(given: Mapping[str, str]) -> Asked:
+    """The filters as a query has them. Raises Invalid, naming the one that is wrong."""
+    named = {name: given.get(name, "").strip() for name in FILTERS}
+    for name, most in LONGEST.items():
+        if len(named[name]) > most:
+            raise Invalid(f"has more than {most} characters", field=name)
+    if named["refused"] not in ("", "true"):
+        raise Invalid("expected true, or leave it out", field="refused")
+    return Asked(
+        named["actor"],
+        named["action"],
+        named["resource"],
+        _time(named["from"], "from", timedelta(0)),
+        _time(named["to"], "to", timedelta(days=1)),
+        bool(named["refused"]),
+        named["text"],
+    )
+
+
+def _time(given: str, field: str, of_a_day: timedelta) -> datetime | None:
+    """A moment, or a day: its beginning, or its end."""
+    if not given:
+        return None
+    try:
+        at = datetime.fromisoformat(given)
+        at = at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
+        return at + of_a_day if len(given) == len("2026-01-31") else at
+    except (ValueError, OverflowError) as error:
+        told = f"'{given[:40]}' is no time: write 2026-01-31, or 2026-01-31T12:00:00Z"
+        raise Invalid(told, field=field) from error
+
+
+def look(asked: Asked, *, after: str = "", amount: int) -> Look:
+    """At most `amount` of the events, the last first, after the place that a look before gave."""
+    first, rest = _split(asked)
+    rows = _in_time(asked, after).filter(first).order_by(*_NEWEST)
+    if not rest:
+        return _page(list(rows[: amount + 1]), amount)
+    some = _with_texts(asked).filter(rest, pk__in=rows.values("pk")[:LOOKED]).order_by(*_NEWEST)
+    found = _page(list(some[: amount + 1]), amount)
+    if found.next:
+        return found
+    end = rows.only("at", "pk")[LOOKED - 1 : LOOKED].first()
+    return Look(found.rows, _place(end) if end else "")
+
+
+def everything(asked: Asked, at_a_time: int = 1000) -> Iterator[AuditEvent]:
+    """All of them, look by look."""
+    after, more = "", True
+    while more:
+        found = look(asked, after=after, amount=at_a_time)
+        yield from found.rows
+        after, more = found.next, bool(found.next)
+
+
+def _split(asked: Asked) -> tuple[Q, Q]:
+    """The filter that an index finds at once, and the others."""
+    exact, rest = [], Q()
+    for field, value in (("arn", asked.resource), ("actor", asked.actor), ("action", asked.action)):
+        if value.endswith("*") and value != "*" and field != "actor":
+            rest &= Q(**{f"{field}__startswith": value[:-1]})
+        elif value:
+            exact.append(Q(**{field: value}))
+    if asked.refused:
+        exact.append(Q(refused=True))
+    for one in exact[1:]:
+        rest &= one
+    if asked.text:
+        any_of = Q()
+        for field in _TEXTS:
+            any_of |= Q(**{f"{field}__icontains": asked.text})
+        rest &= any_of
+    return (exact[0] if exact else Q()), rest
+
+
+def _with_texts(asked: Asked) -> QuerySet[AuditEvent]:
+    rows = AuditEvent.objects.all()
+    if not asked.text:
+        return rows
+    return rows.annotate(before_text=Cast("before", TextField()), after_text=Cast("after", TextField()))
+
+
+def _in_time(asked: Asked, after: str) -> QuerySet[AuditEvent]:
+    rows = AuditEvent.objects.all()
+    if asked.since:
+        rows = rows.filter(at__gte=asked.since)
+    if asked.until:
+        rows = rows.filter(at__lt=asked.until)
+    if after:
+        at, pk = _read_place(after)
+        rows = rows.filter(at__lte=at).exclude(at=at, pk__gte=pk)
+    return rows
+
+
+def _page(rows: list[AuditEvent], amount: int) -> Look:
+    return Look(rows[:amount], _place(rows[amount - 1]) if len(rows) > amount else "")
+
+
+def _place(row: AuditEvent) -> str:
+    """An event's place in the order, as text for an address."""
+    return f"{row.at.astimezone(UTC):%Y%m%d%H%M%S%f}-{row.pk}"
+
+
+def _read_place(given: str) -> tuple[datetime, int]:
+    at, _, pk = given.partition("-")
+    if at.isascii() and len(at) == 20 and pk.isascii() and pk.isdigit() and len(pk) <= 18:
+        try:
+            return datetime.strptime(at, "%Y%m%d%H%M%S%f").replace(tzinfo=UTC), int(pk)
+        except ValueError:
+            pass
+    raise Invalid(f"'{given[:40]}' is not a next_offset of this list", field="after")
+
+
+__all__ = ["FILTERS", "Asked", "Look", "asked_for", "everything", "look"]

@@ -1,0 +1,146 @@
+"""Refused attempts. Nobody can flood the record by them: what repeats is counted, and told once its time is over.
+
+A user's first attempt at something is an event at once; the same again in the same ten minutes is counted, and told
+by one more event when they are over. Strangers (no credentials, or wrong ones) are counted by hour, kind and network.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import DatabaseError, IntegrityError, transaction
+from django.db.models import F, Max, Min, Sum
+from django.utils import timezone
+
+from rbac import guessing, requests
+from rbac.models import AuditEvent, RefusalCount
+
+log = logging.getLogger("lakemirror.audit")
+
+WINDOW = timedelta(minutes=10)
+MOST_EVENTS = 30
+"""So many different things that a user is refused are told in a window; of all others, how many."""
+HOUR = timedelta(hours=1)
+MOST_NETWORKS = 200
+"""So many networks are told apart in an hour, for each kind; all others count as one."""
+KEPT = timedelta(days=90)
+OTHERS = "others"
+
+
+def refused(user: Any, action: str, arn: str, request: Any) -> None:
+    """A user tried what they may not do. Never fails: the attempt is refused all the same."""
+    actor, arn = user.get_username(), _storable(arn)[:1400]
+    try:
+        with transaction.atomic():
+            if told := _count(timezone.now(), WINDOW, actor=actor, action=action[:64], arn=arn, most=MOST_EVENTS):
+                _tell(actor, told["action"], told["arn"], 1, user=user, request=request)
+    except DatabaseError as error:
+        log.warning("a refused attempt of %s at %s could not be written down: %s", actor, action, error)
+
+
+def stranger(kind: str, request: Any) -> None:
+    """Somebody who is not known was refused."""
+    try:
+        with transaction.atomic():
+            network = guessing.network(requests.address(request))
+            _count(timezone.now(), HOUR, action=kind, network=network, most=MOST_NETWORKS)
+    except DatabaseError as error:
+        log.warning("a refusal (%s) could not be counted: %s", kind, error)
+
+
+def _count(
+    now: datetime, window: timedelta, *, action: str, actor: str = "", arn: str = "", network: str = "", most: int
+) -> dict[str, str] | None:
+    """Count one. What is to be told at once, if it is the first of its kind in its window."""
+    since = _begin(now, window)
+    told = {"actor": actor, "action": action, "arn": arn, "network": network}
+    if _again(since, told, now):
+        return None
+    kinds = RefusalCount.objects.filter(since=since, actor=actor)
+    if not actor:
+        kinds = kinds.filter(action=action)
+    if kinds.count() >= most:
+        told |= {"action": "*", "arn": "*"} if actor else {"network": OTHERS}
+        if _again(since, told, now):
+            return None
+    try:
+        with transaction.atomic():
+            RefusalCount.objects.create(since=since, key=_key(told), last_at=now, told=bool(actor), **told)
+    except IntegrityError:
+        _again(since, told, now)
+        return None
+    return told
+
+
+def _begin(now: datetime, window: timedelta) -> datetime:
+    return datetime.fromtimestamp(now.timestamp() // window.total_seconds() * window.total_seconds(), tz=now.tzinfo)
+
+
+def _storable(text: str) -> str:
+    """Without what databases refuse: NUL, and halves of characters."""
+    return text.replace("\0", "?").encode("utf-8", "replace").decode()
+
+
+def _key(told: dict[str, str]) -> str:
+    return hashlib.sha256("\n".join(told.values()).encode("utf-8")).hexdigest()
+
+
+def _again(since: datetime, told: dict[str, str], now: datetime) -> bool:
+    rows = RefusalCount.objects.filter(since=since, actor=told["actor"], key=_key(told))
+    return rows.update(times=F("times") + 1, last_at=now) == 1
+
+
+def _tell(actor: str, action: str, arn: str, times: int, *, user: Any = None, request: Any = None, **more: Any) -> None:
+    AuditEvent.objects.create(
+        actor=actor,
+        key_id=getattr(user, "acting_key_id", ""),
+        action=action,
+        arn=arn,
+        request_id=requests.request_id(request),
+        address=requests.address(request),
+        refused=True,
+        times=times,
+        **more,
+    )
+
+
+def tell_counted() -> int:
+    """Write down how often what was refused in windows that are over came again; gives how many events that made."""
+    over = timezone.now() - WINDOW
+    rows = RefusalCount.objects.exclude(actor="").filter(since__lte=over, times__gt=F("told")).order_by("pk")
+    return sum(_tell_rest(row) for row in rows[:200])
+
+
+@transaction.atomic
+def _tell_rest(row: RefusalCount) -> bool:
+    """One row's; false if another process did it, or it was counted on just now."""
+    if not RefusalCount.objects.filter(pk=row.pk, told=row.told, times=row.times).update(told=row.times):
+        return False
+    after = {"since": _utc(row.since), "last": _utc(row.last_at)}
+    _tell(row.actor, row.action, row.arn, row.times - row.told, after=after)
+    return True
+
+
+def _utc(at: datetime) -> str:
+    return f"{at:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def prune() -> int:
+    """Forget counts that are old; gives how many."""
+    now = timezone.now()
+    old = RefusalCount.objects.filter(actor="", since__lt=now - KEPT).delete()[0]
+    told = RefusalCount.objects.exclude(actor="").filter(since__lt=now - HOUR, told=F("times"))
+    return old + told.delete()[0]
+
+
+def of_strangers(now: datetime, span: timedelta = timedelta(hours=24), amount: int = 20) -> list[dict[str, Any]]:
+    """How often strangers were refused lately, by kind and network, the most first."""
+    rows = RefusalCount.objects.filter(actor="", since__gt=now - span - HOUR).values("action", "network")
+    return list(
+        rows.annotate(total=Sum("times"), first=Min("since"), last=Max("last_at")).order_by(
+            "-total", "action", "network"
+        )[:amount]
+    )

@@ -1,0 +1,36 @@
+"""How the chain stands, for whoever shows it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from rbac.auditing import chain
+from rbac.auditing.verifying import start_of_chain
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The chain's head; up to where it was read again and when; what is wrong, or ""; what waits; what is sealed."""
+
+    number: int
+    digest: str
+    whole_number: int
+    whole_at: datetime | None
+    wrong: str
+    waiting: int
+    sealed: int
+
+
+def standing() -> Standing:
+    """The chain now. Three queries."""
+    head = chain.head()
+    return Standing(
+        head.number,
+        head.digest,
+        head.whole_number,
+        head.whole_at,
+        head.wrong,
+        chain.waiting(),
+        start_of_chain().number,
+    )

@@ -1,0 +1,172 @@
+"""Reading the chain again: whole, or the first event that is wrong. Holds some thousand events at a time."""
+
+from __future__ import annotations
+
+import hmac
+import logging
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Max
+from django.utils import timezone
+
+from rbac.auditing import chain
+from rbac.auditing.models import FIRST_DIGEST, AuditChain, AuditCheckpoint
+from rbac.models import AuditEvent
+
+log = logging.getLogger("lakemirror.audit")
+
+BATCH = 2000
+SOME = 1000
+AGAIN_AFTER = timedelta(hours=1)
+UNREADABLE: dict[str, Any] = {"number": -1}
+"""A line of a file that is no event."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place in the chain: an event's number and digest."""
+
+    number: int = 0
+    digest: str = FIRST_DIGEST
+
+    def __str__(self) -> str:
+        return f"{self.number}:{self.digest}"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """How far the chain is whole, and what is wrong with the next event, or ""."""
+
+    place: Place
+    wrong: str = ""
+
+
+def verify(noted: Place | None = None) -> Found:
+    """Read every event behind the last checkpoint. `noted`: what somebody wrote down of an event elsewhere."""
+    start, head = start_of_chain(), chain.head()
+    if wrong := wrong_checkpoint():
+        return Found(start, wrong)
+    found = follow(start, _all_after(start, head.number), noted)
+    if not found.wrong:
+        found = Found(found.place, _wrong_end(found.place, head) or _not_noted(found.place, start, noted))
+    if found.wrong and start_of_chain() != start:  # events were sealed meanwhile
+        return verify(noted)
+    return found
+
+
+def start_of_chain() -> Place:
+    """Where the events that are here begin: at the last checkpoint."""
+    last = AuditCheckpoint.objects.order_by("-number").first()
+    return Place(last.number, last.digest) if last else Place()
+
+
+def wrong_checkpoint() -> str:
+    """What keeps the checkpoints from following one upon another, or ""."""
+    place = Place()
+    for point in AuditCheckpoint.objects.order_by("number").iterator():
+        if (point.first - 1, point.previous) != (place.number, place.digest):
+            return f"the checkpoint at event {point.number} does not follow event {place.number}"
+        place = Place(point.number, point.digest)
+    return ""
+
+
+def follow(place: Place, rows: Iterable[dict[str, Any]], noted: Place | None = None) -> Found:
+    """Go along events that follow a place, as far as they fit."""
+    for row in rows:
+        if wrong := _wrong(place, row, noted):
+            return Found(place, wrong)
+        place = Place(row["number"], row["digest"])
+    return Found(place)
+
+
+def _wrong(before: Place, row: dict[str, Any], noted: Place | None) -> str:
+    number = before.number + 1
+    if row is UNREADABLE:
+        return f"event {number} can't be read"
+    if row["number"] != number:
+        return f"event {number} is missing: event {row['number']} follows event {before.number}"
+    if not hmac.compare_digest(row["digest"], chain.digest_of(before.digest, row)):
+        return f"event {number} (row {row['id']}) was changed, or stands in the place of another"
+    if noted and noted.number == number and noted.digest != row["digest"]:
+        return f"event {number} (row {row['id']}) is not the one that was noted: the chain was made anew"
+    return ""
+
+
+def _all_after(start: Place, end: int) -> Iterator[dict[str, Any]]:
+    at = start.number
+    while at < end:
+        rows = [row for row in chain.rows_after(at, BATCH) if row["number"] <= end]
+        if not rows:
+            return
+        yield from rows
+        at = rows[-1]["number"]
+
+
+def _wrong_end(last: Place, head: AuditChain) -> str:
+    """What is wrong with the chain's end: events lack there, or there are some that nobody chained."""
+    if last.number < head.number:
+        return f"event {last.number + 1} is missing: the chain goes on to event {head.number}"
+    if last.digest != head.digest:
+        return f"event {last.number} is not the one that the chain's head names"
+    highest = AuditEvent.objects.aggregate(highest=Max("number"))["highest"] or 0
+    after = chain.head().number
+    return f"event {after + 1} stands behind the chain's head, event {after}" if highest > after else ""
+
+
+def _not_noted(last: Place, start: Place, noted: Place | None) -> str:
+    if noted is None or start.number < noted.number <= last.number:
+        return ""
+    if noted.number > last.number:
+        return f"event {last.number + 1} is missing: event {noted.number} was noted elsewhere"
+    sealed = AuditCheckpoint.objects.filter(number__gte=noted.number).order_by("number")[0]
+    if sealed.number == noted.number:
+        return "" if sealed.digest == noted.digest else f"event {noted.number}, sealed, is not the one that was noted"
+    return f"event {noted.number} is sealed: verify the file {sealed.file} with --head"
+
+
+# --- bit by bit -------------------------------------------------------------------------------------------------------
+
+
+def check_some(amount: int = SOME) -> None:
+    """Read on where the last look ended; from the start again when that is an hour ago. Says what is wrong."""
+    now, head, start = timezone.now(), chain.head(), start_of_chain()
+    place = _read_on_from(head, start, now)
+    if place is None:
+        return
+    found = follow(place, (row for row in chain.rows_after(place.number, amount) if row["number"] <= head.number))
+    if not found.wrong and (found.place == place or found.place.number >= head.number):
+        found = Found(found.place, _wrong_end(found.place, head))
+    if start == start_of_chain():  # else events were sealed meanwhile
+        _note_progress(found, head, now)
+
+
+def _read_on_from(head: AuditChain, start: Place, now: datetime) -> Place | None:
+    """Where to read on; None when there is nothing to read now."""
+    began = head.check_began_at
+    is_done = head.check_number >= head.number or bool(head.wrong)
+    is_behind = began is None or head.check_number < start.number
+    if head.number and (is_behind or (is_done and now - began > AGAIN_AFTER)):
+        AuditChain.objects.filter(pk=1).update(check_began_at=now)
+        return start
+    return None if is_done else Place(head.check_number, head.check_digest)
+
+
+def _note_progress(found: Found, head: AuditChain, now: datetime) -> None:
+    told: dict[str, Any] = {"check_number": found.place.number, "check_digest": found.place.digest}
+    if found.wrong:
+        log.error("the audit's chain is broken: %s", found.wrong)
+        told["wrong"] = found.wrong[:300]
+    elif found.place.number >= head.number:
+        told |= {"whole_number": found.place.number, "whole_at": now, "wrong": ""}
+    AuditChain.objects.filter(pk=1).update(**told)
+
+
+def note(found: Found) -> None:
+    """Let the page tell what reading all of it came to."""
+    told: dict[str, Any] = {"wrong": found.wrong[:300]}
+    if not found.wrong:
+        told |= {"whole_number": found.place.number, "whole_at": timezone.now()}
+    AuditChain.objects.filter(pk=1).update(**told)

@@ -1,0 +1,179 @@
+"""Who a key id and a secret belong to: places that may know, asked in the order of `auth.authenticators`.
+
+The first that knows the id decides. One that can't be asked raises Unreachable: nobody passes for want of an answer.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import random
+import re
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Protocol
+
+from django.utils.crypto import constant_time_compare, salted_hmac
+from rest_framework.exceptions import PermissionDenied
+
+from core.errors import Conflict, Invalid
+from core.policies import Policy as Reading
+from core.policies import deny_everything, parse_policy
+from lakemirror_site import config, wiring
+from rbac import services
+from rbac.models import NAME_PATTERN, AccessKey, User
+from rbac.remembering import Remembered
+
+logger = logging.getLogger(__name__)
+
+ACTOR = "system:authorization-service"
+_KEY_ID = re.compile(r"[!-9;-~]{1,128}")
+
+
+class No(Enum):
+    """Why it is nobody."""
+
+    WRONG = "the id is known, the secret is not its, or it opens nothing now"
+    UNKNOWN = "another may know the id"
+
+
+class Authenticator(Protocol):
+    """One place that knows keys. May raise Unreachable, PermissionDenied."""
+
+    def user_of(self, key_id: str, secret: str) -> User | No: ...
+
+
+def user_of(key_id: str, secret: str) -> User | None:
+    """The user of a key, with `acting_key_id`; None if nobody knows it."""
+    for one in configured():
+        found = one.user_of(key_id, secret)
+        if isinstance(found, User):
+            found.acting_key_id = key_id[:40]
+            return found
+        if found is No.WRONG:
+            return None
+    return None
+
+
+@functools.cache
+def configured() -> tuple[Authenticator, ...]:
+    """The places that this process asks."""
+    kinds = {"keys": OwnKeys, "api": AuthorizationService, "lakefs": LakeFSKeys}
+    return tuple(kinds[name]() for name in config.current().auth.tried)
+
+
+class OwnKeys:
+    """Access keys of our own table."""
+
+    def user_of(self, key_id: str, secret: str) -> User | No:
+        """Its user, with the policies that they have here."""
+        key = services.key_check(key_id=key_id, secret=secret)
+        if key is not None:
+            return key.user
+        return No.WRONG if AccessKey.objects.filter(key_id=key_id[:41]).exists() else No.UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the service says of a key."""
+
+    user: str
+    secret: str = field(repr=False)
+    policies: tuple[Reading, ...]
+
+
+class AuthorizationService:
+    """A service that speaks lakeFS's authorization API. Its users' policies are those that it gives."""
+
+    def __init__(self) -> None:
+        cache = config.current().auth.cache
+        self._kept: Remembered[Known] = Remembered(cache.size if cache.enabled else 0)
+
+    def user_of(self, key_id: str, secret: str) -> User | No:
+        """Its user, who is entered here by name when they first come; a user who is disabled here stays out."""
+        if not _KEY_ID.fullmatch(key_id):
+            return No.UNKNOWN
+        known = self._kept.get(key_id)
+        if known is None or not _same(known.secret, secret):
+            known = self._asked(key_id)
+        if known is None:
+            return No.UNKNOWN
+        if not _same(known.secret, secret):
+            return No.WRONG
+        user = _user_here(known.user) or _entered(known.user)
+        user.given_policies = known.policies
+        return user if user.is_active else No.WRONG
+
+    def _asked(self, key_id: str) -> Known | None:
+        service = wiring.authorization()
+        found = service.credentials_of(key_id)
+        if found is None:
+            self._kept.drop(key_id)
+            return None
+        name, secret = found
+        known = Known(name, secret, tuple(_read(one) for one in service.policies_of(name)))
+        cache = config.current().auth.cache
+        self._kept.put(key_id, known, cache.ttl.total_seconds() + random.uniform(0, cache.jitter.total_seconds()))
+        return known
+
+
+class LakeFSKeys:
+    """Keys of an installation's own lakeFS, asked by themselves who they are. Policies are those of the user here."""
+
+    def __init__(self) -> None:
+        self._kept: Remembered[str] = Remembered(10_000)
+
+    def user_of(self, key_id: str, secret: str) -> User | No:
+        """The user here who is called as lakeFS's is; PermissionDenied if there is none."""
+        if not _KEY_ID.fullmatch(key_id) or not secret.isprintable():
+            return No.UNKNOWN
+        mark = salted_hmac("rbac.authenticators.lakefs", f"{key_id}:{secret}", algorithm="sha256").hexdigest()
+        name = self._kept.get(mark) or self._asked(key_id, secret, mark)
+        if name is None:
+            return No.UNKNOWN
+        user = _user_here(name)
+        if user is None:
+            raise PermissionDenied(
+                f"lakeFS knows this key as '{name}', but there is no user of that name here: have one made"
+            )
+        return user if user.is_active else No.WRONG
+
+    def _asked(self, key_id: str, secret: str, mark: str) -> str | None:
+        name = wiring.lakefs_user(key_id, secret)
+        if name is not None:
+            self._kept.put(mark, name, config.current().auth.lakefs.ttl.total_seconds())
+        return name
+
+
+def _same(one: str, other: str) -> bool:
+    return constant_time_compare(one, other)
+
+
+def _user_here(name: str) -> User | None:
+    """The user of exactly that name."""
+    return User.objects.filter(username=name).first()
+
+
+def _entered(name: str) -> User:
+    """A user of the service, from now on one of ours too: without a password, keys or policies of ours."""
+    if not re.match(NAME_PATTERN, name):
+        raise PermissionDenied(
+            f"the authorization service calls this key's user '{name[:200]}', which can't be a name here: "
+            "use letters, digits and _ . @ + -"
+        )
+    try:
+        return services.user_create(actor=ACTOR, username=name)
+    except Conflict as error:
+        if (user := _user_here(name)) is not None:
+            return user  # made by another request just now
+        raise PermissionDenied(f"a user here has the name of this key's user, '{name}', in other letters") from error
+
+
+def _read(given: Any) -> Reading:
+    """A policy of the service. One that can't be read might deny anything, so it denies all."""
+    name = str(given.get("name", "")) if isinstance(given, dict) else ""
+    try:
+        return parse_policy({"id": name, "statement": given.get("statement")})
+    except (Invalid, AttributeError) as error:
+        logger.error("policy %s of the authorization service can't be read and denies everything: %s", name, error)
+        return deny_everything(name)

@@ -1,0 +1,91 @@
+"""Verify the record of who did what, and seal what is old."""
+
+from __future__ import annotations
+
+import re
+import sys
+from argparse import ArgumentParser
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from core.errors import Invalid
+from rbac.auditing import chain, guard, sealing, verifying
+from rbac.auditing.verifying import Found, Place
+from rbac.management.base import ACTOR, AccessCommand
+
+
+class Command(AccessCommand):
+    help = "Verify the audit's chain, or a file of sealed events; seal what is old. See docs/audit.md."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        verbs = parser.add_subparsers(dest="verb", required=True, parser_class=ArgumentParser)
+        verify = verbs.add_parser("verify", help="exit with 1 and name the first event that is wrong or missing")
+        verify.add_argument("file", nargs="?", type=Path, help="a file of sealed events, in place of the database")
+        verify.add_argument("--head", default="", help="NUMBER:DIGEST as this printed it before: must still hold")
+        seal = verbs.add_parser("seal", help="move what is old into a file")
+        seal.add_argument("--before", required=True, help="events older than this: 2026-01-31, or a time in UTC")
+        seal.add_argument("--out", required=True, type=Path, help="the file, which must not be there yet")
+
+    def run(self, **options: Any) -> None:
+        """Do the verb."""
+        if options["verb"] == "seal":
+            return self.seal(options["before"], options["out"])
+        noted = _place(options["head"])
+        return self.verify_file(options["file"], noted) if options["file"] else self.verify(noted)
+
+    def verify(self, noted: Place | None) -> None:
+        """The chain in the database."""
+        chain.append_waiting()
+        found = verifying.verify(noted)
+        verifying.note(found)
+        self.tell(found)
+        start = verifying.start_of_chain()
+        if start.number:
+            self.stdout.write(f"events up to {start.number} are sealed")
+        if not guard.is_installed():
+            self.stdout.write("note: the database does not refuse changes by itself; run manage.py migrate")
+
+    def verify_file(self, path: Path, noted: Place | None) -> None:
+        """A sealed file: by itself, and against the checkpoint."""
+        found, header = sealing.verify_file(path, noted)
+        if not found.wrong:
+            found = Found(found.place, sealing.against_checkpoint(path, header))
+        self.tell(found)
+
+    def tell(self, found: Found) -> None:
+        """The result; ends the command with 1 if something is wrong."""
+        if found.wrong:
+            self.stderr.write(f"broken: {found.wrong}")
+            self.stderr.write(f"whole up to {found.place}")
+            sys.exit(1)
+        self.stdout.write(f"whole up to event {found.place.number}")
+        self.stdout.write(f"head {found.place}")
+
+    def seal(self, before: str, out: Path) -> None:
+        """Move events into a file."""
+        point = sealing.seal(before=_time(before), out=out.absolute(), actor=ACTOR)
+        if point is None:
+            self.stdout.write(f"no event of the chain is older than {before}")
+            return
+        self.stdout.write(f"events {point.first} to {point.number} are in {point.file}")
+        self.stdout.write(f"head {Place(point.number, point.digest)}")
+        self.stdout.write(f"sha256 {point.file_digest}")
+
+
+def _place(given: str) -> Place | None:
+    if not given:
+        return None
+    found = re.fullmatch(r"(\d{1,18}):([0-9a-f]{64})", given)
+    if not found:
+        raise Invalid(f"'{given[:100]}' is no head: write NUMBER:DIGEST as audit verify printed it", field="head")
+    return Place(int(found[1]), found[2])
+
+
+def _time(given: str) -> datetime:
+    try:
+        at = datetime.fromisoformat(given)
+    except ValueError as error:
+        told = f"'{given[:40]}' is no time: write 2026-01-31, or 2026-01-31T12:00:00Z"
+        raise Invalid(told, field="before") from error
+    return at if at.tzinfo else at.replace(tzinfo=UTC)

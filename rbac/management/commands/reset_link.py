@@ -1,0 +1,25 @@
+"""`manage.py reset_link USER`: a link by which somebody chooses a new password, once."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urljoin
+
+from django.core.management.base import CommandParser
+
+from rbac import passwords
+from rbac.management.base import ACTOR, AccessCommand, find_user
+
+
+class Command(AccessCommand):
+    help = "Make a link by which a user chooses a new password. It works once, and for a day."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("username", metavar="USER")
+        parser.add_argument("--url", default="", help="where LakeMirror is opened: https://lakemirror.example.com")
+        parser.add_argument("--reason", default="", help="stands in the audit record")
+
+    def run(self, **options: Any) -> None:
+        link = passwords.reset_link_create(actor=ACTOR, user=find_user(options["username"]), reason=options["reason"])
+        self.stdout.write(urljoin(options["url"], link.path))
+        self.stdout.write(f"Works once, until {link.expires_at:%Y-%m-%d %H:%M} UTC. It is not shown again.")

@@ -1,0 +1,210 @@
+"""The pages of policies: the list, one policy, and how one is written, looked at and saved."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from django.contrib import messages
+from django.db.models import Count
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_safe
+
+from core.errors import Invalid, LakeMirrorError
+from core.policies import ALL, auth_arn
+from core.policies import Policy as Reading
+from core.policy_text import Wrong, pretty
+from lakemirror_site.errors import status_of
+from rbac import policy_drafts, services
+from rbac.impact import impact
+from rbac.models import Group, Policy, User
+from rbac.page_parts import by_name, reason_of, show
+from rbac.policy_templates import BLANKS, TEMPLATES, Template
+from rbac.rights_answers import names_seen
+
+TAB = "policies"
+_NAMED = 50
+
+
+@never_cache
+@require_safe
+def policy_list(request: HttpRequest) -> HttpResponse:
+    """All policies, by name."""
+    services.require(request.user, ("auth:ListPolicies", ALL))
+    counted = Policy.objects.annotate(people=Count("attachments__user"), groups=Count("attachments__group"))
+    context = {
+        "page": by_name(request, counted, "name"),
+        "may_create": services.allowed(request.user, "auth:CreatePolicy", auth_arn("policy", ALL)),
+    }
+    return show(request, "policies.html", TAB, context)
+
+
+@never_cache
+@require_safe
+def policy_detail(request: HttpRequest, name: str) -> HttpResponse:
+    """One policy: its statements, and who has it."""
+    services.require(request.user, ("auth:ReadPolicy", auth_arn("policy", name)))
+    policy = services.policy_find(name)
+    asked = {"update": "auth:UpdatePolicy", "delete": "auth:DeletePolicy"}
+    context = {
+        "policy": policy,
+        "reading": services.reading_of(policy),
+        "text": pretty(policy.document),
+        **_holders(request, policy),
+        "may": {key: services.allowed(request.user, action, policy.arn) for key, action in asked.items()},
+    }
+    return show(request, "policy.html", TAB, context)
+
+
+def _holders(request: HttpRequest, policy: Policy) -> dict[str, Any]:
+    """On whom it hangs: the first of them that the reader may see, and how many there are."""
+    users = User.objects.filter(attachments__policy=policy).order_by("username")
+    groups = Group.objects.filter(attachments__policy=policy).order_by("name")
+    return {
+        "users": [one for one in users[:_NAMED] if services.allowed(request.user, "auth:ReadUser", one.arn)],
+        "groups": [one for one in groups[:_NAMED] if services.allowed(request.user, "auth:ReadGroup", one.arn)],
+        "holders": users.count() + groups.count(),
+    }
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def policy_delete(request: HttpRequest, name: str) -> HttpResponse:
+    """Say what nobody could do any more, then delete."""
+    services.require(request.user, ("auth:DeletePolicy", auth_arn("policy", name)))
+    policy = services.policy_find(name)
+    if request.method != "POST":
+        found = impact(name, None)
+        context = {"policy": policy, "impact": found, "seen": names_seen(found, request.user)}
+        return show(request, "policy_delete.html", TAB, context)
+    try:
+        services.policy_delete(actor=request.user, policy=policy, reason=reason_of(request), request=request)
+    except LakeMirrorError as error:
+        messages.error(request, f"Nothing was done: {error}.")
+        return redirect("policy", name)
+    messages.success(request, f"{name} is deleted. Nobody has it any more.")
+    return redirect("policies")
+
+
+# --- writing one ------------------------------------------------------------------------------------------------------
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def policy_new(request: HttpRequest) -> HttpResponse:
+    """Choose a template, fill in its blanks, then write."""
+    services.require(request.user, ("auth:ListPolicies", ALL))
+    if request.method == "POST":
+        return _written(request, None)
+    template = TEMPLATES.get(request.GET.get("template", ""))
+    if template is None:
+        return show(request, "policy_templates.html", TAB, {"templates": TEMPLATES.values()})
+    filled = not template.blanks or any(name in request.GET for name in template.blanks)
+    if not filled:
+        return _ask_blanks(request, template)
+    try:
+        document = template.fill(request.GET.dict())
+    except Invalid as error:
+        return _ask_blanks(request, template, error)
+    return _editor(request, policy_drafts.of_document(document, as_json=request.GET.get("as") == "json"), None)
+
+
+def _ask_blanks(request: HttpRequest, template: Template, error: Invalid | None = None) -> HttpResponse:
+    blanks = [
+        {"name": name, "label": BLANKS[name][0], "help": BLANKS[name][1], "value": request.GET.get(name, "")}
+        for name in template.blanks
+    ]
+    context = {"template": template, "blanks": blanks, "error": error}
+    return show(request, "policy_blanks.html", TAB, context, status=400 if error else 200)
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def policy_edit(request: HttpRequest, name: str) -> HttpResponse:
+    """Change the statements of a policy."""
+    arn = auth_arn("policy", name)
+    services.require(request.user, ("auth:ReadPolicy", arn), ("auth:UpdatePolicy", arn))
+    policy = services.policy_find(name)
+    if request.method == "POST":
+        return _written(request, policy)
+    try:
+        draft = policy_drafts.of_document(policy.document, as_json=request.GET.get("as") == "json")
+    except Invalid:
+        draft = policy_drafts.Draft(True, name, pretty(policy.document), ())
+    return _editor(request, draft, policy)
+
+
+def _written(request: HttpRequest, policy: Policy | None) -> HttpResponse:
+    """What was typed, as the pressed button wants it: shown otherwise, reviewed, or saved as it was reviewed."""
+    draft, do = policy_drafts.of_typed(request.POST), request.POST.get("do", "review")
+    if do == "add":
+        return _editor(request, draft, policy, more=True)
+    if do == "json":
+        return _editor(request, policy_drafts.Draft(True, draft.name, draft.text, ()), policy)
+    reading = _checked(draft, policy)
+    if isinstance(reading, Wrong):
+        return _editor(request, draft, policy, wrong=reading, status=400)
+    if do == "form":
+        return _editor(request, policy_drafts.of_document(draft.document, as_json=False), policy)
+    return _reviewed(request, draft, reading, policy, save=do == "save")
+
+
+def _checked(draft: policy_drafts.Draft, policy: Policy | None) -> Reading | Wrong:
+    """The draft as it is understood; a name stays, and is nobody else's."""
+    reading = draft.checked
+    if isinstance(reading, Wrong) or (policy is not None and reading.name == policy.name):
+        return reading
+    if policy is not None:
+        return Wrong(f"The policy is called {policy.name}, and stays so: one of another name is a new one", 0, "")
+    if Policy.objects.filter(name=reading.name).exists():
+        return Wrong(f"There is a policy {reading.name} already: give this one another name, or edit that one", 0, "")
+    return reading
+
+
+def _reviewed(
+    request: HttpRequest, draft: policy_drafts.Draft, reading: Reading, policy: Policy | None, *, save: bool
+) -> HttpResponse:
+    """Show what a draft would do; save it if just that was shown before."""
+    arn = auth_arn("policy", reading.name)
+    services.require(request.user, ("auth:UpdatePolicy" if policy else "auth:CreatePolicy", arn))
+    found = policy_drafts.review(draft, reading)
+    if save and request.POST.get("seal") == found.seal:
+        return _save(request, draft, policy)
+    return _editor(request, draft, policy, review=found, changed=save)
+
+
+def _save(request: HttpRequest, draft: policy_drafts.Draft, policy: Policy | None) -> HttpResponse:
+    document = draft.document
+    verb = (
+        partial(services.policy_update, policy=policy, statement=document["statement"])
+        if policy
+        else partial(services.policy_create, document=document)
+    )
+    try:
+        verb(actor=request.user, reason=reason_of(request), request=request)
+    except LakeMirrorError as error:
+        wrong = Wrong(str(error), 0, "")
+        return _editor(request, draft, policy, wrong=wrong, status=int(status_of(error) or 500))
+    messages.success(
+        request, f"{document['id']} is saved." if policy else f"{document['id']} is here. Give it to a user or group."
+    )
+    return redirect("policy", document["id"])
+
+
+def _editor(
+    request: HttpRequest,
+    draft: policy_drafts.Draft,
+    policy: Policy | None,
+    *,
+    status: int = 200,
+    more: bool = False,
+    **context: Any,
+) -> HttpResponse:
+    review = context.get("review")
+    seen = names_seen(review.impact, request.user) if review else set()
+    empty = policy_drafts.Row("allow", "", "")
+    rows = (*draft.rows, empty) if more or not draft.rows else draft.rows
+    shared = {"draft": draft, "policy": policy, "rows": rows, "seen": seen}
+    return show(request, "policy_edit.html", TAB, shared | context, status=status)

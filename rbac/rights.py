@@ -1,0 +1,151 @@
+"""What somebody may do, and why: effective permissions, a question tried out, and who could grant what is refused."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from django.db.models import Q
+
+from core.policies import Deciding, Effect, Statement, Verdict, evaluate
+from core.policies import Policy as Reading
+from core.rights import check_question, covering
+from rbac import services
+from rbac.models import Attachment, Membership, Policy, User
+
+GRANTORS = 10
+"""So many administrators are named to who was refused."""
+_LOOKED_AT = 200
+_ATTACH = "auth:AttachPolicy"
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """A statement that applies to somebody. `groups` are those that give it; `own`: it also hangs on their name."""
+
+    policy: str
+    number: int
+    statement: Statement
+    own: bool
+    groups: tuple[str, ...]
+
+    @property
+    def through(self) -> str:
+        """How it reaches them, in words."""
+        ways = (["on their own name"] if self.own else []) + [f"through {group}" for group in self.groups]
+        return " and ".join(ways)
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """The answer to a question: yes or no, the statement that decides, and the others that speak of it."""
+
+    user: User
+    action: str
+    arn: str
+    verdict: Verdict
+    deciding: Holding | None
+    others: tuple[Holding, ...]
+
+    @property
+    def reason(self) -> str:
+        """Why, as a sentence."""
+        if not self.user.is_active:
+            return f"{self.user.username} is disabled, and may do nothing until somebody enables them."
+        if self.deciding is None:
+            return f"No statement of {self.user.username}'s policies speaks of it, and what none allows is refused."
+        verb = "allows" if self.verdict.allowed else "denies"
+        told = (
+            f"Statement {self.deciding.number} of policy '{self.deciding.policy}', {self.deciding.through}, {verb} it"
+        )
+        overruled = not self.verdict.allowed and any(one.statement.effect is Effect.ALLOW for one in self.others)
+        return f"{told}. A statement that denies wins over those that allow." if overruled else f"{told}."
+
+
+def effective(user: User) -> list[Holding]:
+    """Every statement that applies to a user, in the order in which they are read; one query."""
+    ways: dict[str, list[Attachment]] = defaultdict(list)
+    for attachment in Attachment.objects.reaching(user):
+        ways[attachment.policy.name].append(attachment)
+    return [
+        Holding(
+            name,
+            number,
+            statement,
+            any(one.group is None for one in found),
+            tuple(sorted(one.group.name for one in found if one.group)),
+        )
+        for name, found in ways.items()
+        for number, statement in enumerate(services.reading_of(found[0].policy).statements, start=1)
+    ]
+
+
+def simulate(user: User, action: str, arn: str) -> Simulation:
+    """What a user would be told if they tried. Raises Invalid, naming the field, for what is no question."""
+    check_question(action, arn)
+    return explain(user, action, arn)
+
+
+def explain(user: User, action: str, arn: str) -> Simulation:
+    """The same for what our own code asked."""
+    held = {(one.policy, one.number): one for one in effective(user)} if user.is_active else {}
+    verdict = services.decide(user, action, arn)
+    speaking = covering(services.policies_of(user), action, arn, user.username) if user.is_active else []
+    first = verdict.deciding
+    others = (held.get(_place(one)) for one in speaking if first is None or _place(one) != _place(first))
+    deciding = held.get(_place(first)) if first else None
+    return Simulation(user, action, arn, verdict, deciding, tuple(filter(None, others)))
+
+
+def _place(deciding: Deciding) -> tuple[str, int]:
+    return deciding.policy, deciding.number
+
+
+# --- who could grant it -----------------------------------------------------------------------------------------------
+
+
+def who_can_grant(user: User) -> list[str]:
+    """Users whose policies let them attach policies to a user, by name; the first few. Three queries."""
+    held = policies_of_all(_who_may_attach_something())
+    may = (one.username for one, read in held.items() if evaluate(read, _ATTACH, user.arn, one.username).allowed)
+    return sorted(may)[:GRANTORS]
+
+
+def _who_may_attach_something() -> Iterable[User]:
+    """Users who have a policy that allows it somewhere."""
+    policies = [policy for policy in Policy.objects.all() if _allows_attaching(services.reading_of(policy))]
+    reached = Q(attachments__policy__in=policies) | Q(memberships__group__attachments__policy__in=policies)
+    return User.objects.filter(reached, is_active=True).distinct().order_by("username")[:_LOOKED_AT]
+
+
+def _allows_attaching(policy: Reading) -> bool:
+    return any(one.effect is Effect.ALLOW and one.names(_ATTACH) for one in policy.statements)
+
+
+def policies_of_all(users: Iterable[User]) -> dict[User, tuple[Reading, ...]]:
+    """The policies that reach each of several users, by name; two queries, whatever their number."""
+    users = list(users)
+    groups = defaultdict(list)
+    for user_id, group_id in Membership.objects.filter(user__in=users).values_list("user_id", "group_id"):
+        groups[user_id].append(("group", group_id))
+    held, read = _hanging(users, {group_id for some in groups.values() for _, group_id in some})
+    return {
+        user: tuple(
+            read[name] for name in sorted(set().union(*(held[one] for one in (("user", user.pk), *groups[user.pk]))))
+        )
+        for user in users
+    }
+
+
+def _hanging(
+    users: Collection[User], groups: Collection[int]
+) -> tuple[Mapping[tuple[str, int], set[str]], Mapping[str, Reading]]:
+    """Names of policies by whom they hang on, and the policies by name."""
+    held: dict[tuple[str, int], set[str]] = defaultdict(set)
+    read: dict[str, Reading] = {}
+    for one in Attachment.objects.filter(Q(user__in=users) | Q(group__in=groups)).select_related("policy"):
+        held[("group", one.group_id) if one.group_id else ("user", one.user_id)].add(one.policy.name)
+        if one.policy.name not in read:
+            read[one.policy.name] = services.reading_of(one.policy)
+    return held, read

@@ -1,0 +1,201 @@
+"""The shapes of the API's answers about what people may do, and what fills them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils import timezone
+from rest_framework import serializers
+
+from core.policies import Deciding, Effect, auth_arn
+from core.rights import LONGEST_ARN, Outcome
+from rbac import services
+from rbac.impact import AreaChange, Impact
+from rbac.models import User
+from rbac.rights import Holding, Simulation
+
+MOST_ALSO = 100
+
+
+def _texts() -> serializers.ListField:
+    return serializers.ListField(child=serializers.CharField())
+
+
+class HoldingAnswer(serializers.Serializer):
+    """A statement that applies to a user; `number` counts from 1. `groups` give it to them, and `own` their name."""
+
+    policy = serializers.CharField()
+    number = serializers.IntegerField()
+    effect = serializers.ChoiceField([effect.value for effect in Effect])
+    action = _texts()
+    resource = _texts()
+    own = serializers.BooleanField()
+    groups = _texts()
+
+
+class PermissionsAnswer(serializers.Serializer):
+    """All statements that apply to a user. Of one who is not active none counts."""
+
+    user = serializers.CharField()
+    active = serializers.BooleanField()
+    statements = HoldingAnswer(many=True)
+    as_of = serializers.DateTimeField()
+
+
+class Question(serializers.Serializer):
+    """What is asked. Without a user: about who asks."""
+
+    user = serializers.CharField(required=False, max_length=128)
+    action = serializers.CharField(max_length=100)
+    arn = serializers.CharField(max_length=LONGEST_ARN)
+
+
+class SimulationAnswer(serializers.Serializer):
+    """Yes or no. `deciding` is null where no statement speaks of it; `others` speak of it too."""
+
+    user = serializers.CharField()
+    action = serializers.CharField()
+    arn = serializers.CharField()
+    allowed = serializers.BooleanField()
+    reason = serializers.CharField()
+    deciding = HoldingAnswer(allow_null=True)
+    others = HoldingAnswer(many=True)
+    as_of = serializers.DateTimeField()
+
+
+class Draft(serializers.Serializer):
+    """A policy's statements as they would be, null if it were deleted; `users` would get it besides its holders."""
+
+    statement = serializers.JSONField(allow_null=True)
+    users = serializers.ListField(child=serializers.CharField(max_length=128), required=False, max_length=MOST_ALSO)
+
+
+class DecidingAnswer(serializers.Serializer):
+    """A statement that decides."""
+
+    policy = serializers.CharField()
+    number = serializers.IntegerField()
+    effect = serializers.ChoiceField([effect.value for effect in Effect])
+
+
+class OutcomeAnswer(serializers.Serializer):
+    """Whether a step is allowed, and the need that settles it: the first that is refused, if one is."""
+
+    allowed = serializers.BooleanField()
+    action = serializers.CharField()
+    arn = serializers.CharField()
+    deciding = DecidingAnswer(allow_null=True)
+
+
+class ChangeAnswer(serializers.Serializer):
+    """A step that not everybody may take as before. `before` and `after` are those of the first who is concerned.
+
+    A `*` in a resource stands for any other thing.
+    """
+
+    area = serializers.CharField()
+    step = serializers.CharField()
+    title = serializers.CharField()
+    resources = _texts()
+    before = OutcomeAnswer()
+    after = OutcomeAnswer()
+    users_before = _texts()
+    users_after = _texts()
+    gained = serializers.IntegerField(help_text="how many users could take it only then")
+    lost = serializers.IntegerField(help_text="how many users could take it no more")
+
+
+class ImpactAnswer(serializers.Serializer):
+    """What a draft would change. `alone` is what it changes for a user who has no other policy.
+
+    Names of users whom the caller may not read (auth:ReadUser) are left out, not their number.
+    """
+
+    policy = serializers.CharField()
+    people = serializers.IntegerField(help_text="how many users have it, or would get it")
+    left_out = serializers.IntegerField(help_text="of whom so many were too many to be judged")
+    breaks = serializers.IntegerField(help_text="how many steps somebody could take no more, somewhere")
+    allows = serializers.IntegerField(help_text="how many steps somebody could take only then, somewhere")
+    changes = ChangeAnswer(many=True)
+    alone = ChangeAnswer(many=True)
+    more = serializers.BooleanField(help_text="there are more changes than these")
+    as_of = serializers.DateTimeField()
+
+
+# --- as JSON ----------------------------------------------------------------------------------------------------------
+
+
+def as_of() -> dict[str, str]:
+    return {"as_of": timezone.now().isoformat(timespec="milliseconds").replace("+00:00", "Z")}
+
+
+def holding_json(one: Holding) -> dict[str, Any]:
+    """A statement that applies to somebody."""
+    return {
+        "policy": one.policy,
+        "number": one.number,
+        "effect": one.statement.effect.value,
+        "action": list(one.statement.actions),
+        "resource": list(one.statement.resources),
+        "own": one.own,
+        "groups": list(one.groups),
+    }
+
+
+def simulation_json(one: Simulation) -> dict[str, Any]:
+    """The answer to a question."""
+    return {
+        "user": one.user.username,
+        "action": one.action,
+        "arn": one.arn,
+        "allowed": one.verdict.allowed,
+        "reason": one.reason,
+        "deciding": holding_json(one.deciding) if one.deciding else None,
+        "others": list(map(holding_json, one.others)),
+    }
+
+
+def impact_json(one: Impact, reader: User) -> dict[str, Any]:
+    """What a draft would change, with the names that its reader may see."""
+    seen = names_seen(one, reader)
+    return {
+        "policy": one.policy,
+        "people": one.people + one.left_out,
+        "left_out": one.left_out,
+        "breaks": one.breaks,
+        "allows": one.allows,
+        "changes": [_change_json(found, seen) for found in one.changes],
+        "alone": [_change_json(found, set()) for found in one.alone],
+        "more": one.more,
+    }
+
+
+def names_seen(one: Impact, reader: User) -> set[str]:
+    """Names in it that somebody may read."""
+    names = {name for found in one.changes for name in (*found.change.users_before, *found.change.users_after)}
+    return {name for name in names if services.allowed(reader, "auth:ReadUser", auth_arn("user", name))}
+
+
+def _change_json(found: AreaChange, seen: set[str]) -> dict[str, Any]:
+    change = found.change
+    return {
+        "area": found.area,
+        "step": change.step.key,
+        "title": change.step.title,
+        "resources": list(change.arns),
+        "before": _outcome_json(change.before),
+        "after": _outcome_json(change.after),
+        "users_before": [name for name in change.users_before if name in seen],
+        "users_after": [name for name in change.users_after if name in seen],
+        "gained": len(change.gained),
+        "lost": len(change.lost),
+    }
+
+
+def _outcome_json(one: Outcome) -> dict[str, Any]:
+    deciding = _deciding_json(one.deciding) if one.deciding else None
+    return {"allowed": one.allowed, "action": one.action, "arn": one.arn, "deciding": deciding}
+
+
+def _deciding_json(one: Deciding) -> dict[str, Any]:
+    return {"policy": one.policy, "number": one.number, "effect": one.statement.effect.value}

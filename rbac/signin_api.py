@@ -1,0 +1,105 @@
+"""The API of signing in: where users are signed in, and links to choose a new password."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils import timezone
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from lakemirror_site.openapi import answers
+from rbac import browsers, passwords, services, signed_in
+from rbac.models import Session, User
+
+
+class SessionAnswer(serializers.Serializer):
+    """A browser that is signed in."""
+
+    id = serializers.CharField()
+    browser = serializers.CharField(help_text="in words: Firefox on Linux")
+    user_agent = serializers.CharField()
+    address = serializers.CharField(allow_null=True, help_text="where it was last seen")
+    began_at = serializers.DateTimeField()
+    seen_at = serializers.DateTimeField(help_text="when somebody last used it; noted once a minute at most")
+    expires_at = serializers.DateTimeField(help_text="when it ends if nobody uses it meanwhile")
+
+
+class SessionsAnswer(serializers.Serializer):
+    """A user's sessions, the one that was seen last first; a hundred at most."""
+
+    as_of = serializers.DateTimeField()
+    results = SessionAnswer(many=True)
+
+
+class ResetLinkAnswer(serializers.Serializer):
+    """A link by which a user chooses a new password, once. It is shown in this answer only."""
+
+    link = serializers.CharField()
+    expires_at = serializers.DateTimeField()
+
+
+class Sessions(APIView):
+    """Where one user is signed in."""
+
+    @answers("List sessions of a user", 200, SessionsAnswer)
+    def get(self, request: Request, user: str) -> Response:
+        """Open sessions of browsers. One's own need no right, those of others auth:ReadUser on them."""
+        rows = signed_in.sessions_of(_whose(request, user, "auth:ReadUser"))
+        return Response({"as_of": timezone.now(), "results": [_as_json(row) for row in rows]})
+
+    @answers("End all sessions of a user", 204)
+    def delete(self, request: Request, user: str) -> Response:
+        """Sign all browsers out. One's own need no right, those of others auth:UpdateUser on them."""
+        whose = _whose(request, user, "auth:UpdateUser")
+        signed_in.sessions_end(actor=request.user, user=whose, request=request)
+        return Response(status=204)
+
+
+class OneSession(APIView):
+    """One browser of a user."""
+
+    @answers("End one session of a user", 204)
+    def delete(self, request: Request, user: str, session: str) -> Response:
+        """Sign one browser out, by the id that the list gives."""
+        whose = _whose(request, user, "auth:UpdateUser")
+        signed_in.session_end(actor=request.user, user=whose, handle=session, request=request)
+        return Response(status=204)
+
+
+class PasswordResetLink(APIView):
+    """How somebody who forgot their password gets another one."""
+
+    @answers("Make a password reset link", 201, ResetLinkAnswer)
+    def post(self, request: Request, user: str) -> Response:
+        """Works once and for a day, and only while the password is as it is now. Needs auth:UpdateUser on the user."""
+        services.require(request.user, ("auth:UpdateUser", _arn(user)))
+        link = passwords.reset_link_create(actor=request.user, user=signed_in.user_named(user), request=request)
+        answer = {"link": request.build_absolute_uri(link.path), "expires_at": link.expires_at}
+        return Response(answer, status=201, headers={"Cache-Control": "no-store"})
+
+
+def _whose(request: Request, username: str, action: str) -> User:
+    """The user of that name, for themselves and for who may."""
+    services.require(request.user)
+    if username != request.user.username:
+        services.require(request.user, (action, _arn(username)))
+    return signed_in.user_named(username)
+
+
+def _arn(username: str) -> str:
+    return f"arn:lakefs:auth:::user/{username}"
+
+
+def _as_json(row: Session) -> dict[str, Any]:
+    return {
+        "id": row.handle,
+        "browser": browsers.in_words(row.browser),
+        "user_agent": row.browser,
+        "address": row.address,
+        "began_at": row.began_at,
+        "seen_at": row.seen_at,
+        "expires_at": row.expire_date,
+    }

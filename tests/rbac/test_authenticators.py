@@ -1,0 +1,356 @@
+"""Who is asked whose key it is, and what becomes of their answers; how often a key may ask."""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from core.errors import Unreachable
+from lakemirror_site import config, wiring
+from rbac import authenticators, callers, guessing, rates, services
+from rbac.authenticators import No
+from rbac.models import AuditEvent, Guesses, User
+from tests.cast import person
+from tests.documented import answers_as_documented
+from tests.site.test_config import changed
+
+pytestmark = pytest.mark.django_db
+
+SECRET = "a secret of sixteen letters"
+MAY_SEE = [{"effect": "allow", "action": ["fs:ListRepositories"], "resource": "*"}]
+
+
+@pytest.fixture(autouse=True)
+def documented() -> Iterator[None]:
+    """What the API answers is what its document says."""
+    with answers_as_documented():
+        yield
+
+
+class Elsewhere:
+    """A small server: answers by path, each a status and JSON; what it was asked is written down."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, tuple[int, Any]] = {}
+        self.asked: list[tuple[str, str]] = []
+        told = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                told.asked.append((self.path, self.headers.get("Authorization", "")))
+                found = told.answers.get(self.path.partition("?")[0], (404, {"message": "nothing"}))
+                status, body = found(self) if callable(found) else found
+                self.send_response(status)
+                self.end_headers()
+                self.wfile.write(json.dumps(body).encode() if body is not None else b"<html>")
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+
+    def close(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+
+
+@pytest.fixture
+def there() -> Iterator[Elsewhere]:
+    made = Elsewhere()
+    yield made
+    made.close()
+
+
+Tell = Callable[..., None]
+
+
+@pytest.fixture
+def tell() -> Iterator[Tell]:
+    """Make this process one with these fields."""
+    caches = (authenticators.configured, wiring.authorization, rates.shared)
+
+    def forget() -> None:
+        for cache in caches:
+            cache.cache_clear()
+        callers._right_lately.clear()
+
+    with pytest.MonkeyPatch.context() as patch:
+
+        def told(**fields: Any) -> None:
+            data = changed("auth", {"encrypt": {"secret_key": "k"}, **fields})
+            data["regional_endpoint"] = fields.pop("lakefs_url", data["regional_endpoint"])
+            data["auth"].pop("lakefs_url", None)
+            patch.setattr(config, "current", lambda: config.parse(data))
+            forget()
+
+        forget()
+        yield told
+    forget()
+
+
+def ask(key_id: str, secret: str = SECRET, path: str = "/service/replication/v1/mirrors", **more: Any) -> Any:
+    basic = base64.b64encode(f"{key_id}:{secret}".encode()).decode()
+    return Client().get(path, headers={"authorization": f"Basic {basic}"}, **more)
+
+
+def says(there: Elsewhere, name: str = "ann", secret: str = SECRET, statement: Any = MAY_SEE) -> None:
+    """The service knows the key KEYOFANN, whose user has one policy."""
+    there.answers["/api/v1/auth/credentials/KEYOFANN"] = (
+        200,
+        {
+            "access_key_id": "KEYOFANN",
+            "secret_access_key": secret,
+            "creation_date": 1,
+            "user_id": 7,
+            "user_name": name,
+        },
+    )
+    policies = [{"name": "p", "creation_date": 1, "statement": statement, "acl": ""}]
+    there.answers[f"/api/v1/auth/users/{name}/policies"] = (
+        200,
+        {
+            "pagination": {"has_more": False, "next_offset": "", "results": 1, "max_per_page": 0},
+            "results": policies,
+        },
+    )
+
+
+# --- the authorization service ----------------------------------------------------------------------------------------
+
+
+def test_a_user_of_the_service_may_do_what_it_says(there: Elsewhere, tell: Tell) -> None:
+    tell(api={"endpoint": f"{there.url}/api/v1", "token": "tok"})
+    says(there)
+    assert ask("KEYOFANN").status_code == 200
+    assert there.asked[0] == ("/api/v1/auth/credentials/KEYOFANN", "Bearer tok")
+    assert "effective=true" in there.asked[1][0]
+    assert ask("KEYOFANN", path="/api/v1/auth/users/tom/sessions").status_code == 403
+    user = User.objects.get(username="ann")
+    assert not user.has_usable_password()
+    assert AuditEvent.objects.get(arn=user.arn).actor == "system:authorization-service"
+    services.policy_attach(
+        actor="system:tests",
+        policy=services.policy_put(
+            actor="system:tests",
+            document={"id": "all", "statement": [{"effect": "allow", "action": ["auth:*"], "resource": "*"}]},
+        ),
+        user=user,
+    )
+    assert ask("KEYOFANN", path="/api/v1/auth/users/tom/sessions").status_code == 403
+    services.user_set_active(actor="system:tests", user=user, active=False)
+    assert ask("KEYOFANN").status_code == 401
+
+
+def test_a_wrong_secret_an_unknown_key_and_a_strange_policy_open_nothing(there: Elsewhere, tell: Tell) -> None:
+    tell(api={"endpoint": f"{there.url}/api/v1"})
+    says(there)
+    assert ask("KEYOFANN", "wrong").status_code == 401
+    assert ask("NOBODYSKEY").status_code == 401
+    says(there, statement=[*MAY_SEE, {"effect": "deny", "action": ["?"], "resource": "*", "condition": {}}])
+    assert ask("KEYOFANN").status_code == 403
+    says(there, name="no name: of ours")
+    there.answers["/api/v1/auth/users/no%20name%3A%20of%20ours/policies"] = 200, {"results": []}
+    assert "can't be a name here" in ask("KEYOFANN").json()["message"]
+    says(there, name="Ann")
+    assert "in other letters" in ask("KEYOFANN").json()["message"]
+
+
+@pytest.mark.parametrize("answer", [(500, {}), (401, {}), (302, {}), (200, None), (200, []), (200, {"user_name": "x"})])
+def test_a_service_that_gives_no_clear_answer_lets_nobody_in(there: Elsewhere, tell: Tell, answer: Any) -> None:
+    tell(api={"endpoint": f"{there.url}/api/v1"})
+    there.answers["/api/v1/auth/credentials/KEYOFANN"] = answer
+    refused = ask("KEYOFANN")
+    assert refused.status_code == 503
+    assert "the authorization service at" in refused.json()["message"]
+    assert not Guesses.objects.exists()
+
+
+def test_while_the_service_is_down_our_own_keys_go_on(tell: Tell, owner: User) -> None:
+    tell(api={"endpoint": "http://127.0.0.1:9/api/v1"})
+    own = services.key_create(actor=owner, user=owner)
+    assert ask(own.key.key_id, own.secret).status_code == 200
+    assert ask(own.key.key_id, "wrong").status_code == 401
+    assert ask("KEYOFANN").status_code == 503
+    basic = base64.b64encode(f"KEYOFANN:{SECRET}".encode()).decode()
+    headers = {"authorization": f"Basic {basic}", "idempotency-key": "once"}
+    assert Client().post("/api/v1/auth/users/tom/password-reset-link", headers=headers).status_code == 503
+
+
+def test_a_page_of_policies_is_followed_by_the_next(there: Elsewhere, tell: Tell) -> None:
+    tell(api={"endpoint": f"{there.url}/api/v1"})
+    says(there)
+
+    def policies(request: BaseHTTPRequestHandler) -> tuple[int, Any]:
+        second = "after=p1" in request.path
+        statement = [{"effect": "deny", "action": ["fs:*"], "resource": "*"}] if second else MAY_SEE
+        more = {"has_more": not second, "next_offset": "p1"}
+        return 200, {"pagination": more, "results": [{"name": "p", "statement": statement}]}
+
+    there.answers["/api/v1/auth/users/ann/policies"] = policies  # type: ignore[assignment]
+    assert ask("KEYOFANN").status_code == 403
+
+
+def test_what_the_service_said_is_reused_as_the_cache_says(there: Elsewhere, tell: Tell) -> None:
+    for enabled, calls in ((False, 4), (True, 2)):
+        tell(
+            api={"endpoint": f"{there.url}/api/v1"},
+            cache={"enabled": enabled},
+        )
+        says(there)
+        there.asked.clear()
+        assert [ask("KEYOFANN").status_code for _ in range(2)] == [200, 200]
+        assert len(there.asked) == calls
+    says(there, secret="another secret by now")
+    assert ask("KEYOFANN", "another secret by now").status_code == 200
+    assert ask("KEYOFANN").status_code == 401
+
+
+# --- keys of lakeFS ---------------------------------------------------------------------------------------------------
+
+
+def knows_keys(there: Elsewhere, name: str = "tom") -> None:
+    """lakeFS lets the key LAKEFSKEY in, as the user of that name."""
+    right = "Basic " + base64.b64encode(f"LAKEFSKEY:{SECRET}".encode()).decode()
+
+    def who(request: BaseHTTPRequestHandler) -> tuple[int, Any]:
+        known = request.headers["Authorization"] == right
+        return (200, {"user": {"id": name, "creation_date": 1}}) if known else (401, {"message": "error"})
+
+    there.answers["/api/v1/user"] = who  # type: ignore[assignment]
+
+
+def test_a_key_of_lakefs_is_that_of_the_user_of_its_name_here(there: Elsewhere, tell: Tell, teammate: User) -> None:
+    tell(authenticators=["keys", "lakefs"], lakefs_url=there.url)
+    knows_keys(there)
+    assert [ask("LAKEFSKEY").status_code for _ in range(3)] == [200] * 3
+    assert len(there.asked) == 1
+    assert ask("LAKEFSKEY", path="/api/v1/auth/users/olga/sessions").status_code == 403
+    assert ask("LAKEFSKEY", "wrong").status_code == 401
+    services.user_set_active(actor="system:tests", user=teammate, active=False)
+    assert ask("LAKEFSKEY").status_code == 401
+
+
+def test_who_is_unknown_here_is_told_so_and_who_cant_be_asked_lets_nobody_in(
+    there: Elsewhere, tell: Tell, teammate: User
+) -> None:
+    tell(authenticators=["lakefs"], lakefs_url=there.url)
+    knows_keys(there, "stranger")
+    refused = ask("LAKEFSKEY")
+    assert refused.status_code == 403
+    assert "'stranger'" in refused.json()["message"]
+    there.answers["/api/v1/user"] = 500, {}
+    assert ask("LAKEFSKEY2").status_code == 503
+
+
+def test_another_regions_lakefs_may_be_asked(tell: Tell, monkeypatch: pytest.MonkeyPatch) -> None:
+    tell(authenticators=["lakefs"], lakefs={"region": "us-west-2"})
+    asked: list[str] = []
+    monkeypatch.setattr(wiring, "user_at", lambda url, *key: asked.append(url))
+    assert authenticators.user_of("LAKEFSKEY", SECRET) is None
+    assert asked == [config.current().lakefs_url("us-west-2")]
+
+
+def test_a_name_from_lakefs_is_remembered_for_its_time(
+    there: Elsewhere, tell: Tell, teammate: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tell(authenticators=["lakefs"], lakefs_url=there.url, lakefs={"ttl": "10s"})
+    knows_keys(there)
+    now = [100.0]
+    monkeypatch.setattr("rbac.remembering.time.monotonic", lambda: now[0])
+    one = authenticators.configured()[0]
+    for seconds, calls in ((100, 1), (109, 1), (111, 2)):
+        now[0] = seconds
+        assert one.user_of("LAKEFSKEY", SECRET) == teammate
+        assert len(there.asked) == calls
+
+
+def test_the_order_is_the_one_that_is_configured_and_who_knows_the_id_decides(
+    tell: Tell, monkeypatch: pytest.MonkeyPatch, owner: User
+) -> None:
+    tell(authenticators=["lakefs", "api", "keys"], api={"endpoint": "http://127.0.0.1:9"})
+    kinds = [type(one).__name__ for one in authenticators.configured()]
+    assert kinds == ["LakeFSKeys", "AuthorizationService", "OwnKeys"]
+
+    class Says:
+        def __init__(self, answer: Any) -> None:
+            self.answer = answer
+
+        def user_of(self, key_id: str, secret: str) -> Any:
+            if self.answer is Unreachable:
+                raise Unreachable("down")
+            return self.answer
+
+    for answers, expected in (
+        ([No.UNKNOWN, owner], owner),
+        ([No.WRONG, owner], None),
+        ([owner, Unreachable], owner),
+        ([No.UNKNOWN], None),
+    ):
+        monkeypatch.setattr(authenticators, "configured", lambda some=answers: [Says(one) for one in some])
+        assert authenticators.user_of("K", "s") == expected
+    monkeypatch.setattr(authenticators, "configured", lambda: [Says(Unreachable), Says(owner)])
+    with pytest.raises(Unreachable):
+        authenticators.user_of("K", "s")
+
+
+# --- guessing secrets, and asking too often ---------------------------------------------------------------------------
+
+
+def test_who_guesses_a_secret_has_to_wait_and_keeps_nobody_out(
+    tell: Tell, owner: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guessing, "FIRST_WAIT", 30)
+    tell()
+    own = services.key_create(actor=owner, user=owner)
+    used = services.key_create(actor=owner, user=owner)
+    key_id = own.key.key_id
+    assert ask(used.key.key_id, used.secret).status_code == 200
+    assert [ask(key_id, "wrong").status_code for _ in range(7)] == [401] * 5 + [429] * 2
+    refused = ask(key_id, own.secret)
+    assert refused.status_code == 429
+    assert 15 <= int(refused.headers["Retry-After"]) <= 30
+    assert f"try again in {refused.headers['Retry-After']} s" in refused.json()["message"]
+    assert ask(key_id, own.secret, REMOTE_ADDR="192.0.2.7").status_code == 200
+    for _ in range(7):
+        ask(used.key.key_id, "wrong")
+    assert ask(used.key.key_id, used.secret).status_code == 200
+
+
+def test_a_repeatable_call_counts_once(tell: Tell, owner: User) -> None:
+    tell(rate_limit={"requests_per_second": 1, "burst": 1})
+    own = services.key_create(actor=owner, user=owner)
+    basic = base64.b64encode(f"{own.key.key_id}:{own.secret}".encode()).decode()
+    headers = {"authorization": f"Basic {basic}", "idempotency-key": "once"}
+    person("tim")
+    assert Client().post("/api/v1/auth/users/tim/password-reset-link", headers=headers).status_code == 201
+
+
+def test_a_key_gets_its_burst_then_its_pace(tell: Tell, owner: User) -> None:
+    tell(rate_limit={"requests_per_second": 2, "burst": 3})
+    now = [0.0]
+    buckets = rates.Buckets(per_second=2, burst=3, clock=lambda: now[0])
+    assert [buckets.take("a") for _ in range(4)] == [0, 0, 0, 0.5]
+    assert buckets.take("b") == 0
+    now[0] = 0.5
+    assert [buckets.take("a") for _ in range(2)] == [0, 0.5]
+    now[0] = 100
+    assert [buckets.take("a") for _ in range(4)] == [0, 0, 0, 0.5]
+    shared = rates.shared()
+    assert shared is not None
+    shared._clock = lambda: 0.0
+    own = services.key_create(actor=owner, user=owner)
+    found = [ask(own.key.key_id, own.secret, "/service/replication/v1/jobs/nix") for _ in range(4)]
+    assert [one.status_code for one in found] == [404, 404, 404, 429]
+    assert found[-1].headers["Retry-After"] == "1"
+    assert "too many requests" in found[-1].json()["message"]
+    tell(rate_limit={"requests_per_second": 0})
+    assert rates.shared() is None
