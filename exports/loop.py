@@ -177,9 +177,10 @@ def _end(run: ExportRun, lease: Lease, error: str) -> Outcome:
 
 
 def _unwritten(run: ExportRun, why: LakeMirrorError, error: str) -> str:
-    """That there is no status file; and why, unless it lacks the bucket that `error` names."""
+    """That there is no status file; and why, unless `error` says that, or names the bucket that is missing."""
+    told = words_of(why)
     known = isinstance(why, NotFound) and f"'{split_uri(run.status_path)[0]}'" in error
-    return UNWRITTEN if known else f"{UNWRITTEN}: {words_of(why)}"
+    return UNWRITTEN if known or told in error else f"{UNWRITTEN}: {told}"
 
 
 def _seconds_of_writes(export: Export) -> float:
