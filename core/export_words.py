@@ -103,8 +103,9 @@ def _failed(facts: ExportFacts, now: datetime) -> Phrase:
     ref = short(run.ref) if run else say()
     first = sentence("The export of ", ref, when, f": {facts.error}")
     kept = say(short(standing.last_success_ref), ", the last complete export") if standing.last_success_ref else say()
-    resumed = say(": it goes on from ", kept) if kept else say(": it begins anew, and copies nothing that is there")
-    return sentences(first, sentence("Put that right, then press Repair", resumed))
+    does = say("goes on from ", kept) if kept else say("begins anew, and copies nothing that is there already")
+    advised = "repair the export" in facts.error
+    return sentences(first, sentence("Repair " if advised else "Put that right, then press Repair: it ", does))
 
 
 def _paused(facts: ExportFacts) -> Phrase:
@@ -116,6 +117,8 @@ def _paused(facts: ExportFacts) -> Phrase:
 def _going_on(facts: ExportFacts) -> Phrase:
     run = facts.run
     if run is None or run.ended_at is not None:
+        if facts.retrying:
+            return sentence(f"It was repaired, and goes on as soon as it can: {facts.retrying}")
         return sentence("It was repaired, and goes on at once")
     whole = run.to_copy + run.to_delete
     how = f": {run.through:,} of {count(whole, 'file')} done" if run.phase not in ("plan",) and whole else ""

@@ -12,6 +12,8 @@ from core.export_places import status_uri, timed_uris
 from core.exporting import State, status_text
 from exports.models import ExportRun
 
+UNWRITTEN = "The status could not be written either"
+"""How the error of a run ends that left no status file."""
 REASONS = [reason.value for reason in Reason]
 
 
@@ -46,12 +48,14 @@ class StatusFile:
 
 
 def status_file(run: ExportRun) -> StatusFile | None:
-    """None where no status path is configured, or the run goes on."""
+    """None where no status path is configured, the run goes on, or it could not be written."""
     if not run.status_path or not run.outcome:
         return None
     export = run.export
     errors = max(1, run.failed) if run.outcome == State.FAILED else 0
     repaired = run.outcome == State.FAILED and export.state == State.REPAIRED and export.current_ref == run.ref
+    if UNWRITTEN in run.error and not repaired:
+        return None
     state = State.REPAIRED if repaired else State(run.outcome)
     timed = timed_uris(run.status_path, export.repository, export.branch, run.started_at)
     return StatusFile(

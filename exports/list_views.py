@@ -49,7 +49,7 @@ def export_list(request: HttpRequest) -> HttpResponse:
         "states": STATES,
         "mine": _may_act(request, shown),
         "now": now,
-        "active": any(one.active for one in shown),
+        "active": any(one.moving for one in shown),
         "changes": ", ".join(f"{one.export}: {one.told.word}" for one in needing(shown)),
     }
     return render(request, whole_or_part(request, "exports/list.html", "exports/_list.html"), context)

@@ -10,12 +10,14 @@ import logging
 
 from django.db import transaction
 
+from adapters.objects import split_uri
 from core import exporting
-from core.errors import Fenced, LakeMirrorError
+from core.errors import Fenced, LakeMirrorError, NotFound
 from core.export_failures import words_of
 from core.exporting import State
 from core.slices import Late
 from exports import landing, phases, reporting, running, uploads, verifying
+from exports.failing import UNWRITTEN
 from exports.models import Export, ExportRun
 from exports.plane import Plane
 from exports.slices import Slice
@@ -166,12 +168,19 @@ def _end(run: ExportRun, lease: Lease, error: str) -> Outcome:
     try:
         _write_status(run, State.FAILED, lease)
     except LakeMirrorError as unwritten:
-        error = f"{error}; nor could the status be written: {words_of(unwritten)}"
+        error = f"{error}. {_unwritten(run, unwritten, error)}"
     with transaction.atomic():
         lease.hold()
         running.fail(run, error)
     log.warning("the export of %s failed: %s", run.export, error)
     return Outcome(f"failed: {error}")
+
+
+def _unwritten(run: ExportRun, why: LakeMirrorError, error: str) -> str:
+    """That there is no status file; and why, unless `error` says that, or names the bucket that is missing."""
+    told = words_of(why)
+    known = isinstance(why, NotFound) and f"'{split_uri(run.status_path)[0]}'" in error
+    return UNWRITTEN if known or told in error else f"{UNWRITTEN}: {told}"
 
 
 def _seconds_of_writes(export: Export) -> float:

@@ -119,6 +119,10 @@ def _status(run: ExportRun, plane: Plane, lease: Lease) -> bool:
             running.fail(run, _told(run))
         else:
             running.succeed(run)
+    if run.failed:
+        log.warning("the export of %s failed: %s", run.export, _told(run))
+    else:
+        log.info("%s: %s is exported to %s", run.export, run.ref[:8], run.path)
     return False
 
 

@@ -11,7 +11,7 @@ from django.db.models import Max
 from core.export_words import ExportFacts, RunFacts, Told, tell
 from core.exporting import is_exported
 from core.phrases import count
-from core.states import Tone
+from core.states import State, Tone
 from exports.models import Export, ExportRun
 from exports.services import KIND, subject_of
 from mirrors.models import Duty
@@ -51,6 +51,12 @@ class ExportReading:
     def active(self) -> bool:
         """Whether something is going on that somebody may watch."""
         return self.run is not None and self.run.ended_at is None and not self.export.paused
+
+    @property
+    def moving(self) -> bool:
+        """Whether its page will soon say something else: a run goes on, or is about to begin."""
+        soon = self.told.state in (State.NEW, State.SYNCING, State.RETRYING) and not self.told.action
+        return self.active or (soon and not self.export.paused)
 
     @property
     def runs_now(self) -> bool:

@@ -68,7 +68,8 @@ def standing(found: dict[str, Any]) -> RenderableType:
         lines.append(f"Why          {found['error_message']}")
     if found["look_error"]:
         lines.append(f"The source   {found['look_error']}")
-    lines.append(f"Exported     {short(found['last_success_ref'])}, {ago(found['last_success_at'], found['as_of'])}")
+    success = f"{short(found['last_success_ref'])}, {ago(found['last_success_at'], found['as_of'])}"
+    lines.append(f"Exported     {success if found['last_success_ref'] else 'not yet'}")
     lines.append(f"Head         {short(found['head'])}, as of {ago(found['head_at'], found['as_of'])}")
     return Group(*map(line, lines + _run_lines(found["run"])))
 

@@ -57,6 +57,8 @@ def _up_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--name-lag", type=float, default=0.0, metavar="SECONDS", help="a deleted repository's name stays known so long"
     )
+    denied = "no writes below this BUCKET/PREFIX, in each region, until it is allowed"
+    parser.add_argument("--deny", action="append", default=[], metavar="PLACE", help=denied)
     parser.set_defaults(run=_up)
 
 
@@ -80,6 +82,7 @@ def _up(options: argparse.Namespace) -> int:
         lakefs=real_lakefs.binary() if options.lakefs is None else options.lakefs,
         extra_buckets=tuple(options.extra_bucket),
         name_lag=options.name_lag,
+        denied=tuple(options.deny),
     )
     try:
         up(told)
@@ -111,11 +114,22 @@ def _ctl_arguments(commands: Any) -> None:
     fault.add_argument("mode", choices=[mode.value for mode in Mode])
     fault.add_argument("--seconds", type=float, default=0.0)
     fault.set_defaults(tell=lambda box, o: box.server_faults(o.region, o.service, o.mode, seconds=o.seconds))
+    _policy_arguments(commands)
     step = commands.add_parser("step", help="let the company do something now")
     step.add_argument("count", type=int, nargs="?", default=1)
     step.set_defaults(tell=lambda box, o: "\n".join(box.company_step(o.count)))
     for name, tell in _PLAIN.items():
         commands.add_parser(name).set_defaults(tell=tell)
+
+
+def _policy_arguments(commands: Any) -> None:
+    deny = commands.add_parser("deny", help="let a bucket's policy refuse an action, in every region that has it")
+    deny.add_argument("place", metavar="BUCKET[/PREFIX]")
+    deny.add_argument("--action", default="s3:PutObject", help="s3:PutObject (the default), s3:GetObject, ...")
+    deny.set_defaults(tell=lambda box, o: box.deny(o.place, o.action))
+    allow = commands.add_parser("allow", help="end what a bucket's policy refuses")
+    allow.add_argument("bucket")
+    allow.set_defaults(tell=lambda box, o: box.allow(o.bucket))
 
 
 def _which(parser: argparse.ArgumentParser) -> None:

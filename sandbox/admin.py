@@ -51,6 +51,18 @@ def make_admin(backend: SandboxBackend, services: dict[str, Service]) -> Flask:
             services[name].tell(Fault(**told | {"mode": Mode(told["mode"])}))
         return _faults(services)
 
+    @app.post(f"{PREFIX}/policy")
+    def policy() -> Any:
+        told = request.get_json()
+        bucket = told["place"].partition("/")[0]
+        if bucket not in backend.buckets:
+            return {"found": False}
+        if told["action"]:
+            backend.deny(told["place"], told["action"])
+        else:
+            backend.delete_bucket_policy(bucket)
+        return {"found": True}
+
     @app.get(f"{PREFIX}/faults")
     def faults() -> Any:
         return _faults(services)

@@ -139,6 +139,14 @@ class Sandbox:
         self.release()
         self.start()
 
+    def deny(self, place: str, action: str = "s3:PutObject") -> None:
+        """Lets the policy of a bucket refuse an action below `bucket/prefix`, in every region that has the bucket."""
+        self.call("POST", "/policy", {"place": place, "action": action})
+
+    def allow(self, bucket: str) -> None:
+        """Ends what the policy of a bucket refuses."""
+        self.call("POST", "/policy", {"place": bucket, "action": ""})
+
     # --- the company ------------------------------------------------------------------------------------------------
 
     def pause_company(self) -> None:

@@ -114,6 +114,14 @@ def _services(app: Flask, layout: Layout) -> None:
         names = [name] if (name := told.pop("region", "")) else [region.name for region in layout.regions]
         return {name: SideDoor(layout.region(name).s3_url).tell(told) for name in names}
 
+    @app.post("/policy")
+    def policy() -> Any:
+        told = _told()
+        found = [region.name for region in layout.regions if SideDoor(region.s3_url).policy(told)]
+        if not found:
+            raise ValueError(f"no region has a bucket {told['place'].partition('/')[0]}")
+        return {"regions": found}
+
 
 def _company(app: Flask, worker: Worker) -> None:
     @app.post("/company/pause")

@@ -34,6 +34,7 @@ class Serving:
     extra_buckets: tuple[str, ...] = ()
     name_lag: float = 0.0
     replicated_to: tuple[str, ...] = ()
+    denied: tuple[str, ...] = ()
 
 
 def run_region(serving: Serving, ready: int) -> None:
@@ -52,6 +53,8 @@ def start_region(serving: Serving) -> None:
     services = {"s3": Service(), "lakefs": Service()}
     backend = install(region.name, [region.bucket, *serving.extra_buckets])
     declare_replication(backend, region.bucket, serving.replicated_to)
+    for place in serving.denied:
+        backend.deny(place, "s3:PutObject")
     s3 = S3(backend, services["s3"], ACCESS_KEY_ID)
     serve(serving.s3, SideDoor(s3, make_admin(backend, services)))
     lakefs = _lakefs(serving, backend, services["s3"])

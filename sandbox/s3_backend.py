@@ -7,6 +7,7 @@ share; both hurt at 100,000 objects and several threads.
 from __future__ import annotations
 
 import hashlib
+import json
 import threading
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
@@ -130,6 +131,14 @@ class SandboxBackend(S3Backend):
     def forget(self) -> None:
         """Drops this thread's writes: nobody shall replicate them."""
         self._noted().clear()
+
+    def deny(self, place: str, action: str) -> None:
+        """The bucket's policy refuses an action below `bucket/prefix` to everybody."""
+        bucket = place.partition("/")[0]
+        resource = f"arn:aws:s3:::{place.rstrip('/')}/*"
+        statement = {"Effect": "Deny", "Principal": "*", "Action": action, "Resource": resource}
+        policy = {"Version": "2012-10-17", "Statement": [statement]}
+        self.put_bucket_policy(bucket, json.dumps(policy).encode())
 
     def newest(self, bucket: str, key: str) -> FakeKey | None:
         """The current version, None if absent or deleted."""

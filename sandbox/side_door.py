@@ -45,6 +45,12 @@ class SideDoor:
         answer = self._checked(self._session.post(f"{self._url}/faults", json=dict(fault), timeout=TIMEOUT)).json()
         return dict(answer)
 
+    def policy(self, told: Mapping[str, str]) -> bool:
+        """Lets the policy of a bucket refuse the `action` below `place`, or nothing where it is ""; False where the
+        region has no such bucket."""
+        answer = self._checked(self._session.post(f"{self._url}/policy", json=dict(told), timeout=TIMEOUT)).json()
+        return bool(answer["found"])
+
     def faults(self) -> dict[str, Any]:
         """The armed faults by service."""
         return dict(self._checked(self._session.get(f"{self._url}/faults", timeout=TIMEOUT)).json())

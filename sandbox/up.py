@@ -58,6 +58,7 @@ class Options:
     lakefs: str = ""
     extra_buckets: tuple[str, ...] = ()
     name_lag: float = 0.0
+    denied: tuple[str, ...] = ()
 
 
 def up(options: Options) -> None:
@@ -128,7 +129,8 @@ def _start_regions(options: Options, sockets: list[socket.socket], layout: Layou
     for number, (region, url) in enumerate(zip(layout.regions, urls, strict=True)):
         lakefs, s3 = sockets[1 + 2 * number], sockets[2 + 2 * number]
         targets = tuple(other.bucket for other in layout.regions if other != region)
-        serving = Serving(region, lakefs, s3, url, options.extra_buckets, options.name_lag, targets)
+        told = (options.extra_buckets, options.name_lag, targets, options.denied)
+        serving = Serving(region, lakefs, s3, url, *told)
         pids.append(_fork_region(serving, sockets))
     servers: list[subprocess.Popen[bytes]] = []
     for region, port in zip(layout.regions, real_ports, strict=False):

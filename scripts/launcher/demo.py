@@ -16,6 +16,8 @@ from launcher.session import Session
 
 REGIONS = ("us-east-1", "eu-west-1", "ap-southeast-2")  # as in sandbox/layout.py
 
+EXPORTED_TO, DENIED = ("company-bucket", "partner-bucket"), "partner-bucket/orders"  # as in demo_setup
+
 
 class Demo(Session):
     """Three regions in miniature beside LakeMirror. They live in memory, so each run begins afresh."""
@@ -24,7 +26,7 @@ class Demo(Session):
         "sandbox": "Three regions to play with",
         "workers": "Controller and workers",
         "spark": "Spark",
-        "mirror": "Mirrors between the regions",
+        "mirror": "Mirrors and exports",
     }
 
     def __init__(self, options: argparse.Namespace) -> None:
@@ -83,6 +85,7 @@ class Demo(Session):
 
     def _sandbox(self) -> None:
         command = [str(PYTHON), "-m", "sandbox", "up", "--dir", str(self.sandbox_folder)]
+        command += [*(f"--extra-bucket={name}" for name in EXPORTED_TO), "--deny", DENIED]
         command += ["--seed", str(self.options.seed)] if self.options.seed is not None else []
         env = self.env | {
             "LAKEMIRROR_SANDBOX_HOOK_URL": f"http://127.0.0.1:{ports.base() + 8}/hooks/lakefs",
@@ -110,5 +113,6 @@ class Demo(Session):
             raise Problem("the sandbox did not start within 120 s: see its lines above")
         self.status.set("sandbox", "ready")
         self.status.set("mirror", "running")
-        console.say(self.manage("demo_setup").strip())
+        for line in self.manage("demo_setup").splitlines():
+            console.say(line)
         self.status.set("mirror", "ready")

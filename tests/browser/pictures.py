@@ -52,6 +52,11 @@ PICTURES = (
     Picture("runs", "/mirrors/lake-eu/runs/"),
     Picture("settings", "/mirrors/lake-eu/settings/"),
     Picture("jobs", "/jobs/"),
+    Picture("exports", "/exports/", height=420),
+    Picture("export", "/exports/1/", height=800),
+    Picture("export-failed", "/exports/2/", height=720),
+    Picture("export-390-dark", "/exports/2/", width=390, height=844, dark=True),
+    Picture("export-new", "/exports/new/", height=720),
 )
 
 
@@ -120,8 +125,8 @@ def take(browser: Browser, picture: Picture, places: dict[str, str]) -> int:
     """Takes one picture; gives its size in bytes."""
     page = signed_in(browser, picture)
     page.goto(picture.address.format(**places))
-    if picture.name == "new":
-        fill_in(page)
+    if fill := FORMS.get(picture.name):
+        fill(page)
     page.wait_for_load_state("networkidle")
     path = IMAGES / f"{picture.name}.png"
     page.screenshot(path=path)
@@ -137,6 +142,20 @@ def fill_in(page: Page) -> None:
     page.fill("[name=storage_namespace]", "s3://lake-eu-west-1/second")
     page.get_by_text("Replication keeps keys").first.wait_for(timeout=30_000)
     page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
+
+
+def fill_in_export(page: Page) -> None:
+    """An export to a bucket that nobody has made yet."""
+    branch = next(one["name"] for one in asked(page, "branches") if one["name"] != "main")
+    typed = {"repository": "lake", "branch": branch, "path": "s3://new-bucket/latest"}
+    typed |= {"status_path": "s3://new-bucket/states", "patterns": r".*/date=\d+-\d+-\d+/"}
+    for name, text in typed.items():
+        page.fill(f"[name={name}]", text)
+    page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
+    page.get_by_text("There is no bucket").first.wait_for(timeout=30_000)
+
+
+FORMS = {"new": fill_in, "export-new": fill_in_export}
 
 
 if __name__ == "__main__":

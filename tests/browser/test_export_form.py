@@ -66,3 +66,35 @@ def test_an_export_is_made_while_everything_is_said(olga: Page, w: World) -> Non
     field(olga, "Export path").fill("s3://out/other")
     expect(olga.get_by_role("region", name="What the first run would copy")).to_contain_text("Everything")
     expect(olga.get_by_role("region", name="What this change will do")).to_contain_text("Everything is exported again")
+
+
+def test_a_missing_bucket_is_told_made_and_repaired_by_four_clicks(olga: Page, w: World) -> None:
+    state = olga.locator("h1 + .state")
+    olga.goto("/exports/")
+    olga.get_by_role("link", name="New export").click()
+    field(olga, "Repository").fill("lake")
+    field(olga, "Branch").fill("main")
+    field(olga, "Export path").fill("s3://absent/latest")
+    field(olga, "Status path").fill("s3://absent/states")
+    field(olga, "Directories with a success file").fill(r".*/day=\d+/")
+    expect(olga.get_by_role("region", name="Checks")).to_contain_text("There is no bucket absent")
+    olga.get_by_role("button", name="Export", exact=True).click()
+    expect(state).to_have_text("New")
+    w.work(2)
+    expect(state).to_have_text("Failed")
+    expect(olga.locator("p.sentence")).to_contain_text("the bucket 'absent' does not exist. Make it, then repair")
+    expect(olga.get_by_role("region", name="Status file")).to_contain_text("It could not be written.")
+    w.client.create_bucket(Bucket="absent")
+    olga.get_by_role("button", name="Repair").click()
+    expect(state).to_have_text("Exporting")
+    told = []
+    for _ in range(4):
+        w.work(1)
+        found = w.client.list_objects_v2(Bucket="absent", Prefix="states/lake-main-")["Contents"]
+        told.append(w.client.get_object(Bucket="absent", Key=found[0]["Key"])["Body"].read().decode().split(",")[0])
+    assert (told[0], told[-1]) == ("status: export-repaired", "status: exported-successfully")
+    expect(state).to_have_text("Exported")
+    markers = w.client.list_objects_v2(Bucket="absent", Prefix="latest/logs/")["Contents"]
+    assert [one["Key"].removeprefix("latest/logs/") for one in markers if one["Size"] == 0] == [
+        f"day=0{n}/_lakefs_success" for n in (1, 2)
+    ]

@@ -136,6 +136,12 @@ def test_each_state_says_what_is_going_on_and_what_helps() -> None:
         "aaaaaaaa, the last complete export.",
         "repair",
     )
+    advised = told(standing(State.FAILED), error="there is no bucket. Make it, then repair the export", run=ended)[1]
+    assert advised.endswith("then repair the export. Repair begins anew, and copies nothing that is there already.")
+    assert told(standing(State.REPAIRED), retrying="branch not found")[:2] == (
+        "Retrying",
+        "It was repaired, and goes on as soon as it can: branch not found.",
+    )
     assert told(standing(State.IN_PROGRESS, continuous=True), run=run, head=C) == (
         "Exporting",
         "bbbbbbbb is being exported: 4 of 10 files done, 1 failed. cccccccc follows.",

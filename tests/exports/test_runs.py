@@ -9,6 +9,7 @@ import pytest
 
 from core.errors import Denied
 from exports import landing
+from exports.failing import status_file
 from exports.models import Export, ExportRun
 from exports.services import export_repair, export_run
 from mirrors import clock
@@ -61,6 +62,15 @@ def test_a_missing_bucket_is_named_and_repaired(w: World) -> None:
     assert state(export) == ("exported-successfully", "")
     w.client.delete_object(Bucket="absent", Key="latest/a")
     w.client.delete_bucket(Bucket="absent")
+
+
+def test_a_status_that_has_no_bucket_either_is_not_shown_as_written(w: World) -> None:
+    w.lake.commit(files={"a": b"1"})
+    export = w.set("s3://absent/latest", status_path="s3://absent/states")
+    w.work()
+    told = "the bucket 'absent' does not exist. Make it, then repair the export. The status could not be written either"
+    assert state(export) == ("export-failed", told)
+    assert status_file(export.runs.get()) is None
 
 
 def test_what_fails_keeps_its_directories_from_having_markers(w: World) -> None:

@@ -14,7 +14,7 @@ import pytest
 from django.core.management import get_commands
 from django.urls import Resolver404, resolve
 
-from core import explain, lacking
+from core import explain, export_failures, export_words, lacking
 from core.preflight import Check
 from core.presence import Reason
 from core.promotion import Why
@@ -81,6 +81,19 @@ def test_every_step_of_a_commit_has_a_row(stage: Stage) -> None:
     assert has("Steps of a commit", stage.word)
 
 
+def test_every_state_of_an_export_has_a_row() -> None:
+    words = codes_of(export_words, "Told", 1) | {"Retrying", "Exporting"}
+    assert len(words) > 6
+    assert [word for word in words if not has("States of an export", word)] == []
+
+
+@pytest.mark.parametrize("reason", export_failures.Reason)
+def test_every_reason_of_a_file_that_failed_has_a_row_with_its_words(reason: export_failures.Reason) -> None:
+    title = "Files that an export could not bring"
+    assert has(title, reason)
+    assert export_failures.reason_words(reason) in rows(title, 2)
+
+
 @pytest.mark.parametrize("code", sorted(REASONS))
 def test_every_reason_has_a_row(code: str) -> None:
     assert has("Reasons", code)
@@ -116,10 +129,21 @@ def test_every_check_before_creation_has_a_row(lm: Deployment, owner: User) -> N
 SAID = {
     **dict.fromkeys(("Overview and Jobs", "Words of lakeFS and the stores", "It does not start", "No certificate"), 1),
     "Where a commit can be read": 1,
+    "Why an export failed": 1,
     **dict.fromkeys(("Reasons", "What a commit lacks", "Answers of the API"), 2),
 }
 """Sections that quote messages, and in which column."""
-SPOKEN_BY = ("core", "mirrors", "adapters", "lakemirror_site", "rbac", "templates", "static", "scripts/launcher")
+SPOKEN_BY = (
+    "core",
+    "mirrors",
+    "exports",
+    "adapters",
+    "lakemirror_site",
+    "rbac",
+    "templates",
+    "static",
+    "scripts/launcher",
+)
 
 
 @functools.cache
@@ -180,7 +204,8 @@ def test_pictures_are_shown_small_and_those_that_the_script_takes() -> None:
 def addresses() -> set[str]:
     """Those that the tasks ask the API for, with something in place of what is to be filled in."""
     bases = {"$MIRROR": "/service/replication/v1/repositories/lake/mirrors/lake-eu", "$V1": "/service/replication/v1"}
-    found = re.findall(r"(\$MIRROR|\$V1)(/[^\s\"`?)]*)?", TASKS)
+    bases["$EXPORT"] = "/api/v1/repositories/lake/branches/main"
+    found = re.findall(r"(\$MIRROR|\$V1|\$EXPORT)(/[^\s\"`?)]*)?", TASKS)
     return {bases[base] + re.sub(r"<[^>]*>", "1", path).rstrip(",") for base, path in found}
 
 
@@ -193,9 +218,9 @@ def test_every_address_of_the_api_exists(address: str) -> None:
 
 
 def test_every_command_and_option_exists() -> None:
-    group = lakemirror.commands["mirror"]
-    assert isinstance(group, click.Group)
-    for name, rest in re.findall(r"scripts/lakemirror mirror (\w+)([^`\n]*)", TASKS):
+    for kind, name, rest in re.findall(r"scripts/lakemirror (mirror|export) (\w+)([^`\n]*)", TASKS):
+        group = lakemirror.commands[kind]
+        assert isinstance(group, click.Group)
         known = {option for one in group.commands[name].params for option in one.opts}
         assert set(re.findall(r"(--[\w-]+)", rest)) <= known, name
     told = re.findall(r"(?:scripts/manage|manage\.py) ([a-z_]+)", TASKS + TROUBLE)

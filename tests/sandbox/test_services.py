@@ -14,7 +14,7 @@ import requests
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from sandbox.client import Sandbox
+from sandbox.client import Sandbox, SandboxError
 from sandbox.lakefs_http import LakeFS, LakeFSError
 from tests.sandbox.conftest import s3
 
@@ -228,3 +228,15 @@ def test_the_quick_listing_says_what_motos_own_says(sandbox: Sandbox) -> None:
         for answer in (quick, own):
             del answer["ResponseMetadata"]
         assert quick == own, options
+
+
+def test_a_buckets_policy_refuses_writes_below_a_place_until_it_is_allowed(sandbox: Sandbox) -> None:
+    client, bucket = s3(sandbox.source), sandbox.source.bucket
+    sandbox.deny(f"{bucket}/closed")
+    client.put_object(Bucket=bucket, Key="open", Body=b"")
+    with pytest.raises(ClientError, match="403"):
+        client.put_object(Bucket=bucket, Key="closed/one", Body=b"")
+    sandbox.allow(bucket)
+    client.put_object(Bucket=bucket, Key="closed/one", Body=b"")
+    with pytest.raises(SandboxError, match="no region has a bucket elsewhere"):
+        sandbox.allow("elsewhere")

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import socket
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import requests
 from launcher import kernel, ports
 from launcher.console import Problem
 
@@ -110,6 +113,8 @@ def test_a_newcomer_sees_a_commit_promoted_a_dead_process_return_and_nothing_sta
     for mirror in ("lake-eu", "lake-ap", "orders-us"):  # all of them are live: each gets commits that came later
         running.line_with(f"lakemirror.promote: {mirror}: ", after=so_far)
 
+    repaired_as_told(running, page)
+
     below = pids_below(running.process.pid)
     jvm = next(pid for pid, command in below.items() if "SparkConnectServer" in command and "/bin/java" in command)
     so_far = len(running.lines)
@@ -121,6 +126,21 @@ def test_a_newcomer_sees_a_commit_promoted_a_dead_process_return_and_nothing_sta
     assert running.stop() == 0
     assert "everything has stopped" in running.lines[-1]
     assert not [command for pid, command in everything.items() if Path(f"/proc/{pid}").exists()]
+
+
+def repaired_as_told(running: Running, page: str) -> None:
+    """One export of the demo goes on; the other one has failed, and is repaired as the demo's own words say."""
+    running.line_with("is exported to s3://company-bucket/latest")
+    running.line_with("the export of orders/main (eu-west-1) failed: ")
+    told = running.line_with("made the export of orders/main")
+    command = re.search(r"python -m (sandbox ctl allow .*); then press Repair", told)
+    key = re.search(r"curl -u (\S+):(\S+)\)", page)
+    assert command and key
+    allowing = [sys.executable, "-m", *command[1].split()]
+    subprocess.run(allowing, cwd=BASE_DIR, env=environment(Path(), running.base), check=True, timeout=60)
+    repair = f"http://127.0.0.1:{running.base + 8}/api/v1/repositories/orders/branches/main/repair-export"
+    assert requests.post(repair, params={"region": "eu-west-1"}, auth=(key[1], key[2]), timeout=60).status_code == 201
+    running.line_with("is exported to s3://partner-bucket/orders")
 
 
 def refused(var: Path, base: int, *arguments: str) -> str:

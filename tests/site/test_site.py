@@ -1,4 +1,4 @@
-"""What every process shares: health, the state of preparation, logs, the demo's mirror."""
+"""What every process shares: health, the state of preparation, logs, the demo's mirrors and exports."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import DatabaseError
 from django.test import Client, RequestFactory
+from launcher import demo
 from launcher.status import Status
 
 from core.errors import Conflict, Denied, Unreachable
@@ -140,11 +141,12 @@ def test_each_java_has_classes_of_its_own_kept(tmp_path: Path) -> None:
 
 
 class Verbs:
-    """Stands for mirrors.services: answers each call with the next outcome."""
+    """Stands for the services of mirrors, where each call is answered with the next outcome, and of exports."""
 
     def __init__(self, *outcomes: Exception | None) -> None:
         self.outcomes = list(outcomes)
         self.told: list[dict[str, Any]] = []
+        self.exported: list[dict[str, Any]] = []
 
     def mirror_create(self, **told: Any) -> None:
         self.told.append(told)
@@ -152,11 +154,15 @@ class Verbs:
         if outcome is not None:
             raise outcome
 
+    def export_set(self, **told: Any) -> None:
+        self.exported.append(told)
+
 
 def set_up(monkeypatch: pytest.MonkeyPatch, *outcomes: Exception | None) -> tuple[Verbs, str]:
     """Run demo_setup on these outcomes; (the calls, what it said)."""
     verbs, said = Verbs(*outcomes), StringIO()
     monkeypatch.setattr(demo_setup, "services", verbs)
+    monkeypatch.setattr(demo_setup, "exports", verbs)
     call_command("demo_setup", actor="olga", stdout=said)
     return verbs, said.getvalue()
 
@@ -175,6 +181,13 @@ class TestDemoSetup:
             ("eu-west-1", "orders", "us-east-1"),
         ]
         assert "made the mirror lake-eu" in said
+
+    def test_it_exports_one_that_goes_on_and_one_to_a_place_that_refuses(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        verbs, said = set_up(monkeypatch, None, None, None)
+        places = {made["repository"]: made["wish"].path for made in verbs.exported}
+        assert places == {"lake": "s3://company-bucket/latest", "orders": f"s3://{demo.DENIED}"}
+        assert {place.split("/")[2] for place in places.values()} == set(demo.EXPORTED_TO)
+        assert "sandbox ctl allow partner-bucket; then press Repair" in said
 
     def test_it_waits_for_regions_that_are_still_starting(self, monkeypatch: pytest.MonkeyPatch) -> None:
         verbs, _ = set_up(monkeypatch, Unreachable("not yet"), None, None, None)

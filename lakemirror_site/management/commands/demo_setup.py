@@ -1,14 +1,16 @@
-"""`manage.py demo_setup`: mirror the demo's repositories, so that a newcomer sees commits arrive."""
+"""`manage.py demo_setup`: mirror and export the demo's repositories, so that a newcomer sees commits arrive."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from core.errors import Conflict, LakeMirrorError, NotFound
+from exports import services as exports
 from mirrors import services
 
 
@@ -26,15 +28,40 @@ class Wanted(NamedTuple):
         return f"s3://lake-{self.region}/{self.source}"
 
 
+class WantedExport(NamedTuple):
+    """An export of the demo, from the branch main."""
+
+    repository: str
+    region: str
+    wish: exports.Wish
+    told: str
+
+
 MIRRORS = (
     Wanted("lake-eu", "lake", "us-east-1", "eu-west-1"),
     Wanted("lake-ap", "lake", "us-east-1", "ap-southeast-2"),
     Wanted("orders-us", "orders", "eu-west-1", "us-east-1"),
 )
+DAYS = r".*/date=\d+-\d+-\d+/"
+EXPORTS = (
+    WantedExport(
+        "lake",
+        "us-east-1",
+        exports.Wish("s3://company-bucket/latest", "s3://company-bucket/states", (DAYS,), continuous=True),
+        "it follows each commit",
+    ),
+    WantedExport(
+        "orders",
+        "eu-west-1",
+        exports.Wish("s3://partner-bucket/orders", "s3://partner-bucket/states", (DAYS,), continuous=True),
+        "it fails, for that bucket refuses writes there. To allow them: "
+        ".venv/bin/python -m sandbox ctl allow partner-bucket; then press Repair",
+    ),
+)
 
 
 class Command(BaseCommand):
-    help = "Make the demo's mirrors: two of lake, in two regions, and one of orders the other way round."
+    help = "Make the demo's mirrors, two of lake and one of orders the other way round, and an export of each."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--actor", default="admin", help="the user who makes them")
@@ -46,34 +73,52 @@ class Command(BaseCommand):
             raise CommandError(f"there is no user {options['actor']}: run manage.py ensure_admin")
         deadline = time.monotonic() + options["seconds"]
         for wanted in MIRRORS:
-            self.stdout.write(_made(actor, wanted, deadline))
+            self.stdout.write(_mirrored(actor, wanted, deadline))
+        for one in EXPORTS:
+            self.stdout.write(_exported(actor, one, deadline))
 
 
-def _made(actor: Any, wanted: Wanted, deadline: float) -> str:
-    """Make one, and say so."""
+def _mirrored(actor: Any, wanted: Wanted, deadline: float) -> str:
+    """Make a mirror, and say so."""
+
+    def make() -> None:
+        services.mirror_create(
+            actor=actor,
+            source_repository=wanted.source,
+            source_region=wanted.source_region,
+            name=wanted.name,
+            region=wanted.region,
+            storage_namespace=wanted.namespace,
+        )
+
     try:
-        _make(actor, wanted, deadline)
+        _once_there(make, deadline)
     except Conflict:
         return f"the mirror {wanted.name} exists already"
-    except LakeMirrorError as error:
-        raise CommandError(str(error)) from error
     return f"made the mirror {wanted.name} of {wanted.source} ({wanted.source_region}) in {wanted.region}"
 
 
-def _make(actor: Any, wanted: Wanted, deadline: float) -> None:
-    """Create it; the regions may still be starting, so try again until the deadline."""
+def _exported(actor: Any, wanted: WantedExport, deadline: float) -> str:
+    """Make an export, and say so."""
+
+    def make() -> None:
+        exports.export_set(
+            actor=actor, region=wanted.region, repository=wanted.repository, branch="main", wish=wanted.wish
+        )
+
+    _once_there(make, deadline)
+    return f"made the export of {wanted.repository}/main ({wanted.region}) to {wanted.wish.path}: {wanted.told}"
+
+
+def _once_there(make: Callable[[], None], deadline: float) -> None:
+    """The regions may still be starting, so try again until the deadline. Raises Conflict and CommandError."""
     while True:
         try:
-            services.mirror_create(
-                actor=actor,
-                source_repository=wanted.source,
-                source_region=wanted.source_region,
-                name=wanted.name,
-                region=wanted.region,
-                storage_namespace=wanted.namespace,
-            )
+            make()
             return
+        except Conflict:
+            raise
         except LakeMirrorError as error:
             if not (error.retryable or isinstance(error, NotFound)) or time.monotonic() > deadline:
-                raise
+                raise CommandError(str(error)) from error
             time.sleep(0.25)
