@@ -88,8 +88,11 @@ class Rows:
     first: bool
 
 
-def page_of_rows(request: HttpRequest, rows: QuerySet[Any], column: str, *, newest: bool, amount: int = ROWS) -> Rows:
+def page_of_rows(
+    request: HttpRequest, rows: QuerySet[Any], column: str, *, newest: bool, amount: int | None = None
+) -> Rows:
     """The rows after the one that the query names, in the order of a column of numbers. Raises Invalid."""
+    amount = amount or ROWS
     after = request.GET.get("after", "")
     found = rows.order_by(f"-{column}" if newest else column)
     if after:

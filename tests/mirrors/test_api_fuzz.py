@@ -30,7 +30,7 @@ from tests.mirrors.harness import Deployment, deployment
 
 pytestmark = pytest.mark.django_db
 
-EXAMPLES = 6
+EXAMPLES = 4
 OPERATIONS = {
     one.label: one for one in (found.ok() for found in schemathesis.openapi.from_dict(document()).get_all_operations())
 }

@@ -135,7 +135,7 @@ def test_a_click_that_is_refused_with_others_is_told_too(teammate: User, client:
     client.force_login(teammate)
     assert client.post("/mirrors/_change/", {"verb": "pause", "mirror": "lake-eu"}).status_code == 302
     event = AuditEvent.objects.get(refused=True)
-    assert (event.actor, event.action, event.arn) == ("tom", "fs:MirrorRepository", LAKE)
+    assert (event.actor, event.action, event.arn) == ("tom", "fs:OperateMirror", LAKE)
 
 
 def test_the_number_of_queries_is_the_same_for_few_and_many(olga: Client, events: list[AuditEvent]) -> None:

@@ -7,10 +7,7 @@ from pathlib import Path
 from tests.postgres import passes_on_postgresql
 
 MODULES = (
-    "../rbac/test_auth_api.py",
     "../rbac/test_last_administrator.py",
-    "test_breaches.py",
-    "test_certificates.py",
     "test_duties.py",
     "test_idempotency.py",
     "test_loops.py",
