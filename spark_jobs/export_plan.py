@@ -24,8 +24,8 @@ from graveler.ranges import read_range_columns
 from spark_jobs.export_settings import ExportSettings
 from spark_jobs.ranges import is_full
 
-RANGES_KEPT = 6
-"""Neighbouring units share ranges of the other commits; so many are kept decoded."""
+RANGES_KEPT = 3
+"""Neighbouring units share ranges of the other commits; so many are kept decoded, most of what a task holds."""
 
 Bools = NDArray[np.bool_]
 

@@ -1,6 +1,6 @@
 """`scripts/test [PYTEST ARGUMENTS]`: install what the tests need, check the style and the types, run the tests.
 
-With arguments only pytest runs, with those. Without, the tests that start no servers run beside the others, and what
+With arguments only pytest runs, with those. Without, the tests that start few servers run beside the others, and what
 they say follows at the end. In CI (CI=true) nothing that a test needs may be missing.
 """
 
@@ -20,7 +20,7 @@ from launcher.console import Problem, console
 from launcher.processes import Supervisor
 
 _STAGES = {"web": 400, "sandbox": 100, "build": 50, "spark": 1500, "cli": 100, "test": 600}
-_LIGHT = ("tests/core", "tests/graveler", "tests/mirrors", "tests/rbac")
+_LIGHT = ("tests/cli", "tests/core", "tests/graveler", "tests/mirrors", "tests/rbac")
 _CHECKS = (["-m", "ruff", "check", "--quiet", "."], ["-m", "mypy"])
 
 

@@ -15,9 +15,7 @@ MODULES = (
     "test_measuring.py",
     "test_readings.py",
     "test_rebuild.py",
-    "test_review.py",
     "test_sensor.py",
-    "test_stopping.py",
 )
 
 
