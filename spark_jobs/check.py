@@ -57,11 +57,23 @@ CHECK_COLUMNS = pa.schema(
         ("etag", pa.string()),
         ("reason", pa.string()),
         ("detail", pa.string()),
+        ("full", pa.bool_()),
+        ("min_key", pa.binary()),
+        ("max_key", pa.binary()),
+        ("looked", pa.binary()),
     ]
 )
-"""A row per finding. kind 'problem': something is not as the range says (`reason` of core.presence). 'range': this one
-was looked through, its problems came before; a range without this row was not checked. 'failed' (in DataFrames only):
-a task had to give up, `reason` is the class of core.errors."""
+"""A row per finding; columns that are not of its kind are null.
+
+kind 'problem': something is not as the range says (`reason` of core.presence). `full`: `address` is a URI of its own,
+else it lies below the namespace, whatever it looks like.
+
+'range': this one was looked through, its problems came before; a range without this row was not checked. `min_key` and
+`max_key` are its first and last path, b"" where there is none. `looked`: the CRC-32 of every address (as the entry has
+it, in UTF-8) that was not left out on account of a base, be it looked for or barred as imported; ascending, each once,
+as little-endian uint32. A range whose file can't be used has none: b"".
+
+'failed' (in DataFrames only): a task had to give up, `reason` is the class of core.errors."""
 
 WORK_COLUMNS = pa.schema([("range_id", pa.string()), ("base_ids", pa.list_(pa.string()))])
 
@@ -217,6 +229,9 @@ def _rows(group: Sequence[OpenedRange], found: Sequence[list[dict[str, Any]]]) -
                 "looked_up": one.looked_up,
                 "problems": len(one.problems) + len(problems),
                 "detail": "; ".join(one.notes),
+                "min_key": one.min_key,
+                "max_key": one.max_key,
+                "looked": one.looked,
             }
         )
     return rows
