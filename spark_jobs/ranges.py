@@ -14,8 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.errors import NotFound
-from core.presence import Reason
+from core.errors import LakeMirrorError, NotFound
+from core.presence import Reason, What, is_refusal
+from core.proofs import Refusals
 from graveler.entries import AddressType
 from graveler.errors import FormatError
 from graveler.ranges import read_range_columns
@@ -99,13 +100,15 @@ class KeptRanges:
 class RangeReader:
     """Reads ranges of one destination, what is `kept` of bases only once."""
 
-    def __init__(self, store: BulkStore, settings: CheckSettings, kept: KeptRanges | None = None) -> None:
-        self._store, self._settings, self._kept = store, settings, kept
+    def __init__(
+        self, store: BulkStore, settings: CheckSettings, refusals: Refusals, kept: KeptRanges | None = None
+    ) -> None:
+        self._store, self._settings, self._refusals, self._kept = store, settings, refusals, kept
         self._base = functools.lru_cache(maxsize=BASES_KEPT)(self._read_base)
         self._one_at_a_time = threading.Lock()
 
     def open(self, range_id: str, base_ids: Sequence[str]) -> OpenedRange:
-        """A range without what its base ranges name. A range that is missing or damaged is a problem of its own."""
+        """A range without what its base ranges name. One whose file is missing, damaged or refused is a problem."""
         opened = OpenedRange(range_id)
         try:
             columns = self._columns(range_id)
@@ -113,6 +116,8 @@ class RangeReader:
             return self._broken(opened, Reason.RANGE_MISSING, "the range's file is not at the destination")
         except FormatError as error:
             return self._broken(opened, Reason.RANGE_DAMAGED, str(error))
+        except LakeMirrorError as error:
+            return self._broken(opened, *self._refusals.of_key(error, What.RANGE))
         opened.entries, opened.bytes = columns.num_rows, pc.sum(columns.column("size")).as_py() or 0
         opened.min_key, opened.max_key = _ends(columns.column("path"))
         self._plan(opened, columns, base_ids)
@@ -163,6 +168,10 @@ class RangeReader:
             return None, f"base range {base_id} is not at the destination: not built upon"
         except FormatError as error:
             return None, f"base range {base_id} is damaged: not built upon ({error})"
+        except LakeMirrorError as error:
+            if not is_refusal(error):
+                raise
+            return None, f"base range {base_id} can't be read: not built upon ({error.message})"
         return columns.select(_NAMED), ""
 
     def _broken(self, opened: OpenedRange, reason: Reason, detail: str) -> OpenedRange:

@@ -13,7 +13,7 @@ from zlib import crc32
 from adapters.objects_fast import ListedPage
 from core.errors import Conflict, Corrupt, Denied, LakeMirrorError, NotFound, Unreachable
 from core.ports import ObjectStore
-from core.presence import Depth, Imported, Reason, Verdict, judge_object
+from core.presence import Depth, Imported, Reason, Verdict, What, judge_object, judge_refusal, judge_refused
 from core.types import (
     BranchHead,
     Commit,
@@ -35,7 +35,7 @@ from graveler.ranges import read_range, write_ranges
 class FakeStore:
     """Objects in a dict. `down` is raised by every call when set; `hidden` holds URIs that have not arrived.
 
-    `refused` maps a URI to what its HEAD raises.
+    `refused` maps a URI to what its HEAD raises, `unreadable` to what its GET raises.
     """
 
     def __init__(self) -> None:
@@ -43,6 +43,7 @@ class FakeStore:
         self.hidden: set[str] = set()
         self.down: LakeMirrorError | None = None
         self.refused: dict[str, LakeMirrorError] = {}
+        self.unreadable: dict[str, LakeMirrorError] = {}
         self.heads = 0
         self.bucket_versioning: dict[str, str] = {}
         self.rules: dict[str, list[ReplicationRule]] = {}
@@ -55,6 +56,8 @@ class FakeStore:
 
     def get(self, uri: str) -> bytes:
         self._check()
+        if uri in self.unreadable:
+            raise self.unreadable[uri]
         if uri not in self.objects or uri in self.hidden:
             raise NotFound(f"{uri} is not there")
         return self.objects[uri]
@@ -465,6 +468,18 @@ def _entries(store: FakeStore, namespace: str, range_id: str) -> tuple[list[Entr
         return [], [row | {"reason": "range-missing"}]
     except FormatError as error:
         return [], [row | {"reason": "range-damaged", "detail": str(error)}]
+    except LakeMirrorError as error:
+        reason, detail = _refused(store, namespace, error, What.RANGE)
+        return [], [row | {"reason": reason, "detail": detail}]
+
+
+def _refused(store: FakeStore, namespace: str, error: LakeMirrorError, what: What) -> tuple[Reason, str]:
+    """What a refusal says of one key; raised if the store answers for nothing else either."""
+    verdict = judge_refused(error, what)
+    if verdict is None:
+        raise error
+    store.head(f"{namespace}/_lakemirror/mirror.json")
+    return verdict
 
 
 def _is_barred(entry: Entry, imported: str) -> bool:
@@ -484,8 +499,17 @@ def _problems(
         if _is_barred(entry, imported):
             verdict: Verdict = (Reason.IMPORTED, "imported")
         else:
-            found = store.head(entry.address if full else f"{namespace}/{entry.address}")
-            verdict = judge_object(found, size=entry.size, etag=entry.etag, depth=Depth(depth))
+            verdict = _judged(store, namespace, entry, Depth(depth))
         if verdict:
             fields = {"path": entry.path, "address": entry.address, "size": entry.size, "etag": entry.etag}
             yield fields | {"full": full, "reason": verdict[0], "detail": verdict[1]}
+
+
+def _judged(store: FakeStore, namespace: str, entry: Entry, depth: Depth) -> Verdict:
+    uri = f"{namespace}/{entry.address}" if entry.relative else entry.address
+    try:
+        return judge_object(store.head(uri), size=entry.size, etag=entry.etag, depth=depth)
+    except LakeMirrorError as error:
+        if not uri.startswith(f"{namespace}/") and not error.retryable:
+            return judge_refusal(error)
+        return _refused(store, namespace, error, What.OBJECT)

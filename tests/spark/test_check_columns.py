@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
+from core.errors import Archived, Denied, Invalid, LakeMirrorError
 from graveler.entries import AddressType, Entry
 from graveler.ranges import write_range
 from spark_jobs.check import ALLOW, BLOCK, CHECK_COLUMNS, CheckSettings, Work, check_batch
@@ -156,14 +157,24 @@ MEMBERS = st.lists(MADE, min_size=1, max_size=12, unique_by=lambda one: one.path
 # Of an address that a base names twice only the first one stands: never more is left out than by the plain one.
 BASES = st.lists(MADE, min_size=1, max_size=4, unique_by=(lambda one: one.path, lambda one: one.address))
 THERE = st.dictionaries(st.sampled_from([f"{NAMESPACE}/{one}" for one in ADDRESSES] + ADDRESSES), st.just(b"x"))
-ODD = st.sampled_from(["missing", "damaged"])
+ODD = st.sampled_from(["missing", "damaged", "refused", "archived"])
+REFUSED = st.dictionaries(
+    st.sampled_from([f"{NAMESPACE}/{one}" for one in ADDRESSES] + ADDRESSES),
+    st.sampled_from([Denied("no"), Archived("cold"), Invalid("odd")]),
+    max_size=3,
+)
+
+
+ERRORS = {"refused": Denied("no"), "archived": Archived("cold")}
 
 
 def kept(store: FakeStore, members: list[Entry] | str) -> str:
     """The id of a range that is at the destination, or of one that can't be used."""
     if isinstance(members, str):
         range_id = members.encode().hex().ljust(64, "0")
-        store.objects |= {} if members == "missing" else {f"{NAMESPACE}/_lakefs/{range_id}": b"damaged"}
+        uri = f"{NAMESPACE}/_lakefs/{range_id}"
+        store.objects |= {uri: b"damaged"} if members == "damaged" else {}
+        store.unreadable |= {uri: ERRORS[members]} if members in ERRORS else {}
         return range_id
     written = write_range(sorted(members, key=lambda one: one.path))
     store.put(f"{NAMESPACE}/_lakefs/{written.id}", written.data)
@@ -180,14 +191,20 @@ def findings(found: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
 @given(
     st.lists(st.tuples(MEMBERS | ODD, st.lists(BASES | ODD, max_size=2)), max_size=3),
     THERE,
+    REFUSED,
     st.sampled_from([BLOCK, ALLOW]),
     st.sampled_from(["presence", "size", "etag"]),
 )
 def test_any_work_is_found_to_be_what_the_plain_one_finds(
-    planned: list[tuple[list[Entry] | str, list[list[Entry] | str]]], there: dict[str, bytes], allowed: str, depth: str
+    planned: list[tuple[list[Entry] | str, list[list[Entry] | str]]],
+    there: dict[str, bytes],
+    refused: dict[str, LakeMirrorError],
+    allowed: str,
+    depth: str,
 ) -> None:
     store = FakeStore()
     store.objects |= there
+    store.refused |= refused
     work = [(kept(store, members), [kept(store, base) for base in bases]) for members, bases in planned]
     settings = CheckSettings(NAMESPACE, imported=allowed, depth=depth, threads=2)
     found = [row for batch in check_batch(work, settings, BulkStandIn(store)) for row in batch.to_pylist()]
