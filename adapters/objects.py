@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -53,6 +54,9 @@ READ_TRIES = 3
 """boto3 repeats a request, but not a body that broke off halfway: that is done here."""
 
 PIECE_BYTES = 1 << 20
+_making = threading.Lock()
+"""A session makes one client at a time."""
+
 _IN_PARTS = TransferConfig(multipart_threshold=16 << 20, multipart_chunksize=16 << 20, use_threads=False)
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 OWN_ONLY: Mapping[str, str] = MappingProxyType({"X-Minio-Source-Proxy-Request": "false"})
@@ -285,8 +289,10 @@ class S3ObjectStore:
         """Is it there for somebody who asks as others do?"""
         bucket, key = split_uri(uri)
         try:
+            with _making:
+                plain = self._new_client()
             with self._telling(f"head {uri}"):
-                self._new_client().head_object(Bucket=bucket, Key=key)
+                plain.head_object(Bucket=bucket, Key=key)
         except NotFound:
             return False
         return True
