@@ -37,8 +37,11 @@ from rbac.models import User
 from sandbox.bulk import publish
 from sandbox.bundle import Stored
 from sandbox.client import Sandbox
+from sandbox.journal import DELETE
 from sandbox.lakefs_http import LakeFSError
+from sandbox.side_door import SideDoor
 from tests.e2e.conftest import World
+from tests.sandbox.conftest import s3
 
 pytestmark = [pytest.mark.spark]
 
@@ -427,6 +430,29 @@ def play_41_an_archived_object(world: World) -> None:
     world.put(region, there)
     settle(world)
     assert world.head() == c
+
+
+def play_54_a_store_that_shows_what_only_the_other_site_has(world: World) -> None:
+    """Rules lead both ways, and both stores answer for what they lack, as MinIO's do."""
+    eu = world.sandbox.destination
+    for region in (world.sandbox.source, eu):
+        world.sandbox.server_faults(region.name, "s3", "proxy")
+    shown = world.head()
+    for kind in ("data", "range", "metarange"):
+        commit = grow_held(world, kind, kind=kind)
+        settle(world, 3)
+        blocker = world.blocker()
+        held = f"{world.repo}/{blocker.address}"
+        assert (world.head(), blocker.reason) == (shown, LACKING[kind])
+        assert s3(eu).head_object(Bucket=eu.bucket, Key=held), "others are shown it"
+        assert SideDoor(eu.s3_url).read([(eu.bucket, held)])[0].op == DELETE, "it is not there"
+        world.sandbox.release()
+        settle(world)
+        assert (world.head(), world.mirror.blockers.count()) == (commit, 0)
+        shown = commit
+
+
+LACKING = {"data": "missing", "range": "range-missing", "metarange": "metarange-missing"}
 
 
 def play_35_the_source_is_deleted(world: World) -> None:
