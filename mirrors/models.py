@@ -241,6 +241,9 @@ class Mirror(models.Model):
     described = models.CharField(
         max_length=64, default="", db_default="", blank=True, help_text="digest of the descriptor at the destination"
     )
+    store = models.CharField(
+        max_length=1100, default="", db_default="", blank=True, help_text="the store that its checks were made at"
+    )
     facts_epoch = models.BigIntegerField(
         default=0, db_default=0, help_text="counts the times that something proven was taken back"
     )
