@@ -259,7 +259,7 @@ def play_23_branches_that_somebody_moved_and_made(world: World) -> None:
     force(world, "PUT", "/branches/main/hard_reset", params={"ref": a, "force": "true"})
     assert world.head() == a
     settle(world, 1)
-    assert (world.head(), whys()[:2]) == (b, ["put-back", "moved-by-somebody"])
+    assert (world.head(), whys()[:2]) == (b, ["put-back", "back-where-it-was"])
     force(world, "POST", "/branches", json={"name": "by-hand", "source": "main", "force": True})
     settle(world, 1)
     assert (world.head("by-hand"), state(world, "by-hand")) == (world.head(), State.TAMPERED)
@@ -285,7 +285,7 @@ def play_25_somebody_makes_the_repository_anew(world: World) -> None:
     a = world.head()
     make_anew(world, read_only=True)
     world.work_until(lambda: world.head() == a)
-    assert (state(world), world.mirror.runs.count()) == (State.UP_TO_DATE, 1)
+    assert (state(world), world.mirror.runs.count()) == (State.UP_TO_DATE, 2)
 
 
 def make_anew(world: World, *, read_only: bool) -> None:
@@ -355,7 +355,7 @@ def play_32_two_workers_act_at_once(world: World) -> None:
         settle(world, 1)
     assert world.head() == b, "too late, and it wrote nothing down"
     settle(world, 1)
-    assert (world.head(), whys()[:2]) == (stalled[0], ["put-back", "moved-by-somebody"])
+    assert (world.head(), whys()[:2]) == (stalled[0], ["put-back", "back-where-it-was"])
 
 
 def play_33_a_record_with_another_generation(world: World) -> None:
