@@ -94,7 +94,6 @@ class Reader:
         bad = books.open.keys() | lost
         own = truth.parts(sha)
         told = [f"{key} of its own" for key in sorted(bad & own)]
-        told += ["it is waived"] if sha in books.waived else []
         ancestry = truth.ancestry(sha)
         told += [f"the record of {one[:8]}" for one in sorted(books.records & ancestry)]
         if books.mirror.history == "head" or not bad - own:
@@ -132,7 +131,8 @@ class Reader:
         what = f"{name} from {old[:8] or 'nothing'} to {new[:8]}"
         if mirror.state != Mirror.State.ACTIVE or mirror.paused or mirror.source.frozen_reason:
             self.tell("moved-although-held", f"{what}: {mirror.state}, paused {mirror.paused}")
-        if problems := self.known(books, new):
+        waived = ["it is waived"] if new in books.waived else []
+        if problems := self.known(books, new) + waived:
             self.tell("moved-to-known-damaged", f"{what}: {'; '.join(problems[:3])}")
         elif problems := self.unproven(books, new, mirror.depth):
             self.tell("moved-to-unproven", f"{what}: {'; '.join(problems[:3])}")
@@ -157,7 +157,8 @@ class Reader:
         return None
 
     def _check_certificate(self, books: Books, sha: str, which: str) -> None:
-        problems = self.known(books, sha) or self.unproven(books, sha, books.mirror.depth)
+        waived = ["it is waived"] if sha in books.waived else []
+        problems = self.known(books, sha) + waived or self.unproven(books, sha, books.mirror.depth)
         if problems:
             self.tell("certified-wrongly", f"{which} of {sha[:8]}: {'; '.join(problems[:3])}")
 
@@ -238,6 +239,9 @@ class Reader:
             return []
         told = []
         for branch in books.mirror.branches.filter(stray=False):
+            metadata = {key for key in self.truth.parts(branch.head) if key.startswith(METADATA)}
+            if books.open.keys() & metadata:
+                continue  # what a file lists that can't be read, nobody can look for
             for key in self.truth.wrong(branch.head, books.mirror.depth):
                 if key not in books.open:
                     told.append(f"{key}, which {branch.name} at {branch.head[:8]} needs")

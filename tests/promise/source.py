@@ -1,4 +1,4 @@
-"""What people do to the source, beyond tests/company.py: reverts, resets to any old commit, tags, and its collection."""
+"""What people do to the source beyond tests/company.py: reverts, resets to any old commit, tags, collecting garbage."""
 
 from __future__ import annotations
 
