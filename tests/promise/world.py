@@ -102,7 +102,6 @@ class World:
         self.lm.us_store.called = self.lm.eu_store.called = lambda when: self._point()
         self.lm.eu_store.looked = self._look
         self.lm.eu_store.written = lambda uri, data: self.reader.on_write(uri, data)
-        self.lm.run_check = self._run_check  # type: ignore[method-assign]
         move, tag = self.lm.eu._move, self.lm.eu.create_tag
 
         def moved(there: FakeRepository, branch: str, commit: str) -> None:
@@ -189,7 +188,7 @@ class World:
         if but != "validate":
             self._run_all("validate")
 
-    def _run_check(self, mirror: Mirror, work: Any, on_rows: Any) -> None:
+    def run_check(self, mirror: Mirror, work: Any, on_rows: Any) -> None:
         """The real check, range by range, as Spark's tasks would: what one can't do doesn't hold up the others."""
         settings = CheckSettings(
             namespace=mirror.storage_namespace,
