@@ -23,18 +23,19 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--length", type=int, default=STEPS, help="steps of a life, before what was broken returns")
     parser.add_argument("--passing", default="", metavar="KINDS", help="kinds of problems not to stop at, with commas")
     parser.add_argument("--postgres", action="store_true", help="on a PostgreSQL server of its own")
+    parser.add_argument("--shrink", action="store_true", help="the first life alone, in as few steps as break it")
     parser.add_argument("--sabotage", action="store_true", help="does it find each mutant of the engine?")
     told = parser.parse_args(arguments)
-    _begin_alike()
+    _begin_alike(arguments)
     with _database(told.postgres), _people() as owner:
-        return _sabotage(owner, told) if told.sabotage else _soak(owner, told)
+        return (_sabotage if told.sabotage else _shrink if told.shrink else _soak)(owner, told)
 
 
-def _begin_alike() -> None:
+def _begin_alike(arguments: list[str]) -> None:
     """Sets of text are gone through in the same order by each process with this in its environment."""
     if os.environ.get("PYTHONHASHSEED") != "0":
         os.environ["PYTHONHASHSEED"] = "0"
-        os.execv(sys.executable, [sys.executable, "-m", "tests.promise.run_soak", *sys.argv[1:]])
+        os.execv(sys.executable, [sys.executable, "-m", "tests.promise.run_soak", *arguments])
 
 
 @contextmanager
@@ -78,18 +79,30 @@ def _soak(owner: Any, told: argparse.Namespace) -> int:
     began, steps, moves, seed, failed = time.monotonic(), 0, 0, told.seed, Counter[str]()
     while steps < told.steps:
         life = live(owner, seed, told.length, told.passing.split(","))
-        steps, moves = steps + life.steps, moves + life.moves
+        steps, moves = steps + len(life.steps), moves + life.moves
         if life.problems:
-            failed[life.problems[0].split(":")[0]] += 1
-            print(f"PROBLEM seed {seed}, step {life.steps}: {life.problems[0]}")
-            print(f"  after {', '.join(life.last)}", flush=True)
+            failed[life.kind] += 1
+            print(f"PROBLEM {life}", flush=True)
         seed += 1
         if (seed - told.seed) % 50 == 0:
-            print(f"{steps} steps, {moves} moves, {sum(failed.values())} problems", flush=True)
+            print(f"{steps} steps, {moves} moves, {failed.total()} problems", flush=True)
     took = time.monotonic() - began
     print(f"{steps} steps of {seed - told.seed} lives from seed {told.seed}, {moves} moves of branches and tags,")
-    print(f"in {took:.0f} s ({steps / took:.0f} a second): {sum(failed.values())} problems {dict(failed) or ''}")
+    print(f"in {took:.0f} s ({steps / took:.0f} a second): {failed.total()} problems {dict(failed) or ''}")
     return 1 if failed else 0
+
+
+def _shrink(owner: Any, told: argparse.Namespace) -> int:
+    """The life of one seed, in as few steps as break the same promise."""
+    from tests.promise.lives import live, shrink
+
+    life = live(owner, told.seed, told.length, told.passing.split(","))
+    print(life, flush=True)
+    if not life.problems:
+        return 0
+    life = shrink(owner, life, told.passing.split(","))
+    print(*life.problems, f"{len(life.steps)} steps: {list(life.steps)}", sep="\n")
+    return 1
 
 
 def _sabotage(owner: Any, told: argparse.Namespace) -> int:

@@ -68,10 +68,11 @@ class Worker:
 
 
 class World:
-    """One life; the same choices give the same one. `step` carries out an action by its name."""
+    """One life; the same seed and the same steps give the same one. `step` carries out an action by its name."""
 
-    def __init__(self, lm: Deployment, owner: Any, chance: random.Random) -> None:
-        self.lm, self.owner, self.random = lm, owner, chance
+    def __init__(self, lm: Deployment, owner: Any, seed: int) -> None:
+        self.lm, self.owner, self.random = lm, owner, random.Random(seed)
+        chance = self.random
         lm.us_store, lm.eu_store = WatchedStore(), WatchedStore()
         lm.us_store.objects, lm.lake.store = dict(lm.lake.store.objects), lm.us_store
         lm.small_checks = True
@@ -79,7 +80,7 @@ class World:
         self.source = Source(lm.lake, chance)
         self.troubles = Troubles(chance, self.truth, self.source)
         self.reader = Reader(self.truth, self.source, lm.eu)
-        self.worker, self.steps = Worker(), list[str]()
+        self.worker, self.steps = Worker(), list[tuple[str, int]]()
         self.snapshots: list[FakeRepository] = []
         self._arm()
         history = chance.choice(["full", "full", "full", "head"])
@@ -213,9 +214,10 @@ class World:
 
     # --- steps --------------------------------------------------------------------------------------------------------
 
-    def step(self, name: str) -> None:
-        """One action, and a look at what came of it."""
-        self.steps.append(name)
+    def step(self, name: str, seed: int) -> None:
+        """One action, and a look at what came of it; all that is left to chance in it follows from `seed`."""
+        self.steps.append((name, seed))
+        self.random.seed(seed)
         ACTIONS[name].act(self)
         self._note_source()
         self.truth.note_change()
@@ -526,7 +528,6 @@ class World:
 
     def settle(self) -> None:
         """What was lost returns, and the faults end: everything that is whole is reached, and the page says so."""
-        self.steps.append("settle")
         self.troubles.mend()
         for waiver in Waiver.objects.select_related("mirror__source"):
             waiver_withdraw(actor=self.owner, waiver=waiver)
@@ -534,7 +535,6 @@ class World:
         self._update(selected={"include": ["*"], "exclude": []})
         for _ in range(ROUNDS):
             self.round()
-        self.look()
         for told in self.reader.unreached():
             self.reader.tell("never-reached", told)
         for row in Validation.objects.open():
@@ -591,6 +591,7 @@ ACTIONS: dict[str, Action] = {
     "remake": Action(4, World.remake),
     "adopt": Action(4, World.adopt),
     "recreate_source": Action(4, World.recreate_source),
+    "settle": Action(0, World.settle),
 }
 
 
