@@ -31,6 +31,7 @@ from botocore.utils import get_environ_proxies
 from adapters.objects_signing import Signer
 from core.clocks import seconds_ahead
 from core.errors import (
+    Archived,
     Conflict,
     Denied,
     Full,
@@ -79,6 +80,8 @@ _ASK_KEYS = (
     "The store refuses the key, or what it asks for: once that is allowed there, work goes on by itself; another key "
     "is given on the page of installations, or in the configuration file with a restart"
 )
+_ARCHIVED = "InvalidObjectState"
+_ASK_RESTORE = "Restore it there from the archive"
 _NO_REPLICATION = "ReplicationConfigurationNotFoundError"
 _FULL = {"QuotaExceeded", "XMinioStorageFull", "XMinioAdminBucketQuotaExceeded"}
 _ABSENT = {"NoSuchKey", "NoSuchBucket", "NotFound", "404"}
@@ -460,6 +463,8 @@ def answer_error(
         return Unauthenticated(text, hint=_ASK_KEYS)
     if code == "RequestTimeout":
         return Unreachable(text)
+    if code == _ARCHIVED:
+        return Archived(text, hint=_ASK_RESTORE)
     if code in _ABSENT and status in (0, 404):
         return NotFound(text)
     known = _BY_STATUS.get(status, RemoteFailure if status >= 500 else Invalid)

@@ -41,6 +41,10 @@ class Denied(LakeMirrorError):
         self.arn = arn
 
 
+class Archived(Denied):
+    """A store has the object in an archive, and gives it to nobody until it is restored there."""
+
+
 class NotFound(LakeMirrorError):
     """A definite 'not there' from a reachable place (never a time-out, never a 403)."""
 

@@ -343,6 +343,51 @@ def _leaving(case: _Case) -> Verdict | None:
     return Verdict(State.LEAVING, "deleted_at_source", told, say(brief), branch.missing_since)
 
 
+def _moved(case: _Case) -> Verdict | None:
+    """Somebody moved it, or its destination was restored: readers do not see what this mirror promoted."""
+    branch, region = case.branch, case.mirror.region
+    if not branch.foreign:
+        return None
+    what = (
+        say(" is at ", short(branch.mirror_head), f" in {region}")
+        if branch.mirror_head
+        else say(f" is gone in {region}")
+    )
+    told = sentences(
+        sentence(name(branch.name), what, ", where this mirror did not put it"),
+        sentence("it is put back as soon as that can be done"),
+        _last_failure(case),
+    )
+    return Verdict(State.TAMPERED, "moved_at_the_mirror", told, say("not where this mirror put it"))
+
+
+def _last_failure(case: _Case) -> Phrase:
+    failing = case.mirror.failing
+    return sentence("the last try failed: ", failing.outcome.rstrip(".")) if failing else say()
+
+
+def _unproven(case: _Case) -> Verdict | None:
+    """Readers see a head that is not known to be whole now, whether it is what the source has or not."""
+    branch = case.branch
+    if branch.proven or not branch.mirror_head:
+        return None
+    region, head = case.mirror.region, short(branch.mirror_head)
+    worst = min(branch.standing_needs, key=lambda commit: not commit.hopeless, default=None)
+    if worst is None:
+        told = sentences(
+            sentence(name(branch.name), " shows ", head, f" in {region}, which is not proven whole there now"),
+            say("It is being checked; until then readers may meet something missing."),
+        )
+        return Verdict(State.UNPROVEN, "head_not_proven", told, say("head is being checked"))
+    lack = describe_lack(worst, region=region, source_region=case.mirror.source_region)
+    told = sentences(
+        sentence(name(branch.name), " is damaged: readers of ", head, f" in {region} may meet this: ", lack.clause),
+        lack.advice,
+    )
+    since = worst.lacking_since
+    return Verdict(State.DAMAGED, "head_damaged", told, say("head is damaged"), since, worst.look_at)
+
+
 def _up_to_date(case: _Case) -> Verdict | None:
     branch = case.branch
     if branch.pending or not branch.mirror_head:
@@ -446,6 +491,8 @@ _BRANCH_RULES: tuple[Callable[[_Case], Verdict | None], ...] = (
     _tampered,
     _unselected,
     _leaving,
+    _moved,
+    _unproven,
     _up_to_date,
     _in_trouble,
 )

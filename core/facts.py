@@ -146,7 +146,8 @@ class BranchFacts:
 
     `newest` is the newest commit that is not mirrored yet; `troubled` are the commits in trouble that it needs, oldest
     first. One that is not `selected` is left where it is, or deleted here if `dropped`. `inferred`: the mirror's head
-    is older than the first head that was seen at the source.
+    is older than the first head that was seen at the source. `proven`: the mirror's head is proven whole now; else
+    `standing` tells of its commit. `foreign`: it is not where this mirror put it.
     """
 
     name: str
@@ -167,6 +168,10 @@ class BranchFacts:
     dropped: bool = False
     newest: CommitFacts | None = None
     troubled: Sequence[CommitFacts] = ()
+    proven: bool = True
+    foreign: bool = False
+    standing: CommitFacts | None = None
+    standing_needs: Sequence[CommitFacts] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 
-from core.errors import LakeMirrorError
+from core.errors import Archived, Conflict, Denied, Invalid, LakeMirrorError
 from core.types import ObjectInfo
 
 _ARCHIVED = {"GLACIER", "DEEP_ARCHIVE", "ARCHIVE_ACCESS", "DEEP_ARCHIVE_ACCESS"}
@@ -48,12 +48,40 @@ class Reason(StrEnum):
     CONTENT = "content-differs"
     UNPROVEN = "content-unproven"
     ARCHIVED = "archived"
+    UNREADABLE = "unreadable"
     IMPORTED = "imported"
     UNREACHABLE = "imported-unreachable"
     RANGE_MISSING = "range-missing"
     RANGE_DAMAGED = "range-damaged"
+    RANGE_ARCHIVED = "range-archived"
+    RANGE_UNREADABLE = "range-unreadable"
     METARANGE_MISSING = "metarange-missing"
     METARANGE_DAMAGED = "metarange-damaged"
+    METARANGE_ARCHIVED = "metarange-archived"
+    METARANGE_UNREADABLE = "metarange-unreadable"
+
+
+class What(StrEnum):
+    """What a key holds."""
+
+    OBJECT = "object"
+    RANGE = "range"
+    METARANGE = "metarange"
+
+
+OF_RANGE = frozenset({Reason.RANGE_MISSING, Reason.RANGE_DAMAGED, Reason.RANGE_ARCHIVED, Reason.RANGE_UNREADABLE})
+"""What is said of a range's own file, not of an object that it names."""
+
+_ARCHIVED_AS = {
+    What.OBJECT: Reason.ARCHIVED,
+    What.RANGE: Reason.RANGE_ARCHIVED,
+    What.METARANGE: Reason.METARANGE_ARCHIVED,
+}
+_UNREADABLE_AS = {
+    What.OBJECT: Reason.UNREADABLE,
+    What.RANGE: Reason.RANGE_UNREADABLE,
+    What.METARANGE: Reason.METARANGE_UNREADABLE,
+}
 
 
 class Note(StrEnum):
@@ -97,6 +125,23 @@ def judge_object(found: ObjectInfo | None, *, size: int, etag: str, depth: Depth
     if depth is not Depth.SIZE and found.etag_is_content and _other_etag(found, etag):
         return Reason.ETAG, f"ETag {plain_etag(found.etag)} at the destination, {plain_etag(etag)} in the commit"
     return None
+
+
+def is_refusal(error: LakeMirrorError) -> bool:
+    """Whether a store's error is an answer about one key: not of a store that fails, nor about who asks."""
+    return isinstance(error, Denied | Invalid | Conflict)
+
+
+def judge_refused(error: LakeMirrorError, what: What) -> Verdict:
+    """What a store's refusal says of the one key that was asked for; None where that is no refusal of a key.
+
+    Whoever calls has to know that the store as a whole still answers (`core.proofs.Refusals` asks it).
+    """
+    if not is_refusal(error):
+        return None
+    if isinstance(error, Archived):
+        return _ARCHIVED_AS[what], f"there, but archived without an active restore: {error.message}"
+    return _UNREADABLE_AS[what], f"the store does not let it be read: {error.message}"
 
 
 def judge_refusal(error: LakeMirrorError) -> tuple[Reason, str]:

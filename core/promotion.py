@@ -35,6 +35,9 @@ class Why(StrEnum):
     REWOUND = "source-moved"
     REPAIRED = "put-back"
     FOREIGN = "moved-by-somebody"
+    BACK = "back-where-it-was"
+    VANISHED = "gone-at-the-mirror"
+    FOUND = "found-there"
     WRITTEN = "written-by-somebody"
     UNDONE = "uncommitted-changes-undone"
     GONE = "deleted-at-source"
@@ -66,7 +69,10 @@ class BranchFacts:
     `candidates` in ascending position, from the one at `position` on (all of them when it is -1).
     `head` is what the destination says now ("" = no such branch), `noted` what it said when we last wrote it down;
     `position` the candidate that we last moved it to; `stray`: somebody else made the branch; `dropped`: it is no
-    longer selected for this mirror, and is to be deleted there.
+    longer selected for this mirror, and is to be deleted there. `intended` are the commits that we lately meant to move
+    it to ("" for a deletion), whatever came of that; `former`: it stood at `head` before, by our own doing;
+    `foreign`: it was noted where this mirror did not put it; `condemned`: it stands ahead of where this mirror put it,
+    at a commit that is known not to be whole, and nothing tells that it was us.
     """
 
     candidates: Sequence[CandidateCommit]
@@ -77,6 +83,25 @@ class BranchFacts:
     gone: bool = False
     default: bool = False
     dropped: bool = False
+    intended: frozenset[str] = frozenset()
+    former: bool = False
+    foreign: bool = False
+    condemned: bool = False
+
+
+class Whose(StrEnum):
+    """By whom a branch came to stand where it is, if not where it was noted.
+
+    `ahead`: at a commit that the source pointed to later than what our books know of: they have lost their last
+    moments. `back` and `vanished`: somebody's doing, or a destination that was restored from a backup.
+    """
+
+    NOTED = "noted"
+    OURS = "ours"
+    AHEAD = "ahead"
+    BACK = "back"
+    VANISHED = "vanished"
+    OTHERS = "others"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +118,7 @@ def choose_promotion(facts: BranchFacts, promotable: Callable[[str], bool]) -> D
     """The newest promotable candidate wins; a branch never goes back unless the source did."""
     if facts.gone or facts.dropped:
         return _choose_deletion(facts, promotable)
-    position = UNKNOWN if _made_by_others(facts, promotable) else _position_of(facts)
+    position = _position_of(facts, promotable)
     chosen = _newest(facts.candidates, promotable, from_position=position)
     if chosen is None:
         return Decision(Action.NOTHING, Why.WAITING, facts.head, position)
@@ -104,23 +129,30 @@ def choose_promotion(facts: BranchFacts, promotable: Callable[[str], bool]) -> D
     return Decision(action, _why(facts, chosen, position), chosen.commit_id, chosen.position)
 
 
-def moved_by_others(facts: BranchFacts, promotable: Callable[[str], bool]) -> bool:
-    """Whether somebody else put the branch where it is, or took it away.
+def whose_move(facts: BranchFacts) -> Whose:
+    """Who brought the branch where it is, or took it away. Nobody is blamed for what we may have done ourselves.
 
-    A candidate that we may show counts as ours: a worker that ended between its call and its note leaves that. One
-    that left it before the source deleted the branch and made it again leaves no trace: that blames nobody.
+    One that left it before the source deleted the branch and made it again leaves no trace: that blames nobody.
     """
     made_again = facts.position >= 0 and all(c.position != facts.position for c in facts.candidates)
     if facts.head == facts.noted or made_again:
-        return False
+        return Whose.NOTED
+    if facts.head in facts.intended:
+        return Whose.OURS
     if not facts.head:
-        return not (facts.gone or facts.dropped)
-    return not any(c.commit_id == facts.head and promotable(c.commit_id) for c in facts.candidates)
+        return Whose.NOTED if facts.gone or facts.dropped else Whose.VANISHED
+    if facts.noted and not (facts.stray or facts.condemned) and facts.head in {c.commit_id for c in facts.candidates}:
+        return Whose.AHEAD
+    return Whose.BACK if facts.former else Whose.OTHERS
 
 
 def _made_by_others(facts: BranchFacts, promotable: Callable[[str], bool]) -> bool:
-    """Whether the branch was never ours: where it stands then binds us to nothing."""
-    return facts.stray or (not facts.noted and moved_by_others(facts, promotable))
+    """Whether the branch was never ours. At a whole commit of the source's branch it is as good as ours."""
+    if facts.stray:
+        return True
+    if facts.noted or whose_move(facts) is not Whose.OTHERS:
+        return False
+    return not any(c.commit_id == facts.head and promotable(c.commit_id) for c in facts.candidates)
 
 
 def _choose_deletion(facts: BranchFacts, promotable: Callable[[str], bool]) -> Decision:
@@ -135,12 +167,15 @@ def _choose_deletion(facts: BranchFacts, promotable: Callable[[str], bool]) -> D
     return Decision(Action.DELETE, why)
 
 
-def _position_of(facts: BranchFacts) -> int:
-    """Where the branch stands: as we recorded, else the newest candidate equal to what the destination says."""
-    if facts.position != UNKNOWN or not facts.head:
-        return facts.position
-    same = [candidate.position for candidate in facts.candidates if candidate.commit_id == facts.head]
-    return max(same, default=UNKNOWN)
+def _position_of(facts: BranchFacts, promotable: Callable[[str], bool]) -> int:
+    """Where the branch stands: as we recorded, or the newest candidate equal to what the destination says.
+
+    Where others made it binds us to nothing, unless the source's branch pointed there: it is not moved back.
+    """
+    there = "" if facts.condemned else facts.head
+    same = [candidate.position for candidate in facts.candidates if there and there == candidate.commit_id]
+    own = facts.position if facts.position != UNKNOWN and not _made_by_others(facts, promotable) else None
+    return max(same if own is None else [*same, own], default=UNKNOWN)
 
 
 def _newest(

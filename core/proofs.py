@@ -6,22 +6,43 @@ is proven by a source that can't be asked: then the mismatch stands, and is look
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 from zlib import crc32
 
-from core.errors import LakeMirrorError, NotFound
-from core.presence import Depth, Note, Reason, Verdict, is_md5, judge_object
+from core.errors import Archived, LakeMirrorError, NotFound
+from core.presence import (
+    Depth,
+    Note,
+    Reason,
+    Verdict,
+    What,
+    is_md5,
+    is_refusal,
+    judge_object,
+    judge_refusal,
+    judge_refused,
+)
 from core.types import ObjectInfo
 
+OWN_DESCRIPTOR = "_lakemirror/mirror.json"
+"""The file below a namespace by which a store is asked whether it answers us at all."""
+
 _OF_ENTRY = {Reason.SIZE, Reason.ETAG}
+_VANISHED = (Reason.MISSING, "it vanished while it was looked at")
 
 
-class Readable(Protocol):
-    """What a proof needs of a store. May raise Denied, Unreachable, Throttled, RemoteFailure."""
+class Visible(Protocol):
+    """A store that can be asked for an object's head."""
 
     def head(self, uri: str) -> ObjectInfo | None: ...
+
+
+class Readable(Visible, Protocol):
+    """What a proof needs of a store. May raise Denied, Unreachable, Throttled, RemoteFailure."""
+
     def md5(self, uri: str) -> str: ...  # NotFound
 
 
@@ -38,14 +59,69 @@ def is_sampled(uri: str, share: float, seed: int) -> bool:
     return share >= 1.0 or crc32(f"{seed} {uri}".encode()) < share * 2**32
 
 
+class Refusals:
+    """Tells what one key's refusal says of that key from a store that refuses everything, which is raised.
+
+    The store is asked once, at the first refusal, for the mirror's own descriptor: any answer will do, a 404 too.
+    Safe to use from several threads.
+    """
+
+    def __init__(self, store: Visible, namespace: str) -> None:
+        self._store, self._namespace = store, namespace.rstrip("/")
+        self._lock = threading.Lock()
+        self._asked = False
+        self._failure: LakeMirrorError | None = None
+
+    def are_about(self, uri: str, error: LakeMirrorError) -> bool:
+        """Whether an error of a question below this address may be no more than that address's own matter."""
+        return not error.retryable and (self._is_imported(uri) or is_refusal(error))
+
+    def of_object(self, uri: str, error: LakeMirrorError) -> tuple[Reason, str]:
+        """What is to be said of an object, imported or not. Raises what concerns the store as a whole."""
+        if self._is_imported(uri) and not error.retryable:
+            return judge_refusal(error)
+        return self.of_key(error, What.OBJECT)
+
+    def of_key(self, error: LakeMirrorError, what: What) -> tuple[Reason, str]:
+        """What is to be said of something below the namespace. Raises what concerns the store as a whole."""
+        verdict = judge_refused(error, what)
+        if verdict is None:
+            raise error
+        if not isinstance(error, Archived):  # that is said of a key alone
+            self._require_answers(error)
+        return verdict
+
+    def _is_imported(self, uri: str) -> bool:
+        return not uri.startswith(f"{self._namespace}/")
+
+    def _require_answers(self, error: LakeMirrorError) -> None:
+        """Raises the error if the store refuses the descriptor as well, or what keeps it from answering."""
+        with self._lock:
+            if not self._asked:
+                self._failure, self._asked = self._failure_now(), True
+        if self._failure is not None:
+            raise error if is_refusal(self._failure) else self._failure
+
+    def _failure_now(self) -> LakeMirrorError | None:
+        try:
+            self._store.head(f"{self._namespace}/{OWN_DESCRIPTOR}")
+        except LakeMirrorError as failure:
+            return failure
+        return None
+
+
 @dataclass(frozen=True, slots=True)
 class Prover:
-    """Compares objects of a destination with those of its source. Raises what the destination's store raises."""
+    """Compares objects of a destination with those of its source. Raises what concerns the destination's store.
+
+    `refusals`: those of the destination, where several proofs share them.
+    """
 
     store: Readable
     namespace: str
     source: Readable
     source_namespace: str
+    refusals: Refusals | None = None
 
     def appeal(self, verdict: Verdict, found: ObjectInfo, uri: str, *, size: int, etag: str) -> Proof:
         """A mismatch passes if the source's object is the same one; any other verdict stands."""
@@ -55,6 +131,8 @@ class Prover:
             return self._same(verdict, found, uri, size=size, etag=etag)
         except _SourceSilent as error:
             return Proof((verdict[0], f"{verdict[1]}; the source can't be asked ({error})"))
+        except LakeMirrorError as error:
+            return self._unread(uri, error)
 
     def _same(self, verdict: tuple[Reason, str], found: ObjectInfo, uri: str, *, size: int, etag: str) -> Proof:
         original = self._original(uri)
@@ -69,15 +147,22 @@ class Prover:
 
     def read(self, uri: str) -> Proof:
         """Read the object: its hash must be its ETag or, where that is none, the hash of the source's object."""
-        found = self.store.head(uri)
-        if found is None:
-            return Proof((Reason.MISSING, "not at the destination"))
         try:
+            found = self.store.head(uri)
+            if found is None:
+                return Proof((Reason.MISSING, "not at the destination"))
             return self._content(found, uri)
-        except NotFound:
-            return Proof((Reason.MISSING, "it vanished while it was looked at"))
         except _SourceSilent as error:
             return Proof((Reason.UNPROVEN, f"its content can't be compared: the source can't be asked ({error})"))
+        except LakeMirrorError as error:
+            return self._unread(uri, error)
+
+    def _unread(self, uri: str, error: LakeMirrorError) -> Proof:
+        """What it says of an object that the destination's store didn't give its bytes."""
+        if isinstance(error, NotFound):
+            return Proof(_VANISHED)
+        refusals = self.refusals or Refusals(self.store, self.namespace)
+        return Proof(refusals.of_object(uri, error))
 
     def _content(self, found: ObjectInfo, uri: str) -> Proof:
         if is_md5(found):

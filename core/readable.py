@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from core.facts import CommitFacts
+from core.judgement import Judgement, Obstacle
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +29,8 @@ def at_source(*, seen_at: datetime, looked_at: datetime | None, frozen: bool, go
     return Readable(True, since=seen_at)
 
 
-def at_mirror(commit: CommitFacts | None, *, state: str, damaged: bool | None) -> Readable:
-    """At a mirror in that `state`. `damaged`: something of the commit is lost since it was complete; None: not known.
+def at_mirror(commit: CommitFacts | None, judgement: Judgement, *, state: str) -> Readable:
+    """At a mirror in that `state`, as the judge finds its commit now.
 
     Since a branch there pointed to it, or went past it; what none pointed to, since it was there and checked.
     """
@@ -37,22 +38,21 @@ def at_mirror(commit: CommitFacts | None, *, state: str, damaged: bool | None) -
         return Readable(None, f"the mirror's state is {state}")
     if commit is None:
         return Readable(None, "it is not mirrored there")
-    if lack := _lack(commit):
-        return lack
-    if damaged is None:
-        return Readable(None, "things are damaged there, and it is not known whether it needs them")
-    if damaged:
-        return Readable(False, "it was complete there, and is damaged now")
+    if not judgement.allowed:
+        return _not_proven(commit, judgement)
     times = [time for time in (commit.recorded_at, commit.validated_at) if time]
     return Readable(True, since=commit.promoted_at or commit.superseded_at or max(times, default=None))
 
 
-def _lack(commit: CommitFacts) -> Readable | None:
-    """What keeps a commit from being readable for certain."""
-    if commit.record != "accepted":
-        return Readable(False, f"its record is {commit.record}")
+def _not_proven(commit: CommitFacts, judgement: Judgement) -> Readable:
+    """For certain not, where something of it is known to be missing; else nobody knows."""
+    obstacle = judgement.obstacle
+    if obstacle is not None and obstacle.is_certain:
+        if commit.validated_at and obstacle is not Obstacle.RECORD:
+            return Readable(False, f"it was complete there, and is damaged now: {judgement.detail}")
+        return Readable(False, judgement.detail)
+    if obstacle is Obstacle.HISTORY:
+        return Readable(False, "what it descends from is not in order there")
     if commit.data in ("unknown", "unchecked"):
-        return Readable(None, "its data was not checked there")
-    if commit.data != "complete":
-        return Readable(False, f"its data is {commit.data}")
-    return None if commit.history else Readable(False, "what it descends from is not in order there")
+        return Readable(None, f"its data was not checked there: {judgement.detail}")
+    return Readable(None, judgement.detail)

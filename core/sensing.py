@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import StrEnum
 
 from core.graph import between
+
+CACHE_LASTS = timedelta(seconds=10)
+"""So long a server of lakeFS may go on telling of a repository that is gone, and of its identity."""
 
 
 class FirstSync(StrEnum):

@@ -28,6 +28,7 @@ class State(StrEnum):
     RETRYING = "retrying"
     PAUSED = "paused"
     UNKNOWN = "unknown"
+    UNPROVEN = "not_proven"
     LATE = "late"
     BLOCKED = "blocked"
     DAMAGED = "damaged"
@@ -64,6 +65,7 @@ _TONES = {
     State.RETRYING: Tone.WARN,
     State.PAUSED: Tone.QUIET,
     State.UNKNOWN: Tone.WARN,
+    State.UNPROVEN: Tone.WARN,
     State.LATE: Tone.BAD,
     State.BLOCKED: Tone.BAD,
     State.DAMAGED: Tone.BAD,

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from core.promotion import Action, Why
+from core.promotion import Action, Whose, Why
 
 
 @dataclass(frozen=True, slots=True)
 class TagFacts:
     """`source`: the commit that the source's tag names, `there`: the mirror's, `noted`: where we made it last; or "".
 
-    `promotable`: the source's commit is complete at the mirror; `ours`: this mirror made the tag.
+    `promotable`: the source's commit is complete at the mirror; `ours`: this mirror made the tag; `intended`: what we
+    lately meant it to name ("" for none).
     """
 
     source: str
@@ -22,6 +23,7 @@ class TagFacts:
     noted: str = ""
     ours: bool = False
     promotable: bool = False
+    intended: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,10 @@ def _why(facts: TagFacts, target: str) -> Why:
     return Why.REPAIRED if target == facts.noted else Why.REWOUND
 
 
-def tag_moved_by_others(facts: TagFacts) -> bool:
-    """Whether somebody else put a tag of ours where it is, or took it away."""
-    return facts.ours and bool(facts.noted) and facts.there not in (facts.noted, facts.source)
+def whose_tag_move(facts: TagFacts) -> Whose:
+    """Who put a tag of ours where it is, or took it away. Nobody is blamed for what we may have done ourselves."""
+    if not (facts.ours and facts.noted) or facts.there in (facts.noted, facts.source):
+        return Whose.NOTED
+    if facts.there in facts.intended:
+        return Whose.OURS
+    return Whose.OTHERS if facts.there else Whose.VANISHED

@@ -37,6 +37,7 @@ logger = logging.getLogger(__name__)
 STATUSES: tuple[tuple[type[Exception], HTTPStatus], ...] = (
     (errors.Invalid, HTTPStatus.BAD_REQUEST),
     (NotSignedIn, HTTPStatus.UNAUTHORIZED),
+    (errors.Archived, HTTPStatus.BAD_GATEWAY),
     (errors.Unauthenticated, HTTPStatus.BAD_GATEWAY),
     (errors.NotFound, HTTPStatus.NOT_FOUND),
     (errors.Conflict, HTTPStatus.CONFLICT),

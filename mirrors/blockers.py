@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from core.doubt import Suspect, address_crc
 from core.facts import ARRIVING
 from core.validation import pause_before_look
 from lakemirror_site import config
 from mirrors import clock
+from mirrors.doubting import doubt_sharers
 from mirrors.models import Blocker, Mirror
 
 KEPT_PER_HOLDER = 1000
 """So many problems of one range are kept by name; `Coverage.problems` counts all of them."""
+DETAIL = 2000
+"""So many characters of a detail are kept."""
 FRESH = timedelta(minutes=15)
 """So long a thing counts as on its way: what S3's replication promises. After that it is looked for less often."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something missing or wrong at the destination. `address` is relative to the namespace, or a URI."""
+    """Something missing or wrong at the destination. `address` is relative to the namespace, or, if `full`, a URI."""
 
     kind: str
     holder_id: str
@@ -34,6 +39,12 @@ class Problem:
     gone_at_source: bool = False
     known_key: str = ""
     damage: bool = False
+    full: bool | None = None
+
+    @property
+    def suspect(self) -> Suspect:
+        """What may be named by other ranges too, of an object."""
+        return Suspect(self.path, address_crc(self.address))
 
     @property
     def key(self) -> str:
@@ -46,13 +57,27 @@ def address_hash(address: str) -> str:
     return hashlib.sha256(address.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
+def stored_address(address: str) -> str:
+    """An address as a column can hold it."""
+    return address.replace("\0", "\\x00")
+
+
+def is_full(row: Blocker) -> bool:
+    """Whether a blocker's address is a URI of its own; rows of older versions go by how it looks."""
+    return "://" in row.address if row.full is None else row.full
+
+
 def note_blocker(mirror: Mirror, kind: str, holder_id: str, *, address: str, reason: str, detail: str = "") -> None:
     """Note a single problem."""
     note_problems(mirror, [Problem(kind, holder_id, address, reason, detail=detail)])
 
 
 def note_problems(mirror: Mirror, problems: Iterable[Problem]) -> None:
-    """Write problems down; those that are known keep their first sight and count one more look."""
+    """Write problems down; those that are known keep their first sight and count one more look.
+
+    A new one of an object puts in question every other range that may name it: inside of a transaction that holds the
+    mirror.
+    """
     by_identity = {(p.kind, p.holder_id, p.key): p for p in problems}
     known = {
         (b.kind, b.holder_id, b.key): b for b in mirror.blockers.held_by({p.holder_id for p in by_identity.values()})
@@ -65,6 +90,16 @@ def note_problems(mirror: Mirror, problems: Iterable[Problem]) -> None:
         unique_fields=["mirror", "kind", "holder_id", "key"],
         update_fields=["reason", "detail", "gone_at_source", "attempts", "look_at"],
     )
+    _doubt_sharers(mirror, [p for identity, p in by_identity.items() if identity not in known])
+
+
+def _doubt_sharers(mirror: Mirror, new: Iterable[Problem]) -> None:
+    suspects: dict[str, list[Suspect]] = defaultdict(list)
+    for problem in new:
+        if problem.kind == Blocker.Kind.OBJECT:
+            suspects[problem.holder_id].append(problem.suspect)
+    for holder, its in suspects.items():
+        doubt_sharers(mirror, holder, its)
 
 
 def _row(mirror: Mirror, problem: Problem, known: Blocker | None, now: datetime) -> Blocker:
@@ -76,13 +111,15 @@ def _row(mirror: Mirror, problem: Problem, known: Blocker | None, now: datetime)
         kind=problem.kind,
         holder_id=problem.holder_id,
         key=problem.key,
-        address=problem.address.replace("\0", "\\x00"),
+        address=stored_address(problem.address),
         address_hash=address_hash(problem.address),
         path=problem.path.decode("utf-8", "backslashreplace").replace("\0", "\\x00"),
         size=problem.size,
         etag=problem.etag,
         reason=problem.reason,
-        detail=problem.detail,
+        detail=problem.detail[:DETAIL],
+        full=problem.full,
+        crc=problem.suspect.crc if problem.kind == Blocker.Kind.OBJECT else None,
         gone_at_source=problem.gone_at_source,
         damage=problem.damage,
         first_seen=first_seen,

@@ -20,6 +20,7 @@ from django.db.models import F
 from adapters.objects import CONNECT_SECONDS, READ_SECONDS
 from core.errors import Fenced, Invalid, LakeMirrorError, NotFound
 from core.facts import History
+from core.judgement import Judgement
 from core.lag import LONGEST_RPO
 from core.presence import Depth, Imported
 from core.promotion import Repair
@@ -29,8 +30,9 @@ from lakemirror_site import config, wiring
 from mirrors import clock
 from mirrors.covering import covering
 from mirrors.duties import HOLDER, Lease
-from mirrors.metaranges import load_metaranges
+from mirrors.metaranges import ranges_named
 from mirrors.models import Commit, Mirror, MirrorBranch, MirrorCommit, all_branches
+from mirrors.proving import judge, row_of
 
 PREFIX = "_lakemirror"
 DESCRIPTOR = f"{PREFIX}/mirror.json"
@@ -213,17 +215,15 @@ class Certificate:
 
 
 def certify(mirror: Mirror, commit: Commit) -> Certificate:
-    """The certificate of a validated commit. NotFound, with why, when it is not wholly proven at the mirror's depth."""
-    if reason := _why_unproven(mirror.commits.filter(commit=commit).first()):
-        raise _not_validated(mirror, commit, reason)
-    found = load_metaranges(mirror, {commit.metarange_id})[commit.metarange_id]
-    if found.reason:
-        raise _not_validated(mirror, commit, f"its metarange is {found.reason}: {found.detail}")
-    ids = [ref.id for ref in found.ranges]
-    covered = covering(mirror.coverage.proving(mirror.depth), ids)
-    if covered.ranges != len(ids):
-        told = f"{covered.ranges} of its {len(ids)} ranges are proven at depth {mirror.depth} now"
-        raise _not_validated(mirror, commit, told)
+    """The certificate of a commit that the judge finds whole now. NotFound, with why, when it is not."""
+    row = row_of(mirror, commit.sha)
+    judgement = judge(mirror, row)
+    if not judgement.allowed:
+        raise _not_validated(mirror, commit, _why(row, judgement))
+    named = ranges_named(mirror, commit.metarange_id) or ()
+    covered = covering(mirror.coverage.proving(mirror.depth), [ref.id for ref in named])
+    if covered.ranges != len(named):
+        raise _not_validated(mirror, commit, f"{covered.ranges} of its {len(named)} ranges are proven now")
     return Certificate(
         commit=commit.sha,
         metarange=commit.metarange_id,
@@ -241,17 +241,9 @@ def _not_validated(mirror: Mirror, commit: Commit, reason: str) -> NotFound:
     return NotFound(f"commit {commit.sha[:8]} is not validated at '{mirror.name}': {reason}")
 
 
-def _why_unproven(row: MirrorCommit | None) -> str:
-    """Why a commit as it stands is not promotable, "" if it is."""
-    if row is None:
-        return "it is not mirrored there"
-    if row.record != MirrorCommit.Record.ACCEPTED:
-        return f"its record is {row.record}"
-    if row.data != MirrorCommit.Data.COMPLETE:
-        return f"its data is {row.data}" + (f" ({row.detail})" if row.detail else "")
-    if row.waiver_id is not None:
-        return "it is waived"
-    return "" if row.history else "what it descends from is not in order"
+def _why(row: MirrorCommit | None, judgement: Judgement) -> str:
+    detail = row.detail if row is not None and row.data != MirrorCommit.Data.COMPLETE else ""
+    return f"{judgement.detail} ({detail})" if detail else judgement.detail
 
 
 def certificate_uri(namespace: str, branch: str) -> str:
@@ -274,6 +266,8 @@ def read_certificate(region: str, namespace: str, branch: str) -> Proof | None:
     except NotFound:
         return None
     body = _object(data, f"the certificate of {branch}")
+    if body.get("retired"):
+        return None
     told = Certificate(
         commit=_text(body, "commit", 64),
         metarange=_text(body, "metarange", 64),
@@ -294,6 +288,20 @@ def read_certificate(region: str, namespace: str, branch: str) -> Proof | None:
     if (told.region, told.storage_namespace, body.get("branch")) != (region, namespace, branch):
         raise Invalid(f"the certificate of {branch} was made for another place")
     return Proof(told.commit, _moment(body, "at"))
+
+
+def retire_certificate(mirror: Mirror, branch: str, lease: Lease) -> None:
+    """Before a branch is deleted: its certificate proves nothing of a branch that somebody may make under its name."""
+    uri = certificate_uri(mirror.namespace, branch)
+    store = wiring.objects(mirror.region)
+    if store.head(uri) is None:
+        return
+    body = {"branch": branch, "retired": True, "at": clock.now().isoformat()}
+    lease.fence(PUT_SECONDS)
+    store.put(uri, json.dumps(body, indent=1).encode())
+    with transaction.atomic():
+        lease.hold()
+        mirror.branches.filter(name=branch).update(certified="")
 
 
 # --- keeping both ---------------------------------------------------------------------------------------------------

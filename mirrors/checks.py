@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from datetime import datetime
 from typing import Any
@@ -11,22 +11,30 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Count, F
 
+from core.doubt import KEY_BYTES, Suspect, pack, unpack
 from core.errors import LakeMirrorError, Stopped
-from core.presence import Depth, Reason
+from core.presence import OF_RANGE, Depth
 from core.validation import RangeCheck, is_small, verify_again_at
 from lakemirror_site import config, wiring
 from mirrors import clock
 from mirrors.blockers import KEPT_PER_HOLDER, Problem, note_problems
+from mirrors.doubting import chunks, doubt_holders, doubt_sharers
 from mirrors.duties import Lease
 from mirrors.judging import hold
 from mirrors.measuring import note_checked
 from mirrors.models import Blocker, Coverage, Mirror, Run
 
+MOST_ASKED = 5000
+"""So many checksums are looked up among what is missing; for more of them all that is missing is read."""
 _CHECKED = [
     "state",
     "depth",
     "deeper",
+    "doubt",
     "bases",
+    "min_key",
+    "max_key",
+    "looked",
     "entries",
     "bytes",
     "looked_up",
@@ -35,7 +43,6 @@ _CHECKED = [
     "checked_at",
     "verify_at",
 ]
-_OF_RANGE = {Reason.RANGE_MISSING, Reason.RANGE_DAMAGED}
 
 
 def run_checks(mirror: Mirror, checks: Sequence[RangeCheck], lease: Lease) -> None:
@@ -114,6 +121,7 @@ class CheckWriter:
         self.run = Run(mirror=mirror, job=self.job, started_at=clock.now(), ranges=len(checks))
         self.bases = {check.range_id: check.base_ids for check in checks}
         self.problems: dict[str, list[Problem]] = defaultdict(list)
+        self.nameless: dict[str, list[Suspect]] = defaultdict(list)
         self.most = {holder: KEPT_PER_HOLDER + 4 * known for holder, known in self._known().items()}
 
     def work(self) -> list[tuple[str, list[str]]]:
@@ -157,9 +165,12 @@ class CheckWriter:
         return Run.objects.filter(pk=self.run.pk, stop_asked=True).exists()
 
     def _collect(self, row: Mapping[str, Any]) -> None:
+        """Of a range that lacks very much only the first problems get a name; others may need the rest of it too."""
         kept = self.problems[row["range_id"]]
         if len(kept) < self.most.get(row["range_id"], KEPT_PER_HOLDER):
             kept.append(self.problem(row))
+        else:
+            self.nameless[row["range_id"]].append(self.problem(row).suspect)
 
     def problem(self, row: Mapping[str, Any]) -> Problem:
         """What a row of the job tells."""
@@ -175,18 +186,25 @@ class CheckWriter:
         """Blockers and coverage of ranges that were looked through, inside of a transaction that holds the lease."""
         now = clock.now()
         note_problems(self.mirror, [p for row in rows for p in self.problems[row["range_id"]]])
+        for row in rows:
+            doubt_sharers(self.mirror, row["range_id"], self.nameless[row["range_id"]])
         self.drop_stale_blockers(rows)
         self.store([self.coverage(row, now) for row in rows])
 
     def settle(self, rows: list[Mapping[str, Any]]) -> None:
         """What follows from ranges that were written down, in the same transaction: for new ones nothing."""
 
-    @staticmethod
-    def store(rows: list[Coverage]) -> None:
-        """Write coverage, over what there was."""
+    def store(self, rows: list[Coverage]) -> None:
+        """Write coverage, over what there was. What had been complete, and is so no more, is in question everywhere."""
+        before = {row.range_id: row for row in _rows_of(self.mirror, [row.range_id for row in rows])}
+        for row in rows:
+            _keep_what_was_looked_for(row, before.get(row.range_id))
+        question_shared(self.mirror, rows)
         Coverage.objects.bulk_create(
             rows, batch_size=400, update_conflicts=True, unique_fields=["mirror", "range_id"], update_fields=_CHECKED
         )
+        counted = {range_id for range_id, row in before.items() if row.state != Coverage.State.WAITING}
+        doubt_holders(self.mirror, [row.range_id for row in rows if row.state == "waiting" and row.range_id in counted])
 
     def drop_stale_blockers(self, rows: list[Mapping[str, Any]]) -> None:
         """Forget what an earlier check found and this one did not."""
@@ -205,7 +223,11 @@ class CheckWriter:
             state=Coverage.State.WAITING if bad else Coverage.State.COMPLETE,
             depth=self.mirror.depth,
             deeper=self.deeper if bad else "",
+            doubt=Coverage.Doubt.NONE,
             bases=list(self.bases[row["range_id"]]),
+            min_key=row["min_key"][:KEY_BYTES],
+            max_key=row["max_key"][:KEY_BYTES],
+            looked=row["looked"],
             entries=row["entries"],
             bytes=row["bytes"],
             looked_up=row["looked_up"],
@@ -224,8 +246,49 @@ class CheckWriter:
             raise Stopped("somebody stopped it")
 
 
+def _rows_of(mirror: Mirror, range_ids: Sequence[str]) -> Iterator[Coverage]:
+    for some in chunks(range_ids):
+        yield from mirror.coverage.filter(range_id__in=some)
+
+
+def _keep_what_was_looked_for(row: Coverage, before: Coverage | None) -> None:
+    """Others build on this range by what earlier checks of it had looked for: a row never knows less of that."""
+    if before is None or before.looked is None:
+        return
+    row.looked = pack([*unpack(row.looked), *unpack(before.looked)])
+    row.bases = list(dict.fromkeys([*row.bases, *before.bases]))
+    if before.max_key and not row.max_key:  # of a file that is missing or damaged nobody knows what it holds
+        row.min_key, row.max_key = before.min_key, before.max_key
+
+
+def question_shared(mirror: Mirror, rows: Iterable[Coverage]) -> None:
+    """A range that was found complete may name what others found missing or wrong: it is read to find out, and what was
+    missing is looked for at once, for it may have arrived since."""
+    complete = [row for row in rows if row.state == Coverage.State.COMPLETE]
+    if not complete or not mirror.blockers.filter(kind=Blocker.Kind.OBJECT).exists():
+        return
+    missing = _missing_of(mirror, [crc for row in complete for crc in unpack(row.looked or b"")])
+    if not missing:
+        return
+    for row in complete:
+        if not missing.isdisjoint(unpack(row.looked or b"")):
+            row.state, row.doubt, row.verify_at = Coverage.State.WAITING, Coverage.Doubt.FRESH, clock.now()
+    for some in chunks(sorted(missing)):
+        mirror.blockers.filter(crc__in=some).update(look_at=clock.now())
+
+
+def _missing_of(mirror: Mirror, checksums: Sequence[int]) -> set[int]:
+    """Which of these checksums are those of objects that are missing or wrong: asked for by the shorter way."""
+    missing = (
+        mirror.blockers.filter(kind=Blocker.Kind.OBJECT, crc__isnull=False).order_by().values_list("crc", flat=True)
+    )
+    if len(checksums) > MOST_ASKED:
+        return set(missing.iterator()).intersection(checksums)
+    return {crc for some in chunks(checksums) for crc in missing.filter(crc__in=some)}
+
+
 def _problem(row: Mapping[str, Any], *, damage: bool) -> Problem:
-    of_range = row["reason"] in _OF_RANGE
+    of_range = row["reason"] in OF_RANGE
     return Problem(
         kind=Blocker.Kind.RANGE if of_range else Blocker.Kind.OBJECT,
         holder_id=row["range_id"],
@@ -236,4 +299,5 @@ def _problem(row: Mapping[str, Any], *, damage: bool) -> Problem:
         etag=row["etag"] or "",
         detail=row["detail"] or "",
         damage=damage,
+        full=row.get("full"),
     )

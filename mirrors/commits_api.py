@@ -28,6 +28,7 @@ from mirrors.finding import find_commit
 from mirrors.lacking import commit_facts
 from mirrors.models import MirrorCommit
 from mirrors.paging import PAGE, a_page, by_number, one_of, page_of
+from mirrors.proving import judge, row_of
 from mirrors.readings import branch_json, mirror_readings, thing_json
 from mirrors.serializers import rfc3339
 from rbac import services as rbac
@@ -86,6 +87,7 @@ class CommitDetail(APIView):
         covered = commit_coverage(mirror, found.metarange_id) if facts.metadata_at else None
         more = {
             "coverage": coverage_json(covered, now),
+            "promotable": judge(mirror, row_of(mirror, found.sha)).allowed,
             "blockers_total": facts.lacking,
             "blockers": [thing_json(thing) for thing in facts.things],
             "as_of": rfc3339(now),

@@ -255,7 +255,7 @@ def drop_mirror_duties(mirror: Mirror) -> None:
 
     The lock of the source's row makes a mirror that is just being created keep, or make again, the source's duty.
     """
-    Repository.objects.select_for_update().get(pk=mirror.source_id)
+    Repository.objects.select_for_update(no_key=True).get(pk=mirror.source_id)
     Duty.objects.filter(subject=mirror.pk).exclude(kind="sense").delete()
     others = Mirror.objects.filter(source_id=mirror.source_id).exclude(pk=mirror.pk)
     if not others.exists():

@@ -15,6 +15,7 @@ from mirrors import duties
 from mirrors.descent import FIRST_WINDOW, LAST_WINDOW, few, highest_key
 from mirrors.duties import Lease
 from mirrors.models import Candidate, Coverage, Mirror, MirrorCommit, Repository, SourceBranch
+from mirrors.settling import taken_down
 
 # --- rows for what is needed ----------------------------------------------------------------------------------------
 
@@ -59,7 +60,7 @@ def follow_heads(mirror: Mirror, heads: Collection[str], lease: Lease) -> None:
 
 def lock_source(mirror: Mirror) -> None:
     """Keep other processes from adding or dropping commits until the transaction ends."""
-    Repository.objects.select_for_update().get(pk=mirror.source_id)
+    Repository.objects.select_for_update(no_key=True).get(pk=mirror.source_id)
 
 
 def _wake(mirror: Mirror) -> None:
@@ -150,8 +151,10 @@ def _drop_blockers(mirror: Mirror) -> None:
     # A waiting commit notes its first hundred ranges only: those of others are asked for anew when it is judged again.
     for some in few(set(waiting) - needed):
         mirror.blockers.held_by(some).filter(damage=False).delete()
-        Coverage.objects.filter(mirror=mirror, range_id__in=some, state="waiting", verify_at=None).delete()
-        Coverage.objects.filter(mirror=mirror, range_id__in=some, state="gone").delete()
+        Coverage.objects.filter(mirror=mirror, range_id__in=some, state="waiting", verify_at=None).update(
+            **taken_down()
+        )
+        Coverage.objects.filter(mirror=mirror, range_id__in=some, state="gone").update(**taken_down())
 
 
 # --- histories ------------------------------------------------------------------------------------------------------

@@ -46,7 +46,8 @@ def gather(mirrors: Sequence[Mirror], now: datetime, *, rails: bool = False, bri
     past = past_of(spots_of([place for place in places if place.mirror and not place.behind])) if rails else {}
     shown = {(key[0], row.commit_id) for key, rows in pending.items() for row in rows}
     newest = {(key[0], rows[-1].commit_id) for key, rows in pending.items()}
-    commits = Commits(shown, newest)
+    unproven = {(place.key[0], place.mirror.head) for place in places if place.mirror and place.unproven}
+    commits = Commits(shown | unproven, newest | unproven)
     branches: dict[int, list[BranchFacts]] = defaultdict(list)
     for place in places:
         branches[place.key[0]].append(_branch_facts(place, pending.get(place.key, []), commits))
@@ -57,6 +58,7 @@ def gather(mirrors: Sequence[Mirror], now: datetime, *, rails: bool = False, bri
 def _branch_facts(place: Place, rows: Sequence[Pending], commits: Commits) -> BranchFacts:
     source, mirror = place.source, place.mirror
     newest = (place.key[0], rows[-1].commit_id) if rows else None
+    head = (place.key[0], mirror.head) if mirror and place.unproven else None
     return BranchFacts(
         name=place.key[1],
         default=place.default,
@@ -76,6 +78,10 @@ def _branch_facts(place: Place, rows: Sequence[Pending], commits: Commits) -> Br
         dropped=bool(mirror and mirror.delete_asked),
         newest=commits.facts.get(newest) if newest else None,
         troubled=commits.needed_by(newest) if newest else (),
+        proven=not place.unproven,
+        foreign=bool(mirror and mirror.foreign and not mirror.stray),
+        standing=commits.facts.get(head) if head else None,
+        standing_needs=commits.needed_by(head) if head else (),
     )
 
 

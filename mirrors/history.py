@@ -30,7 +30,7 @@ def settle_history(mirror: Mirror) -> int:
     settled, last = 0, 0
     while True:
         with transaction.atomic():
-            Mirror.objects.select_for_update().filter(pk=mirror.pk).first()
+            Mirror.objects.select_for_update(no_key=True).filter(pk=mirror.pk).first()
             rows = _open_rows(mirror, last)
             settled += _settle(mirror, rows)
         if len(rows) < BATCH:
@@ -44,7 +44,7 @@ def doubt_history(mirror: Mirror, commit_ids: list[int]) -> None:
     Descendants have larger keys; that others are asked as well costs little. Inside of a transaction.
     """
     if commit_ids:
-        Mirror.objects.select_for_update().filter(pk=mirror.pk).first()
+        Mirror.objects.select_for_update(no_key=True).filter(pk=mirror.pk).first()
         mirror.commits.filter(commit_id__gt=min(commit_ids), history=True).update(history=False)
 
 
@@ -57,7 +57,8 @@ def leave_unchecked(mirror: Mirror) -> None:
     if mirror.history != History.HEAD:
         return
     with transaction.atomic():
-        Repository.objects.select_for_update().filter(pk=mirror.source_id).first()
+        Repository.objects.select_for_update(no_key=True).filter(pk=mirror.source_id).first()
+        Mirror.objects.select_for_update(no_key=True).filter(pk=mirror.pk).first()
         pointed_to = Candidate.objects.filter(commit=OuterRef("commit"))
         if mirror.first_sync != FirstSync.INFERRED:
             pointed_to = pointed_to.filter(position__gte=0)
@@ -74,6 +75,9 @@ def check_after_all(repository: Repository, commit_ids: Collection[int]) -> None
         mirror__source=repository, commit__in=commit_ids, data=MirrorCommit.Data.UNCHECKED
     )
     mirrors = list(left.order_by().values_list("mirror", flat=True).distinct())
+    if not mirrors:
+        return
+    list(Mirror.objects.select_for_update(no_key=True).filter(pk__in=mirrors).order_by("pk").values_list("pk"))
     left.update(data=MirrorCommit.Data.UNKNOWN)
     for mirror_id in mirrors:
         duties.wake("validate", mirror_id)

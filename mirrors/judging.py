@@ -1,44 +1,41 @@
 """By which settings is a mirror judged, and what of an earlier judgement still counts when they change?
 
 `Coverage.depth` says what a check has proven of a range: that, and all that is less deep. Where the settings ask for
-more than a check has looked at, its depth is taken down. What the mirror's branches show stays as it was judged, and is
-checked again in its turn; every other commit is judged anew, and promoted only after that.
+more than a check has looked at, its depth is taken down. No branch is moved back for that: what it shows is checked
+anew too, and is not called proven until then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from core.errors import Fenced
 from core.presence import Depth, Imported
-from core.promotion import UNKNOWN
 from mirrors import clock, duties
+from mirrors.doubting import doubt_judgements
 from mirrors.duties import Lease
-from mirrors.models import Coverage, Mirror, MirrorCommit
+from mirrors.models import Coverage, Mirror
 
-WINDOW = 2000
 NOTHING = ""
 """The depth of a check that proves nothing any more."""
 _SETTINGS = ("depth", "content_sample", "imported")
 
 
-def hold(mirror: Mirror, lease: Lease) -> None:
+def hold(mirror: Mirror, lease: Lease, *, settings: bool = True) -> None:
     """Inside of a transaction that writes down a judgement: the lease is ours, and it was made by today's settings.
 
-    Raises Fenced when somebody has changed them since `mirror` was read: then it is judged again.
+    Raises Fenced when somebody has changed them since `mirror` was read: then it is judged again. Without `settings`
+    it only keeps others from writing judgements until the transaction ends.
     """
     lease.hold()
     # Without a key's lock: who inserts rows that name the mirror need not wait, nor be waited for.
     now = Mirror.objects.select_for_update(no_key=True).filter(pk=mirror.pk).values_list(*_SETTINGS).first()
-    if now != tuple(getattr(mirror, name) for name in _SETTINGS):
+    if settings and now != tuple(getattr(mirror, name) for name in _SETTINGS):
         raise Fenced(f"the settings of {mirror.name} were changed meanwhile")
 
 
 def judge_anew(old: Mirror, new: Mirror) -> None:
-    """What follows from other settings, in the transaction that changes them."""
-    asks_more = _take_down(old, new)
-    if asks_more:
-        _doubt_unshown(new)
+    """What follows from other settings, in the transaction that changes them, under the mirror's lock."""
+    if _take_down(old, new):
+        doubt_judgements(new)
     new.blockers.update(look_at=clock.now())  # it may pass now
     duties.wake("validate", new.pk)
 
@@ -56,28 +53,3 @@ def _take_down(old: Mirror, new: Mirror) -> bool:
     if bars_more:
         new.coverage.update(depth=NOTHING)
     return deeper or bars_more or (reads_more and new.depth == Depth.CONTENT)
-
-
-def _doubt_unshown(mirror: Mirror) -> None:
-    """All commits that no branch of the mirror leads to are to be judged, and put in order, once more."""
-    keys = sorted(_unshown(mirror))
-    for start in range(0, len(keys), 500):
-        rows = mirror.commits.filter(pk__in=keys[start : start + 500])
-        rows.update(data=MirrorCommit.Data.UNKNOWN, history=False, validated_at=None)
-
-
-def _unshown(mirror: Mirror) -> Iterator[int]:
-    """Keys of judged commits that are in no branch's history there. From the newest on: children have larger keys."""
-    heads = mirror.branches.filter(stray=False).exclude(position=UNKNOWN).values_list("head", flat=True)
-    shown = set(heads)
-    names = ("pk", "commit_id", "commit__sha", "commit__parents", "data", "history")
-    rows = mirror.commits.order_by("-commit_id").values_list(*names)
-    window = list(rows[:WINDOW])
-    while window:
-        for pk, _, sha, parents, data, history in window:
-            if sha in shown:
-                shown.remove(sha)
-                shown.update(parents)
-            elif history or data != MirrorCommit.Data.UNKNOWN:
-                yield pk
-        window = list(rows.filter(commit_id__lt=window[-1][1])[:WINDOW])

@@ -11,6 +11,7 @@ from django.db.models import Count, F, Min, Q, QuerySet, Window
 from django.db.models.functions import RowNumber
 
 from core.facts import CommitFacts, History, Thing, Waived
+from mirrors.metaranges import ranges_at_hand
 from mirrors.models import Blocker, Commit, Coverage, Mirror, MirrorCommit
 from mirrors.querysets import UNCHECKED, BlockerQuerySet
 
@@ -46,6 +47,7 @@ class Commits:
         """`shown`: commits to draw; `newest`: those that branches wait to point at."""
         shown, newest = set(shown), set(newest)
         opened = open_rows(newest)
+        _judge_now(row for row in opened if _key(row) in newest)
         self.troubled = _walk(opened)
         needed = {(key[0], sha) for key in newest for sha in self.troubled.get(key, ())}
         rows = {_key(row): row for row in opened if _key(row) in needed} | _rows(shown)
@@ -59,6 +61,7 @@ class Commits:
 def commit_facts(mirror: Mirror, shas: Iterable[str]) -> dict[str, CommitFacts]:
     """The named commits at one mirror, with what they lack."""
     rows = _rows({(mirror.pk, sha) for sha in shas})
+    _judge_now(rows.values())
     return {sha: facts for (_, sha), facts in _with_things(rows).items()}
 
 
@@ -88,6 +91,19 @@ def _facts(row: Mapping[str, Any]) -> CommitFacts:
     by, reason, at = (row[name] for name in _WAIVER)
     waived = None if row["waiver_id"] is None else Waived(by=by, reason=reason, at=at)
     return CommitFacts(commit_id=row["commit__sha"], waived=waived, **{name: row[name] for name in FACTS})
+
+
+def _judge_now(rows: Iterable[dict[str, Any]]) -> None:
+    """A commit that was judged once, and is to be judged again, lacks what is known of its ranges already: that is told
+    at once. As far as this machine knows what its metarange names."""
+    for row in rows:
+        if row["data"] != "unknown" or row["metadata_at"] is None:
+            continue
+        metarange_id = row["commit__metarange_id"]
+        named = [ref.id for ref in ranges_at_hand(metarange_id) or ()]
+        known = Blocker.objects.filter(mirror=row["mirror_id"]).held_by([metarange_id, *named]).order_by()
+        if holders := sorted(known.values_list("holder_id", flat=True).distinct()[:100]):
+            row["data"], row["waits_for"] = "waiting", holders
 
 
 def _rows(keys: set[Key]) -> dict[Key, dict[str, Any]]:

@@ -1,106 +1,36 @@
-"""Metaranges as the destination holds them, verified by id; kept in memory since they never change."""
+"""Metaranges as the destination holds them, verified by id. What was read before saves a GET, never the HEAD."""
 
 from __future__ import annotations
 
 import functools
-import hashlib
-import threading
-import time
-from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
 from adapters.local_cache import LocalCache
 from core.errors import LakeMirrorError, NotFound
 from core.ports import ObjectStore
-from core.presence import Depth, Reason, Verdict, judge_object
+from core.presence import Depth, Reason, What, judge_object
+from core.proofs import Refusals
 from graveler.errors import FormatError
-from graveler.metarange import RangeRef, read_metarange
-from lakemirror_site import config, wiring
+from graveler.metarange import RangeRef
+from lakemirror_site import wiring
 from mirrors.blockers import Problem
+from mirrors.metarange_memory import METADATA_PREFIX, Found, parse, remembered
 from mirrors.models import Blocker, Mirror
 
-METADATA_PREFIX = "_lakefs"
+__all__ = [
+    "METADATA_PREFIX",
+    "Found",
+    "load_metaranges",
+    "metadata_uri",
+    "problem_of",
+    "ranges_at_hand",
+    "ranges_named",
+    "read_afresh",
+    "remembered",
+]
 
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A metarange's ranges, or the reason ("missing", "damaged") why there are none."""
-
-    ranges: tuple[RangeRef, ...] = ()
-    reason: str = ""
-    detail: str = ""
-
-    @property
-    def verdict(self) -> Verdict:
-        """As the look at an object tells it."""
-        reasons = {"missing": Reason.METARANGE_MISSING, "damaged": Reason.METARANGE_DAMAGED}
-        return (reasons[self.reason], self.detail) if self.reason else None
-
-    def problem(self, metarange_id: str, *, damage: bool = False) -> Problem | None:
-        """What stands in the way of a metarange's commits; `damage`: it had been there and right."""
-        if self.verdict is None:
-            return None
-        reason, detail = self.verdict
-        address = f"{METADATA_PREFIX}/{metarange_id}"
-        return Problem(Blocker.Kind.METARANGE, metarange_id, address, reason, detail=detail, damage=damage)
-
-
-class MetarangeCache:
-    """Least recently used metaranges of all mirrors. Bounds: how many, how many ranges they name, and their age."""
-
-    def __init__(
-        self, *, metaranges: int, ranges: int, seconds: float, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._found: OrderedDict[tuple[int, str], tuple[Found, float]] = OrderedDict()
-        self._ranges = 0
-        self._most_metaranges, self._most_ranges, self._seconds = metaranges, ranges, seconds
-        self._clock = clock
-        self._lock = threading.Lock()
-
-    def clear(self) -> None:
-        """Forget all of them."""
-        with self._lock:
-            self._found.clear()
-            self._ranges = 0
-
-    def get(self, key: tuple[int, str]) -> Found | None:
-        """What is known; None when that is nothing, or too old."""
-        with self._lock:
-            found, read_at = self._found.get(key, (None, 0.0))
-            if found is None or self._clock() - read_at >= self._seconds:
-                return None
-            self._found.move_to_end(key)
-            return found
-
-    def put(self, key: tuple[int, str], found: Found) -> None:
-        """Remember what was just read."""
-        with self._lock:
-            if key in self._found:
-                self._drop(key)
-            self._found[key] = (found, self._clock())
-            self._ranges += len(found.ranges)
-            while len(self._found) > 1 and self._is_too_large():
-                self._drop(next(iter(self._found)))
-
-    def _is_too_large(self) -> bool:
-        return len(self._found) > self._most_metaranges or self._ranges > self._most_ranges
-
-    def _drop(self, key: tuple[int, str]) -> None:
-        found, _ = self._found.pop(key)
-        self._ranges -= len(found.ranges)
-
-
-@functools.cache
-def remembered() -> MetarangeCache:
-    """This process's memory of metaranges, as large as the configuration says."""
-    settings = config.current().validator
-    return MetarangeCache(
-        metaranges=settings.metarange_presence_cache.size,
-        ranges=settings.range_presence_cache.size,
-        seconds=settings.metarange_presence_cache.expiry.total_seconds(),
-    )
+WORKERS = 8
 
 
 def metadata_uri(namespace: str, metadata_id: str) -> str:
@@ -110,8 +40,12 @@ def metadata_uri(namespace: str, metadata_id: str) -> str:
 
 def read_afresh(mirror: Mirror, metarange_id: str) -> Found:
     """A metarange from the destination's bytes alone, whatever is remembered of it."""
-    uri = metadata_uri(mirror.storage_namespace, metarange_id)
-    return _tell(lambda: _fetch(wiring.objects(mirror.region), uri, metarange_id, wiring.local_cache()), uri)
+    if not metarange_id:
+        return Found()
+    store = wiring.objects(mirror.region)
+    uri = metadata_uri(mirror.namespace, metarange_id)
+    read = functools.partial(_fetch, store, uri, metarange_id, wiring.local_cache())
+    return _tell(read, uri, Refusals(store, mirror.namespace))
 
 
 def ranges_named(mirror: Mirror, metarange_id: str) -> tuple[RangeRef, ...] | None:
@@ -121,76 +55,99 @@ def ranges_named(mirror: Mirror, metarange_id: str) -> tuple[RangeRef, ...] | No
     """
     if not metarange_id:
         return ()
-    cached = remembered().get((mirror.pk, metarange_id))
-    if cached:
-        return cached.ranges
-    uri, on_disk = metadata_uri(mirror.storage_namespace, metarange_id), wiring.local_cache()
+    if found := remembered().get(metarange_id):
+        return found.ranges
+    uri, on_disk = metadata_uri(mirror.namespace, metarange_id), wiring.local_cache()
     try:
         data = on_disk.get(metarange_id) or wiring.objects(mirror.region).get(uri)
-        return tuple(read_metarange(data, expected_id=metarange_id, file=uri))
+        found = parse(data, metarange_id, uri)
     except (LakeMirrorError, FormatError):
         return None
+    remembered().put(metarange_id, found)
+    return found.ranges
 
 
-def load_metaranges(mirror: Mirror, ids: Iterable[str], workers: int = 8) -> dict[str, Found]:
-    """The metaranges of `ids` as they stand at a mirror's destination. Only whole and right ones are remembered.
+def ranges_at_hand(metarange_id: str, file: str = "") -> tuple[RangeRef, ...] | None:
+    """The ranges that a metarange names, if this machine knows them: no store is asked."""
+    found = remembered().get(metarange_id) or _on_disk(wiring.local_cache(), metarange_id, file or metarange_id)
+    return found.ranges if found else None
 
-    What is known to be lost or damaged since is not taken from memory. A store that can't be asked raises (Unreachable,
-    Denied...): that is not "missing".
+
+def load_metaranges(mirror: Mirror, ids: Iterable[str], *, proven: Collection[str] = ()) -> dict[str, Found]:
+    """The metaranges of `ids` as they stand at a mirror's destination.
+
+    Those that are `proven` (by a row that says so) are taken from memory; all others are asked for. What the store
+    refuses of one is told of that one; a store that can't be asked as a whole raises (Unreachable, Denied...): that is
+    not "missing".
     """
-    store, namespace, cache = wiring.objects(mirror.region), mirror.storage_namespace, remembered()
-    lost = set(mirror.blockers.filter(kind=Blocker.Kind.METARANGE).values_list("holder_id", flat=True))
-    found = {i: cached for i in set(ids) - lost if (cached := cache.get((mirror.pk, i)))}
-    asked = [i for i in set(ids) if i not in found]
-    load = functools.partial(_load, store, namespace, wiring.local_cache())
-    with ThreadPoolExecutor(max_workers=max(1, min(workers, len(asked)))) as pool:
-        for metarange_id, result in zip(asked, pool.map(load, asked), strict=True):
+    asked, cache = set(ids), remembered()
+    found = {i: known for i in asked.intersection(proven) if (known := cache.get(i))} | {"": Found()}
+    rest = sorted(asked - found.keys())
+    store = wiring.objects(mirror.region)
+    load = functools.partial(_load, store, mirror.namespace, wiring.local_cache(), Refusals(store, mirror.namespace))
+    with ThreadPoolExecutor(max_workers=max(1, min(WORKERS, len(rest)))) as pool:
+        for metarange_id, result in zip(rest, pool.map(load, rest), strict=True):
             found[metarange_id] = result
             if not result.reason:
-                cache.put((mirror.pk, metarange_id), result)
+                cache.put(metarange_id, result)
     return found
 
 
-def _load(store: ObjectStore, namespace: str, on_disk: LocalCache, metarange_id: str) -> Found:
-    if not metarange_id:
-        return Found()
+def problem_of(metarange_id: str, found: Found, *, damage: bool = False) -> Problem | None:
+    """What stands in the way of a metarange's commits; `damage`: it had been there and right."""
+    if found.verdict is None:
+        return None
+    reason, detail = found.verdict
+    address = f"{METADATA_PREFIX}/{metarange_id}"
+    return Problem(Blocker.Kind.METARANGE, metarange_id, address, reason, detail=detail, damage=damage)
+
+
+def _load(store: ObjectStore, namespace: str, on_disk: LocalCache, refusals: Refusals, metarange_id: str) -> Found:
     uri = metadata_uri(namespace, metarange_id)
-    return _tell(lambda: _kept(store, uri, metarange_id, on_disk) or _fetch(store, uri, metarange_id, on_disk), uri)
+    read = functools.partial(_look, store, uri, metarange_id, on_disk)
+    return _tell(read, uri, refusals)
 
 
-def _tell(read: Callable[[], Found], uri: str) -> Found:
+def _look(store: ObjectStore, uri: str, metarange_id: str, on_disk: LocalCache) -> Found:
+    known = remembered().get(metarange_id) or _on_disk(on_disk, metarange_id, uri)
+    if known is not None and _is_there(store, uri, known):
+        return known
+    return _fetch(store, uri, metarange_id, on_disk)
+
+
+def _tell(read: Callable[[], Found], uri: str, refusals: Refusals) -> Found:
     """What a reading gives, or why it gives nothing."""
     try:
         return read()
     except NotFound:
-        return Found(reason="missing", detail=f"{uri} has not arrived")
+        return Found(reason=Reason.METARANGE_MISSING, detail=f"{uri} has not arrived")
     except FormatError as error:
-        return Found(reason="damaged", detail=str(error))
+        return Found(reason=Reason.METARANGE_DAMAGED, detail=str(error))
+    except LakeMirrorError as error:
+        reason, detail = refusals.of_key(error, What.METARANGE)
+        return Found(reason=reason, detail=detail)
 
 
-def _kept(store: ObjectStore, uri: str, metarange_id: str, on_disk: LocalCache) -> Found | None:
-    """The metarange from the local disk, if that is whole and the destination holds the very same bytes now.
-
-    The disk tells nothing of the destination: a HEAD does. Where an ETag is no MD5 of the content (encryption by KMS,
-    several parts) that can't be told, and the file is fetched.
-    """
+def _on_disk(on_disk: LocalCache, metarange_id: str, uri: str) -> Found | None:
+    """The metarange from the local disk, if that is whole."""
     data = on_disk.get(metarange_id)
-    if data is None:
-        return None
     try:
-        ranges = tuple(read_metarange(data, expected_id=metarange_id, file=uri))
+        return None if data is None else parse(data, metarange_id, uri)
     except FormatError:
         return None
+
+
+def _is_there(store: ObjectStore, uri: str, known: Found) -> bool:
+    """Whether the destination holds the very same bytes now: a HEAD tells, but where an ETag is no MD5 of the content
+    (encryption by KMS, several parts). Then the file is fetched."""
     there = store.head(uri)
     if there is None or not there.etag_is_content:
-        return None
-    digest = hashlib.md5(data, usedforsecurity=False).hexdigest()
-    differs = judge_object(there, size=len(data), etag=digest, depth=Depth.ETAG)
-    return None if differs else Found(ranges)
+        return False
+    return judge_object(there, size=known.size, etag=known.md5, depth=Depth.ETAG) is None
 
 
 def _fetch(store: ObjectStore, uri: str, metarange_id: str, on_disk: LocalCache) -> Found:
     data = store.get(uri)
-    ranges = tuple(read_metarange(data, expected_id=metarange_id, file=uri))
+    found = parse(data, metarange_id, uri)
     on_disk.put(metarange_id, data)
-    return Found(ranges)
+    return found

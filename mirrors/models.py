@@ -16,6 +16,7 @@ from core import types
 from core.selection import ALL, Selection
 from mirrors.fields import ExactMapField, ExactTextField
 from mirrors.installation_rows import Installation, InstallationTest
+from mirrors.proof_rows import MetarangeCoverage, MoveIntent
 from mirrors.querysets import (
     BlockerQuerySet,
     CoverageQuerySet,
@@ -25,7 +26,8 @@ from mirrors.querysets import (
     ValidationQuerySet,
 )
 
-__all__ = ["Installation", "InstallationTest"]  # the other tables are defined here
+# The other tables are defined here.
+__all__ = ["Installation", "InstallationTest", "MetarangeCoverage", "MoveIntent"]
 
 
 class Repository(models.Model):
@@ -41,12 +43,20 @@ class Repository(models.Model):
     frozen_reason = models.TextField(
         blank=True, help_text="why nothing moves any more: the source is not the one we pinned"
     )
+    unrelated_since = models.DateTimeField(
+        null=True, help_text="when a history was first seen that shares no commit with what was known of the source"
+    )
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["region", "name"], name="repository_region_name")]
 
     def __str__(self) -> str:
         return f"{self.name} ({self.region})"
+
+    @property
+    def namespace(self) -> str:
+        """Where its objects lie, to put a `/` and a key behind: lakeFS also takes a namespace that ends in `/`."""
+        return self.storage_namespace.rstrip("/")
 
 
 class CommitRecord(models.Model):
@@ -231,6 +241,9 @@ class Mirror(models.Model):
     described = models.CharField(
         max_length=64, default="", db_default="", blank=True, help_text="digest of the descriptor at the destination"
     )
+    facts_epoch = models.BigIntegerField(
+        default=0, db_default=0, help_text="counts the times that something proven was taken back"
+    )
     last_validated_at = models.DateTimeField(null=True)
     destination_looked_at = models.DateTimeField(null=True)
 
@@ -244,6 +257,11 @@ class Mirror(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def namespace(self) -> str:
+        """Where its objects lie, to put a `/` and a key behind."""
+        return self.storage_namespace.rstrip("/")
 
     @property
     def selection(self) -> Selection:
@@ -273,6 +291,12 @@ class MirrorBranch(models.Model):
     )
     uncommitted = models.BooleanField(default=False, help_text="somebody wrote to the mirror's branch by force")
     stray = models.BooleanField(default=False, help_text="exists at the destination only, not by us")
+    foreign = models.BooleanField(
+        default=False, db_default=False, help_text="its head is not where this mirror put it, and is to be put back"
+    )
+    proven = models.BooleanField(
+        default=False, db_default=False, help_text="its head is proven whole now: kept by mirrors/proven_heads.py"
+    )
     looked_at = models.DateTimeField(null=True, help_text="last look for uncommitted changes")
     reset_asked = models.BooleanField(
         default=False, db_default=False, help_text="an operator wants its uncommitted changes undone"
@@ -357,8 +381,15 @@ class MirrorCommit(models.Model):
 class Coverage(models.Model):
     """A range that was checked at a destination: the unit of validated work.
 
-    `complete` counts for heads; `gone` counts for ancestors only; `waiting` has blockers to look for again.
+    `complete` counts for heads; `gone` counts for ancestors only; `waiting` has blockers to look for again, or stands
+    in question (`doubt`). A row stays when its range is needed no more: others go by what it looked for.
     """
+
+    class Doubt(models.TextChoices):
+        NONE = ""
+        SHARED = "shared", "it was complete, and may name something that was found missing or wrong: it is read"
+        FRESH = "fresh", "the same of one that was not complete yet"
+        WHOLE = "whole", "all that it names is looked for anew"
 
     class State(models.TextChoices):
         COMPLETE = "complete"
@@ -376,7 +407,15 @@ class Coverage(models.Model):
         blank=True,
         help_text="beyond the mirror's own: the depth that a check on demand found it damaged at",
     )
+    doubt = models.CharField(max_length=8, choices=Doubt.choices, default="", db_default="", blank=True)
     bases = models.JSONField(default=list, help_text="range ids whose coverage this one builds on")
+    min_key = models.BinaryField(null=True, help_text="the beginning of its first path")
+    max_key = models.BinaryField(null=True, help_text="the beginning of its last path")
+    looked = models.BinaryField(
+        null=True,
+        help_text="CRC-32 of each address that was looked for and not left out on account of a base, ascending, as "
+        "little-endian uint32; null (of an older version) proves nothing",
+    )
     entries = models.BigIntegerField(default=0)
     bytes = models.BigIntegerField(default=0)
     looked_up = models.BigIntegerField(default=0)
@@ -389,7 +428,10 @@ class Coverage(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["mirror", "range_id"], name="coverage_range")]
-        indexes = [models.Index(fields=["mirror", "verify_at"], name="coverage_to_verify")]
+        indexes = [
+            models.Index(fields=["mirror", "verify_at"], name="coverage_to_verify"),
+            models.Index(fields=["mirror", "max_key"], name="coverage_keys"),
+        ]
 
 
 class Blocker(models.Model):
@@ -413,9 +455,13 @@ class Blocker(models.Model):
     )
     path = models.TextField(blank=True, help_text="the entry's path; bytes that are not UTF-8 are escaped")
     size = models.BigIntegerField(null=True)
-    etag = models.CharField(max_length=256, blank=True)
+    etag = ExactTextField(blank=True)
     reason = models.CharField(max_length=32)
-    detail = models.TextField(blank=True)
+    detail = ExactTextField(blank=True)
+    full = models.BooleanField(
+        null=True, help_text="the address is a URI of its own, not below the namespace; null: of an older version"
+    )
+    crc = models.BigIntegerField(null=True, help_text="CRC-32 of an object's address, as Coverage.looked has it")
     gone_at_source = models.BooleanField(default=False)
     damage = models.BooleanField(default=False, help_text="what holds it had been complete: found when checked again")
     first_seen = models.DateTimeField()
@@ -431,6 +477,7 @@ class Blocker(models.Model):
         indexes = [
             models.Index(fields=["mirror", "look_at"], name="blocker_due"),
             models.Index(fields=["mirror", "address_hash"], name="blocker_address"),
+            models.Index(fields=["mirror", "crc"], name="blocker_crc"),
             models.Index(fields=["mirror", "id"], condition=Q(gone_at_source=False), name="blocker_waited_for"),
             models.Index(
                 fields=["mirror", "id"], condition=Q(damage=True, gone_at_source=False), name="blocker_damage"

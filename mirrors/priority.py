@@ -16,6 +16,7 @@ from core.facts import History
 from mirrors import duties
 from mirrors.descent import FIRST_WINDOW, LAST_WINDOW, few, highest_key
 from mirrors.duties import Lease
+from mirrors.judging import hold
 from mirrors.models import Mirror, MirrorCommit
 from mirrors.services import repository_arn
 from rbac import services as rbac
@@ -63,7 +64,7 @@ def mark_needed(mirror: Mirror, lease: Lease) -> None:
         return
     needed = {*asked, *_needed(mirror, set(asked.values()), lease)}
     with transaction.atomic():
-        lease.hold()
+        hold(mirror, lease, settings=False)
         for some in few(needed):
             mirror.commits.filter(commit_id__in=some).update(urgency=Urgency.NEEDED)
 

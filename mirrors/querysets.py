@@ -88,8 +88,9 @@ class BlockerQuerySet(models.QuerySet):
 
 class CoverageQuerySet(models.QuerySet):
     def proving(self, depth: str) -> CoverageQuerySet:
-        """Checks that were as deep as `depth`, or deeper: the only ones that count at it."""
-        return self.filter(depth__in=[depth, *Depth(depth).deeper])
+        """Checks that were as deep as `depth`, or deeper: the only ones that count at it. Not those of versions that
+        did not note what was looked for, and asked stores that may have answered for others."""
+        return self.filter(depth__in=[depth, *Depth(depth).deeper], looked__isnull=False)
 
     def settled(self) -> CoverageQuerySet:
         """Ranges that need no further look."""
@@ -101,8 +102,16 @@ class CoverageQuerySet(models.QuerySet):
         return self.filter(due, state="complete").order_by("verify_at", "pk")
 
     def doubted(self) -> CoverageQuerySet:
-        """Ranges that were complete and stand in question: their file came back, or what they built on was damaged."""
+        """Ranges that stand in question."""
         return self.filter(state="waiting").exclude(verify_at=None)
+
+    def to_read(self) -> CoverageQuerySet:
+        """Those of which it is asked what they name."""
+        return self.doubted().filter(doubt__in=["shared", "fresh"])
+
+    def to_check_anew(self) -> CoverageQuerySet:
+        """Those of which all is looked for anew: their file came back, or they lack more than was kept by name."""
+        return self.doubted().exclude(doubt__in=["shared", "fresh"])
 
 
 class ValidationQuerySet(models.QuerySet):

@@ -207,7 +207,8 @@ def _read_branch(
 ) -> BranchReading:
     rail, hidden = _rail(branch, mirror, gathered, now)
     things = _different(thing for commit in branch.troubled for thing in commit.things)
-    late = lag(branch.oldest_seen_at, now) if branch.pending or (known and branch.mirror_head) else None
+    sure = known and branch.mirror_head and branch.proven and not branch.foreign
+    late = lag(branch.oldest_seen_at, now) if branch.pending or sure else None
     return BranchReading(
         name=branch.name,
         default=branch.default,

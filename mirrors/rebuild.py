@@ -216,7 +216,7 @@ def _make(actor: str, found: Found) -> None:
     MirrorBranch.objects.bulk_create([_branch(mirror, found, name) for name in found.heads], batch_size=500)
     tags = [MirrorTag(mirror=mirror, name=name, commit_id=commit) for name, commit in found.tags.items()]
     MirrorTag.objects.bulk_create(tags, batch_size=500)
-    for name in found.proofs:
+    for name in filter(found.proven, found.heads):
         _remember_source_branch(source, found, name)
     add_commits(mirror)
     duties.ensure_mirror_duties(mirror)
@@ -232,7 +232,7 @@ def _make(actor: str, found: Found) -> None:
 def _source(found: Found) -> Repository:
     """The source as it was pinned. It was last looked at when the newest certificate was written, at the latest."""
     told = found.told
-    source, _ = Repository.objects.select_for_update().get_or_create(
+    source, _ = Repository.objects.select_for_update(no_key=True).get_or_create(
         region=told.source_region,
         name=told.source_repository,
         defaults={
@@ -246,23 +246,26 @@ def _source(found: Found) -> Repository:
 
 
 def _branch(mirror: Mirror, found: Found, name: str) -> MirrorBranch:
-    """A branch where lakeFS says that it stands. Which candidate that is comes out at the first look at the source."""
-    proof = found.proofs.get(name)
+    """A branch where lakeFS says that it stands. Which candidate that is comes out at the first look at the source.
+
+    Only a certificate of this very commit makes it ours. Else it may be somebody's own, made under the name of one that
+    we had: it counts as such until the source is seen to have it too. Nothing of its head is proven now.
+    """
+    proven = found.proven(name)
     return MirrorBranch(
         mirror=mirror,
         name=name,
         head=found.heads[name],
-        advanced_at=proof.at if proof else None,
-        certified=proof.commit if proof else "",
+        stray=not proven and name != found.told.default_branch,
+        advanced_at=found.proofs[name].at if proven else None,
+        certified=found.heads[name] if proven else "",
     )
 
 
 def _remember_source_branch(source: Repository, found: Found, name: str) -> None:
-    """A certificate proves that the source had the branch: when it is gone there, it is deleted as any other.
-
-    Its last head is known where the certificate tells of the mirror's own head, and no other mirror's of another.
-    """
-    head = found.heads[name] if found.proven(name) else ""
+    """A certificate of its head proves that the source had the branch there: when it is gone there, it is deleted as
+    any other. No other mirror's certificate may tell of another head."""
+    head = found.heads[name]
     row, made = SourceBranch.objects.get_or_create(
         repository=source,
         name=name,

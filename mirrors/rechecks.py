@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
 
 from django.db import transaction
 
 from core.errors import LakeMirrorError
 from core.ports import ObjectStore
-from core.presence import Depth, Imported, Reason, Verdict, judge_object, judge_refusal
-from core.proofs import Prover, is_sampled
+from core.presence import Depth, Imported, Reason, Verdict, What, judge_object, judge_refusal
+from core.proofs import Prover, Refusals, is_sampled
 from core.types import ObjectInfo
 from lakemirror_site import wiring
 from mirrors import clock
-from mirrors.blockers import KEPT_PER_HOLDER, Problem, note_problems
-from mirrors.checks import as_deep, next_check
+from mirrors.blockers import Problem, is_full, note_problems
+from mirrors.checks import as_deep
 from mirrors.duties import Lease
-from mirrors.history import doubt_history
 from mirrors.judging import hold
 from mirrors.metaranges import METADATA_PREFIX, read_afresh
-from mirrors.models import Blocker, Coverage, Mirror, MirrorCommit
+from mirrors.models import Blocker, Mirror
+from mirrors.settling import ask_anew, reopen, settle_ranges
 
 log = logging.getLogger("lakemirror.rechecks")
 
@@ -64,40 +62,24 @@ def look_again(mirror: Mirror, lease: Lease) -> Relook:
     return Relook(looks=len(rows), arrived=len(arrived))
 
 
-def reopen(mirror: Mirror, holders: set[str]) -> None:
-    """Commits that waited for these must be judged again; in one transaction with what makes it so."""
-    if not holders:
-        return
-    judged = mirror.commits.filter(data__in=[MirrorCommit.Data.WAITING, MirrorCommit.Data.GONE])
-    again = [row for row in judged.only("commit_id", "data", "waits_for") if holders.intersection(row.waits_for)]
-    for start in range(0, len(again), 500):
-        keys = [row.pk for row in again[start : start + 500]]
-        mirror.commits.filter(pk__in=keys).update(data=MirrorCommit.Data.UNKNOWN)
-    doubt_history(mirror, [row.commit_id for row in again if row.data == MirrorCommit.Data.GONE])
-
-
 def _forget(mirror: Mirror, arrived: list[Blocker]) -> None:
-    """Objects that arrived block no more. Files of metadata must be read first: their check settles the blocker."""
-    objects = [row.pk for row in arrived if row.kind == Blocker.Kind.OBJECT or _is_read(row)]
+    """What arrived blocks no more. A range must be read first: its check settles the blocker."""
+    objects = [row.pk for row in arrived if row.kind != Blocker.Kind.RANGE]
     files = [row.holder_id for row in arrived if row.kind == Blocker.Kind.RANGE]
     for start in range(0, len(objects), 500):
         Blocker.objects.filter(pk__in=objects[start : start + 500]).delete()
     damaged = {row.holder_id for row in arrived if row.damage}
     for row in mirror.coverage.filter(range_id__in=files):
-        _ask_anew(row, damaged=row.range_id in damaged)
-
-
-def _is_read(row: Blocker) -> bool:
-    """Whether a file of metadata was read when it was looked for."""
-    return row.kind == Blocker.Kind.METARANGE and row.damage
+        ask_anew(row, damaged=row.range_id in damaged)
 
 
 def _look(mirror: Mirror, rows: list[Blocker]) -> list[Problem]:
     destination = wiring.objects(mirror.region)
-    source = _Source(wiring.objects(mirror.source.region), mirror.source.storage_namespace)
+    source = _Source(wiring.objects(mirror.source.region), mirror.source.namespace)
+    refusals = Refusals(destination, mirror.namespace)
     as_found = _as_deep_as_found(mirror, rows)
     with ThreadPoolExecutor(max_workers=min(WORKERS, len(rows))) as pool:
-        looked = pool.map(lambda row: _look_at(as_found[row.holder_id], row, destination, source), rows)
+        looked = pool.map(lambda row: _look_at(as_found[row.holder_id], row, destination, source, refusals), rows)
         return [problem for problem in looked if problem is not None]
 
 
@@ -129,7 +111,7 @@ class _Source:
             return row.gone_at_source
 
     def _uri(self, row: Blocker) -> str:
-        return uri_of(self.namespace, row.address)
+        return uri_of(self.namespace, row)
 
     def _is_away(self) -> bool:
         """A store that shows no metadata under the namespace (a wrong bucket, say) proves nothing by a 404."""
@@ -145,28 +127,46 @@ class _Source:
         self._away = True
 
 
-def _look_at(mirror: Mirror, row: Blocker, destination: ObjectStore, source: _Source) -> Problem | None:
+def _look_at(
+    mirror: Mirror, row: Blocker, destination: ObjectStore, source: _Source, refusals: Refusals
+) -> Problem | None:
     """None when it has arrived; a file of metadata still has to be read."""
+    full = is_full(row)
     if row.reason == Reason.IMPORTED and not (mirror.imported == Imported.ALLOW and row.address.startswith("s3://")):
         return _again(row, row.reason, row.detail, gone=False)
     try:
-        found = destination.head(uri_of(mirror.storage_namespace, row.address))
+        found = destination.head(uri_of(mirror.namespace, row))
+        verdict = _verdict(mirror, row, found, destination, source)
     except LakeMirrorError as error:
-        if error.retryable or "://" not in row.address:
-            raise
-        return _again(row, *judge_refusal(error), gone=False)
-    if row.kind == Blocker.Kind.OBJECT:
-        verdict = _judge_again(mirror, row, found, destination, source)
-    elif _is_read(row) and found is not None:
-        verdict = read_afresh(mirror, row.holder_id).verdict
-    else:
-        missing = Reason.RANGE_MISSING if row.kind == Blocker.Kind.RANGE else Reason.METARANGE_MISSING
-        verdict = (missing, "not at the destination") if found is None else None
+        if full and not error.retryable:
+            return _again(row, *judge_refusal(error), gone=False)
+        reason, detail = refusals.of_key(error, What(row.kind))
+        return _again(row, reason, detail, gone=False)
     if verdict is None:
         return None
     reason, detail = verdict
     gone = found is None and source.lacks(row)
     return _again(row, reason, f"{detail}; gone at the source too" if gone else detail, gone=gone)
+
+
+def _verdict(
+    mirror: Mirror, row: Blocker, found: ObjectInfo | None, destination: ObjectStore, source: _Source
+) -> Verdict:
+    if row.kind == Blocker.Kind.OBJECT:
+        return _judge_again(mirror, row, found, destination, source)
+    if found is not None:
+        # Present is not readable: what refused to be read before is read again.
+        return _read_metadata(mirror, row, found)
+    missing = Reason.RANGE_MISSING if row.kind == Blocker.Kind.RANGE else Reason.METARANGE_MISSING
+    return missing, "not at the destination"
+
+
+def _read_metadata(mirror: Mirror, row: Blocker, found: ObjectInfo) -> Verdict:
+    if row.kind == Blocker.Kind.METARANGE:
+        return read_afresh(mirror, row.holder_id).verdict
+    if judge_object(found, size=found.size, etag=found.etag, depth=Depth.PRESENCE):
+        return Reason.RANGE_ARCHIVED, f"there, but in storage class {found.storage_class} without an active restore"
+    return None
 
 
 def _judge_again(
@@ -176,16 +176,16 @@ def _judge_again(
     verdict = judge_object(found, size=row.size or 0, etag=row.etag, depth=Depth(mirror.depth))
     if found is None:
         return verdict
-    uri = uri_of(mirror.storage_namespace, row.address)
-    prover = Prover(destination, mirror.storage_namespace, source.store, source.namespace)
+    uri = uri_of(mirror.namespace, row)
+    prover = Prover(destination, mirror.namespace, source.store, source.namespace)
     verdict = prover.appeal(verdict, found, uri, size=row.size or 0, etag=row.etag).verdict
     reads = row.reason in _READ or is_sampled(uri, mirror.content_sample, seed=row.pk)
     return prover.read(uri).verdict if verdict is None and mirror.depth == Depth.CONTENT and reads else verdict
 
 
-def uri_of(namespace: str, address: str) -> str:
-    """Where an address lies: FULL ones name the place themselves, others are under the namespace."""
-    return address if "://" in address else f"{namespace}/{address}"
+def uri_of(namespace: str, row: Blocker) -> str:
+    """Where a blocker's thing lies: a FULL address names the place itself, others are under the namespace."""
+    return row.address if is_full(row) else f"{namespace}/{row.address}"
 
 
 def _again(row: Blocker, reason: str, detail: str, *, gone: bool) -> Problem:
@@ -200,36 +200,5 @@ def _again(row: Blocker, reason: str, detail: str, *, gone: bool) -> Problem:
         detail=detail,
         gone_at_source=gone,
         known_key=row.key,
+        full=row.full,
     )
-
-
-def settle_ranges(mirror: Mirror, range_ids: Iterable[str], *, damaged: set[str]) -> None:
-    """Give ranges their state from the blockers that are left.
-
-    When nothing more can come of the problems that were kept by name a range loses its row, and is planned anew. Those
-    that are `damaged` had been complete: no commit asks for them any more, so they are checked again for themselves.
-    """
-    for row in mirror.coverage.filter(range_id__in=list(range_ids), state__in=["waiting", "gone"]):
-        left = list(mirror.blockers.held_by([row.range_id]).values_list("gone_at_source", flat=True))
-        if all(left) and row.problems > max(KEPT_PER_HOLDER, len(left)):
-            _ask_anew(row, damaged=row.range_id in damaged)
-        elif not left:
-            _set_state(row, Coverage.State.COMPLETE, 0)
-        elif all(left):
-            _set_state(row, Coverage.State.GONE, len(left))
-        else:
-            _set_state(row, Coverage.State.WAITING, row.problems)
-
-
-def _ask_anew(row: Coverage, *, damaged: bool) -> None:
-    if damaged:
-        Coverage.objects.filter(pk=row.pk).update(state=Coverage.State.WAITING, verify_at=clock.now())
-    else:
-        row.delete()
-
-
-def _set_state(row: Coverage, state: str, problems: int) -> None:
-    changes: dict[str, Any] = {"state": state, "problems": problems}
-    if state == Coverage.State.COMPLETE:
-        changes |= {"verify_at": next_check(row.range_id, clock.now()), "deeper": ""}
-    Coverage.objects.filter(pk=row.pk).update(**changes)

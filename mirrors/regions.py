@@ -9,11 +9,9 @@ from datetime import datetime
 from core.errors import NotFound
 from core.readable import Readable, at_mirror, at_source
 from mirrors.commit_readings import facts_of
-from mirrors.covering import CHUNK
 from mirrors.finding import commits_beginning, expect_one
-from mirrors.metaranges import ranges_named
 from mirrors.models import Commit, Mirror, MirrorCommit
-from mirrors.waiting import damage_at
+from mirrors.proving import judge
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +39,8 @@ def places_of(mirrors: Sequence[Mirror], given: str) -> tuple[str, list[Place]]:
     commits = _find({mirror.source_id for mirror in mirrors}, given)
     rows = _rows(mirrors, commits)
     concerned = [mirror for mirror in mirrors if mirror.source_id in commits]
-    damaged = set(damage_at(concerned).order_by().values_list("mirror_id", flat=True).distinct())
     sources = [_source(commit, rows) for commit in commits.values()]
-    theirs = [
-        _mirror(mirror, commits[mirror.source_id], rows.get(mirror.pk), mirror.pk in damaged) for mirror in concerned
-    ]
+    theirs = [_mirror(mirror, rows.get(mirror.pk)) for mirror in concerned]
     places = {place.offset: place for place in (*sources, *theirs)}
     sha = next(iter(commits.values())).sha
     return sha, [places[offset] for offset in sorted(places)]
@@ -76,18 +71,6 @@ def _source(commit: Commit, rows: Mapping[int, MirrorCommit]) -> Place:
     return Place(source.region, source.name, "source", readable, source.looked_at)
 
 
-def _mirror(mirror: Mirror, commit: Commit, row: MirrorCommit | None, any_damage: bool) -> Place:
-    facts = facts_of(row) if row else None
-    damaged = _is_damaged(mirror, commit.metarange_id) if any_damage and facts else False
-    readable = at_mirror(facts, state=mirror.state, damaged=damaged)
+def _mirror(mirror: Mirror, row: MirrorCommit | None) -> Place:
+    readable = at_mirror(facts_of(row) if row else None, judge(mirror, row), state=mirror.state)
     return Place(mirror.region, mirror.name, "mirror", readable, mirror.destination_looked_at)
-
-
-def _is_damaged(mirror: Mirror, metarange_id: str) -> bool | None:
-    """Whether something damaged belongs to the commit of a metarange; None while that metarange is not at hand."""
-    named = ranges_named(mirror, metarange_id)
-    if named is None:
-        return None
-    ids = [metarange_id, *(ref.id for ref in named)]
-    lost = damage_at([mirror])
-    return any(lost.held_by(ids[start : start + CHUNK]).exists() for start in range(0, len(ids), CHUNK))

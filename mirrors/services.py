@@ -169,7 +169,7 @@ def _store(actor: Any, found: Creation) -> Mirror:
 
 
 def _pin_source(source: RepositoryInfo, region: str) -> Repository:
-    repository, _ = Repository.objects.select_for_update().get_or_create(
+    repository, _ = Repository.objects.select_for_update(no_key=True).get_or_create(
         region=region,
         name=source.id,
         defaults={

@@ -20,8 +20,8 @@ from mirrors.plain_sql import fetch
 
 # Each branch of a source is looked up at each of its mirrors by the index; only those that differ come back.
 _OPEN = """
-SELECT mirror.id, there.id, here.id, here.stray, here.uncommitted, there.missing_since, there.position, here.position,
-    next.seen_at
+SELECT mirror.id, there.id, here.id, here.stray, here.uncommitted, here.foreign OR NOT here.proven,
+    there.missing_since, there.position, here.position, next.seen_at
 FROM {mirror} mirror
 JOIN {source} there ON there.repository_id = mirror.source_id AND there.gone_at IS NULL
 LEFT JOIN {branch} here ON here.mirror_id = mirror.id AND here.name = there.name
@@ -29,7 +29,7 @@ LEFT JOIN {candidate} next ON next.branch_id = there.id
     AND next.position = CASE WHEN here.id IS NULL OR here.stray OR here.position < 0 THEN 0 ELSE here.position + 1 END
 WHERE mirror.id IN ({mirrors}) AND (
     here.id IS NULL OR here.head <> there.head OR here.stray OR here.uncommitted
-    OR here.head = '' OR there.missing_since IS NOT NULL
+    OR here.head = '' OR NOT here.proven OR here.foreign OR there.missing_since IS NOT NULL
 )
 """
 _ONLY_HERE = """
@@ -54,6 +54,7 @@ class Row:
     here: int | None
     stray: bool
     uncommitted: bool
+    doubtful: bool
     missing_since: Any
     newest: int
     reached: int | None
@@ -62,7 +63,7 @@ class Row:
     @property
     def behind(self) -> bool:
         """Whether there is nothing else with it."""
-        return not (self.stray or self.uncommitted or self.missing_since)
+        return not (self.stray or self.uncommitted or self.doubtful or self.missing_since)
 
     @property
     def pending(self) -> int:

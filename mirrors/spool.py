@@ -8,7 +8,7 @@ more memory for a longer history, as long as its log gives children before paren
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from django.db import models, transaction
@@ -93,7 +93,7 @@ class Spool:
 
     def _store(self, turn: Sequence[str], at: datetime) -> int:
         with transaction.atomic():
-            Repository.objects.select_for_update().get(pk=self.repository.pk)
+            Repository.objects.select_for_update(no_key=True).get(pk=self.repository.pk)
             self.lease.hold()
             there = self.stored(turn)
             read = {row.sha: row.record() for row in self._read(turn)}
@@ -117,6 +117,14 @@ class Spool:
             duties.wake("copy", mirror.pk)
             duties.wake("validate", mirror.pk)
 
+    def unrelated(self, heads: Collection[str]) -> set[str]:
+        """Those heads that were read and of whose history no commit is stored. Such a history has a root of its own."""
+        if not self.repository.unplaced.filter(parents=[]).exists():
+            return set()
+        parents = {sha: its for lines in self._latest_first() for _, sha, its in lines}
+        stored = self.stored({parent for its in parents.values() for parent in its} - parents.keys())
+        return {head for head in heads if head in parents and _leads_nowhere(head, parents, stored)}
+
     def clear(self) -> None:
         """Forget what was read and not placed."""
         if not self.repository.unplaced.exists():
@@ -124,6 +132,18 @@ class Spool:
         with transaction.atomic():
             self.lease.hold()
             self.repository.unplaced.all().delete()
+
+
+def _leads_nowhere(head: str, parents: Mapping[str, Sequence[str]], stored: Collection[str]) -> bool:
+    seen, ahead = {head}, [head]
+    while ahead:
+        for parent in parents.get(ahead.pop(), ()):
+            if parent in stored:
+                return False
+            if parent not in seen:
+                seen.add(parent)
+                ahead.append(parent)
+    return True
 
 
 def served_mirrors(repository: Repository) -> models.QuerySet[Mirror]:

@@ -35,6 +35,12 @@ class Place:
         return live and self.selected and self.reached < self.source.position
 
     @property
+    def unproven(self) -> bool:
+        """Whether the mirror's branch shows what is not proven whole there now."""
+        here = self.mirror
+        return here is not None and bool(here.head) and not here.stray and not here.proven
+
+    @property
     def inferred(self) -> bool:
         """Whether the mirror's branch shows what nobody has seen at the source's."""
         return self.behind and self.mirror is not None and self.mirror.position < UNKNOWN
@@ -88,9 +94,12 @@ def _of_mirror(mirror: Mirror, source: Names, ours: Mapping[str, MirrorBranch]) 
 
 
 def _reached(source: SourceBranch | None, mirror: MirrorBranch | None) -> int:
-    """A mirror whose branch reads the source's head has reached the newest candidate, whatever we noted."""
+    """A mirror whose branch reads the source's head has reached the newest candidate, whatever we noted. One that is
+    not where we put it has not even reached that."""
     if source is None or mirror is None or mirror.stray:
         return -1
+    if mirror.foreign and mirror.head != source.head:
+        return max(mirror.position - 1, UNKNOWN)
     return source.position if mirror.head == source.head else max(mirror.position, UNKNOWN)
 
 
@@ -106,6 +115,7 @@ SELECT mirror.id, there.name, there.id, there.position, CASE
         WHEN here.id IS NULL OR here.stray THEN {unknown}
         WHEN here.head = there.head THEN there.position
         WHEN here.position < {unknown} THEN {unknown}
+        WHEN here.foreign AND here.position > {unknown} THEN here.position - 1
         ELSE here.position
     END, CASE WHEN here.id IS NULL THEN 0 ELSE 1 END, here.advanced_at
 FROM {mirror} mirror

@@ -23,14 +23,16 @@ from core.errors import Conflict, Fenced, LakeMirrorError, NotFound, Stopped
 from core.presence import Depth
 from core.validation import Data, RangeCheck, state_on_demand
 from mirrors import clock, duties
-from mirrors.blockers import Problem, note_problems
+from mirrors.blockers import Problem
 from mirrors.checks import CheckWriter, carry_out
 from mirrors.duties import Lease
-from mirrors.metaranges import Found, read_afresh
-from mirrors.models import Blocker, Coverage, Mirror, Validation, ValidationRange
-from mirrors.rechecks import reopen
+from mirrors.judging import hold
+from mirrors.metarange_notes import note_metaranges
+from mirrors.metaranges import read_afresh
+from mirrors.models import Coverage, Mirror, Validation, ValidationRange
 from mirrors.services import repository_arn
-from mirrors.verifying import judge_again, settle, within_budget
+from mirrors.settling import reopen
+from mirrors.verifying import within_budget
 from rbac import services as rbac
 
 METARANGES = 50
@@ -194,8 +196,8 @@ def _read_metaranges(mirror: Mirror, validation: Validation, lease: Lease) -> No
     with lease.kept(), ThreadPoolExecutor(min(READERS, len(ids))) as pool:
         read = dict(zip(ids, pool.map(lambda one: read_afresh(mirror, one), ids), strict=True))
     with transaction.atomic():
-        lease.hold()
-        problems = _note_metaranges(mirror, read)
+        hold(mirror, lease)
+        problems = note_metaranges(mirror, read)
         refs = {ref.id: ref.count for found in read.values() for ref in found.ranges}
         rows = [ValidationRange(validation=validation, range_id=one, entries=refs[one]) for one in sorted(refs)]
         before = validation.left.count()
@@ -207,24 +209,6 @@ def _read_metaranges(mirror: Mirror, validation: Validation, lease: Lease) -> No
             ranges=F("ranges") + validation.left.count() - before,
             problems=F("problems") + len(problems),
         )
-
-
-def _note_metaranges(mirror: Mirror, read: Mapping[str, Found]) -> list[Problem]:
-    """Those that are missing or wrong become damage if they had arrived; those that are right block nothing."""
-    arrived = mirror.commits.filter(commit__metarange_id__in=list(read), metadata_at__isnull=False)
-    arrived_ids = set(arrived.values_list("commit__metarange_id", flat=True))
-    known = mirror.blockers.filter(kind=Blocker.Kind.METARANGE, holder_id__in=list(read))
-    gone = set(known.filter(gone_at_source=True).values_list("holder_id", flat=True))
-    found = {one: f.problem(one, damage=one in arrived_ids) for one, f in read.items()}
-    problems = [problem for problem in found.values() if problem]
-    note_problems(mirror, [replace(p, gone_at_source=p.holder_id in gone) for p in problems])
-    right = known.filter(holder_id__in=[one for one, problem in found.items() if problem is None])
-    back = set(right.values_list("holder_id", flat=True))
-    right.delete()
-    reopen(mirror, back)
-    if any(problem.damage and problem.holder_id not in gone for problem in problems):
-        judge_again(mirror)
-    return problems
 
 
 # --- ranges ---------------------------------------------------------------------------------------------------------
@@ -270,7 +254,6 @@ class _OnDemand(CheckWriter):
         self.bases = {one: tuple(before[one].bases) if one in before else () for one in self.checks}
         self.deep_enough = not Depth(mirror.depth).is_deeper_than(depth)
         known = list(mirror.blockers.held_by(list(self.checks)))
-        self.known = {(row.holder_id, row.key) for row in known}
         self.gone = {(row.holder_id, row.key) for row in known if row.gone_at_source}
         self.had_been_complete = {row.holder_id for row in known if row.damage}
         self.had_been_complete |= {one for one, row in before.items() if row.state != Data.WAITING or row.verify_at}
@@ -294,6 +277,9 @@ class _OnDemand(CheckWriter):
             deep_enough=self.deep_enough,
         )
 
+    def _was_open(self, range_id: str) -> bool:
+        return self.before[range_id].state != Data.COMPLETE
+
     def note(self, rows: list[Mapping[str, Any]]) -> None:
         super().note([row for row in rows if self.state_of(row) is not None])
 
@@ -306,16 +292,16 @@ class _OnDemand(CheckWriter):
         made.state = self.state_of(row) or made.state
         if not self.deep_enough and known is not None:
             made.problems = max(made.problems, known.problems)
-            made.verify_at = known.verify_at if known.state == Coverage.State.WAITING else None
+            made.depth = known.depth
+            if known.state == Coverage.State.WAITING:
+                made.verify_at, made.doubt = known.verify_at, known.doubt
         return made
 
     def settle(self, rows: list[Mapping[str, Any]]) -> None:
         """Tell those that depend on the ranges, and the request; in the transaction that wrote the ranges down."""
         now = {row["range_id"]: self.state_of(row) for row in rows}
         changed = {one for one, state in now.items() if state is not None}
-        waited_for = {one for one in changed if one not in self.before or self.before[one].state != Data.COMPLETE}
-        news = {one for one in changed if any((one, problem.key) not in self.known for problem in self.problems[one])}
-        settle(self.mirror, changed, reopened=waited_for, alone=news, deeper=self.deeper)
+        reopen(self.mirror, {one for one in changed if one not in self.before or self._was_open(one)})
         self.validation.left.filter(range_id__in=list(now)).delete()
         _change(
             self.validation,

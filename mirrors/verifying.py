@@ -1,46 +1,81 @@
 """Checking again, in the background, what had been complete: objects may be lost after they arrived.
 
-Nothing is demoted for it. Commits that were promoted, or passed, stay judged as they were; what is found is a blocker,
-said on the page, and only commits that are still to be promoted wait for it as for anything else that is missing.
+No branch is moved back for it. What is found is a blocker, and puts in question everything that names it
+(mirrors/doubting.py). New commits are no reason to leave it out: it has a share of each round.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, TypeVar
 
+from django.db import transaction
+
 from core.presence import Depth
-from core.sensing import FirstSync
 from core.validation import RangeCheck
 from lakemirror_site import config
 from mirrors import clock
 from mirrors.checks import CheckWriter, carry_out
 from mirrors.duties import Lease
-from mirrors.judging import NOTHING
-from mirrors.models import Coverage, Mirror, MirrorCommit
+from mirrors.judging import hold
+from mirrors.metarange_notes import note_metaranges
+from mirrors.metaranges import load_metaranges
+from mirrors.models import Coverage, Mirror
 from mirrors.querysets import CoverageQuerySet
-from mirrors.rechecks import reopen
+from mirrors.settling import reopen
 
 T = TypeVar("T")
 
 BATCH = 200
+METARANGES = 50
 MOST_LOOKS = {Depth.CONTENT: 500}
 LOOKS = 20_000
-"""A round takes so many ranges, and looks at about so many objects, at most: new commits must not wait for long."""
+BUSY_SHARE = 4
+"""A round takes so many ranges, and looks at about so many objects, at most: new commits must not wait for long. While
+there are new ones, it takes that part of it."""
 
 
 def verify(mirror: Mirror, lease: Lease, *, busy: bool) -> int:
-    """Check ranges again whose time has come, while `busy` only those in question; gives how many."""
-    rows = _due(mirror, busy=busy)
-    if rows:
-        carry_out(_Verifier(mirror, rows, lease))
-    return len(rows)
+    """Check ranges and metaranges again whose time has come, or which are in question; gives how many ranges."""
+    for rows in (_some(mirror, _doubted(mirror), busy=busy), _some(mirror, _aged(mirror), busy=busy)):
+        if rows:
+            verify_metaranges(mirror, lease)
+            carry_out(_Verifier(mirror, rows, lease))
+            return len(rows)
+    if _due_metaranges(mirror):
+        verify_metaranges(mirror, lease)
+    return 0
 
 
 def has_more(mirror: Mirror) -> bool:
-    """Whether there are ranges to check again by now."""
-    return _doubted(mirror).exists() or _aged(mirror).exists()
+    """Whether there are ranges to check again, or to read, by now."""
+    return mirror.coverage.to_read().exists() or _doubted(mirror).exists() or _aged(mirror).exists()
+
+
+def verify_metaranges(mirror: Mirror, lease: Lease) -> None:
+    """Ask for the metaranges whose time has come, and for those of the heads, the longest unseen first: by HEAD."""
+    ids = [*_due_metaranges(mirror), *_of_heads(mirror)][:METARANGES]
+    if not ids:
+        return
+    with lease.kept():
+        found = load_metaranges(mirror, ids)
+    with transaction.atomic():
+        hold(mirror, lease)
+        note_metaranges(mirror, {one: found[one] for one in ids})
+
+
+def _due_metaranges(mirror: Mirror) -> list[str]:
+    due = mirror.metaranges.filter(verify_at__lte=clock.now()).order_by("verify_at")
+    return list(due.values_list("metarange_id", flat=True)[:METARANGES])
+
+
+def _of_heads(mirror: Mirror) -> list[str]:
+    """Those that readers need now: they are asked for whenever anything is verified."""
+    heads = mirror.branches.filter(stray=False).values("head")
+    named = mirror.source.commits.filter(sha__in=heads).values("metarange_id")
+    rows = mirror.metaranges.filter(metarange_id__in=named, state="complete")
+    return list(rows.order_by("checked_at").values_list("metarange_id", flat=True)[:METARANGES])
 
 
 class _Verifier(CheckWriter):
@@ -63,17 +98,17 @@ class _Verifier(CheckWriter):
         self.bases = bases
 
     def settle(self, rows: list[Mapping[str, Any]]) -> None:
-        checked = {row["range_id"] for row in rows}
-        settle(self.mirror, checked, reopened=checked & self.doubted, alone=checked & self.doubted, deeper=self.deeper)
+        """Commits may have waited for those that had been in question."""
+        reopen(self.mirror, {row["range_id"] for row in rows} & self.doubted)
 
 
 def _known(mirror: Mirror) -> CoverageQuerySet:
-    """Without the rows of a depth that only a newer version knows."""
-    return mirror.coverage.filter(depth__in=[NOTHING, *Depth], deeper__in=["", *Depth])
+    """Without the rows of a depth that only a newer version knows, and those that prove nothing."""
+    return mirror.coverage.filter(depth__in=list(Depth), deeper__in=["", *Depth])
 
 
 def _doubted(mirror: Mirror) -> CoverageQuerySet:
-    return _known(mirror).doubted()
+    return _known(mirror).to_check_anew().order_by("verify_at", "pk")
 
 
 def _aged(mirror: Mirror) -> CoverageQuerySet:
@@ -86,20 +121,20 @@ def _depth_of(mirror: Mirror, row: Coverage) -> Depth:
     return Depth(row.deeper or mirror.depth)
 
 
-def _due(mirror: Mirror, *, busy: bool) -> list[Coverage]:
-    """Those in question go first, for they are looked through without what they were built on."""
-    doubted = list(_doubted(mirror).order_by("pk")[:BATCH])
-    rows = doubted if busy or doubted else list(_aged(mirror)[:BATCH])
+def _some(mirror: Mirror, due: CoverageQuerySet, *, busy: bool) -> list[Coverage]:
+    """The first of those that are due, of one depth, as many as a round has the time for."""
+    rows = list(due[: BATCH // BUSY_SHARE if busy else BATCH])
     if not rows:
         return []
     depth = _depth_of(mirror, rows[0])
     rows = [row for row in rows if _depth_of(mirror, row) is depth]
-    return within_budget(rows, [row.entries if doubted else row.looked_up for row in rows], depth)
+    looks = [row.entries if row.state == Coverage.State.WAITING else row.looked_up for row in rows]
+    return within_budget(rows, looks, depth, share=BUSY_SHARE if busy else 1)
 
 
-def within_budget(rows: Sequence[T], looks: Iterable[int], depth: Depth) -> list[T]:
+def within_budget(rows: Sequence[T], looks: Iterable[int], depth: Depth, *, share: int = 1) -> list[T]:
     """The first of some rows whose looks one round has the time for, one at least."""
-    most = MOST_LOOKS.get(depth, LOOKS)
+    most = MOST_LOOKS.get(depth, LOOKS) // share
     return list(rows[: max(1, sum(number <= most for number in accumulate(looks)))])
 
 
@@ -116,47 +151,3 @@ def usable_bases(mirror: Mirror, rows: Iterable[Coverage]) -> dict[str, tuple[st
         )
         complete.update(found.values_list("range_id", "pk"))
     return {row.range_id: tuple(b for b in row.bases if complete.get(b, row.pk) < row.pk) for row in rows}
-
-
-def settle(mirror: Mirror, checked: set[str], *, reopened: set[str], alone: set[str], deeper: str = "") -> None:
-    """Ranges found damaged put in question what shares objects with them, and the commits that are to be promoted.
-
-    `reopened` had not been complete: commits may wait for them. `alone` were looked through without their bases, which
-    may name the damaged object too. `deeper`: the depth of the check, if that is more than the mirror's own.
-    """
-    reopen(mirror, reopened)
-    now_bad = mirror.coverage.filter(range_id__in=checked, state=Coverage.State.WAITING)
-    damaged = dict(now_bad.values_list("range_id", "bases"))
-    if damaged:
-        beneath = {base for range_id, bases in damaged.items() if range_id in alone for base in bases}
-        _doubt(mirror, _built_upon(mirror, damaged.keys()) | _complete(mirror, beneath), deeper)
-        judge_again(mirror)
-
-
-def judge_again(mirror: Mirror) -> None:
-    """Commits that are complete and still to be promoted may need what was found damaged."""
-    ahead = mirror.commits.filter(data=MirrorCommit.Data.COMPLETE, promoted_at=None, superseded_at=None)
-    seen = {} if mirror.first_sync == FirstSync.INFERRED else {"commit__candidacies__position__gte": 0}
-    ahead.filter(commit__candidacies__isnull=False, **seen).update(data=MirrorCommit.Data.UNKNOWN)
-
-
-def _built_upon(mirror: Mirror, damaged: Collection[str]) -> set[int]:
-    """Direct dependents are read again without that base; they go on to theirs if they name the damaged object too."""
-    rows = mirror.coverage.filter(state=Coverage.State.COMPLETE).values_list("pk", "bases")
-    return {pk for pk, bases in rows.iterator() if not set(bases).isdisjoint(damaged)}
-
-
-def _complete(mirror: Mirror, range_ids: Iterable[str]) -> set[int]:
-    asked = sorted(range_ids)
-    found: set[int] = set()
-    for start in range(0, len(asked), 500):
-        rows = mirror.coverage.filter(range_id__in=asked[start : start + 500], state=Coverage.State.COMPLETE)
-        found.update(rows.values_list("pk", flat=True))
-    return found
-
-
-def _doubt(mirror: Mirror, keys: set[int], deeper: str) -> None:
-    asked, now = sorted(keys), clock.now()
-    for start in range(0, len(asked), 500):
-        rows = mirror.coverage.filter(pk__in=asked[start : start + 500])
-        rows.update(state=Coverage.State.WAITING, verify_at=now, deeper=deeper)

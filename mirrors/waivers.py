@@ -33,7 +33,7 @@ def waiver_give(*, actor: Any, mirror: Mirror, commits: Sequence[str], reason: s
     asked = list(dict.fromkeys(commits))
     _check(asked, reason)
     with transaction.atomic():
-        Mirror.objects.select_for_update().filter(pk=mirror.pk).first()
+        Mirror.objects.select_for_update(no_key=True).filter(pk=mirror.pk).first()
         rows = _rows(mirror, asked)
         _check_heads(mirror, asked)
         given_by = actor if isinstance(actor, str) else actor.username
@@ -53,7 +53,7 @@ def waiver_withdraw(*, actor: Any, waiver: Waiver, request: Any = None) -> None:
     arn = repository_arn(mirror.source.name)
     rbac.require(actor, ("fs:MirrorRepository", arn))
     with transaction.atomic():
-        Mirror.objects.select_for_update().filter(pk=mirror.pk).first()
+        Mirror.objects.select_for_update(no_key=True).filter(pk=mirror.pk).first()
         rows = list(waiver.commits.values_list("commit_id", "commit__sha"))
         doubt_history(mirror, [commit_id for commit_id, _ in rows])
         before = {"waiver": waiver.pk, "mirror": mirror.name, "commits": [sha for _, sha in rows]}

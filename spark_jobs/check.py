@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from core.errors import Invalid, LakeMirrorError
 from core.presence import Depth, Reason
-from core.proofs import Proof, Prover, tell_notes
+from core.proofs import Proof, Prover, Refusals, tell_notes
 from spark_jobs.jobs import ahead, spread, sql_type, told
 from spark_jobs.presence import BulkStore, Looker
 from spark_jobs.ranges import KeptRanges, OpenedRange, RangeReader
@@ -57,11 +57,23 @@ CHECK_COLUMNS = pa.schema(
         ("etag", pa.string()),
         ("reason", pa.string()),
         ("detail", pa.string()),
+        ("full", pa.bool_()),
+        ("min_key", pa.binary()),
+        ("max_key", pa.binary()),
+        ("looked", pa.binary()),
     ]
 )
-"""A row per finding. kind 'problem': something is not as the range says (`reason` of core.presence). 'range': this one
-was looked through, its problems came before; a range without this row was not checked. 'failed' (in DataFrames only):
-a task had to give up, `reason` is the class of core.errors."""
+"""A row per finding; columns that are not of its kind are null.
+
+kind 'problem': something is not as the range says (`reason` of core.presence). `full`: `address` is a URI of its own,
+else it lies below the namespace, whatever it looks like.
+
+'range': this one was looked through, its problems came before; a range without this row was not checked. `min_key` and
+`max_key` are its first and last path, b"" where there is none. `looked`: the CRC-32 of every address (as the entry has
+it, in UTF-8) that was not left out on account of a base, be it looked for or barred as imported; ascending, each once,
+as little-endian uint32. A range whose file can't be used has none: b"".
+
+'failed' (in DataFrames only): a task had to give up, `reason` is the class of core.errors."""
 
 WORK_COLUMNS = pa.schema([("range_id", pa.string()), ("base_ids", pa.list_(pa.string()))])
 
@@ -118,13 +130,15 @@ def check_batch(
 ) -> Iterator[pa.RecordBatch]:
     """Batches of CHECK_COLUMNS for the ranges of `work`, in this process, each as soon as its ranges are through.
 
-    Raises what the store raises: no row says anything of a range that could not be looked through.
+    Raises what concerns the store as a whole: no row says anything of a range that could not be looked through. What it
+    refuses of one key is that key's problem, as long as it answers for the mirror's own descriptor.
     """
     used = store_of(settings) if store is None else store
-    reader = RangeReader(used, settings)
+    refusals = Refusals(used, settings.namespace)
+    reader = RangeReader(used, settings, refusals)
     counted = used.requests
     with _collecting_less(), ThreadPoolExecutor(settings.threads) as pool:
-        looker = _looker(used, pool, settings)
+        looker = _looker(used, pool, settings, refusals)
         opened = ahead(work, lambda one: reader.open(*one))
         for group in _groups(opened, settings.looked_up_at_once):
             rows = _rows(group, _look(group, looker))
@@ -151,31 +165,32 @@ def check_small(work: Sequence[Work], settings: CheckSettings, store: BulkStore)
     """
     if settings.depth == Depth.CONTENT:
         return None
-    counted, reader = store.requests, RangeReader(store, settings, _KEPT)
+    counted, refusals = store.requests, Refusals(store, settings.namespace)
+    reader = RangeReader(store, settings, refusals, _KEPT)
     opened = list(ahead(work, lambda one: reader.open(*one)))
     if sum(one.looked_up for one in opened) > SMALL_LOOKS:
         return None
     with ThreadPoolExecutor(settings.threads) as pool:
-        rows = _rows(opened, _look(opened, _looker(store, pool, replace(settings, source=None))))
+        looker = _looker(store, pool, replace(settings, source=None), refusals)
+        rows = _rows(opened, _look(opened, looker))
     if any(row.get("reason") in _APPEALABLE for row in rows):
         return None
     _share_requests(rows, store.requests - counted)
     return _to_batch(rows).to_pylist()
 
 
-def _looker(store: BulkStore, pool: ThreadPoolExecutor, settings: CheckSettings) -> Looker:
-    depth, namespace = Depth(settings.depth), settings.namespace.rstrip("/")
-    prover = _prover(store, namespace, settings)
+def _looker(store: BulkStore, pool: ThreadPoolExecutor, settings: CheckSettings, refusals: Refusals) -> Looker:
+    depth, prover = Depth(settings.depth), _prover(store, settings, refusals)
     if prover is None and depth is Depth.CONTENT:
         raise Invalid("content can't be proven without knowing the source")
-    return Looker(store, pool, depth, settings.page_worth, namespace, prover, settings.sample, settings.sample_seed)
+    return Looker(store, pool, depth, settings.page_worth, refusals, prover, settings.sample, settings.sample_seed)
 
 
-def _prover(store: BulkStore, namespace: str, settings: CheckSettings) -> Prover | None:
+def _prover(store: BulkStore, settings: CheckSettings, refusals: Refusals) -> Prover | None:
     source = source_of(settings)
     if settings.source is None or source is None:
         return None
-    return Prover(store, namespace, source, settings.source.namespace.rstrip("/"))
+    return Prover(store, settings.namespace.rstrip("/"), source, settings.source.namespace.rstrip("/"), refusals)
 
 
 def _groups(ranges: Iterable[OpenedRange], most: int) -> Iterator[list[OpenedRange]]:
@@ -217,6 +232,9 @@ def _rows(group: Sequence[OpenedRange], found: Sequence[list[dict[str, Any]]]) -
                 "looked_up": one.looked_up,
                 "problems": len(one.problems) + len(problems),
                 "detail": "; ".join(one.notes),
+                "min_key": one.min_key,
+                "max_key": one.max_key,
+                "looked": one.looked,
             }
         )
     return rows

@@ -13,16 +13,16 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from adapters.objects_fast import ListedPage
-from core.errors import Denied, LakeMirrorError, NotFound
-from core.presence import Depth, Note, is_plain, judge_object, judge_refusal, note_object
-from core.proofs import Proof, Prover, is_sampled
+from core.errors import LakeMirrorError, NotFound
+from core.presence import Depth, Note, is_plain, judge_object, note_object
+from core.proofs import Proof, Prover, Refusals, is_sampled
 from core.types import ObjectInfo
 
 SEGMENT = 5000
 """So many wanted keys of one partition are looked for in one go; several go at once."""
 
-Seen = ObjectInfo | LakeMirrorError | None
-"""What is known of an address: an object, a definite 404, or that the place of something imported refuses to tell."""
+Seen = ObjectInfo | Proof | None
+"""What is known of an address: an object, a definite 404, or what it says of it that the store refuses to tell."""
 
 # A listing does not tell whether the object has moved on to an archive tier.
 _HIDDEN_TIERS = {"INTELLIGENT_TIERING"}
@@ -53,7 +53,7 @@ class Expected(NamedTuple):
 class Looker:
     """Looks at objects of one store. `page_worth`: as many HEADs as one page of LIST may cost.
 
-    What lies outside of `namespace` is imported: a place that refuses to tell of it says that it can't be reached.
+    `refusals` judges of what the store refuses to tell; without it every refusal is raised.
     Where a `prover` is given it has the last word on mismatches and, at depth `content`, reads a share of the objects.
     """
 
@@ -61,13 +61,13 @@ class Looker:
     pool: ThreadPoolExecutor
     depth: Depth = Depth.ETAG
     page_worth: int = 20
-    namespace: str = ""
+    refusals: Refusals | None = None
     prover: Prover | None = None
     sample: float = 1.0
     sample_seed: int = 0
 
     def proofs(self, expected: Sequence[Expected]) -> list[Proof]:
-        """For each object whether it is there as expected, in their order. Raises what the store raises."""
+        """For each object whether it is there as expected, in their order. Raises what concerns the whole store."""
         seen, proofs = self._look(expected)
         prover = self.prover
         if prover is None:
@@ -98,8 +98,8 @@ class Looker:
         return seen, proofs
 
     def _judged(self, info: Seen, one: Expected) -> Proof:
-        if isinstance(info, LakeMirrorError):
-            return Proof(judge_refusal(info))
+        if isinstance(info, Proof):
+            return info
         if info is not None and is_plain(info, one.size, one.etag):
             return _PLAIN
         verdict = judge_object(info, size=one.size, etag=one.etag, depth=self.depth)
@@ -151,13 +151,13 @@ class Looker:
         try:
             return self.store.head(uri)
         except LakeMirrorError as error:
-            if self._may_refuse(uri, error):
-                return error
-            raise
+            if self.refusals is None:
+                raise
+            return Proof(self.refusals.of_object(uri, error))
 
-    def _may_refuse(self, uri: str, error: LakeMirrorError) -> bool:
-        """Whether it is the answer of a place that isn't ours, for as long as anybody asks."""
-        return bool(self.namespace) and not uri.startswith(f"{self.namespace}/") and not error.retryable
+    def _may_be_asked_singly(self, partition: str, error: LakeMirrorError) -> bool:
+        """Whether a listing that failed leaves it to HEADs to tell."""
+        return isinstance(error, NotFound) or (self.refusals is not None and self.refusals.are_about(partition, error))
 
     def _scan(self, partition: str, wanted: list[str]) -> tuple[dict[str, ObjectInfo], list[str]]:
         """(what a listing shows of these sorted addresses, those that are cheaper to ask for one by one).
@@ -174,7 +174,7 @@ class Looker:
             try:
                 page = self.store.page(partition, after)
             except LakeMirrorError as error:
-                if isinstance(error, Denied | NotFound) or self._may_refuse(partition, error):
+                if self._may_be_asked_singly(partition, error):
                     return found, wanted
                 raise
             covered = bisect_right(wanted, bucket + page.keys[-1]) if page.more and page.keys else len(wanted)

@@ -8,12 +8,15 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from zlib import crc32
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.errors import NotFound
-from core.presence import Reason
+from core.errors import LakeMirrorError, NotFound
+from core.presence import Reason, What, is_refusal
+from core.proofs import Refusals
 from graveler.entries import AddressType
 from graveler.errors import FormatError
 from graveler.ranges import read_range_columns
@@ -23,17 +26,25 @@ from spark_jobs.settings import BLOCK, CheckSettings
 BASES_KEPT = 6
 """Neighbouring ranges share base ranges; so many are kept decoded."""
 
-_NAMED = ["address", "size", "etag"]
+_NAMED = ["address", "full", "size", "etag"]
+_TOLD = ["path", *_NAMED]
+_CHECKSUMS = np.dtype("<u4")
 _IN_S3 = "^s3a?://[^/]+/."
 
 
 @dataclass(slots=True)
 class OpenedRange:
-    """A range that was read: `wanted` is what is left to look up; some problems show without a look."""
+    """A range that was read: `wanted` is what is left to look up; some problems show without a look.
+
+    `min_key` and `max_key` are its first and last path; `looked` as CHECK_COLUMNS tells it.
+    """
 
     range_id: str
     entries: int = 0
     bytes: int = 0
+    min_key: bytes = b""
+    max_key: bytes = b""
+    looked: bytes = b""
     wanted: pa.RecordBatch | None = None
     problems: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -56,7 +67,7 @@ class OpenedRange:
 
     def problem_of(self, batch: pa.RecordBatch, at: int, reason: str, detail: str) -> dict[str, Any]:
         """A problem row about an entry of some columns of this range."""
-        named = {name: batch.column(name)[at].as_py() for name in ("path", "address", "size", "etag")}
+        named = {name: batch.column(name)[at].as_py() for name in _TOLD}
         return {"kind": "problem", "range_id": self.range_id, **named, "reason": str(reason), "detail": detail}
 
 
@@ -72,7 +83,7 @@ class KeptRanges:
         self._lock = threading.Lock()
 
     def get(self, range_id: str) -> pa.RecordBatch | None:
-        """Its columns (address, size, etag), if they are kept."""
+        """Its columns (address, full, size, etag), if they are kept."""
         with self._lock:
             if range_id in self._kept:
                 self._kept.move_to_end(range_id)
@@ -89,13 +100,15 @@ class KeptRanges:
 class RangeReader:
     """Reads ranges of one destination, what is `kept` of bases only once."""
 
-    def __init__(self, store: BulkStore, settings: CheckSettings, kept: KeptRanges | None = None) -> None:
-        self._store, self._settings, self._kept = store, settings, kept
+    def __init__(
+        self, store: BulkStore, settings: CheckSettings, refusals: Refusals, kept: KeptRanges | None = None
+    ) -> None:
+        self._store, self._settings, self._refusals, self._kept = store, settings, refusals, kept
         self._base = functools.lru_cache(maxsize=BASES_KEPT)(self._read_base)
         self._one_at_a_time = threading.Lock()
 
     def open(self, range_id: str, base_ids: Sequence[str]) -> OpenedRange:
-        """A range without what its base ranges name. A range that is missing or damaged is a problem of its own."""
+        """A range without what its base ranges name. One whose file is missing, damaged or refused is a problem."""
         opened = OpenedRange(range_id)
         try:
             columns = self._columns(range_id)
@@ -103,38 +116,43 @@ class RangeReader:
             return self._broken(opened, Reason.RANGE_MISSING, "the range's file is not at the destination")
         except FormatError as error:
             return self._broken(opened, Reason.RANGE_DAMAGED, str(error))
+        except LakeMirrorError as error:
+            return self._broken(opened, *self._refusals.of_key(error, What.RANGE))
         opened.entries, opened.bytes = columns.num_rows, pc.sum(columns.column("size")).as_py() or 0
+        opened.min_key, opened.max_key = _ends(columns.column("path"))
         self._plan(opened, columns, base_ids)
         return opened
 
     def _plan(self, opened: OpenedRange, columns: pa.RecordBatch, base_ids: Sequence[str]) -> None:
-        """Sets `wanted`; what is imported is judged whether a base names it or not."""
-        full = is_full(columns)
+        """Sets `wanted` and `looked`; what is imported is judged whether a base names it or not."""
+        full = columns.column("full")
         barred = full if self._settings.imported == BLOCK else pc.and_not(full, _in_s3(columns))
-        self._note_imported(opened, columns.filter(barred))
-        rest = self._with_uris(columns, full).filter(pc.invert(barred))
+        imported = columns.filter(barred)
+        self._note_imported(opened, imported)
+        rest = self._with_uris(columns).filter(pc.invert(barred))
         for base_id in base_ids:
             with self._one_at_a_time:
                 base, note = self._base(base_id)
             opened.notes += [note] if note else []
             rest = rest if base is None else _without(rest, base)
         opened.wanted = rest
+        opened.looked = checksums([imported.column("address"), rest.column("address")])
 
     def _note_imported(self, opened: OpenedRange, barred: pa.RecordBatch) -> None:
         block = self._settings.imported == BLOCK
         detail = "imported: lies outside of the storage namespace" if block else "imported from a place that is not S3"
         opened.problems += [opened.problem_of(barred, at, Reason.IMPORTED, detail) for at in range(barred.num_rows)]
 
-    def _with_uris(self, columns: pa.RecordBatch, full: pa.Array) -> pa.RecordBatch:
+    def _with_uris(self, columns: pa.RecordBatch) -> pa.RecordBatch:
         address = columns.column("address")
         below = pc.binary_join_element_wise(self._settings.uri_of(""), address, "")
-        names = ["path", "address", "size", "etag"]
-        arrays = [columns.column(name) for name in names]
-        return pa.RecordBatch.from_arrays([*arrays, pc.if_else(full, address, below)], [*names, "uri"])
+        uris = pc.if_else(columns.column("full"), address, below)
+        return columns.select(_TOLD).append_column("uri", uris)
 
     def _columns(self, range_id: str) -> pa.RecordBatch:
         uri = self._settings.metadata_uri(range_id)
         columns = read_range_columns(self._store.get(uri), expected_id=range_id, file=uri)
+        columns = columns.append_column("full", is_full(columns))
         if self._kept is not None:
             self._kept.put(range_id, columns)
         return columns
@@ -150,11 +168,15 @@ class RangeReader:
             return None, f"base range {base_id} is not at the destination: not built upon"
         except FormatError as error:
             return None, f"base range {base_id} is damaged: not built upon ({error})"
+        except LakeMirrorError as error:
+            if not is_refusal(error):
+                raise
+            return None, f"base range {base_id} can't be read: not built upon ({error.message})"
         return columns.select(_NAMED), ""
 
     def _broken(self, opened: OpenedRange, reason: Reason, detail: str) -> OpenedRange:
         address = f"{self._settings.metadata_prefix}/{opened.range_id}"
-        row = {"kind": "problem", "range_id": opened.range_id, "path": b"", "address": address}
+        row = {"kind": "problem", "range_id": opened.range_id, "path": b"", "address": address, "full": False}
         opened.problems.append({**row, "reason": str(reason), "detail": detail})
         return opened
 
@@ -167,12 +189,28 @@ def is_full(columns: pa.RecordBatch) -> pa.Array:
     return pc.or_(pc.equal(kind, pa.scalar(AddressType.FULL, kind.type)), pc.and_(undecided, by_scheme))
 
 
+def checksums(addresses: Sequence[pa.Array]) -> bytes:
+    """The CRC-32 of each address's UTF-8 bytes: ascending, each once, as little-endian uint32."""
+    column = pa.chunked_array(addresses).cast(pa.binary())
+    found = np.fromiter(map(crc32, column.to_pylist()), _CHECKSUMS, len(column))
+    found.sort()
+    is_new = np.ones(len(found), bool)
+    is_new[1:] = found[1:] != found[:-1]
+    return found[is_new].tobytes()
+
+
+def _ends(paths: pa.Array) -> tuple[bytes, bytes]:
+    """The first and the last path; empty ones where there are none."""
+    return (paths[0].as_py(), paths[-1].as_py()) if len(paths) else (b"", b"")
+
+
 def _in_s3(columns: pa.RecordBatch) -> pa.Array:
     return pc.match_substring_regex(columns.column("address"), _IN_S3)
 
 
 def _without(columns: pa.RecordBatch, base: pa.RecordBatch) -> pa.RecordBatch:
-    """The entries that the base does not name with the same address, size and ETag."""
+    """The entries that the base does not name with the same address, of the same kind, size and ETag."""
     at = pc.index_in(columns.column("address"), value_set=base.column("address"))
-    same = pc.and_(*(pc.equal(columns.column(name), base.column(name).take(at)) for name in ("size", "etag")))
+    alike = (pc.equal(columns.column(name), base.column(name).take(at)) for name in ("full", "size", "etag"))
+    same = functools.reduce(pc.and_, alike)
     return columns.filter(pc.invert(pc.fill_null(same, False)))

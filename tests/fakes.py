@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import struct
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
+from zlib import crc32
 
 from adapters.objects_fast import ListedPage
 from core.errors import Conflict, Corrupt, Denied, LakeMirrorError, NotFound, Unreachable
 from core.ports import ObjectStore
-from core.presence import Depth, judge_object
+from core.presence import Depth, Imported, Reason, Verdict, What, judge_object, judge_refusal, judge_refused
 from core.types import (
     BranchHead,
     Commit,
@@ -33,7 +35,7 @@ from graveler.ranges import read_range, write_ranges
 class FakeStore:
     """Objects in a dict. `down` is raised by every call when set; `hidden` holds URIs that have not arrived.
 
-    `refused` maps a URI to what its HEAD raises.
+    `refused` maps a URI to what its HEAD raises, `unreadable` to what its GET raises.
     """
 
     def __init__(self) -> None:
@@ -41,6 +43,7 @@ class FakeStore:
         self.hidden: set[str] = set()
         self.down: LakeMirrorError | None = None
         self.refused: dict[str, LakeMirrorError] = {}
+        self.unreadable: dict[str, LakeMirrorError] = {}
         self.heads = 0
         self.bucket_versioning: dict[str, str] = {}
         self.rules: dict[str, list[ReplicationRule]] = {}
@@ -53,6 +56,8 @@ class FakeStore:
 
     def get(self, uri: str) -> bytes:
         self._check()
+        if uri in self.unreadable:
+            raise self.unreadable[uri]
         if uri not in self.objects or uri in self.hidden:
             raise NotFound(f"{uri} is not there")
         return self.objects[uri]
@@ -430,45 +435,81 @@ def replicate(
 
 
 def check_plainly(
-    store: FakeStore, namespace: str, depth: str, work: Sequence[tuple[str, list[str]]]
+    store: FakeStore, namespace: str, depth: str, work: Sequence[tuple[str, list[str]]], imported: str = Imported.BLOCK
 ) -> Iterable[dict[str, Any]]:
     """The `check` job's contract, entry by entry: a second, obvious implementation to test against."""
     for range_id, base_ids in work:
-        problems = list(_problems(store, namespace, depth, range_id, base_ids))
-        yield from problems
-        entries = [] if any(p["reason"].startswith("range") for p in problems) else _entries(store, namespace, range_id)
+        entries, broken = _entries(store, namespace, range_id)
+        known = {_object(one) for base_id in base_ids for one in _entries(store, namespace, base_id)[0]}
+        looked = [one for one in entries if _is_barred(one, imported) or _object(one) not in known]
+        problems = broken or list(_problems(store, namespace, depth, imported, looked))
+        yield from ({"kind": "problem", "range_id": range_id, **problem} for problem in problems)
         yield {
             "kind": "range",
             "range_id": range_id,
             "entries": len(entries),
             "bytes": sum(entry.size for entry in entries),
-            "looked_up": len(entries),
+            "looked_up": sum(not _is_barred(entry, imported) for entry in looked),
             "s3_requests": len(entries),
             "problems": len(problems),
+            "min_key": entries[0].path if entries else b"",
+            "max_key": entries[-1].path if entries else b"",
+            "looked": b"".join(struct.pack("<I", crc) for crc in sorted({crc32(e.address.encode()) for e in looked})),
         }
 
 
-def _entries(store: FakeStore, namespace: str, range_id: str) -> list[Entry]:
-    return list(read_range(store.get(f"{namespace}/_lakefs/{range_id}"), expected_id=range_id))
+def _entries(store: FakeStore, namespace: str, range_id: str) -> tuple[list[Entry], list[dict[str, Any]]]:
+    """A range's entries, or the problem with its file."""
+    address = f"_lakefs/{range_id}"
+    row = {"path": b"", "address": address, "full": False, "size": None, "etag": None, "detail": ""}
+    try:
+        return list(read_range(store.get(f"{namespace}/{address}"), expected_id=range_id)), []
+    except NotFound:
+        return [], [row | {"reason": "range-missing"}]
+    except FormatError as error:
+        return [], [row | {"reason": "range-damaged", "detail": str(error)}]
+    except LakeMirrorError as error:
+        reason, detail = _refused(store, namespace, error, What.RANGE)
+        return [], [row | {"reason": reason, "detail": detail}]
+
+
+def _refused(store: FakeStore, namespace: str, error: LakeMirrorError, what: What) -> tuple[Reason, str]:
+    """What a refusal says of one key; raised if the store answers for nothing else either."""
+    verdict = judge_refused(error, what)
+    if verdict is None:
+        raise error
+    store.head(f"{namespace}/_lakemirror/mirror.json")
+    return verdict
+
+
+def _is_barred(entry: Entry, imported: str) -> bool:
+    return not entry.relative and (imported == Imported.BLOCK or not entry.address.startswith(("s3://", "s3a://")))
+
+
+def _object(entry: Entry) -> tuple[str, bool, int, str]:
+    """What an entry says of its object."""
+    return entry.address, not entry.relative, entry.size, entry.etag
 
 
 def _problems(
-    store: FakeStore, namespace: str, depth: str, range_id: str, base_ids: list[str]
+    store: FakeStore, namespace: str, depth: str, imported: str, looked: Iterable[Entry]
 ) -> Iterator[dict[str, Any]]:
-    row = {"kind": "problem", "range_id": range_id, "path": b"", "size": None, "etag": "", "detail": ""}
-    try:
-        entries = _entries(store, namespace, range_id)
-        known = {(e.address, e.size, e.etag) for base in base_ids for e in _entries(store, namespace, base)}
-    except NotFound:
-        yield row | {"address": f"_lakefs/{range_id}", "reason": "range-missing"}
-        return
-    except FormatError as error:
-        yield row | {"address": f"_lakefs/{range_id}", "reason": "range-damaged", "detail": str(error)}
-        return
-    for entry in entries:
-        if (entry.address, entry.size, entry.etag) in known:
-            continue
-        found = store.head(f"{namespace}/{entry.address}")
-        if verdict := judge_object(found, size=entry.size, etag=entry.etag, depth=Depth(depth)):
+    for entry in looked:
+        full = not entry.relative
+        if _is_barred(entry, imported):
+            verdict: Verdict = (Reason.IMPORTED, "imported")
+        else:
+            verdict = _judged(store, namespace, entry, Depth(depth))
+        if verdict:
             fields = {"path": entry.path, "address": entry.address, "size": entry.size, "etag": entry.etag}
-            yield row | fields | {"reason": verdict[0], "detail": verdict[1]}
+            yield fields | {"full": full, "reason": verdict[0], "detail": verdict[1]}
+
+
+def _judged(store: FakeStore, namespace: str, entry: Entry, depth: Depth) -> Verdict:
+    uri = f"{namespace}/{entry.address}" if entry.relative else entry.address
+    try:
+        return judge_object(store.head(uri), size=entry.size, etag=entry.etag, depth=depth)
+    except LakeMirrorError as error:
+        if not uri.startswith(f"{namespace}/") and not error.retryable:
+            return judge_refusal(error)
+        return _refused(store, namespace, error, What.OBJECT)

@@ -15,6 +15,7 @@ from xml.sax.saxutils import escape
 
 from moto.server import ThreadedMotoServer
 
+_ARCHIVES = {"GLACIER", "DEEP_ARCHIVE"}
 KEYS = {"access_key_id": "AKIATEST", "secret_access_key": "test-secret"}
 
 
@@ -159,6 +160,9 @@ def _handler(double: S3Double) -> type[BaseHTTPRequestHandler]:
             headers = {"ETag": f'"{thing.etag}"', "Last-Modified": "Tue, 21 Oct 2025 07:28:00 GMT", **thing.headers}
             if thing.storage_class != "STANDARD":
                 headers["x-amz-storage-class"] = thing.storage_class
+            if self.command == "GET" and thing.storage_class in _ARCHIVES and "x-amz-restore" not in headers:
+                self._answer(403, b"<Error><Code>InvalidObjectState</Code><Message>archived</Message></Error>")
+                return
             self._answer(200, thing.data, headers, thing.size if self.command == "HEAD" else len(thing.data))
 
         def _listing(self, query: dict[str, str]) -> None:

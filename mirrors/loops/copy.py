@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
 
+from django.db import transaction
+
 from core.errors import Corrupt, RemoteFailure
 from core.graph import Waiting
 from core.ports import LakeFS
@@ -23,7 +25,9 @@ from mirrors import clock, duties
 from mirrors.blockers import note_blocker
 from mirrors.duties import Lease, Outcome
 from mirrors.history import settle_history
+from mirrors.judging import hold
 from mirrors.loops.manage import require_pinned, stop
+from mirrors.loops.records import doubt_older
 from mirrors.models import Blocker, Mirror, MirrorCommit
 from mirrors.priority import mark_needed
 from mirrors.sidebyside import SideBySide
@@ -76,6 +80,7 @@ class _Answer:
     record: str
     reason: str = ""
     detail: str = ""
+    created: bool = False
 
     @property
     def accepted(self) -> bool:
@@ -97,14 +102,14 @@ class _Round:
         """Copy records; those that were accepted are written down whatever becomes of the rest."""
         rows = [row for row in rows if row.commit.sha not in self.bad]  # once in a round
         self.total += len(rows)
-        accepted: list[int] = []
+        accepted: list[tuple[MirrorCommit, bool]] = []
         require_pinned(self.mirror, self.lakefs)
         calls = SideBySide[MirrorCommit, _Answer](AT_ONCE, self.lease)
         try:
             with calls:
                 self._send(rows, calls, accepted)
         finally:
-            accepted += [row.pk for row, answer in calls.rest() if answer.accepted]
+            accepted += [(row, answer.created) for row, answer in calls.rest() if answer.accepted]
             self._write_down(accepted)
 
     def settle(self) -> None:
@@ -115,7 +120,12 @@ class _Round:
         ended = time.monotonic()
         self.settle_at = ended + max(SETTLE_SECONDS, SETTLE_SHARE * (ended - began))
 
-    def _send(self, rows: list[MirrorCommit], calls: SideBySide[MirrorCommit, _Answer], accepted: list[int]) -> None:
+    def _send(
+        self,
+        rows: list[MirrorCommit],
+        calls: SideBySide[MirrorCommit, _Answer],
+        accepted: list[tuple[MirrorCommit, bool]],
+    ) -> None:
         """Send each record once its parents are settled; those of other batches are, for their keys are smaller."""
         by_sha = {row.commit.sha: row for row in rows}
         waiting = Waiting()
@@ -130,7 +140,7 @@ class _Round:
                     ready.extend(by_sha[sha] for sha in waiting.settle(row.commit.sha))
             for row, answer in calls.answers():
                 if self._is_accepted(row, answer):
-                    accepted.append(row.pk)
+                    accepted.append((row, answer.result().created))
                 else:
                     self.bad.add(row.commit.sha)
                 ready.extend(by_sha[sha] for sha in waiting.settle(row.commit.sha))
@@ -148,15 +158,23 @@ class _Round:
             _give_up(self.mirror, row, found)
         return found.accepted
 
-    def _write_down(self, accepted: list[int]) -> None:
-        """What another repository of the same name has taken in the meantime proves nothing."""
+    def _write_down(self, accepted: list[tuple[MirrorCommit, bool]]) -> None:
+        """What another repository of the same name has taken in the meantime proves nothing.
+
+        One that had been accepted before, and was not there, was lost: then older ones may be too.
+        """
         if not accepted:
             return
         require_pinned(self.mirror, self.lakefs)
-        now = clock.now()
-        pinned = self.mirror.pinned_creation_date
-        rows = self.mirror.commits.filter(pk__in=accepted, mirror__pinned_creation_date=pinned)
-        rows.update(record=MirrorCommit.Record.ACCEPTED, recorded_at=now)
+        keys = [row.pk for row, _ in accepted]
+        lost = [row.commit_id for row, created in accepted if created and row.recorded_at is not None]
+        with transaction.atomic():
+            hold(self.mirror, self.lease, settings=False)
+            pinned = self.mirror.pinned_creation_date
+            rows = self.mirror.commits.filter(pk__in=keys, mirror__pinned_creation_date=pinned)
+            rows.update(record=MirrorCommit.Record.ACCEPTED, recorded_at=clock.now())
+            if lost:
+                doubt_older(self.mirror, min(lost))
         self.copied += len(accepted)
 
 
@@ -169,7 +187,7 @@ def _copy_one(lakefs: LakeFS, repository: str, record: CommitRecord) -> _Answer:
             raise RemoteFailure(error.message, hint="The record is right: this is no reason to give it up") from error
         return _Answer(MirrorCommit.Record.REFUSED, "source-corrupt", error.message)
     if outcome is RecordOutcome.CREATED:
-        return _Answer(MirrorCommit.Record.ACCEPTED)
+        return _Answer(MirrorCommit.Record.ACCEPTED, created=True)
     there = lakefs.get_commit(repository, record.id)
     if (there.generation, there.version) == (record.generation, record.version):
         return _Answer(MirrorCommit.Record.ACCEPTED)

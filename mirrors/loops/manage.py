@@ -13,9 +13,10 @@ from core.ports import LakeFS
 from core.types import RepositoryInfo
 from lakemirror_site import wiring
 from mirrors import certificates, clock, duties
+from mirrors.doubting import doubt_all
 from mirrors.duties import Lease, Outcome
 from mirrors.following import add_commits, add_missing
-from mirrors.history import doubt_history
+from mirrors.judging import hold
 from mirrors.models import Mirror, MirrorCommit
 from mirrors.priority import ask_again
 
@@ -147,15 +148,18 @@ def _made_anew(mirror: Mirror, found: RepositoryInfo) -> bool:
 
 
 def _take_over(mirror: Mirror, found: RepositoryInfo, lease: Lease) -> Outcome:
-    """Pin the new repository and begin again there: it has no branch and no record of ours. Data stays as checked."""
+    """Pin the new repository and begin again there: it has no branch and no record of ours. Who removed a repository
+    may have emptied its place: nothing that was checked there counts any more."""
     with transaction.atomic():
-        lease.hold()
+        hold(mirror, lease, settings=False)
         Mirror.objects.filter(pk=mirror.pk).update(pinned_creation_date=found.creation_date)
         mirror.branches.all().delete()
         mirror.tag_rows.all().delete()
-        mirror.commits.exclude(record=MirrorCommit.Record.REFUSED).update(record=MirrorCommit.Record.PENDING)
+        mirror.intents.all().delete()
+        records = mirror.commits.exclude(record=MirrorCommit.Record.REFUSED)
+        records.update(record=MirrorCommit.Record.PENDING, recorded_at=None)
+        doubt_all(mirror)
         mirror.blockers.filter(reason="tampered-record").delete()
-        doubt_history(mirror, [0])
         ask_again(mirror)
         Mirror.objects.move(mirror.pk, Mirror.State.STOPPED, Mirror.State.ACTIVE, reason_code="", reason="")
         duties.wake("copy", mirror.pk)

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 
 from django.db import transaction
 
+from adapters.lakefs import CALL_SECONDS
 from core.errors import Conflict, Denied, Fenced, LakeMirrorError, NotFound
+from core.judgement import Obstacle
 from core.ports import LakeFS
 from core.promotion import (
     UNKNOWN,
@@ -21,26 +24,36 @@ from core.promotion import (
     BranchFacts,
     CandidateCommit,
     Decision,
+    Whose,
     Why,
     choose_promotion,
-    moved_by_others,
     superseded,
+    whose_move,
 )
 from lakemirror_site import wiring
 from mirrors import clock, duties
 from mirrors.breaches import note_breaches
+from mirrors.certificates import read_certificate, retire_certificate
 from mirrors.duties import Lease, Outcome
 from mirrors.inferring import inferred_candidates
-from mirrors.loops.manage import fence
+from mirrors.intents import forget_old_intents, intend, intents_of
+from mirrors.judging import hold
+from mirrors.loops.manage import require_pinned
+from mirrors.loops.records import doubt_records, prove_records
 from mirrors.loops.sense import list_heads
 from mirrors.loops.tags import follow_tags
 from mirrors.loops.uncommitted import branches_to_look_at, look_for_uncommitted
 from mirrors.loops.unselected import facts_of_unselected
 from mirrors.measuring import note_measures
-from mirrors.models import Candidate, Mirror, MirrorBranch, Promotion, SourceBranch
+from mirrors.models import Candidate, Mirror, MirrorBranch, MoveIntent, Promotion, SourceBranch
+from mirrors.proven_heads import prove_heads
 from mirrors.standing import first_pending, places_of
 
 log = logging.getLogger("lakemirror.promote")
+
+_OF_THE_MIRROR = {Obstacle.STOPPED, Obstacle.PAUSED, Obstacle.FROZEN, Obstacle.CHANGED, Obstacle.REPLACED}
+_NOT_OUR_DOING = [Why.FOREIGN, Why.BACK, Why.VANISHED, Why.WRITTEN]
+_UNEXPLAINED = (Whose.BACK, Whose.VANISHED, Whose.OTHERS)
 
 
 def promote(lease: Lease) -> Outcome:
@@ -54,14 +67,18 @@ def promote(lease: Lease) -> Outcome:
     if _is_going(mirror, heads):
         raise LakeMirrorRetry(f"{mirror.region} gave no branch {mirror.source.default_branch}: not taken for a look")
     moved, failed = 0, _Failures()
-    for branch, facts in gather_facts(mirror, heads):
+    gathered, intents = gather_facts(mirror, heads), intents_of(mirror)
+    if any(whose_move(facts) in _UNEXPLAINED for _, facts in gathered):
+        doubt_records(mirror, lease)  # before anything moves: the destination may be younger than our books
+    for branch, facts in gathered:
         lease.beat()
         with failed.of(mirror, branch.name):
-            moved += _settle_branch(mirror, branch, facts, lakefs, lease)
+            facts = _note_move(mirror, branch, facts, intents[branch.name], lease)
+            moved += _settle_branch(mirror, branch, facts, lakefs, lease, shown=heads.values())
         if facts.dropped:
             heads.pop(branch.name, None)  # no stray, although it was there when the round began
     _note_strays(mirror, heads, lease)
-    moved += follow_tags(mirror, lakefs, lease, failed.of)
+    moved += follow_tags(mirror, lakefs, lease, failed.of, heads.values())
     for row in branches_to_look_at(mirror):
         lease.beat()
         with failed.of(mirror, row.name):
@@ -70,6 +87,7 @@ def promote(lease: Lease) -> Outcome:
         _note_standing(mirror, lease)
         duties.wake("manage", mirror.pk)  # which writes the certificates
     Mirror.objects.filter(pk=mirror.pk).update(destination_looked_at=clock.now())
+    forget_old_intents(mirror)
     failed.tell()
     return Outcome(f"{moved} branches moved, {len(heads)} at the destination")
 
@@ -133,7 +151,20 @@ def gather_facts(mirror: Mirror, heads: dict[str, str]) -> list[tuple[SourceBran
         (branch, _facts(mirror, branch, ours.get(branch.name), heads.get(branch.name, ""), candidates[branch.pk]))
         for branch in stirring
     ]
-    return followed + facts_of_unselected([b for b in branches if b.name not in chosen], ours, heads)
+    followed += facts_of_unselected([b for b in branches if b.name not in chosen], ours, heads)
+    intents = intents_of(mirror)
+    return [(branch, _with_past(mirror, branch, facts, frozenset(intents[branch.name]))) for branch, facts in followed]
+
+
+def _with_past(mirror: Mirror, branch: SourceBranch, facts: BranchFacts, intended: frozenset[str]) -> BranchFacts:
+    """What we did with a branch before: asked only where it does not stand as noted."""
+    if facts.head not in intended and _is_condemned(mirror, branch, facts):
+        facts = replace(facts, condemned=True)
+    if facts.head == facts.noted:
+        return facts
+    before = mirror.promotions.filter(branch=branch.name, is_tag=False, to_commit=facts.head)
+    former = bool(facts.head) and before.exclude(why__in=_NOT_OUR_DOING).exists()
+    return replace(facts, intended=intended, former=former)
 
 
 def _facts(
@@ -145,16 +176,32 @@ def _facts(
         noted=ours.head if ours else "",
         position=ours.position if ours else -1,
         stray=bool(ours and ours.stray),
+        foreign=bool(ours and ours.foreign),
         gone=branch.gone_at is not None,
         default=branch.name == mirror.source.default_branch,
     )
+
+
+def _is_condemned(mirror: Mirror, branch: SourceBranch, facts: BranchFacts) -> bool:
+    """Whether a branch stands at a commit of the source's that is known not to be whole, beyond where it was put. Books
+    that were restored know less than the destination: where its certificate tells of the head, that was us."""
+    ahead = {c.commit_id for c in facts.candidates if UNKNOWN < facts.position < c.position}
+    put = {c.commit_id for c in facts.candidates if c.position == facts.position}
+    if not facts.head or facts.head not in ahead or facts.head in put or facts.stray:
+        return False
+    if not mirror.commits.filter(commit__sha=facts.head, data__in=["waiting", "gone"]).exists():
+        return False
+    proof = read_certificate(mirror.region, mirror.storage_namespace, branch.name)
+    return proof is None or proof.commit != facts.head
 
 
 def _is_at_rest(branch: SourceBranch, ours: MirrorBranch | None, heads: dict[str, str]) -> bool:
     """At its newest candidate, in our books and at the destination; or gone at both."""
     if branch.gone_at is not None:
         return branch.name not in heads and ours is None
-    return ours is not None and ours.position == branch.position and heads.get(branch.name) == branch.head == ours.head
+    if ours is None or ours.foreign:
+        return False
+    return ours.position == branch.position and heads.get(branch.name) == branch.head == ours.head
 
 
 def _candidates(branches: list[SourceBranch], ours: dict[str, MirrorBranch]) -> dict[int, list[CandidateCommit]]:
@@ -183,18 +230,32 @@ def _promotable(mirror: Mirror, facts: BranchFacts) -> set[str]:
 # Decision, act, read back
 
 
-def _settle_branch(mirror: Mirror, branch: SourceBranch, facts: BranchFacts, lakefs: LakeFS, lease: Lease) -> int:
-    promotable = _promotable(mirror, facts).__contains__
-    if moved_by_others(facts, promotable):
-        _note_foreign_move(mirror, branch.name, facts.noted, facts.head, lease)
-    decision = choose_promotion(facts, promotable)
+def _settle_branch(
+    mirror: Mirror,
+    branch: SourceBranch,
+    facts: BranchFacts,
+    lakefs: LakeFS,
+    lease: Lease,
+    *,
+    shown: Collection[str],
+) -> int:
+    decision = choose_promotion(facts, _promotable(mirror, facts).__contains__)
     if decision.action is Action.NOTHING:
         _remember_position(mirror, branch, facts, decision, lease)
         return 0
     if _was_reselected(mirror):
         return 0  # the next round is due at once, and knows better
-    fence(mirror, lakefs, lease)
+    require_pinned(mirror, lakefs)
+    if decision.commit_id and not prove_records(mirror, lakefs, decision.commit_id, shown, lease):
+        return 0
+    if decision.action is Action.DELETE:
+        retire_certificate(mirror, branch.name, lease)
+    if not _is_intended(mirror, branch, facts, decision, lease):
+        return 0
+    lease.fence(CALL_SECONDS)
     refused = _act(mirror, branch, decision, lakefs)
+    if isinstance(refused, NotFound) and decision.commit_id:
+        doubt_records(mirror, lease)  # a commit that was accepted there is there no more
     head = read_back(lakefs, mirror, branch.name)
     if head != decision.commit_id:
         told = f"{branch.name} reads {head[:8] or 'nothing'} after the call to "
@@ -202,6 +263,25 @@ def _settle_branch(mirror: Mirror, branch: SourceBranch, facts: BranchFacts, lak
         raise LakeMirrorRetry(f"{told}: {refused}" if refused else told)
     _record(mirror, branch, facts, decision, lease)
     return 1
+
+
+def _is_intended(mirror: Mirror, branch: SourceBranch, facts: BranchFacts, decision: Decision, lease: Lease) -> bool:
+    """Last thing before the call: the move is judged by the facts as they are now, and written down."""
+    judgement = intend(
+        mirror,
+        lease,
+        name=branch.name,
+        from_commit=facts.head,
+        to_commit=decision.commit_id,
+        why=decision.why,
+        position=decision.position,
+    )
+    if judgement.allowed:
+        return True
+    if judgement.obstacle in _OF_THE_MIRROR:
+        raise Fenced(f"{branch.name} stays where it is: {judgement.detail}")
+    log.warning("%s: %s stays where it is: %s", mirror.name, branch.name, judgement.detail)
+    return False
 
 
 def _was_reselected(mirror: Mirror) -> bool:
@@ -238,12 +318,47 @@ def read_back(lakefs: LakeFS, mirror: Mirror, branch: str) -> str:
 # The books
 
 
+def _note_move(
+    mirror: Mirror, branch: SourceBranch, facts: BranchFacts, intents: Mapping[str, MoveIntent], lease: Lease
+) -> BranchFacts:
+    """Write down who brought the branch where it is, if that is not as noted; gives the facts as they are then."""
+    whose = whose_move(facts)
+    if whose is Whose.NOTED:
+        return facts
+    if whose is Whose.OURS:
+        return _note_own_move(mirror, branch, facts, intents[facts.head], lease)
+    if whose is Whose.AHEAD:
+        _note_foreign_move(mirror, branch.name, facts.noted, facts.head, lease, why=Why.FOUND)
+        return facts
+    why = {Whose.BACK: Why.BACK, Whose.VANISHED: Why.VANISHED}.get(whose, Why.FOREIGN)
+    _note_foreign_move(mirror, branch.name, facts.noted, facts.head, lease, why=why)
+    return facts
+
+
+def _note_own_move(
+    mirror: Mirror, branch: SourceBranch, facts: BranchFacts, intent: MoveIntent, lease: Lease
+) -> BranchFacts:
+    """A worker ended between its call and its note, or a call that was given up was carried out after all."""
+    if not facts.head and (facts.gone or facts.dropped):
+        _record(mirror, branch, facts, Decision(Action.DELETE, Why(intent.why)), lease)
+        return replace(facts, noted="")
+    late = not facts.head or (facts.position != UNKNOWN and 0 <= intent.position < facts.position)
+    if late:
+        _note_foreign_move(mirror, branch.name, facts.noted, facts.head, lease, why=Why.BACK)
+        return facts
+    decision = Decision(Action.RESET, Why(intent.why), intent.to_commit, intent.position)
+    _record(mirror, branch, replace(facts, head=intent.from_commit), decision, lease)
+    return replace(facts, noted=facts.head, position=intent.position, stray=False)
+
+
 def _remember_position(
     mirror: Mirror, branch: SourceBranch, facts: BranchFacts, decision: Decision, lease: Lease
 ) -> None:
-    """The destination is where it should be although our books said otherwise (a crash after the move)."""
-    if decision.position != UNKNOWN and facts.head and facts.head == decision.commit_id:
-        if facts.stray or facts.position != decision.position or facts.noted != facts.head:
+    """The destination is where it should be although our books said otherwise."""
+    there = facts.head and facts.head == decision.commit_id and decision.position != UNKNOWN
+    if there and decision.commit_id in _promotable(mirror, facts):
+        noted = facts.position == decision.position and facts.noted == facts.head
+        if facts.stray or facts.foreign or not noted:
             _record(mirror, branch, facts, decision, lease, moved=False)
     elif (facts.gone or facts.dropped) and not facts.head:
         mirror.branches.filter(name=branch.name).delete()
@@ -254,7 +369,7 @@ def _record(
 ) -> None:
     now = clock.now()
     with transaction.atomic():
-        lease.hold()
+        hold(mirror, lease, settings=False)
         Promotion.objects.create(
             mirror=mirror,
             branch=branch.name,
@@ -265,6 +380,7 @@ def _record(
         )
         if decision.action is Action.DELETE:
             mirror.branches.filter(name=branch.name).delete()
+            mirror.intents.filter(name=branch.name, is_tag=False).delete()
             if facts.dropped:
                 Mirror.objects.filter(pk=mirror.pk).update(reselected=True)
                 duties.wake("validate", mirror.pk)
@@ -276,9 +392,11 @@ def _record(
 
 def _note_head(mirror: Mirror, branch: str, decision: Decision, now: datetime) -> None:
     """What was written there by force may still be there: the next looks go to this branch."""
-    fresh = {"head": decision.commit_id, "position": decision.position, "advanced_at": now, "stray": False}
-    MirrorBranch.objects.update_or_create(mirror=mirror, name=branch, defaults=fresh | {"looked_at": None})
+    fresh = {"head": decision.commit_id, "position": decision.position, "advanced_at": now}
+    fresh |= {"stray": False, "foreign": False, "proven": False, "looked_at": None}
+    MirrorBranch.objects.update_or_create(mirror=mirror, name=branch, defaults=fresh)
     mirror.commits.filter(commit__sha=decision.commit_id, promoted_at=None).update(promoted_at=now)
+    prove_heads(mirror)
 
 
 def _note_superseded(mirror: Mirror, facts: BranchFacts, decision: Decision, now: datetime) -> None:
@@ -303,16 +421,36 @@ def _note_strays(mirror: Mirror, heads: dict[str, str], lease: Lease) -> None:
 
 
 def _note_foreign_move(
-    mirror: Mirror, branch: str, noted: str, head: str, lease: Lease, *, stray: bool = False
+    mirror: Mirror,
+    branch: str,
+    noted: str,
+    head: str,
+    lease: Lease,
+    *,
+    stray: bool = False,
+    why: Why = Why.FOREIGN,
 ) -> None:
-    """Somebody made, moved or deleted a branch of the mirror: that goes into its history, whatever follows."""
+    """A branch is not where this mirror put it: that goes into its history, whatever follows."""
     with transaction.atomic():
-        lease.hold()
+        hold(mirror, lease, settings=False)
         Promotion.objects.create(
-            mirror=mirror, branch=branch, from_commit=noted, to_commit=head, why=Why.FOREIGN, at=clock.now()
+            mirror=mirror, branch=branch, from_commit=noted, to_commit=head, why=why, at=clock.now()
         )
-        known = {"head": head, "stray": True} if stray else {"head": head}
+        known = {"head": head, "proven": False, "foreign": why is not Why.FOUND}
         MirrorBranch.objects.update_or_create(
-            mirror=mirror, name=branch, defaults=known, create_defaults={"head": head, "stray": True}
+            mirror=mirror,
+            name=branch,
+            defaults=known | ({"stray": True} if stray else {}),
+            create_defaults=known | {"stray": True},
         )
-    log.error("%s: somebody moved %s from %s to %s", mirror.name, branch, noted[:8] or "nothing", head[:8] or "nothing")
+        if why is Why.FOUND:
+            prove_heads(mirror)
+    told = _TOLD.get(why, "somebody moved %s from %s to %s")
+    log.error(f"%s: {told}", mirror.name, branch, noted[:8] or "nothing", head[:8] or "nothing")
+
+
+_TOLD = {
+    Why.FOUND: "%s was noted at %s and is at %s, where the source had it later: the books have lost that move",
+    Why.BACK: "%s is not at %s any more but back at %s: somebody moved it, or the destination was restored",
+    Why.VANISHED: "%s, which was at %s, is gone (%s): somebody deleted it, or the destination was restored",
+}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from django.db import transaction
@@ -70,18 +71,21 @@ def _take_look(repository: Repository, lakefs: LakeFS, heads: dict[str, str], at
     changed = sensing.changed_branches(heads, _sensed_heads(repository))
     spool, new = Spool(repository, lease), 0
     unread: dict[str, str] = {}
+    errors = read_histories(spool, lakefs, set(changed.values()), lease) if changed else {}
+    if problem := identity_problem(repository, lakefs):
+        spool.clear()
+        return freeze(repository, problem)
+    if (wait := _wait_for_unrelated(repository, spool, set(changed.values()) - errors.keys(), at)) is not None:
+        spool.clear()
+        return wait
     if changed:
-        errors = read_histories(spool, lakefs, set(changed.values()), lease)
-        if problem := identity_problem(repository, lakefs):
-            spool.clear()
-            return freeze(repository, problem)
         new = spool.place(at)
         unread = unreadable(spool, set(changed.values()), errors)
     readable = {name: head for name, head in changed.items() if head not in unread}
     for mirror in served_mirrors(repository).filter(follows_all=False) if readable else ():
         follow_moves(mirror, readable.items(), lease)
     with transaction.atomic():
-        Repository.objects.select_for_update().get(pk=repository.pk)
+        Repository.objects.select_for_update(no_key=True).get(pk=repository.pk)
         lease.hold()
         if _last_heads(repository) != last:
             raise Fenced(f"another look at {repository.name} came between")
@@ -93,6 +97,25 @@ def _take_look(repository: Repository, lakefs: LakeFS, heads: dict[str, str], at
         if readable or went:
             _wake_promotion(repository)
     return Outcome(error or f"{len(heads)} branches, {len(changed)} moved, {new} new commits")
+
+
+def _wait_for_unrelated(repository: Repository, spool: Spool, heads: set[str], at: datetime) -> Outcome | None:
+    """A head whose history shares no commit with what is known may be that of a repository made anew under the name,
+    of which another server's cache still knows the old one: it counts once a later look has found the same."""
+    unrelated = spool.unrelated(heads) if repository.commits.exists() else set()
+    if not unrelated:
+        if repository.unrelated_since is not None:
+            Repository.objects.filter(pk=repository.pk).update(unrelated_since=None)
+        return None
+    since = repository.unrelated_since
+    if since is None:
+        Repository.objects.filter(pk=repository.pk).update(unrelated_since=at)
+    elif at - since > sensing.CACHE_LASTS:
+        Repository.objects.filter(pk=repository.pk).update(unrelated_since=None)
+        return None
+    told = f"{min(unrelated)[:8]} shares no commit with what is known of {repository.name}"
+    outcome = _note_error(repository, f"{told}: a second look will tell whether it is still the same repository")
+    return replace(outcome, next_in=sensing.CACHE_LASTS.total_seconds() + 1)
 
 
 def _last_heads(repository: Repository) -> dict[str, str]:

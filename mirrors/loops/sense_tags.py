@@ -35,7 +35,7 @@ def look_at_tags(repository: Repository, lakefs: LakeFS, lease: Lease) -> str:
     for mirror in following.filter(follows_all=False):
         follow_heads(mirror, set(readable.values()), lease)
     with transaction.atomic():
-        Repository.objects.select_for_update().get(pk=repository.pk)
+        Repository.objects.select_for_update(no_key=True).get(pk=repository.pk)
         lease.hold()
         _store(repository, readable, at)
         if _note_missing(repository, found, at) or readable:
@@ -54,9 +54,13 @@ def _read(repository: Repository, lakefs: LakeFS, commits: set[str], at: datetim
     if repository.unplaced.exists():
         return dict.fromkeys(commits - spool.stored(commits), "branches go first")
     with transaction.atomic():
-        Repository.objects.select_for_update().get(pk=repository.pk)
+        Repository.objects.select_for_update(no_key=True).get(pk=repository.pk)
         repository.mirrors.filter(tags=False, follows_all=True).update(follows_all=False)
     errors = read_histories(spool, lakefs, commits, lease)
+    if unrelated := spool.unrelated(commits):
+        spool.clear()
+        told = f"{min(unrelated)[:8]} shares no commit with any branch of the source"
+        return dict.fromkeys(commits - spool.stored(commits), told)
     spool.place(at)
     return unreadable(spool, commits, errors)
 

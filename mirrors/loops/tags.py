@@ -8,14 +8,17 @@ from contextlib import AbstractContextManager
 
 from django.db import transaction
 
+from adapters.lakefs import CALL_SECONDS
 from core.errors import Conflict, Denied, LakeMirrorError, NoData, NotFound, RemoteFailure
 from core.ports import LakeFS
-from core.promotion import Action, Why
-from core.tagging import TagDecision, TagFacts, choose_tag, tag_moved_by_others
+from core.promotion import Action, Whose, Why
+from core.tagging import TagDecision, TagFacts, choose_tag, whose_tag_move
 from mirrors import clock
 from mirrors.duties import Lease
+from mirrors.intents import intend, intents_of
 from mirrors.loops.histories import list_tags
-from mirrors.loops.manage import fence
+from mirrors.loops.manage import require_pinned
+from mirrors.loops.records import doubt_records, prove_records
 from mirrors.models import Mirror, MirrorTag, Promotion
 
 log = logging.getLogger("lakemirror.tags")
@@ -24,15 +27,15 @@ Guard = Callable[[Mirror, str], AbstractContextManager[None]]
 """Keeps what goes wrong with one name from delaying the others."""
 
 
-def follow_tags(mirror: Mirror, lakefs: LakeFS, lease: Lease, guard: Guard) -> int:
-    """One round over a mirror's tags; how many were made, moved or deleted."""
+def follow_tags(mirror: Mirror, lakefs: LakeFS, lease: Lease, guard: Guard, shown: Collection[str]) -> int:
+    """One round over a mirror's tags; how many were made, moved or deleted. `shown`: what its branches point to."""
     if not mirror.tags:
         return 0
     there, moved = list_tags(lakefs, mirror.name, lease), 0
     for name, facts in list(_gather(mirror, there)):
         lease.beat()
         with guard(mirror, f"{name} (a tag)"):
-            if _settle(mirror, name, facts, lakefs, lease):
+            if _settle(mirror, name, facts, lakefs, lease, {*shown, *there.values()}):
                 there.pop(name, None)  # no stray, although it was there when the round began
                 moved += 1
     _note_strays(mirror, there, lease)
@@ -48,12 +51,13 @@ def _gather(mirror: Mirror, there: dict[str, str]) -> Iterator[tuple[str, TagFac
         noted = row.commit_id if row and not row.stray else ""
         if not (commit == there.get(name, "") == noted and bool(commit) == (row is not None)):
             stirring[name] = commit
-    promotable = _promotable(mirror, set(stirring.values()))
+    promotable, intents = _promotable(mirror, set(stirring.values())), intents_of(mirror, tags=True)
     for name, commit in stirring.items():
         row = ours.get(name)
         is_ours = row is not None and not row.stray
         noted = row.commit_id if row and is_ours else ""
-        yield name, TagFacts(commit, there.get(name, ""), noted, is_ours, commit in promotable)
+        its = frozenset(intents[name])
+        yield name, TagFacts(commit, there.get(name, ""), noted, is_ours, commit in promotable, its)
 
 
 def _promotable(mirror: Mirror, commits: Collection[str]) -> set[str]:
@@ -67,16 +71,15 @@ def _promotable(mirror: Mirror, commits: Collection[str]) -> set[str]:
 # --- decision, act, read back ---------------------------------------------------------------------------------------
 
 
-def _settle(mirror: Mirror, name: str, facts: TagFacts, lakefs: LakeFS, lease: Lease) -> bool:
-    if tag_moved_by_others(facts):
-        _record(mirror, name, facts.noted, facts.there, Why.FOREIGN, lease)
+def _settle(mirror: Mirror, name: str, facts: TagFacts, lakefs: LakeFS, lease: Lease, shown: Collection[str]) -> bool:
+    if (whose := whose_tag_move(facts)) in (Whose.OTHERS, Whose.VANISHED):
+        _note_foreign_move(mirror, name, facts, Why.FOREIGN if whose is Whose.OTHERS else Why.VANISHED, lease)
     decision = choose_tag(facts)
     if decision.action is Action.NOTHING:
         _remember(mirror, name, facts, decision, lease)
         return False
-    if decision.action is Action.RESET:
-        _note(mirror, name, "", lease)  # between deletion and creation there is none, and nobody is to blame
-    _act(mirror, name, decision, lakefs, lease)
+    if not _carry_out(mirror, name, facts, decision, lakefs, lease, shown):
+        return False
     found = _read_back(lakefs, mirror, name)
     if found != decision.commit_id:
         wanted = decision.commit_id[:8] or "nothing"
@@ -87,21 +90,69 @@ def _settle(mirror: Mirror, name: str, facts: TagFacts, lakefs: LakeFS, lease: L
     return True
 
 
-def _act(mirror: Mirror, name: str, decision: TagDecision, lakefs: LakeFS, lease: Lease) -> None:
-    """One forced call, or two. Whatever they answer, the tag is read back."""
+def _note_foreign_move(mirror: Mirror, name: str, facts: TagFacts, why: Why, lease: Lease) -> None:
+    """Once for each such move, although it may take several rounds until the tag can be put back."""
+    last = mirror.promotions.filter(is_tag=True, branch=name).first()
+    if last is None or (last.why, last.to_commit) != (why, facts.there):
+        doubt_records(mirror, lease)
+        _record(mirror, name, facts.noted, facts.there, why, lease)
+
+
+def _carry_out(
+    mirror: Mirror,
+    name: str,
+    facts: TagFacts,
+    decision: TagDecision,
+    lakefs: LakeFS,
+    lease: Lease,
+    shown: Collection[str],
+) -> bool:
+    """One forced call, or two, each judged last thing before it; false if that forbids it. Whatever they answer, the
+    tag is read back."""
+    require_pinned(mirror, lakefs)
+    if decision.commit_id and not prove_records(mirror, lakefs, decision.commit_id, shown, lease):
+        return False
+    if not _is_intended(mirror, name, facts, decision, lease):
+        return False
     try:
         if decision.action is not Action.CREATE:
-            fence(mirror, lakefs, lease)
+            lease.fence(CALL_SECONDS)
             lakefs.delete_tag(mirror.name, name)
         if decision.action is not Action.DELETE:
-            fence(mirror, lakefs, lease)
+            lease.fence(CALL_SECONDS)
             lakefs.create_tag(mirror.name, name, decision.commit_id)
     except (Conflict, NotFound, NoData, Denied) as error:
+        if isinstance(error, NotFound) and decision.commit_id:
+            doubt_records(mirror, lease)
         log.warning("%s: %s", mirror.name, error)
     except LakeMirrorError as error:
         if not error.retryable:
             raise
         log.warning("%s: reading back after: %s", mirror.name, error)
+    return True
+
+
+def _is_intended(mirror: Mirror, name: str, facts: TagFacts, decision: TagDecision, lease: Lease) -> bool:
+    for to_commit in _steps(decision):
+        judgement = intend(
+            mirror,
+            lease,
+            name=name,
+            from_commit=facts.there,
+            to_commit=to_commit,
+            why=decision.why,
+            is_tag=True,
+        )
+        if not judgement.allowed:
+            log.warning("%s: the tag %s stays as it is: %s", mirror.name, name, judgement.detail)
+            return False
+    return True
+
+
+def _steps(decision: TagDecision) -> list[str]:
+    """What the tag names on the way: between deletion and creation there is none, and nobody is to blame."""
+    steps = {Action.CREATE: [decision.commit_id], Action.DELETE: [""]}
+    return steps.get(decision.action, [decision.commit_id, ""])
 
 
 def _read_back(lakefs: LakeFS, mirror: Mirror, name: str) -> str:

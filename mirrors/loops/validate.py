@@ -6,6 +6,7 @@ The unit of validated work is a range. A commit is judged from its metarange and
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from django.db import transaction
 
@@ -13,16 +14,18 @@ from core.errors import Fenced, LakeMirrorError, Stopped
 from core.validation import Data, RangeCheck, judge, plan_checks
 from graveler.metarange import RangeRef
 from mirrors import clock, duties, validations
-from mirrors.blockers import note_problems
 from mirrors.checks import run_checks
 from mirrors.duties import Lease, Outcome
 from mirrors.following import drop_unneeded
 from mirrors.history import leave_unchecked, settle_history
 from mirrors.judging import hold
-from mirrors.metaranges import Found, load_metaranges
+from mirrors.metarange_notes import note_metaranges, proven_metaranges
+from mirrors.metaranges import Found, load_metaranges, ranges_named
 from mirrors.models import Blocker, Mirror, MirrorCommit
 from mirrors.priority import mark_needed, unmark_settled
+from mirrors.proven_heads import prove_heads
 from mirrors.rechecks import LOOKED_FOR, look_again
+from mirrors.resolving import resolve_doubts
 from mirrors.verifying import has_more, verify
 
 BATCH = 200
@@ -39,26 +42,23 @@ def validate(lease: Lease) -> Outcome:
     drop_unneeded(mirror, lease)
     leave_unchecked(mirror)
     relook = look_again(mirror, lease)
+    resolve_doubts(mirror, lease)
     mark_needed(mirror, lease)
     rows = _next_rows(mirror, lease)
     found = _load(mirror, rows)
-    _note_metaranges(mirror, found)
-    checks = plan(mirror, rows, found)
+    checks = plan(mirror, rows, found.contents)
     failed = _try_checks(mirror, checks, lease)
-    with transaction.atomic():
-        hold(mirror, lease)
-        complete = _judge_rows(mirror, rows, found)
-    if settle_history(mirror) or complete:
-        duties.wake("promote", mirror.pk)
+    if checks:
+        resolve_doubts(mirror, lease)
+    complete = _judge(mirror, rows, found, lease)
     unmark_settled(mirror)
     if complete:
         Mirror.objects.filter(pk=mirror.pk).update(last_validated_at=clock.now())
     on_demand = validations.advance(mirror, lease)
-    if failed is not None:
-        raise failed
     verified = verify(mirror, lease, busy=bool(checks))
-    if on_demand is not None:
-        raise on_demand
+    for error in (failed, on_demand):
+        if error is not None:
+            raise error
     return Outcome(_summary(relook.arrived, len(checks), complete, verified), _next_in(mirror))
 
 
@@ -99,17 +99,20 @@ def _next_in(mirror: Mirror) -> float | None:
 # Metaranges
 
 
-def _load(mirror: Mirror, rows: Iterable[MirrorCommit]) -> dict[str, Found]:
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    """Metaranges by their ids; those `asked` for were looked for at the destination in this very round."""
+
+    contents: Mapping[str, Found]
+    asked: frozenset[str]
+
+
+def _load(mirror: Mirror, rows: Iterable[MirrorCommit]) -> _Loaded:
+    """A commit that is judged for the first time has its metarange asked for, whatever is known of that one."""
     ids = {row.commit.metarange_id for row in rows}
-    return load_metaranges(mirror, ids)
-
-
-def _note_metaranges(mirror: Mirror, found: Mapping[str, Found]) -> None:
-    bad = [problem for metarange_id, f in found.items() if (problem := f.problem(metarange_id))]
-    known = mirror.blockers.filter(kind=Blocker.Kind.METARANGE, holder_id__in=list(found))
-    gone = set(known.filter(gone_at_source=True).values_list("holder_id", flat=True))
-    note_problems(mirror, [p for p in bad if p.holder_id not in gone])
-    known.exclude(holder_id__in={p.holder_id for p in bad}).delete()
+    new = {row.commit.metarange_id for row in rows if row.validated_at is None}
+    proven = proven_metaranges(mirror, ids - new)
+    return _Loaded(load_metaranges(mirror, ids, proven=proven), frozenset(ids - proven))
 
 
 # Planning
@@ -151,11 +154,24 @@ def _bases(mirror: Mirror, rows: Sequence[MirrorCommit]) -> dict[int, tuple[Rang
     )
     last = complete.order_by("-validated_at").values_list("commit__metarange_id", flat=True).first() or ""
     chosen = {row.pk: next((by_sha[p] for p in row.commit.parents if p in by_sha), last) for row in rows}
-    found = load_metaranges(mirror, set(chosen.values()))
-    return {pk: found[metarange_id].ranges for pk, metarange_id in chosen.items()}
+    named = {one: ranges_named(mirror, one) or () for one in set(chosen.values())}
+    return {pk: named[metarange_id] for pk, metarange_id in chosen.items()}
 
 
 # Judging
+
+
+def _judge(mirror: Mirror, rows: Sequence[MirrorCommit], loaded: _Loaded, lease: Lease) -> int:
+    """Write down what is now known of each commit, and what follows; gives how many became complete."""
+    with transaction.atomic():
+        hold(mirror, lease)
+        note_metaranges(mirror, {one: loaded.contents[one] for one in loaded.asked})
+        complete = _judge_rows(mirror, rows, loaded.contents)
+    settled = settle_history(mirror)
+    prove_heads(mirror)
+    if settled or complete:
+        duties.wake("promote", mirror.pk)
+    return complete
 
 
 def _judge_rows(mirror: Mirror, rows: Sequence[MirrorCommit], found: Mapping[str, Found]) -> int:

@@ -14,7 +14,7 @@ import pytest
 
 from adapters.objects import S3ObjectStore, StoreKeys, keys_from_environment, split_uri
 from adapters.objects_fast import FastObjectStore
-from core.errors import Denied, Invalid, NotFound, RemoteFailure, Throttled, Unauthenticated, Unreachable
+from core.errors import Archived, Denied, Invalid, NotFound, RemoteFailure, Throttled, Unauthenticated, Unreachable
 from core.ports import ObjectStore
 from core.types import ReplicationRule
 from tests.fakes import FakeStore
@@ -213,6 +213,20 @@ def test_archived_and_restored_objects_are_told_apart(s3_store: S3ObjectStore) -
     frozen, thawed = s3_store.head("s3://lake/cold/frozen"), s3_store.head("s3://lake/cold/thawed")
     assert frozen is not None and (frozen.storage_class, frozen.restored) == ("GLACIER", False)
     assert thawed is not None and (thawed.storage_class, thawed.restored) == ("GLACIER", True)
+
+
+def test_what_is_archived_is_given_to_nobody_and_says_so(s3_store: S3ObjectStore) -> None:
+    for read in (s3_store.get, s3_store.md5):
+        with pytest.raises(Archived, match="InvalidObjectState"):
+            read("s3://lake/cold/frozen")
+    assert s3_store.get("s3://lake/cold/thawed") == b"water"
+
+
+def test_another_refusal_is_not_taken_for_an_archive(double: S3Double, shaky: S3ObjectStore) -> None:
+    double.fault = lambda method, key: 403
+    with pytest.raises(Denied) as caught:
+        shaky.get("s3://lake/a")
+    assert not isinstance(caught.value, Archived)
 
 
 def test_a_listing_tells_the_storage_class(s3_store: S3ObjectStore) -> None:

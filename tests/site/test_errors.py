@@ -71,6 +71,7 @@ EXPECTED = [
     (NotSignedIn("sign in"), 401, "sign in"),
     (errors.Denied("may not x", action="x", arn=ARN, hint="Ask"), 403, "may not x. Ask"),
     (errors.Denied("the installation refused"), 502, "the installation refused"),
+    (errors.Archived("it is in an archive"), 502, "it is in an archive"),
     (errors.Unauthenticated("wrong credentials for eu-west-1"), 502, "wrong credentials for eu-west-1"),
     (errors.NotFound("there is no mirror 'x'"), 404, "there is no mirror 'x'"),
     (errors.Conflict("taken"), 409, "taken"),
@@ -98,7 +99,7 @@ def test_the_api_answers_with_the_status_and_one_message(
 
 @pytest.mark.parametrize(
     ("exc", "status"),
-    [(exc, status) for exc, status, _ in EXPECTED[3:15] if status != 404],
+    [(exc, status) for exc, status, _ in EXPECTED[3:16] if status != 404],
     ids=lambda value: type(value).__name__,
 )
 def test_pages_answer_with_the_same_status_and_say_why(client: Client, exc: Exception, status: int) -> None:

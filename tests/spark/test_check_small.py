@@ -126,10 +126,11 @@ def test_what_was_checked_is_not_read_again_as_a_base(
 
 def test_the_ranges_that_were_used_last_are_kept() -> None:
     kept = KeptRanges(10)
-    columns = pa.RecordBatch.from_pydict({"address": ["a"] * 4, "size": [1] * 4, "etag": [""] * 4, "path": [b""] * 4})
+    named = {"address": ["a"] * 4, "full": [False] * 4, "size": [1] * 4, "etag": [""] * 4}
+    columns = pa.RecordBatch.from_pydict({**named, "path": [b""] * 4})
     kept.put("one", columns)
     kept.put("two", columns)
     assert kept.get("one") is not None
     kept.put("three", columns)
     assert [kept.get(name) is not None for name in ("one", "two", "three")] == [True, False, True]
-    assert kept.get("one").schema.names == ["address", "size", "etag"]  # type: ignore[union-attr]
+    assert kept.get("one").schema.names == ["address", "full", "size", "etag"]  # type: ignore[union-attr]

@@ -1,0 +1,106 @@
+"""What may name an object that was just found missing or wrong? Pure.
+
+A range's row knows the addresses that were looked for when it was checked; what a base range named alike was left out.
+So a range names an address only if it looked for it itself, or builds on a range that names it. What this gives is
+never too little, for checksums may only collide: each of them is read to find out.
+"""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from zlib import crc32
+
+KEY_BYTES = 256
+"""So much of a range's first and last path is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """An object that was found missing or wrong: the path of its entry, and its address's checksum."""
+
+    path: bytes
+    crc: int
+
+
+@dataclass(frozen=True, slots=True)
+class KnownRange:
+    """A range that was checked: the beginnings of its first and last path, what it looked for and what it builds on."""
+
+    range_id: str
+    min_key: bytes
+    max_key: bytes
+    looked: bytes
+    bases: Sequence[str]
+
+    def covers(self, path: bytes) -> bool:
+        """Whether an entry of that path may be in it."""
+        return self.min_key <= path[:KEY_BYTES] <= self.max_key
+
+
+def address_crc(address: str) -> int:
+    """The checksum by which addresses are compared, as an entry has them."""
+    return crc32(address.encode("utf-8", "surrogatepass"))
+
+
+def pack(checksums: Iterable[int]) -> bytes:
+    """Checksums as a row keeps them: ascending, each once, little-endian uint32."""
+    packed = array("I", sorted(set(checksums)))
+    if sys.byteorder == "big":
+        packed.byteswap()
+    return packed.tobytes()
+
+
+def unpack(looked: bytes) -> Sequence[int]:
+    """The checksums that a row keeps, ascending."""
+    found = array("I")
+    found.frombytes(bytes(looked))
+    if sys.byteorder == "big":
+        found.byteswap()
+    return found
+
+
+def looked_for(known: KnownRange, wanted: Collection[int]) -> list[int]:
+    """Which of some checksums a range has looked for."""
+    own = unpack(known.looked)
+    if len(own) <= len(wanted):
+        return [crc for crc in own if crc in wanted]
+    return [crc for crc in wanted if (at := bisect_left(own, crc)) < len(own) and own[at] == crc]
+
+
+def that_may_name(suspects: Iterable[Suspect], ranges: Sequence[KnownRange]) -> set[str]:
+    """Ids of the ranges that may name one of these objects, itself or by what they build on."""
+    by_crc: dict[int, set[bytes]] = defaultdict(set)
+    for suspect in suspects:
+        by_crc[suspect.crc].add(suspect.path)
+    seeds = {one.range_id: found for one in ranges if (found := looked_for(one, by_crc.keys()))}
+    if not seeds:
+        return set()
+    built_on = _built_on(ranges)
+    reached: set[str] = set()
+    for range_id, checksums in seeds.items():
+        reached |= _upwards(range_id, {path for crc in checksums for path in by_crc[crc]}, built_on)
+    return reached
+
+
+def _built_on(ranges: Sequence[KnownRange]) -> Mapping[str, list[KnownRange]]:
+    found: dict[str, list[KnownRange]] = defaultdict(list)
+    for one in ranges:
+        for base in one.bases:
+            found[base].append(one)
+    return found
+
+
+def _upwards(seed: str, paths: set[bytes], built_on: Mapping[str, list[KnownRange]]) -> set[str]:
+    """The range, and all that is built on it and may hold an entry of these paths."""
+    reached, ahead = {seed}, [seed]
+    while ahead:
+        for one in built_on.get(ahead.pop(), ()):
+            if one.range_id not in reached and any(one.covers(path) for path in paths):
+                reached.add(one.range_id)
+                ahead.append(one.range_id)
+    return reached
