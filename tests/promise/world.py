@@ -7,6 +7,8 @@ call and any statement; calls may fail, before or after their work; somebody may
 from __future__ import annotations
 
 import random
+import sys
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from copy import deepcopy
@@ -266,15 +268,20 @@ class World:
     def _run(self, duty: int, kind: str) -> None:
         self.worker.at_work = kind
         try:
-            with connection.execute_wrapper(self._statement):
-                told = self.lm.run(duty, holder="w1")
-            if told.startswith("internal error"):
-                self.reader.tell("broke", f"{kind}: {told}")
+            with connection.execute_wrapper(self._statement), mock.patch("mirrors.duties.log.exception", self._broke):
+                self.lm.run(duty, holder="w1")
         except Crash:
             self.worker = Worker(0, self.worker.weather, self.worker.meddling)
             Duty.objects.filter(pk=duty).update(until=None, failures=F("failures"))
         finally:
             self.worker.at_work = ""
+
+    def _broke(self, *_: Any) -> None:
+        """The engine met an error that it did not expect."""
+        error = sys.exc_info()[1]
+        frames = traceback.extract_tb(error.__traceback__ if error else None)
+        ours = [f"{frame.name}:{frame.lineno}" for frame in frames if "/mirrors/" in frame.filename]
+        self.reader.tell("broke", f"{type(error).__name__}: {error} in {' > '.join(ours[-4:])}")
 
     # --- operators ----------------------------------------------------------------------------------------------------
 
@@ -369,8 +376,9 @@ class World:
     # --- what becomes of the destination's lakeFS and of the books ----------------------------------------------------
 
     def snapshot(self) -> None:
-        """The destination's lakeFS is backed up."""
-        if self.there is not None:
+        """The destination's lakeFS is backed up. Not before it has its default branch: without that, it counts as one that
+        is just being deleted."""
+        if self.there is not None and "main" in self.there.branches:
             self.snapshots = [*self.snapshots[-2:], deepcopy(self.there)]
 
     def restore(self) -> None:
