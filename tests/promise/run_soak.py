@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-STEPS = 80
+STEPS, HUNTED = 80, 100
 
 
 def main(arguments: list[str]) -> int:
@@ -108,11 +108,12 @@ def _shrink(owner: Any, told: argparse.Namespace) -> int:
 def _sabotage(owner: Any, told: argparse.Namespace) -> int:
     from tests.promise.sabotage import MUTANTS, hunt
 
-    missed = 0
+    missed, seeds = 0, range(told.seed, told.seed + HUNTED)
     for mutant in MUTANTS:
-        found = hunt(owner, mutant, range(told.seed, told.seed + 60), told.length, told.passing.split(","))
+        found = hunt(owner, mutant, seeds, told.length, told.passing.split(","))
         missed += found is None
-        print(f"{mutant.name}: {found or 'NOT FOUND'}", flush=True)
+        print(f"{mutant}: {found or f'NOT FOUND in {HUNTED} lives'}", flush=True)
+    print(f"{len(MUTANTS)} mutants, {missed} not found")
     return 1 if missed else 0
 
 

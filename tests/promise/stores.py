@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 
-from core.errors import Denied, NotFound
+from core.errors import Archived, Denied, NotFound
 from core.types import ObjectInfo
 from tests.fakes import FakeStore
 
@@ -28,12 +28,14 @@ class WatchedStore(FakeStore):
         self.written: Callable[[str, bytes], None] = lambda uri, data: None
 
     def get(self, uri: str) -> bytes:
-        """Raises NotFound, and Denied for what is archived or forbidden."""
+        """Raises NotFound, Denied for what is forbidden and Archived for what is archived."""
         self.called("before")
         if uri not in self.objects:
             raise NotFound(f"{uri} is not there")
-        if uri in self.archived or uri in self.forbidden:
-            raise Denied(ARCHIVED if uri in self.archived else FORBIDDEN)
+        if uri in self.forbidden:
+            raise Denied(FORBIDDEN)
+        if uri in self.archived:
+            raise Archived(ARCHIVED)
         self.looked(uri, True)
         return self.objects[uri]
 

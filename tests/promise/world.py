@@ -376,8 +376,8 @@ class World:
     # --- what becomes of the destination's lakeFS and of the books ----------------------------------------------------
 
     def snapshot(self) -> None:
-        """The destination's lakeFS is backed up. Not before it has its default branch: without that, it counts as one that
-        is just being deleted."""
+        """The destination's lakeFS is backed up, once it has its default branch: without, it counts as one that is just
+        being deleted."""
         if self.there is not None and "main" in self.there.branches:
             self.snapshots = [*self.snapshots[-2:], deepcopy(self.there)]
 
