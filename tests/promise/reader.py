@@ -1,0 +1,286 @@
+"""Somebody who knows everything reads along: what was moved, certified, shown on the page, and said of a commit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from core.errors import LakeMirrorError
+from core.promotion import Why
+from core.states import ASIDE, State
+from mirrors.certificates import certify
+from mirrors.models import Blocker, Commit, Mirror, Promotion, SourceBranch
+from mirrors.readings import mirror_reading
+from mirrors.regions import places_of
+from tests.mirrors.harness import NAMESPACE
+from tests.promise.source import Source
+from tests.promise.truth import LEVELS, METADATA, Truth
+
+CERTIFICATES = f"{NAMESPACE}/_lakemirror/certificates/"
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A promise that was broken: which, and how."""
+
+    kind: str
+    told: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.told}"
+
+
+@dataclass(slots=True)
+class Books:
+    """What the system knows at this moment. `open`: keys with a problem, true where it is said to be gone at both."""
+
+    mirror: Mirror
+    open: dict[str, bool]
+    records: set[str]
+    waived: set[str]
+
+
+def read_books() -> Books | None:
+    """None when there is no mirror."""
+    mirror = Mirror.objects.select_related("source").first()
+    if mirror is None:
+        return None
+    books = Books(mirror, {}, set(), set(_waived(mirror)))
+    for kind, holder, address, gone in mirror.blockers.order_by().values_list(
+        "kind", "holder_id", "address", "gone_at_source"
+    ):
+        if kind == Blocker.Kind.RECORD:
+            books.records.add(holder)
+        else:
+            key = address if kind == Blocker.Kind.OBJECT else METADATA + holder
+            books.open[key] = books.open.get(key, False) or gone
+    return books
+
+
+def _waived(mirror: Mirror) -> Iterator[str]:
+    yield from mirror.commits.filter(waiver__isnull=False).values_list("commit__sha", flat=True)
+
+
+class Reader:
+    """`problems` lists what must never be."""
+
+    def __init__(self, truth: Truth, source: Source, destination: Any) -> None:
+        self.truth, self.source, self.destination = truth, source, destination
+        self.problems: list[Broken] = []
+        self.moves = 0
+        self.blamable: set[tuple[str, str]] = set()  # (branch, commit) that somebody made
+        self.unclaimed: set[str] = (
+            set()
+        )  # branches of which nothing proved that they were ours when the books were lost
+        self.strays: dict[str, str] = {}
+        self.lost_records: set[str] = set()  # by a restore, and nobody has looked at the destination since
+        self.wiped = False  # the repository was made anew, and nobody has looked since
+        self._blamed = 0
+
+    def tell(self, kind: str, told: str) -> None:
+        """Once each."""
+        broken = Broken(kind, told)
+        if broken not in self.problems:
+            self.problems.append(broken)
+
+    # What is known of a commit, and what was ever shown of it
+
+    def known(self, books: Books, sha: str) -> list[str]:
+        """The open problems of a commit, and of the history that it needs."""
+        depth, truth = books.mirror.depth, self.truth
+        lost = {key for key in truth.found if not truth.is_right(key, depth)}
+        bad = books.open.keys() | lost
+        own = truth.parts(sha)
+        told = [f"{key} of its own" for key in sorted(bad & own)]
+        ancestry = truth.ancestry(sha)
+        told += [f"the record of {one[:8]}" for one in sorted(books.records & ancestry)]
+        if books.mirror.history == "head" or not bad - own:
+            return told
+        passing = {key for key in bad if books.open.get(key) or truth.is_gone(key)}
+        for one in ancestry - books.waived - {sha}:
+            told += [f"{key} of {one[:8]} below it" for key in sorted((bad - own - passing) & truth.parts(one))]
+        return told
+
+    def unproven(self, books: Books, sha: str, depth: str = "") -> list[str]:
+        """What of a commit, and of the history that it needs, the engine has never seen whole at the destination."""
+        shown, least = self.truth.shown, LEVELS[depth] if depth else 1
+        told = [f"{key} of its own" for key in sorted(self.truth.parts(sha)) if shown.get(key, 0) < least]
+        if books.mirror.history == "head":
+            return told
+        for one in self.truth.ancestry(sha) - books.waived - {sha}:
+            told += [
+                f"{key} of {one[:8]} below it"
+                for key in sorted(self.truth.parts(one))
+                if not shown.get(key) and f"s3://src/lake/{key}" in self.truth.source.objects
+            ]
+        return told
+
+    # What the engine does
+
+    def on_move(self, there: Any, ref: str, old: str, new: str, *, tag: bool = False) -> None:
+        """Inside of the very call that creates or moves a ref."""
+        self.moves += 1
+        name = f"tag {ref}" if tag else ref
+        books = read_books()
+        if books is None:
+            return self.tell("moved-without-mirror", name)
+        self.truth.note_found(books.open)
+        mirror = books.mirror
+        what = f"{name} from {old[:8] or 'nothing'} to {new[:8]}"
+        if mirror.state != Mirror.State.ACTIVE or mirror.paused or mirror.source.frozen_reason:
+            self.tell("moved-although-held", f"{what}: {mirror.state}, paused {mirror.paused}")
+        waived = ["it is waived"] if new in books.waived else []
+        if problems := self.known(books, new) + waived:
+            self.tell("moved-to-known-damaged", f"{what}: {'; '.join(problems[:3])}")
+        elif problems := self.unproven(books, new, mirror.depth):
+            self.tell("moved-to-unproven", f"{what}: {'; '.join(problems[:3])}")
+        torn = {one for one in self.truth.ancestry(new) if one not in there.commits} - self.lost_records
+        if torn:
+            self.tell("moved-over-lost-records", f"{what}: {', '.join(sorted(one[:8] for one in torn)[:3])}")
+        if tag and new not in self.source.tagged[ref]:
+            self.tell("moved-elsewhere", f"{what}, which the source's never named")
+        if not tag:
+            for problem in self.source.misled(ref, old, new):
+                self.tell("moved-elsewhere", problem)
+        return None
+
+    def on_write(self, uri: str, data: bytes) -> None:
+        """A file that is just being put at the destination."""
+        if not uri.startswith(CERTIFICATES):
+            return
+        books, told = read_books(), json.loads(data)
+        if told.get("retired"):
+            return None
+        sha = told["commit"]
+        if books is None:
+            return self.tell("certified-wrongly", "without a mirror")
+        return self._check_certificate(books, sha, "the certificate in the store")
+
+    def _check_certificate(self, books: Books, sha: str, which: str) -> None:
+        waived = ["it is waived"] if sha in books.waived else []
+        problems = self.known(books, sha) + waived or self.unproven(books, sha, books.mirror.depth)
+        if problems:
+            self.tell("certified-wrongly", f"{which} of {sha[:8]}: {'; '.join(problems[:3])}")
+
+    # What the system says
+
+    def read_along(self, ask_for: str = "") -> None:
+        """After each step; `ask_for` is a commit that somebody asks the API about."""
+        books = read_books()
+        self._read_strays()
+        if books is None:
+            return
+        self.truth.note_found(books.open)
+        self._read_blame()
+        if self.wiped:
+            return
+        self._read_page(books)
+        if ask_for and Commit.objects.filter(sha=ask_for).exists():
+            self._ask(books, ask_for)
+
+    def _read_page(self, books: Books) -> None:
+        page = mirror_reading(books.mirror)
+        for branch in page.branches:
+            if branch.state in ASIDE:
+                continue
+            says = branch.state is State.UP_TO_DATE
+            if not (says or page.state is State.UP_TO_DATE):
+                continue
+            which = (
+                f"{branch.name} at {branch.mirror_head[:8] or 'nothing'}" if says else f"the mirror of {branch.name}"
+            )
+            if branch.mirror_head != branch.source_head:
+                self.tell("page-flatters", f"{which}: the source has {branch.source_head[:8]}")
+            elif problems := self.known(books, branch.mirror_head):
+                self.tell("page-hides-damage", f"{which}: {'; '.join(problems[:3])}")
+            elif problems := self.unproven(books, branch.mirror_head):
+                self.tell("page-trusts-unproven", f"{which}: {'; '.join(problems[:3])}")
+
+    def _ask(self, books: Books, sha: str) -> None:
+        _, places = places_of([books.mirror], sha)
+        for place in places:
+            if place.role == "mirror" and place.readable.answer and (problems := self.known(books, sha)):
+                self.tell("regions-hide-damage", f"{sha[:8]} is said to be readable: {'; '.join(problems[:3])}")
+        try:
+            certify(books.mirror, Commit.objects.get(repository=books.mirror.source_id, sha=sha))
+        except (LakeMirrorError, Commit.DoesNotExist):
+            return
+        self._check_certificate(books, sha, "the certificate asked for")
+
+    def _read_blame(self) -> None:
+        rows = Promotion.objects.filter(pk__gt=self._blamed).order_by("pk")
+        for pk, why, branch, commit in rows.values_list("pk", "why", "branch", "to_commit"):
+            self._blamed = pk
+            ours = (branch, commit) not in self.blamable and branch not in self.unclaimed
+            if why == Why.FOREIGN and ours:
+                self.tell("blamed-wrongly", f"somebody is said to have put {branch} to {commit[:8] or 'nothing'}")
+
+    def forget_books(self) -> None:
+        """The tables are empty: keys begin anew."""
+        self._blamed = 0
+
+    def _read_strays(self) -> None:
+        there = self.destination.repositories.get("lake-eu")
+        for name, commit in list(self.strays.items()):
+            if there is None or name in self.source.heads:
+                del self.strays[name]
+            elif there.branches.get(name) != commit:
+                self.tell(
+                    "foreign-deleted",
+                    f"{name}, which somebody made at {commit[:8]}, is at {there.branches.get(name, 'nothing')[:8]}",
+                )
+
+    # In the end
+
+    def unfound(self) -> list[str]:
+        """What heads lack although everything was checked again: nobody knows of it."""
+        books = read_books()
+        if books is None or books.mirror.state != Mirror.State.ACTIVE:
+            return []
+        told = []
+        for branch in books.mirror.branches.filter(stray=False):
+            metadata = {key for key in self.truth.parts(branch.head) if key.startswith(METADATA)}
+            if books.open.keys() & metadata:
+                continue  # what a file lists that can't be read, nobody can look for
+            for key in self.truth.wrong(branch.head, books.mirror.depth):
+                if key not in books.open:
+                    told.append(f"{key}, which {branch.name} at {branch.head[:8]} needs")
+        return told
+
+    def unreached(self) -> list[str]:
+        """Branches and tags that are not where the source has them, although nothing stands in their way."""
+        books = read_books()
+        there = self.destination.repositories.get("lake-eu")
+        if books is None or there is None:
+            return ["there is no mirror"]
+        told, depth = [], books.mirror.depth
+        for name, head in self.source.heads.items():
+            if name in books.mirror.selection and there.branches.get(name) != head and self._can_be_shown(books, head):
+                told.append(f"{name} is at {there.branches.get(name, 'nothing')[:8]} instead of {head[:8]}")
+        for name, head in self.source.tags.items() if books.mirror.tags else ():
+            if there.tags.get(name) != head and self._can_be_shown(books, head) and name not in there.branches:
+                told.append(f"the tag {name} is at {there.tags.get(name, 'nothing')[:8]} instead of {head[:8]}")
+        told += [
+            f"{key} is still said to be missing"
+            for key, gone in books.open.items()
+            if not gone and self.truth.is_right(key, depth)
+        ]
+        return told + self._not_said(books)
+
+    def _can_be_shown(self, books: Books, head: str) -> bool:
+        """Whether a head is whole: what is gone at both sides never comes back."""
+        return not self.truth.wrong(head, books.mirror.depth) and head not in books.waived
+
+    def _not_said(self, books: Books) -> list[str]:
+        """Branches that stand where they should, of which the page says something else."""
+        page = mirror_reading(books.mirror)
+        live = set(SourceBranch.objects.filter(gone_at=None).values_list("name", flat=True))
+        return [
+            f"{branch.name} is whole, and the page says {branch.state}: {branch.sentence}"
+            for branch in page.branches
+            if branch.state not in (*ASIDE, State.UP_TO_DATE)
+            and branch.name in live & self.source.heads.keys() - self.strays.keys()
+            and self._can_be_shown(books, branch.source_head)
+        ]

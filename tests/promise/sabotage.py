@@ -1,0 +1,161 @@
+"""Mutants of the engine: each breaks one thing that the promise rests on, and the model has to find it.
+
+What a mutant replaces is named where it is defined; it is replaced in every module that has it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+from unittest import mock
+
+from core.judgement import CommitProof, Judgement, judge_circumstances
+from tests.promise.lives import Life, live
+
+PACKAGES = ("mirrors.", "core.", "spark_jobs.")
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """`told`: what is broken. `replaced`: by the path of a function, what it is instead."""
+
+    name: str
+    told: str
+    replaced: Mapping[str, Callable[..., Any]]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def _nothing(*_: Any, **__: Any) -> None:
+    """Not done."""
+
+
+def _allowed(*_: Any, **__: Any) -> Judgement:
+    """Whatever is asked."""
+    return Judgement()
+
+
+def _as_if_in_order(proof: CommitProof) -> Judgement:
+    """History is not asked for."""
+    return Judgement()
+
+
+def _commit_alone(mirror: Any, commits: Collection[tuple[int, int]]) -> None:
+    """The rows of the commits, and of none that were built on them."""
+    mirror.commits.filter(pk__in=[pk for pk, _ in commits]).update(data="unknown")
+
+
+MUTANTS = (
+    Mutant(
+        "the judge is not asked at the act",
+        "a ref is moved to whatever the row of its commit called whole when the round began",
+        {"core.judgement.judge_move": lambda proof, around: judge_circumstances(around)},
+    ),
+    Mutant(
+        "circumstances are not asked at the act",
+        "a pause or other settings in the middle of a round change nothing",
+        {"core.judgement.judge_circumstances": _allowed},
+    ),
+    Mutant(
+        "damage stays with its finder",
+        "other ranges that name a lost object stay complete",
+        {"mirrors.doubting.doubt_sharers": _nothing, "mirrors.checks.question_shared": _nothing},
+    ),
+    Mutant(
+        "history is not in doubt on damage",
+        "a commit found damaged leaves what was built on it as it was",
+        {
+            "mirrors.history.doubt_history": _nothing,
+            "mirrors.doubting.doubt_commits": _commit_alone,
+        },
+    ),
+    Mutant(
+        "what was checked by lesser settings counts",
+        "a greater depth asks for nothing anew",
+        {
+            "mirrors.judging._take_down": lambda old, new: False,
+            "mirrors.querysets.CoverageQuerySet.proving": lambda rows, depth: rows.all(),
+        },
+    ),
+    Mutant(
+        "memory answers for the destination",
+        "a metarange that was read once is never asked for again",
+        {"mirrors.metaranges._is_there": lambda store, uri, known: True},
+    ),
+    Mutant(
+        "no intent is written",
+        "a worker that ends between its call and its note leaves no trace",
+        {"mirrors.intents._write": _nothing},
+    ),
+    Mutant(
+        "records are accepted for good",
+        "what a destination lost by a restore is not sent again",
+        {"mirrors.loops.records.doubt_records": _nothing, "mirrors.loops.records.prove_records": lambda *_: True},
+    ),
+    Mutant(
+        "a repository made anew is trusted",
+        "what was checked before counts in an emptied namespace",
+        {"mirrors.doubting.doubt_all": _nothing},
+    ),
+    Mutant(
+        "the source's identity is not asked",
+        "a repository of the same name counts as the same, and a strange history as its own",
+        {"mirrors.loops.histories.identity_problem": lambda *_: ""},
+    ),
+    Mutant(
+        "nothing is checked a second time",
+        "what is lost after its proof is never found",
+        {"mirrors.verifying.verify": lambda *_, **__: 0},
+    ),
+    Mutant(
+        "certificates are given on trust",
+        "for any head, whatever is known of it",
+        {"mirrors.proving.judge": _allowed},
+    ),
+    Mutant(
+        "a head once proven stays so",
+        "the page is not told what was taken back",
+        {"mirrors.proven_heads.unprove_heads": _nothing},
+    ),
+    Mutant(
+        "certificates outlive their branches",
+        "a stray of the name of a branch that was deleted is taken for ours after a rebuild",
+        {"mirrors.certificates.retire_certificate": _nothing},
+    ),
+)
+
+
+@contextmanager
+def sabotaged(mutant: Mutant) -> Iterator[None]:
+    """The engine with one thing broken. What a mutant replaces has to be there."""
+    with ExitStack() as stack:
+        for path, instead in mutant.replaced.items():
+            for place, name in _places(path):
+                stack.enter_context(mock.patch.object(place, name, instead))
+        yield
+
+
+def _places(path: str) -> list[tuple[Any, str]]:
+    """Wherever a function is known by its name: the module or class that defines it, and those that import it."""
+    owner, _, name = path.rpartition(".")
+    module, _, cls = owner.rpartition(".")
+    if cls[0].isupper():
+        return [(getattr(import_module(module), cls), name)]
+    made = getattr(import_module(owner), name)
+    ours = [known for known_name, known in sorted(sys.modules.items()) if known_name.startswith(PACKAGES)]
+    return [(known, name) for known in ours if getattr(known, name, None) is made]
+
+
+def hunt(owner: Any, mutant: Mutant, seeds: Iterable[int], length: int, passing: Collection[str] = ()) -> Life | None:
+    """The first life that shows what is broken; None when all of them went well."""
+    with sabotaged(mutant):
+        for seed in seeds:
+            life = live(owner, seed, length, passing)
+            if life.problems:
+                return life
+    return None

@@ -1,0 +1,21 @@
+"""Does the model find an engine that breaks its promises? Two mutants here, all by `scripts/soak promise --sabotage`."""
+
+from __future__ import annotations
+
+import pytest
+
+from rbac.models import User
+from tests.promise.sabotage import MUTANTS, Mutant, hunt
+
+BRIEFLY = ("nothing is checked a second time", "a repository made anew is trusted")
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("mutant", [one for one in MUTANTS if one.name in BRIEFLY], ids=str)
+def test_the_model_finds_a_mutant(owner: User, mutant: Mutant) -> None:
+    assert hunt(owner, mutant, range(12), length=60) is not None, mutant.told
+
+
+def test_there_are_ten_mutants_and_these_two_are_among_them() -> None:
+    assert len({mutant.name for mutant in MUTANTS}) >= 10
+    assert {mutant.name for mutant in MUTANTS}.issuperset(BRIEFLY)

@@ -1,0 +1,616 @@
+"""A random life of a mirror: its source, its destination, operators and workers, and a reader who knows everything.
+
+The loops and tables are the real ones; installations and stores are stand-ins. A worker may end before or after any
+call and any statement; calls may fail, before or after their work; somebody may act in the middle of a round.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from typing import Any
+from unittest import mock
+
+from django.db import connection
+from django.db.models import F
+from django.db.models.functions import Now
+
+from core.errors import Conflict, Invalid, LakeMirrorError, NotFound, RemoteFailure, Throttled, Unreachable
+from core.presence import Depth
+from core.selection import OnUnselect
+from mirrors.certificates import certificate_uri
+from mirrors.models import Blocker, Coverage, Duty, Mirror, Repository, SourceBranch, SourceTag, Validation, Waiver
+from mirrors.options import mirror_update
+from mirrors.priority import mirror_prioritise
+from mirrors.rebuild import Result, rebuild
+from mirrors.services import mirror_create, mirror_delete
+from mirrors.validations import validation_ask
+from mirrors.waivers import waiver_give, waiver_withdraw
+from spark_jobs.check import check_batch
+from spark_jobs.settings import CheckSettings, Place
+from tests.fakes import BulkStandIn, FakeRepository
+from tests.mirrors.harness import NAMESPACE, Deployment
+from tests.promise.reader import Reader
+from tests.promise.source import Source
+from tests.promise.stores import WatchedStore
+from tests.promise.troubles import Troubles
+from tests.promise.truth import Truth
+
+KINDS = ("manage", "sense", "copy", "validate", "promote")
+ROUNDS = 12
+"""Within so many rounds everything that is whole has to be reached once the faults have ended."""
+FORCED = {"create_branch", "hard_reset_branch", "create_tag", "delete_branch", "delete_tag", "delete_repository"}
+LONG_AGO = "2020-01-01T00:00:00Z"
+FAULTS: tuple[Callable[[], LakeMirrorError], ...] = (
+    lambda: Unreachable("no answer"),
+    lambda: RemoteFailure("500"),
+    lambda: Throttled("429"),
+)
+_OF_TRANSACTIONS = ("BEGIN", "SAVEPOINT", "RELEASE", "ROLLBACK")
+
+
+class Crash(BaseException):
+    """kill -9, as far as the code can tell: nothing after it runs."""
+
+
+@dataclass(slots=True)
+class Worker:
+    """What becomes of a worker in this step. `left`: so many calls and statements until it ends."""
+
+    left: int = 0
+    weather: float = 0.0
+    meddling: float = 0.0
+    at_work: str = ""
+    dead: bool = False
+
+
+class World:
+    """One life; the same seed and the same steps give the same one. `step` carries out an action by its name."""
+
+    def __init__(self, lm: Deployment, owner: Any, seed: int) -> None:
+        self.lm, self.owner, self.random = lm, owner, random.Random(seed)
+        chance = self.random
+        lm.us_store, lm.eu_store = WatchedStore(), WatchedStore()
+        lm.us_store.objects, lm.lake.store = dict(lm.lake.store.objects), lm.us_store
+        lm.small_checks = True
+        self.truth = Truth(lm.lake, lm.us_store, lm.eu_store)
+        self.source = Source(lm.lake, chance)
+        self.troubles = Troubles(chance, self.truth, self.source)
+        self.reader = Reader(self.truth, self.source, lm.eu)
+        self.worker, self.steps = Worker(), list[tuple[str, int]]()
+        self.snapshots: list[FakeRepository] = []
+        self._arm()
+        history = chance.choice(["full", "full", "full", "head"])
+        self._create({"history": history, "tags": chance.random() < 0.6})
+
+    @property
+    def problems(self) -> list[str]:
+        return [str(problem) for problem in self.reader.problems]
+
+    @property
+    def there(self) -> FakeRepository | None:
+        return self.lm.eu.repositories.get("lake-eu")
+
+    # --- what goes wrong with calls, and who sees them ----------------------------------------------------------------
+
+    def _arm(self) -> None:
+        for lakefs in (self.lm.us, self.lm.eu):
+            lakefs._call = self._before_call(lakefs._call, lakefs is self.lm.eu)  # type: ignore[method-assign]
+            lakefs._answer = lambda name: self._point(weather=5)  # type: ignore[method-assign]
+        self.lm.us_store.called = self.lm.eu_store.called = lambda when: self._point()
+        self.lm.eu_store.looked = self._look
+        self.lm.eu_store.written = lambda uri, data: self.reader.on_write(uri, data)
+        move, tag = self.lm.eu._move, self.lm.eu.create_tag
+
+        def moved(there: FakeRepository, branch: str, commit: str) -> None:
+            if commit in there.commits:
+                with self._unseen():
+                    self.reader.on_move(there, branch, there.branches.get(branch, ""), commit)
+            move(there, branch, commit)
+
+        def tagged(repository: str, name: str, commit: str) -> None:
+            there = self.lm.eu.repositories[repository]
+            if commit in there.commits and name not in {*there.tags, *there.branches}:
+                with self._unseen():
+                    self.reader.on_move(there, name, "", commit, tag=True)
+            tag(repository, name, commit)
+
+        self.lm.eu._move = moved  # type: ignore[method-assign]
+        self.lm.eu.create_tag = tagged  # type: ignore[method-assign]
+
+    def _before_call(self, inner: Callable[[str], None], here: bool) -> Callable[[str], None]:
+        def call(name: str) -> None:
+            if name not in FORCED:
+                self._meddle_now()
+            self._point()
+            inner(name)
+            if here and name == "list_branches" and self.worker.at_work:
+                self.reader.lost_records.clear()
+
+        return call
+
+    def _look(self, uri: str, read: bool) -> None:
+        if self.worker.at_work:
+            self.truth.note_look(uri, read)
+
+    def _point(self, weather: float = 1) -> None:
+        """Here a worker may end, or a call get no answer."""
+        worker = self.worker
+        if not worker.at_work:
+            return
+        self._end_perhaps()
+        if worker.weather and self.random.random() < worker.weather * weather:
+            raise self.random.choice(FAULTS)()
+
+    def _end_perhaps(self) -> None:
+        worker = self.worker
+        if worker.left:
+            worker.left -= 1
+            worker.dead = worker.dead or not worker.left
+        if worker.dead:
+            raise Crash
+
+    def _statement(self, execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        """A worker may end before or after any statement, but for those that begin and end transactions: of these, what
+        is not done is undone."""
+        if not self.worker.at_work or sql.startswith(_OF_TRANSACTIONS):
+            return execute(sql, params, many, context)
+        self._end_perhaps()
+        result = execute(sql, params, many, context)
+        self._end_perhaps()
+        return result
+
+    @contextmanager
+    def _unseen(self) -> Iterator[None]:
+        """The reader's own looks and statements are no worker's."""
+        was, self.worker = self.worker, Worker()
+        try:
+            yield
+        finally:
+            self.worker = was
+
+    def _meddle_now(self) -> None:
+        """Somebody acts in the middle of a round."""
+        worker = self.worker
+        if not worker.at_work or self.random.random() >= worker.meddling or connection.in_atomic_block:
+            return
+        others = [self.pause, self.set_depth, self.give_waiver, self.source.commit, self.source.reset, self.validate]
+        others += [self.troubles.arrive, lambda: self._find(but=worker.at_work)]
+        with self._unseen():
+            self.random.choice(others)()
+            self._note_source()
+
+    def _find(self, but: str) -> None:
+        """Another worker finds what is missing or wrong now."""
+        self._age()
+        if but != "validate":
+            self._run_all("validate")
+
+    def run_check(self, mirror: Mirror, work: Any, on_rows: Any) -> None:
+        """The real check, range by range, as Spark's tasks would: what one can't do doesn't hold up the others."""
+        settings = CheckSettings(
+            namespace=mirror.storage_namespace,
+            depth=mirror.depth,
+            imported=mirror.imported,
+            source=Place("s3://src/lake"),
+            sample=mirror.content_sample,
+            threads=1,
+        )
+        failed: LakeMirrorError | None = None
+        for one in work:
+            try:
+                with mock.patch("spark_jobs.check.source_of", lambda settings: BulkStandIn(self.lm.us_store)):
+                    batches = list(check_batch([one], settings, BulkStandIn(self.lm.eu_store)))  # type: ignore[arg-type]
+            except LakeMirrorError as error:
+                failed = failed or error
+                continue
+            for batch in batches:
+                on_rows(batch.to_pylist())
+        if failed is not None:
+            raise failed
+
+    # --- steps --------------------------------------------------------------------------------------------------------
+
+    def step(self, name: str, seed: int) -> None:
+        """One action, and a look at what came of it; all that is left to chance in it follows from `seed`."""
+        self.steps.append((name, seed))
+        self.random.seed(seed)
+        ACTIONS[name].act(self)
+        self._note_source()
+        self.truth.note_change()
+        if not ACTIONS[name].outside:
+            self.look()
+
+    def look(self) -> None:
+        """The page is read, and somebody asks for a commit."""
+        heads = sorted(self.source.heads.values())
+        known = list(self.source.lake.repository.commits)
+        self.reader.read_along(self.random.choice([self.random.choice(heads), self.random.choice(known)]))
+
+    def _note_source(self) -> None:
+        self.source.note_heads()
+        self.truth.note_originals()
+
+    # --- workers ------------------------------------------------------------------------------------------------------
+
+    def work(self) -> None:
+        """A worker takes some duties. It may end in the middle, calls may fail, and somebody may act meanwhile."""
+        left = self.random.randrange(1, 120) if self.random.random() < 0.25 else 0
+        weather, meddling = self.random.choice([(0.0, 0.0), (0.0, 0.1), (0.01, 0.0), (0.01, 0.1)])
+        few = self.random.sample(KINDS, k=self.random.choice([1, 1, 2]))
+        self._run_some(self.random.choice([few, list(KINDS[1:])]), left, weather, meddling)
+
+    def round(self) -> None:
+        """All duties in their order, and nothing goes wrong."""
+        self._run_some(list(KINDS))
+
+    def _run_some(self, kinds: list[str], left: int = 0, weather: float = 0.0, meddling: float = 0.0) -> None:
+        """As if every wait were over."""
+        Blocker.objects.update(look_at=Now())
+        for model in (SourceBranch, SourceTag):
+            model.objects.filter(missing_since__isnull=False).update(missing_since=LONG_AGO)
+        self.worker = Worker(left, weather, meddling)
+        try:
+            for kind in kinds:
+                self._run_all(kind)
+        finally:
+            self.worker = Worker()
+
+    def _run_all(self, kind: str) -> None:
+        for duty in list(Duty.objects.filter(kind=kind).values_list("pk", flat=True)):
+            self._run(duty, kind)
+
+    def _run(self, duty: int, kind: str) -> None:
+        self.worker.at_work = kind
+        try:
+            with connection.execute_wrapper(self._statement), mock.patch("mirrors.duties.log.exception", self._broke):
+                self.lm.run(duty, holder="w1")
+        except Crash:
+            self.worker = Worker(0, self.worker.weather, self.worker.meddling)
+            Duty.objects.filter(pk=duty).update(until=None, failures=F("failures"))
+        finally:
+            self.worker.at_work = ""
+
+    def _broke(self, *_: Any) -> None:
+        """The engine met an error that it did not expect."""
+        error = sys.exc_info()[1]
+        frames = traceback.extract_tb(error.__traceback__ if error else None)
+        ours = [f"{frame.name}:{frame.lineno}" for frame in frames if "/mirrors/" in frame.filename]
+        self.reader.tell("broke", f"{type(error).__name__}: {error} in {' > '.join(ours[-4:])}")
+
+    # --- operators ----------------------------------------------------------------------------------------------------
+
+    def _mirror(self) -> Mirror | None:
+        return Mirror.objects.select_related("source").filter(state=Mirror.State.ACTIVE).first()
+
+    def _update(self, **changes: Any) -> None:
+        if mirror := self._mirror():
+            on_unselect = self.random.choice(list(OnUnselect)) if "selected" in changes else OnUnselect.KEEP
+            with suppress(NotFound, Invalid):
+                mirror_update(actor=self.owner, mirror=mirror, changes=changes, on_unselect=on_unselect)
+
+    def pause(self) -> None:
+        """Or resume."""
+        if mirror := self._mirror():
+            self._update(paused=not mirror.paused and self.random.random() < 0.5)
+
+    def set_depth(self) -> None:
+        """Any depth."""
+        self._update(depth=self.random.choice(list(Depth)).value)
+
+    def set_imported(self) -> None:
+        """What becomes of imported objects; there are none, but what was proven otherwise counts anew."""
+        self._update(imported=self.random.choice(["block", "allow"]))
+
+    def set_tags(self) -> None:
+        """Whether tags are followed."""
+        if mirror := self._mirror():
+            self._update(tags=not mirror.tags)
+
+    def select(self) -> None:
+        """All branches, or all but some."""
+        names = self.random.sample(self.source.names, k=self.random.choice([0, 0, 1, 3]))
+        self._update(selected={"include": ["*"], "exclude": sorted(names)})
+
+    def give_waiver(self) -> None:
+        """For a commit that lacks something."""
+        mirror = self._mirror()
+        rows = mirror.commits.filter(data__in=["waiting", "gone"], waiver=None) if mirror else Mirror.objects.none()
+        shas = list(rows.values_list("commit__sha", flat=True)) if mirror else []
+        if mirror and shas:
+            with suppress(Conflict, NotFound):
+                waiver_give(actor=self.owner, mirror=mirror, commits=[self.random.choice(shas)], reason="never there")
+
+    def withdraw_waiver(self) -> None:
+        """Any."""
+        waivers = list(Waiver.objects.select_related("mirror__source").order_by("pk"))
+        if waivers:
+            waiver_withdraw(actor=self.owner, waiver=self.random.choice(waivers))
+
+    def validate(self) -> None:
+        """Somebody wants what a commit, a branch or all branches name looked at again, to any depth."""
+        mirror = self._mirror()
+        if mirror is None:
+            return
+        heads = list(mirror.branches.filter(stray=False).exclude(head="").values_list("name", "head"))
+        shas = list(mirror.commits.values_list("commit__sha", flat=True))
+        choices: list[dict[str, Any]] = [{}]
+        choices += [{"branch": self.random.choice(heads)[0]}] if heads else []
+        choices += [{"commit": self.random.choice(shas)}] if shas else []
+        with suppress(NotFound, Conflict):
+            depth = self.random.choice([None, *Depth])
+            validation_ask(actor=self.owner, mirror=mirror, depth=depth, **self.random.choice(choices))
+
+    def prioritise(self) -> None:
+        """Somebody wants a commit of any age before all else."""
+        mirror = self._mirror()
+        shas = list(mirror.commits.values_list("commit__sha", flat=True)) if mirror else []
+        if mirror and shas:
+            with suppress(NotFound):
+                mirror_prioritise(actor=self.owner, mirror=mirror, commit=self.random.choice(shas))
+
+    def age(self) -> None:
+        """A week passes for some of what was checked."""
+        self._age(share=0.5)
+
+    def _age(self, share: float = 1.0) -> None:
+        keys = list(Coverage.objects.filter(state="complete").order_by("pk").values_list("pk", flat=True))
+        chosen = [key for key in keys if self.random.random() < share]
+        Coverage.objects.filter(pk__in=chosen).update(verify_at=LONG_AGO)
+
+    def check_all(self) -> None:
+        """A week passes for everything, and the workers do their work: then what heads lack is known."""
+        if self._mirror() is None:
+            return
+        self._age()
+        for _ in range(4):
+            self.round()
+        for told in self.reader.unfound():
+            self.reader.tell("loss-not-found", told)
+
+    # --- what becomes of the destination's lakeFS and of the books ----------------------------------------------------
+
+    def snapshot(self) -> None:
+        """The destination's lakeFS is backed up, once it has its default branch: without, it counts as one that is just
+        being deleted."""
+        if self.there is not None and "main" in self.there.branches:
+            self.snapshots = [*self.snapshots[-2:], deepcopy(self.there)]
+
+    def restore(self) -> None:
+        """It comes back from a backup: moves and records since then are gone.
+
+        A backup that nobody could notice by looking at the branches is left out.
+        """
+        mirror, there = self._mirror(), self.there
+        same = [one for one in self.snapshots if there and one.info == there.info]
+        if mirror is None or there is None or not same:
+            return
+        then = deepcopy(self.random.choice(same))
+        noted = dict(mirror.branches.filter(stray=False).values_list("name", "head"))
+        if all(then.branches.get(name) == head for name, head in noted.items() if name in mirror.selection):
+            return
+        self.reader.lost_records |= there.commits.keys() - then.commits.keys()
+        self.reader.strays = {n: c for n, c in self.reader.strays.items() if then.branches.get(n) == c}
+        self.lm.eu.repositories["lake-eu"] = then
+
+    def stray(self) -> None:
+        """Somebody makes a branch at the destination, of a name that is free at both sides."""
+        there, mirror = self.there, self._mirror()
+        if there is None or mirror is None or not there.commits:
+            return
+        name = self.random.choice([*self.source.names, "theirs"])
+        taken = {*there.branches, *there.tags, *self.source.heads, *self.reader.strays}
+        taken.update(mirror.source.branches.filter(gone_at=None).values_list("name", flat=True))
+        taken.update(mirror.branches.values_list("name", flat=True))
+        if name in taken:
+            return
+        commit = self.random.choice(list(there.commits))
+        there.branches[name] = commit
+        self.reader.strays[name] = commit
+        self.reader.blamable.add((name, commit))
+
+    def meddle(self) -> None:
+        """Somebody moves one of the mirror's branches by force."""
+        there = self.there
+        ours = sorted(there.branches.keys() - self.reader.strays.keys()) if there else []
+        if there is None or not ours:
+            return
+        name, commit = self.random.choice(ours), self.random.choice(list(there.commits))
+        there.branches[name] = commit
+        self.reader.blamable.add((name, commit))
+
+    def make_anew(self) -> None:
+        """Somebody deletes the mirror's repository with all of its files, and makes it anew."""
+        if self.there is None or self._mirror() is None:
+            return
+        old = self.lm.eu.repositories.pop("lake-eu")
+        self.troubles.wipe()
+        made = self.lm.eu.add_repository("lake-eu", NAMESPACE, read_only=True)
+        made.info = replace(made.info, creation_date=old.info.creation_date + 10)
+        self._begin_again()
+        self.reader.strays.clear()
+        self.reader.wiped = True
+        for _ in range(2):
+            self._run_some(["manage"])
+        self.reader.wiped = False
+
+    def lose_database(self) -> None:
+        """Every row goes, and what the destination says of itself makes them again."""
+        there = self.there
+        if there is None or self._mirror() is None or not self._has_descriptor():
+            return
+        unproven = {name for name, head in there.branches.items() if self._certified(name) != head}
+        self.reader.unclaimed |= unproven | there.tags.keys()
+        self._drop_rows()
+        lines = list(rebuild(actor="system:tests", regions=["us-east-1", "eu-west-1"]))
+        if [line.name for line in lines if line.result is Result.MADE] != ["lake-eu"]:
+            self.reader.tell("not-rebuilt", str(lines))
+
+    def _has_descriptor(self) -> bool:
+        return f"{NAMESPACE}/_lakemirror/mirror.json" in self.lm.eu_store.objects
+
+    def _certified(self, branch: str) -> str:
+        data = self.lm.eu_store.objects.get(certificate_uri(NAMESPACE, branch), b"")
+        return next((sha for sha in self.truth.records if f'"commit": "{sha}"'.encode() in data), "")
+
+    def _drop_rows(self) -> None:
+        for model in (Duty, Mirror, Repository):
+            model.objects.all().delete()
+        self._begin_again()
+
+    def _begin_again(self) -> None:
+        """What was ever proven counts no more."""
+        self.truth.forget()
+        self.reader.lost_records.clear()
+        self.snapshots.clear()
+
+    def remake(self) -> None:
+        """The mirror is deleted, and one of its name is made over the same namespace."""
+        mirror = self._mirror()
+        if mirror is None:
+            return
+        history, tags = mirror.history, mirror.tags
+        mirror_delete(actor=self.owner, mirror=mirror)
+        for _ in range(3):
+            self._run_some(["manage"])
+        if not Mirror.objects.exists():
+            self._begin_again()
+            self.reader.strays.clear()
+            self._create({"history": history, "tags": tags})
+
+    def adopt(self) -> None:
+        """The books are lost, and an operator takes the repository over as one that was made by hand."""
+        there = self.there
+        if there is None or self._mirror() is None or self.reader.strays:
+            return
+        if any(head not in self.truth.records for head in there.branches.values()) or "main" not in there.branches:
+            return
+        self.reader.unclaimed |= there.branches.keys() | there.tags.keys()
+        self._drop_rows()
+        self._create({"tags": self.random.random() < 0.5}, adopt=True)
+
+    def _create(self, settings: dict[str, Any], *, adopt: bool = False) -> None:
+        mirror_create(
+            actor=self.owner,
+            source_repository="lake",
+            name="lake-eu",
+            region="eu-west-1",
+            storage_namespace=NAMESPACE,
+            adopt=adopt,
+            settings=settings,
+        )
+        # Long ago: a repository that a broken-off creation leaves is no ghost of one that was just deleted.
+        Mirror.objects.update(created_at=LONG_AGO)
+
+    def recreate_source(self) -> None:
+        """For a while a new repository stands at the source under the name of the old one, behind a server's cache."""
+        mirror = self._mirror()
+        if mirror is None or mirror.source.frozen_reason or not mirror.source.branches.exists():
+            return
+        old = self.lm.us.repositories["lake"]
+        root = replace(next(iter(old.commits.values())), message="Repository created anew", parents=())
+        from tests.fakes import id_of
+
+        root = replace(root, id=id_of(root))
+        made = FakeRepository(replace(old.info, creation_date=old.info.creation_date + 100))
+        made.commits[root.id], made.branches["main"] = root, root.id
+        asked, cached = self.lm.us.get_repository, self.random.choice([0, 1, 2])
+
+        def get_repository(name: str) -> Any:
+            nonlocal cached
+            cached -= 1
+            return replace(asked(name), creation_date=old.info.creation_date) if cached >= 0 else asked(name)
+
+        self.lm.us.repositories["lake"] = made
+        with mock.patch.object(self.lm.us, "get_repository", get_repository):
+            self._run_some(["sense", "copy", "validate", "promote", "sense", "promote"])
+        self.lm.us.repositories["lake"] = old
+        Repository.objects.update(frozen_reason="")  # an operator's word: it is the old one again
+
+    # --- the end ------------------------------------------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """What was lost returns, and the faults end: everything that is whole is reached, and the page says so."""
+        self.troubles.mend()
+        for waiver in Waiver.objects.select_related("mirror__source"):
+            waiver_withdraw(actor=self.owner, waiver=waiver)
+        self._update(paused=False)
+        self._update(selected={"include": ["*"], "exclude": []})
+        for _ in range(ROUNDS):
+            self.round()
+        for told in self.reader.unreached():
+            self.reader.tell("never-reached", told)
+        for row in Validation.objects.open():
+            self.reader.tell("never-reached", f"the check on demand {row.pk} is {row.state}: {row.error}")
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """Something that may happen; `weight`: how often, beside the others. `outside`: the books are as they were."""
+
+    weight: int
+    act: Callable[[World], None]
+    outside: bool = False
+
+
+ACTIONS: dict[str, Action] = {
+    "commit": Action(120, lambda world: world.source.commit(), outside=True),
+    "commit_many": Action(20, lambda world: world.source.commit_many(), outside=True),
+    "merge": Action(40, lambda world: world.source.merge(), outside=True),
+    "revert": Action(40, lambda world: world.source.revert(), outside=True),
+    "reset": Action(30, lambda world: world.source.reset(), outside=True),
+    "branch": Action(20, lambda world: world.source.branch(), outside=True),
+    "branch_at": Action(30, lambda world: world.source.branch_at(), outside=True),
+    "unbranch": Action(20, lambda world: world.source.unbranch(), outside=True),
+    "tag": Action(30, lambda world: world.source.tag(), outside=True),
+    "untag": Action(10, lambda world: world.source.untag(), outside=True),
+    "arrive": Action(100, lambda world: world.troubles.arrive(), outside=True),
+    "arrive_partly": Action(80, lambda world: world.troubles.arrive_partly(), outside=True),
+    "lose": Action(40, lambda world: world.troubles.lose(), outside=True),
+    "damage": Action(20, lambda world: world.troubles.damage(), outside=True),
+    "archive": Action(10, lambda world: world.troubles.archive(), outside=True),
+    "forbid": Action(10, lambda world: world.troubles.forbid(), outside=True),
+    "come_back": Action(40, lambda world: world.troubles.come_back(), outside=True),
+    "collect": Action(15, lambda world: world.troubles.collect(), outside=True),
+    "work": Action(350, World.work),
+    "round": Action(60, World.round),
+    "age": Action(40, World.age, outside=True),
+    "check_all": Action(10, World.check_all),
+    "validate": Action(30, World.validate),
+    "prioritise": Action(10, World.prioritise),
+    "pause": Action(15, World.pause),
+    "set_depth": Action(15, World.set_depth),
+    "set_imported": Action(6, World.set_imported),
+    "set_tags": Action(8, World.set_tags),
+    "select": Action(15, World.select),
+    "give_waiver": Action(15, World.give_waiver),
+    "withdraw_waiver": Action(10, World.withdraw_waiver),
+    "snapshot": Action(15, World.snapshot, outside=True),
+    "restore": Action(15, World.restore, outside=True),
+    "stray": Action(8, World.stray),
+    "meddle": Action(8, World.meddle),
+    "make_anew": Action(4, World.make_anew),
+    "lose_database": Action(5, World.lose_database),
+    "remake": Action(4, World.remake),
+    "adopt": Action(4, World.adopt),
+    "recreate_source": Action(4, World.recreate_source),
+    "settle": Action(0, World.settle),
+}
+
+
+@contextmanager
+def in_one_thread() -> Iterator[None]:
+    """Wherever the engine would make threads, calls follow each other, so that a seed always gives the same run."""
+    from spark_jobs.ranges import KeptRanges
+    from tests.promise.serial import Serial, users_of_threads
+
+    with ExitStack() as stack:
+        for module in users_of_threads():
+            stack.enter_context(mock.patch.object(module, "ThreadPoolExecutor", Serial))
+        stack.enter_context(mock.patch("spark_jobs.check._KEPT", KeptRanges(10_000)))
+        yield
