@@ -76,6 +76,7 @@ EXPECTED = [
     (errors.Conflict("taken"), 409, "taken"),
     (errors.Fenced("lease lost"), 409, "lease lost"),
     (errors.Unreachable("no answer"), 503, "no answer"),
+    (errors.NotSent("no connection"), 503, "no connection"),
     (errors.Throttled("slow down", retry_after=1.2), 503, "slow down"),
     (errors.NoData("not here yet"), 503, "not here yet"),
     (errors.RemoteFailure("answered 500"), 502, "answered 500"),
@@ -98,7 +99,7 @@ def test_the_api_answers_with_the_status_and_one_message(
 
 @pytest.mark.parametrize(
     ("exc", "status"),
-    [(exc, status) for exc, status, _ in EXPECTED[3:15] if status != 404],
+    [(exc, status) for exc, status, _ in EXPECTED[3:16] if status != 404],
     ids=lambda value: type(value).__name__,
 )
 def test_pages_answer_with_the_same_status_and_say_why(client: Client, exc: Exception, status: int) -> None:
