@@ -141,8 +141,12 @@ class Copier:
 
     def has_stamp(self, item: Item) -> bool:
         """Does the object at the destination bear the entry's ETag in its metadata?"""
-        answer = self.writer.write("HEAD", self.destination.uri(item.key))
-        return bool(item.etag) and answer.headers.get(_META + STAMP, "") == item.etag
+        return bool(item.etag) and self.stamp(item.key) == item.etag
+
+    def stamp(self, key: bytes) -> str:
+        """The ETag that we wrote into the metadata of the object at the destination; "" for none. NotFound."""
+        answer = self.writer.write("HEAD", self.destination.uri(key))
+        return str(answer.headers.get(_META + STAMP, ""))
 
     # --- within one store ---------------------------------------------------------------------------------------------
 

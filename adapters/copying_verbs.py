@@ -1,7 +1,8 @@
 """Writes of an export, one request each: put, copy, delete. Tried again while a deadline allows it.
 
 A write that anybody could see begins only after the deadline was asked. S3 may answer 200 and tell of an error in the
-body: that is raised like any other.
+body: that is raised like any other. A write that got no answer may still be carried out, also after it was repeated:
+`Writer.unanswered` says that there was one.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import urllib3
 
 from adapters.objects import NO_HEADERS, answer_error, split_uri
 from adapters.objects_fast import FastObjectStore, pause_before
-from core.errors import Invalid, LakeMirrorError, NotFound, RemoteFailure
+from core.errors import Full, Invalid, LakeMirrorError, NotFound, NotSent, RemoteFailure, Unreachable
 from core.slices import Deadline
 
 R = TypeVar("R")
@@ -34,10 +35,14 @@ _AS_NUMBERS = {"\r": "&#13;", "\n": "&#10;", "\t": "&#9;"}
 
 
 class Writer:
-    """Writes to one store before one deadline. Errors are those of `core.errors`, or Late."""
+    """Writes to one store before one deadline. Errors are those of `core.errors`, or Late.
+
+    `unanswered`: a write that anybody could see got no answer at some time, so the store may yet carry it out.
+    """
 
     def __init__(self, store: FastObjectStore, deadline: Deadline, tries: int = TRIES) -> None:
         self.store, self.deadline, self.tries = store, deadline, tries
+        self.unanswered = False
         self._batches = True
 
     def write(
@@ -52,9 +57,14 @@ class Writer:
         """One request, repeated after whatever may pass by itself."""
         bucket, key = split_uri(uri)
         url, doing = self.store.url(bucket, key, query), f"{method.lower()} {uri}"
+        seen = _is_seen(method, query)
 
         def once() -> urllib3.BaseHTTPResponse:
-            answer = self.store.send(method, url, doing, headers, body, read_seconds)
+            try:
+                answer = self.store.send(method, url, doing, headers, body, read_seconds)
+            except LakeMirrorError as error:
+                self.unanswered |= seen and _may_be_done(error)
+                raise
             self._expect_no_error(answer, doing)
             return answer
 
@@ -140,6 +150,18 @@ class Writer:
         if any(key not in keys for key in refused):
             return list(keys.values())
         return [keys[key] for key in refused]
+
+
+def _is_seen(method: str, query: Mapping[str, str]) -> bool:
+    """Does it change what others see? Uploads begun or given up do not, nor their parts; an upload's end does."""
+    if method not in ("PUT", "POST", "DELETE") or "uploads" in query or "partNumber" in query:
+        return False
+    return not (method == "DELETE" and "uploadId" in query)
+
+
+def _may_be_done(error: LakeMirrorError) -> bool:
+    """Nobody answered, or something on the way did: not the store, which may go on with it."""
+    return isinstance(error, (Unreachable, RemoteFailure)) and not isinstance(error, (NotSent, Full))
 
 
 def copy_source(uri: str, etag: str) -> dict[str, str]:

@@ -19,12 +19,13 @@ from xml.etree import ElementTree
 import urllib3
 
 from adapters.objects import NO_HEADERS, S3ObjectStore, answer_error, is_restored, own_only, split_uri
-from core.errors import LakeMirrorError, NotFound, RemoteFailure, Throttled, Unreachable
+from core.errors import LakeMirrorError, NotFound, NotSent, RemoteFailure, Throttled, Unreachable
 from core.types import ObjectInfo
 
 R = TypeVar("R")
 
 MOST_PAUSE_SECONDS = 5.0
+_NO_CONNECTION = (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError)
 _XMLNS = "{http://s3.amazonaws.com/doc/2006-03-01/}"
 
 
@@ -132,7 +133,7 @@ class FastObjectStore(S3ObjectStore):
         body: bytes = b"",
         read_seconds: float = 0.0,
     ) -> urllib3.BaseHTTPResponse:
-        """One request, once; anything but 2xx is raised."""
+        """One request, once; anything but 2xx is raised. NotSent: it certainly never got there."""
         self._count()
         told = self.signed_headers(method, url, {**own_only(method), **headers}, body)
         signed = {name: value.encode() for name, value in told.items()}
@@ -140,7 +141,8 @@ class FastObjectStore(S3ObjectStore):
         try:
             answer = self._by_path(method, url, headers=signed, body=body or None, redirect=False, timeout=timeout)
         except urllib3.exceptions.HTTPError as error:
-            raise Unreachable(f"{self.where} does not answer ({doing})", hint=type(error).__name__) from error
+            kind = NotSent if isinstance(error, _NO_CONNECTION) else Unreachable
+            raise kind(f"{self.where} does not answer ({doing})", hint=type(error).__name__) from error
         if 200 <= answer.status < 300:
             return answer
         code, message = refusal(answer.data)

@@ -67,6 +67,10 @@ class Unreachable(LakeMirrorError):
     retryable = True
 
 
+class NotSent(Unreachable):
+    """There was no connection: whatever was asked for, the other side does not know of it."""
+
+
 class Throttled(LakeMirrorError):
     """429 or SlowDown. `retry_after` in seconds, 0 if the server did not say."""
 

@@ -18,10 +18,12 @@ from core.errors import (
 
 
 class Reason(StrEnum):
-    """`gone` and `changed` are the source object's; all others say what a store answered."""
+    """`gone` and `changed` are the source object's, `foreign` is somebody's own file where a marker goes; all others
+    say what a store answered."""
 
     GONE = "gone"
     CHANGED = "changed"
+    FOREIGN = "foreign"
     KEY = "key"
     METADATA = "metadata"
     DENIED = "denied"
@@ -57,6 +59,7 @@ _ADVICE = {
     Reason.DENIED: "Allow the key that there",
     Reason.FULL: "Make room there",
     Reason.GONE: "Bring it back, or remove the file from the branch",
+    Reason.FOREIGN: "Move it away, or take the expression out that has the directory marked",
     Reason.CHANGED: "Bring back the one that was committed, or commit the file anew",
 }
 
@@ -77,6 +80,7 @@ def words_of(error: LakeMirrorError) -> str:
 _WORDS = {
     Reason.GONE: "gone at the source",
     Reason.CHANGED: "changed at the source",
+    Reason.FOREIGN: "somebody's own file in its place",
     Reason.KEY: "impossible key",
     Reason.METADATA: "metadata that S3 can't keep",
     Reason.DENIED: "access denied",

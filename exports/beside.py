@@ -13,6 +13,7 @@ from core.export_words import STATES
 from core.exporting import State
 from core.phrases import count, sentence
 from core.policies import branch_arn
+from exports import placement
 from exports.api import narrowed, visible
 from exports.models import Export, ExportRun
 from exports.readings import ExportReading, readings
@@ -75,6 +76,10 @@ class Exports:
         return [
             Link(one.export.branch, one.export.path, _url(one.export), one.told.state, one.told.word) for one in found
         ]
+
+    def places(self) -> Iterator[tuple[str, str]]:
+        """All that exports write to, each with whose it is."""
+        return placement.places()
 
     def gauges(self, now: datetime) -> Iterator[Gauge]:
         """Of all exports, in a number of queries that doesn't grow."""

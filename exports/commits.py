@@ -34,12 +34,21 @@ def entries_of(export: Export, refs: list[RangeRef]) -> Iterator[Entry]:
         yield from read_range(_metadata(export, ref.id), expected_id=ref.id)
 
 
+def has_range(export: Export, range_id: str) -> bool:
+    """Is a range's file there? Raises what the store raises."""
+    return wiring.objects(export.region).head(_uri(export, range_id)) is not None
+
+
+def _uri(export: Export, file_id: str) -> str:
+    return f"{export.storage_namespace.rstrip('/')}/{METADATA_PREFIX}/{file_id}"
+
+
 def _metadata(export: Export, file_id: str) -> bytes:
     """A metadata file by id. What the cache holds is verified by its reader, like what the store gives."""
     kept = wiring.local_cache().get(file_id)
     if kept is not None:
         return kept
-    uri = f"{export.storage_namespace.rstrip('/')}/{METADATA_PREFIX}/{file_id}"
+    uri = _uri(export, file_id)
     try:
         data = wiring.objects(export.region).get(uri)
     except NotFound as error:

@@ -7,6 +7,9 @@ from collections.abc import Iterable, Mapping
 from exports.models import ExportFailure, ExportRun
 from mirrors import clock
 
+MOST_KEPT = 20
+"""So many of the files that are left alone are named; all are counted."""
+
 
 def note_failures(run: ExportRun, failed: Mapping[bytes, tuple[str, str]]) -> None:
     """Keys that could not be brought or removed, each once."""
@@ -16,6 +19,14 @@ def note_failures(run: ExportRun, failed: Mapping[bytes, tuple[str, str]]) -> No
         for key, (reason, detail) in failed.items()
     ]
     ExportFailure.objects.bulk_create(rows, batch_size=500, ignore_conflicts=True)
+
+
+def note_kept(run: ExportRun, keys: Iterable[bytes]) -> None:
+    """Some keys that were to be removed, and stay: somebody else's objects lie there."""
+    known = ExportRun.objects.select_for_update().values_list("kept_keys", flat=True).get(pk=run.pk)
+    names = {key.decode("utf-8", "backslashreplace") for key in keys}
+    if len(known) < MOST_KEPT and names - set(known):
+        ExportRun.objects.filter(pk=run.pk).update(kept_keys=sorted({*known, *names})[:MOST_KEPT])
 
 
 def note_failed_directories(run: ExportRun, directories: Iterable[bytes]) -> None:

@@ -76,14 +76,14 @@ def _basis(export: Export | None, path: str) -> tuple[str, Sequence[str]]:
 
 
 def _ranges(source: Branch, ref: str) -> list[RangeRef] | None:
-    """None for a commit that is gone; no ranges for "", that is: for nothing."""
+    """None for a commit that is gone, or whose metadata is; no ranges for "", that is: for nothing."""
     if not ref:
         return []
     try:
         commit = wiring.quick_lakefs(source.region).get_commit(source.repository.id, ref)
+        return ranges_of(source, commit)
     except NotFound:
         return None
-    return ranges_of(source, commit)
 
 
 def _some(units: Sequence[Unit]) -> list[UnitWork]:

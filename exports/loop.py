@@ -12,7 +12,7 @@ from django.db import transaction
 
 from adapters.objects import split_uri
 from core import exporting
-from core.errors import Fenced, LakeMirrorError, NotFound
+from core.errors import Fenced, LakeMirrorError, NotFound, Unreachable
 from core.export_failures import words_of
 from core.exporting import State
 from core.slices import Late
@@ -105,6 +105,8 @@ def _write_status(run: ExportRun, state: State, lease: Lease) -> None:
     piece = Slice.begin(run.export, lease)
     try:
         reporting.write_status(run, Plane(run, piece), state, max(1, run.failed), clock.now())
+    except Late:
+        raise Unreachable("there was no time left for the status file") from None
     finally:
         piece.end()
 
@@ -133,8 +135,10 @@ def _remove(export: Export | None, lease: Lease) -> Outcome:
 
 def _carry_on(run: ExportRun, lease: Lease) -> Outcome:
     """A slice of a run. An error that may pass is tried again; another one, or one too many, is how the run ends."""
-    if (left := _seconds_of_writes(run.export)) > 0:
-        return Outcome("waits for the last writes of a worker that is gone", left)
+    if (run.in_hand or not run.unanswered) and (left := _seconds_of_writes(run.export)) > 0:
+        return Outcome("waits for writes of a worker that is gone, or that got no answer", left)
+    if run.error:
+        return _end(run, lease, run.error)
     if run.in_hand and _take_over(run) > MOST_TAKEOVERS:
         return _end(run, lease, f"its worker was gone {MOST_TAKEOVERS} times in a row")
     ExportRun.objects.filter(pk=run.pk).update(in_hand=True)
@@ -163,8 +167,13 @@ def _take_over(run: ExportRun) -> int:
 
 
 def _end(run: ExportRun, lease: Lease, error: str) -> Outcome:
-    """The run has failed: its status file says so if it can, the database in any case."""
+    """The run has failed: its status file says so if it can, the database in any case. Not before a status that got no
+    answer, which may say something else, can't be written any more."""
     run.refresh_from_db()
+    run.export.refresh_from_db()
+    if run.phase == ExportRun.Phase.STATUS and (left := _seconds_of_writes(run.export)) > 0:
+        ExportRun.objects.filter(pk=run.pk).update(error=error, unanswered=False)
+        return Outcome("has failed, and waits for a status file that got no answer", left)
     try:
         _write_status(run, State.FAILED, lease)
     except LakeMirrorError as unwritten:

@@ -64,7 +64,7 @@ class Export(models.Model):
     behind_of = models.CharField(
         max_length=129, blank=True, default="", db_default="", help_text="HEAD:BASE of which this was counted"
     )
-    writes_until = models.DateTimeField(null=True, help_text="no task that was ever started begins a write after it")
+    writes_until = models.DateTimeField(null=True, help_text="nothing that was ever begun is written after it")
     deleting = models.BooleanField(default=False, help_text="it goes when nothing of it can write any more")
     created_at = models.DateTimeField()
     changed_at = models.DateTimeField()
@@ -133,6 +133,9 @@ class ExportRun(models.Model):
     in_hand = models.BooleanField(default=False, help_text="a slice of it is being worked on, or its worker is gone")
     cut = models.BooleanField(default=False, help_text="its units are rows")
     compare = models.BooleanField(default=False, help_text="look at the destination first: some may be there already")
+    unanswered = models.BooleanField(
+        default=False, db_default=False, help_text="a write of its phase got no answer; that phase may go on at once"
+    )
     failed_in = models.JSONField(default=list, help_text="directories in which something failed, as Latin-1")
     takeovers = models.IntegerField(default=0, help_text="how often its worker was gone, since it last got on")
     to_copy = models.BigIntegerField(default=0)
@@ -143,6 +146,13 @@ class ExportRun(models.Model):
     skipped = models.BigIntegerField(default=0, help_text="there already, as they shall be")
     deleted = models.BigIntegerField(default=0)
     failed = models.BigIntegerField(default=0)
+    kept = models.BigIntegerField(
+        default=0, db_default=0, help_text="were to be removed, but what is there is not what was exported"
+    )
+    kept_keys = models.JSONField(default=list, db_default=[], help_text="some of these, as they are shown")
+    lost = models.JSONField(
+        default=list, db_default=[], help_text="commits that the destination may hold, of which nobody knows what"
+    )
     requests = models.BigIntegerField(default=0)
 
     objects = RunQuerySet.as_manager()

@@ -15,12 +15,13 @@ from django.db import transaction
 from django.db.models import F, QuerySet
 
 from core import errors
-from core.errors import LakeMirrorError
+from core.errors import Fenced, LakeMirrorError
 from core.export_work import Phase as Work
 from core.exporting import State
 from core.phrases import count
+from core.slices import Late
 from exports import markers, reporting, running, units, uploads
-from exports.failures import note_failed_directories, note_failures
+from exports.failures import note_failed_directories, note_failures, note_kept
 from exports.models import ExportRun, ExportUnit
 from exports.plane import Plane
 from exports.slices import Slice
@@ -49,15 +50,33 @@ def carry(run: ExportRun, lease: Lease, *, last_try: bool = False) -> str:
     """Work on a run until the slice is over; says in words how far it is. Raises what keeps it from going on."""
     piece = Slice.begin(run.export, lease)
     plane = Plane(run, piece, last_try)
+    at_once = True
     try:
-        while not piece.over and run.ended_at is None:
+        while at_once and not piece.over and run.ended_at is None:
             if _STEPS[Phase(run.phase)](run, plane, lease):
-                _go_on(run, lease)
+                at_once = run.phase != Phase.CLEAR or not piece.unsettled
+                if at_once:
+                    _go_on(run, lease)
             run.refresh_from_db()
-    finally:
-        if not plane.elsewhere:
-            piece.end()
+    except Fenced:
+        raise
+    except (LakeMirrorError, Late):
+        _put_down(run, plane, at_once)
+        raise
+    _put_down(run, plane, at_once)
     return f"{run.ref[:8]}: {run.outcome or run.phase}, {run.copied:,} of {count(run.to_copy, 'file')} copied"
+
+
+def _put_down(run: ExportRun, plane: Plane, at_once: bool) -> None:
+    """The slice is over: nothing of it is under way, but for what got no answer. The same phase may be gone on with at
+    once all the same, for it would only write the same again. Not so what follows CLEAR: a removal that is carried out
+    late would take away what was written since."""
+    if not plane.elsewhere:
+        plane.piece.end()
+    unanswered = at_once and not plane.elsewhere and plane.piece.unsettled
+    if plane.piece.unanswered or unanswered != run.unanswered:
+        compare = run.compare or plane.piece.unanswered  # nobody knows what of it is done already
+        ExportRun.objects.filter(pk=run.pk).update(unanswered=unanswered, compare=compare)
 
 
 def _go_on(run: ExportRun, lease: Lease) -> None:
@@ -162,7 +181,9 @@ def _worked(run: ExportRun, plane: Plane, lease: Lease, which: QuerySet[ExportUn
     postponed: list[LakeMirrorError] = []
 
     def note(run: ExportRun, rows: Iterable[dict[str, Any]]) -> None:
-        postponed.extend(_note_work(run, rows))
+        for row in rows:
+            plane.piece.unanswered |= row["unanswered"]
+            postponed.extend(_note_work(run, row))
 
     plane.work([units.work_of(row) for row in rows], WORK[phase], _noting(run, lease, note))
     if postponed:
@@ -190,16 +211,16 @@ def _noting(
     return take
 
 
-def _note_work(run: ExportRun, rows: Iterable[dict[str, Any]]) -> Iterator[LakeMirrorError]:
-    """What became of some units in this phase: counts, failures, and what is left. Gives what may pass by itself."""
-    for row in rows:
-        values = {"left": None, "phase": run.phase} if row["done"] else {"left": row["left"]}
-        run.units.filter(number=row["unit"], part=row["part"]).update(**values)
-        _count(run, row)
-        note_failures(run, {one["key"]: (one["reason"], one["message"]) for one in row["failures"]})
-        note_failed_directories(run, row["failed_directories"])
-        if row["reason"]:
-            yield getattr(errors, row["reason"], errors.RemoteFailure)(row["detail"])
+def _note_work(run: ExportRun, row: dict[str, Any]) -> Iterator[LakeMirrorError]:
+    """What became of a unit in this phase: counts, failures, and what is left. Gives what may pass by itself."""
+    values = {"left": None, "phase": run.phase} if row["done"] else {"left": row["left"]}
+    run.units.filter(number=row["unit"], part=row["part"]).update(**values)
+    _count(run, row)
+    note_kept(run, row["kept_keys"])
+    note_failures(run, {one["key"]: (one["reason"], one["message"]) for one in row["failures"]})
+    note_failed_directories(run, row["failed_directories"])
+    if row["reason"]:
+        yield getattr(errors, row["reason"], errors.RemoteFailure)(row["detail"])
 
 
 def _count(run: ExportRun, row: Mapping[str, Any]) -> None:
@@ -211,5 +232,6 @@ def _count(run: ExportRun, row: Mapping[str, Any]) -> None:
         skipped=F("skipped") + row["skipped"],
         deleted=F("deleted") + deleted,
         failed=F("failed") + row["failed"],
+        kept=F("kept") + row["kept"],
         requests=F("requests") + row["requests"],
     )

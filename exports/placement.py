@@ -10,6 +10,7 @@ from core.export_places import overlap
 from core.types import RepositoryInfo
 from exports.models import Export
 from lakemirror_site import config, wiring
+from mirrors import clock
 from mirrors.adoption import reaching
 from mirrors.models import Mirror, Repository
 
@@ -84,8 +85,25 @@ def _others(field: str, region: str, repository: str, branch: str) -> Iterator[t
     for name, namespace in Repository.objects.order_by().values_list("name", "storage_namespace"):
         yield namespace, f"the storage namespace of '{name}'"
     for export in Export.objects.order_by().exclude(region=region, repository=repository, branch=branch):
-        yield export.path, f"where {export} is exported to"
-        for run in export.runs.open().exclude(path=export.path):
-            yield run.path, f"where a run of {export} still writes"
+        yield from written_by(export)
         if field == "exportPath" and export.status_path:
             yield export.status_path, f"where the states of {export} are written"
+
+
+def places() -> Iterator[tuple[str, str]]:
+    """All that exports write to, each with whose it is."""
+    for export in Export.objects.order_by("pk"):
+        yield from written_by(export)
+        if export.status_path:
+            yield export.status_path, f"where the states of {export} are written"
+
+
+def written_by(export: Export) -> Iterator[tuple[str, str]]:
+    """Where its files are, or may still arrive: a place that it has left is nobody else's before its last write."""
+    yield export.path, f"where {export} is exported to"
+    for run in export.runs.open().exclude(path=export.path):
+        yield run.path, f"where a run of {export} still writes"
+    last = export.runs.order_by("-pk").first()
+    late = export.writes_until is not None and export.writes_until > clock.now()
+    if last and last.ended_at and last.path != export.path and late:
+        yield last.path, f"where a write of {export} may still arrive, until {export.writes_until:%H:%M:%S} UTC"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from adapters.copying_verbs import Writer
 from adapters.objects import split_uri
 from core.errors import Denied, NotFound
 from core.export_units import holders
@@ -83,11 +84,15 @@ class Plane:
 
     def remove_markers(self, directories: Sequence[bytes]) -> Marked:
         """Take markers away."""
-        return wiring.export_markers(directories, self.settings(), write=False)
+        return self._heard(wiring.export_markers(directories, self.settings(), write=False))
 
     def write_markers(self, directories: Sequence[bytes]) -> Marked:
         """Write markers, children first."""
-        return wiring.export_markers(directories, self.settings(), write=True)
+        return self._heard(wiring.export_markers(directories, self.settings(), write=True))
+
+    def _heard(self, marked: Marked) -> Marked:
+        self.piece.unanswered |= marked.unanswered
+        return marked
 
     def unfinished(self) -> Mapping[bytes, Sequence[str]]:
         """Uploads in parts that were begun at the destination, by key; those of others too."""
@@ -99,8 +104,11 @@ class Plane:
 
     def put(self, uri: str, data: bytes) -> None:
         """Write an object anywhere, a status file say."""
-        self.piece.until().check()
-        wiring.export_store_of(self.run.export.region, uri).put(uri, data)
+        writer = Writer(wiring.export_store_of(self.run.export.region, uri), self.piece.until())
+        try:
+            writer.put(uri, data)
+        finally:
+            self.piece.unanswered |= writer.unanswered
 
     def put_stream(self, uri: str, pieces: Iterator[bytes]) -> None:
         """Write an object of any size from pieces, none of it kept in memory for long."""

@@ -105,6 +105,14 @@ class ExportRunAnswer(serializers.Serializer):
     copied_bytes = serializers.IntegerField()
     skipped = serializers.IntegerField(help_text="there already, as they shall be")
     deleted = serializers.IntegerField()
+    kept = serializers.IntegerField(
+        help_text="were to be removed, but what is there is not what was exported: left alone, as somebody's own"
+    )
+    kept_paths = serializers.ListField(child=serializers.CharField(), help_text="some of these")
+    lost_commits = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="gone from the source: what was brought of them alone is not known any more, and stays",
+    )
     failed = serializers.IntegerField()
     requests = serializers.IntegerField()
     skipped_commits = serializers.IntegerField(
@@ -225,6 +233,7 @@ def run_json(run: ExportRun) -> dict[str, Any]:
         "copied_bytes",
         "skipped",
         "deleted",
+        "kept",
         "failed",
         "requests",
         "skipped_commits",
@@ -239,6 +248,8 @@ def run_json(run: ExportRun) -> dict[str, Any]:
         "asked_by": run.asked_by or None,
         "started_at": rfc3339(run.started_at),
         "ended_at": rfc3339(run.ended_at),
+        "kept_paths": run.kept_keys,
+        "lost_commits": run.lost,
         **{name: getattr(run, name) for name in told},
     }
 

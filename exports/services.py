@@ -18,6 +18,7 @@ from exports import placement, running, verification
 from exports.left_behind import take
 from exports.models import Export, ExportRun, ExportVerification
 from mirrors import clock, duties
+from mirrors.placement import hold_places
 from rbac import services as rbac
 
 KIND = "export"
@@ -59,6 +60,8 @@ def export_set(
     placement.check_apart(settings["path"], settings["status_path"], source, region, branch)
     placement.check_reached(settings["path"], settings["status_path"], region)
     with transaction.atomic():
+        hold_places()
+        placement.check_apart(settings["path"], settings["status_path"], source, region, branch)
         export, before = _store(region, branch, source, settings)
         duties.ensure(KIND, subject_of(export), region)
         duties.wake(KIND, subject_of(export))

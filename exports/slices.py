@@ -1,7 +1,8 @@
 """A slice of a run: how long it goes, and until when what it started may still write.
 
 `writes_until` stands in the database before anything is started. Who takes over waits for it: so no task of a worker
-that is gone puts an old file over a new one.
+that is gone puts an old file over a new one. After a write that got no answer it stays, whoever goes on: a store may
+carry out what nobody waits for any more.
 """
 
 from __future__ import annotations
@@ -19,29 +20,38 @@ from mirrors import clock
 from mirrors.duties import Lease
 
 MARGIN_SECONDS = 75.0
-"""Longer than one request to a store can take (adapters.copying_verbs.COPY_SECONDS) and clocks of machines differ."""
+"""Longer than one request to a store can take (adapters.copying_verbs.COPY_SECONDS) and clocks of machines differ. So
+long a store may take to carry out what it never answered, too."""
 
 
 @dataclass(slots=True)
 class Slice:
-    """`deadline` is a Unix time by the database's clock: nothing visible begins after it."""
+    """`deadline` is a Unix time by the database's clock: nothing visible begins after it.
+
+    `before`: until when writes of earlier slices, which got no answer, may still be carried out; `unanswered`: there
+    was one in this slice.
+    """
 
     export: Export
     deadline: float
     writes_until: datetime
     seconds: float
     began: float = field(default_factory=time.monotonic)
+    before: datetime | None = None
+    unanswered: bool = False
 
     @classmethod
     def begin(cls, export: Export, lease: Lease) -> Slice:
         """Note in the database until when there may be writes. Raises Fenced when the lease was lost."""
         seconds = config.current().exports.slice.total_seconds()
-        at = clock.now() + timedelta(seconds=seconds)
-        until = at + timedelta(seconds=MARGIN_SECONDS)
         with transaction.atomic():
             lease.hold()
+            now = clock.now()
+            at = now + timedelta(seconds=seconds)
+            before = _if_after(now, Export.objects.values_list("writes_until", flat=True).get(pk=export.pk))
+            until = max(at + timedelta(seconds=MARGIN_SECONDS), before or now)
             Export.objects.filter(pk=export.pk).update(writes_until=until)
-        return cls(export, at.timestamp(), until, seconds)
+        return cls(export, at.timestamp(), until, seconds, before=before)
 
     @property
     def over(self) -> bool:
@@ -52,6 +62,19 @@ class Slice:
         """The deadline for whoever writes in this process."""
         return Deadline(self.deadline)
 
+    @property
+    def unsettled(self) -> bool:
+        """May a write that got no answer still be carried out?"""
+        return self.unanswered or _if_after(clock.now(), self.before) is not None
+
     def end(self) -> None:
-        """Nothing is under way any more."""
-        Export.objects.filter(pk=self.export.pk, writes_until=self.writes_until).update(writes_until=None)
+        """Nothing is under way any more, but for what got no answer."""
+        now = clock.now()
+        left = _if_after(now, self.before)
+        if self.unanswered:
+            left = max(now + timedelta(seconds=MARGIN_SECONDS), left or now)
+        Export.objects.filter(pk=self.export.pk, writes_until=self.writes_until).update(writes_until=left)
+
+
+def _if_after(now: datetime, at: datetime | None) -> datetime | None:
+    return at if at is not None and at > now else None

@@ -98,7 +98,8 @@ def _plan_note(run: ExportRun) -> str:
     if run.phase == "plan":
         return ""
     deletes = f", {run.to_delete:,} to remove" if run.to_delete else ""
-    return f"{run.to_copy:,} to copy{deletes}"
+    lost = f" · {', '.join(one[:8] for one in run.lost)} gone from the source: compared instead" if run.lost else ""
+    return f"{run.to_copy:,} to copy{deletes}{lost}"
 
 
 def _copy_note(run: ExportRun) -> str:
@@ -106,7 +107,12 @@ def _copy_note(run: ExportRun) -> str:
         return ""
     failed = f", {run.failed:,} failed" if run.failed else ""
     there = f", {run.skipped:,} there already" if run.skipped else ""
-    return f"{run.copied:,} copied{there}{failed}"
+    kept = f" · {run.kept:,} left alone, not ours: {_some(run.kept_keys)}" if run.kept else ""
+    return f"{run.copied:,} copied{there}{failed}{kept}"
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:3]) + (" …" if len(names) > 3 else "")
 
 
 def _markers_note(run: ExportRun) -> str:
@@ -160,7 +166,7 @@ class Progress:
 
 def progress_of(run: ExportRun, now: datetime, *, going_on: bool = True) -> Progress:
     """What is through, of all that is planned; pace and expected end while files are being copied."""
-    through = run.copied + run.skipped + run.deleted + run.failed
+    through = run.copied + run.skipped + run.deleted + run.kept + run.failed
     whole = run.to_copy + run.to_delete
     began = _begun(run, "copy")
     if began is None or not going_on or run.ended_at or run.phase not in ("copy", "last"):

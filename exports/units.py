@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import logging
 from base64 import b64decode, b64encode
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
 from django.db.models import F
 
+from core.errors import NotFound
 from core.export_units import Unit, parts_of, plan_units
 from core.export_work import UnitWork
-from exports.commits import commit_of, ranges_of
+from core.exporting import State
+from exports.commits import commit_of, has_range, ranges_of
 from exports.landing import between_runs, note_skipped
-from exports.models import ExportDirectory, ExportRun, ExportUnit, VerificationUnit
+from exports.models import Export, ExportDirectory, ExportRun, ExportUnit, VerificationUnit
+from graveler.metarange import RangeRef
 from mirrors.duties import Lease
+
+log = logging.getLogger("lakemirror.export")
 
 ROWS_AT_ONCE = 500
 
@@ -22,21 +29,70 @@ ROWS_AT_ONCE = 500
 def cut(run: ExportRun, lease: Lease) -> None:
     """Cut a run's work into units: once, whoever tries. A run without a base compares with what is there."""
     export = run.export
-    target = ranges_of(export, run.ref)
-    others = [ranges_of(export, ref) for ref in (run.base, *run.attempted)]
+    known = _known(run)
     rows = [
         ExportUnit(run=run, number=number, unit=to_json(unit), entries=unit.entries)
-        for number, unit in enumerate(plan_units(target, others))
+        for number, unit in enumerate(known.units)
     ]
     message = commit_of(export, run.ref).message
+    run.base = "" if run.base in known.lost else run.base
+    run.attempted, run.lost = [ref for ref in run.attempted if ref not in known.lost], known.lost
     skipped = between_runs(run)
     with transaction.atomic():
         lease.hold()
         run.units.all().delete()
         ExportUnit.objects.bulk_create(rows, batch_size=ROWS_AT_ONCE)
         run.cut, run.compare, run.message = True, run.compare or not run.base or bool(run.attempted), message
-        run.save(update_fields=["cut", "compare", "message"])
+        run.save(update_fields=["cut", "compare", "message", "base", "attempted", "lost"])
         note_skipped(run, skipped)
+    if known.lost:
+        log.warning("%s: nobody knows any more what was brought with %s", run, ", ".join(known.lost))
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """Units by the commits of which the source still knows what they hold; `lost` are the others."""
+
+    units: Sequence[Unit]
+    lost: list[str]
+
+
+def _known(run: ExportRun) -> _Known:
+    """The target has to be there. Another commit may be gone from the source for good: then what the destination holds
+    of it is not known, and the run compares. Raises NotFound for the target; what stores and installations raise."""
+    export = run.export
+    target, lost = ranges_of(export, run.ref), list[str]()
+    others: dict[str, Sequence[RangeRef]] = {}
+    for ref in (run.base, *run.attempted):
+        try:
+            others[ref] = ranges_of(export, ref)
+        except NotFound:
+            lost.append(ref)
+    units = _units(target, others, lost)
+    if _failed_before(run) and (unread := _without_ranges(export, units, others)):
+        lost += unread
+        units = _units(target, others, lost)
+    return _Known(units, lost)
+
+
+def _units(
+    target: Sequence[RangeRef], others: Mapping[str, Sequence[RangeRef]], lost: Collection[str]
+) -> Sequence[Unit]:
+    """What is lost may have changed any key: one that is empty stands for it, so that all keys are planned."""
+    known = [refs for ref, refs in others.items() if ref not in lost]
+    return list(plan_units(target, [*known, []] if lost else known))
+
+
+def _failed_before(run: ExportRun) -> bool:
+    """Perhaps because of ranges that are gone: that is looked for only then."""
+    return bool(run.attempted) and run.export.runs.filter(outcome=State.FAILED, ref__in=[*run.attempted]).exists()
+
+
+def _without_ranges(export: Export, units: Sequence[Unit], others: Mapping[str, Sequence[RangeRef]]) -> list[str]:
+    """The commits of which a range that is to be read is gone."""
+    read = {one for unit in units for ids in unit.others for one in ids}
+    gone = {one for one in read if not has_range(export, one)}
+    return [ref for ref, refs in others.items() if any(one.id in gone for one in refs)]
 
 
 def work_of(row: ExportUnit) -> UnitWork:

@@ -44,6 +44,7 @@ STATUSES: tuple[tuple[type[Exception], HTTPStatus], ...] = (
     (errors.Fenced, HTTPStatus.CONFLICT),
     (errors.Stopped, HTTPStatus.CONFLICT),
     (errors.Stale, HTTPStatus.PRECONDITION_FAILED),
+    (errors.NotSent, HTTPStatus.SERVICE_UNAVAILABLE),
     (errors.Unreachable, HTTPStatus.SERVICE_UNAVAILABLE),
     (errors.Throttled, HTTPStatus.SERVICE_UNAVAILABLE),
     (errors.Full, HTTPStatus.BAD_GATEWAY),

@@ -675,3 +675,9 @@ class ValidationRange(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["validation", "range_id"], name="validation_range_once")]
+
+
+class PlaceLock(models.Model):
+    """One row: who wants a place for a mirror or an export holds it while looking whose the places are."""
+
+    taken_at = models.DateTimeField(null=True)

@@ -1,16 +1,23 @@
-"""May a mirror have this name, and this place? The rules of creation, and what the preflight says of them."""
+"""May a mirror have this name, and this place? The rules of creation, and what the preflight says of them.
+
+A place is taken by whoever stores it first. So it is judged once more inside of the transaction that stores it, while
+`hold_places` keeps everybody else who wants one waiting: mirrors, sources and exports alike.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
 
+from django.db.models.functions import Now
+
 from core.errors import Conflict, Invalid
 from core.ports import LakeFS
 from core.types import RepositoryInfo
 from lakemirror_site import config
+from mirrors import beside
 from mirrors.adoption import reaching
-from mirrors.models import Mirror, Repository
+from mirrors.models import Mirror, PlaceLock, Repository
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{2,62}")
 RESERVED = frozenset({"new"})
@@ -82,6 +89,26 @@ def check_free(there: RepositoryInfo | None, region: str, adopt: bool) -> None:
 # --- the place --------------------------------------------------------------------------------------------------------
 
 
+def hold_places() -> None:
+    """Inside of a transaction, before anything else in it is locked: nobody else takes a place until it ends. What
+    others have stored before can be seen from here on."""
+    if not _taken():
+        PlaceLock.objects.bulk_create([PlaceLock(pk=1)], ignore_conflicts=True)
+        _taken()
+
+
+def _taken() -> bool:
+    """An update locks the row, and on SQLite the whole database."""
+    return PlaceLock.objects.filter(pk=1).update(taken_at=Now()) == 1
+
+
+def check_still_free(namespace: str, region: str, name: str) -> None:
+    """By all that is stored, for the mirror of this name. Raises Conflict."""
+    check_apart_from_mirrors(namespace, region)
+    check_apart_from_sources(namespace, region, name)
+    check_apart_from_exports(namespace)
+
+
 def overlap(one: str, other: str) -> bool:
     """Whether a namespace is, contains or lies in another."""
     a, b = one.rstrip("/") + "/", other.rstrip("/") + "/"
@@ -114,6 +141,28 @@ def check_apart_from_mirrors(namespace: str, region: str) -> None:
                 f"the namespace {namespace} overlaps that of the mirror '{other.name}'",
                 field="storage_namespace",
                 hint=_APART,
+            )
+
+
+def check_apart_from_sources(namespace: str, region: str, name: str) -> None:
+    """Raises Conflict if they would lie among those of a repository that somebody mirrors: of another one, that is, for
+    a mirror may have mirrors of its own."""
+    for source in Repository.objects.order_by("pk"):
+        is_itself = (source.region, source.name) == (region, name)
+        if not is_itself and overlap(source.storage_namespace, namespace):
+            raise Conflict(
+                f"the namespace {namespace} overlaps that of '{source.name}' in {source.region}",
+                field="storage_namespace",
+                hint=_APART,
+            )
+
+
+def check_apart_from_exports(namespace: str) -> None:
+    """Raises Conflict if an export would write among them, or they lie among what it wrote."""
+    for place, whose in beside.exports().places():
+        if overlap(place, namespace):
+            raise Conflict(
+                f"the namespace {namespace} overlaps {place}, {whose}", field="storage_namespace", hint=_APART
             )
 
 

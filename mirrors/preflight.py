@@ -121,8 +121,10 @@ def _namespace(plan: Plan, answer: Callable[[str], Any]) -> Check:
     placement.check_namespace(plan.namespace)
     placement.check_apart_from_mirrors(plan.namespace, plan.region)
     placement.check_apart_from_source(plan.namespace, _had(answer("repository")))
+    placement.check_still_free(plan.namespace, plan.region, plan.name)
     placement.check_apart_from_repositories(plan.namespace, _had(answer("others")), plan.region, plan.name)
-    return Check("namespace", Outcome.OK, f"{plan.namespace} overlaps no other repository's or mirror's place")
+    told = f"{plan.namespace} overlaps no other repository's, mirror's or export's place"
+    return Check("namespace", Outcome.OK, told)
 
 
 def _had(answer: T | LakeMirrorError) -> T:

@@ -22,7 +22,7 @@ from mirrors.adoption import all_heads, all_tags
 from mirrors.certificates import DESCRIPTOR, Descriptor, Proof, parse_descriptor, read_certificate
 from mirrors.following import add_commits
 from mirrors.models import Mirror, MirrorBranch, MirrorTag, Repository, SourceBranch
-from mirrors.placement import overlap
+from mirrors.placement import check_still_free, hold_places
 from mirrors.services import repository_arn
 from rbac import services as rbac
 
@@ -177,9 +177,7 @@ def _check_books(told: Descriptor) -> None:
     """Raises Conflict when what the descriptor says can't stand beside the rows that there are."""
     if Mirror.objects.filter(name=told.mirror).exists():
         raise Conflict(f"a mirror named '{told.mirror}' exists in another region")
-    for other in Mirror.objects.filter(region=told.region):
-        if overlap(other.storage_namespace, told.storage_namespace):
-            raise Conflict(f"the namespace {told.storage_namespace} overlaps that of the mirror '{other.name}'")
+    check_still_free(told.storage_namespace, told.region, told.mirror)
     source = Repository.objects.filter(region=told.source_region, name=told.source_repository).first()
     pins = (told.source_namespace, told.source_creation_date)
     if source and (source.storage_namespace, source.creation_date) != pins:
@@ -192,6 +190,8 @@ def _check_books(told: Descriptor) -> None:
 @transaction.atomic
 def _make(actor: str, found: Found) -> None:
     told = found.told
+    hold_places()
+    _check_books(told)
     source = _source(found)
     mirror = Mirror.objects.create(
         name=told.mirror,

@@ -102,7 +102,7 @@ def check_creation(
     source = _ask_source(source_repository, source_region)
     placement.check_apart_from_source(namespace, source)
     placement.check_not_the_source(name, region, source.id, source_region)
-    placement.check_apart_from_mirrors(namespace, region)
+    placement.check_still_free(namespace, region, name)
     there = _ask_destination(name, region)
     placement.check_free(there, region, adopt)
     others = placement.repositories_of(wiring.lakefs(region), region)
@@ -144,6 +144,8 @@ def _store(actor: Any, found: Creation) -> Mirror:
     adopted = found.adopted
     try:
         with transaction.atomic():
+            placement.hold_places()
+            placement.check_still_free(found.namespace, found.region, found.name)
             repository = _pin_source(found.source, found.source_region)
             mirror = Mirror.objects.create(
                 name=found.name,

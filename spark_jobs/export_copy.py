@@ -2,13 +2,16 @@
 
 All units of a task go through one window of threads, so that small ones don't wait for each other. Nothing visible
 begins after the deadline; what was not begun comes back as `left`, and the next slice goes on there.
+
+Only what is ours is deleted. After a run that came to its end, that is what its commit has. Where runs were broken off,
+what lies there may be of any commit that was tried, or somebody else's: the object itself says it, by size and ETag.
 """
 
 from __future__ import annotations
 
 import functools
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from itertools import count
@@ -19,16 +22,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from adapters.copying import Item, is_of
-from core.errors import LakeMirrorError, NotFound
+from core.errors import Denied, LakeMirrorError, NotFound
 from core.export_units import Interval, part_rows
 from core.export_work import Phase, UnitWork
 from core.markers import Failed, directory_of
 from core.slices import Deadline, Late, Rate
+from core.types import ObjectInfo
 from spark_jobs.export_compare import listed
 from spark_jobs.export_patterns import last_keys
-from spark_jobs.export_plan import Planned, RangeShelf, plan_unit
+from spark_jobs.export_plan import OTHERS, Planned, RangeShelf, plan_unit
 from spark_jobs.export_settings import ExportSettings, copier_of, destination_store, source_store
-from spark_jobs.export_tally import COPY_COLUMNS, Rows, Tally
+from spark_jobs.export_tally import COPY_COLUMNS, Rows, Tally, Version
 from spark_jobs.export_work import deal_out, run_task
 from spark_jobs.jobs import ahead, sql_type
 
@@ -36,6 +40,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 MOST_DELETED = 1000
+MOST_JUDGED = 100
+"""So many at a time where each may take a request of its own to tell whose it is."""
 CHUNK = 500
 
 
@@ -93,8 +99,9 @@ class _Crew:
 
     def told(self, tally: Tally) -> pa.RecordBatch:
         """A unit's row, once nothing of it is under way; with the requests since the last one."""
+        tally.settle()
         before, self._counted = self._counted, self._requests()
-        return tally.row(self._counted - before)
+        return tally.row(self._counted - before, self._copier.writer.unanswered)
 
     # --- before ------------------------------------------------------------------------------------------------------
 
@@ -102,9 +109,11 @@ class _Crew:
         """A unit's rows; None where there is no time for them."""
         if self._is_over():
             return work, None
-        rows = _part_of(_rows_of(plan_unit(work.unit, self._shelf, self._settings), self._phase, self._settings), work)
-        if self._settings.compare and rows.copies.num_rows:
-            keys = rows.copies.column("path").to_pylist()
+        planned = plan_unit(work.unit, self._shelf, self._settings)
+        rows = _part_of(_rows_of(planned, self._phase, self._settings), work)
+        rows.versions = _versions(rows.deletes, planned, target_too=self._settings.compare)
+        if self._settings.compare and len(rows):
+            keys = sorted([*rows.deletes.to_pylist(), *rows.copies.column("path").to_pylist()])
             rows.there = listed(destination_store(self._settings), self._copier.destination, keys)
         return work, rows
 
@@ -125,8 +134,9 @@ class _Crew:
             return tally
         for start, stop in ((0, len(rows)),) if work.left is None else work.left:
             bound = min(stop, len(rows.deletes))
-            for at in range(start, bound, MOST_DELETED):
-                self._begin(tally, (at, min(at + MOST_DELETED, bound)), rows, self._delete)
+            most = MOST_JUDGED if self._settings.compare else MOST_DELETED
+            for at in range(start, bound, most):
+                self._begin(tally, (at, min(at + most, bound)), rows, self._delete)
             for at in range(max(start, len(rows.deletes)), stop, CHUNK):
                 self._begin_copies(tally, at, min(at + CHUNK, stop), rows)
         return tally
@@ -146,15 +156,40 @@ class _Crew:
     def _delete(self, tally: Tally, span: Interval, rows: Rows) -> None:
         keys = rows.deletes[span[0] : span[1]].to_pylist()
         try:
+            ours, kept = self._sorted_out(keys, rows)
             self._deadline.pause(self._rate.turn())
-            failed = self._copier.delete(keys)
+            failed = self._copier.delete(ours) if ours else {}
         except Late:
             return tally.leave(span)
+        except LakeMirrorError as error:
+            ours, kept, failed = [], [], dict.fromkeys(keys, error)
         if passing := next(filter(self._may_pass, failed.values()), None):
             return tally.postpone(span, passing)
-        tally.add(deleted=len(keys) - len(failed))
+        tally.add(deleted=len(keys) - len(kept) - len(failed))
+        tally.keep([key for key in kept if key not in rows.returning])
         for key, error in failed.items():
             tally.fail(key, error)
+
+    def _sorted_out(self, keys: Sequence[bytes], rows: Rows) -> tuple[list[bytes], list[bytes]]:
+        """What of these is ours to delete, and what is somebody else's; of others nothing is there."""
+        if not self._settings.compare:
+            # The last run came to its end: what its commit names it has brought, and nothing else.
+            return [key for key in keys if key in rows.versions], []
+        there = [key for key in keys if key in rows.there]
+        whose = {key: self._is_ours(key, rows.there[key], rows.versions.get(key, ())) for key in there}
+        return [key for key in there if whose[key]], [key for key in there if not whose[key]]
+
+    def _is_ours(self, key: bytes, found: ObjectInfo, versions: Sequence[Version]) -> bool:
+        """Is it what one of the commits has there? Where that can't be told it is not."""
+        etags = [etag for size, etag in versions if size == found.size and etag]
+        if not etags:
+            return False
+        if any(is_of(found.etag, etag) for etag in etags):
+            return True
+        try:
+            return self._copier.stamp(key) in etags
+        except (Denied, NotFound):
+            return False
 
     def _copy(self, row: dict[str, Any], tally: Tally, span: Interval, rows: Rows) -> None:
         key = row["path"]
@@ -202,15 +237,29 @@ def _rows_of(planned: Planned, phase: Phase, settings: ExportSettings) -> Rows:
     path = planned.copies.column("path")
     gone, brought = last_keys(planned.deletes, settings.patterns), last_keys(path, settings.patterns)
     if phase is Phase.CLEAR:
-        keys = pa.concat_arrays([planned.deletes.filter(gone), path.filter(brought)])
-        return Rows(keys, planned.copies.slice(0, 0))
+        returning = path.filter(brought)
+        keys = pa.concat_arrays([planned.deletes.filter(gone), returning])
+        return Rows(keys, planned.copies.slice(0, 0), returning=frozenset(returning.to_pylist()))
     if phase is Phase.LAST:
         return Rows(planned.deletes.slice(0, 0), planned.copies.filter(brought))
     return Rows(planned.deletes.filter(pc.invert(gone)), planned.copies.filter(pc.invert(brought)))
+
+
+def _versions(keys: pa.Array, planned: Planned, *, target_too: bool) -> Mapping[bytes, Sequence[Version]]:
+    """What other commits have at these keys. What the target has may be there too, once somebody has begun with it."""
+    found: dict[bytes, list[Version]] = {}
+    tables = [planned.others, pa.Table.from_batches([planned.copies.select(OTHERS.names)])]
+    for table in tables[: 1 + target_too] if len(keys) else ():
+        chosen = table.filter(pc.is_in(table.column("path"), value_set=keys))
+        columns = (chosen.column(name).to_pylist() for name in OTHERS.names)
+        for path, size, etag in zip(*columns, strict=True):
+            found.setdefault(path, []).append((size, etag))
+    return found
 
 
 def _part_of(rows: Rows, work: UnitWork) -> Rows:
     start, stop = part_rows(len(rows), work.part, work.parts)
     deletes = len(rows.deletes)
     first = max(0, start - deletes)
-    return Rows(rows.deletes[start:stop], rows.copies.slice(first, max(0, stop - deletes) - first))
+    copies = rows.copies.slice(first, max(0, stop - deletes) - first)
+    return Rows(rows.deletes[start:stop], copies, returning=rows.returning)

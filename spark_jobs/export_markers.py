@@ -1,30 +1,50 @@
-"""Markers at an export's destination: removed before their directories change, written when all below has arrived."""
+"""Markers at an export's destination: removed before their directories change, written when all below has arrived.
+
+A marker is empty. A file of this name that holds something is no marker: it is somebody's own, and stays.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from itertools import groupby
 
 from adapters.copying import Copier
 from core.errors import LakeMirrorError
+from core.export_failures import KeyFailed, Reason
 from core.export_work import Marked
-from core.markers import Failed, marker_of, marker_order
+from core.markers import Failed, directory_of, marker_of, marker_order
 from core.slices import Late
+from core.types import ObjectInfo
+from spark_jobs.export_compare import listed
 from spark_jobs.export_settings import ExportSettings, copier_of
+
+LISTED_AT_ONCE = 32
 
 
 def remove_markers(directories: Iterable[bytes], settings: ExportSettings) -> Marked:
-    """Removes the markers of these directories; one that is not there is removed."""
+    """Removes the markers of these directories; one that is not there is removed. Raises what the listing raises."""
     chosen = marker_order(directories)
-    with closing(copier_of(settings)) as copier:
+    with closing(copier_of(settings)) as copier, ThreadPoolExecutor(settings.threads) as pool:
         try:
-            failed = copier.delete([marker_of(one) for one in chosen])
+            filled = _filled(chosen, copier, pool)
+            failed = copier.delete([marker_of(one) for one in chosen if one not in filled])
         except Late:
-            return Marked(left=chosen)
+            return Marked(left=chosen, unanswered=copier.writer.unanswered)
     failures = {one: failed[marker_of(one)] for one in chosen if marker_of(one) in failed}
-    return Marked(len(chosen) - len(failures), failures=failures)
+    return Marked(len(chosen) - len(failures), failures=failures, unanswered=copier.writer.unanswered)
+
+
+def _filled(directories: Sequence[bytes], copier: Copier, pool: ThreadPoolExecutor) -> set[bytes]:
+    """Those in which a file that holds something has the marker's name. Raises what the store raises."""
+    markers = sorted(marker_of(one) for one in directories)
+    each = max(1, -(-len(markers) // LISTED_AT_ONCE))
+    some = [markers[at : at + each] for at in range(0, len(markers), each)]
+    look: Callable[[list[bytes]], Mapping[bytes, ObjectInfo]] = lambda keys: listed(  # noqa: E731
+        copier.writer.store, copier.destination, keys
+    )
+    return {directory_of(key) for found in pool.map(look, some) for key, info in found.items() if info.size}
 
 
 def write_markers(directories: Iterable[bytes], settings: ExportSettings) -> Marked:
@@ -34,6 +54,7 @@ def write_markers(directories: Iterable[bytes], settings: ExportSettings) -> Mar
     with closing(copier_of(settings)) as copier, ThreadPoolExecutor(settings.threads) as pool:
         for _, level in groupby(sorted(set(directories), key=_depth, reverse=True), key=_depth):
             _write_level(list(level), copier, pool, marked)
+        marked.unanswered = copier.writer.unanswered
     return marked
 
 
@@ -49,7 +70,12 @@ def _write_level(level: Sequence[bytes], copier: Copier, pool: ThreadPoolExecuto
         # Something below may not be marked yet.
         marked.left += ready
         return
-    for directory, outcome in zip(ready, pool.map(lambda one: _write(one, copier), ready), strict=True):
+    try:
+        filled = _filled(ready, copier, pool)
+    except LakeMirrorError as error:
+        marked.failures |= dict.fromkeys(ready, error)
+        return
+    for directory, outcome in zip(ready, pool.map(lambda one: _write(one, copier, filled), ready), strict=True):
         if outcome is None:
             marked.done += 1
         elif isinstance(outcome, Late):
@@ -58,8 +84,10 @@ def _write_level(level: Sequence[bytes], copier: Copier, pool: ThreadPoolExecuto
             marked.failures[directory] = outcome
 
 
-def _write(directory: bytes, copier: Copier) -> LakeMirrorError | Late | None:
+def _write(directory: bytes, copier: Copier, filled: Collection[bytes]) -> LakeMirrorError | Late | None:
     try:
+        if directory in filled:
+            return KeyFailed(Reason.FOREIGN, f"{copier.destination.uri(marker_of(directory))} is somebody's own file")
         copier.writer.put(copier.destination.uri(marker_of(directory)), b"")
     except (LakeMirrorError, Late) as error:
         return error

@@ -31,15 +31,18 @@ Bools = NDArray[np.bool_]
 
 NOTHING = pa.RecordBatch.from_pylist([], schema=FULL_SCHEMA)
 _TOLD = ("size", "etag")
+OTHERS = pa.schema([FULL_SCHEMA.field(name) for name in ("path", *_TOLD)])
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
     """A unit's planned rows. `deletes`: keys, ascending. `copies`: the target's entries, ascending, with `uri` and with
-    `renewed`: a commit has the same object there, described differently. `unchanged`: entries that all agree on."""
+    `renewed`: a commit has the same object there, described differently. `others`: path, size and ETag of whatever else
+    the other commits have at these keys, in no order. `unchanged`: entries that all agree on."""
 
     deletes: pa.Array
     copies: pa.RecordBatch
+    others: pa.Table
     unchanged: int = 0
 
     @property
@@ -68,6 +71,7 @@ def plan_unit(unit: Unit, shelf: RangeShelf, settings: ExportSettings) -> Planne
     """The rows of a unit. Raises what `shelf` raises."""
     target = shelf.read(unit.target) if unit.target else NOTHING
     agreed, renewed = np.ones(target.num_rows, bool), np.zeros(target.num_rows, bool)
+    differing: list[pa.RecordBatch] = []
     gone: list[pa.Array] = []
     for range_ids in unit.others:
         same = np.zeros(target.num_rows, bool)
@@ -75,10 +79,13 @@ def plan_unit(unit: Unit, shelf: RangeShelf, settings: ExportSettings) -> Planne
             if range_id == unit.target:
                 same[:] = True
                 continue
-            gone.append(_compare(target, clipped(shelf.read(range_id), unit), same, renewed))
+            lacking, others = _compare(target, clipped(shelf.read(range_id), unit), same, renewed)
+            gone.append(lacking)
+            differing.append(others)
         agreed &= same
     copies = _with_uris(target, renewed, settings).filter(pa.array(~agreed))
-    return Planned(_keys(gone), copies, int(agreed.sum()))
+    others = pa.Table.from_batches(differing, schema=OTHERS)
+    return Planned(_keys(gone), copies, others, int(agreed.sum()))
 
 
 def clipped(columns: pa.RecordBatch, unit: Unit) -> pa.RecordBatch:
@@ -90,15 +97,20 @@ def clipped(columns: pa.RecordBatch, unit: Unit) -> pa.RecordBatch:
     return columns.filter(inside)
 
 
-def _compare(target: pa.RecordBatch, other: pa.RecordBatch, same: Bools, renewed: Bools) -> pa.Array:
-    """Notes which of the target's entries the other has too; gives the keys that the target lacks."""
+def _compare(
+    target: pa.RecordBatch, other: pa.RecordBatch, same: Bools, renewed: Bools
+) -> tuple[pa.Array, pa.RecordBatch]:
+    """Notes which of the target's entries the other has too; gives the keys that the target lacks, and all of the
+    other's entries that the target does not have as they are."""
     at = pc.index_in(other.column("path"), value_set=target.column("path"))
     known = at.is_valid()
     rows, shared = at.drop_null().to_numpy(zero_copy_only=False), other.filter(known)
     content, description = _equal(target.take(at.drop_null()), shared)
     same[rows] = content & description
     renewed[rows] |= content & ~description
-    return other.column("path").filter(pc.invert(known))
+    differs = np.ones(other.num_rows, bool)
+    differs[np.flatnonzero(_bools(known))] = ~(content & description)
+    return other.column("path").filter(pc.invert(known)), other.select(OTHERS.names).filter(pa.array(differs))
 
 
 def _equal(ours: pa.RecordBatch, theirs: pa.RecordBatch) -> tuple[Bools, Bools]:

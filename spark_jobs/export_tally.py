@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,7 +18,8 @@ from core.markers import directory_of
 from core.types import ObjectInfo
 from spark_jobs.export_work import INTERVALS
 
-COUNTS = ("copied", "deleted", "skipped", "held_back", "bytes")
+COUNTS = ("copied", "deleted", "skipped", "held_back", "kept", "bytes")
+MOST_KEPT_NAMED = 20
 FAILURE = pa.struct([("key", pa.binary()), ("reason", pa.string()), ("message", pa.string())])
 COPY_COLUMNS = pa.schema(
     [
@@ -26,7 +27,9 @@ COPY_COLUMNS = pa.schema(
         ("unit", pa.int64()),
         ("part", pa.int64()),
         *((name, pa.int64()) for name in COUNTS),
+        ("kept_keys", pa.list_(pa.binary())),
         ("requests", pa.int64()),
+        ("unanswered", pa.bool_()),
         ("done", pa.bool_()),
         ("left", INTERVALS),
         ("failed", pa.int64()),
@@ -38,19 +41,30 @@ COPY_COLUMNS = pa.schema(
 )
 """kind 'unit': what was done of it in this slice. Unless it is `done`, `left` says which rows are left (null: all of
 them), and goes into the next slice's `UnitWork.left`. `skipped`: was there already; `held_back`: a last key with a
-failure below its directory; `bytes` of what was copied; `failed` counts, `failures` tells the first of a task (with
-reasons of `core.export_failures`), `failed_directories` is complete; `reason`, `detail`: what some of
-the left rows met that may pass by itself. 'failed' (in DataFrames only): a task had to give up, `reason` is the class
-of core.errors."""
+failure below its directory; `kept`: was to be removed, but is none of ours, `kept_keys` names the first; `bytes` of
+what was copied; `unanswered`: a write of the task so far got no answer, and may still be carried out; `failed` counts,
+`failures` tells the first of a task (with reasons of `core.export_failures`), `failed_directories` is complete;
+`reason`, `detail`: what some of the left rows met that may pass by itself. 'failed' (in DataFrames only): a task had to
+give up, `reason` is the class of core.errors."""
+
+
+Version = tuple[int, str]
+"""Size and ETag of an object that a commit has."""
 
 
 @dataclass(slots=True)
 class Rows:
-    """Keys to delete and entries to bring, numbered in this order. `there`: what the destination shows of these."""
+    """Keys to delete and entries to bring, numbered in this order.
+
+    `there`: what the destination shows of these; `versions`: what commits that were brought or tried there have at the
+    keys to delete, and the target; `returning`: keys to delete that are written again later.
+    """
 
     deletes: pa.Array
     copies: pa.RecordBatch
     there: Mapping[bytes, ObjectInfo] = field(default_factory=dict)
+    versions: Mapping[bytes, Sequence[Version]] = field(default_factory=dict)
+    returning: Collection[bytes] = ()
 
     def __len__(self) -> int:
         return len(self.deletes) + int(self.copies.num_rows)
@@ -72,6 +86,7 @@ class Tally:
         self._left: list[Interval] = []
         self._failures: list[dict[str, Any]] = []
         self._failed, self._directories = 0, set[bytes]()
+        self._kept: list[bytes] = []
         self._postponed: LakeMirrorError | None = None
         self._lock = threading.Lock()
 
@@ -97,6 +112,12 @@ class Tally:
             self._left.append(span)
             self._postponed = error
 
+    def keep(self, keys: Sequence[bytes]) -> None:
+        """Keys at which somebody else's objects stay."""
+        with self._lock:
+            self._counts["kept"] += len(keys)
+            self._kept += keys[: MOST_KEPT_NAMED - len(self._kept)]
+
     def fail(self, key: bytes, error: LakeMirrorError) -> None:
         """A key that could not be brought or deleted."""
         with self._lock:
@@ -105,16 +126,21 @@ class Tally:
             if self._is_told():
                 self._failures.append({"key": key, "reason": str(reason_of(error)), "message": words_of(error)})
 
-    def row(self, requests: int) -> pa.RecordBatch:
-        """A row of COPY_COLUMNS, once nothing is under way. Raises what a thread did not expect."""
+    def settle(self) -> None:
+        """To be called once nothing is under way. Raises what a thread did not expect."""
         for job in self.jobs:
             job.result()
+
+    def row(self, requests: int, unanswered: bool) -> pa.RecordBatch:
+        """A row of COPY_COLUMNS, once it is settled."""
         row = {
             "kind": "unit",
             "unit": self._work.number,
             "part": self._work.part,
             **self._counts,
+            "kept_keys": self._kept,
             "requests": requests,
+            "unanswered": unanswered,
             "done": not self.untouched and not self._left,
             "left": self._what_is_left(),
             "failed": self._failed,

@@ -1,7 +1,8 @@
 """An S3 in memory below the adapters: what they send is carried out here, one request after the other.
 
 `before` is called before each request and may raise, `after` after it was carried out: that is where tests break
-things, and look.
+things, and look. A write of which `before` says that nobody answers (Unreachable) is remembered in `given_up`: it may
+be carried out later all the same.
 """
 
 from __future__ import annotations
@@ -11,14 +12,17 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from urllib.parse import unquote, urlsplit
 from xml.etree import ElementTree
 
 from adapters.objects import split_uri
 from adapters.objects_fast import FastObjectStore, ListedPage
-from core.errors import Conflict, LakeMirrorError, NotFound
+from core.errors import Conflict, LakeMirrorError, NotFound, Unreachable
 from core.types import ObjectInfo
+
+WRITES = ("PUT", "COPY", "DELETE", "DELETES")
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,14 @@ class Answer:
     status: int = 200
 
 
+@dataclass(frozen=True)
+class GivenUp:
+    """A write of which nobody saw an answer, and what carries it out; of many keys at once `key` is none."""
+
+    key: str
+    do: Callable[[], object]
+
+
 class MemoryS3(FastObjectStore):
     """Buckets of bytes."""
 
@@ -38,6 +50,7 @@ class MemoryS3(FastObjectStore):
         self.buckets: dict[str, dict[str, bytes]] = {"src": {}, "out": {}}
         self.before: Callable[[str, str, str], None] = lambda method, bucket, key: None
         self.after: Callable[[str, str, str], None] = lambda method, bucket, key: None
+        self.given_up: list[GivenUp] = []
         self.asked: Counter[str] = Counter()
         self._one = threading.RLock()
 
@@ -57,8 +70,14 @@ class MemoryS3(FastObjectStore):
             given = {name.lower(): value for name, value in dict(headers).items()}
             kind = "COPY" if "x-amz-copy-source" in given else "DELETES" if "delete" in parts.query else method
             self.asked[kind] += 1
-            self.before(kind, name, key)
-            answer = getattr(self, f"_{kind.lower()}")(self._bucket(name), key, given, body)
+            do = partial(getattr(self, f"_{kind.lower()}"), self._bucket(name), key, given, body)
+            try:
+                self.before(kind, name, key)
+            except Unreachable:
+                if kind in WRITES:
+                    self.given_up.append(GivenUp(key, do))
+                raise
+            answer = do()
             self.after(kind, name, key)
             return answer
 

@@ -1,29 +1,32 @@
-"""Random lives of an export: commits, kills, faults, refusals, repairs, other paths; and somebody who watches.
+"""Random lives of an export: commits, kills, faults, refusals, repairs, other paths; writes that nobody answered and
+that are carried out later; others who put files of their own at the branch's keys, or want the place; and a watcher.
 
 In the end the destination holds the branch's head byte for byte, objects of others are untouched, and at no instant
-was there a marker above something that had not arrived. No success in between was a lie.
+was there a marker above something that had not arrived. No success in between was a lie, and no place was two people's.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 from unittest import mock
 
 from django.db.models.functions import Now
 
 from adapters.objects import answer_error
-from core.errors import Denied, LakeMirrorError, Throttled, Unreachable
+from core.errors import Denied, LakeMirrorError, NotFound, Throttled, Unreachable
 from core.slices import Deadline, Late
 from exports.models import Export, ExportVerification
 from exports.services import Wish, export_pause, export_repair, export_run, export_set, export_verify
 from exports.slices import Slice
 from mirrors import duties
-from mirrors.models import Duty
+from mirrors.models import Duty, Mirror
+from mirrors.services import mirror_create
 from mirrors.tasks import handlers
-from tests.exports.memory_s3 import MemoryS3
+from tests.exports.memory_s3 import WRITES, MemoryS3
 from tests.exports.watcher import Watcher
 from tests.fakes import Lake
 from tests.mirrors.harness import Deployment, OneByOne
@@ -33,6 +36,9 @@ PATTERNS = ([], [".*"], [r"d\d/"], [r".*/_SUCCESS"], [r"d1/e\d/", "^$"])
 NAMES = ("a", "b c", "ü", "_SUCCESS")
 KEYS = [f"{top}{name}" for top in ("", "d1/", "d2/", "d1/e1/", "d1/e2/", "d2//") for name in NAMES]
 KEYS += ["d1/_lakefs_success", "_lakefs_success"]
+RIVALS = [f"s3://out{place}" for place in ("", "/latest", "/latest/d1", "/other", "/other/x", "/states/lake", "/free")]
+LAST_OF_EXPORTS = "exports.services.placement.check_reached"
+LAST_OF_MIRRORS = "mirrors.services.placement.check_unused"
 FOREIGN = {
     "latest/theirs": b"x",
     "latest/d1/theirs": b"y",
@@ -40,7 +46,6 @@ FOREIGN = {
     "latestelse": b"e",
     "other/f": b"f",
 }
-WRITES = ("PUT", "COPY", "DELETE", "DELETES")
 
 
 class Killed(BaseException):
@@ -63,6 +68,7 @@ class Soak:
         self.log: list[tuple[str, str]] = []
         self.gone_head = ""
         self.kill_in, self.late_in, self.dead, self.late = 0, 0, False, False
+        self.hasty, self.counted, self.silent = False, 0, 0
 
     # --- what goes wrong ----------------------------------------------------------------------------------------------
 
@@ -76,13 +82,20 @@ class Soak:
         if self.full and method in ("PUT", "COPY"):
             raise answer_error(507, "InsufficientStorage", "", f"put {key}", "the store")
         self._die()
+        if self.silent:
+            self.silent -= 1
+            raise Unreachable("no answer in time")
         self._blow("503 SlowDown")
 
     def _after(self, method: str, bucket: str, key: str) -> None:
         """It is done, and seen. Whoever asked for it may be dead by now, or the answer lost."""
         if method in WRITES and bucket == "out":
             self.log.append((method, key))
+            if method in ("PUT", "COPY"):
+                self.watcher.judge_write(key)
             self.watcher.look(key if method in ("PUT", "COPY") else "")
+            if self.hasty and self.chance(0.1):
+                self.carry_out(0.3)
             self._die()
             self._blow("the answer is lost")
 
@@ -111,12 +124,19 @@ class Soak:
     def live(self, steps: int) -> list[str]:
         """So many steps, then peace; gives what is wrong in the end."""
         self.commit()
+        for _ in range(self.random.randint(0, 4)):
+            self.intrude()
         self.configure()
         actions = [self.commit, self.work, self.work, self.kill, self.hurry, self.repair]
         actions += [self.commit, self.work, self.storm, self.deny, self.fill, self.rerun, self.rewind, self.configure]
-        actions += [self.pause, self.collect, self.unbranch, self.verify]
+        actions += [self.pause, self.collect, self.unbranch, self.verify, self.intrude, self.intrude, self.tidy]
+        actions += [self.rival, self.surprise, self.silence, self.silence]
+        self.hasty = True
         for _ in range(steps):
             self.random.choice(actions)()
+            self.watcher.judge_places()
+            if self.chance(0.2):
+                self.carry_out(0.5)
         return self.peace()
 
     def commit(self) -> None:
@@ -139,11 +159,46 @@ class Soak:
         if self.gone_head:
             self.lake.repository.branches["main"], self.gone_head = self.gone_head, ""
 
-    def configure(self) -> None:
-        path = "s3://out/other" if self.chance(0.15) else "s3://out/latest"
+    def configure(self, path: str = "") -> None:
+        path = path or ("s3://out/other" if self.chance(0.15) else "s3://out/latest")
         patterns = self.random.choice(PATTERNS)
         continuous = self.chance(0.8)
         self._try(lambda: self.set(path, patterns, continuous))
+
+    def intrude(self) -> None:
+        """Somebody puts a file of their own where nothing is, at a key that the branch has, had or may have."""
+        key = f"{self.random.choice(['latest', 'latest', 'other'])}/{self.random.choice(KEYS)}"
+        if key not in self.s3.buckets["out"]:
+            self.counted += 1
+            self.s3.buckets["out"][key] = self.watcher.theirs[key] = b"own %d" % self.counted
+
+    def tidy(self, name: str = "") -> None:
+        """Who put them there takes some of them away; those of a name all."""
+        for key in [key for key in self.watcher.theirs if key.endswith(name) if name or self.chance(0.3)]:
+            del self.s3.buckets["out"][key], self.watcher.theirs[key]
+
+    def rival(self, namespace: str = "") -> None:
+        """Somebody wants a mirror at a place that may be taken; the one that they had goes."""
+        Mirror.objects.all().delete()
+        self.counted += 1
+        self._try(
+            lambda: mirror_create(
+                actor=self.owner,
+                source_repository="lake",
+                name=f"lake-{self.counted}",
+                region="eu-west-1",
+                storage_namespace=namespace or self.random.choice(RIVALS),
+            )
+        )
+
+    def surprise(self) -> None:
+        """Two want a place in the same moment: one is through while the other one has looked, and stored nothing."""
+        place = "s3://out/other" if Export.objects.get().path == "s3://out/latest" else "s3://out/latest"
+        rival = partial(self.rival, place + self.random.choice(["", "/x"]))
+        one, other = partial(self.configure, place), rival
+        first, second, look = (one, other, LAST_OF_EXPORTS) if self.chance(0.5) else (other, one, LAST_OF_MIRRORS)
+        with mock.patch(look, lambda *_: second()):
+            first()
 
     def set(
         self, path: str = "s3://out/latest", patterns: Sequence[str] = (), continuous: bool = True, branch: str = "main"
@@ -201,10 +256,17 @@ class Soak:
         self.work()
         self.late_in = 0
 
+    def silence(self) -> None:
+        """Some of the next writes get no answer."""
+        self.silent = self.random.randint(1, 4)
+        self.work()
+        self.silent = 0
+
     def work(self) -> None:
         for duty in Duty.objects.filter(kind="export"):
             Duty.objects.filter(pk=duty.pk).update(due_at=Now(), until=None, holder="")
-            Export.objects.update(writes_until=None)
+            if not (self.hasty and self.chance(0.5)):
+                self.let_time_pass()
             self.dead = self.late = False
             try:
                 duties.run(duty.pk, handlers(), holder=f"worker-{self.random.random()}")
@@ -214,15 +276,42 @@ class Soak:
                 self.dead = self.late = False
             self.watcher.judge_success()
 
+    def let_time_pass(self) -> None:
+        """Until nothing can be written any more of what was begun, as far as the export knows of it: what nobody
+        answered is carried out by then, or never. Of what it does not know no time is too late."""
+        if Export.objects.filter(writes_until__isnull=False).exists():
+            self.carry_out(0.5)
+            self.s3.given_up.clear()
+            Export.objects.update(writes_until=None)
+
+    def carry_out(self, share: float = 1.0) -> None:
+        """The store gets to some of the writes that nobody waits for any more."""
+        waiting, self.s3.given_up[:] = list(self.s3.given_up), []
+        for one in waiting:
+            if not self.chance(share):
+                self.s3.given_up.append(one)
+                continue
+            theirs = {key: data for key, data in self.watcher.theirs.items() if self.s3.buckets["out"].get(key) == data}
+            with suppress(NotFound):  # its source may be gone by now
+                one.do()
+                self.watcher.judge_write(one.key)
+            self.s3.buckets["out"] |= theirs  # they came later than what was asked for
+            self.watcher.look()
+
     def peace(self) -> list[str]:
         """Nothing goes wrong any more, and everything that failed is repaired."""
         self.denied, self.full, self.weather, self.kill_in, self.late_in = "", False, 0.0, 0, 0
+        self.hasty = False
+        self.tidy("_lakefs_success")  # a marker waits for its place, as its failure says
+        Mirror.objects.all().delete()
         self.s3.buckets["src"] |= self.collected
         self._rebranch()
         Export.objects.update(paused=False, continuous=True)
         for _ in range(30):
             self.repair()
             self.work()
+        self.carry_out()
+        self.watcher.judge_success(again=True)
         self.verify()
         self.work()
         return self.problems()
@@ -248,7 +337,8 @@ class Soak:
             found.append(
                 f"verification: {seen.outcome} {seen.error}, {seen.missing} missing, {seen.different} different"
             )
-        return found + [key for key, data in FOREIGN.items() if self.s3.buckets["out"].get(key) != data]
+        theirs = FOREIGN | self.watcher.theirs
+        return found + [key for key, data in theirs.items() if self.s3.buckets["out"].get(key) != data]
 
 
 class Here(OneByOne):

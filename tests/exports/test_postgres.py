@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.postgres import passes_on_postgresql
 
-MODULES = ("test_configuration.py", "test_deciding.py", "test_runs.py", "test_soak.py")
+MODULES = ("test_configuration.py", "test_deciding.py", "test_runs.py", "test_soak.py", "test_whose_place.py")
 
 
 def test_exports_on_postgresql() -> None:

@@ -1,17 +1,20 @@
 """Somebody who looks at a destination after every write to it, and knows the commits by heart.
 
 A marker says that all below it is there, of a commit that the place may hold: of the last success, or of a run since.
+Somebody's own files are `theirs`, wherever they lie: they stay, unless the commit of a run has a file of that key.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import combinations
 from typing import TYPE_CHECKING
 
-from core.export_places import status_uri
+from core.export_places import inside, overlap, status_uri
 from core.markers import MARKER
 from exports.models import Export, ExportRun
+from mirrors.models import Mirror
 from tests.exports.memory_s3 import etag
 
 if TYPE_CHECKING:
@@ -31,6 +34,7 @@ class Watcher:
 
     def __init__(self, lake: Lake, bucket: dict[str, bytes], foreign: Mapping[str, bytes]) -> None:
         self.lake, self.bucket, self.foreign = lake, bucket, foreign
+        self.theirs: dict[str, bytes] = {}
         self.places: dict[str, set[str]] = {}
         self.success = "", ""
         self.problems: list[str] = []
@@ -41,6 +45,7 @@ class Watcher:
     def look(self, written: str = "") -> None:
         """Is there a marker above something that is not whole? Did `written` come before what it has to follow?"""
         export = Export.objects.get()
+        self._judge_theirs()
         self._note_places(export)
         for place, commits in self.places.items():
             prefix = prefix_of(place)
@@ -58,12 +63,43 @@ class Watcher:
             self.places.setdefault(export.attempted_path, set()).update(export.attempted)
 
     def _judge_marker(self, prefix: str, path: str, commits: set[str]) -> None:
-        """A file of the branch that has this name is none of ours, and says nothing."""
-        if any(path.encode() in self.lake.trees[commit] for commit in commits):
+        """A file of the branch that has this name is none of ours, and says nothing; nor does one of somebody else."""
+        if prefix + path in self.theirs or any(path.encode() in self.lake.trees[commit] for commit in commits):
             return
         directory = path.removesuffix(NAME)
         if not any(self.is_whole(prefix, directory, commit) for commit in commits):
             self.problems.append(f"{prefix}{path}: not all below it has arrived")
+
+    def _judge_theirs(self) -> None:
+        for key, data in list(self.theirs.items()):
+            there = self.bucket.get(key)
+            if there == data:
+                continue
+            del self.theirs[key]
+            if there is None or not self._is_of_a_run(key, there):
+                self.problems.append(f"{key}: somebody's own file was {'removed' if there is None else 'replaced'}")
+
+    def _is_of_a_run(self, key: str, data: bytes) -> bool:
+        """Is it what the commit of the last run has at this key?"""
+        run = ExportRun.objects.latest("pk")
+        entry = self.lake.trees[run.ref].get(key.removeprefix(prefix_of(run.path)).encode())
+        return key.startswith(prefix_of(run.path)) and entry is not None and entry.etag == etag(data)
+
+    def judge_write(self, key: str) -> None:
+        """Nothing is written where a mirror lies."""
+        for namespace in Mirror.objects.values_list("storage_namespace", flat=True):
+            if inside(f"s3://out/{key}", namespace):
+                self.problems.append(f"{key}: written where a mirror lies, {namespace}")
+
+    def judge_places(self) -> None:
+        """No two of those who write have one place, or one in another."""
+        taken = list(Mirror.objects.values_list("storage_namespace", flat=True))
+        for export in Export.objects.all():
+            runs = export.runs.filter(ended_at=None).values_list("path", flat=True)
+            taken += [*{export.path, *runs}, *filter(None, [export.status_path])]
+        self.problems += [
+            f"{one} and {other} overlap" for one, other in combinations(sorted(taken), 2) if overlap(one, other)
+        ]
 
     def _judge_last_key(self, written: str) -> None:
         run = ExportRun.objects.get(ended_at=None)
@@ -82,15 +118,16 @@ class Watcher:
             key[len(prefix) :]: etag(data)
             for key, data in self.bucket.items()
             if key.startswith(prefix + directory) and key not in self.foreign and not key.endswith(but)
+            if key not in self.theirs or key[len(prefix) :] in wanted
         }
         return below == {path: tag for path, tag in there.items() if path in wanted or not path.endswith(NAME)}
 
     # --- after a success ----------------------------------------------------------------------------------------------
 
-    def judge_success(self) -> None:
-        """If a run has just succeeded: is all of it true?"""
+    def judge_success(self, *, again: bool = False) -> None:
+        """If a run has just succeeded: is all of it true? Once for each, or `again`: is it still?"""
         run = ExportRun.objects.order_by("-pk").first()
-        if run is None or run.outcome != SUCCESS or run.pk == self.succeeded:
+        if run is None or run.outcome != SUCCESS or (run.pk == self.succeeded and not again):
             return
         self.succeeded = run.pk
         self.look()
@@ -98,7 +135,8 @@ class Watcher:
         if not self.is_whole(prefix_of(run.path), "", run.ref):
             self.problems.append(f"{told} succeeded, and {run.path} is not the commit")
         for directory in self._marked(run):
-            if f"{prefix_of(run.path)}{directory}{NAME}" not in self.bucket:
+            marker = f"{prefix_of(run.path)}{directory}{NAME}"
+            if marker not in self.bucket or marker in self.theirs:
                 self.problems.append(f"{told} succeeded, and '{directory}' has no marker")
         status = status_uri(run.status_path, "lake", "main", run.ref).removeprefix("s3://out/")
         if not self.bucket.get(status, b"").startswith(f"status: {SUCCESS},".encode()):

@@ -77,6 +77,7 @@ EXPECTED = [
     (errors.Conflict("taken"), 409, "taken"),
     (errors.Fenced("lease lost"), 409, "lease lost"),
     (errors.Unreachable("no answer"), 503, "no answer"),
+    (errors.NotSent("no connection"), 503, "no connection"),
     (errors.Throttled("slow down", retry_after=1.2), 503, "slow down"),
     (errors.NoData("not here yet"), 503, "not here yet"),
     (errors.RemoteFailure("answered 500"), 502, "answered 500"),

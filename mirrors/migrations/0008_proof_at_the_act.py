@@ -17,7 +17,7 @@ def judge_anew(apps, schema_editor):
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('mirrors', '0006_installations'),
+        ('mirrors', '0007_place_lock'),
     ]
 
     operations = [

@@ -1,0 +1,188 @@
+"""Somebody's own files at keys that the branch has, had, or was about to have: none of them is ever deleted."""
+
+from __future__ import annotations
+
+import pytest
+
+from core.errors import Denied
+from exports.models import Export, ExportFailure, ExportRun
+from exports.serializers import run_json
+from exports.services import export_repair
+from exports.timeline import steps_of
+from tests.exports.soak import Soak
+
+pytestmark = pytest.mark.django_db
+OWN = b"somebody's own"
+
+
+def succeed(life: Soak) -> ExportRun:
+    """Let it go on to its end; the run that succeeded."""
+    if Export.objects.get().state == "export-failed":
+        export_repair(actor=life.owner, export=Export.objects.get())
+    life.rounds()
+    assert (Export.objects.get().state, Export.objects.get().error) == ("exported-successfully", "")
+    return ExportRun.objects.latest("pk")
+
+
+def fail(life: Soak) -> None:
+    """Nothing may be written any more, until the run has failed."""
+    life.denied = "latest/"
+    life.rounds()
+    assert Export.objects.get().state == "export-failed"
+    life.denied = ""
+
+
+def out(life: Soak, key: str) -> bytes | None:
+    return life.s3.buckets["out"].get(f"latest/{key}")
+
+
+def begun(life: Soak, *, patterns: tuple[str, ...] = (), **files: bytes) -> None:
+    life.lake.commit(files={"a": b"1", **files})
+    life.set(patterns=patterns)
+    succeed(life)
+
+
+def test_a_file_that_an_attempt_would_have_replaced_survives_when_the_branch_drops_it(life: Soak) -> None:
+    begun(life)
+    life.s3.buckets["out"]["latest/report.csv"] = OWN
+    life.lake.commit(files={"report.csv": b"ours"})
+    fail(life)
+    life.lake.commit(files={"report.csv": None})
+    run = succeed(life)
+    assert out(life, "report.csv") == OWN
+    assert (run.kept, run.kept_keys, run.deleted) == (1, ["report.csv"], 0)
+    told = run_json(run)
+    assert (told["kept"], told["kept_paths"]) == (1, ["report.csv"])
+    assert any("1 left alone, not ours: report.csv" in step.note for step in steps_of(run))
+
+
+def test_what_an_attempt_did_write_goes_when_the_branch_drops_it(life: Soak) -> None:
+    begun(life)
+    life.lake.commit(files={"report.csv": b"ours", "ü": b"2"})
+    life.denied = "ü"
+    life.rounds()
+    assert (Export.objects.get().state, out(life, "report.csv")) == ("export-failed", b"ours")
+    life.denied = ""
+    life.lake.commit(files={"report.csv": None, "ü": None})
+    run = succeed(life)
+    assert (out(life, "report.csv"), run.kept, run.deleted) == (None, 0, 2)
+
+
+def test_a_file_that_took_the_key_after_an_attempt_removed_ours_survives(life: Soak) -> None:
+    begun(life, b=b"ours", ü=b"2")
+    life.lake.commit(files={"b": None, "ü": b"other"})
+    life.denied = "ü"
+    life.rounds()
+    assert (Export.objects.get().state, out(life, "b")) == ("export-failed", None)
+    life.s3.buckets["out"]["latest/b"] = OWN
+    life.denied = ""
+    run = succeed(life)
+    assert (out(life, "b"), run.kept_keys) == (OWN, ["b"])
+
+
+def test_a_file_that_took_the_key_survives_the_worker_that_takes_over(life: Soak) -> None:
+    begun(life, b=b"ours")
+    life.lake.commit(files={"b": None, "c": b"3", "d": b"4"})
+    life.kill_in = 3
+    while not ExportRun.objects.latest("pk").in_hand:
+        life.rounds(1)
+    assert out(life, "b") is None
+    life.kill_in = 0
+    life.s3.buckets["out"]["latest/b"] = OWN
+    assert (succeed(life).takeovers, out(life, "b")) == (0, OWN)
+    assert out(life, "d") == b"4"
+
+
+def test_a_file_of_the_same_size_is_told_from_ours_by_its_stamp(life: Soak, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An object whose ETag is none of the branch's may be ours all the same, where stores make ETags of their own."""
+    begun(life)
+    life.lake.commit(files={"mine": b"1234", "own": b"5678", "shut": b"9012", "ü": b"2"})
+    life.denied = "ü"
+    life.rounds()
+    etags = {path: entry.etag for path, entry in life.lake.trees[Export.objects.get().current_ref].items()}
+    life.denied = ""
+    for key in ("mine", "own", "shut"):
+        life.s3.buckets["out"][f"latest/{key}"] = b"else"
+
+    def stamp(copier: object, key: bytes) -> str:
+        if key == b"shut":
+            raise Denied("403 AccessDenied")
+        return etags[key] if key == b"mine" else ""
+
+    monkeypatch.setattr("adapters.copying.Copier.stamp", stamp)
+    life.lake.commit(files={"mine": None, "own": None, "shut": None, "ü": None})
+    run = succeed(life)
+    assert (out(life, "mine"), out(life, "own"), out(life, "shut")) == (None, b"else", b"else")
+    assert run.kept_keys == ["own", "shut"]
+
+
+def test_a_key_of_a_place_that_was_left_is_judged_by_what_lies_there(life: Soak) -> None:
+    begun(life, b=b"ours", c=b"ours too")
+    life.set("s3://out/other")
+    life.rounds()
+    life.s3.buckets["out"]["latest/b"] = OWN
+    life.lake.commit(files={"b": None, "c": None})
+    life.set()
+    run = succeed(life)
+    assert (out(life, "b"), out(life, "c"), run.kept_keys) == (OWN, None, ["b"])
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_last_key_of_somebodys_own_stays_until_ours_replaces_it(life: Soak, first: bool) -> None:
+    """Ours goes before anything below it changes. Theirs was never ours to take away, and may be all that there is."""
+    patterns = (r".*/_SUCCESS",)
+    if not first:
+        begun(life, patterns=patterns)
+    life.s3.buckets["out"]["latest/d/_SUCCESS"] = OWN
+    life.lake.commit(files={"d/x": b"1", "d/_SUCCESS": b"ours"})
+    life.set(patterns=patterns)
+    life.denied = "latest/d/x"
+    life.rounds()
+    assert (Export.objects.get().state, out(life, "d/_SUCCESS")) == ("export-failed", OWN)
+    life.denied = ""
+    assert (succeed(life).kept, out(life, "d/_SUCCESS")) == (0, b"ours")
+
+
+def test_a_file_of_the_branch_replaces_whatever_has_its_key(life: Soak) -> None:
+    """As docs/exports.md says."""
+    life.s3.buckets["out"]["latest/a"] = OWN
+    begun(life)
+    assert out(life, "a") == b"1"
+
+
+# --- markers ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_file_that_has_a_markers_name_is_neither_removed_nor_replaced(life: Soak) -> None:
+    life.s3.buckets["out"]["latest/d1/_lakefs_success"] = OWN
+    life.lake.commit(files={"a": b"1", "d1/a": b"2"})
+    life.set(patterns=["^$", "d1/"])
+    life.rounds()
+    export = Export.objects.get()
+    assert (export.state, out(life, "d1/_lakefs_success")) == ("export-failed", OWN)
+    assert "s3://out/latest/d1/_lakefs_success is somebody's own file. Move it away" in export.error
+    assert ExportFailure.objects.get().reason == "foreign"
+    assert out(life, "_lakefs_success") is None  # nor has its parent one
+    del life.s3.buckets["out"]["latest/d1/_lakefs_success"]
+    succeed(life)
+    assert (out(life, "d1/_lakefs_success"), out(life, "_lakefs_success")) == (b"", b"")
+
+
+def test_a_file_that_comes_while_a_run_goes_on_is_not_replaced_by_a_marker(life: Soak) -> None:
+    life.lake.commit(files={"d1/a": b"2"})
+    life.set(patterns=["d1/"])
+
+    def meanwhile(method: str, bucket: str, key: str) -> None:
+        if method == "COPY":
+            life.s3.buckets["out"]["latest/d1/_lakefs_success"] = OWN
+
+    life.s3.after = meanwhile
+    life.rounds()
+    assert (Export.objects.get().state, out(life, "d1/_lakefs_success")) == ("export-failed", OWN)
+
+
+def test_a_users_own_success_file_that_the_branch_drops_makes_room_for_a_marker(life: Soak) -> None:
+    begun(life, patterns=(r"d\d/",), **{"d1/a": b"1", "d1/_lakefs_success": b"by a user"})
+    life.lake.commit(files={"d1/a": b"2", "d1/_lakefs_success": None})
+    succeed(life)
+    assert out(life, "d1/_lakefs_success") == b""
