@@ -72,7 +72,7 @@ class Slice:
         now = clock.now()
         left = _if_after(now, self.before)
         if self.unanswered:
-            left = max(now + timedelta(seconds=MARGIN_SECONDS), left or now)
+            left = max(now + timedelta(seconds=MARGIN_SECONDS), self.writes_until)
         Export.objects.filter(pk=self.export.pk, writes_until=self.writes_until).update(writes_until=left)
 
 

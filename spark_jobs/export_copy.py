@@ -53,13 +53,25 @@ def copy(spark: SparkSession, work: Sequence[UnitWork], settings: ExportSettings
 
 
 def _copy_task(batches: Iterable[pa.RecordBatch], settings: ExportSettings, phase: Phase) -> Iterator[pa.RecordBatch]:
-    yield from run_task(batches, lambda work: copy_units(work, settings, phase), COPY_COLUMNS, settings)
+    again = _is_repeated()
+    yield from run_task(batches, lambda work: copy_units(work, settings, phase, again=again), COPY_COLUMNS, settings)
 
 
-def copy_units(work: Iterable[UnitWork], settings: ExportSettings, phase: Phase) -> Iterator[pa.RecordBatch]:
+def _is_repeated() -> bool:
+    """Has Spark given this task to somebody before? Whoever that was may only be cut off, and still at work."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    return context is not None and context.attemptNumber() > 0
+
+
+def copy_units(
+    work: Iterable[UnitWork], settings: ExportSettings, phase: Phase, *, again: bool = False
+) -> Iterator[pa.RecordBatch]:
     """Rows of COPY_COLUMNS, one for each unit, in this process; in their order, each as soon as nothing of it is under
-    way. Raises what keeps a unit from being planned, after the rows of those before it."""
-    with closing(_Crew(settings, phase)) as crew:
+    way. Raises what keeps a unit from being planned, after the rows of those before it. `again`: somebody else was at
+    it before, and nobody knows what became of his writes."""
+    with closing(_Crew(settings, phase, again)) as crew:
         waiting: deque[Tally] = deque()
         failed: LakeMirrorError | None = None
         try:
@@ -78,8 +90,8 @@ def copy_units(work: Iterable[UnitWork], settings: ExportSettings, phase: Phase)
 class _Crew:
     """The threads of a task, and what they share."""
 
-    def __init__(self, settings: ExportSettings, phase: Phase) -> None:
-        self._settings, self._phase = settings, phase
+    def __init__(self, settings: ExportSettings, phase: Phase, again: bool) -> None:
+        self._settings, self._phase, self._again = settings, phase, again
         self._copier, self._deadline = copier_of(settings), Deadline(settings.deadline)
         self._stores = {source_store(settings), destination_store(settings)}
         self._shelf = RangeShelf(source_store(settings), settings)
@@ -101,7 +113,7 @@ class _Crew:
         """A unit's row, once nothing of it is under way; with the requests since the last one."""
         tally.settle()
         before, self._counted = self._counted, self._requests()
-        return tally.row(self._counted - before, self._copier.writer.unanswered)
+        return tally.row(self._counted - before, self._again or self._copier.writer.unanswered)
 
     # --- before ------------------------------------------------------------------------------------------------------
 

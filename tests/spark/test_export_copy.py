@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 
+import pyarrow as pa
 import pytest
 
 from core.errors import Corrupt, NotFound
@@ -14,6 +15,7 @@ from core.export_work import Phase, UnitWork
 from spark_jobs import export_copy
 from spark_jobs.export_diff import held_keys
 from spark_jobs.export_uploads import abort, unfinished
+from spark_jobs.export_work import UNIT_COLUMNS, _row
 from tests.s3_double import running_moto
 from tests.spark.export_lake import Lake, export, imported, next_slice, planned, total, work_for, worked_on
 
@@ -241,3 +243,28 @@ def test_a_range_that_is_damaged_or_missing_ends_the_work_after_what_came_before
             for batch in export_copy.copy_units(work_for(target), lake.settings(), Phase.COPY):
                 rows += batch.to_pylist()
     assert [row["unit"] for row in rows] == [0, 0] and list(lake.exported()) == ["a"]
+
+
+class Attempt:
+    """A task of Spark's, as it tells of itself."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def attemptNumber(self) -> int:
+        return self.number
+
+
+@pytest.mark.parametrize("attempt", [None, 0, 1])
+def test_what_became_of_a_task_that_is_given_to_another_one_nobody_knows(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, attempt: int | None
+) -> None:
+    work = work_for(lake.commit([lake.entry("a", b"1")]))
+    batch = pa.RecordBatch.from_pylist(
+        [dict(zip(UNIT_COLUMNS.names, _row(one), strict=True)) for one in work], schema=UNIT_COLUMNS
+    )
+    context = None if attempt is None else Attempt(attempt)
+    monkeypatch.setattr("pyspark.TaskContext.get", lambda: context)
+    (told,) = export_copy._copy_task([batch], lake.settings(), Phase.COPY)
+    (row,) = told.to_pylist()
+    assert (row["copied"], row["unanswered"]) == (1, attempt == 1)
