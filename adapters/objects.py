@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -54,8 +55,14 @@ READ_TRIES = 3
 """boto3 repeats a request, but not a body that broke off halfway: that is done here."""
 
 PIECE_BYTES = 1 << 20
+_making = threading.Lock()
+"""A session makes one client at a time."""
+
 _IN_PARTS = TransferConfig(multipart_threshold=16 << 20, multipart_chunksize=16 << 20, use_threads=False)
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})
+OWN_ONLY: Mapping[str, str] = MappingProxyType({"X-Minio-Source-Proxy-Request": "false"})
+"""Of every GET and HEAD: tell of what is here. Where rules lead both ways, MinIO else answers for what has not arrived
+with what the other site has: what is lost with the other site would count as there. Other stores ignore it."""
 
 _NO_ANSWER = (boto_errors.HTTPClientError, boto_errors.ConnectionError, boto_errors.IncompleteReadError)
 _FROM_BOTO = (boto_errors.ClientError, boto_errors.BotoCoreError, ResponseParserError)
@@ -191,8 +198,12 @@ class S3ObjectStore:
         self.access = access
         self._session = self._session_of(StoreKeys(access_key_id, secret_access_key, session_token))
         self._signer = Signer(self.region)
-        self._client: Any = self._session.client(
-            "s3", endpoint_url=endpoint or None, config=self._config(), verify=access.ca_bundle or None
+        self._client = self._new_client()
+        self._client.meta.events.register("before-call.s3", _ask_for_own)
+
+    def _new_client(self) -> Any:
+        return self._session.client(
+            "s3", endpoint_url=self.endpoint or None, config=self._config(), verify=self.access.ca_bundle or None
         )
 
     def _session_of(self, keys: StoreKeys) -> Any:
@@ -269,6 +280,25 @@ class S3ObjectStore:
                 return _stored(key, self._client.head_object(Bucket=bucket, Key=key))
         except NotFound:
             return None
+
+    def proxies(self, uri: str) -> bool | None:
+        """Would the store answer whoever doesn't forbid it with another site's object? None: it has this one itself."""
+        if self.head(uri) is not None:
+            return None
+        shown = self._shows(uri)
+        return None if shown and self.head(uri) is not None else shown  # it may have arrived meanwhile
+
+    def _shows(self, uri: str) -> bool:
+        """Is it there for somebody who asks as others do?"""
+        bucket, key = split_uri(uri)
+        try:
+            with _making:
+                plain = self._new_client()
+            with self._telling(f"head {uri}"):
+                plain.head_object(Bucket=bucket, Key=key)
+        except NotFound:
+            return False
+        return True
 
     def list(self, prefix_uri: str) -> Iterator[ObjectInfo]:
         """Objects below a prefix, keys ascending. A listing does not tell of restores: `head` does."""
@@ -359,6 +389,16 @@ class S3ObjectStore:
         with self._telling("ask for credentials"):
             keys = credentials.get_frozen_credentials()
         return self._signer.signed(keys.access_key, keys.secret_key, keys.token or "", method, url, headers, body)
+
+
+def own_only(method: str) -> Mapping[str, str]:
+    """The headers with which a request of this method asks for the store's own objects."""
+    return OWN_ONLY if method in ("GET", "HEAD") else NO_HEADERS
+
+
+def _ask_for_own(params: Any, **_: Any) -> None:
+    """boto3 is about to make a request of these: what is added here is signed."""
+    params["headers"].update(own_only(params["method"]))
 
 
 def require_file(ca_bundle: str) -> None:

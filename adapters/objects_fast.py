@@ -18,7 +18,7 @@ from xml.etree import ElementTree
 
 import urllib3
 
-from adapters.objects import NO_HEADERS, S3ObjectStore, answer_error, is_restored, split_uri
+from adapters.objects import NO_HEADERS, S3ObjectStore, answer_error, is_restored, own_only, split_uri
 from core.errors import LakeMirrorError, NotFound, RemoteFailure, Throttled, Unreachable
 from core.types import ObjectInfo
 
@@ -134,7 +134,8 @@ class FastObjectStore(S3ObjectStore):
     ) -> urllib3.BaseHTTPResponse:
         """One request, once; anything but 2xx is raised."""
         self._count()
-        signed = {name: value.encode() for name, value in self.signed_headers(method, url, headers, body).items()}
+        told = self.signed_headers(method, url, {**own_only(method), **headers}, body)
+        signed = {name: value.encode() for name, value in told.items()}
         timeout = urllib3.Timeout(connect=self.connect_seconds, read=read_seconds or self.read_seconds)
         try:
             answer = self._by_path(method, url, headers=signed, body=body or None, redirect=False, timeout=timeout)

@@ -85,6 +85,12 @@ _REASONS = {
         "are archived in {region} and can't be read",
         "Restore it from the archive there",
     ),
+    "unreadable": _Reason(
+        "can't be read",
+        "is refused by the store of {region}, which answers for other things",
+        "are refused by the store of {region}, which answers for other things",
+        "Let the stores' keys of {region} read that, and see to its owner and encryption there",
+    ),
     "imported": _Reason(
         "imported, not mirrored",
         "is imported and lies outside of the repository, where the mirror doesn't reach",

@@ -16,7 +16,9 @@ _GOING = ("ObjectRemoved:", "LifecycleExpiration:")
 def arrived_objects(body: Any) -> set[tuple[str, str]]:
     """Bucket and key of every object that came, or changed, by a parsed notification. Raises Invalid for other JSON.
 
-    The event that S3 sends to try a new configuration has no records. An object that was removed has not arrived.
+    AWS and MinIO write keys as a form does, Ceph as they are: a key that may be read in both ways is given in both, and
+    one of them may be nobody's. The event that S3 sends to try a new configuration has no records. An object that was
+    removed has not arrived.
     """
     if not isinstance(body, Mapping):
         raise Invalid("expected a JSON object with Records")
@@ -25,18 +27,18 @@ def arrived_objects(body: Any) -> set[tuple[str, str]]:
     records = body.get("Records")
     if not isinstance(records, list):
         raise Invalid("expected an S3 event notification: a list of Records", field="Records")
-    places = {_place(record) for record in records if not _is_removal(record)}
+    places = {place for record in records if not _is_removal(record) for place in _places(record)}
     return {place for place in places if len(place[1]) <= LONGEST_KEY}
 
 
-def _place(record: Any) -> tuple[str, str]:
+def _places(record: Any) -> set[tuple[str, str]]:
     try:
         bucket, key = record["s3"]["bucket"]["name"], record["s3"]["object"]["key"]
     except (TypeError, KeyError) as error:
         raise Invalid("each record must have s3.bucket.name and s3.object.key", field="Records") from error
     if not isinstance(bucket, str) or not isinstance(key, str):
         raise Invalid("s3.bucket.name and s3.object.key must be texts", field="Records")
-    return bucket, unquote_plus(key)
+    return {(bucket, key), (bucket, unquote_plus(key))}
 
 
 def _is_removal(record: Any) -> bool:

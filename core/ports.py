@@ -51,11 +51,15 @@ class LakeFS(Protocol):
 
 
 class ObjectStore(Protocol):
-    """One S3-compatible store. URIs are `s3://bucket/key`. May raise Denied, Unreachable, Throttled, RemoteFailure."""
+    """One S3-compatible store. URIs are `s3://bucket/key`. May raise Denied, Unreachable, Throttled, RemoteFailure.
+
+    What a store has only from another site that it asks (MinIO does so) is not there.
+    """
 
     def get(self, uri: str) -> bytes: ...  # NotFound
     def md5(self, uri: str) -> str: ...  # of the content, read piece by piece; NotFound
     def head(self, uri: str) -> ObjectInfo | None: ...  # None: a definite 404
+    def proxies(self, uri: str) -> bool | None: ...  # would it show others another site's object? None: it has its own
     def list(self, prefix_uri: str) -> Iterator[ObjectInfo]: ...  # keys ascending, whole keys within the bucket
     def put(self, uri: str, data: bytes) -> None: ...
     def versioning(self, bucket_uri: str) -> str: ...  # "Enabled", "Suspended" or "" (never was); NotFound

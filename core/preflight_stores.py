@@ -126,6 +126,23 @@ def check_replication(source: str, destination: str, answer: Sequence[Replicatio
     return Check(check_id, Outcome.OK, f"{_named(arriving[0])} of {bucket} brings {source} to {target}")
 
 
+def check_proxy(region: str, shown: str | LakeMirrorError) -> Check:
+    """Does the store show others what only the source has? `shown`: such a key, below the namespace; "" for none."""
+    check_id = "destination-proxy"
+    if isinstance(shown, LakeMirrorError):
+        what = f"Whether the store of {region} shows others what only the source has"
+        fix = "Look for yourself: MinIO does so where a rule leads back to the source and proxies"
+        return not_known(check_id, what, shown, fix)
+    if not shown:
+        return Check(check_id, Outcome.OK, f"The store of {region} shows only what it has itself")
+    told = f"While the source answers, the store of {region} shows others what only the source has: it lacks {shown}"
+    fix = (
+        "LakeMirror doesn't fall for it, but readers and other tools do. Let the rule that leads back to the source "
+        "not proxy (mc replicate update --proxy disable), or go on and know it"
+    )
+    return Check(check_id, Outcome.WARNING, told, fix)
+
+
 def _covers(rule: ReplicationRule, prefix: str) -> bool:
     return rule.enabled and not rule.tagged and prefix.startswith(rule.prefix)
 

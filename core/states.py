@@ -53,7 +53,7 @@ class State(StrEnum):
         return _ORDER[self]
 
 
-_WORDS = {State.REWOUND: "Source rewound", State.LEAVING: "Gone at source"}
+_WORDS = {State.REWOUND: "Source rewound", State.LEAVING: "Gone at source", State.UNPROVEN: "Not proven"}
 _TONES = {
     State.UP_TO_DATE: Tone.GOOD,
     State.UNSELECTED: Tone.QUIET,

@@ -70,13 +70,13 @@ def judge(range_ids: Iterable[str], covered: Mapping[str, Data]) -> Data:
     return Data.COMPLETE
 
 
-def state_on_demand(before: Data, *, problems: int, gone: int, deep_enough: bool) -> Data | None:
-    """What a range is after a check on demand; None: what it was `before`, for nothing else was proven.
+def state_on_demand(*, problems: int, gone: int, deep_enough: bool) -> Data | None:
+    """What a range is after a check on demand; None: what it was before, for nothing else was proven.
 
     `gone` of the problems are known to be missing at the source too; `deep_enough`: as deep as the mirror's own checks.
     """
     if problems > gone:
-        return None if before is Data.UNKNOWN and not deep_enough else Data.WAITING
+        return Data.WAITING
     if not deep_enough:
         return None
     return Data.GONE if problems else Data.COMPLETE

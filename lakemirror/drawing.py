@@ -11,7 +11,7 @@ from lakemirror.words import clean
 
 _COLOURS = {
     "red": ("Stopped", "Frozen", "Failed", "Tampered", "Damaged", "Blocked", "Late"),
-    "yellow": ("Unknown", "Retrying", "Source rewound"),
+    "yellow": ("Unknown", "Retrying", "Source rewound", "Not proven"),
     "blue": ("Syncing", "Validating"),
     "dim": ("Paused", "New", "Not mirrored", "Gone at source"),
     "green": ("Up to date",),

@@ -55,6 +55,12 @@ def usable(region: str) -> config.Installation:
     return found
 
 
+def store_identity(region: str) -> str:
+    """Which store a region's objects are looked for at: what is proven of one says nothing of another."""
+    store = installation(region).store
+    return f"{store.endpoint.rstrip('/') or 'aws'} {store.region}".strip()
+
+
 def lakefs(region: str) -> LakeFS:
     """The lakeFS of a region."""
     return _lakefs(*_lakefs_options(region), quick=False)

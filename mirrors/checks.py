@@ -200,6 +200,7 @@ class CheckWriter:
         for row in rows:
             _keep_what_was_looked_for(row, before.get(row.range_id))
         question_shared(self.mirror, rows)
+        question_built_on_doubt(self.mirror, rows)
         Coverage.objects.bulk_create(
             rows, batch_size=400, update_conflicts=True, unique_fields=["mirror", "range_id"], update_fields=_CHECKED
         )
@@ -259,6 +260,24 @@ def _keep_what_was_looked_for(row: Coverage, before: Coverage | None) -> None:
     row.bases = list(dict.fromkeys([*row.bases, *before.bases]))
     if before.max_key and not row.max_key:  # of a file that is missing or damaged nobody knows what it holds
         row.min_key, row.max_key = before.min_key, before.max_key
+
+
+def question_built_on_doubt(mirror: Mirror, rows: Iterable[Coverage]) -> None:
+    """A base may have come into question since this check began, for what was left out on its account: then the range
+    that was checked on it is read, too."""
+    complete = [row for row in rows if row.state == Coverage.State.COMPLETE and row.bases]
+    asked = sorted({base for row in complete for base in row.bases})
+    whole = {
+        one
+        for some in chunks(asked)
+        for one in mirror.coverage.filter(range_id__in=some, state=Coverage.State.COMPLETE).values_list(
+            "range_id", flat=True
+        )
+    }
+    whole |= {row.range_id for row in complete}
+    for row in complete:
+        if not whole.issuperset(row.bases):
+            row.state, row.doubt, row.verify_at = Coverage.State.WAITING, Coverage.Doubt.FRESH, clock.now()
 
 
 def question_shared(mirror: Mirror, rows: Iterable[Coverage]) -> None:

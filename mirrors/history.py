@@ -11,6 +11,7 @@ from core.facts import History, serves_descendants
 from core.sensing import FirstSync
 from mirrors import duties
 from mirrors.models import Candidate, Mirror, MirrorCommit, Repository, SourceTag
+from mirrors.proven_heads import unprove_heads
 
 BATCH = 1000
 
@@ -46,6 +47,7 @@ def doubt_history(mirror: Mirror, commit_ids: list[int]) -> None:
     if commit_ids:
         Mirror.objects.select_for_update(no_key=True).filter(pk=mirror.pk).first()
         mirror.commits.filter(commit_id__gt=min(commit_ids), history=True).update(history=False)
+        unprove_heads(mirror)
 
 
 def leave_unchecked(mirror: Mirror) -> None:

@@ -39,8 +39,8 @@ class Repository(models.Model):
     creation_date = models.BigIntegerField(help_text="Unix seconds, as the source gives it")
     default_branch = models.CharField(max_length=256)
     looked_at = models.DateTimeField(null=True, help_text="last valid look at its branches")
-    look_error = models.TextField(blank=True)
-    frozen_reason = models.TextField(
+    look_error = ExactTextField(blank=True)
+    frozen_reason = ExactTextField(
         blank=True, help_text="why nothing moves any more: the source is not the one we pinned"
     )
     unrelated_since = models.DateTimeField(
@@ -207,7 +207,7 @@ class Mirror(models.Model):
     storage_namespace = models.CharField(max_length=1024)
     state = models.CharField(max_length=16, choices=State.choices, default=State.CREATING)
     reason_code = models.CharField(max_length=64, blank=True)
-    reason = models.TextField(blank=True, help_text="why it is stopped, or what the last attempt met")
+    reason = ExactTextField(blank=True, help_text="why it is stopped, or what the last attempt met")
     paused = models.BooleanField(default=False)
     depth = models.CharField(max_length=16, default="etag")
     content_sample = models.FloatField(default=1.0, help_text="the share of objects that depth `content` reads, 0 to 1")
@@ -240,6 +240,9 @@ class Mirror(models.Model):
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
     described = models.CharField(
         max_length=64, default="", db_default="", blank=True, help_text="digest of the descriptor at the destination"
+    )
+    store = models.CharField(
+        max_length=1100, default="", db_default="", blank=True, help_text="the store that its checks were made at"
     )
     facts_epoch = models.BigIntegerField(
         default=0, db_default=0, help_text="counts the times that something proven was taken back"
@@ -356,7 +359,7 @@ class MirrorCommit(models.Model):
     urgency = models.SmallIntegerField(
         choices=Urgency.choices, default=Urgency.NONE, db_default=0, help_text="whether it goes before others"
     )
-    detail = models.TextField(blank=True)
+    detail = ExactTextField(blank=True)
     waits_for = models.JSONField(default=list, help_text="metarange and range ids it waits for, at most 100")
     recorded_at = models.DateTimeField(null=True)
     metadata_at = models.DateTimeField(null=True)
@@ -420,7 +423,7 @@ class Coverage(models.Model):
     bytes = models.BigIntegerField(default=0)
     looked_up = models.BigIntegerField(default=0)
     problems = models.BigIntegerField(default=0)
-    note = models.TextField(blank=True, default="", help_text="how objects passed otherwise than by their entries")
+    note = ExactTextField(blank=True, default="", help_text="how objects passed otherwise than by their entries")
     checked_at = models.DateTimeField()
     verify_at = models.DateTimeField(null=True, help_text="when it is checked again; null while it has blockers")
 
@@ -563,7 +566,7 @@ class Duty(models.Model):
     ended_at = models.DateTimeField(null=True)
     succeeded_at = models.DateTimeField(null=True)
     failures = models.IntegerField(default=0, help_text="in a row")
-    outcome = models.TextField(blank=True)
+    outcome = ExactTextField(blank=True)
 
     objects = DutyQuerySet.as_manager()
 
@@ -583,7 +586,7 @@ class JobLine(models.Model):
     at = models.DateTimeField()
     level = models.CharField(max_length=16)
     worker = models.CharField(max_length=64)
-    text = models.TextField()
+    text = ExactTextField()
 
     def __str__(self) -> str:
         return f"{self.level} {self.text[:80]}"
@@ -601,7 +604,7 @@ class Run(models.Model):
     started_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
     outcome = models.CharField(max_length=16, default="running")
-    error = models.TextField(blank=True)
+    error = ExactTextField(blank=True)
     ranges = models.IntegerField(default=0)
     ranges_done = models.IntegerField(default=0)
     entries = models.BigIntegerField(default=0)
@@ -637,7 +640,7 @@ class Validation(models.Model):
         max_length=150, default="", db_default="", blank=True, help_text="who had it stopped, if somebody did"
     )
     failed_at = models.DateTimeField(null=True, help_text="when the last try failed; others go first then")
-    error = models.TextField(blank=True, help_text="why the last try failed")
+    error = ExactTextField(blank=True, help_text="why the last try failed")
     ranges = models.BigIntegerField(default=0, help_text="so far as the metaranges are read")
     ranges_done = models.BigIntegerField(default=0)
     entries = models.BigIntegerField(default=0)

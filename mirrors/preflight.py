@@ -142,6 +142,7 @@ def _of_place(plan: Plan, answer: Callable[[str], Any]) -> Iterator[Check]:
     yield stores.check_versioning("source", place, answer("source-versioning"))
     yield stores.check_versioning("destination", plan.namespace, answer("destination-versioning"))
     yield stores.check_replication(place, plan.namespace, answer("rules"))
+    yield stores.check_proxy(plan.region, answer("destination-proxy"))
     yield stores.check_metadata_prefix("source", plan.source_region, answer("source-metadata"))
     yield stores.check_metadata_prefix("destination", plan.region, answer("destination-metadata"))
 

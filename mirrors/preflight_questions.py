@@ -5,7 +5,7 @@ A question that can't be asked, for something that it needs is not known, is lef
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -30,6 +30,8 @@ Answers = dict[str, Any]
 LISTED = 1000
 SHOWING = 3
 """So many repositories of the destination are asked where its metadata is."""
+TRIED_KEYS = 3
+"""So many keys that a listing of the destination lacks are asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +121,9 @@ def _about_source(plan: Plan, source: RepositoryInfo, heads: Any) -> Calls:
 def _about_destination(plan: Plan, known: Answers) -> Calls:
     lakefs, store = wiring.quick_lakefs(plan.region), wiring.quick_objects(plan.region)
     asked = about_bucket("destination", store, plan.namespace) if _is_namespace(plan.namespace) else {}
+    source = known.get("repository")
+    if asked and isinstance(source, RepositoryInfo) and may_ask(plan.source_region):
+        asked["destination-proxy"] = partial(_shown_for_another, plan, source)
     if isinstance(known["others"], list):
         showing = [other for other in known["others"] if other.id != plan.name][:SHOWING]
         asked["destination-metadata"] = partial(_shows_metadata, lakefs, store, showing)
@@ -167,6 +172,32 @@ def _list(store: ObjectStore, namespace: str) -> Listing:
     below = f"s3://{bucket_of(namespace)}/{start}"
     keys = [found.key.removeprefix(start) for found in islice(store.list(below), LISTED + 1)]
     return Listing(keys[:LISTED], len(keys) <= LISTED)
+
+
+def _shown_for_another(plan: Plan, source: RepositoryInfo) -> str:
+    """A key that the source has and the destination has not, but shows to others; "" if it shows none of these."""
+    store = wiring.quick_objects(plan.region)
+    for key in _only_at_source(plan, source):
+        shown = store.proxies(f"{plan.namespace}/{key}")
+        if shown is not None:
+            return key if shown else ""
+    if not store.replication_rules(plan.namespace):
+        return ""  # there is nobody whom it could ask
+    raise NotAsked("nothing was found that only the source has: all has arrived")
+
+
+def _only_at_source(plan: Plan, source: RepositoryInfo) -> Iterator[str]:
+    """Keys of the source that may not have arrived, likeliest first: its newest metarange, and what listings lack."""
+    lakefs, store = wiring.quick_lakefs(plan.source_region), wiring.quick_objects(plan.source_region)
+    place = source.storage_namespace.rstrip("/")
+    try:
+        newest = f"_lakefs/{_head(lakefs, source).metarange_id}"
+    except NotFound:  # a bare repository
+        return
+    if store.head(f"{place}/{newest}") is not None:
+        yield newest
+    arrived = set(_list(wiring.quick_objects(plan.region), plan.namespace).keys)
+    yield from islice((key for key in _list(store, place).keys if key not in arrived), TRIED_KEYS)
 
 
 def _head(lakefs: LakeFS, repository: RepositoryInfo) -> Commit:

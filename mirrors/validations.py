@@ -26,7 +26,7 @@ from mirrors import clock, duties
 from mirrors.blockers import Problem
 from mirrors.checks import CheckWriter, carry_out
 from mirrors.duties import Lease
-from mirrors.judging import hold
+from mirrors.judging import NOTHING, hold
 from mirrors.metarange_notes import note_metaranges
 from mirrors.metaranges import read_afresh
 from mirrors.models import Coverage, Mirror, Validation, ValidationRange
@@ -269,9 +269,7 @@ class _OnDemand(CheckWriter):
 
     def state_of(self, row: Mapping[str, Any]) -> Data | None:
         """What a range is now; None: what it was before."""
-        known = self.before.get(row["range_id"])
         return state_on_demand(
-            Data(known.state) if known else Data.UNKNOWN,
             problems=row["problems"],
             gone=sum(problem.gone_at_source for problem in self.problems[row["range_id"]]),
             deep_enough=self.deep_enough,
@@ -290,7 +288,9 @@ class _OnDemand(CheckWriter):
     def coverage(self, row: Mapping[str, Any], now: datetime) -> Coverage:
         made, known = super().coverage(row, now), self.before.get(row["range_id"])
         made.state = self.state_of(row) or made.state
-        if not self.deep_enough and known is not None:
+        if not self.deep_enough and known is None:
+            made.depth = NOTHING
+        elif not self.deep_enough and known is not None:
             made.problems = max(made.problems, known.problems)
             made.depth = known.depth
             if known.state == Coverage.State.WAITING:

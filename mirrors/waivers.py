@@ -112,6 +112,9 @@ def _check_heads(mirror: Mirror, shas: Sequence[str]) -> None:
     shown = mirror.branches.filter(head__in=shas).first()
     if shown is not None:
         raise Conflict(f"{shown.head[:8]} is the head of {shown.name} at '{mirror.name}'", field="commits")
+    tagged = mirror.tag_rows.filter(commit_id__in=shas, stray=False).first()
+    if tagged is not None:
+        raise Conflict(f"the tag {tagged.name} names {tagged.commit_id[:8]} at '{mirror.name}'", field="commits")
     wanted = mirror.source.branches.filter(head__in=shas, gone_at=None).first()
     if wanted is not None:
         raise Conflict(f"{wanted.head[:8]} is the head of {wanted.name} in {mirror.source.region}", field="commits")

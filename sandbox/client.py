@@ -129,7 +129,8 @@ class Sandbox:
     ) -> None:
         """Tells a service (s3, lakefs, "" both) of a region ("" all) to treat requests so: ok, error (500), late-error
         (500 after the work was done), unavailable (503), throttle (429), revoked (the key is not known), denied (403),
-        full (507), empty (a listing without anything), hang, refuse (connection closed), slow (by `seconds`)."""
+        full (507), empty (a listing without anything), hang, refuse (connection closed), slow (by `seconds`), proxy (a
+        store answers for what it lacks with what another region has, unless it is asked not to)."""
         told = {"region": region, "service": service, "mode": mode, "path": path, "method": method}
         self.call("POST", "/faults", told | {"seconds": seconds, "left": count})
 

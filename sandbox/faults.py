@@ -1,4 +1,4 @@
-"""Faults that a service can be told: refuse, answer 500, answer nothing, hang, or be slow."""
+"""Faults that a service can be told: refuse, answer 500, answer nothing, hang, be slow, or answer for others."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ class Mode(StrEnum):
     HANG = "hang"  # no answer until the fault is lifted
     REFUSE = "refuse"  # the connection is closed without an answer
     SLOW = "slow"  # the right answer, `seconds` later
+    PROXY = "proxy"  # a store answers for what it lacks with what another region has; beside whatever else it is told
 
 
 AWAY = {Mode.ERROR, Mode.UNAVAILABLE, Mode.THROTTLE, Mode.HANG, Mode.REFUSE}
@@ -77,7 +78,7 @@ class Service:
 
     def meet(self, environ: WSGIEnvironment) -> Mode:
         """Treats a request: OK to go on, else what to answer as. Raises Dropped to answer nothing."""
-        fault = self._claim(environ["REQUEST_METHOD"], environ["PATH_INFO"])
+        fault = self._claim(environ, proxy=False)
         if fault is None:
             return Mode.OK
         if fault.mode is Mode.SLOW:
@@ -89,11 +90,17 @@ class Service:
             raise Dropped("told to give no answer")
         return fault.mode
 
-    def _claim(self, method: str, path: str) -> Fault | None:
+    def proxies(self, environ: WSGIEnvironment) -> bool:
+        """Is a store to answer this request, for what it lacks, with what another region has?"""
+        return self._claim(environ, proxy=True) is not None
+
+    def _claim(self, environ: WSGIEnvironment, *, proxy: bool) -> Fault | None:
         if not self._faults:
             return None
+        method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
         with self._changed:
-            fault = next((f for f in self._faults if f.takes(method, path)), None)
+            meant = (fault for fault in self._faults if (fault.mode is Mode.PROXY) is proxy)
+            fault = next((fault for fault in meant if fault.takes(method, path)), None)
             if fault and fault.left > 0:
                 fault.left -= 1
             return fault

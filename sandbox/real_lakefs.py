@@ -48,7 +48,7 @@ def configuration(folder: Path, region: Region, port: int) -> dict[str, object]:
         "logging": {"level": "WARN", "audit_log_level": "DEBUG"},
         "stats": {"enabled": False},
         "usage_report": {"enabled": False},
-        "security": {"check_latest_version": False},
+        "security": {"check_latest_version": False, "audit_check_url": ""},
         "database": {"type": "local", "local": {"path": str(folder / "kv"), "enable_logging": False}},
         "auth": {"encrypt": {"secret_key": "the sandbox keeps nothing"}},
         "committed": {"local_cache": {"dir": str(folder / "cache"), "size_bytes": 200_000_000}},

@@ -20,12 +20,14 @@ from sandbox.lakefs.blobs import RegionBlobs
 from sandbox.lakefs.server import Server
 from sandbox.layout import ACCESS_KEY_ID, SECRET_ACCESS_KEY, Region
 from sandbox.s3_backend import SandboxBackend, declare_replication, install
+from sandbox.s3_peers import Peers
 from sandbox.s3_server import S3
 
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """What a region's process is given: bound sockets, and the address of a real lakeFS or ""."""
+    """What a region's process is given: bound sockets, the address of a real lakeFS or "", and the regions that its
+    objects are replicated to."""
 
     region: Region
     lakefs: socket.socket
@@ -33,7 +35,7 @@ class Serving:
     real_lakefs_url: str = ""
     extra_buckets: tuple[str, ...] = ()
     name_lag: float = 0.0
-    replicated_to: tuple[str, ...] = ()
+    peers: tuple[Region, ...] = ()
     denied: tuple[str, ...] = ()
 
 
@@ -52,10 +54,10 @@ def start_region(serving: Serving) -> None:
     region = serving.region
     services = {"s3": Service(), "lakefs": Service()}
     backend = install(region.name, [region.bucket, *serving.extra_buckets])
-    declare_replication(backend, region.bucket, serving.replicated_to)
+    declare_replication(backend, region.bucket, [peer.bucket for peer in serving.peers])
     for place in serving.denied:
         backend.deny(place, "s3:PutObject")
-    s3 = S3(backend, services["s3"], ACCESS_KEY_ID)
+    s3 = S3(backend, services["s3"], ACCESS_KEY_ID, Peers(backend, region.bucket, serving.peers))
     serve(serving.s3, SideDoor(s3, make_admin(backend, services)))
     lakefs = _lakefs(serving, backend, services["s3"])
     serve(serving.lakefs, Guarded(lakefs, services["lakefs"], region.s3_url))

@@ -12,6 +12,7 @@ from sandbox.faults import Mode, Service
 from sandbox.guard import do_unheard
 from sandbox.s3_backend import SandboxBackend
 from sandbox.s3_listing import listing
+from sandbox.s3_peers import Peers
 
 CREDENTIAL = re.compile(r"Credential=([^/,&]+)|AWS ([^:]+):")
 ERROR = '<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>{code}</Code><Message>{message}</Message></Error>'
@@ -30,9 +31,10 @@ ANSWERS = {
 class S3:
     """WSGI application. Signatures are not checked, as in moto; the access key is."""
 
-    def __init__(self, backend: SandboxBackend, faults: Service, access_key_id: str) -> None:
+    def __init__(self, backend: SandboxBackend, faults: Service, access_key_id: str, peers: Peers) -> None:
         self._moto = _moto()
         self._backend = backend
+        self._peers = peers
         self._faults = faults
         self._access_key_id = access_key_id
 
@@ -50,14 +52,18 @@ class S3:
         if _access_key(environ) != self._access_key_id:
             unknown = "The AWS Access Key Id is not known here."
             return _error(environ, start, "403 Forbidden", "InvalidAccessKeyId", unknown)
+        if self._peers.would_ask(environ) and self._faults.proxies(environ):
+            answer = self._peers.answer(environ, start)
+            if answer is not None:
+                return answer
         listed = listing(self._backend, environ["REQUEST_METHOD"], environ["PATH_INFO"], environ["QUERY_STRING"])
         if listed is not None:
             start("200 OK", [("Content-Type", "application/xml"), ("Content-Length", str(len(listed)))])
             return [listed]
         try:
-            answer = list(self._moto(environ, start))
+            own = list(self._moto(environ, start))
             self._backend.publish()
-            return answer
+            return own
         finally:
             self._backend.forget()
 

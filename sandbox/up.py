@@ -128,8 +128,8 @@ def _start_regions(options: Options, sockets: list[socket.socket], layout: Layou
     undo.callback(lambda: processes.end(pids))
     for number, (region, url) in enumerate(zip(layout.regions, urls, strict=True)):
         lakefs, s3 = sockets[1 + 2 * number], sockets[2 + 2 * number]
-        targets = tuple(other.bucket for other in layout.regions if other != region)
-        told = (options.extra_buckets, options.name_lag, targets, options.denied)
+        peers = tuple(other for other in layout.regions if other != region)
+        told = (options.extra_buckets, options.name_lag, peers, options.denied)
         serving = Serving(region, lakefs, s3, url, *told)
         pids.append(_fork_region(serving, sockets))
     servers: list[subprocess.Popen[bytes]] = []

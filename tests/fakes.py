@@ -35,12 +35,14 @@ from graveler.ranges import read_range, write_ranges
 class FakeStore:
     """Objects in a dict. `down` is raised by every call when set; `hidden` holds URIs that have not arrived.
 
-    `refused` maps a URI to what its HEAD raises, `unreadable` to what its GET raises.
+    `refused` maps a URI to what its HEAD raises, `unreadable` to what its GET raises. `elsewhere`: of what it lacks,
+    others are shown another site's.
     """
 
     def __init__(self) -> None:
         self.objects: dict[str, bytes] = {}
         self.hidden: set[str] = set()
+        self.elsewhere: set[str] = set()
         self.down: LakeMirrorError | None = None
         self.refused: dict[str, LakeMirrorError] = {}
         self.unreadable: dict[str, LakeMirrorError] = {}
@@ -74,6 +76,9 @@ class FakeStore:
             return None
         data = self.objects[uri]
         return ObjectInfo(uri.split("/", 3)[3], len(data), hashlib.md5(data).hexdigest())
+
+    def proxies(self, uri: str) -> bool | None:
+        return None if self.head(uri) is not None else uri in self.elsewhere
 
     def list(self, prefix_uri: str) -> Iterator[ObjectInfo]:
         self._check()

@@ -46,8 +46,16 @@ Fault = Callable[[str, str], int | None]
 """(method, key or "") to a status to answer with instead; 0 drops the connection; None: no fault."""
 
 
+OWN_ONLY = "x-minio-source-proxy-request"
+"""Whatever its value: MinIO then answers for itself alone."""
+
+
 class S3Double:
-    """Objects of one bucket. `fault` decides per request; `asked` counts requests: HEAD, GET, LIST, PUT."""
+    """Objects of one bucket. `fault` decides per request; `asked` counts requests: HEAD, GET, LIST, PUT.
+
+    `peer`: another site, whose objects it gives for those that it lacks, as MinIO does where rules lead both ways. It
+    does not list them. `plain` counts the reads that allow that: without the header, or with one that isn't signed.
+    """
 
     def __init__(self, bucket: str = "lake") -> None:
         self.bucket = bucket
@@ -55,6 +63,8 @@ class S3Double:
         self.unlisted: set[str] = set()
         self.fault: Fault | None = None
         self.asked: Counter[str] = Counter()
+        self.plain: Counter[str] = Counter()
+        self.peer: S3Double | None = None
         self._lock = threading.Lock()
         self._sorted: list[str] | None = None
         self._server = _Server(("127.0.0.1", 0), _handler(self))
@@ -63,7 +73,9 @@ class S3Double:
     def reset(self) -> None:
         """Empty, willing, and nothing asked yet."""
         self.things, self.unlisted, self.fault, self._sorted = {}, set(), None, None
+        self.peer = None
         self.asked.clear()
+        self.plain.clear()
 
     def put(self, key: str, data: bytes, **claims: object) -> Thing:
         """Store bytes; `claims` override what HEAD and LIST tell."""
@@ -122,6 +134,7 @@ def _handler(double: S3Double) -> type[BaseHTTPRequestHandler]:
             bucket, _, key = unquote(parts.path).lstrip("/").partition("/")
             kind = "LIST" if "list-type" in query else self.command
             double.asked[kind] += 1
+            double.plain[kind] += self._is_plain()
             if self._failed(kind, key):
                 return
             if bucket != double.bucket:
@@ -152,8 +165,15 @@ def _handler(double: S3Double) -> type[BaseHTTPRequestHandler]:
                 self._answer(status, b"")
             return True
 
+        def _is_plain(self) -> bool:
+            signed = self.headers.get("authorization", OWN_ONLY)
+            return OWN_ONLY not in self.headers or OWN_ONLY not in signed
+
+        def _elsewhere(self, key: str) -> Thing | None:
+            return double.peer.things.get(key) if double.peer else None
+
         def _thing(self, key: str) -> None:
-            thing = double.things.get(key)
+            thing = double.things.get(key) or (self._elsewhere(key) if self._is_plain() else None)
             if thing is None:
                 self._answer(404, b"<Error><Code>NoSuchKey</Code><Message>no such key</Message></Error>")
                 return

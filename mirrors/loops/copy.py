@@ -30,6 +30,7 @@ from mirrors.loops.manage import require_pinned, stop
 from mirrors.loops.records import doubt_older
 from mirrors.models import Blocker, Mirror, MirrorCommit
 from mirrors.priority import mark_needed
+from mirrors.proven_heads import prove_heads, unprove_heads
 from mirrors.sidebyside import SideBySide
 
 log = logging.getLogger("lakemirror.copy")
@@ -116,6 +117,7 @@ class _Round:
         """Put histories in order: that looks at every commit that waits."""
         began = time.monotonic()
         if settle_history(self.mirror):
+            prove_heads(self.mirror)
             duties.wake("promote", self.mirror.pk)
         ended = time.monotonic()
         self.settle_at = ended + max(SETTLE_SECONDS, SETTLE_SHARE * (ended - began))
@@ -217,4 +219,5 @@ def _give_up(mirror: Mirror, row: MirrorCommit, answer: _Answer) -> None:
     if answer.record == MirrorCommit.Record.TAMPERED:
         stop(mirror, reason, detail)
     mirror.commits.filter(pk=row.pk).update(record=answer.record, detail=detail)
+    unprove_heads(mirror)
     note_blocker(mirror, Blocker.Kind.RECORD, sha, address=sha, reason=reason, detail=detail)

@@ -185,9 +185,11 @@ def _facts(
 def _is_condemned(mirror: Mirror, branch: SourceBranch, facts: BranchFacts) -> bool:
     """Whether a branch stands at a commit of the source's that is known not to be whole, beyond where it was put. Books
     that were restored know less than the destination: where its certificate tells of the head, that was us."""
-    ahead = {c.commit_id for c in facts.candidates if UNKNOWN < facts.position < c.position}
+    if facts.position == UNKNOWN and facts.noted and not facts.stray:
+        return False  # taken over as it stood: adopted, or made again from the destination
+    ahead = {c.commit_id for c in facts.candidates if facts.position < c.position}
     put = {c.commit_id for c in facts.candidates if c.position == facts.position}
-    if not facts.head or facts.head not in ahead or facts.head in put or facts.stray:
+    if facts.head not in ahead - put:
         return False
     if not mirror.commits.filter(commit__sha=facts.head, data__in=["waiting", "gone"]).exists():
         return False

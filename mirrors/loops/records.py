@@ -47,7 +47,8 @@ def prove_records(mirror: Mirror, lakefs: LakeFS, sha: str, shown: Collection[st
 def _unshown(mirror: Mirror, sha: str, shown: Collection[str]) -> list[MirrorCommit]:
     """The commit and its ancestors down to those that branches show, at most so many; parents come last."""
     found: list[MirrorCommit] = []
-    seen, ahead = set(shown) - {sha}, [sha]
+    seen = set(shown)
+    ahead = [] if sha in seen else [sha]
     while ahead and len(found) < MOST_PROVEN:
         seen.update(ahead)
         of_source = mirror.commits.filter(commit__repository=mirror.source_id, commit__sha__in=ahead)

@@ -13,8 +13,10 @@ from django.db import transaction
 from core.errors import Fenced, LakeMirrorError, Stopped
 from core.validation import Data, RangeCheck, judge, plan_checks
 from graveler.metarange import RangeRef
+from lakemirror_site import wiring
 from mirrors import clock, duties, validations
 from mirrors.checks import run_checks
+from mirrors.doubting import doubt_all
 from mirrors.duties import Lease, Outcome
 from mirrors.following import drop_unneeded
 from mirrors.history import leave_unchecked, settle_history
@@ -39,6 +41,7 @@ def validate(lease: Lease) -> Outcome:
     mirror = duties.subject_mirror(lease)
     if mirror.state == Mirror.State.DELETING or mirror.pinned_creation_date is None:
         return Outcome("the mirror has no repository to look into")
+    _begin_anew_at_another_store(mirror, lease)
     drop_unneeded(mirror, lease)
     leave_unchecked(mirror)
     relook = look_again(mirror, lease)
@@ -60,6 +63,19 @@ def validate(lease: Lease) -> Outcome:
         if error is not None:
             raise error
     return Outcome(_summary(relook.arrived, len(checks), complete, verified), _next_in(mirror))
+
+
+def _begin_anew_at_another_store(mirror: Mirror, lease: Lease) -> None:
+    """The region's objects are looked for elsewhere since its installation was changed: nothing is proven there."""
+    store = wiring.store_identity(mirror.region)[:1100]
+    if mirror.store == store:
+        return
+    with transaction.atomic():
+        hold(mirror, lease)
+        if mirror.store:
+            doubt_all(mirror)
+        Mirror.objects.filter(pk=mirror.pk).update(store=store)
+    mirror.store = store
 
 
 def _next_rows(mirror: Mirror, lease: Lease) -> list[MirrorCommit]:

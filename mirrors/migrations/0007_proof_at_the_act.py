@@ -82,6 +82,11 @@ class Migration(migrations.Migration):
             field=models.BigIntegerField(db_default=0, default=0, help_text='counts the times that something proven was taken back'),
         ),
         migrations.AddField(
+            model_name='mirror',
+            name='store',
+            field=models.CharField(blank=True, db_default='', default='', help_text='the store that its checks were made at', max_length=1100),
+        ),
+        migrations.AddField(
             model_name='mirrorbranch',
             name='foreign',
             field=models.BooleanField(db_default=False, default=False, help_text='its head is not where this mirror put it, and is to be put back'),

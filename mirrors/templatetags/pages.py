@@ -34,6 +34,7 @@ ICONS = {
     State.SYNCING: "arrows",
     State.VALIDATING: "half",
     State.REWOUND: "rewind",
+    State.UNPROVEN: "half",
     State.RETRYING: "retry",
     State.PAUSED: "pause",
     State.UNKNOWN: "question",

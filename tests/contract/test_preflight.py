@@ -57,7 +57,8 @@ def test_where_all_is_in_order_nothing_stands_in_the_way(sandbox_server: Sandbox
     found = preflight(actor=owner, plan=plan)
     assert (by_state(found, Outcome.FAILED), by_state(found, Outcome.WARNING)) == ({}, {})
     assert {check_id for check_id in by_state(found, Outcome.UNKNOWN) if "-right:" not in check_id} <= {
-        "destination-metadata-prefix"
+        "destination-metadata-prefix",
+        "destination-proxy",
     }
     assert found.ok
 
@@ -84,3 +85,27 @@ def test_a_server_that_refuses_fails_the_check_that_is_about_it(
         sandbox_server.heal()
     assert check_id in by_state(found, state)
     assert not found.ok
+
+
+def test_a_store_that_shows_what_only_the_source_has_is_told_of(
+    sandbox_server: Sandbox, plan: Plan, owner: User
+) -> None:
+    def check() -> tuple[Outcome, str]:
+        (found,) = [one for one in preflight(actor=owner, plan=plan).checks if one.id == "destination-proxy"]
+        return found.state, found.message
+
+    assert sandbox_server.wait_replicated()
+    assert check() == (Outcome.UNKNOWN, mock.ANY), "all has arrived"
+    sandbox_server.hold(f"{plan.source_repository}/data/*")
+    region = {one.name: one for one in sandbox_server.layout.regions}[plan.source_region]
+    http = Http(region.lakefs_url)
+    http.upload(plan.source_repository, "main", "b", b"2")
+    http.commit(plan.source_repository, "main", "second", {})
+    assert sandbox_server.wait_replicated()
+    assert check()[0] is Outcome.OK
+    sandbox_server.server_faults(plan.region, "s3", "proxy")
+    try:
+        state, message = check()
+    finally:
+        sandbox_server.heal()
+    assert state is Outcome.WARNING and "only the source has" in message

@@ -11,11 +11,13 @@ from botocore.credentials import Credentials
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from adapters.objects import OWN_ONLY
 from adapters.objects_fast import FastObjectStore
 from adapters.objects_signing import Signer
 
 SIGNERS = {"eu-west-1": Signer("eu-west-1")}
-names = st.sampled_from(["Content-Type", "x-amz-meta-a", "x-amz-copy-source", "range", "X-Amz-Meta-B"])
+NAMES = ["Content-Type", "x-amz-meta-a", "x-amz-copy-source", "range", "X-Amz-Meta-B", *OWN_ONLY]
+names = st.sampled_from(NAMES)
 values = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), max_size=12)
 
 

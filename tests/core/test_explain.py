@@ -127,6 +127,7 @@ def test_what_was_missed_a_moment_ago_is_on_its_way_and_not_blocked() -> None:
         ("size-differs", "object_size_differs", "has another size in eu-west-1"),
         ("etag-differs", "object_etag_differs", "has other content in eu-west-1"),
         ("archived", "object_archived", "is archived in eu-west-1"),
+        ("unreadable", "object_unreadable", "is refused by the store of eu-west-1"),
         ("imported", "object_imported", "is imported and lies outside"),
     ],
 )
@@ -160,6 +161,8 @@ def test_what_is_gone_at_both_sides_says_so_and_what_to_do() -> None:
         ("range", "range-missing", "a range file of a1b2c3d4 has not reached eu-west-1"),
         ("range", "range-damaged", "a range file of a1b2c3d4 is damaged in eu-west-1"),
         ("metarange", "metarange-missing", "the metarange of a1b2c3d4 has not reached eu-west-1"),
+        ("range", "range-archived", "a range file of a1b2c3d4 is archived in eu-west-1"),
+        ("metarange", "metarange-unreadable", "the metarange of a1b2c3d4 is refused by the store of eu-west-1"),
     ],
 )
 def test_files_of_metadata_are_named_by_what_they_are(kind: str, reason: str, words: str) -> None:

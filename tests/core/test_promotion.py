@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.promotion import Action, BranchFacts, CandidateCommit, Decision, Why, choose_promotion, moved_by_others
+from core.promotion import Action, BranchFacts, CandidateCommit, Decision, Whose, Why, choose_promotion, whose_move
 
 
 def facts(seen: str, *, head: str = "", position: int | None = None, moves: str = "", **more: bool) -> BranchFacts:
@@ -34,7 +34,7 @@ def test_a_branch_of_unknown_position_that_we_know_as_ours_does_not_go_back() ->
 def test_a_crash_before_the_source_made_a_branch_anew_blames_nobody(head: str) -> None:
     """We deleted it, or moved it to B, and wrote nothing down; its former candidates are no longer known."""
     facts = BranchFacts([CandidateCommit("X", 3)], head=head, noted="A", position=1)
-    assert not moved_by_others(facts, "X".__contains__)
+    assert whose_move(facts) is Whose.NOTED
     assert choose_promotion(facts, "X".__contains__).commit_id == "X"
 
 

@@ -181,10 +181,16 @@ def test_20_an_inferred_candidate_is_put_back_where_somebody_moved_the_branch() 
     assert told(choose_promotion(facts, "A".__contains__)) == (Action.RESET, Why.REPAIRED, "A")
 
 
-@pytest.mark.parametrize("head", ["Z", "B"])
-def test_23_a_branch_that_somebody_moved_is_put_back(head: str) -> None:
+@pytest.mark.parametrize(("head", "condemned"), [("Z", False), ("B", True)])
+def test_23_a_branch_that_somebody_moved_is_put_back(head: str, condemned: bool) -> None:
     """Elsewhere, or ahead of its data."""
-    assert told(Branch(LINE, "AC").choose("A", at="A", head=head)) == (Action.RESET, Why.REPAIRED, "A")
+    decision = Branch(LINE, "AC").choose("A", at="A", head=head, condemned=condemned)
+    assert told(decision) == (Action.RESET, Why.REPAIRED, "A")
+
+
+def test_23_where_our_books_may_have_lost_a_move_the_branch_is_not_put_back() -> None:
+    """It stands where the source had it later, and nothing is known against that yet."""
+    assert told(Branch(LINE, "AC").choose("A", at="A", head="B")) == (Action.NOTHING, Why.WAITING, "B")
 
 
 def test_23_a_branch_that_somebody_deleted_is_made_again() -> None:
@@ -193,7 +199,8 @@ def test_23_a_branch_that_somebody_deleted_is_made_again() -> None:
 
 def test_23_a_branch_that_somebody_made_binds_us_to_nothing_and_is_not_deleted() -> None:
     branch = Branch(LINE, "AC")
-    assert told(branch.choose("AB", head="C")) == (Action.RESET, Why.FIRST, "B")
+    assert told(branch.choose("AB", head="C")) == (Action.NOTHING, Why.WAITING, "C"), "it may have been us"
+    assert told(branch.choose("AB", head="C", condemned=True)) == (Action.RESET, Why.FIRST, "B")
     assert told(branch.choose("A", head="Z", deleted=True)) == (Action.NOTHING, Why.NOT_OURS, "")
     assert told(branch.choose("ABC", at="C", deleted=True, stray=True)) == (Action.NOTHING, Why.NOT_OURS, "")
 
@@ -248,7 +255,7 @@ def numbers_of(file: str) -> set[int]:
 def test_the_table_names_every_scenario_and_where_it_is_tested() -> None:
     lines = (ROOT / "docs/promotion.md").read_text().splitlines()
     rows = {int(row[1]): row for line in lines if (row := line.split("|"))[1:] and row[1].strip().isdigit()}
-    assert sorted(rows) == list(range(1, 43))
+    assert sorted(rows) == [*range(1, 43), 54]
     for name, file in FILES.items():
         assert numbers_of(file) == {number for number, row in rows.items() if name in row[-2]}, file
     assert all(row[-2].strip() for row in rows.values())

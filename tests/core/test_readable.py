@@ -8,15 +8,29 @@ from typing import Any
 import pytest
 
 from core.facts import CommitFacts
-from core.readable import at_mirror, at_source
+from core.judgement import CommitProof, judge_commit
+from core.readable import Readable, at_mirror, at_source
 
 T = datetime(2026, 11, 21, tzinfo=UTC)
 
 
-def commit(**more: Any) -> CommitFacts:
-    """One that is complete, recorded at T and validated a second later."""
+Found = tuple[CommitFacts, CommitProof]
+
+
+def commit(**more: Any) -> Found:
+    """One that is complete, recorded at T and validated a second later, and what is proven of it."""
     known = {"record": "accepted", "data": "complete", "history": True, "recorded_at": T}
-    return CommitFacts(commit_id="c", **({**known, "validated_at": T + timedelta(seconds=1)} | more))
+    known |= {"validated_at": T + timedelta(seconds=1), "metarange": "complete", "ranges": 1, "proven": 1}
+    told = known | {"problems": 0, "gone": 0} | more
+    proof = {name: told.pop(name) for name in ("metarange", "ranges", "proven", "problems", "gone")}
+    proven = CommitProof(record=told["record"], history=told["history"], waived=False, **proof)
+    return CommitFacts(commit_id="c", **told), proven
+
+
+def read(found: Found | None, state: str = "active") -> Readable:
+    """What is told of it."""
+    facts, proof = found or (None, None)
+    return at_mirror(facts, judge_commit(proof), state=state)
 
 
 @pytest.mark.parametrize(
@@ -24,37 +38,37 @@ def commit(**more: Any) -> CommitFacts:
     [
         (commit(), True, ""),
         (commit(record="pending"), False, "record is pending"),
-        (commit(data="waiting"), False, "data is waiting"),
-        (commit(data="gone"), False, "data is gone"),
+        (commit(data="waiting", problems=2), False, "2 things that it names are missing or wrong"),
+        (commit(data="gone", problems=1, gone=1), False, "gone at both sides"),
         (commit(history=False), False, "descends from"),
-        (commit(data="unknown"), None, "not checked"),
-        (commit(data="unchecked"), None, "not checked"),
+        (commit(data="unknown", proven=0), None, "not checked"),
+        (commit(data="unchecked", proven=0), None, "not checked"),
+        (commit(metarange="waiting"), None, "its metarange is waiting"),
+        (commit(ranges=None), None, "not at hand"),
         (None, None, "not mirrored"),
     ],
 )
-def test_a_mirror_answers_by_what_has_arrived_and_was_checked(
-    found: CommitFacts | None, answer: bool | None, told: str
-) -> None:
-    readable = at_mirror(found, state="active", damaged=False)
+def test_a_mirror_answers_by_what_the_judge_finds(found: Found | None, answer: bool | None, told: str) -> None:
+    readable = read(found)
     assert (readable.answer, told in readable.reason) == (answer, True)
 
 
 @pytest.mark.parametrize("state", ["creating", "stopped"])
 def test_a_mirror_that_is_not_at_work_is_not_known(state: str) -> None:
-    assert at_mirror(commit(), state=state, damaged=False).answer is None
+    assert read(commit(), state).answer is None
 
 
-@pytest.mark.parametrize(("damaged", "answer"), [(True, False), (None, None), (False, True)])
-def test_damage_takes_it_back(damaged: bool | None, answer: bool | None) -> None:
-    assert at_mirror(commit(), state="active", damaged=damaged).answer is answer
+def test_damage_takes_it_back() -> None:
+    readable = read(commit(problems=1))
+    assert (readable.answer, "damaged now" in readable.reason) == (False, True)
 
 
 def test_it_is_readable_since_a_branch_showed_it_else_since_it_was_complete() -> None:
     later = T + timedelta(hours=1)
-    assert at_mirror(commit(), state="active", damaged=False).since == T + timedelta(seconds=1)
-    assert at_mirror(commit(promoted_at=later), state="active", damaged=False).since == later
-    assert at_mirror(commit(superseded_at=later), state="active", damaged=False).since == later
-    assert at_mirror(commit(recorded_at=None, validated_at=None), state="active", damaged=False).since is None
+    assert read(commit()).since == T + timedelta(seconds=1)
+    assert read(commit(promoted_at=later)).since == later
+    assert read(commit(superseded_at=later)).since == later
+    assert read(commit(recorded_at=None, validated_at=None)).since is None
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.promotion import Action, Why
-from core.tagging import TagDecision, TagFacts, choose_tag, tag_moved_by_others
+from core.promotion import Action, Whose, Why
+from core.tagging import TagDecision, TagFacts, choose_tag, whose_tag_move
 
 COMMITS = st.sampled_from(["", "a", "b"])
 FACTS = st.builds(TagFacts, source=COMMITS, there=COMMITS, noted=COMMITS, ours=st.booleans(), promotable=st.booleans())
@@ -50,16 +50,18 @@ def test_30_what_others_made_is_neither_moved_nor_deleted(facts: TagFacts) -> No
 
 
 @pytest.mark.parametrize(
-    ("facts", "blamed"),
+    ("facts", "whose"),
     [
-        (TagFacts("a", "b", "a", True), True),
-        (TagFacts("a", "", "a", True), True),
-        (TagFacts("a", "a", "a", True), False),
-        (TagFacts("b", "b", "a", True), False),  # made anew by a worker that died before its note
-        (TagFacts("b", "", "", True), False),  # deleted on its way to another commit
-        (TagFacts("", "", "a", True), False),
-        (TagFacts("a", "b"), False),
+        (TagFacts("a", "b", "a", True), Whose.OTHERS),
+        (TagFacts("a", "", "a", True), Whose.VANISHED),
+        (TagFacts("a", "a", "a", True), Whose.NOTED),
+        (TagFacts("b", "b", "a", True), Whose.NOTED),  # made anew by a worker that died before its note
+        (TagFacts("c", "b", "a", True, intended=frozenset("b")), Whose.OURS),
+        (TagFacts("b", "", "a", True, intended=frozenset(["b", ""])), Whose.OURS),  # on its way to another commit
+        (TagFacts("b", "", "", True), Whose.NOTED),
+        (TagFacts("", "", "a", True), Whose.NOTED),
+        (TagFacts("a", "b"), Whose.NOTED),
     ],
 )
-def test_who_is_blamed_for_a_tag_that_is_elsewhere(facts: TagFacts, blamed: bool) -> None:
-    assert tag_moved_by_others(facts) is blamed
+def test_who_is_blamed_for_a_tag_that_is_elsewhere(facts: TagFacts, whose: Whose) -> None:
+    assert whose_tag_move(facts) is whose

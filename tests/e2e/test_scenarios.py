@@ -37,8 +37,11 @@ from rbac.models import User
 from sandbox.bulk import publish
 from sandbox.bundle import Stored
 from sandbox.client import Sandbox
+from sandbox.journal import DELETE
 from sandbox.lakefs_http import LakeFSError
+from sandbox.side_door import SideDoor
 from tests.e2e.conftest import World
+from tests.sandbox.conftest import s3
 
 pytestmark = [pytest.mark.spark]
 
@@ -256,7 +259,7 @@ def play_23_branches_that_somebody_moved_and_made(world: World) -> None:
     force(world, "PUT", "/branches/main/hard_reset", params={"ref": a, "force": "true"})
     assert world.head() == a
     settle(world, 1)
-    assert (world.head(), whys()[:2]) == (b, ["put-back", "moved-by-somebody"])
+    assert (world.head(), whys()[:2]) == (b, ["put-back", "back-where-it-was"])
     force(world, "POST", "/branches", json={"name": "by-hand", "source": "main", "force": True})
     settle(world, 1)
     assert (world.head("by-hand"), state(world, "by-hand")) == (world.head(), State.TAMPERED)
@@ -282,7 +285,7 @@ def play_25_somebody_makes_the_repository_anew(world: World) -> None:
     a = world.head()
     make_anew(world, read_only=True)
     world.work_until(lambda: world.head() == a)
-    assert (state(world), world.mirror.runs.count()) == (State.UP_TO_DATE, 1)
+    assert (state(world), world.mirror.runs.count()) == (State.UP_TO_DATE, 2)
 
 
 def make_anew(world: World, *, read_only: bool) -> None:
@@ -352,7 +355,7 @@ def play_32_two_workers_act_at_once(world: World) -> None:
         settle(world, 1)
     assert world.head() == b, "too late, and it wrote nothing down"
     settle(world, 1)
-    assert (world.head(), whys()[:2]) == (stalled[0], ["put-back", "moved-by-somebody"])
+    assert (world.head(), whys()[:2]) == (stalled[0], ["put-back", "back-where-it-was"])
 
 
 def play_33_a_record_with_another_generation(world: World) -> None:
@@ -427,6 +430,29 @@ def play_41_an_archived_object(world: World) -> None:
     world.put(region, there)
     settle(world)
     assert world.head() == c
+
+
+def play_54_a_store_that_shows_what_only_the_other_site_has(world: World) -> None:
+    """Rules lead both ways, and both stores answer for what they lack, as MinIO's do."""
+    eu = world.sandbox.destination
+    for region in (world.sandbox.source, eu):
+        world.sandbox.server_faults(region.name, "s3", "proxy")
+    shown = world.head()
+    for kind in ("data", "range", "metarange"):
+        commit = grow_held(world, kind, kind=kind)
+        settle(world, 3)
+        blocker = world.blocker()
+        held = f"{world.repo}/{blocker.address}"
+        assert (world.head(), blocker.reason) == (shown, LACKING[kind])
+        assert s3(eu).head_object(Bucket=eu.bucket, Key=held), "others are shown it"
+        assert SideDoor(eu.s3_url).read([(eu.bucket, held)])[0].op == DELETE, "it is not there"
+        world.sandbox.release()
+        settle(world)
+        assert (world.head(), world.mirror.blockers.count()) == (commit, 0)
+        shown = commit
+
+
+LACKING = {"data": "missing", "range": "range-missing", "metarange": "metarange-missing"}
 
 
 def play_35_the_source_is_deleted(world: World) -> None:

@@ -109,7 +109,7 @@ class Line:
             at_mirror(mirror, earlier, "complete", now=self.now, superseded_at=at)
         at_mirror(mirror, commit, "complete", now=self.now, promoted_at=at)
         return MirrorBranch.objects.create(
-            mirror=mirror, name=self.name, head=commit.sha, position=place, advanced_at=at
+            mirror=mirror, name=self.name, head=commit.sha, position=place, advanced_at=at, proven=True
         )
 
 

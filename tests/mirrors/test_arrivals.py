@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import quote_plus
@@ -63,6 +64,35 @@ def test_an_object_s_arrival_ends_the_wait_at_once(lm: Deployment) -> None:
     assert is_due()
     assert Blocker.objects.filter(look_at__lte=datetime.now(UTC)).get().path == "a b"
     assert deliver(told(f"lake/{held[1]}", f"lake/{held[0]}"))[1] == "1 missing thing is looked for now"
+    lm.work(look=False)
+    assert lm.head() == commit
+
+
+def commit_at(lm: Deployment, addresses: dict[str, str]) -> str:
+    """A commit of files whose objects lie at these addresses."""
+    base = lm.lake.commit(files=dict.fromkeys(addresses, b"1"))
+    tree = dict(lm.lake.trees[base])
+    for path, address in addresses.items():
+        tree[path.encode()] = replace(tree[path.encode()], address=address)
+        lm.us_store.put(f"s3://src/lake/{address}", b"1")
+    commit = lm.lake.record_tree((base,), tree, "odd addresses")
+    lm.lake.repository.branches["main"] = commit
+    return commit
+
+
+@pytest.mark.parametrize("name", ["data/a+b", "data/a b", "data/a%2Bb", "data/é+%20", "data/100%", "data/%FF"])
+@pytest.mark.parametrize("written", [quote_plus, str], ids=["as AWS and MinIO write it", "as Ceph does"])
+def test_the_object_is_found_however_the_store_writes_its_key(
+    lm: Deployment, name: str, written: Callable[[str], str]
+) -> None:
+    commit = commit_at(lm, {"odd": name, "other": "data/other"})
+    lm.arrive(name, "data/other")
+    lm.work()
+    rest()
+    lm.arrive()
+    assert deliver({"Records": [record(written(f"lake/{name}"))]}) == (202, "1 missing thing is looked for now")
+    assert Blocker.objects.filter(look_at__lte=datetime.now(UTC)).get().path == "odd"
+    deliver(told("lake/data/other"))
     lm.work(look=False)
     assert lm.head() == commit
 

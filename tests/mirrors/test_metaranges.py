@@ -13,14 +13,15 @@ from core.types import ObjectInfo
 from graveler.metarange import RangeRef
 from lakemirror_site import config
 from mirrors import metaranges
-from mirrors.metaranges import Found, MetarangeCache, load_metaranges
+from mirrors.metarange_memory import Found, MetarangeCache
+from mirrors.metaranges import load_metaranges
 from mirrors.models import Mirror
 from tests.mirrors.harness import NAMESPACE, Deployment
 from tests.site.test_config import SOURCE
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-KEY = (1, "m")
+KEY = "m"
 
 
 def found(ranges: int = 1) -> Found:
@@ -37,19 +38,19 @@ def memory(told: Mapping[str, Any]) -> MetarangeCache:
 def test_so_many_metaranges_are_remembered_as_the_configuration_says() -> None:
     cache = memory({"metarange_presence_cache": {"size": 2}})
     for pk in range(3):
-        cache.put((pk, "m"), found())
-        cache.get((0, "m"))
-    assert [cache.get((pk, "m")) is not None for pk in range(3)] == [True, False, True]
+        cache.put(str(pk), found())
+        cache.get("0")
+    assert [cache.get(str(pk)) is not None for pk in range(3)] == [True, False, True]
 
 
 def test_so_many_ranges_are_remembered_as_the_configuration_says() -> None:
     cache = memory({"range_presence_cache": {"size": 10}})
-    cache.put((1, "m"), found(6))
-    cache.put((1, "m"), found(6))
-    cache.put((2, "m"), found(4))
-    assert cache.get((1, "m"))
-    cache.put((3, "m"), found(1))
-    assert [cache.get((pk, "m")) is not None for pk in (1, 2, 3)] == [True, False, True]
+    cache.put("1", found(6))
+    cache.put("1", found(6))
+    cache.put("2", found(4))
+    assert cache.get("1")
+    cache.put("3", found(1))
+    assert [cache.get(str(pk)) is not None for pk in (1, 2, 3)] == [True, False, True]
 
 
 def test_a_metarange_is_remembered_no_longer_than_the_configuration_says() -> None:
@@ -115,9 +116,9 @@ def test_a_damaged_file_of_the_cache_is_never_trusted(lm: Deployment, metarange:
 def test_the_cache_tells_nothing_of_what_the_destination_has(lm: Deployment, metarange: str) -> None:
     uri = f"{NAMESPACE}/_lakefs/{metarange}"
     whole = lm.eu_store.objects.pop(uri)
-    assert load(metarange).reason == "missing"
+    assert load(metarange).reason == "metarange-missing"
     lm.eu_store.objects[uri] = whole[:40] + bytes([whole[40] ^ 1]) + whole[41:]
-    assert load(metarange).reason == "damaged"
+    assert load(metarange).reason == "metarange-damaged"
 
 
 @pytest.mark.parametrize(

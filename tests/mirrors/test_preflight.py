@@ -103,6 +103,17 @@ def store(name: str, **values: Any) -> Break:
     return lambda lm: [setattr(getattr(lm, name), key, value) for key, value in values.items()]
 
 
+def shows_elsewhere(lm: Deployment) -> None:
+    """Of whatever it lacks, the destination's store shows others what the source has."""
+    lm.eu_store.elsewhere = {uri.replace("s3://src/", "s3://dst/") for uri in lm.us_store.objects}
+
+
+def all_arrived(lm: Deployment) -> None:
+    """There is nothing by which that could show, and a rule that leads back."""
+    lm.arrive()
+    lm.eu_store.rules["dst"] = [ReplicationRule("back", True, "", "src")]
+
+
 WRONG: list[tuple[str, Break, Outcome, str, str]] = [
     ("source-reachable", says("us", "server", DOWN), FAILED, "did not answer", "runs"),
     ("destination-reachable", says("eu", "server", RemoteFailure("500")), FAILED, "500", "configured address"),
@@ -168,6 +179,10 @@ WRONG: list[tuple[str, Break, Outcome, str, str]] = [
         "403",
         "s3:GetReplicationConfiguration on src",
     ),
+    ("destination-proxy", shows_elsewhere, WARNING, "shows others what only the source has", "--proxy"),
+    ("destination-proxy", store("eu_store", down=DOWN), UNKNOWN, "did not answer", "where a rule leads back"),
+    ("destination-proxy", says("us", "get_commit", DOWN), UNKNOWN, "did not answer", "where a rule leads back"),
+    ("destination-proxy", all_arrived, UNKNOWN, "all has arrived", "where a rule leads back"),
     (
         "source-metadata-prefix",
         lambda lm: lm.us_store.objects.clear(),
@@ -295,6 +310,27 @@ def test_nobodys_repository_is_tried_for_rights(lm: Deployment, owner: User) -> 
     assert not {"create_branch", "hard_reset_branch", "delete_branch", "put_commit_record"} & {*lm.eu.calls}
     assert the(found, "destination-right:fs:CreateBranch").state is UNKNOWN
     assert the(found, "destination-right:fs:ListBranches").state is OK
+
+
+@pytest.mark.parametrize("rest", ["an object", "nothing"])
+def test_a_store_that_shows_what_only_the_source_has_is_found_by_whatever_lacks(
+    lm: Deployment, owner: User, rest: str
+) -> None:
+    """The newest metarange has arrived; an object perhaps not."""
+    last = lm.lake.address_of(lm.lake.commit(files={"a": b"1"}), "a")
+    lm.arrive(*([last] if rest == "an object" else []))
+    shows_elsewhere(lm)
+    check = the(ask(owner), "destination-proxy")
+    assert check.state is (WARNING if rest == "an object" else OK)
+    assert (f"it lacks {last}" in check.message) is (rest == "an object")
+
+
+def test_a_repository_without_commits_shows_nothing_of_its_destinations_store(lm: Deployment, owner: User) -> None:
+    lm.lake.repository.branches.clear()
+    shows_elsewhere(lm)
+    assert the(ask(owner), "destination-proxy").state is OK
+    lm.eu_store.rules["dst"] = [ReplicationRule("back", True, "", "src")]
+    assert the(ask(owner), "destination-proxy").state is UNKNOWN
 
 
 # --- what a pass is ---------------------------------------------------------------------------------------------------

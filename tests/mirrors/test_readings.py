@@ -339,7 +339,7 @@ def test_a_second_mirror_of_the_source_stands_where_it_stands(mirror: Mirror, ma
     commit = main.commit("B", ago=20)
     at_mirror(mirror, commit, "copying", now=NOW)
     at_mirror(other, commit, "complete", now=NOW)
-    MirrorBranch.objects.create(mirror=other, name="main", head=commit.sha, position=1, advanced_at=NOW)
+    MirrorBranch.objects.create(mirror=other, name="main", head=commit.sha, position=1, advanced_at=NOW, proven=True)
     assert (read(mirror).pending, read(other).pending) == (1, 0)
     by_name = {reading.mirror.name: reading.pending for reading in mirror_readings([mirror, other], NOW)}
     assert by_name == {"lake-eu": 1, "lake-ap": 0}

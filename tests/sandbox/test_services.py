@@ -240,3 +240,60 @@ def test_a_buckets_policy_refuses_writes_below_a_place_until_it_is_allowed(sandb
     client.put_object(Bucket=bucket, Key="closed/one", Body=b"")
     with pytest.raises(SandboxError, match="no region has a bucket elsewhere"):
         sandbox.allow("elsewhere")
+
+
+@pytest.fixture
+def far(sandbox: Sandbox) -> str:
+    """The key of an object that only the source has."""
+    key = f"far/{time.monotonic_ns()} a+b%20é"
+    sandbox.hold("far/*")
+    s3(sandbox.source).put_object(Bucket=sandbox.source.bucket, Key=key, Body=b"far away", Metadata={"of": "me"})
+    assert sandbox.wait_replicated()
+    return key
+
+
+def ask(sandbox: Sandbox, key: str, **headers: str) -> list[int]:
+    """The status of a HEAD and a GET at the destination."""
+    client, found = s3(sandbox.destination), list[int]()
+    client.meta.events.register("before-call.s3", lambda params, **_: params["headers"].update(headers))
+    for call in (client.head_object, client.get_object):
+        try:
+            found.append(call(Bucket=sandbox.destination.bucket, Key=key)["ResponseMetadata"]["HTTPStatusCode"])
+        except ClientError as error:
+            found.append(error.response["ResponseMetadata"]["HTTPStatusCode"])
+    return found
+
+
+def test_a_store_may_answer_for_what_only_another_region_has(sandbox: Sandbox, far: str) -> None:
+    eu, bucket = s3(sandbox.destination), sandbox.destination.bucket
+    assert ask(sandbox, far) == [404, 404]
+    sandbox.server_faults(sandbox.destination.name, "s3", "proxy")
+    found = eu.get_object(Bucket=bucket, Key=far)
+    assert (found["Body"].read(), found["Metadata"], found["ContentLength"]) == (b"far away", {"of": "me"}, 8)
+    assert eu.get_object(Bucket=bucket, Key=far, Range="bytes=0-2")["Body"].read() == b"far"
+    assert ask(sandbox, far) == [200, 200]
+    for value in ("false", "true"):
+        assert ask(sandbox, far, **{"X-Minio-Source-Proxy-Request": value}) == [404, 404]
+    assert ask(sandbox, "far/nobody") == [404, 404]
+    assert far not in [one["Key"] for one in eu.list_objects_v2(Bucket=bucket).get("Contents", [])]
+    with pytest.raises(ClientError, match="NoSuchKey"):
+        eu.copy_object(Bucket=bucket, Key="copied", CopySource={"Bucket": bucket, "Key": far})
+    sandbox.server_faults(sandbox.destination.name, "s3", "ok")
+    assert ask(sandbox, far) == [404, 404]
+
+
+def test_such_a_store_has_nothing_to_say_once_the_other_one_is_away(sandbox: Sandbox, far: str) -> None:
+    sandbox.server_faults(sandbox.destination.name, "s3", "proxy")
+    sandbox.server_faults(sandbox.source.name, "s3", "proxy")
+    assert ask(sandbox, "far/nobody") == [404, 404], "they don't ask each other for ever"
+    for mode in ("refuse", "error", "denied"):
+        sandbox.server_faults(sandbox.source.name, "s3", mode)
+        assert ask(sandbox, far) == [404, 404]
+        sandbox.server_faults(sandbox.source.name, "s3", "ok")
+        assert ask(sandbox, far) == [200, 200]
+
+
+def test_a_store_that_answers_for_another_fails_as_it_is_told(sandbox: Sandbox, far: str) -> None:
+    for mode in ("proxy", "denied"):
+        sandbox.server_faults(sandbox.destination.name, "s3", mode)
+    assert ask(sandbox, far) == [403, 403]

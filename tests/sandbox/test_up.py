@@ -96,5 +96,7 @@ def test_ctl_finds_the_sandbox_of_a_folder(tmp_path: Path) -> None:
         assert sandbox.status()["replication"]["rules"][0]["pattern"] == "lake/data/*"
         assert ctl("release").stdout == "0 objects released\n"
         assert json.loads(ctl("status").stdout)["replication"]["rules"] == []
+        assert ctl("fault", sandbox.destination.name, "s3", "proxy").stdout == "done\n"
+        assert sandbox.status()["faults"][sandbox.destination.name]["s3"][0]["mode"] == "proxy"
         assert ctl("fault", "nowhere", "s3", "error").returncode == 1
     assert ctl("status").stderr == f"sandbox: no sandbox runs in {tmp_path}\n"

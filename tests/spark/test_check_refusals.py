@@ -172,12 +172,12 @@ def reading(settings: CheckSettings, depth: str = "content", **more: Any) -> Che
 def test_an_object_that_shows_itself_and_is_not_given_out_is_found_by_reading(
     store: S3Double, settings: CheckSettings
 ) -> None:
-    shut, fine = entry("a"), entry("b")
-    for one in (shut, fine):
+    shut, also, fine = entry("a"), entry("b"), entry("c")
+    for one in (shut, also, fine):
         store.put(PREFIX + one.address, b"some bytes")
-    asked = refuse(store, PREFIX + shut.address, kinds="GET")
-    work: list[Work] = [(arrive_range(store, [shut, fine]), [])]
-    assert reasons(by_batch(work, reading(settings))) == [(b"a", "unreadable")]
+    asked = refuse(store, PREFIX + shut.address, PREFIX + also.address, kinds="GET")
+    work: list[Work] = [(arrive_range(store, [shut, also, fine]), [])]
+    assert reasons(by_batch(work, reading(settings))) == [(b"a", "unreadable"), (b"b", "unreadable")]
     assert asked.count(PROBE) == 1
     assert reasons(by_batch(work, reading(settings, "etag"))) == []
 

@@ -57,6 +57,19 @@ def test_an_archived_object_is_told(store: S3Double, settings: CheckSettings, ne
     assert [row["reason"] for row in rows] == ["archived", None]
 
 
+def test_what_only_another_site_has_is_missing(store: S3Double, settings: CheckSettings, near: FastObjectStore) -> None:
+    """The store would give it to whoever doesn't say that it must not."""
+    with S3Double() as there:
+        store.peer = there
+        member, other = entry("a"), entry("b")
+        arrive(there, [member])
+        work = [(arrive_range(store, [member]), []), (arrive_range(there, [other]), [])]
+        rows = check_small(work, settings, near)
+        assert rows == plain(work, settings)
+    assert rows is not None
+    assert {row["reason"] for row in rows} - {None} == {"missing", "range-missing"}
+
+
 @pytest.mark.parametrize("change", [{"size": 11}, {"etag": "0" * 32}])
 def test_an_object_that_differs_is_no_small_matter(
     store: S3Double, settings: CheckSettings, near: FastObjectStore, change: dict[str, Any]

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 
@@ -93,6 +94,30 @@ def test_spark_finds_what_the_plain_function_finds(
     plain = [row for batch in check_batch(work, settings) for row in batch.to_pylist()]
     spark.run_check(work, settings, got.on_rows)
     assert len(got.problems()) > 10
+    assert list(map(comparable, got.rows)) == list(map(comparable, plain))
+
+
+def test_executors_tell_of_what_the_store_refuses_and_of_keys_and_marks(
+    spark: Spark, store: S3Double, settings: CheckSettings, got: Collected
+) -> None:
+    cold, shut, fine = separate_ranges(store, 3)
+    store.things[f"{PREFIX}_lakefs/{cold[0]}"].storage_class = "GLACIER"
+    odd = arrive_range(store, [entry("a", address="s3://lake/odd"), imported("b", "s3://lake/odd")])
+    refused = f"{PREFIX}data/r001/1"
+    store.fault = lambda method, key: 403 if method in ("GET", "HEAD") and key == refused else None
+    work = [cold, shut, fine, (odd, [])]
+    plain = [row for batch in check_batch(work, settings) for row in batch.to_pylist()]
+    spark.run_check(work, settings, got.on_rows)
+    found = [(row["range_id"], row["reason"], row["full"]) for row in got.rows if row["kind"] == "problem"]
+    assert found == [
+        (cold[0], "range-archived", False),
+        (shut[0], "unreadable", False),
+        (odd, "imported", True),
+        (odd, "missing", False),
+    ]
+    ranges = {row["range_id"]: row for row in got.rows if row["kind"] == "range"}
+    assert (bytes(ranges[fine[0]]["min_key"]), bytes(ranges[fine[0]]["max_key"])) == (b"r2/0", b"r2/2")
+    assert bytes(ranges[odd]["looked"]) == crc32(b"s3://lake/odd").to_bytes(4, "little")
     assert list(map(comparable, got.rows)) == list(map(comparable, plain))
 
 
