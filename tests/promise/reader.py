@@ -142,7 +142,8 @@ class Reader:
         if tag and new not in self.source.tagged[ref]:
             self.tell("moved-elsewhere", f"{what}, which the source's never named")
         if not tag:
-            for problem in self.source.misled(ref, old, new):
+            was = "" if (ref, old) in self.blamable else old  # where somebody put it binds us to nothing
+            for problem in self.source.misled(ref, was, new):
                 self.tell("moved-elsewhere", problem)
         return None
 

@@ -580,7 +580,7 @@ ACTIONS: dict[str, Action] = {
     "work": Action(350, World.work),
     "round": Action(60, World.round),
     "age": Action(40, World.age, outside=True),
-    "check_all": Action(10, World.check_all),
+    "check_all": Action(20, World.check_all),
     "validate": Action(30, World.validate),
     "prioritise": Action(10, World.prioritise),
     "pause": Action(15, World.pause),
