@@ -27,7 +27,7 @@ from two_buckets import COMPUTED, MIRROR, NAMES, PREFIX, SOURCE, Counted, Server
 from validate import KEYS, REGION, expect, spark_at
 
 from adapters.objects import S3ObjectStore
-from core.types import BranchHead, Commit, RepositoryInfo
+from core.types import BranchHead, Commit, Page, RepositoryInfo
 
 GOAL, GOAL_FROM = 20.0, 1_000_000
 NAMESPACE = f"s3://{SOURCE}/{PREFIX.rstrip('/')}"
@@ -59,6 +59,9 @@ class Installation:
 
     def get_commit(self, repository: str, commit_id: str) -> Commit:
         return Commit(commit_id, (), "etl", "100 changes", CREATED, metarange_id=commit_id)
+
+    def log_commits(self, repository: str, ref: str, *, amount: int) -> Page[Commit]:
+        return Page([self.get_commit(repository, ref)], "")
 
 
 @dataclass
@@ -176,7 +179,7 @@ def deployed(server: Server) -> Iterator[Installation]:
         mock.patch.object(config.Config, "store", lambda self, region: store),
         mock.patch("lakemirror_site.wiring.lakefs", lambda region: made),
     ):
-        for kept in (wiring.objects, wiring.export_store, store_at):
+        for kept in (wiring._objects, wiring._fast, store_at):
             kept.cache_clear()
         yield made
 
