@@ -180,13 +180,14 @@ class World:
         if not worker.at_work or self.random.random() >= worker.meddling or connection.in_atomic_block:
             return
         others = [self.pause, self.set_depth, self.give_waiver, self.source.commit, self.source.reset, self.validate]
-        others += [self.troubles.arrive, lambda: self._find(but=worker.at_work)]
+        others += [self.troubles.arrive, *[lambda: self._lose_and_find(but=worker.at_work)] * 5]
         with self._unseen():
             self.random.choice(others)()
             self._note_source()
 
-    def _find(self, but: str) -> None:
-        """Another worker finds what is missing or wrong now."""
+    def _lose_and_find(self, but: str) -> None:
+        """Something is lost, and another worker finds what is missing or wrong now."""
+        self.troubles.lose()
         self._age()
         if but != "validate":
             self._run_all("validate")
@@ -241,7 +242,7 @@ class World:
     def work(self) -> None:
         """A worker takes some duties. It may end in the middle, calls may fail, and somebody may act meanwhile."""
         left = self.random.randrange(1, 120) if self.random.random() < 0.25 else 0
-        weather, meddling = self.random.choice([(0.0, 0.0), (0.0, 0.1), (0.01, 0.0), (0.01, 0.1)])
+        weather, meddling = self.random.choice([(0.0, 0.0), (0.0, 0.2), (0.01, 0.0), (0.01, 0.2)])
         few = self.random.sample(KINDS, k=self.random.choice([1, 1, 2]))
         self._run_some(self.random.choice([few, list(KINDS[1:])]), left, weather, meddling)
 
