@@ -50,7 +50,8 @@ class Commits:
         _judge_now(row for row in opened if _key(row) in newest)
         self.troubled = _walk(opened)
         needed = {(key[0], sha) for key in newest for sha in self.troubled.get(key, ())}
-        rows = {_key(row): row for row in opened if _key(row) in needed} | _rows(shown)
+        # What was judged just now goes before what the rows say.
+        rows = _rows(shown) | {_key(row): row for row in opened if _key(row) in needed}
         self.facts = _with_things(rows)
 
     def needed_by(self, key: Key) -> tuple[CommitFacts, ...]:

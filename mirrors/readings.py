@@ -38,8 +38,8 @@ class RailCommit:
 class BranchReading:
     """One branch at one mirror. `lag` in seconds, None when nobody knows; heads are "" where the branch isn't.
 
-    `blockers` are some of the things that it waits for, `lacking` is how many there are. `rail` runs from the mirror's
-    head to the source's; `hidden` commits are left out after its third.
+    `blockers` are some of the things that it waits for, or that its head lacks; `lacking` is how many there are. `rail`
+    runs from the mirror's head to the source's; `hidden` commits are left out after its third.
     """
 
     name: str
@@ -206,7 +206,8 @@ def _read_branch(
     branch: BranchFacts, verdict: Verdict, mirror: Mirror, gathered: Gathered, now: datetime, *, known: bool
 ) -> BranchReading:
     rail, hidden = _rail(branch, mirror, gathered, now)
-    things = _different(thing for commit in branch.troubled for thing in commit.things)
+    troubled = {commit.commit_id: commit for commit in (*branch.standing_needs, *branch.troubled)}.values()
+    things = _different(thing for commit in troubled for thing in commit.things)
     sure = known and branch.mirror_head and branch.proven and not branch.foreign
     late = lag(branch.oldest_seen_at, now) if branch.pending or sure else None
     return BranchReading(
@@ -227,7 +228,7 @@ def _read_branch(
         seen_at=branch.oldest_seen_at,
         advanced_at=branch.advanced_at,
         blockers=things,
-        lacking=max([len(things), *(commit.lacking for commit in branch.troubled)]),
+        lacking=max([len(things), *(commit.lacking for commit in troubled)]),
         rail=rail,
         hidden=hidden,
     )

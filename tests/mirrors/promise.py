@@ -1,0 +1,164 @@
+"""What the scenarios of loss and damage are played with: things vanish, are found out, and come back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from unittest import mock
+
+import pyarrow as pa
+
+from adapters.spark import _Handover
+from core.promotion import Why
+from lakemirror_site import wiring
+from mirrors.models import Blocker, Coverage, Duty, Mirror, Promotion
+from mirrors.readings import MirrorReading, mirror_reading
+from spark_jobs import check as job
+from tests.fakes import BulkStandIn, replicate
+from tests.mirrors.harness import NAMESPACE, Deployment
+from tests.mirrors.test_scenarios import point
+
+ACTIONS = {"create_branch", "hard_reset_branch", "delete_branch"}
+BLAME = {Why.FOREIGN, Why.BACK, Why.VANISHED}
+
+
+def lose(lm: Deployment, commit: str, path: str) -> str:
+    """An object of a commit vanishes at the destination; gives its URI there."""
+    uri = f"{NAMESPACE}/{lm.lake.address_of(commit, path)}"
+    lm.eu_store.hidden.add(uri)
+    return uri
+
+
+def lose_at_source(lm: Deployment, commit: str, path: str) -> None:
+    """An object of a commit vanishes at the source."""
+    del lm.us_store.objects[f"s3://src/lake/{lm.lake.address_of(commit, path)}"]
+
+
+def file_of(lm: Deployment, commit: str, number: int) -> str:
+    """The URI of a commit's metadata at the destination: 0 is its metarange, those after it are its ranges."""
+    return f"{NAMESPACE}/_lakefs/{lm.lake.files_of(commit)[number]}"
+
+
+def own_range(lm: Deployment, commit: str, parent: str) -> str:
+    """The URI of the first range that a commit has and its parent hasn't."""
+    known = lm.lake.files_of(parent)
+    return next(f"{NAMESPACE}/_lakefs/{one}" for one in lm.lake.files_of(commit)[1:] if one not in known)
+
+
+def age(**which: Any) -> None:
+    """The time of these ranges, and of all metaranges, to be looked at again has come."""
+    due = datetime.now(UTC) - timedelta(seconds=1)
+    Coverage.objects.filter(state="complete", **which).update(verify_at=due)
+    Mirror.objects.get(name="lake-eu").metaranges.update(verify_at=due)
+
+
+def verify(lm: Deployment, rounds: int = 3) -> None:
+    """Everything is looked at again, whatever is due."""
+    age()
+    lm.work(rounds)
+
+
+def arrive(lm: Deployment) -> None:
+    """Everything is replicated; what was lost stays lost."""
+    replicate(lm.us_store, lm.eu_store)
+
+
+def give_back(lm: Deployment, uri: str) -> None:
+    """What had vanished is there again."""
+    lm.eu_store.hidden.discard(uri)
+    lm.work()
+
+
+def damage(lm: Deployment, commit: str, path: str) -> str:
+    """An object vanishes at the destination, and that is found out; gives its URI."""
+    uri = lose(lm, commit, path)
+    verify(lm)
+    assert path in missing()
+    return uri
+
+
+def missing() -> list[str]:
+    """The paths of what is known to be missing or wrong, each once."""
+    return sorted(set(Blocker.objects.values_list("path", flat=True)))
+
+
+def run(lm: Deployment, *kinds: str, holder: str = "worker-1") -> None:
+    """One round of these duties, in this order."""
+    for kind in kinds:
+        for duty in Duty.objects.filter(kind=kind):
+            lm.run(duty.pk, holder)
+
+
+def page() -> MirrorReading:
+    """What the mirror's page says."""
+    return mirror_reading(Mirror.objects.get(name="lake-eu"))
+
+
+def whys(branch: str = "main") -> list[str]:
+    """Why a branch moved, the first time first."""
+    return list(Promotion.objects.filter(branch=branch).order_by("pk").values_list("why", flat=True))
+
+
+def unreadable(lm: Deployment, branch: str) -> list[str]:
+    """What a reader of one of the mirror's branches would miss."""
+    return [problem for problem in lm.torn() if problem.startswith(f"{branch}: ")]
+
+
+@contextmanager
+def before_call(lm: Deployment, name: str, deed: Callable[[], None]) -> Iterator[list[str]]:
+    """Once, just before a call to the destination's lakeFS, something else happens; gives the moves after that."""
+    plain, done, moves = getattr(lm.eu, name), list[str](), list[str]()
+
+    def call(*given: Any, **options: Any) -> Any:
+        if not done:
+            done.append(name)
+            deed()
+            lm.eu.calls.clear()
+        return plain(*given, **options)
+
+    with mock.patch.object(lm.eu, name, call):
+        yield moves
+    assert done, f"{name} was not called"
+    moves += [call for call in lm.eu.calls if call in ACTIONS]
+
+
+def reset(lm: Deployment, commit: str) -> None:
+    """The source's main is set to a commit that it had before."""
+    point(lm, "main", commit)
+    lm.work()
+
+
+@contextmanager
+def real_job(lm: Deployment) -> Iterator[None]:
+    """The check job itself, a task for each range, in this process: it reads bytes and asks the source as Spark does."""
+
+    def run_check(mirror: Mirror, work: Any, on_rows: Any) -> None:
+        lm.checked.extend(work)
+        settings = wiring._check_settings(mirror)
+        handover = _Handover(on_rows, None, len(work))
+        for range_id, bases in work:
+            row = {"range_id": range_id, "base_ids": list(bases)}
+            batch = pa.RecordBatch.from_pylist([row], schema=job.WORK_COLUMNS)
+            for found in job.check_task([batch], settings):
+                handover.take(found.to_pylist())
+        handover.finish()
+
+    with (
+        mock.patch("lakemirror_site.wiring.run_check", run_check),
+        mock.patch("spark_jobs.check.store_of", lambda settings: BulkStandIn(lm.eu_store)),
+        mock.patch("spark_jobs.check.source_of", lambda settings: BulkStandIn(lm.us_store)),
+    ):
+        yield
+
+
+@contextmanager
+def an_hour_later() -> Iterator[None]:
+    """What is missing has been missed for an hour: by then it is more than late."""
+    before = dict(Blocker.objects.values_list("pk", "first_seen"))
+    for pk, seen in before.items():
+        Blocker.objects.filter(pk=pk).update(first_seen=seen - timedelta(hours=1))
+    yield
+    for pk, seen in before.items():
+        Blocker.objects.filter(pk=pk).update(first_seen=seen)
