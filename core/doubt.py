@@ -64,6 +64,15 @@ def unpack(looked: bytes) -> Sequence[int]:
     return found
 
 
+def with_memory(now: KnownRange, before: KnownRange) -> KnownRange:
+    """A range that was checked once more: others build on what earlier checks of it had looked for, so what is kept of
+    it never gets less. Of a file that is missing or damaged nobody knows what it holds: its keys stay."""
+    keys = before if before.max_key and not now.max_key else now
+    looked = pack([*unpack(now.looked), *unpack(before.looked)])
+    bases = tuple(dict.fromkeys([*now.bases, *before.bases]))
+    return KnownRange(now.range_id, keys.min_key, keys.max_key, looked, bases)
+
+
 def looked_for(known: KnownRange, wanted: Collection[int]) -> list[int]:
     """Which of some checksums a range has looked for."""
     own = unpack(known.looked)

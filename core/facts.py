@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import NamedTuple
 
 # What may simply still be under way. Every other reason needs somebody.
 ARRIVING = frozenset({"missing", "range-missing", "metarange-missing"})
@@ -53,6 +54,31 @@ def serves_descendants(*, record: str, data: str, waived: bool, history: str = H
     Of the data of ancestors a mirror with the history `head` asks nothing.
     """
     return record == "accepted" and (history == History.HEAD or waived or data in ("complete", "gone"))
+
+
+class Link(NamedTuple):
+    """A commit of which the history is not in order yet: the key of its row, and what its descendants need of it."""
+
+    key: int
+    sha: str
+    parents: Sequence[str]
+    record: str
+    data: str
+    waived: bool
+
+
+def put_in_order(links: Iterable[Link], sound: Collection[str], history: str = History.FULL) -> list[int]:
+    """Keys of the commits that have a whole history now, of some that come parents first.
+
+    `sound`: those of the parents which have one already, and are in no descendant's way.
+    """
+    known, settled = set(sound), []
+    for link in links:
+        if known.issuperset(link.parents):
+            settled.append(link.key)
+            if serves_descendants(record=link.record, data=link.data, waived=link.waived, history=history):
+                known.add(link.sha)
+    return settled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

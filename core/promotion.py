@@ -146,6 +146,34 @@ def whose_move(facts: BranchFacts) -> Whose:
     return Whose.BACK if facts.former else Whose.OTHERS
 
 
+class OwnMove(StrEnum):
+    """What is to be noted of a move of ours that the books don't know: that it was made, or that it came too late.
+
+    `late`: the branch had been moved on since, and was brought back by a call that was given up.
+    """
+
+    MOVED = "moved"
+    DELETED = "deleted"
+    LATE = "late"
+
+
+def own_move(facts: BranchFacts, position: int) -> OwnMove:
+    """What became of a move of ours to where the branch is; `position` is the one that was intended."""
+    if not facts.head:
+        return OwnMove.DELETED if facts.gone or facts.dropped else OwnMove.LATE
+    late = facts.position != UNKNOWN and 0 <= position < facts.position
+    return OwnMove.LATE if late else OwnMove.MOVED
+
+
+def is_news(facts: BranchFacts, decision: Decision, promotable: Callable[[str], bool]) -> bool:
+    """Whether the branch is where it should be, at a whole commit, although the books say otherwise."""
+    there = facts.head and facts.head == decision.commit_id and decision.position != UNKNOWN
+    if not there or not promotable(decision.commit_id):
+        return False
+    noted = facts.position == decision.position and facts.noted == facts.head
+    return facts.stray or facts.foreign or not noted
+
+
 def _made_by_others(facts: BranchFacts, promotable: Callable[[str], bool]) -> bool:
     """Whether the branch was never ours. At a whole commit of the source's branch it is as good as ours."""
     if facts.stray:

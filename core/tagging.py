@@ -65,6 +65,8 @@ def _why(facts: TagFacts, target: str) -> Why:
 
 def whose_tag_move(facts: TagFacts) -> Whose:
     """Who put a tag of ours where it is, or took it away. Nobody is blamed for what we may have done ourselves."""
+    if facts.there and facts.there != facts.noted and facts.there in facts.intended:
+        return Whose.OURS
     if not (facts.ours and facts.noted) or facts.there in (facts.noted, facts.source):
         return Whose.NOTED
     if facts.there in facts.intended:

@@ -70,6 +70,18 @@ def judge(range_ids: Iterable[str], covered: Mapping[str, Data]) -> Data:
     return Data.COMPLETE
 
 
+def settled(gone: Sequence[bool], *, counted: int, kept: int) -> Data | None:
+    """What a range in no question is by the problems that are left of it, each of them `gone` at the source too or not.
+
+    None: of the `counted` problems more than `kept` may never have got a name, so it is to be looked through anew.
+    """
+    if all(gone) and counted > max(kept, len(gone)):
+        return None
+    if not gone:
+        return Data.COMPLETE
+    return Data.GONE if all(gone) else Data.WAITING
+
+
 def state_on_demand(*, problems: int, gone: int, deep_enough: bool) -> Data | None:
     """What a range is after a check on demand; None: what it was before, for nothing else was proven.
 

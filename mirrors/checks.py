@@ -11,7 +11,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Count, F
 
-from core.doubt import KEY_BYTES, Suspect, pack, unpack
+from core.doubt import KEY_BYTES, KnownRange, Suspect, unpack, with_memory
 from core.errors import LakeMirrorError, Stopped
 from core.presence import OF_RANGE, Depth
 from core.validation import RangeCheck, is_small, verify_again_at
@@ -256,10 +256,13 @@ def _keep_what_was_looked_for(row: Coverage, before: Coverage | None) -> None:
     """Others build on this range by what earlier checks of it had looked for: a row never knows less of that."""
     if before is None or before.looked is None:
         return
-    row.looked = pack([*unpack(row.looked), *unpack(before.looked)])
-    row.bases = list(dict.fromkeys([*row.bases, *before.bases]))
-    if before.max_key and not row.max_key:  # of a file that is missing or damaged nobody knows what it holds
-        row.min_key, row.max_key = before.min_key, before.max_key
+    kept = with_memory(_known(row), _known(before))
+    row.looked, row.bases, row.min_key, row.max_key = kept.looked, list(kept.bases), kept.min_key, kept.max_key
+
+
+def _known(row: Coverage) -> KnownRange:
+    low, high = bytes(row.min_key or b""), bytes(row.max_key or b"")
+    return KnownRange(row.range_id, low, high, bytes(row.looked or b""), row.bases)
 
 
 def question_built_on_doubt(mirror: Mirror, rows: Iterable[Coverage]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 
-from core.facts import History, serves_descendants
+from core.facts import History, Link, put_in_order
 from core.sensing import FirstSync
 from mirrors import duties
 from mirrors.models import Candidate, Mirror, MirrorCommit, Repository, SourceTag
@@ -93,12 +93,10 @@ def _open_rows(mirror: Mirror, after: int) -> list[OpenRow]:
 
 def _settle(mirror: Mirror, rows: Sequence[OpenRow]) -> int:
     sound = _sound_parents(mirror, {sha for _, _, _, parents, _, _, _ in rows for sha in parents})
-    settled: list[int] = []
-    for pk, _, sha, parents, record, data, waiver in rows:
-        if sound.issuperset(parents):
-            settled.append(pk)
-            if serves_descendants(record=record, data=data, waived=waiver is not None, history=mirror.history):
-                sound.add(sha)
+    links = (
+        Link(pk, sha, parents, record, data, waiver is not None) for pk, _, sha, parents, record, data, waiver in rows
+    )
+    settled = put_in_order(links, sound, mirror.history)
     for start in range(0, len(settled), 500):
         mirror.commits.filter(pk__in=settled[start : start + 500]).update(history=True)
     return len(settled)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
+from core.validation import Data, settled
 from mirrors import clock
 from mirrors.blockers import KEPT_PER_HOLDER
 from mirrors.checks import next_check
@@ -29,17 +30,14 @@ def settle_ranges(mirror: Mirror, range_ids: Iterable[str], *, damaged: Collecti
 def settle_row(mirror: Mirror, row: Coverage, *, damaged: bool) -> None:
     """One range that is in no question any more, by the blockers that it holds."""
     left = list(mirror.blockers.held_by([row.range_id]).values_list("gone_at_source", flat=True))
-    if all(left) and row.problems > max(KEPT_PER_HOLDER, len(left)):
+    state = settled(left, counted=row.problems, kept=KEPT_PER_HOLDER)
+    if state is None:
         ask_anew(row, damaged=damaged)
         return
-    row.doubt, row.verify_at = Coverage.Doubt.NONE, None
-    if not left:
-        row.state, row.problems, row.deeper = State.COMPLETE, 0, ""
-        row.verify_at = next_check(row.range_id, clock.now())
-    elif all(left):
-        row.state, row.problems = State.GONE, len(left)
-    else:
-        row.state, row.problems = State.WAITING, max(row.problems, len(left))
+    row.state, row.doubt, row.verify_at = state.value, Coverage.Doubt.NONE, None
+    row.problems = max(row.problems, len(left)) if state is Data.WAITING else len(left)
+    if state is Data.COMPLETE:
+        row.deeper, row.verify_at = "", next_check(row.range_id, clock.now())
     row.save(update_fields=["state", "doubt", "verify_at", "problems", "deeper"])
 
 

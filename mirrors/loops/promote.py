@@ -24,9 +24,12 @@ from core.promotion import (
     BranchFacts,
     CandidateCommit,
     Decision,
+    OwnMove,
     Whose,
     Why,
     choose_promotion,
+    is_news,
+    own_move,
     superseded,
     whose_move,
 )
@@ -341,11 +344,11 @@ def _note_own_move(
     mirror: Mirror, branch: SourceBranch, facts: BranchFacts, intent: MoveIntent, lease: Lease
 ) -> BranchFacts:
     """A worker ended between its call and its note, or a call that was given up was carried out after all."""
-    if not facts.head and (facts.gone or facts.dropped):
+    became = own_move(facts, intent.position)
+    if became is OwnMove.DELETED:
         _record(mirror, branch, facts, Decision(Action.DELETE, Why(intent.why)), lease)
         return replace(facts, noted="")
-    late = not facts.head or (facts.position != UNKNOWN and 0 <= intent.position < facts.position)
-    if late:
+    if became is OwnMove.LATE:
         _note_foreign_move(mirror, branch.name, facts.noted, facts.head, lease, why=Why.BACK)
         return facts
     decision = Decision(Action.RESET, Why(intent.why), intent.to_commit, intent.position)
@@ -357,11 +360,8 @@ def _remember_position(
     mirror: Mirror, branch: SourceBranch, facts: BranchFacts, decision: Decision, lease: Lease
 ) -> None:
     """The destination is where it should be although our books said otherwise."""
-    there = facts.head and facts.head == decision.commit_id and decision.position != UNKNOWN
-    if there and decision.commit_id in _promotable(mirror, facts):
-        noted = facts.position == decision.position and facts.noted == facts.head
-        if facts.stray or facts.foreign or not noted:
-            _record(mirror, branch, facts, decision, lease, moved=False)
+    if is_news(facts, decision, _promotable(mirror, facts).__contains__):
+        _record(mirror, branch, facts, decision, lease, moved=False)
     elif (facts.gone or facts.dropped) and not facts.head:
         mirror.branches.filter(name=branch.name).delete()
 

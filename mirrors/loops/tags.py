@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager
+from dataclasses import replace
 
 from django.db import transaction
 
@@ -72,7 +73,10 @@ def _promotable(mirror: Mirror, commits: Collection[str]) -> set[str]:
 
 
 def _settle(mirror: Mirror, name: str, facts: TagFacts, lakefs: LakeFS, lease: Lease, shown: Collection[str]) -> bool:
-    if (whose := whose_tag_move(facts)) in (Whose.OTHERS, Whose.VANISHED):
+    whose = whose_tag_move(facts)
+    if whose is Whose.OURS and facts.there:
+        facts = _note_own_move(mirror, name, facts, lease)
+    elif whose in (Whose.OTHERS, Whose.VANISHED):
         _note_foreign_move(mirror, name, facts, Why.FOREIGN if whose is Whose.OTHERS else Why.VANISHED, lease)
     decision = choose_tag(facts)
     if decision.action is Action.NOTHING:
@@ -88,6 +92,15 @@ def _settle(mirror: Mirror, name: str, facts: TagFacts, lakefs: LakeFS, lease: L
         _record(mirror, name, facts.there, decision.commit_id, decision.why, lease)
         _note(mirror, name, decision.commit_id or None, lease)
     return True
+
+
+def _note_own_move(mirror: Mirror, name: str, facts: TagFacts, lease: Lease) -> TagFacts:
+    """A worker ended between its call and its note: whatever the source's tag names by now, this one is ours."""
+    intent = mirror.intents.get(is_tag=True, name=name, to_commit=facts.there)
+    with transaction.atomic():
+        _record(mirror, name, facts.noted, facts.there, Why(intent.why), lease)
+        _note(mirror, name, facts.there, lease)
+    return replace(facts, noted=facts.there, ours=True)
 
 
 def _note_foreign_move(mirror: Mirror, name: str, facts: TagFacts, why: Why, lease: Lease) -> None:

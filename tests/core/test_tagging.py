@@ -57,9 +57,12 @@ def test_30_what_others_made_is_neither_moved_nor_deleted(facts: TagFacts) -> No
         (TagFacts("a", "a", "a", True), Whose.NOTED),
         (TagFacts("b", "b", "a", True), Whose.NOTED),  # made anew by a worker that died before its note
         (TagFacts("c", "b", "a", True, intended=frozenset("b")), Whose.OURS),
+        (TagFacts("c", "b", intended=frozenset("b")), Whose.OURS),  # made first by a worker that died before its note
+        (TagFacts("", "b", intended=frozenset("b")), Whose.OURS),
         (TagFacts("b", "", "a", True, intended=frozenset(["b", ""])), Whose.OURS),  # on its way to another commit
         (TagFacts("b", "", "", True), Whose.NOTED),
         (TagFacts("", "", "a", True), Whose.NOTED),
+        (TagFacts("c", "b", "b", True, intended=frozenset("b")), Whose.NOTED),
         (TagFacts("a", "b"), Whose.NOTED),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from io import StringIO
+from unittest import mock
 
 import pytest
 from django.core.management import call_command
@@ -28,7 +29,7 @@ from mirrors.tag_readings import tag_readings
 from rbac.models import User
 from tests.mirrors.api import Api
 from tests.mirrors.harness import NAMESPACE, Deployment
-from tests.mirrors.test_selection import MIRROR, mirrored, whole_histories
+from tests.mirrors.test_selection import MIRROR, commit_only, mirrored, whole_histories
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -197,6 +198,35 @@ def test_a_call_whose_answer_is_lost_is_not_made_twice_and_blames_nobody(lm: Dep
     lm.work(2)
     assert tags(lm) == {"v1": b}
     assert "moved-by-somebody" not in [why for why, _, _ in history("v1")]
+
+
+def work_without_a_note(lm: Deployment) -> None:
+    """A worker ends between its call for a tag and its note of it."""
+    with mock.patch("mirrors.loops.tags._record", side_effect=RuntimeError("killed")):
+        lm.work(1)
+
+
+def test_a_tag_that_was_made_before_a_crash_follows_the_source_all_the_same(lm: Deployment, a: str) -> None:
+    source_tags(lm)["v1"] = a
+    work_without_a_note(lm)
+    assert (tags(lm), history("v1")) == ({"v1": a}, [])
+    b = source_tags(lm)["v1"] = commit_only(lm, b=b"1")
+    lm.work(2)
+    assert tags(lm) == {"v1": b}
+    assert history("v1") == [("first-promotion", "", a), ("source-moved", a, b)]
+    assert states() == {"v1": "Up to date"}
+
+
+def test_a_tag_that_was_made_before_a_crash_is_deleted_with_the_sources(lm: Deployment, a: str) -> None:
+    source_tags(lm)["v1"] = a
+    work_without_a_note(lm)
+    del source_tags(lm)["v1"]
+    work_without_a_note(lm)
+    assert (tags(lm), history("v1")) == ({"v1": a}, [])
+    SourceTag.objects.filter(name="v1").update(missing_since=datetime.now(UTC) - timedelta(seconds=61))
+    lm.work(2)
+    assert tags(lm) == {}
+    assert history("v1") == [("first-promotion", "", a), ("deleted-at-source", a, "")]
 
 
 def test_a_tag_with_the_name_of_a_branch_waits_and_delays_nobody(lm: Deployment, a: str) -> None:

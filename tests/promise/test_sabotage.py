@@ -1,4 +1,4 @@
-"""Does the model find an engine that breaks its promises? Two mutants here; all by `scripts/soak promise --sabotage`."""
+"""Does the model find a broken engine? Two mutants here; all by `scripts/soak promise --sabotage`."""
 
 from __future__ import annotations
 
