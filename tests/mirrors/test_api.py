@@ -320,7 +320,7 @@ def test_the_moves_of_a_mirrors_branches_are_listed_page_by_page(api: Api, lm: D
     assert status == 200
     assert [(move["why"], move["from"], move["to"]) for move in page["results"]] == [
         ("put-back", first, second),
-        ("moved-by-somebody", second, first),
+        ("back-where-it-was", second, first),
         ("advanced", first, second),
     ]
     last = api.call("GET", f"{MIRRORS}/lake-eu/promotions?after={page['pagination']['next_offset']}")[1]
