@@ -132,7 +132,7 @@ def reset(lm: Deployment, commit: str) -> None:
 
 @contextmanager
 def real_job(lm: Deployment) -> Iterator[None]:
-    """The check job itself, a task for each range, in this process: it reads bytes and asks the source as Spark does."""
+    """The check job itself, a task for each range, in this process: it reads and asks as Spark does."""
 
     def run_check(mirror: Mirror, work: Any, on_rows: Any) -> None:
         lm.checked.extend(work)
