@@ -125,6 +125,7 @@ class Fleet:
                 head=sha(n, branch, 1),
                 position=1,
                 advanced_at=self.ago(180),
+                proven=True,
             )
             for n, branch in names
         )

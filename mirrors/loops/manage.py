@@ -56,6 +56,11 @@ def require_pinned(mirror: Mirror, lakefs: LakeFS) -> None:
         raise Fenced(_stop_changed(mirror, found).summary)
 
 
+def fence_call(lease: Lease) -> None:
+    """Last thing before a forced call: the lease is ours for longer than the call can take."""
+    lease.fence(CALL_SECONDS)
+
+
 def fence(mirror: Mirror, lakefs: LakeFS, lease: Lease) -> None:
     """Before each forced call: the lease is ours for long enough, nobody has paused or stopped the mirror since the
     round began, and the destination is still what we pinned."""

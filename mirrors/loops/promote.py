@@ -14,7 +14,6 @@ from datetime import datetime
 
 from django.db import transaction
 
-from adapters.lakefs import CALL_SECONDS
 from core.errors import Conflict, Denied, Fenced, LakeMirrorError, NotFound
 from core.judgement import Obstacle
 from core.ports import LakeFS
@@ -41,7 +40,7 @@ from mirrors.duties import Lease, Outcome
 from mirrors.inferring import inferred_candidates
 from mirrors.intents import forget_old_intents, intend, intents_of
 from mirrors.judging import hold
-from mirrors.loops.manage import require_pinned
+from mirrors.loops.manage import fence_call, require_pinned
 from mirrors.loops.records import doubt_records, prove_records
 from mirrors.loops.sense import list_heads
 from mirrors.loops.tags import follow_tags
@@ -257,7 +256,7 @@ def _settle_branch(
         retire_certificate(mirror, branch.name, lease)
     if not _is_intended(mirror, branch, facts, decision, lease):
         return 0
-    lease.fence(CALL_SECONDS)
+    fence_call(lease)
     refused = _act(mirror, branch, decision, lakefs)
     if isinstance(refused, NotFound) and decision.commit_id:
         doubt_records(mirror, lease)  # a commit that was accepted there is there no more

@@ -9,7 +9,6 @@ from dataclasses import replace
 
 from django.db import transaction
 
-from adapters.lakefs import CALL_SECONDS
 from core.errors import Conflict, Denied, LakeMirrorError, NoData, NotFound, RemoteFailure
 from core.ports import LakeFS
 from core.promotion import Action, Whose, Why
@@ -18,7 +17,7 @@ from mirrors import clock
 from mirrors.duties import Lease
 from mirrors.intents import intend, intents_of
 from mirrors.loops.histories import list_tags
-from mirrors.loops.manage import require_pinned
+from mirrors.loops.manage import fence_call, require_pinned
 from mirrors.loops.records import doubt_records, prove_records
 from mirrors.models import Mirror, MirrorTag, Promotion
 
@@ -129,10 +128,10 @@ def _carry_out(
         return False
     try:
         if decision.action is not Action.CREATE:
-            lease.fence(CALL_SECONDS)
+            fence_call(lease)
             lakefs.delete_tag(mirror.name, name)
         if decision.action is not Action.DELETE:
-            lease.fence(CALL_SECONDS)
+            fence_call(lease)
             lakefs.create_tag(mirror.name, name, decision.commit_id)
     except (Conflict, NotFound, NoData, Denied) as error:
         if isinstance(error, NotFound) and decision.commit_id:

@@ -202,6 +202,39 @@ class Fleet:
                 member.kill()
                 member.start()
 
+    def lose_something(self) -> None:
+        """Something that had arrived is lost, and the mirror's checks are as old as if it were time for new ones."""
+        mirror, key = self.world.lose()
+        if not key:
+            return
+        for table in ("coverage", "metarangecoverage"):
+            self._execute(
+                f"UPDATE mirrors_{table} SET verify_at = now() - interval '1 second' FROM mirrors_mirror m "
+                f"WHERE m.id = mirror_id AND m.name = %s AND mirrors_{table}.state = 'complete'",
+                mirror,
+            )
+        self._execute(
+            "UPDATE mirrors_duty SET due_at = now() FROM mirrors_mirror m "
+            "WHERE kind = 'validate' AND subject = m.id AND m.name = %s",
+            mirror,
+        )
+
+    def watch_losses(self) -> None:
+        """Tell the world which of them the books know."""
+        for mirror, key in self.world.lost():
+            found = self._rows(
+                "SELECT 1 FROM mirrors_blocker b JOIN mirrors_mirror m ON m.id = b.mirror_id "
+                "WHERE m.name = %s AND b.address = %s LIMIT 1",
+                mirror,
+                key,
+            )
+            if found:
+                self.world.known(mirror, key)
+
+    def _execute(self, query: str, *given: Any) -> None:
+        with psycopg.connect(self.database) as connection, suppress(psycopg.errors.DeadlockDetected):
+            connection.execute(query, given)
+
     # What the books say
 
     def misbooked(self) -> list[str]:
@@ -239,9 +272,9 @@ class Fleet:
             problems += [f"{old} rows of {table} lie far back by {column}"] if old else []
         return problems
 
-    def _rows(self, query: str) -> list[tuple[Any, ...]]:
+    def _rows(self, query: str, *given: Any) -> list[tuple[Any, ...]]:
         with psycopg.connect(self.database) as connection:
-            return connection.execute(query).fetchall()
+            return connection.execute(query, given or None).fetchall()
 
 
 def _configuration(region: str, database: str) -> dict[str, Any]:

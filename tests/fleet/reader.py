@@ -83,7 +83,7 @@ def main(address: str) -> None:
     while True:
         for reader in readers:
             try:
-                world.read(*reader.look())
+                world.read(reader.mirror, *reader.look())
             except LakeMirrorError:
                 pass  # not made yet
         time.sleep(PAUSE)

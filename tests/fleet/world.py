@@ -13,6 +13,8 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -30,6 +32,8 @@ SLOWEST = 1.0
 """Less than the longest call that the workers reckon with."""
 PATIENCE = 0.95
 """So seldom does a company do something before its mirror has any branch of it: that is superseded, or late."""
+IN_FLIGHT = 4.0
+"""So many seconds a call may be on its way that was decided on before something was known."""
 LISTED = 10
 """Nobody who asks for a listing here wants more than to see whether there is anything."""
 
@@ -107,6 +111,7 @@ class Route:
         self.company.mirror = lambda: self.heads
         self._whole: set[str] = set()
         self._arrived: set[str] = set()
+        self.lost: Callable[[], set[str]] = set
 
     @property
     def heads(self) -> dict[str, str]:
@@ -133,13 +138,25 @@ class Route:
             ahead.extend(self.company.lake.repository.commits[commit].parents)
         return []
 
+    def needed_by(self, commit: str) -> set[str]:
+        """The keys of all that a commit and its history need."""
+        lake, ahead, seen, keys = self.company.lake, [commit], {commit}, set[str]()
+        while ahead:
+            one = ahead.pop()
+            keys |= self._keys(one)
+            ahead += (parents := [sha for sha in lake.repository.commits[one].parents if sha not in seen])
+            seen.update(parents)
+        return keys
+
+    def _keys(self, commit: str) -> set[str]:
+        lake = self.company.lake
+        files = lake.files_of(commit) if lake.repository.commits[commit].metarange_id else []
+        return {f"_lakefs/{name}" for name in files} | {entry.address for entry in lake.trees[commit].values()}
+
     def _lacks(self, commit: str) -> str:
         if commit not in self.lakefs.repositories[self.mirror].commits:
             return "the record is not there"
-        lake = self.company.lake
-        files = lake.files_of(commit) if lake.repository.commits[commit].metarange_id else []
-        keys = {f"_lakefs/{name}" for name in files} | {entry.address for entry in lake.trees[commit].values()}
-        for key in sorted(keys - self._arrived):
+        for key in sorted(self._keys(commit) - self._arrived - self.lost()):
             if self.there.objects.get(f"{self.mirrored}/{key}") != self.store.objects[f"{self.namespace}/{key}"]:
                 return f"{key} is not there, or damaged"
             self._arrived.add(key)
@@ -197,6 +214,79 @@ class Transit:
         heapq.heappush(self._way, (due, self._number, route, key, damaged))
 
 
+class Losses:
+    """What a destination's store has lost or damaged after it had arrived, until somebody brings it back.
+
+    A branch may be moved to what needs it until that is known: `known` since a blocker is in the database. A call that
+    was decided on a moment before may still be on its way.
+    """
+
+    def __init__(self, routes: list[Route], chance: random.Random) -> None:
+        self.routes, self.random = routes, chance
+        self.counts: Counter[str] = Counter()
+        self.open: dict[tuple[str, str], Loss] = {}
+        self._last: dict[str, float] = {}
+
+    def lose(self, now: float) -> tuple[str, str]:
+        """Take something away, or damage it: (mirror, key)."""
+        route = self.random.choice(self.routes)
+        keys = sorted(route._arrived)
+        key = self.random.choice(keys) if keys else ""
+        place = f"{route.mirrored}/{key}"
+        if not key or (route.mirror, key) in self.open or place not in route.there.objects:
+            return "", ""
+        data = route.there.objects.pop(place)
+        if self.random.random() < 0.3:
+            route.there.objects[place] = bytes([data[0] ^ 1]) + data[1:]
+        self.open[route.mirror, key] = Loss(route, place, data, now + self.random.uniform(3, 9))
+        self.counts["lost after it had arrived"] += 1
+        return route.mirror, key
+
+    def step(self, now: float, *, all_: bool = False) -> None:
+        """Bring back what is due."""
+        for name, loss in list(self.open.items()):
+            if all_ or loss.back_at <= now or loss.route.there.objects.get(loss.place) == loss.data:
+                loss.route.there.objects[loss.place] = loss.data
+                self._last[loss.route.mirror] = now
+                del self.open[name]
+
+    def excuse(self, mirror: str, now: float) -> bool:
+        """Whether a reader may have met a loss there a moment ago."""
+        return any(name == mirror for name, _ in self.open) or now - self._last.get(mirror, -9.0) < 2.0
+
+    def at(self, mirror: str) -> set[str]:
+        """The keys that a mirror's store lacks now, or has damaged."""
+        return {key for name, key in self.open if name == mirror}
+
+    def known(self, mirror: str, key: str, now: float) -> None:
+        """Somebody has seen it in the books."""
+        loss = self.open.get((mirror, key))
+        if loss and not loss.known_at:
+            loss.known_at = now
+            self.counts["losses known while they lasted"] += 1
+
+    def against(self, route: Route, commit: str, now: float) -> list[str]:
+        """What speaks against a move to a commit: what it or its history needs, and what was known to be lost."""
+        bad = {
+            key
+            for (mirror, key), loss in self.open.items()
+            if mirror == route.mirror and loss.known_at and now - loss.known_at > IN_FLIGHT
+        }
+        needed = bad & route.needed_by(commit) if bad else set()
+        return [f"{route.mirror} was moved to {commit[:8]}, which needs {key}, known to be lost" for key in needed]
+
+
+@dataclass
+class Loss:
+    """What is not there as it should be, and when it comes back. `known_at` is 0 until then."""
+
+    route: Route
+    place: str
+    data: bytes
+    back_at: float
+    known_at: float = 0.0
+
+
 class World:
     """Everything outside of LakeMirror. Its public methods may be called from any process."""
 
@@ -207,6 +297,9 @@ class World:
         self.stores = {region: Store() for region in REGIONS}
         self.routes = [Route(self, n, random.Random(f"{seed}-{n}"), most_branches) for n in range(routes)]
         self._transit = Transit(self.routes, self._random)
+        self._losses = Losses(self.routes, random.Random(f"{seed}-losses"))
+        for route in self.routes:
+            route.lost = partial(self._losses.at, route.mirror)
         self._pause = pause
         self._working = self._faulty = False
         self._newest: dict[tuple[str, int], int] = {}
@@ -228,17 +321,33 @@ class World:
         self._working, self._faulty, self._transit.faulty = True, faulty, faulty
 
     def end(self) -> None:
-        """No more work, no more faults; all that is on its way arrives."""
+        """No more work, no more faults; all that is on its way arrives, and what was lost is back."""
+        self._losses.step(time.monotonic(), all_=True)
         self._working = self._faulty = self._transit.faulty = False
 
     def behind(self) -> list[str]:
         """Branches of mirrors that are not where the source's are."""
         return [line for route in self.routes for line in route.behind()]
 
-    def read(self, heads: int, problems: list[str]) -> None:
+    def lose(self) -> tuple[str, str]:
+        """Something that had arrived is lost at a mirror's store: (mirror, key), both empty if there was nothing."""
+        return self._losses.lose(time.monotonic()) if self._working else ("", "")
+
+    def lost(self) -> list[tuple[str, str]]:
+        """(mirror, key) of what is lost now."""
+        return list(self._losses.open)
+
+    def known(self, mirror: str, key: str) -> None:
+        """The books say that it is missing or wrong."""
+        self._losses.known(mirror, key, time.monotonic())
+
+    def read(self, mirror: str, heads: int, problems: list[str]) -> None:
         """What the reader has opened."""
         self._counts["heads opened"] += heads
-        self._problems += problems
+        if not self._losses.excuse(mirror, time.monotonic()):
+            self._problems += problems
+        elif problems:
+            self._counts["losses that a reader met"] += 1
 
     def report(self) -> dict[str, Any]:
         """What has happened so far."""
@@ -247,7 +356,7 @@ class World:
             "promotions": len(self._moves),
             "reads": self._counts["heads opened"],
             "overlaps": self._counts["overlaps"],
-            "faults": faults | dict(self._transit.counts),
+            "faults": faults | dict(self._transit.counts) | dict(self._losses.counts),
             "problems": self._problems[:100],
         }
 
@@ -308,6 +417,7 @@ class World:
         if new:
             self._problems += [f"{mirror}: {told}" for told in route.company.misled(branch, old, new)]
             self._problems += route.torn(new)
+            self._problems += self._losses.against(route, new, time.monotonic())
 
     # What goes on by itself
 
@@ -319,6 +429,7 @@ class World:
                 if self._working:
                     self._let_work(self._random.choice(self.routes).company)
                 self._transit.step(time.monotonic())
+                self._losses.step(time.monotonic())
 
     def _let_work(self, company: Team) -> None:
         if company.is_patient():
