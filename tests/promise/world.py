@@ -60,11 +60,13 @@ class Crash(BaseException):
 
 @dataclass(slots=True)
 class Worker:
-    """What becomes of a worker in this step. `left`: so many calls and statements until it ends."""
+    """What becomes of a worker in this step. `left`: so many calls and statements until it ends, 0 for never; `fatal`:
+    how often a forced call is its last one."""
 
     left: int = 0
     weather: float = 0.0
     meddling: float = 0.0
+    fatal: float = 0.0
     at_work: str = ""
     dead: bool = False
 
@@ -101,7 +103,7 @@ class World:
     def _arm(self) -> None:
         for lakefs in (self.lm.us, self.lm.eu):
             lakefs._call = self._before_call(lakefs._call, lakefs is self.lm.eu)  # type: ignore[method-assign]
-            lakefs._answer = lambda name: self._point(weather=5)  # type: ignore[method-assign]
+            lakefs._answer = self._after_call  # type: ignore[method-assign]
         self.lm.us_store.called = self.lm.eu_store.called = lambda when: self._point()
         self.lm.eu_store.looked = self._look
         self.lm.eu_store.written = lambda uri, data: self.reader.on_write(uri, data)
@@ -133,6 +135,12 @@ class World:
                 self.reader.lost_records.clear()
 
         return call
+
+    def _after_call(self, name: str) -> None:
+        worker = self.worker
+        if name in FORCED and worker.at_work and worker.fatal and self.random.random() < worker.fatal:
+            worker.dead = True
+        self._point(weather=5)
 
     def _look(self, uri: str, read: bool) -> None:
         if self.worker.at_work:
@@ -244,18 +252,19 @@ class World:
         left = self.random.randrange(1, 120) if self.random.random() < 0.25 else 0
         weather, meddling = self.random.choice([(0.0, 0.0), (0.0, 0.2), (0.01, 0.0), (0.01, 0.2)])
         few = self.random.sample(KINDS, k=self.random.choice([1, 1, 2]))
-        self._run_some(self.random.choice([few, list(KINDS[1:])]), left, weather, meddling)
+        fatal = self.random.choice([0.0, 0.0, 0.5])
+        self._run_some(self.random.choice([few, list(KINDS[1:])]), Worker(left, weather, meddling, fatal))
 
     def round(self) -> None:
         """All duties in their order, and nothing goes wrong."""
         self._run_some(list(KINDS))
 
-    def _run_some(self, kinds: list[str], left: int = 0, weather: float = 0.0, meddling: float = 0.0) -> None:
+    def _run_some(self, kinds: list[str], worker: Worker | None = None) -> None:
         """As if every wait were over."""
         Blocker.objects.update(look_at=Now())
         for model in (SourceBranch, SourceTag):
             model.objects.filter(missing_since__isnull=False).update(missing_since=LONG_AGO)
-        self.worker = Worker(left, weather, meddling)
+        self.worker = worker or Worker()
         try:
             for kind in kinds:
                 self._run_all(kind)
@@ -529,7 +538,10 @@ class World:
 
         self.lm.us.repositories["lake"] = made
         with mock.patch.object(self.lm.us, "get_repository", get_repository):
-            self._run_some(["sense", "copy", "validate", "promote", "sense", "promote"])
+            self._run_some(["sense", "copy", "validate", "promote"])
+            cached = 0  # some seconds later
+            Repository.objects.filter(unrelated_since__isnull=False).update(unrelated_since=LONG_AGO)
+            self._run_some(["sense", "copy", "validate", "promote"])
         self.lm.us.repositories["lake"] = old
         Repository.objects.update(frozen_reason="")  # an operator's word: it is the old one again
 
@@ -591,15 +603,15 @@ ACTIONS: dict[str, Action] = {
     "select": Action(15, World.select),
     "give_waiver": Action(15, World.give_waiver),
     "withdraw_waiver": Action(10, World.withdraw_waiver),
-    "snapshot": Action(15, World.snapshot, outside=True),
-    "restore": Action(15, World.restore, outside=True),
+    "snapshot": Action(25, World.snapshot, outside=True),
+    "restore": Action(25, World.restore, outside=True),
     "stray": Action(8, World.stray),
     "meddle": Action(8, World.meddle),
     "make_anew": Action(4, World.make_anew),
     "lose_database": Action(5, World.lose_database),
     "remake": Action(4, World.remake),
     "adopt": Action(4, World.adopt),
-    "recreate_source": Action(4, World.recreate_source),
+    "recreate_source": Action(8, World.recreate_source),
     "settle": Action(0, World.settle),
 }
 
