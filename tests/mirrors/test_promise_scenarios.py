@@ -3,14 +3,13 @@ docs/promotion.md. No ref is made at, or moved to, a commit that is known to be 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from unittest import mock
 
 import pytest
 
 from core.states import State
 from mirrors import services, waivers
-from mirrors.models import Blocker, Coverage, Duty, Mirror, MirrorBranch, Promotion, Repository
+from mirrors.models import Blocker, Coverage, Duty, Mirror, MirrorBranch, Repository
 from mirrors.options import mirror_update
 from mirrors.rebuild import rebuild
 from rbac.models import User
@@ -20,10 +19,8 @@ from tests.mirrors.harness import NAMESPACE, Deployment, state_of
 from tests.mirrors.promise import (
     age,
     an_hour_later,
-    arrive,
     before_call,
     damage,
-    file_of,
     give_back,
     lose,
     lose_at_source,
