@@ -41,10 +41,11 @@ def file_of(lm: Deployment, commit: str, number: int) -> str:
     return f"{NAMESPACE}/_lakefs/{lm.lake.files_of(commit)[number]}"
 
 
-def own_range(lm: Deployment, commit: str, parent: str) -> str:
-    """The URI of the first range that a commit has and its parent hasn't."""
-    known = lm.lake.files_of(parent)
-    return next(f"{NAMESPACE}/_lakefs/{one}" for one in lm.lake.files_of(commit)[1:] if one not in known)
+def own_range(lm: Deployment, commit: str) -> str:
+    """The id of the first range that a commit has and its first parent hasn't."""
+    record = lm.lake.repository.commits[lm.lake.repository.commits[commit].parents[0]]
+    known = lm.lake.files_of(record.id) if record.metarange_id else []
+    return next(one for one in lm.lake.files_of(commit)[1:] if one not in known)
 
 
 def age(**which: Any) -> None:
@@ -132,7 +133,7 @@ def reset(lm: Deployment, commit: str) -> None:
 
 @contextmanager
 def real_job(lm: Deployment) -> Iterator[None]:
-    """The check job itself, a task for each range, in this process: it reads and asks as Spark does."""
+    """The check job itself, a task for each range, in this process: it reads bytes and asks the source as in Spark."""
 
     def run_check(mirror: Mirror, work: Any, on_rows: Any) -> None:
         lm.checked.extend(work)
