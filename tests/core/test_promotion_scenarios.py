@@ -245,6 +245,7 @@ FILES = {
     "sandbox": "tests/e2e/test_scenarios.py",
     "damage": "tests/mirrors/test_promise_scenarios.py",
     "cases": "tests/mirrors/test_promise_findings.py",
+    "database": "tests/mirrors/test_promise_database.py",
     "servers": "tests/e2e/test_promise.py",
 }
 

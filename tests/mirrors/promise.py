@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -12,6 +13,7 @@ import pyarrow as pa
 
 from adapters.spark import _Handover
 from core.promotion import Why
+from graveler.entries import AddressType, Entry, Timestamp
 from lakemirror_site import wiring
 from mirrors.models import Blocker, Coverage, Duty, Mirror, Promotion
 from mirrors.readings import MirrorReading, mirror_reading
@@ -163,3 +165,22 @@ def an_hour_later() -> Iterator[None]:
     yield
     for pk, seen in before.items():
         Blocker.objects.filter(pk=pk).update(first_seen=seen)
+
+
+def with_entry(lm: Deployment, parent: str, address: str, kind: AddressType, etag: str = "") -> str:
+    """A commit with an entry `odd` of any address, on no branch."""
+    body = b"odd"
+    etag = etag or hashlib.md5(body).hexdigest()
+    odd = Entry(
+        path=b"odd",
+        address=address,
+        size=len(body),
+        etag=etag,
+        last_modified=Timestamp(1),
+        metadata={},
+        content_type="",
+        address_type=kind,
+    )
+    place = address if kind is AddressType.FULL else f"{lm.lake.namespace}/{address}"
+    lm.lake.store.put(place, body)
+    return lm.lake.record_tree((parent,), lm.lake.trees[parent] | {b"odd": odd}, "odd")

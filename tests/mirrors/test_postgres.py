@@ -13,6 +13,7 @@ MODULES = (
     "test_loops.py",
     "test_many_blockers.py",
     "test_measuring.py",
+    "test_promise_database.py",
     "test_readings.py",
     "test_rebuild.py",
     "test_sensor.py",

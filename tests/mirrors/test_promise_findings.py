@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import hashlib
-import itertools
-import threading
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -15,12 +10,11 @@ from unittest import mock
 
 import pytest
 from django.core import serializers
-from django.db import connection
 
 from core.errors import Archived, Denied, LakeMirrorError
 from core.presence import Depth
 from core.states import State
-from graveler.entries import AddressType, Entry, Timestamp
+from graveler.entries import AddressType
 from mirrors import services
 from mirrors.certificates import certify, read_certificate
 from mirrors.loops import validate
@@ -63,6 +57,7 @@ from tests.mirrors.promise import (
     run,
     verify,
     whys,
+    with_entry,
 )
 from tests.mirrors.test_scenarios import forget_branch, history, mirrored, point, read, there
 
@@ -307,25 +302,6 @@ def test_65_books_that_are_a_minute_older_bring_no_branch_back(lm: Deployment, a
 # --- settings, and the moment of the act ------------------------------------------------------------------------------
 
 
-def with_entry(lm: Deployment, parent: str, address: str, kind: AddressType, etag: str = "") -> str:
-    """A commit with an entry `odd` of any address, on no branch."""
-    body = b"odd"
-    etag = etag or hashlib.md5(body).hexdigest()
-    odd = Entry(
-        path=b"odd",
-        address=address,
-        size=len(body),
-        etag=etag,
-        last_modified=Timestamp(1),
-        metadata={},
-        content_type="",
-        address_type=kind,
-    )
-    place = address if kind is AddressType.FULL else f"{lm.lake.namespace}/{address}"
-    lm.lake.store.put(place, body)
-    return lm.lake.record_tree((parent,), lm.lake.trees[parent] | {b"odd": odd}, "odd")
-
-
 def test_66_what_was_allowed_and_shown_and_is_blocked_now_is_not_shown_anew(
     lm: Deployment, a: str, owner: User
 ) -> None:
@@ -505,19 +481,6 @@ def test_71_a_refused_range_of_old_keeps_nothing_else_from_being_looked_at(lm: D
     assert (lm.head(), page().state) == (c, State.DAMAGED)
 
 
-@pytest.mark.parametrize("etag", ["x" * 300, "nul\0nul"], ids=["long", "nul"])
-def test_72_an_odd_etag_of_what_has_not_arrived_stops_no_other_branch(lm: Deployment, a: str, etag: str) -> None:
-    """PostgreSQL takes neither as it is."""
-    odd = with_entry(lm, a, "data/odd/1", AddressType.RELATIVE, etag)
-    point(lm, "dev", odd)
-    lm.arrive("data/odd/1")
-    lm.work()
-    good = lm.lake.commit(files={"good": b"1"})
-    arrive(lm)
-    lm.work()
-    assert (lm.head(), lm.head("dev"), missing()) == (good, "", ["odd"])
-
-
 def test_73_a_mirror_that_is_never_idle_looks_at_what_is_old_all_the_same(lm: Deployment, a: str) -> None:
     lose(lm, a, "a")
     age()
@@ -538,51 +501,6 @@ def test_74_a_source_whose_namespace_ends_with_a_slash_is_asked_all_the_same(lm:
     lm.arrive()
     lm.work(5)
     assert (lm.head(), state_of(first).data) == (second, "gone")
-
-
-@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has one writer at a time: nothing can be locked")
-def test_79_settings_that_change_while_all_duties_run_meet_no_deadlock(lm: Deployment, a: str, owner: User) -> None:
-    """PostgreSQL ends one of two that wait for each other; a duty would call that its own fault."""
-    point(lm, "dev", a)
-    lm.work()
-    commits = [lm.lake.commit("dev", {f"n{n}": b"1"}) for n in range(12)]
-    point(lm, "dev", a)
-    arrive(lm)
-    over, told = threading.Event(), list[str]()
-
-    def repeat(deed: Callable[[], Any]) -> None:
-        try:
-            while not over.is_set():
-                deed()
-        except Exception as error:
-            told.append(repr(error))
-        finally:
-            connection.close()
-
-    def work(kind: str) -> None:
-        run(lm, kind, holder=kind)
-        told.extend(
-            Duty.objects.filter(kind=kind, outcome__startswith="internal error").values_list("outcome", flat=True)
-        )
-
-    depths = itertools.cycle(["size", "etag"])
-
-    def change() -> None:
-        mirror_update(actor=owner, mirror=Mirror.objects.get(), changes={"depth": next(depths)})
-
-    deeds = [change, *(functools.partial(work, kind) for kind in ("sense", "copy", "validate", "promote"))]
-    threads = [threading.Thread(target=repeat, args=[deed]) for deed in deeds]
-    for thread in threads:
-        thread.start()
-    for commit in commits:
-        point(lm, "dev", commit)
-        time.sleep(0.3)
-    over.set()
-    for thread in threads:
-        thread.join()
-    assert told == []
-    lm.work()
-    assert (lm.head("dev"), lm.torn()) == (commits[-1], [])
 
 
 # --- what is told of a head -------------------------------------------------------------------------------------------
