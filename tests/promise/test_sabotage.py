@@ -7,7 +7,7 @@ import pytest
 from rbac.models import User
 from tests.promise.sabotage import MUTANTS, Mutant, hunt
 
-BRIEFLY = ("nothing is checked a second time", "a repository made anew is trusted")
+BRIEFLY = ("certificates are given on trust", "a repository made anew is trusted")
 
 
 @pytest.mark.django_db(transaction=True)
