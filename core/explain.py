@@ -346,7 +346,7 @@ def _leaving(case: _Case) -> Verdict | None:
 def _moved(case: _Case) -> Verdict | None:
     """Somebody moved it, or its destination was restored: readers do not see what this mirror promoted."""
     branch, region = case.branch, case.mirror.region
-    if not branch.foreign:
+    if not branch.misplaced:
         return None
     what = (
         say(" is at ", short(branch.mirror_head), f" in {region}")

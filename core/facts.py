@@ -173,7 +173,7 @@ class BranchFacts:
     `newest` is the newest commit that is not mirrored yet; `troubled` are the commits in trouble that it needs, oldest
     first. One that is not `selected` is left where it is, or deleted here if `dropped`. `inferred`: the mirror's head
     is older than the first head that was seen at the source. `proven`: the mirror's head is proven whole now; else
-    `standing` tells of its commit. `foreign`: it is not where this mirror put it.
+    `standing` tells of its commit. `misplaced`: it is not where this mirror put it.
     """
 
     name: str
@@ -195,7 +195,7 @@ class BranchFacts:
     newest: CommitFacts | None = None
     troubled: Sequence[CommitFacts] = ()
     proven: bool = True
-    foreign: bool = False
+    misplaced: bool = False
     standing: CommitFacts | None = None
     standing_needs: Sequence[CommitFacts] = ()
 

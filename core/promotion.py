@@ -71,7 +71,7 @@ class BranchFacts:
     `position` the candidate that we last moved it to; `stray`: somebody else made the branch; `dropped`: it is no
     longer selected for this mirror, and is to be deleted there. `intended` are the commits that we lately meant to move
     it to ("" for a deletion), whatever came of that; `former`: it stood at `head` before, by our own doing;
-    `foreign`: it was noted where this mirror did not put it; `condemned`: it stands ahead of where this mirror put it,
+    `misplaced`: it was noted where this mirror did not put it; `condemned`: it stands ahead of where this mirror put it,
     at a commit that is known not to be whole, and nothing tells that it was us.
     """
 
@@ -85,7 +85,7 @@ class BranchFacts:
     dropped: bool = False
     intended: frozenset[str] = frozenset()
     former: bool = False
-    foreign: bool = False
+    misplaced: bool = False
     condemned: bool = False
 
 
@@ -171,7 +171,7 @@ def is_news(facts: BranchFacts, decision: Decision, promotable: Callable[[str], 
     if not there or not promotable(decision.commit_id):
         return False
     noted = facts.position == decision.position and facts.noted == facts.head
-    return facts.stray or facts.foreign or not noted
+    return facts.stray or facts.misplaced or not noted
 
 
 def _made_by_others(facts: BranchFacts, promotable: Callable[[str], bool]) -> bool:

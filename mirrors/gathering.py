@@ -79,7 +79,7 @@ def _branch_facts(place: Place, rows: Sequence[Pending], commits: Commits) -> Br
         newest=commits.facts.get(newest) if newest else None,
         troubled=commits.needed_by(newest) if newest else (),
         proven=not place.unproven,
-        foreign=bool(mirror and mirror.foreign and not mirror.stray),
+        misplaced=bool(mirror and mirror.misplaced and not mirror.stray),
         standing=commits.facts.get(head) if head else None,
         standing_needs=commits.needed_by(head) if head else (),
     )

@@ -294,7 +294,7 @@ class MirrorBranch(models.Model):
     )
     uncommitted = models.BooleanField(default=False, help_text="somebody wrote to the mirror's branch by force")
     stray = models.BooleanField(default=False, help_text="exists at the destination only, not by us")
-    foreign = models.BooleanField(
+    misplaced = models.BooleanField(
         default=False, db_default=False, help_text="its head is not where this mirror put it, and is to be put back"
     )
     proven = models.BooleanField(

@@ -13,7 +13,8 @@ class MetarangeCoverage(models.Model):
         GONE = "gone"
         WAITING = "waiting"
 
-    mirror = models.ForeignKey("mirrors.Mirror", models.CASCADE, related_name="metaranges")
+    # Without a constraint: the version before, which deletes mirrors, does not know of these rows.
+    mirror = models.ForeignKey("mirrors.Mirror", models.CASCADE, related_name="metaranges", db_constraint=False)
     metarange_id = models.CharField(max_length=64)
     state = models.CharField(max_length=16, choices=State.choices)
     ranges = models.IntegerField(default=0, help_text="how many it names")
@@ -35,7 +36,7 @@ class MoveIntent(models.Model):
     that was given up may still be carried out after a later one.
     """
 
-    mirror = models.ForeignKey("mirrors.Mirror", models.CASCADE, related_name="intents")
+    mirror = models.ForeignKey("mirrors.Mirror", models.CASCADE, related_name="intents", db_constraint=False)
     name = models.CharField(max_length=256, help_text="of the branch; of the tag with `is_tag`")
     is_tag = models.BooleanField(default=False)
     from_commit = models.CharField(max_length=64, blank=True)

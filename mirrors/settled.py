@@ -20,7 +20,7 @@ from mirrors.plain_sql import fetch
 
 # Each branch of a source is looked up at each of its mirrors by the index; only those that differ come back.
 _OPEN = """
-SELECT mirror.id, there.id, here.id, here.stray, here.uncommitted, here."foreign" OR NOT here.proven,
+SELECT mirror.id, there.id, here.id, here.stray, here.uncommitted, here.misplaced OR NOT here.proven,
     there.missing_since, there.position, here.position, next.seen_at
 FROM {mirror} mirror
 JOIN {source} there ON there.repository_id = mirror.source_id AND there.gone_at IS NULL
@@ -29,7 +29,7 @@ LEFT JOIN {candidate} next ON next.branch_id = there.id
     AND next.position = CASE WHEN here.id IS NULL OR here.stray OR here.position < 0 THEN 0 ELSE here.position + 1 END
 WHERE mirror.id IN ({mirrors}) AND (
     here.id IS NULL OR here.head <> there.head OR here.stray OR here.uncommitted
-    OR here.head = '' OR NOT here.proven OR here."foreign" OR there.missing_since IS NOT NULL
+    OR here.head = '' OR NOT here.proven OR here.misplaced OR there.missing_since IS NOT NULL
 )
 """
 _ONLY_HERE = """

@@ -98,7 +98,7 @@ def _reached(source: SourceBranch | None, mirror: MirrorBranch | None) -> int:
     not where we put it has not even reached that."""
     if source is None or mirror is None or mirror.stray:
         return -1
-    if mirror.foreign and mirror.head != source.head:
+    if mirror.misplaced and mirror.head != source.head:
         return max(mirror.position - 1, UNKNOWN)
     return source.position if mirror.head == source.head else max(mirror.position, UNKNOWN)
 
@@ -115,7 +115,7 @@ SELECT mirror.id, there.name, there.id, there.position, CASE
         WHEN here.id IS NULL OR here.stray THEN {unknown}
         WHEN here.head = there.head THEN there.position
         WHEN here.position < {unknown} THEN {unknown}
-        WHEN here.foreign AND here.position > {unknown} THEN here.position - 1
+        WHEN here.misplaced AND here.position > {unknown} THEN here.position - 1
         ELSE here.position
     END, CASE WHEN here.id IS NULL THEN 0 ELSE 1 END, here.advanced_at
 FROM {mirror} mirror

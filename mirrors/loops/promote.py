@@ -53,6 +53,9 @@ from mirrors.standing import first_pending, places_of
 
 log = logging.getLogger("lakemirror.promote")
 
+FOR_GOOD = 6
+"""After so many looks in a row, the last ones half a minute apart, a repository without its default branch is no ghost
+of one that was deleted, but a destination that was restored to before that branch was made: it is made again."""
 _OF_THE_MIRROR = {Obstacle.STOPPED, Obstacle.PAUSED, Obstacle.FROZEN, Obstacle.CHANGED, Obstacle.REPLACED}
 _NOT_OUR_DOING = [Why.FOREIGN, Why.BACK, Why.VANISHED, Why.WRITTEN]
 _UNEXPLAINED = (Whose.BACK, Whose.VANISHED, Whose.OTHERS)
@@ -66,7 +69,7 @@ def promote(lease: Lease) -> Outcome:
         return Outcome("nothing moves while the mirror is paused, stopped or frozen")
     lakefs = wiring.lakefs(mirror.region)
     heads = list_heads(lakefs, mirror.name, lease)
-    if _is_going(mirror, heads):
+    if _is_going(mirror, heads) and lease.duty.failures < FOR_GOOD:
         raise LakeMirrorRetry(f"{mirror.region} gave no branch {mirror.source.default_branch}: not taken for a look")
     moved, failed = 0, _Failures()
     gathered, intents = gather_facts(mirror, heads), intents_of(mirror)
@@ -178,7 +181,7 @@ def _facts(
         noted=ours.head if ours else "",
         position=ours.position if ours else -1,
         stray=bool(ours and ours.stray),
-        foreign=bool(ours and ours.foreign),
+        misplaced=bool(ours and ours.misplaced),
         gone=branch.gone_at is not None,
         default=branch.name == mirror.source.default_branch,
     )
@@ -203,7 +206,7 @@ def _is_at_rest(branch: SourceBranch, ours: MirrorBranch | None, heads: dict[str
     """At its newest candidate, in our books and at the destination; or gone at both."""
     if branch.gone_at is not None:
         return branch.name not in heads and ours is None
-    if ours is None or ours.foreign:
+    if ours is None or ours.misplaced:
         return False
     return ours.position == branch.position and heads.get(branch.name) == branch.head == ours.head
 
@@ -394,7 +397,7 @@ def _record(
 def _note_head(mirror: Mirror, branch: str, decision: Decision, now: datetime) -> None:
     """What was written there by force may still be there: the next looks go to this branch."""
     fresh = {"head": decision.commit_id, "position": decision.position, "advanced_at": now}
-    fresh |= {"stray": False, "foreign": False, "proven": False, "looked_at": None}
+    fresh |= {"stray": False, "misplaced": False, "proven": False, "looked_at": None}
     MirrorBranch.objects.update_or_create(mirror=mirror, name=branch, defaults=fresh)
     mirror.commits.filter(commit__sha=decision.commit_id, promoted_at=None).update(promoted_at=now)
     prove_heads(mirror)
@@ -437,7 +440,7 @@ def _note_foreign_move(
         Promotion.objects.create(
             mirror=mirror, branch=branch, from_commit=noted, to_commit=head, why=why, at=clock.now()
         )
-        known = {"head": head, "proven": False, "foreign": why is not Why.FOUND}
+        known = {"head": head, "proven": False, "misplaced": why is not Why.FOUND}
         MirrorBranch.objects.update_or_create(
             mirror=mirror,
             name=branch,

@@ -25,6 +25,7 @@ class Migration(migrations.Migration):
             name='MetarangeCoverage',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('mirror', models.ForeignKey(db_constraint=False, on_delete=django.db.models.deletion.CASCADE, related_name='metaranges', to='mirrors.mirror')),
                 ('metarange_id', models.CharField(max_length=64)),
                 ('state', models.CharField(choices=[('complete', 'Complete'), ('gone', 'Gone'), ('waiting', 'Waiting')], max_length=16)),
                 ('ranges', models.IntegerField(default=0, help_text='how many it names')),
@@ -36,6 +37,7 @@ class Migration(migrations.Migration):
             name='MoveIntent',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('mirror', models.ForeignKey(db_constraint=False, on_delete=django.db.models.deletion.CASCADE, related_name='intents', to='mirrors.mirror')),
                 ('name', models.CharField(help_text='of the branch; of the tag with `is_tag`', max_length=256)),
                 ('is_tag', models.BooleanField(default=False)),
                 ('from_commit', models.CharField(blank=True, max_length=64)),
@@ -88,7 +90,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddField(
             model_name='mirrorbranch',
-            name='foreign',
+            name='misplaced',
             field=models.BooleanField(db_default=False, default=False, help_text='its head is not where this mirror put it, and is to be put back'),
         ),
         migrations.AddField(
@@ -113,16 +115,6 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='coverage',
             index=models.Index(fields=['mirror', 'max_key'], name='coverage_keys'),
-        ),
-        migrations.AddField(
-            model_name='metarangecoverage',
-            name='mirror',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='metaranges', to='mirrors.mirror'),
-        ),
-        migrations.AddField(
-            model_name='moveintent',
-            name='mirror',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='intents', to='mirrors.mirror'),
         ),
         migrations.AddIndex(
             model_name='metarangecoverage',
