@@ -18,6 +18,7 @@ from lakemirror_site import wiring
 from mirrors import clock
 from mirrors.blockers import Problem, is_full, note_problems
 from mirrors.checks import as_deep
+from mirrors.doubting import chunks, doubt_ranges
 from mirrors.duties import Lease
 from mirrors.judging import hold
 from mirrors.metaranges import METADATA_PREFIX, read_afresh
@@ -57,6 +58,7 @@ def look_again(mirror: Mirror, lease: Lease) -> Relook:
         hold(mirror, lease)
         note_problems(mirror, problems)
         _forget(mirror, arrived)
+        doubt_ranges(mirror, _disputed(mirror, arrived))
         settle_ranges(mirror, holders, damaged={row.holder_id for row in rows if row.damage})
         reopen(mirror, holders)
     return Relook(looks=len(rows), arrived=len(arrived))
@@ -71,6 +73,19 @@ def _forget(mirror: Mirror, arrived: list[Blocker]) -> None:
     damaged = {row.holder_id for row in arrived if row.damage}
     for row in mirror.coverage.filter(range_id__in=files):
         ask_anew(row, damaged=row.range_id in damaged)
+
+
+def _disputed(mirror: Mirror, arrived: list[Blocker]) -> set[str]:
+    """Ranges of which something is in order as deep as the mirror looks, and known to be wrong by a deeper check of
+    another range. They are read, and wait for it as that one does, which is asked at once."""
+    deeper = list(mirror.coverage.exclude(deeper="").values_list("range_id", flat=True))
+    checksums = {row.crc for row in arrived if row.crc is not None}
+    wrong: set[int] = set()
+    for some in chunks(deeper if checksums else []):
+        held = mirror.blockers.held_by(some).order_by()
+        wrong |= checksums.intersection(held.exclude(crc=None).values_list("crc", flat=True))
+        held.filter(crc__in=wrong).update(look_at=clock.now())
+    return {row.holder_id for row in arrived if row.crc in wrong}
 
 
 def _look(mirror: Mirror, rows: list[Blocker]) -> list[Problem]:

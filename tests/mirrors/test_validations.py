@@ -189,6 +189,27 @@ def test_a_deeper_check_finds_more_and_its_finds_are_looked_for_as_deep(lm: Depl
     assert lm.head() == head
 
 
+def test_what_a_deeper_check_found_wrong_stays_so_for_others_that_see_it_arrive(lm: Deployment, head: str) -> None:
+    Mirror.objects.update(depth="presence", history="head")
+    Coverage.objects.update(depth="presence")
+    uri = lose(lm, head, "b")
+    ask(branch="main", depth=Depth.ETAG)
+    lm.work()
+    newer = lm.lake.commit(files={"c": b"3"})
+    lm.arrive()
+    lm.eu_store.hidden.add(uri)
+    lm.work()
+    assert sorted(Blocker.objects.values_list("reason", flat=True)) == ["missing", "missing"]
+    lm.eu_store.objects[uri] = b"9"
+    lm.eu_store.hidden.discard(uri)
+    lm.work()
+    assert lm.head() == head
+    assert set(Blocker.objects.values_list("reason", flat=True)) == {"etag-differs"}
+    lm.eu_store.objects[uri] = b"2"
+    lm.work()
+    assert (lm.head(), Blocker.objects.count()) == (newer, 0)
+
+
 def test_a_lesser_check_proves_nothing_complete(lm: Deployment, head: str) -> None:
     uri = f"{NAMESPACE}/{lm.lake.address_of(head, 'b')}"
     lm.eu_store.objects[uri] = b"9"
