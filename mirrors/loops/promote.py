@@ -19,6 +19,7 @@ from core.errors import Conflict, Denied, Fenced, LakeMirrorError, NotFound
 from core.judgement import Obstacle
 from core.ports import LakeFS
 from core.promotion import (
+    MOVED_BY_OTHERS,
     UNKNOWN,
     Action,
     BranchFacts,
@@ -52,7 +53,7 @@ from mirrors.standing import first_pending, places_of
 log = logging.getLogger("lakemirror.promote")
 
 _OF_THE_MIRROR = {Obstacle.STOPPED, Obstacle.PAUSED, Obstacle.FROZEN, Obstacle.CHANGED, Obstacle.REPLACED}
-_NOT_OUR_DOING = [Why.FOREIGN, Why.BACK, Why.VANISHED, Why.WRITTEN]
+_NOT_OUR_DOING = [*MOVED_BY_OTHERS, Why.WRITTEN]
 _UNEXPLAINED = (Whose.BACK, Whose.VANISHED, Whose.OTHERS)
 
 
