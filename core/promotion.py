@@ -46,6 +46,10 @@ class Why(StrEnum):
     NOT_OURS = "not-made-by-this-mirror"
 
 
+MOVED_BY_OTHERS = (Why.FOREIGN, Why.BACK, Why.VANISHED)
+"""A branch or tag did not stand where its mirror had left it: somebody's doing, or a restored destination's."""
+
+
 class Repair(StrEnum):
     """What becomes of uncommitted changes on a mirror's branch: they are shown, or undone at once."""
 
@@ -220,7 +224,7 @@ def _newest(
 def _why(facts: BranchFacts, chosen: CandidateCommit, position: int) -> Why:
     if chosen.position < UNKNOWN and chosen.position != position:
         return Why.INFERRED
-    if not facts.noted or facts.stray:
+    if facts.stray or not (facts.noted or facts.foreign):
         return Why.FIRST
     if chosen.position == position:
         return Why.REPAIRED

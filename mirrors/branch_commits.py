@@ -11,7 +11,7 @@ from django.db.models import F
 from core.explain import stage_of
 from core.facts import CommitFacts, Thing, Waived
 from core.ladder import Step, climb
-from core.promotion import UNKNOWN, Why
+from core.promotion import MOVED_BY_OTHERS, UNKNOWN, Why
 from core.states import Stage
 from mirrors.candidates import candidates_of
 from mirrors.lacking import commit_facts
@@ -20,7 +20,7 @@ from mirrors.readings import targets
 
 SHOWN = 10
 NEWEST = 3
-FOREIGN = (Why.FOREIGN, Why.WRITTEN, Why.UNDONE)
+FOREIGN = (*MOVED_BY_OTHERS, Why.WRITTEN, Why.UNDONE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from typing import Any
 from django.db.models import Exists, OuterRef
 
 from core.phrases import Phrase, name, say, short
-from core.promotion import Why
+from core.promotion import MOVED_BY_OTHERS, Why
 from mirrors.jobs import duties_of, jobs_of
 from mirrors.models import Promotion
 from mirrors.querysets import MirrorQuerySet
@@ -54,7 +54,7 @@ def _moves(visible: MirrorQuerySet) -> list[Happening]:
     return [Happening(row.at, _move(row), row.why in _FOREIGN) for row in rows.order_by("-pk")[:AMOUNT]]
 
 
-_FOREIGN = (Why.FOREIGN, Why.WRITTEN)
+_FOREIGN = (*MOVED_BY_OTHERS, Why.WRITTEN)
 
 
 def _move(row: Promotion) -> Phrase:
@@ -63,6 +63,12 @@ def _move(row: Promotion) -> Phrase:
         return say(which, " was written to by somebody")
     if row.why == Why.FOREIGN:
         return say(which, " was moved by somebody")
+    if row.why == Why.BACK:
+        return say(which, " is back at ", short(row.to_commit), ": moved by somebody, or restored")
+    if row.why == Why.VANISHED:
+        return say(which, " is gone at the mirror: deleted by somebody, or restored")
+    if row.why == Why.FOUND:
+        return say(which, " was found at ", short(row.to_commit))
     if row.why == Why.UNDONE:
         return say(which, ": uncommitted changes were undone")
     return say(which, " promoted to ", short(row.to_commit)) if row.to_commit else say(which, " was deleted")

@@ -17,7 +17,7 @@ from django.db.models import BooleanField, Case, Count, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce
 
 from core.lag import is_stale, lag
-from core.promotion import Why
+from core.promotion import MOVED_BY_OTHERS, Why
 from mirrors import clock
 from mirrors.candidates import Pending
 from mirrors.duties import Lease
@@ -34,7 +34,7 @@ SETTLED_AFTER = timedelta(minutes=2)
 MISSING_EVERY = timedelta(seconds=30)
 """What is missing is counted no more often: there may be millions of things."""
 CLEANED = 100
-NO_NEWS = (Why.FOREIGN, Why.WRITTEN, Why.UNDONE, Why.REPAIRED)
+NO_NEWS = (*MOVED_BY_OTHERS, Why.WRITTEN, Why.UNDONE, Why.REPAIRED)
 """Moves by which no commit became mirrored."""
 
 

@@ -5,14 +5,18 @@ What a metarange names never changes, so it may come from anywhere; that all of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from django.db.models import Count
 
 from core.judgement import Circumstances, CommitProof, Judgement, judge_commit
 from core.presence import Depth
 from graveler.metarange import RangeRef
 from mirrors.doubting import chunks
 from mirrors.metaranges import ranges_named
-from mirrors.models import Coverage, Mirror, MirrorCommit, Repository
+from mirrors.models import Blocker, Coverage, MetarangeCoverage, Mirror, MirrorCommit, Repository
 
 CHUNK = 10_000
 """So many ids in one question; hardly a commit has more ranges."""
@@ -34,38 +38,73 @@ def judge(mirror: Mirror, row: MirrorCommit | None) -> Judgement:
     return judge_commit(proof_of(mirror, row, ranges_named(mirror, row.commit.metarange_id)))
 
 
+def judge_at(mirrors: Mapping[int, Mirror], rows: Sequence[MirrorCommit]) -> dict[int, Judgement]:
+    """The same of one commit at several mirrors, all by their keys, in so many questions as for one of them."""
+    if not rows:
+        return {}
+    metarange_id = rows[0].commit.metarange_id
+    at_hand = (ranges_named(mirrors[row.mirror_id], metarange_id) for row in rows)
+    named = next((ranges for ranges in at_hand if ranges is not None), None)
+    return {key: judge_commit(proof) for key, proof in _proofs(mirrors, rows, named).items()}
+
+
 def proof_of(mirror: Mirror, row: MirrorCommit, named: Named) -> CommitProof:
     """What the rows prove of a commit by the mirror's settings; inside of any transaction."""
-    metarange_id = row.commit.metarange_id
+    return _proofs({mirror.pk: mirror}, [row], named)[mirror.pk]
+
+
+def _proofs(mirrors: Mapping[int, Mirror], rows: Sequence[MirrorCommit], named: Named) -> dict[int, CommitProof]:
+    """Of one commit, which has a row at each of these mirrors."""
+    keys, metarange_id = [row.mirror_id for row in rows], rows[0].commit.metarange_id
     ids = [ref.id for ref in named or ()]
-    holders = [row.commit.sha, metarange_id, *ids] if metarange_id else [row.commit.sha]
-    flags = [gone for some in chunks(holders, CHUNK) for gone in _problems(mirror, some)]
-    return CommitProof(
-        record=row.record,
-        waived=row.waiver_id is not None,
-        history=row.history,
-        metarange=_metarange_state(mirror, metarange_id),
-        ranges=None if named is None else len(ids),
-        proven=sum(_proven(mirror, some) for some in chunks(ids, CHUNK)),
-        problems=len(flags),
-        gone=sum(flags),
-    )
+    holders = [rows[0].commit.sha, metarange_id, *ids] if metarange_id else [rows[0].commit.sha]
+    problems, states = _problems(keys, holders), _metarange_states(keys, metarange_id)
+    proven = _proven(mirrors, keys, ids)
+    return {
+        row.mirror_id: CommitProof(
+            record=row.record,
+            waived=row.waiver_id is not None,
+            history=row.history,
+            metarange=states.get(row.mirror_id, "unknown") if metarange_id else "",
+            ranges=None if named is None else len(ids),
+            proven=proven[row.mirror_id],
+            problems=problems[row.mirror_id, True] + problems[row.mirror_id, False],
+            gone=problems[row.mirror_id, True],
+        )
+        for row in rows
+    }
 
 
-def _problems(mirror: Mirror, holders: Sequence[str]) -> Iterable[bool]:
-    return mirror.blockers.held_by(holders).order_by().values_list("gone_at_source", flat=True)
+def _problems(mirrors: Collection[int], holders: Sequence[str]) -> Counter[tuple[int, bool]]:
+    """How many things they hold, by mirror and by whether those are gone at the source too."""
+    found: Counter[tuple[int, bool]] = Counter()
+    for some in chunks(holders, CHUNK):
+        rows = Blocker.objects.filter(mirror__in=mirrors).held_by(some).order_by()
+        found.update(rows.values_list("mirror_id", "gone_at_source").iterator())
+    return found
 
 
-def _proven(mirror: Mirror, range_ids: Sequence[str]) -> int:
-    rows = mirror.coverage.proving(Depth(mirror.depth)).filter(state=Coverage.State.COMPLETE)
-    return rows.filter(range_id__in=range_ids).count()
+def _proven(mirrors: Mapping[int, Mirror], keys: Collection[int], range_ids: Sequence[str]) -> Counter[int]:
+    """How many of the ranges are complete, by mirror: at the depth of each, or deeper."""
+    found: Counter[int] = Counter()
+    for some in chunks(range_ids, CHUNK):
+        rows = Coverage.objects.filter(mirror__in=keys, range_id__in=some, state=Coverage.State.COMPLETE)
+        counted: Any = rows.filter(looked__isnull=False).order_by().values_list("mirror_id", "depth")
+        for key, depth, number in counted.annotate(Count("pk")):
+            if depth in _depths(mirrors[key]):
+                found[key] += number
+    return found
 
 
-def _metarange_state(mirror: Mirror, metarange_id: str) -> str:
-    if not metarange_id:
-        return ""
-    state = mirror.metaranges.filter(metarange_id=metarange_id).values_list("state", flat=True).first()
-    return state or "unknown"
+def _depths(mirror: Mirror) -> Collection[str]:
+    """Those of checks that count at the mirror; none at a depth that only a newer version knows."""
+    known = mirror.depth in set(Depth)
+    return {mirror.depth, *Depth(mirror.depth).deeper} if known else ()
+
+
+def _metarange_states(mirrors: Collection[int], metarange_id: str) -> dict[int, str]:
+    rows = MetarangeCoverage.objects.filter(mirror__in=mirrors, metarange_id=metarange_id)
+    return dict(rows.values_list("mirror_id", "state"))
 
 
 def circumstances(mirror: Mirror) -> tuple[Mirror | None, Circumstances]:

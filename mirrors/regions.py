@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from core.errors import NotFound
+from core.judgement import Judgement, judge_commit
 from core.readable import Readable, at_mirror, at_source
 from mirrors.commit_readings import facts_of
 from mirrors.finding import commits_beginning, expect_one
 from mirrors.models import Commit, Mirror, MirrorCommit
-from mirrors.proving import judge
+from mirrors.proving import judge_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,8 @@ def places_of(mirrors: Sequence[Mirror], given: str) -> tuple[str, list[Place]]:
     rows = _rows(mirrors, commits)
     concerned = [mirror for mirror in mirrors if mirror.source_id in commits]
     sources = [_source(commit, rows) for commit in commits.values()]
-    theirs = [_mirror(mirror, rows.get(mirror.pk)) for mirror in concerned]
+    judged = judge_at({mirror.pk: mirror for mirror in concerned}, [rows[m.pk] for m in concerned if m.pk in rows])
+    theirs = [_mirror(mirror, rows.get(mirror.pk), judged.get(mirror.pk)) for mirror in concerned]
     places = {place.offset: place for place in (*sources, *theirs)}
     sha = next(iter(commits.values())).sha
     return sha, [places[offset] for offset in sorted(places)]
@@ -71,6 +73,6 @@ def _source(commit: Commit, rows: Mapping[int, MirrorCommit]) -> Place:
     return Place(source.region, source.name, "source", readable, source.looked_at)
 
 
-def _mirror(mirror: Mirror, row: MirrorCommit | None) -> Place:
-    readable = at_mirror(facts_of(row) if row else None, judge(mirror, row), state=mirror.state)
+def _mirror(mirror: Mirror, row: MirrorCommit | None, judgement: Judgement | None) -> Place:
+    readable = at_mirror(facts_of(row) if row else None, judgement or judge_commit(None), state=mirror.state)
     return Place(mirror.region, mirror.name, "mirror", readable, mirror.destination_looked_at)

@@ -11,7 +11,7 @@ from django.db.models import Count, Max, Min
 
 from core.errors import LakeMirrorError
 from core.phrases import count
-from core.promotion import Why
+from core.promotion import MOVED_BY_OTHERS, Why
 from core.states import State
 from mirrors.metaranges import ranges_named
 from mirrors.models import Mirror
@@ -68,12 +68,17 @@ def _tampered(reading: MirrorReading) -> Trouble:
 
 def _foreign(mirror: Mirror, branches: Sequence[BranchReading]) -> Iterator[Happened]:
     names = [branch.name for branch in branches]
-    seen = mirror.promotions.filter(branch__in=names, is_tag=False, why__in=[Why.FOREIGN, Why.WRITTEN]).order_by()
+    seen = mirror.promotions.filter(branch__in=names, is_tag=False, why__in=[*MOVED_BY_OTHERS, Why.WRITTEN]).order_by()
     last = dict(seen.values_list("branch", "why").annotate(at=Max("at")).values_list("branch", "at").order_by("at"))
     for branch in branches:
-        written = branch.reason_code == "uncommitted_change"
-        told = "Somebody wrote to it by force, without a commit" if written else "Somebody made it at the mirror"
+        told = _DONE_BY_OTHERS.get(branch.reason_code, "Somebody made it at the mirror")
         yield Happened(told, last.get(branch.name), [branch.name])
+
+
+_DONE_BY_OTHERS = {
+    "uncommitted_change": "Somebody wrote to it by force, without a commit",
+    "moved_at_the_mirror": "Somebody moved or deleted it at the mirror, or the destination was restored",
+}
 
 
 def _damaged(mirror: Mirror) -> Happened:

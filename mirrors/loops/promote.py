@@ -18,6 +18,7 @@ from core.errors import Conflict, Denied, Fenced, LakeMirrorError, NotFound
 from core.judgement import Obstacle
 from core.ports import LakeFS
 from core.promotion import (
+    MOVED_BY_OTHERS,
     UNKNOWN,
     Action,
     BranchFacts,
@@ -57,7 +58,7 @@ FOR_GOOD = 6
 """After so many looks in a row, the last ones half a minute apart, a repository without its default branch is no ghost
 of one that was deleted, but a destination that was restored to before that branch was made: it is made again."""
 _OF_THE_MIRROR = {Obstacle.STOPPED, Obstacle.PAUSED, Obstacle.FROZEN, Obstacle.CHANGED, Obstacle.REPLACED}
-_NOT_OUR_DOING = [Why.FOREIGN, Why.BACK, Why.VANISHED, Why.WRITTEN]
+_NOT_OUR_DOING = [*MOVED_BY_OTHERS, Why.WRITTEN]
 _UNEXPLAINED = (Whose.BACK, Whose.VANISHED, Whose.OTHERS)
 
 

@@ -197,6 +197,13 @@ def test_23_a_branch_that_somebody_deleted_is_made_again() -> None:
     assert told(Branch(LINE, "AC").choose("A", at="A", head="")) == (Action.CREATE, Why.REPAIRED, "A")
 
 
+def test_23_a_branch_that_was_noted_as_gone_is_put_back_in_a_later_round_too() -> None:
+    facts = BranchFacts(candidates=Branch(LINE, "AC").candidates, position=0, foreign=True)
+    assert told(choose_promotion(facts, "A".__contains__)) == (Action.CREATE, Why.REPAIRED, "A")
+    assert told(choose_promotion(facts, "AB".__contains__)) == (Action.CREATE, Why.ADVANCED, "B")
+    assert told(choose_promotion(replace(facts, foreign=False), "A".__contains__)) == (Action.CREATE, Why.FIRST, "A")
+
+
 def test_23_a_branch_that_somebody_made_binds_us_to_nothing_and_is_not_deleted() -> None:
     branch = Branch(LINE, "AC")
     assert told(branch.choose("AB", head="C")) == (Action.NOTHING, Why.WAITING, "C"), "it may have been us"

@@ -10,15 +10,20 @@ from typing import Any
 
 from django.db import transaction
 
+from core.doubt import pack
 from core.installations import Secrets, Wish
+from graveler.metarange import RangeRef
 from mirrors import clock, installed
 from mirrors.installation_rows import Installation, InstallationTest
+from mirrors.metarange_memory import Found, remembered
 from mirrors.models import (
     Blocker,
     Candidate,
     Commit,
+    Coverage,
     Duty,
     Measure,
+    MetarangeCoverage,
     Mirror,
     MirrorBranch,
     MirrorCommit,
@@ -149,9 +154,30 @@ def at_mirror(mirror: Mirror, commit: Commit, stage: str, *, now: datetime, **mo
         },
     }[stage]
     values = fields | more
+    if values.get("data") in ("waiting", "complete"):
+        name_range(mirror, commit, values["data"], now=now)
     if not MirrorCommit.objects.filter(mirror=mirror, commit=commit).update(**values):
         return MirrorCommit.objects.create(mirror=mirror, commit=commit, **values)
     return MirrorCommit.objects.get(mirror=mirror, commit=commit)
+
+
+def range_of(commit: Commit) -> str:
+    """The only range that a commit's metarange names."""
+    return make_id(f"range of {commit.sha}")
+
+
+def name_range(mirror: Mirror, commit: Commit, state: str, *, now: datetime) -> None:
+    """The metarange of a commit is there, and what it names was checked: the range is complete, or waits."""
+    ref = RangeRef(range_of(commit), b"a", b"z", 1, 1)
+    remembered().put(commit.metarange_id, Found((ref,)))
+    MetarangeCoverage.objects.get_or_create(
+        mirror=mirror,
+        metarange_id=commit.metarange_id,
+        defaults={"state": "complete", "ranges": 1, "checked_at": now, "verify_at": now + timedelta(days=6)},
+    )
+    proven = {"state": state, "depth": mirror.depth, "checked_at": now, "min_key": ref.min_key, "max_key": ref.max_key}
+    proven |= {"looked": pack([]), "verify_at": now + timedelta(days=6) if state == "complete" else None}
+    Coverage.objects.update_or_create(mirror=mirror, range_id=ref.id, defaults=proven)
 
 
 def block(
@@ -167,7 +193,7 @@ def block(
     **more: Any,
 ) -> Blocker:
     """Something that a commit lacks since `ago` seconds; the commit is noted as waiting for it."""
-    holder = make_id(f"range of {commit.sha}")
+    holder = range_of(commit)
     row = at_mirror(mirror, commit, "waiting", now=now, waits_for=[holder])
     row.history = not MirrorCommit.objects.filter(
         mirror=mirror, commit__sha__in=commit.parents, data="waiting"

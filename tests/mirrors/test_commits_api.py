@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -12,9 +13,10 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from adapters.local_cache import LocalCache
 from core.errors import Unreachable
 from mirrors.metaranges import remembered
-from mirrors.models import Commit, Coverage, Mirror, MirrorCommit, Waiver
+from mirrors.models import Commit, Coverage, MetarangeCoverage, Mirror, MirrorCommit, Waiver
 from rbac.models import User
 from tests.mirrors.api import BODY, MIRRORS, Api
 from tests.mirrors.factories import Line, at_mirror, block, make_commit, make_mirror, make_repository
@@ -299,7 +301,8 @@ def test_a_commit_that_is_not_validated_has_none_and_it_says_why(api: Api, lm: D
     commit = lm.lake.commit(files={"a": b"1"})
     lm.arrive(lm.lake.address_of(commit, "a"))
     lm.work()
-    assert "is not validated at 'lake-eu': its data is waiting (1 of 1 ranges" in refusal(api, commit)
+    missing = "1 thing that it names is missing or wrong (1 of 1 ranges"
+    assert f"is not validated at 'lake-eu': {missing}" in refusal(api, commit)
     child = lm.lake.commit(files={"a": b"2"})
     lm.arrive(lm.lake.address_of(commit, "a"))
     lm.work()
@@ -309,13 +312,18 @@ def test_a_commit_that_is_not_validated_has_none_and_it_says_why(api: Api, lm: D
     assert "nothing is known" in refusal(api, "0" * 64)
 
 
-def test_what_was_proven_less_deep_than_is_asked_now_has_none(api: Api, lm: Deployment) -> None:
+def test_what_was_proven_less_deep_than_is_asked_now_has_none(api: Api, lm: Deployment, tmp_path: Path) -> None:
     commit = complete(lm, a=b"1")
     Mirror.objects.update(depth="content")
-    assert "0 of its 1 ranges are proven at depth content now" in refusal(api, commit)
+    assert "0 of its 1 ranges are proven now" in refusal(api, commit)
     del lm.eu_store.objects[f"{NAMESPACE}/_lakefs/{Commit.objects.get(sha=commit).metarange_id}"]
     remembered().clear()
-    assert "its metarange is missing" in refusal(api, commit)
+    lm.local_cache = LocalCache(tmp_path, 1_000_000)
+    assert "its metarange is not at hand" in refusal(api, commit)
+    MetarangeCoverage.objects.update(state="waiting")
+    assert "its metarange is waiting" in refusal(api, commit)
+    MetarangeCoverage.objects.all().delete()
+    assert "its metarange is unknown" in refusal(api, commit)
 
 
 def test_outsiders_get_no_certificate(outsider: User, main: Line) -> None:

@@ -13,10 +13,19 @@ from django.test.utils import CaptureQueriesContext
 
 from graveler.metarange import RangeRef
 from mirrors import everywhere_api
-from mirrors.models import Blocker, Commit, Mirror, Repository
+from mirrors.models import Blocker, Commit, Coverage, MetarangeCoverage, Mirror, MirrorCommit, Repository
 from rbac.models import User
 from tests.mirrors.api import Api
-from tests.mirrors.factories import Line, at_mirror, block, make_company, make_id, make_mirror, make_repository
+from tests.mirrors.factories import (
+    Line,
+    at_mirror,
+    block,
+    make_company,
+    make_id,
+    make_mirror,
+    make_repository,
+    range_of,
+)
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 11, 21, 9, 16, 34, tzinfo=UTC)
@@ -137,7 +146,16 @@ def test_each_region_says_whether_it_can_read_the_commit_and_since_when(api: Api
         "eu-west-1/lake-eu": (True, "2026-11-21T09:08:14.000Z", None),
         "us-east-1/lake": (True, "2026-11-21T09:06:34.000Z", None),
     }
-    assert regions(api, b.sha[:6])["eu-west-1/lake-eu"] == (False, None, "its data is waiting")
+    missing = "1 thing that it names is missing or wrong"
+    assert regions(api, b.sha[:6])["eu-west-1/lake-eu"] == (False, None, missing)
+
+
+def test_what_the_rows_do_not_prove_is_not_known(api: Api, main: Line) -> None:
+    a = main.commits[0]
+    Coverage.objects.filter(range_id=range_of(a)).update(depth="")
+    assert regions(api, a.sha)["eu-west-1/lake-eu"] == (None, None, "0 of its 1 ranges are proven now")
+    MetarangeCoverage.objects.filter(metarange_id=a.metarange_id).delete()
+    assert regions(api, a.sha)["eu-west-1/lake-eu"] == (None, None, "its metarange is unknown")
 
 
 def test_a_place_is_told_with_its_role_and_the_last_look_at_it(api: Api, main: Line) -> None:
@@ -156,7 +174,8 @@ def test_a_place_is_told_with_its_role_and_the_last_look_at_it(api: Api, main: L
 
 def test_what_a_mirror_found_gone_at_both_sides_the_source_can_not_read_either(api: Api, main: Line) -> None:
     eu = Mirror.objects.get(name="lake-eu")
-    at_mirror(eu, main.commits[0], "complete", now=NOW, data="gone")
+    block(eu, main.commits[0], "a", now=NOW, ago=5, gone_at_source=True)
+    MirrorCommit.objects.filter(commit=main.commits[0]).update(data="gone")
     found = regions(api, main.commits[0].sha)
     assert found["us-east-1/lake"][0] is False
     assert found["eu-west-1/lake-eu"][0] is False
@@ -169,8 +188,9 @@ def test_damage_counts_where_the_commit_needs_what_is_damaged(
     eu = Mirror.objects.get(name="lake-eu")
     block(eu, main.commits[1], "x", now=NOW, ago=5, damage=True)
     Blocker.objects.filter(damage=True).update(holder_id=make_id("damaged"))
+    Coverage.objects.filter(range_id=range_of(main.commits[0])).update(range_id=make_id("another"))
     refs = None if named is None else (RangeRef(make_id(named), b"a", b"b", 1, 1),)
-    with mock.patch("mirrors.regions.ranges_named", return_value=refs):
+    with mock.patch("mirrors.proving.ranges_named", return_value=refs):
         assert regions(api, main.commits[0].sha)["eu-west-1/lake-eu"][0] is answer
 
 

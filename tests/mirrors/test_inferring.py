@@ -183,15 +183,18 @@ def test_a_crash_after_the_move_is_nobody_elses_doing(lm: Deployment) -> None:
     assert {why for why, _ in moves()} == {"inferred"}
 
 
-def test_what_an_inferred_head_shows_is_not_judged_anew(lm: Deployment, owner: User) -> None:
+def test_what_an_inferred_head_shows_stays_while_it_is_judged_anew(lm: Deployment, owner: User) -> None:
     commits = line(lm, 4)
     hold(lm, commits[2])
     lm.work()
     assert lm.head() == commits[1]
     mirror_update(actor=owner, mirror=Mirror.objects.get(), changes={"depth": "content"})
-    assert [state_of(sha).data for sha in commits] == ["complete", "complete", "unknown", "unknown"]
+    assert [state_of(sha).data for sha in commits] == ["unknown"] * 4
+    lm.run(Duty.objects.get(kind="promote").pk)
+    assert (lm.head(), MirrorBranch.objects.get().proven) == (commits[1], False)
     lm.work()
-    assert lm.head() == commits[1]
+    assert [state_of(sha).data for sha in commits] == ["complete", "complete", "waiting", "complete"]
+    assert (lm.head(), MirrorBranch.objects.get().proven) == (commits[1], True)
 
 
 # --- how it is stored -------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import pytest
 from core.errors import Denied, Invalid, NotFound
 from core.states import State
 from mirrors.certificates import parse_descriptor
-from mirrors.models import Blocker, Coverage, Duty, Mirror, Promotion
+from mirrors.models import Blocker, Coverage, Duty, Mirror, MirrorBranch, Promotion
 from mirrors.options import SETTINGS, mirror_update
 from mirrors.readings import mirror_reading
 from mirrors.serializers import MirrorSettings
@@ -215,7 +215,8 @@ def test_a_head_is_not_promoted_by_a_check_that_asked_for_less(
     lm.work()
     head = waiting_head(lm, b=b"2")
     change(owner, **changes)
-    assert (state_of(head).data, state_of(first).data) == ("unknown", "complete")
+    assert (state_of(head).data, state_of(first).data) == ("unknown", "unknown")
+    assert not MirrorBranch.objects.get().proven
     lm.run(Duty.objects.get(kind="promote").pk)
     assert lm.head() == first
     lm.work(1)
@@ -262,9 +263,9 @@ def test_ancestors_that_no_branch_shows_are_judged_anew_too(owner: User, lm: Dep
     lm.work()
     root = lm.lake.repository.commits[head].parents[0]
     change(owner, depth="content")
-    assert {state_of(sha).data for sha in (side, merged)} == {"unknown"}
-    assert not any(state_of(sha).history for sha in (side, merged))
-    assert {(state_of(sha).data, state_of(sha).history) for sha in (root, head)} == {("complete", True)}
+    assert {(state_of(sha).data, state_of(sha).history) for sha in (root, head, side, merged)} == {("unknown", False)}
+    lm.work()
+    assert {(state_of(sha).data, state_of(sha).history) for sha in (root, head, side, merged)} == {("complete", True)}
 
 
 def test_a_judgement_by_the_settings_of_before_is_not_written_down(owner: User, lm: Deployment) -> None:
@@ -295,14 +296,13 @@ def test_a_judgement_by_the_settings_of_before_is_not_written_down(owner: User, 
         root = head
 
 
-def test_what_is_shown_is_checked_by_the_new_depth_in_its_turn(owner: User, lm: Deployment, head: str) -> None:
+def test_what_is_shown_is_checked_by_the_new_depth_at_once(owner: User, lm: Deployment, head: str) -> None:
     change(owner, depth="content")
-    lm.work()
-    assert (lm.head(), lm.checked) == (head, [])
-    Coverage.objects.update(verify_at=datetime.now(UTC))
+    assert not MirrorBranch.objects.get().proven
     lm.work(1)
-    assert [work[0] for work in lm.checked] == lm.lake.files_of(head)[1:]
+    assert lm.checked == [(lm.lake.files_of(head)[1], [])]
     assert Coverage.objects.get().depth == "content"
+    assert (lm.head(), MirrorBranch.objects.get().proven) == (head, True)
 
 
 # --- imported ---------------------------------------------------------------------------------------------------------

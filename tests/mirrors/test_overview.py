@@ -117,6 +117,24 @@ def test_the_latest_are_moves_failures_and_what_somebody_did(
     ]
 
 
+@pytest.mark.parametrize(
+    ("why", "to_commit", "told", "bad"),
+    [
+        ("back-where-it-was", "4be0" * 16, "is back at 4be04be0: moved by somebody, or restored", True),
+        ("gone-at-the-mirror", "", "is gone at the mirror: deleted by somebody, or restored", True),
+        ("found-there", "4be0" * 16, "was found at 4be04be0", False),
+    ],
+)
+def test_the_latest_tell_what_a_restored_destination_may_have_done(
+    olga: Client, company: Any, why: str, to_commit: str, told: str, bad: bool
+) -> None:
+    Promotion.objects.create(
+        mirror=company["models-eu"], branch="main", to_commit=to_commit, why=why, at=datetime.now(UTC)
+    )
+    first = olga.get("/").context["latest"][0]
+    assert (str(first.told), first.bad) == (f"models-eu · main {told}", bad)
+
+
 def test_the_number_of_queries_stays(olga: Client, company: Any) -> None:
     def asked() -> int:
         with CaptureQueriesContext(connection) as captured:

@@ -471,6 +471,14 @@ def test_an_opened_branch_tells_who_else_moved_it(olga: Client, company: Any) ->
     page = text(olga.get("/mirrors/lab-eu/?branch=main"))
     assert "somebody moved this branch at the mirror to bbbbbbbb" in page
     assert "somebody deleted this branch at the mirror" in page
+    for why, told in {
+        "back-where-it-was": "this branch was back at bbbbbbbb: somebody moved it, or the destination was restored",
+        "gone-at-the-mirror": "this branch was gone at the mirror: somebody deleted it, or the destination was",
+    }.items():
+        company["lab-eu"].promotions.create(
+            from_commit="a" * 64, to_commit="b" * 64 if "back" in why else "", **(move | {"why": why})
+        )
+        assert told in text(olga.get("/mirrors/lab-eu/?branch=main"))
     for why in ("written-by-somebody", "uncommitted-changes-undone"):
         company["lab-eu"].promotions.create(from_commit="a" * 64, to_commit="a" * 64, **(move | {"why": why}))
     page = text(olga.get("/mirrors/lab-eu/?branch=main"))

@@ -217,7 +217,7 @@ def test_a_repository_made_anew_is_given_the_needed_records_again(
     run(lm, "manage")
     assert MirrorCommit.objects.get(urgency=MirrorCommit.Urgency.ASKED).commit.sha == commit
     lm.arrive()
-    lm.work(1)
+    lm.work()
     assert lm.head("hot") == commit
     assert lm.torn() == []
 

@@ -163,9 +163,18 @@ def test_an_unreachable_source_moves_nothing_and_blames_nobody(lm: Deployment) -
     lm.work(4)
     assert lm.eu.repositories["lake-eu"].branches == heads
     assert not WRITES.intersection(lm.eu.calls) - {"create_mirror_repository"}
-    assert not MirrorBranch.objects.filter(stray=True).exists()
+    assert set(MirrorBranch.objects.values_list("name", "stray")) == {("main", False), ("dev", True)}
+    assert not Promotion.objects.exists()
     assert state() == State.UNKNOWN
     assert "us-east-1 is gone" in readings.mirror_reading(Mirror.objects.get()).sentence
+    lm.us.failing = {}
+    lm.work(4)
+    assert lm.eu.repositories["lake-eu"].branches == heads
+    assert set(MirrorBranch.objects.values_list("name", "stray", "proven")) == {
+        ("main", False, True),
+        ("dev", False, True),
+    }
+    assert state() == State.UP_TO_DATE
 
 
 def test_a_source_that_went_on_is_followed_forwards_only(lm: Deployment) -> None:
@@ -280,7 +289,8 @@ def test_a_certificate_of_another_commit_is_written_anew(lm: Deployment) -> None
     lm.eu_store.objects[CERTIFICATE] = older
     lose_database()
     rebuild()
-    assert SourceBranch.objects.get().head == ""
+    assert not SourceBranch.objects.exists()
+    assert not MirrorBranch.objects.get().stray
     assert heads_seen(lm) == [last]
     assert json.loads(lm.eu_store.objects[CERTIFICATE])["commit"] == last
 

@@ -80,6 +80,19 @@ def test_a_branch_that_somebody_made_is_told_and_looked_at_again(olga: Client, c
     assert primary(olga, "/mirrors/lab-eu/") == ["Sync now"]
 
 
+def test_a_branch_that_was_moved_or_deleted_is_told_as_that(olga: Client, company: Any) -> None:
+    lab = company["lab-eu"]
+    MirrorBranch.objects.filter(mirror=lab).update(uncommitted=False)
+    MirrorBranch.objects.filter(mirror=lab, name="trial").update(foreign=True, proven=False)
+    for why, hours in ((Why.BACK, 5), (Why.VANISHED, 3)):
+        at = clock.now() - timedelta(hours=hours)
+        Promotion.objects.create(mirror=lab, branch="trial", why=why, at=at)
+        told = happened(olga, "/mirrors/lab-eu/")
+        assert told.startswith("trial: Somebody moved or deleted it at the mirror, or the destination was restored. ")
+        assert f"Seen {hours} h ago" in told
+    assert primary(olga, "/mirrors/lab-eu/") == ["Sync now"]
+
+
 def test_a_frozen_mirror_says_when_the_source_was_last_in_order(olga: Client, company: Any) -> None:
     looked_at = clock.now() - timedelta(hours=5)
     Repository.objects.filter(name="models").update(frozen_reason="the source repository is gone", looked_at=looked_at)

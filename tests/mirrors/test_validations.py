@@ -79,7 +79,7 @@ def test_what_is_missing_becomes_damage_and_the_branch_stays(lm: Deployment, hea
     asked.refresh_from_db()
     assert (asked.state, asked.problems) == ("done", 1)
     assert set(Blocker.objects.values_list("path", "damage")) == {("b", True)}
-    assert (lm.head(), state_of(head).data) == (head, "complete")
+    assert (lm.head(), state_of(head).data) == (head, "waiting")
     assert mirror_reading(Mirror.objects.get()).state is State.DAMAGED
     lm.eu_store.hidden.clear()
     lm.work()
@@ -298,7 +298,7 @@ def test_a_round_does_its_share_and_a_killed_worker_loses_nothing(lm: Deployment
         lm.run(duty)
         asked.refresh_from_db()
         assert (len(asked.metaranges), asked.ranges, asked.ranges_done) == (0, 5, 2)
-        with mock.patch("mirrors.validations.settle", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
+        with mock.patch("mirrors.validations.reopen", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
             lm.run(duty)
         asked.refresh_from_db()
         assert (asked.ranges_done, asked.left.count()) == (2, 3)

@@ -11,7 +11,7 @@ import pytest
 from core.errors import Unreachable
 from core.states import State
 from lakemirror_site import config
-from mirrors.models import Blocker, Coverage, Duty, Mirror, Run
+from mirrors.models import Blocker, Coverage, Duty, Mirror, MirrorBranch, Run
 from mirrors.readings import mirror_reading
 from tests.mirrors.harness import NAMESPACE, Deployment, state_of
 
@@ -66,12 +66,15 @@ def test_damage_is_told_and_the_branch_stays(lm: Deployment, head: str) -> None:
     blocker = Blocker.objects.get()
     assert (blocker.path, blocker.reason, blocker.damage) == ("a", "missing", True)
     assert lm.head() == head
-    assert state_of(head).data == "complete"
+    assert state_of(head).data == "waiting"
+    assert not MirrorBranch.objects.get().proven
     reading = mirror_reading(Mirror.objects.get())
     assert reading.state is State.DAMAGED
     assert reading.reason_code == "damaged"
     assert "complete before is missing or wrong in eu-west-1 now (a)" in reading.sentence
-    assert "main is up to date" in reading.sentence
+    assert f"main is damaged: readers of {head[:8]} in eu-west-1 may meet this: " in reading.sentence
+    [main] = reading.branches
+    assert (main.state, main.reason_code, main.lag) == (State.DAMAGED, "head_damaged", None)
 
 
 def test_what_comes_back_ends_the_damage(lm: Deployment, head: str) -> None:
@@ -82,6 +85,7 @@ def test_what_comes_back_ends_the_damage(lm: Deployment, head: str) -> None:
     lm.work()
     assert not Blocker.objects.exists()
     assert Coverage.objects.get().state == "complete"
+    assert MirrorBranch.objects.get().proven
     assert mirror_reading(Mirror.objects.get()).state is State.UP_TO_DATE
 
 
@@ -101,7 +105,7 @@ def test_a_new_commit_that_needs_what_was_lost_waits_for_it(lm: Deployment, head
     assert lm.head() == new
 
 
-def test_a_new_commit_without_what_was_lost_is_promoted(lm: Deployment, head: str) -> None:
+def test_a_new_commit_without_what_was_lost_waits_for_its_history(lm: Deployment, head: str) -> None:
     lose(lm, head, "a")
     age()
     lm.work()
@@ -110,11 +114,31 @@ def test_a_new_commit_without_what_was_lost_is_promoted(lm: Deployment, head: st
     lm.arrive()
     lm.eu_store.hidden = held
     lm.work()
-    assert lm.head() == new
+    assert lm.head() == head
+    assert (state_of(new).data, state_of(new).history) == ("complete", False)
     assert mirror_reading(Mirror.objects.get()).state is State.DAMAGED
+    lm.eu_store.hidden.clear()
+    lm.work()
+    assert lm.head() == new
+    assert mirror_reading(Mirror.objects.get()).state is State.UP_TO_DATE
 
 
-def test_what_was_built_on_a_damaged_range_is_read_again_without_it(lm: Deployment, head: str) -> None:
+def test_a_new_commit_without_what_both_sides_have_lost_is_promoted(lm: Deployment, head: str) -> None:
+    lost = lose(lm, head, "a")
+    del lm.us_store.objects[lost.replace(NAMESPACE, lm.lake.namespace)]
+    age()
+    lm.work()
+    new = lm.lake.commit(files={"a": b"written anew"})
+    held = {*lm.eu_store.hidden}
+    lm.arrive()
+    lm.eu_store.hidden = held
+    lm.work()
+    assert (lm.head(), state_of(head).data) == (new, "gone")
+    [main] = mirror_reading(Mirror.objects.get()).branches
+    assert main.state is State.UP_TO_DATE
+
+
+def test_what_was_built_on_a_damaged_range_is_read_again(lm: Deployment, head: str) -> None:
     lm.lake.commit(files={"c": b"3"})
     lm.arrive()
     lm.work()
@@ -125,7 +149,8 @@ def test_what_was_built_on_a_damaged_range_is_read_again_without_it(lm: Deployme
     lm.work(rounds=4)
     assert set(Blocker.objects.values_list("holder_id", flat=True)) == {first.range_id, second.range_id}
     second.refresh_from_db()
-    assert (second.state, second.bases) == ("waiting", [])
+    assert (second.state, second.doubt, second.verify_at, second.problems) == ("waiting", "", None, 1)
+    assert second.bases == [first.range_id]  # what it was checked on is known for good
     lm.eu_store.hidden.clear()
     lm.work(rounds=4)
     assert set(Coverage.objects.values_list("state", flat=True)) == {"complete"}
@@ -214,7 +239,7 @@ def test_a_store_that_is_away_says_nothing_of_damage(lm: Deployment, head: str) 
 
 
 def test_more_damage_than_is_kept_by_name_is_found_in_the_end(lm: Deployment, head: str) -> None:
-    with mock.patch("mirrors.checks.KEPT_PER_HOLDER", 1), mock.patch("mirrors.rechecks.KEPT_PER_HOLDER", 1):
+    with mock.patch("mirrors.checks.KEPT_PER_HOLDER", 1), mock.patch("mirrors.settling.KEPT_PER_HOLDER", 1):
         kept = lose(lm, head, "a")
         lose(lm, head, "b")
         age()

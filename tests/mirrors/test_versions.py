@@ -64,7 +64,12 @@ def test_a_range_in_an_unknown_state_makes_its_commit_wait_and_no_other(lm: Depl
     lm.arrive()
     _, range_id = lm.lake.files_of(commit)
     Coverage.objects.create(
-        mirror=Mirror.objects.get(), range_id=range_id, state="quarantined", depth="etag", checked_at=after_now(0)
+        mirror=Mirror.objects.get(),
+        range_id=range_id,
+        state="quarantined",
+        depth="etag",
+        looked=b"",
+        checked_at=after_now(0),
     )
     lm.lake.repository.branches["other"] = lm.lake.repository.commits[commit].parents[0]
     lm.work()
