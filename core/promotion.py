@@ -75,8 +75,8 @@ class BranchFacts:
     `position` the candidate that we last moved it to; `stray`: somebody else made the branch; `dropped`: it is no
     longer selected for this mirror, and is to be deleted there. `intended` are the commits that we lately meant to move
     it to ("" for a deletion), whatever came of that; `former`: it stood at `head` before, by our own doing;
-    `misplaced`: it was noted where this mirror did not put it; `condemned`: it stands ahead of where this mirror put it,
-    at a commit that is known not to be whole, and nothing tells that it was us.
+    `misplaced`: it was noted where this mirror did not put it; `condemned`: it stands ahead of where this mirror put
+    it, at a commit that is known not to be whole, and nothing tells that it was us.
     """
 
     candidates: Sequence[CandidateCommit]
