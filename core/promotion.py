@@ -224,7 +224,7 @@ def _newest(
 def _why(facts: BranchFacts, chosen: CandidateCommit, position: int) -> Why:
     if chosen.position < UNKNOWN and chosen.position != position:
         return Why.INFERRED
-    if facts.stray or not (facts.noted or facts.foreign):
+    if facts.stray or not (facts.noted or facts.misplaced):
         return Why.FIRST
     if chosen.position == position:
         return Why.REPAIRED

@@ -128,7 +128,7 @@ class Branch(NamedTuple):
     head: str
     position: int
     proven: bool = False
-    foreign: bool = False
+    misplaced: bool = False
     stray: bool = False
 
 
@@ -540,7 +540,7 @@ def facts_of(state: State, branch: str) -> promotion.BranchFacts:
         noted=noted,
         position=ours.position if ours else UNKNOWN,
         stray=bool(ours and ours.stray),
-        foreign=bool(ours and ours.foreign),
+        misplaced=bool(ours and ours.misplaced),
         gone=is_gone(state, branch),
         default=branch == "main",
         intended=frozenset(to for ref, to, _ in state.intents if ref == branch) if head != noted else frozenset(),
@@ -575,7 +575,7 @@ def note_move(state: State, branch: str, known: promotion.BranchFacts) -> tuple[
         return note_deletion(state, branch), replace(known, noted="")
     if became is OwnMove.LATE:
         ours = state.branches[at] or Branch("", UNKNOWN, stray=True)
-        late = ours._replace(head=known.head, proven=False, foreign=True)
+        late = ours._replace(head=known.head, proven=False, misplaced=True)
         return state._replace(branches=_put(state.branches, at, late)), known
     decision = Decision(Action.RESET, Why.ADVANCED, known.head, position)
     return note_head(state, branch, decision), replace(known, noted=known.head, position=position, stray=False)
@@ -825,7 +825,7 @@ def told_of(state: State, branch: str) -> facts.BranchFacts:
     newest = CANDIDATES[branch][state.look][-1].position if source else UNKNOWN
     if here is None or here.stray:
         reached = UNKNOWN
-    elif here.foreign and here.head != source:
+    elif here.misplaced and here.head != source:
         reached = max(here.position - 1, UNKNOWN)
     else:
         reached = newest if here.head == source else here.position
@@ -838,5 +838,5 @@ def told_of(state: State, branch: str) -> facts.BranchFacts:
         stray=bool(here and here.stray),
         gone=not source,
         proven=not (here and here.head and not here.stray and not here.proven),
-        foreign=bool(here and here.foreign and not here.stray),
+        misplaced=bool(here and here.misplaced and not here.stray),
     )
