@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from core.judgement import Circumstances, CommitProof, Judgement, judge_commit
 from core.presence import Depth
 from graveler.metarange import RangeRef
+from lakemirror_site import wiring
 from mirrors.doubting import chunks
 from mirrors.metaranges import ranges_named
 from mirrors.models import Coverage, Mirror, MirrorCommit, Repository
@@ -68,6 +69,11 @@ def _metarange_state(mirror: Mirror, metarange_id: str) -> str:
     return state or "unknown"
 
 
+def store_of(mirror: Mirror) -> str:
+    """The store where its objects are looked for now, as `Mirror.store` has it: what was proven of another is void."""
+    return wiring.store_identity(mirror.region)[:1100]
+
+
 def circumstances(mirror: Mirror) -> tuple[Mirror | None, Circumstances]:
     """The mirror as it is now, locked until the transaction ends, and what holds for it as a whole.
 
@@ -84,5 +90,5 @@ def circumstances(mirror: Mirror) -> tuple[Mirror | None, Circumstances]:
         paused=found.paused,
         frozen=bool(source) or bool(found.source.frozen_reason),
         unchanged=all(getattr(found, name) == getattr(mirror, name) for name in decided),
-        pinned=found.pinned_creation_date == mirror.pinned_creation_date,
+        pinned=found.pinned_creation_date == mirror.pinned_creation_date and found.store in ("", store_of(found)),
     )

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from mirrors import clock
-from mirrors.blockers import KEPT_PER_HOLDER
 from mirrors.checks import next_check
-from mirrors.doubting import chunks
+from mirrors.doubting import KEPT_PER_HOLDER, chunks
 from mirrors.history import doubt_history
 from mirrors.models import Coverage, Mirror, MirrorCommit
 
