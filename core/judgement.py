@@ -91,7 +91,7 @@ def judge_circumstances(around: Circumstances) -> Judgement:
     if not around.unchanged:
         return Judgement(Obstacle.CHANGED, "the mirror's settings were changed meanwhile")
     if not around.pinned:
-        return Judgement(Obstacle.REPLACED, "the mirror's repository is another one than when this was decided")
+        return Judgement(Obstacle.REPLACED, "its repository or store is another one than when this was decided")
     return Judgement()
 
 

@@ -13,11 +13,9 @@ from core.facts import ARRIVING
 from core.validation import pause_before_look
 from lakemirror_site import config
 from mirrors import clock
-from mirrors.doubting import doubt_sharers
+from mirrors.doubting import chunks, doubt_sharers
 from mirrors.models import Blocker, Mirror
 
-KEPT_PER_HOLDER = 1000
-"""So many problems of one range are kept by name; `Coverage.problems` counts all of them."""
 DETAIL = 2000
 """So many characters of a detail are kept."""
 FRESH = timedelta(minutes=15)
@@ -75,14 +73,15 @@ def note_blocker(mirror: Mirror, kind: str, holder_id: str, *, address: str, rea
 def note_problems(mirror: Mirror, problems: Iterable[Problem]) -> None:
     """Write problems down; those that are known keep their first sight and count one more look.
 
-    A new one of an object puts in question every other range that may name it: inside of a transaction that holds the
-    mirror.
+    The first one of an object puts in question every other range that may name it: inside of a transaction that holds
+    the mirror. When those are read each notes it too, which is no news to the others.
     """
     by_identity = {(p.kind, p.holder_id, p.key): p for p in problems}
     known = {
         (b.kind, b.holder_id, b.key): b for b in mirror.blockers.held_by({p.holder_id for p in by_identity.values()})
     }
     now = clock.now()
+    new = _unheard_of(mirror, [p for identity, p in by_identity.items() if identity not in known])
     Blocker.objects.bulk_create(
         [_row(mirror, p, known.get(identity), now) for identity, p in by_identity.items()],
         batch_size=400,
@@ -90,14 +89,23 @@ def note_problems(mirror: Mirror, problems: Iterable[Problem]) -> None:
         unique_fields=["mirror", "kind", "holder_id", "key"],
         update_fields=["reason", "detail", "gone_at_source", "attempts", "look_at"],
     )
-    _doubt_sharers(mirror, [p for identity, p in by_identity.items() if identity not in known])
+    _doubt_sharers(mirror, new)
+
+
+def _unheard_of(mirror: Mirror, problems: Iterable[Problem]) -> list[Problem]:
+    """Those of objects that no range was known to lack, at this path: who may name the others was asked before."""
+    objects = [problem for problem in problems if problem.kind == Blocker.Kind.OBJECT]
+    heard: set[str] = set()
+    for some in chunks(sorted({problem.suspect.crc for problem in objects})):
+        rows = mirror.blockers.filter(kind=Blocker.Kind.OBJECT, crc__in=some).order_by()
+        heard.update(rows.values_list("key", flat=True))
+    return [problem for problem in objects if problem.key not in heard]
 
 
 def _doubt_sharers(mirror: Mirror, new: Iterable[Problem]) -> None:
     suspects: dict[str, list[Suspect]] = defaultdict(list)
     for problem in new:
-        if problem.kind == Blocker.Kind.OBJECT:
-            suspects[problem.holder_id].append(problem.suspect)
+        suspects[problem.holder_id].append(problem.suspect)
     for holder, its in suspects.items():
         doubt_sharers(mirror, holder, its)
 

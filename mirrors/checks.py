@@ -17,8 +17,8 @@ from core.presence import OF_RANGE, Depth
 from core.validation import RangeCheck, is_small, verify_again_at
 from lakemirror_site import config, wiring
 from mirrors import clock
-from mirrors.blockers import KEPT_PER_HOLDER, Problem, note_problems
-from mirrors.doubting import chunks, doubt_holders, doubt_sharers
+from mirrors.blockers import Problem, note_problems
+from mirrors.doubting import KEPT_PER_HOLDER, chunks, doubt_holders, doubt_sharers
 from mirrors.duties import Lease
 from mirrors.judging import hold
 from mirrors.measuring import note_checked
@@ -48,10 +48,26 @@ _CHECKED = [
 def run_checks(mirror: Mirror, checks: Sequence[RangeCheck], lease: Lease) -> None:
     """Check ranges at the destination; coverage and blockers are written batch by batch.
 
-    By Spark, unless so little is new that a job would take longer to start than to do.
+    By Spark, unless so little is new that a job would take longer to start than to do. What a deeper look has found
+    damaged is looked at as deep again: a check that can't see the damage must not end it.
     """
     most = config.current().validator.small_check_entries
-    carry_out(CheckWriter(mirror, checks, lease), small=is_small(checks, most))
+    found_by = found_deeper(mirror, [check.range_id for check in checks])
+    groups: dict[Depth, list[RangeCheck]] = defaultdict(list)
+    for check in checks:
+        groups[found_by.get(check.range_id, Depth(mirror.depth))].append(check)
+    for depth, some in groups.items():
+        carry_out(CheckWriter(mirror, some, lease, depth=depth), small=is_small(some, most))
+
+
+def found_deeper(mirror: Mirror, range_ids: Sequence[str]) -> dict[str, Depth]:
+    """How deep ranges were looked at that were found damaged beyond the mirror's own depth; whatever became of them."""
+    deeper = [depth.value for depth in Depth(mirror.depth).deeper]
+    found: dict[str, Depth] = {}
+    for some in chunks(range_ids):
+        rows = mirror.coverage.filter(range_id__in=some, deeper__in=deeper)
+        found.update((one, Depth(depth)) for one, depth in rows.values_list("range_id", "deeper"))
+    return found
 
 
 def carry_out(writer: CheckWriter, *, small: bool = False) -> None:
@@ -187,7 +203,7 @@ class CheckWriter:
         now = clock.now()
         note_problems(self.mirror, [p for row in rows for p in self.problems[row["range_id"]]])
         for row in rows:
-            doubt_sharers(self.mirror, row["range_id"], self.nameless[row["range_id"]])
+            doubt_sharers(self.mirror, row["range_id"], self.nameless[row["range_id"]], named=False)
         self.drop_stale_blockers(rows)
         self.store([self.coverage(row, now) for row in rows])
 
@@ -200,7 +216,8 @@ class CheckWriter:
         for row in rows:
             _keep_what_was_looked_for(row, before.get(row.range_id))
         question_shared(self.mirror, rows)
-        question_built_on_doubt(self.mirror, rows)
+        built_on = {one: check.base_ids for one, check in self.checks.items()}
+        question_built_on_doubt(self.mirror, rows, built_on)
         Coverage.objects.bulk_create(
             rows, batch_size=400, update_conflicts=True, unique_fields=["mirror", "range_id"], update_fields=_CHECKED
         )
@@ -208,8 +225,10 @@ class CheckWriter:
         doubt_holders(self.mirror, [row.range_id for row in rows if row.state == "waiting" and row.range_id in counted])
 
     def drop_stale_blockers(self, rows: list[Mapping[str, Any]]) -> None:
-        """Forget what an earlier check found and this one did not."""
+        """Forget what an earlier check found and this one did not. A range that it couldn't read tells nothing."""
         for row in rows:
+            if any(p.kind == Blocker.Kind.RANGE for p in self.problems[row["range_id"]]):
+                continue
             found = {p.key for p in self.problems[row["range_id"]]}
             stale = self.mirror.blockers.held_by([row["range_id"]]).exclude(key__in=found) if len(found) < 500 else None
             if stale is not None:
@@ -265,22 +284,24 @@ def _known(row: Coverage) -> KnownRange:
     return KnownRange(row.range_id, low, high, bytes(row.looked or b""), row.bases)
 
 
-def question_built_on_doubt(mirror: Mirror, rows: Iterable[Coverage]) -> None:
-    """A base may have come into question since this check began, for what was left out on its account: then the range
-    that was checked on it is read, too."""
-    complete = [row for row in rows if row.state == Coverage.State.COMPLETE and row.bases]
-    asked = sorted({base for row in complete for base in row.bases})
-    whole = {
-        one
-        for some in chunks(asked)
-        for one in mirror.coverage.filter(range_id__in=some, state=Coverage.State.COMPLETE).values_list(
-            "range_id", flat=True
-        )
-    }
-    whole |= {row.range_id for row in complete}
-    for row in complete:
-        if not whole.issuperset(row.bases):
-            row.state, row.doubt, row.verify_at = Coverage.State.WAITING, Coverage.Doubt.FRESH, clock.now()
+def question_built_on_doubt(mirror: Mirror, rows: Sequence[Coverage], built_on: Mapping[str, Sequence[str]]) -> None:
+    """A base may have come into question since this check began, or by this very check, for what was left out on its
+    account: then the range that was checked on it (`built_on`) is read, too, and so is what was checked on that one.
+
+    Where a base lacks more than is known by name, reading tells too little: all of the range is looked through.
+    """
+    complete = {row.range_id: row for row in rows if row.state == Coverage.State.COMPLETE}
+    asked = sorted({base for one in complete for base in built_on[one]} - {row.range_id for row in rows})
+    names = ("range_id", "state", "doubt", "problems")
+    bases = [one for some in chunks(asked) for one in mirror.coverage.filter(range_id__in=some).values_list(*names)]
+    bases += [(row.range_id, row.state, row.doubt, row.problems) for row in rows]
+    whole = {one for one, state, _, _ in bases if state == Coverage.State.COMPLETE} - complete.keys()
+    is_unnamed = any(doubt == Coverage.Doubt.WHOLE or problems > KEPT_PER_HOLDER for _, _, doubt, problems in bases)
+    while fallen := [one for one in complete if not (whole | complete.keys()).issuperset(built_on[one])]:
+        for one in fallen:
+            row = complete.pop(one)
+            row.doubt = Coverage.Doubt.WHOLE if is_unnamed else Coverage.Doubt.FRESH
+            row.state, row.verify_at = Coverage.State.WAITING, clock.now()
 
 
 def question_shared(mirror: Mirror, rows: Iterable[Coverage]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from django.db.models import F
+from django.db.models import F, Q
 
 from core.doubt import KEY_BYTES, KnownRange, Suspect, that_may_name
 from mirrors import clock, duties
@@ -20,19 +20,26 @@ from mirrors.proven_heads import unprove_heads
 T = TypeVar("T")
 State = Coverage.State
 CHUNK = 500
+KEPT_PER_HOLDER = 1000
+"""So many problems of one range are kept by name; `Coverage.problems` counts all of them."""
 _JUDGED = (MirrorCommit.Data.COMPLETE, MirrorCommit.Data.GONE)
 
 
-def doubt_sharers(mirror: Mirror, holder_id: str, suspects: Sequence[Suspect]) -> None:
+def doubt_sharers(mirror: Mirror, holder_id: str, suspects: Sequence[Suspect], *, named: bool = True) -> None:
     """Objects were found missing or wrong by a range: question every other one that may name them.
 
-    Inside of the transaction that notes them, under the mirror's lock.
+    Inside of the transaction that notes them, under the mirror's lock. Of those that are not kept by name (`named`)
+    nobody knows afterwards which they were: then all that such a range names is looked for.
     """
     if not suspects:
         return
     paths = [suspect.path[:KEY_BYTES] for suspect in suspects]
     around = known_ranges(mirror, min(paths), max(paths))
-    doubt_ranges(mirror, that_may_name(suspects, around) - {holder_id})
+    doubted = that_may_name(suspects, around) - {holder_id}
+    if named:
+        doubt_ranges(mirror, doubted)
+    else:
+        doubt_all_of(mirror, doubted)
 
 
 def known_ranges(mirror: Mirror, first: bytes, last: bytes) -> list[KnownRange]:
@@ -54,6 +61,20 @@ def doubt_ranges(mirror: Mirror, range_ids: Collection[str]) -> None:
         rows.filter(state=State.WAITING, doubt="").update(doubt=Coverage.Doubt.FRESH, verify_at=clock.now())
         complete = rows.exclude(state=State.WAITING)
         complete.update(state=State.WAITING, doubt=Coverage.Doubt.SHARED, verify_at=clock.now())
+    doubt_holders(mirror, fell)
+
+
+def doubt_all_of(mirror: Mirror, range_ids: Collection[str]) -> None:
+    """These ranges may name something that is missing or wrong and not known by name: all of them is looked through.
+
+    Without those that lack such things themselves: they are looked through before they are complete again.
+    """
+    fell: set[str] = set()
+    for some in chunks(sorted(range_ids)):
+        rows = mirror.coverage.filter(range_id__in=some).exclude(depth="")
+        fell.update(rows.exclude(state=State.WAITING).values_list("range_id", flat=True))
+        lack_more = Q(state=State.WAITING, verify_at=None, problems__gt=KEPT_PER_HOLDER)
+        rows.exclude(lack_more).update(state=State.WAITING, doubt=Coverage.Doubt.WHOLE, verify_at=clock.now())
     doubt_holders(mirror, fell)
 
 

@@ -118,9 +118,10 @@ def _add_rows(mirror: Mirror, keys: Collection[int]) -> int:
 def drop_unneeded(mirror: Mirror, lease: Lease) -> int:
     """After branches were unselected: forget what only those need, and what it waits for; how many commits.
 
-    What was checked stays known, and is checked again as before.
+    What was checked stays known, and is checked again as before. While ranges stand in question it is put off: what is
+    missing must be known until they were read.
     """
-    if not mirror.reselected or mirror.state != Mirror.State.ACTIVE:
+    if not mirror.reselected or mirror.state != Mirror.State.ACTIVE or mirror.coverage.to_read().exists():
         return 0
     with transaction.atomic():
         lock_source(mirror)

@@ -16,20 +16,22 @@ from mirrors.models import Coverage, Mirror
 
 NOTHING = ""
 """The depth of a check that proves nothing any more."""
-_SETTINGS = ("depth", "content_sample", "imported")
+_SETTINGS = ("depth", "content_sample", "imported", "pinned_creation_date")
+"""Those by which something is judged; with them the repository that it was looked for in."""
 
 
 def hold(mirror: Mirror, lease: Lease, *, settings: bool = True) -> None:
-    """Inside of a transaction that writes down a judgement: the lease is ours, and it was made by today's settings.
+    """Inside of a transaction that writes down a judgement: the lease is ours, and it was made by today's settings, of
+    the repository that is there today.
 
-    Raises Fenced when somebody has changed them since `mirror` was read: then it is judged again. Without `settings`
+    Raises Fenced when either has changed since `mirror` was read: then it is judged again. Without `settings`
     it only keeps others from writing judgements until the transaction ends.
     """
     lease.hold()
     # Without a key's lock: who inserts rows that name the mirror need not wait, nor be waited for.
     now = Mirror.objects.select_for_update(no_key=True).filter(pk=mirror.pk).values_list(*_SETTINGS).first()
     if settings and now != tuple(getattr(mirror, name) for name in _SETTINGS):
-        raise Fenced(f"the settings of {mirror.name} were changed meanwhile")
+        raise Fenced(f"the settings or the repository of {mirror.name} were changed meanwhile")
 
 
 def judge_anew(old: Mirror, new: Mirror) -> None:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from core.loss import Painting, Tally, group_tally
-from mirrors.blockers import KEPT_PER_HOLDER
 from mirrors.descent import few, highest_key
+from mirrors.doubting import KEPT_PER_HOLDER
 from mirrors.models import Coverage, Mirror, Repository
 from mirrors.standing import Place, places_of
 

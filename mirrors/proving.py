@@ -14,6 +14,7 @@ from django.db.models import Count
 from core.judgement import Circumstances, CommitProof, Judgement, judge_commit
 from core.presence import Depth
 from graveler.metarange import RangeRef
+from lakemirror_site import wiring
 from mirrors.doubting import chunks
 from mirrors.metaranges import ranges_named
 from mirrors.models import Blocker, Coverage, MetarangeCoverage, Mirror, MirrorCommit, Repository
@@ -107,6 +108,11 @@ def _metarange_states(mirrors: Collection[int], metarange_id: str) -> dict[int, 
     return dict(rows.values_list("mirror_id", "state"))
 
 
+def store_of(mirror: Mirror) -> str:
+    """The store where its objects are looked for now, as `Mirror.store` has it: what was proven of another is void."""
+    return wiring.store_identity(mirror.region)[:1100]
+
+
 def circumstances(mirror: Mirror) -> tuple[Mirror | None, Circumstances]:
     """The mirror as it is now, locked until the transaction ends, and what holds for it as a whole.
 
@@ -123,5 +129,5 @@ def circumstances(mirror: Mirror) -> tuple[Mirror | None, Circumstances]:
         paused=found.paused,
         frozen=bool(source) or bool(found.source.frozen_reason),
         unchanged=all(getattr(found, name) == getattr(mirror, name) for name in decided),
-        pinned=found.pinned_creation_date == mirror.pinned_creation_date,
+        pinned=found.pinned_creation_date == mirror.pinned_creation_date and found.store in ("", store_of(found)),
     )

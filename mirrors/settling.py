@@ -6,9 +6,8 @@ from collections.abc import Collection, Iterable
 
 from core.validation import Data, settled
 from mirrors import clock
-from mirrors.blockers import KEPT_PER_HOLDER
 from mirrors.checks import next_check
-from mirrors.doubting import chunks
+from mirrors.doubting import KEPT_PER_HOLDER, chunks
 from mirrors.history import doubt_history
 from mirrors.models import Coverage, Mirror, MirrorCommit
 

@@ -24,7 +24,7 @@ from core.presence import Depth
 from core.validation import Data, RangeCheck, state_on_demand
 from mirrors import clock, duties
 from mirrors.blockers import Problem
-from mirrors.checks import CheckWriter, carry_out
+from mirrors.checks import CheckWriter, carry_out, found_deeper
 from mirrors.duties import Lease
 from mirrors.judging import NOTHING, hold
 from mirrors.metarange_notes import note_metaranges
@@ -221,10 +221,10 @@ def _check_ranges(mirror: Mirror, validation: Validation, lease: Lease) -> None:
     left = within_budget(left, [row.entries for row in left], asked)
     covered = mirror.coverage.proving(mirror.depth).filter(range_id__in=[row.range_id for row in left])
     before = {row.range_id: row for row in covered}
+    deeper = found_deeper(mirror, [row.range_id for row in left])
     groups: dict[Depth, list[ValidationRange]] = defaultdict(list)
     for row in left:
-        known = before.get(row.range_id)
-        found_by = Depth(known.deeper) if known and known.deeper else asked
+        found_by = deeper.get(row.range_id, asked)
         groups[found_by if found_by.is_deeper_than(asked) else asked].append(row)
     for depth, rows in groups.items():
         carry_out(_OnDemand(validation, mirror, rows, before, lease, depth=depth))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 
@@ -56,8 +56,10 @@ def _gather(mirror: Mirror, there: dict[str, str]) -> Iterator[tuple[str, TagFac
         row = ours.get(name)
         is_ours = row is not None and not row.stray
         noted = row.commit_id if row and is_ours else ""
-        its = frozenset(intents[name])
-        yield name, TagFacts(commit, there.get(name, ""), noted, is_ours, commit in promotable, its)
+        standing, its = there.get(name, ""), frozenset(intents[name])
+        if row is None and standing and standing in its:  # a worker ended between its call and its note
+            noted, is_ours = standing, True
+        yield name, TagFacts(commit, standing, noted, is_ours, commit in promotable, its)
 
 
 def _promotable(mirror: Mirror, commits: Collection[str]) -> set[str]:
@@ -90,6 +92,8 @@ def _settle(mirror: Mirror, name: str, facts: TagFacts, lakefs: LakeFS, lease: L
     with transaction.atomic():
         _record(mirror, name, facts.there, decision.commit_id, decision.why, lease)
         _note(mirror, name, decision.commit_id or None, lease)
+        if decision.action is Action.DELETE:  # what stands there later is somebody's own
+            mirror.intents.filter(name=name, is_tag=True).delete()
     return True
 
 
@@ -124,12 +128,14 @@ def _carry_out(
     require_pinned(mirror, lakefs)
     if decision.commit_id and not prove_records(mirror, lakefs, decision.commit_id, shown, lease):
         return False
-    if not _is_intended(mirror, name, facts, decision, lease):
+    if not _are_intended(mirror, name, facts, decision, _steps(decision), lease):
         return False
     try:
         if decision.action is not Action.CREATE:
             fence_call(lease)
             lakefs.delete_tag(mirror.name, name)
+            if not _are_intended(mirror, name, facts, decision, _steps(decision)[:-1], lease):
+                return False
         if decision.action is not Action.DELETE:
             fence_call(lease)
             lakefs.create_tag(mirror.name, name, decision.commit_id)
@@ -144,8 +150,10 @@ def _carry_out(
     return True
 
 
-def _is_intended(mirror: Mirror, name: str, facts: TagFacts, decision: TagDecision, lease: Lease) -> bool:
-    for to_commit in _steps(decision):
+def _are_intended(
+    mirror: Mirror, name: str, facts: TagFacts, decision: TagDecision, steps: Sequence[str], lease: Lease
+) -> bool:
+    for to_commit in steps:
         judgement = intend(
             mirror,
             lease,
@@ -156,7 +164,7 @@ def _is_intended(mirror: Mirror, name: str, facts: TagFacts, decision: TagDecisi
             is_tag=True,
         )
         if not judgement.allowed:
-            log.warning("%s: the tag %s stays as it is: %s", mirror.name, name, judgement.detail)
+            log.warning("%s: the tag %s is not moved: %s", mirror.name, name, judgement.detail)
             return False
     return True
 

@@ -13,7 +13,6 @@ from django.db import transaction
 from core.errors import Fenced, LakeMirrorError, Stopped
 from core.validation import Data, RangeCheck, judge, plan_checks
 from graveler.metarange import RangeRef
-from lakemirror_site import wiring
 from mirrors import clock, duties, validations
 from mirrors.checks import run_checks
 from mirrors.doubting import doubt_all
@@ -26,6 +25,7 @@ from mirrors.metaranges import Found, load_metaranges, ranges_named
 from mirrors.models import Blocker, Mirror, MirrorCommit
 from mirrors.priority import mark_needed, unmark_settled
 from mirrors.proven_heads import prove_heads
+from mirrors.proving import store_of
 from mirrors.rechecks import LOOKED_FOR, look_again
 from mirrors.resolving import resolve_doubts
 from mirrors.verifying import has_more, verify
@@ -67,7 +67,7 @@ def validate(lease: Lease) -> Outcome:
 
 def _begin_anew_at_another_store(mirror: Mirror, lease: Lease) -> None:
     """The region's objects are looked for elsewhere since its installation was changed: nothing is proven there."""
-    store = wiring.store_identity(mirror.region)[:1100]
+    store = store_of(mirror)
     if mirror.store == store:
         return
     with transaction.atomic():

@@ -1,0 +1,239 @@
+"""Situations that meet: what each of two rules allows for itself must not leave a reader with a torn commit."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from core.errors import Unreachable
+from core.presence import Depth
+from mirrors.models import Blocker, Coverage, Duty, Mirror, MirrorBranch, Promotion
+from mirrors.options import mirror_update
+from mirrors.validations import validation_ask
+from tests.fakes import check_plainly
+from tests.mirrors.harness import NAMESPACE, Deployment, state_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def age(*commits: str, lm: Deployment) -> None:
+    """The time of these commits' ranges has come."""
+    ids = [one for commit in commits for one in lm.lake.files_of(commit)[1:]]
+    Coverage.objects.filter(range_id__in=ids).update(verify_at=datetime.now(UTC) - timedelta(seconds=1))
+
+
+def uri_of(lm: Deployment, commit: str, path: str) -> str:
+    return f"{NAMESPACE}/{lm.lake.address_of(commit, path)}"
+
+
+def lose(lm: Deployment, commit: str, *paths: str) -> None:
+    lm.eu_store.hidden |= {uri_of(lm, commit, path) for path in paths}
+
+
+def mirrored(lm: Deployment, branch: str = "main", **files: Any) -> str:
+    commit = lm.lake.commit(branch, files)
+    lm.arrive()
+    lm.work()
+    return commit
+
+
+def change(**settings: Any) -> None:
+    with mock.patch("mirrors.options.rbac.require"):
+        mirror_update(actor="system:tests", mirror=Mirror.objects.get(), changes=settings)
+
+
+def ask(**what: Any) -> None:
+    with mock.patch("mirrors.validations.rbac.require"):
+        validation_ask(actor="system:tests", mirror=Mirror.objects.get(), **what)
+
+
+def branches(lm: Deployment) -> dict[str, str]:
+    return lm.eu.repositories["lake-eu"].branches
+
+
+@pytest.fixture
+def two(lm: Deployment) -> tuple[str, str]:
+    """Two commits, the second one's range built on the first one's; of ancestors only records are asked."""
+    Mirror.objects.update(history="head")
+    first = mirrored(lm, a=b"1", b=b"2")
+    second = mirrored(lm, c=b"3")
+    assert Coverage.objects.order_by("pk").last().bases == lm.lake.files_of(first)[1:]
+    return first, second
+
+
+def test_a_range_that_is_verified_beside_its_damaged_base_is_not_proven(lm: Deployment, two: tuple[str, str]) -> None:
+    first, second = two
+    lose(lm, first, "a")
+    age(first, second, lm=lm)
+    lm.work(1)
+    lm.lake.repository.branches["new"] = second
+    lm.work(1)
+    assert "new" not in branches(lm)
+
+
+def test_what_is_missing_without_a_name_counts_against_ranges_that_share_it(
+    lm: Deployment, two: tuple[str, str]
+) -> None:
+    first, _ = two
+    third = mirrored(lm, a=None)
+    lose(lm, first, "a", "b")
+    age(first, lm=lm)
+    with mock.patch("mirrors.checks.KEPT_PER_HOLDER", 1), mock.patch("mirrors.settling.KEPT_PER_HOLDER", 1):
+        lm.work(1)
+        lm.lake.repository.branches["new"] = third
+        lm.work(3)
+    assert "new" not in branches(lm)
+
+
+def test_what_is_missing_without_a_name_counts_against_what_is_verified_beside_it(
+    lm: Deployment, two: tuple[str, str]
+) -> None:
+    first, _ = two
+    third = mirrored(lm, a=None)
+    lose(lm, first, "a", "b")
+    age(first, third, lm=lm)
+    with mock.patch("mirrors.checks.KEPT_PER_HOLDER", 1), mock.patch("mirrors.settling.KEPT_PER_HOLDER", 1):
+        lm.work(1)
+        lm.lake.repository.branches["new"] = third
+        lm.work(3)
+        assert "new" not in branches(lm)
+        checked = len(lm.checked)
+        lm.work(2)
+        assert len(lm.checked) == checked, "it comes to an end"
+
+
+def test_what_is_known_to_be_missing_is_not_forgotten_while_ranges_stand_in_question(lm: Deployment) -> None:
+    lm.lake.repository.branches["t"] = lm.lake.repository.branches["main"]
+    a = mirrored(lm, a=b"1")
+    mirrored(lm, "t", t=b"2")
+    lose(lm, a, "a")
+    held = set(lm.eu_store.hidden)
+    lm.lake.merge("main", "t")
+    lm.arrive()
+    lm.eu_store.hidden = held
+    with mock.patch("mirrors.loops.validate.resolve_doubts", side_effect=[0, Unreachable("the worker died")]):
+        lm.work(1)
+    assert Coverage.objects.to_read().exists()
+    change(selected={"include": ["*"], "exclude": ["t"]})
+    lm.lake.repository.branches["new"] = a
+    lm.work(2)
+    assert "new" not in branches(lm)
+
+
+def test_a_lost_range_file_does_not_make_its_missing_objects_forgotten(lm: Deployment, two: tuple[str, str]) -> None:
+    first, second = two
+    lose(lm, first, "a")
+    age(first, lm=lm)
+    with mock.patch("mirrors.resolving.BATCH", 0):
+        lm.work(1)
+        lm.eu_store.hidden.add(f"{NAMESPACE}/_lakefs/{lm.lake.files_of(first)[1]}")
+        ask(commit=first)
+        lm.work(1)
+    lm.lake.repository.branches["new"] = second
+    lm.work(2)
+    assert "new" not in branches(lm)
+
+
+def test_what_only_a_deeper_look_sees_is_not_forgotten_with_new_settings(lm: Deployment) -> None:
+    Mirror.objects.update(depth="size", imported="allow")
+    a = mirrored(lm, a=b"1")
+    lm.eu_store.objects[uri_of(lm, a, "a")] = b"x"
+    ask(commit=a, depth=Depth.ETAG)
+    lm.work(1)
+    assert Blocker.objects.get().reason == "etag-differs"
+    change(imported="block")
+    lm.lake.repository.branches["new"] = a
+    lm.work(3)
+    assert "new" not in branches(lm)
+    assert not MirrorBranch.objects.get(name="main").proven
+
+
+def test_a_check_of_the_repository_before_proves_nothing_of_the_one_made_anew(lm: Deployment) -> None:
+    mirrored(lm, a=b"1")
+    there = lm.eu.repositories["lake-eu"]
+
+    def check(mirror: Mirror, work: Any, on_rows: Any) -> None:
+        rows = list(check_plainly(lm.eu_store, mirror.storage_namespace, mirror.depth, work))
+        there.info = replace(there.info, creation_date=there.info.creation_date + 9)
+        there.branches.clear()
+        there.commits.clear()
+        lm.eu_store.hidden |= {uri for uri in lm.eu_store.objects if "/data/" in uri}
+        lm.run(Duty.objects.get(kind="manage").pk)
+        on_rows(rows)
+
+    new = lm.lake.commit(files={"b": b"2", "a": None})
+    lm.arrive()
+    Mirror.objects.update(history="head")
+    with mock.patch("lakemirror_site.wiring.run_check", check):
+        lm.work(1)
+    lm.work(2)
+    assert branches(lm).get("main") != new
+
+
+def test_what_was_proven_at_another_store_moves_nothing(lm: Deployment) -> None:
+    a = mirrored(lm, a=b"1")
+    change(paused=True)
+    b = mirrored(lm, b=b"2")
+    assert state_of(b).data == "complete"
+    change(paused=False)
+    with mock.patch("lakemirror_site.wiring.store_identity", lambda region: "http://elsewhere"):
+        lm.eu_store.hidden |= set(lm.eu_store.objects)
+        lm.run(Duty.objects.get(kind="promote").pk)
+    assert lm.head() == a
+
+
+def test_a_tag_that_a_dead_worker_made_follows_the_sources(lm: Deployment) -> None:
+    Mirror.objects.update(tags=True)
+    a, b = mirrored(lm, a=b"1"), mirrored(lm, b=b"2")
+    lm.lake.repository.tags["v1"] = a
+    with mock.patch("mirrors.loops.tags._read_back", side_effect=Unreachable("the worker died")):
+        lm.work(1)
+    assert lm.eu.repositories["lake-eu"].tags == {"v1": a}
+    lm.lake.repository.tags["v1"] = b
+    lm.work(2)
+    assert lm.eu.repositories["lake-eu"].tags == {"v1": b}
+    assert not Promotion.objects.filter(is_tag=True, why="moved-by-somebody").exists()
+
+
+def test_a_tag_is_judged_right_before_it_is_made(lm: Deployment) -> None:
+    Mirror.objects.update(tags=True)
+    a, b = mirrored(lm, a=b"1"), mirrored(lm, b=b"2")
+    lm.lake.repository.tags["v1"] = a
+    lm.work(1)
+    lm.lake.repository.tags["v1"] = b
+    delete = lm.eu.delete_tag
+
+    def found_meanwhile(*given: str) -> None:
+        delete(*given)
+        lose(lm, b, "b")
+        age(b, lm=lm)
+        lm.run(Duty.objects.get(kind="validate").pk)
+
+    with mock.patch.object(lm.eu, "delete_tag", found_meanwhile):
+        lm.work(1)
+    assert lm.eu.repositories["lake-eu"].tags.get("v1") != b
+
+
+def test_ranges_that_share_what_was_lost_are_read_a_few_times_at_most(lm: Deployment) -> None:
+    first = mirrored(lm, a=b"1")
+    for n in range(12):
+        mirrored(lm, **{f"f{n}": b"x"})
+    lose(lm, first, "a")
+    age(first, lm=lm)
+    reads: Counter[str] = Counter()
+    get = lm.eu_store.get
+
+    def counted(uri: str) -> bytes:
+        reads[uri] += 1
+        return get(uri)
+
+    with mock.patch("mirrors.resolving.BATCH", 2), mock.patch.object(lm.eu_store, "get", counted):
+        lm.work(40, look=False)
+    assert Blocker.objects.count() == 13
+    assert not Coverage.objects.to_read().exists()
+    assert max(n for uri, n in reads.items() if "_lakefs" in uri) <= 4
