@@ -57,8 +57,6 @@ def _gather(mirror: Mirror, there: dict[str, str]) -> Iterator[tuple[str, TagFac
         is_ours = row is not None and not row.stray
         noted = row.commit_id if row and is_ours else ""
         standing, its = there.get(name, ""), frozenset(intents[name])
-        if row is None and standing and standing in its:  # a worker ended between its call and its note
-            noted, is_ours = standing, True
         yield name, TagFacts(commit, standing, noted, is_ours, commit in promotable, its)
 
 

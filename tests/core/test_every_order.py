@@ -84,7 +84,7 @@ def expect_reached(state: State) -> None:
     there = (*state.heads, state.tag_there)
     if there != look:
         raise Broken(f"all is there, and the refs stay at {there}: the source's are at {tuple(look)}")
-    if state.run or state.blockers or not all(row.proven and not row.foreign for row in heads(state)):
+    if state.run or state.blockers or not all(row.proven and not row.misplaced for row in heads(state)):
         raise Broken("all is there, and still some of it is called torn, not proven or moved by others")
 
 
