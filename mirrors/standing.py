@@ -115,7 +115,7 @@ SELECT mirror.id, there.name, there.id, there.position, CASE
         WHEN here.id IS NULL OR here.stray THEN {unknown}
         WHEN here.head = there.head THEN there.position
         WHEN here.position < {unknown} THEN {unknown}
-        WHEN here.foreign AND here.position > {unknown} THEN here.position - 1
+        WHEN here."foreign" AND here.position > {unknown} THEN here.position - 1
         ELSE here.position
     END, CASE WHEN here.id IS NULL THEN 0 ELSE 1 END, here.advanced_at
 FROM {mirror} mirror
