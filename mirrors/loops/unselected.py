@@ -30,7 +30,14 @@ def facts_of_unselected(
 
 
 def _facts(row: MirrorBranch, head: str, candidates: Sequence[CandidateCommit]) -> BranchFacts:
-    return BranchFacts(candidates, head=head, noted=row.head, position=row.position, dropped=row.delete_asked)
+    return BranchFacts(
+        candidates,
+        head=head,
+        noted=row.head,
+        position=row.position,
+        foreign=row.foreign,
+        dropped=row.delete_asked,
+    )
 
 
 def _standing(

@@ -19,6 +19,7 @@ from typing import Any
 import psycopg
 import yaml
 
+from core.promotion import MOVED_BY_OTHERS
 from tests.fleet import CLOCK, WORLD
 from tests.fleet.wire import Remote
 from tests.fleet.world import REGIONS
@@ -247,7 +248,7 @@ class Fleet:
         arrivals = {(mirror, branch, new) for mirror, branch, _, new in moves}
         problems = []
         for mirror, branch, old, new, why in rows:
-            if why == "moved-by-somebody":
+            if why in MOVED_BY_OTHERS:
                 problems.append(f"{mirror}/{branch}: somebody else is said to have moved it to {new[:8]}")
             elif (old and (mirror, branch, old, new) not in moves) or (mirror, branch, new) not in arrivals:
                 problems.append(f"{mirror}/{branch}: a promotion to {new[:8]} is in the books that never was")
