@@ -35,7 +35,7 @@ def _facts(row: MirrorBranch, head: str, candidates: Sequence[CandidateCommit]) 
         head=head,
         noted=row.head,
         position=row.position,
-        foreign=row.foreign,
+        misplaced=row.misplaced,
         dropped=row.delete_asked,
     )
 

@@ -83,7 +83,7 @@ def test_a_branch_that_somebody_made_is_told_and_looked_at_again(olga: Client, c
 def test_a_branch_that_was_moved_or_deleted_is_told_as_that(olga: Client, company: Any) -> None:
     lab = company["lab-eu"]
     MirrorBranch.objects.filter(mirror=lab).update(uncommitted=False)
-    MirrorBranch.objects.filter(mirror=lab, name="trial").update(foreign=True, proven=False)
+    MirrorBranch.objects.filter(mirror=lab, name="trial").update(misplaced=True, proven=False)
     for why, hours in ((Why.BACK, 5), (Why.VANISHED, 3)):
         at = clock.now() - timedelta(hours=hours)
         Promotion.objects.create(mirror=lab, branch="trial", why=why, at=at)
