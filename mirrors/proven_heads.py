@@ -5,6 +5,7 @@ Only the judge's words set it (mirrors/proving.py); whatever takes a proof back 
 
 from __future__ import annotations
 
+from django.db import transaction
 from django.db.models import Exists, OuterRef
 
 from mirrors.models import Mirror, MirrorCommit
@@ -16,8 +17,13 @@ def unprove_heads(mirror: Mirror) -> None:
 
 
 def prove_heads(mirror: Mirror) -> None:
-    """Heads whose commits have been judged whole, by rows of the same transaction."""
-    mirror.branches.filter(_is_whole(mirror), proven=False, stray=False).update(proven=True)
+    """Heads whose commits have been judged whole: under the mirror's lock, for what takes a proof back has it too."""
+    unproven = mirror.branches.filter(_is_whole(mirror), proven=False, stray=False)
+    if not unproven.exists():
+        return
+    with transaction.atomic():
+        Mirror.objects.select_for_update(no_key=True).filter(pk=mirror.pk).first()
+        unproven.update(proven=True)
 
 
 def _is_whole(mirror: Mirror) -> Exists:
