@@ -84,7 +84,7 @@ def test_objects_that_have_not_arrived_are_counted_once(mirror: Mirror, main: Li
         commit = main.commit("B", ago=60)
         [holder] = [block(mirror, commit, "part-1", now=NOW, ago=50, size=20).holder_id]
         block(mirror, commit, "part-2", now=NOW, ago=50, size=5)
-        mirror.coverage.create(range_id=holder, state="waiting", depth="etag", problems=2, checked_at=NOW)
+        assert mirror.coverage.filter(range_id=holder, state="waiting").update(problems=2) == 1
     missing = lost(mirror).together.missing
     assert (missing.objects, missing.bytes, missing.unchecked, missing.at_least) == (2, 25, 0, False)
     mirror.coverage.update(problems=5000)
@@ -94,7 +94,7 @@ def test_objects_that_have_not_arrived_are_counted_once(mirror: Mirror, main: Li
 def test_what_is_gone_at_the_source_is_not_lost_by_its_failure(mirror: Mirror, main: Line) -> None:
     commit = main.commit("B", ago=60)
     holder = block(mirror, commit, "part-1", now=NOW, ago=50, gone_at_source=True).holder_id
-    mirror.coverage.create(range_id=holder, state="waiting", depth="etag", problems=1, checked_at=NOW)
+    assert mirror.coverage.filter(range_id=holder, state="waiting").update(problems=1) == 1
     assert lost(mirror).together.missing.objects == 0
 
 

@@ -228,8 +228,7 @@ def test_a_thing_that_several_ranges_need_is_one_thing(mirror: Mirror, main: Lin
 
 def test_a_count_that_was_cut_short_says_so(mirror: Mirror, main: Line) -> None:
     blocker = block(mirror, main.commit("B", ago=300), "x", now=NOW, ago=290)
-    more = {"state": "waiting", "depth": "etag", "problems": 5000, "checked_at": NOW}
-    mirror.coverage.create(range_id=blocker.holder_id, **more)
+    assert mirror.coverage.filter(range_id=blocker.holder_id, state="waiting").update(problems=5000) == 1
     reading = mirror_reading(mirror, NOW)
     assert reading.waiting_words == "1+ objects"
     assert "5,000 objects of" in reading.sentence

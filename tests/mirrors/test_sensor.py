@@ -76,7 +76,7 @@ def test_an_unchanged_source_costs_one_page_of_branches(lm: Deployment) -> None:
     run(lm, "sense")
     lm.us.calls.clear()
     assert run(lm, "sense") == "1000 branches, 0 moved, 0 new commits"
-    assert lm.us.calls == ["list_branches"]
+    assert lm.us.calls == ["list_branches", "get_repository"], "whose they are is asked at each look"
 
 
 def test_one_branch_of_a_thousand_costs_one_log(lm: Deployment) -> None:

@@ -84,15 +84,15 @@ class Recorded:
 
 @pytest.fixture
 def lm(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Deployment, set[str], set[tuple[str, str]]]]:
-    with deployment() as made:
+    with deployment() as made, monkeypatch.context() as patched:
         calls: set[str] = set()
         asked: set[tuple[str, str]] = set()
 
         def recorded(region: str) -> Any:
             return Recorded(made.lakefs(region), calls, asked)
 
-        monkeypatch.setattr("lakemirror_site.wiring.lakefs", recorded)
-        monkeypatch.setattr("lakemirror_site.wiring.quick_lakefs", recorded)
+        patched.setattr("lakemirror_site.wiring.lakefs", recorded)
+        patched.setattr("lakemirror_site.wiring.quick_lakefs", recorded)
         yield made, calls, asked
 
 
