@@ -88,12 +88,13 @@ def plain(work: Work, settings: CheckSettings) -> list[Row]:
 
 def told(rows: list[Row]) -> list[str]:
     """What rows say, in any order, without their share of requests, which depends on the grouping."""
-    return sorted(repr({**row, "path": as_bytes(row["path"]), "s3_requests": None}) for row in rows)
+    plain = ("path", "looked", "min_key", "max_key")
+    return sorted(repr({**row, **{name: as_bytes(row[name]) for name in plain}, "s3_requests": None}) for row in rows)
 
 
-def as_bytes(path: bytes | bytearray | str | None) -> bytes | None:
-    """A path, whether it came from Spark or through JSON."""
-    return path.encode() if isinstance(path, str) else path if path is None else bytes(path)
+def as_bytes(data: bytes | bytearray | str | None) -> bytes | None:
+    """Bytes, whether they came from Spark or as hexadecimal digits through JSON."""
+    return bytes.fromhex(data) if isinstance(data, str) else data if data is None else bytes(data)
 
 
 def checked(spark: Spark, work: Work, settings: CheckSettings) -> list[Row]:
@@ -166,7 +167,7 @@ def test_a_master_s_address_works_too(
         "told = json.load(sys.stdin); rows = []; settings = told['settings']\n"
         "settings['access'] = StoreAccess(**settings['access'])\n"
         f"run_check(told['work'], CheckSettings(**settings), rows.extend, url={cluster.url!r})\n"
-        "print(json.dumps(rows, default=lambda path: path.decode()))"
+        "print(json.dumps(rows, default=lambda data: data.hex()))"
     )
     done = subprocess.run(
         [sys.executable, "-c", program],
