@@ -198,10 +198,10 @@ def test_23_a_branch_that_somebody_deleted_is_made_again() -> None:
 
 
 def test_23_a_branch_that_was_noted_as_gone_is_put_back_in_a_later_round_too() -> None:
-    facts = BranchFacts(candidates=Branch(LINE, "AC").candidates, position=0, foreign=True)
+    facts = BranchFacts(candidates=Branch(LINE, "AC").candidates, position=0, misplaced=True)
     assert told(choose_promotion(facts, "A".__contains__)) == (Action.CREATE, Why.REPAIRED, "A")
     assert told(choose_promotion(facts, "AB".__contains__)) == (Action.CREATE, Why.ADVANCED, "B")
-    assert told(choose_promotion(replace(facts, foreign=False), "A".__contains__)) == (Action.CREATE, Why.FIRST, "A")
+    assert told(choose_promotion(replace(facts, misplaced=False), "A".__contains__)) == (Action.CREATE, Why.FIRST, "A")
 
 
 def test_23_a_branch_that_somebody_made_binds_us_to_nothing_and_is_not_deleted() -> None:
