@@ -147,12 +147,17 @@ def configured(sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def deployment(configured: Path, spark_server: ConnectServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same with Spark."""
     monkeypatch.setenv("SPARK_REMOTE", spark_server.url)
+    monkeypatch.setattr(wiring, "local_cache", LOCAL_CACHE)
+
+
+LOCAL_CACHE = wiring.local_cache
+"""The real one, whatever stands in for it in other tests of this process."""
 
 
 def forget() -> None:
     """The configuration and what was made from it is read anew."""
     config.from_file.cache_clear()
-    wiring.local_cache.cache_clear()
+    LOCAL_CACHE.cache_clear()
     remembered.cache_clear()
 
 

@@ -15,6 +15,9 @@ from adapters.local_cache import LocalCache
 from lakemirror_site import config, wiring
 from tests.site.test_config import changed
 
+LOCAL_CACHE = wiring.local_cache
+"""The real one, whatever stands in for it in other tests of this process."""
+
 SHARE = 1000
 SIZE = 16 * SHARE
 
@@ -119,7 +122,7 @@ def test_it_lies_where_and_is_as_large_as_the_configuration_says(
     )
     monkeypatch.setattr(config, "current", lambda: told)
     monkeypatch.setenv("LAKEMIRROR_VAR", str(tmp_path / "var"))
-    cache = wiring.local_cache.__wrapped__()
+    cache = LOCAL_CACHE.__wrapped__()
     cache.put(file_id(1), b"x" * SHARE)
     cache.put(file_id(2), b"x" * (SHARE + 1))
     assert [path.name for path in (tmp_path / lies).rglob("*") if path.is_file()] == [file_id(1)]
