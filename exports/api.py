@@ -81,6 +81,8 @@ class OfBranch(APIView):
 class Configuration(OfBranch):
     """The configuration of a branch's export."""
 
+    tag = "exports"
+
     @answers("Get an export configuration", 200, ExportConfiguration, query=[REGION], fails=[503])
     def get(self, request: Request, repository: str, branch: str) -> Response:
         """How the branch is exported. Needs fs:ReadBranch on it."""
@@ -114,6 +116,8 @@ class Configuration(OfBranch):
 class Hook(OfBranch):
     """Export a branch now."""
 
+    tag = "exports"
+
     @answers("Start an export", 201, OpenApiTypes.STR, query=[REGION], fails=[502, 503])
     def post(self, request: Request, repository: str, branch: str) -> Response:
         """Export the branch's head of now. 201 with the run's id; 409 while one goes on, after a failure (repair it),
@@ -125,6 +129,8 @@ class Hook(OfBranch):
 
 class Repair(OfBranch):
     """Resume a failed export."""
+
+    tag = "exports"
 
     @answers("Repair an export", 201, query=[REGION], fails=[503])
     def post(self, request: Request, repository: str, branch: str) -> Response:
@@ -139,6 +145,8 @@ class Repair(OfBranch):
 class Status(OfBranch):
     """Where an export stands."""
 
+    tag = "exports"
+
     @answers("Get an export status", 200, WholeExportStatus, query=[REGION], fails=[503])
     def get(self, request: Request, repository: str, branch: str) -> Response:
         """All that its page says: state and reason, how far behind, the run that goes on or the last one step by step,
@@ -149,6 +157,8 @@ class Status(OfBranch):
 class Runs(OfBranch):
     """The runs of an export."""
 
+    tag = "exports"
+
     @answers("List export runs", 200, page_answer(ExportRunAnswer), query=[*PAGE, REGION], fails=[503])
     def get(self, request: Request, repository: str, branch: str) -> Response:
         """A page of runs, the last one first. Needs fs:ReadBranch on the branch."""
@@ -157,6 +167,8 @@ class Runs(OfBranch):
 
 class Skipped(OfBranch):
     """Commits that no run exported by themselves."""
+
+    tag = "exports"
 
     @answers("List skipped commits", 200, page_answer(SkippedCommitAnswer), query=[*PAGE, RUN, REGION], fails=[503])
     def get(self, request: Request, repository: str, branch: str) -> Response:
@@ -171,6 +183,8 @@ class Skipped(OfBranch):
 
 class Failures(OfBranch, TableView):
     """What a run could not do."""
+
+    tag = "exports"
 
     @answers(
         "List export failures",
@@ -201,6 +215,8 @@ class Failures(OfBranch, TableView):
 class Pause(OfBranch):
     """Pause an export, or resume it."""
 
+    tag = "exports"
+
     paused = True
 
     @answers("Pause an export", 200, ExportStatus, query=[REGION], fails=[503])
@@ -219,6 +235,8 @@ class Pause(OfBranch):
 class Limits(OfBranch):
     """How fast an export may go."""
 
+    tag = "exports"
+
     @answers("Set export limits", 200, ExportConfiguration, body=ExportLimits, query=[REGION], fails=[503])
     def post(self, request: Request, repository: str, branch: str) -> Response:
         """Change the limits, also while a run goes on: it takes them up within moments. What is left out stays, null is
@@ -235,6 +253,8 @@ class Limits(OfBranch):
 class Resume(Pause):
     """Go on."""
 
+    tag = "exports"
+
     @answers("Resume an export", 200, ExportStatus, query=[REGION], fails=[503])
     def post(self, request: Request, repository: str, branch: str) -> Response:
         """Go on where it stopped. Needs fs:PauseExport on the branch."""
@@ -243,6 +263,8 @@ class Resume(Pause):
 
 class Exports(APIView):
     """All exports that somebody may see."""
+
+    tag = "exports"
 
     @answers("List exports", 200, page_answer(ExportAnswer), query=[*PAGE, STATE, FIND])
     def get(self, request: Request) -> Response:

@@ -85,6 +85,8 @@ class CheckedAnswer(serializers.Serializer):
 class Check(OfBranch):
     """Check a configuration."""
 
+    tag = "check"
+
     @answers("Check an export configuration", 200, CheckedAnswer, body=ExportConfiguration, query=[REGION], fails=[503])
     def post(self, request: Request, repository: str, branch: str) -> Response:
         """The body of PUT; nothing is stored. Below each path an object is written, read and removed again. Needs

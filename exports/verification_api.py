@@ -67,6 +67,8 @@ class DriftAnswer(serializers.Serializer):
 class Verify(OfBranch):
     """Compare a destination with its commit."""
 
+    tag = "verification"
+
     @answers("Verify an export", 202, VerificationAnswer, query=[REGION], fails=[503])
     def post(self, request: Request, repository: str, branch: str) -> Response:
         """Compare the destination with the commit of the last success; nothing is written there. 202 with the
@@ -81,6 +83,8 @@ class Verify(OfBranch):
 class Verification(OfBranch):
     """The last verification."""
 
+    tag = "verification"
+
     @answers("Get an export verification", 200, VerificationAnswer, query=[REGION], fails=[503])
     def get(self, request: Request, repository: str, branch: str) -> Response:
         """The last verification: how far it is, or what it found. 404 when nobody has asked for one. Needs
@@ -90,6 +94,8 @@ class Verification(OfBranch):
 
 class Drift(OfBranch, TableView):
     """What is not as it should be."""
+
+    tag = "verification"
 
     @answers("List export drift", 200, page_answer(DriftAnswer), query=[*PAGE, FORMAT, REGION], fails=[503], csv=True)
     def get(self, request: Request, repository: str, branch: str) -> HttpResponseBase:

@@ -94,11 +94,12 @@ def answers(
     auth: str = ACCESS_KEY,
     csv: bool = False,
     also: tuple[int, Any] | None = None,
+    tag: str = "",
 ) -> Callable[[Any], Any]:
     """Describe a method of a view: what it does in some words that no other call has, its status and answer.
 
     `query` may hold headers too; `fails` are statuses beyond those that every such call may have. With `csv` the answer
-    may be a table too; `also` is another status with its answer.
+    may be a table too; `also` is another status with its answer. `tag`: of a function; a class of views has its own.
     """
 
     def decorate(method: Any) -> Any:
@@ -115,6 +116,7 @@ def answers(
             parameters=[*query, *keyed],
             responses=responses,
             auth=[{auth: []}],
+            tags=[tag] if tag else None,
         )(method)
 
     return decorate
@@ -129,13 +131,11 @@ def _phrase(status: int) -> str:
 
 
 class Schema(AutoSchema):
-    """drf-spectacular's reading of a view; its module is the part of the API that it belongs to."""
+    """drf-spectacular's reading of a view; the view says which part of the API it belongs to."""
 
     def get_tags(self) -> list[str]:
-        """`mirrors.waivers_api` is about waivers."""
-        _, _, module = self.view.__module__.rpartition(".")
-        named = {"mirrors.api": "mirrors", "exports.api": "exports", "lakemirror_site.openapi": "document"}
-        return [named.get(self.view.__module__, module.removesuffix("_api"))]
+        """`tag` of its class."""
+        return [self.view.tag]
 
 
 def only_the_api(endpoints: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
@@ -156,6 +156,8 @@ def document() -> dict[str, Any]:
 
 class Document(APIView):
     """The API's description of itself."""
+
+    tag = "document"
 
     @answers("Get this document", 200, OpenApiTypes.OBJECT)
     def get(self, request: Request) -> Response:

@@ -77,6 +77,8 @@ def creation_asked(request: Request, repository: str) -> dict[str, Any]:
 class Mirrors(APIView):
     """Mirrors of one repository: list them, make one."""
 
+    tag = "mirrors"
+
     @answers("List mirrors", 200, page_answer(MirrorAnswer), query=[*PAGE, SOURCE_REGION])
     def get(self, request: Request, repository: str) -> Response:
         """A page of mirrors by name. Needs fs:ListRepositories on `*`."""
@@ -101,6 +103,8 @@ class Mirrors(APIView):
 
 class MirrorDetail(APIView):
     """One mirror: see it, change its settings, delete it."""
+
+    tag = "mirrors"
 
     @answers("Get a mirror", 200, MirrorAnswer, query=[etag(200)])
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
@@ -131,6 +135,8 @@ class MirrorDetail(APIView):
 class Pause(APIView):
     """Let nothing of a mirror move; what arrives is copied and checked all the same."""
 
+    tag = "mirrors"
+
     @answers("Pause a mirror", 200, MirrorAnswer, query=[etag(200)])
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
         """The mirror. Needs fs:OperateMirror on repository/{repository}."""
@@ -141,6 +147,8 @@ class Pause(APIView):
 class Resume(APIView):
     """Let it move again: each branch straight to its newest complete commit."""
 
+    tag = "mirrors"
+
     @answers("Resume a mirror", 200, MirrorAnswer, query=[etag(200)])
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
         """The mirror. Needs fs:OperateMirror on repository/{repository}."""
@@ -150,6 +158,8 @@ class Resume(APIView):
 
 class Sync(APIView):
     """Look at the source, and for all that is missing, at once."""
+
+    tag = "mirrors"
 
     @answers("Sync a mirror", 202, JobTakenAnswer, query=[LOCATION])
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
@@ -180,6 +190,8 @@ def _change(
 class Promotions(APIView):
     """How the branches of a mirror were moved, by it and by others."""
 
+    tag = "mirrors"
+
     @answers("List promotions", 200, page_answer(PromotionAnswer), query=[*PAGE, BRANCH])
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
         """A page of moves, the last one first. Needs fs:ListRepositories on `*`."""
@@ -193,6 +205,8 @@ class Promotions(APIView):
 class Tags(APIView):
     """The tags of a mirror: those that it follows, and those that are there."""
 
+    tag = "mirrors"
+
     @answers("List tags", 200, page_answer(TagAnswer), query=PAGE)
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
         """A page of tags by name. Needs fs:ListRepositories on `*`."""
@@ -205,6 +219,8 @@ class Tags(APIView):
 
 class BranchReset(APIView):
     """Undo what somebody wrote to a mirror's branch by force."""
+
+    tag = "mirrors"
 
     @answers("Reset a branch", 202, JobTakenAnswer, body=BranchNamed, query=[LOCATION])
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:

@@ -83,6 +83,8 @@ FORMAT = OpenApiParameter("format", str, enum=FORMATS, description="csv: all of 
 class Audit(TableView):
     """The record of who did what."""
 
+    tag = "audit"
+
     @answers(
         "List audit events",
         200,

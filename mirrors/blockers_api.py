@@ -85,6 +85,8 @@ FORMAT = OpenApiParameter("format", str, enum=FORMATS, description="csv: all of 
 class Blockers(TableView):
     """Every thing that is missing or wrong at a mirror."""
 
+    tag = "blockers"
+
     @answers("List blockers", 200, BlockerPageAnswer, query=[*PAGE, *WHICH, GROUP_BY, FORMAT], fails=[409], csv=True)
     def get(self, request: Request, repository: str, mirror_id: str) -> HttpResponseBase:
         """A page of them, the longest known first; groups; or all as CSV. Needs fs:ListRepositories on `*`."""
@@ -127,6 +129,8 @@ class BlockersRetried(serializers.Serializer):
 
 class BlockersRetry(APIView):
     """Look for what is missing now, not when its turn comes."""
+
+    tag = "blockers"
 
     @answers("Retry blockers", 202, RetriedAnswer, body=BlockersRetried, query=[LOCATION])
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:

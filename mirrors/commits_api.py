@@ -44,6 +44,8 @@ OF_COMMITS = (
 class Branches(APIView):
     """The branches of a mirror."""
 
+    tag = "commits"
+
     @answers("List branches", 200, page_answer(BranchAnswer), query=[*PAGE, STATUS])
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
         """A page of branches by name, as the mirror itself tells of them. Needs fs:ListRepositories on `*`."""
@@ -59,6 +61,8 @@ class Branches(APIView):
 
 class Commits(APIView):
     """The commits of a mirror."""
+
+    tag = "commits"
 
     @answers("List commits", 200, page_answer(CommitAnswer), query=[*PAGE, *OF_COMMITS])
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
@@ -76,6 +80,8 @@ class Commits(APIView):
 
 class CommitDetail(APIView):
     """A commit at a mirror."""
+
+    tag = "commits"
 
     @answers("Get a commit", 200, CommitDetailAnswer, fails=[409])
     def get(self, request: Request, repository: str, mirror_id: str, commit: str) -> Response:
@@ -97,6 +103,8 @@ class CommitDetail(APIView):
 
 class CommitCertificate(APIView):
     """What was proven of a commit at a mirror."""
+
+    tag = "commits"
 
     @answers("Get a certificate", 200, CertificateAnswer, fails=[409, 502, 503])
     def get(self, request: Request, repository: str, mirror_id: str, commit: str) -> Response:

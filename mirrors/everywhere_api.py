@@ -36,6 +36,8 @@ WHICH = (
 class AllMirrors(APIView):
     """Every mirror, of whatever source."""
 
+    tag = "everywhere"
+
     @answers("List all mirrors", 200, page_answer(MirrorAnswer), query=[*PAGE, *WHICH])
     def get(self, request: Request) -> Response:
         """A page of mirrors by name. Needs fs:ListRepositories on `*`."""
@@ -51,6 +53,8 @@ class AllMirrors(APIView):
 
 class CommitRegions(APIView):
     """Which regions can read a commit."""
+
+    tag = "everywhere"
 
     @answers(
         "List regions of a commit", 200, page_with(PlaceAnswer, commit=serializers.CharField()), query=PAGE, fails=[409]

@@ -136,6 +136,8 @@ class InstallationTestAnswer(serializers.Serializer):
 class Installations(APIView):
     """All installations: list them, add one."""
 
+    tag = "installations"
+
     @answers("List installations", 200, page_answer(InstallationAnswer), query=PAGE)
     def get(self, request: Request) -> Response:
         """A page of installations by name. Needs fs:ListInstallations on `*`."""
@@ -157,6 +159,8 @@ class Installations(APIView):
 
 class InstallationDetail(APIView):
     """One installation."""
+
+    tag = "installations"
 
     @answers("Get an installation", 200, InstallationAnswer, query=[etag(200)])
     def get(self, request: Request, region: str) -> Response:
@@ -193,6 +197,8 @@ class InstallationDetail(APIView):
 
 class InstallationTested(APIView):
     """Whether it works."""
+
+    tag = "installations"
 
     @answers("Test an installation", 200, InstallationTestAnswer, body=InstallationTry)
     def post(self, request: Request, region: str) -> Response:

@@ -53,6 +53,8 @@ WHICH = (
 class Jobs(APIView):
     """Duties, runs or validations, with the queues and the workers."""
 
+    tag = "jobs"
+
     @answers(
         "List jobs",
         200,
@@ -141,6 +143,8 @@ def find_job(user: Any, given: str) -> tuple[JobType, Any]:
 class JobDetail(APIView):
     """One job."""
 
+    tag = "jobs"
+
     @answers("Get a job", 200, JobDetailAnswer)
     def get(self, request: Request, job: str) -> Response:
         """How it stands now. Needs fs:ListRepositories on `*`."""
@@ -156,6 +160,8 @@ class JobDetail(APIView):
 class JobLog(APIView):
     """What workers said of a job lately."""
 
+    tag = "jobs"
+
     @answers("Get a job log", 200, page_answer(LineAnswer), query=PAGE)
     def get(self, request: Request, job: str) -> Response:
         """A page of lines, the last one first. Needs fs:ListRepositories on `*`."""
@@ -166,6 +172,8 @@ class JobLog(APIView):
 
 class JobStop(APIView):
     """Stop a check. No commit is judged by it; what was written down of its ranges stays."""
+
+    tag = "jobs"
 
     @answers("Stop a job", 202, JobTakenAnswer, query=[LOCATION])
     def post(self, request: Request, job: str) -> Response:
@@ -178,6 +186,8 @@ class JobStop(APIView):
 
 class JobRetry(APIView):
     """Have a job done now, or once more."""
+
+    tag = "jobs"
 
     @answers("Retry a job", 202, JobTakenAnswer, query=[LOCATION])
     def post(self, request: Request, job: str) -> Response:

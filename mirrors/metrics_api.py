@@ -58,6 +58,8 @@ class MetricsAnswer(serializers.Serializer):
 class Metrics(TableView):
     """A mirror over time."""
 
+    tag = "metrics"
+
     @answers("Get metrics", 200, MetricsAnswer, query=[PERIOD, FORMAT], csv=True)
     def get(self, request: Request, repository: str, mirror_id: str) -> HttpResponseBase:
         """Lag, backlog and throughput, step by step. Needs fs:ListRepositories on `*`."""

@@ -112,6 +112,8 @@ class OverviewAnswer(serializers.Serializer):
 class Overview(APIView):
     """The first page as JSON."""
 
+    tag = "overview"
+
     @answers("Get the overview", 200, OverviewAnswer)
     def get(self, request: Request) -> Response:
         """Figures, what needs somebody, the worst lag between regions, what happened last. Needs

@@ -37,6 +37,8 @@ class PreflightAnswer(serializers.Serializer):
 class MirrorPreflight(MirrorDetail):
     """POST checks a plan; the other verbs are those of a mirror that somebody named `preflight`."""
 
+    tag = "preflight"
+
     @answers("Check a plan", 200, PreflightAnswer, body=MirrorCreation, query=[SOURCE_REGION], fails=[502, 503])
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
         """200 with every check; nothing is stored. The body, and the rights, are those of creation."""

@@ -77,6 +77,8 @@ class PreviewAnswer(serializers.Serializer):
 class MirrorPreview(MirrorDetail):
     """What a mirror would cost. To GET, PATCH and DELETE a mirror that is named `preview` is here as anywhere."""
 
+    tag = "preview"
+
     @answers("Preview a mirror", 200, PreviewAnswer, body=MirrorCreation, query=[SOURCE_REGION], fails=[502, 503])
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
         """The body of creation; needs what creation needs, and is refused as that is. Nothing is stored."""

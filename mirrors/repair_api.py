@@ -77,6 +77,8 @@ class RepairedAnswer(serializers.Serializer):
 class CommitRepair(APIView):
     """What a commit lacks is looked for now, before all else; or what that would be."""
 
+    tag = "repair"
+
     @answers("Repair a commit", 202, RepairedAnswer, body=RepairAsked, also=(200, RepairPlanAnswer))
     def post(self, request: Request, repository: str, mirror_id: str, commit: str) -> Response:
         """202, or with `dry_run` 200 and the plan. Needs fs:ListRepositories on `*`; 202 fs:MirrorRepository too."""

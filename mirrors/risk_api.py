@@ -32,6 +32,8 @@ from rbac import services as rbac
 class GcSafety(APIView):
     """What the source's garbage collection may take, or has taken, before it arrived."""
 
+    tag = "risk"
+
     @answers("Get GC safety", 200, UnreachedPageAnswer, query=PAGE)
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
         """What is gone, and a page of the pending commits that no branch of the source leads to any more, the newest
@@ -113,6 +115,8 @@ class Prioritised(serializers.Serializer):
 class Prioritise(APIView):
     """Have a branch or a commit copied and checked before all others."""
 
+    tag = "risk"
+
     @answers("Prioritise a commit", 202, PrioritisedAnswer, body=Prioritised, query=[LOCATION])
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
         """202 with the commit, and whether anything is left to do for it. Needs fs:OperateMirror on the source."""
@@ -132,6 +136,8 @@ MOST_AUTHORS = 20
 class Lag(APIView):
     """How late the branches of a mirror are, and how well they kept its target."""
 
+    tag = "risk"
+
     @answers("Get lag", 200, LagPageAnswer, query=PAGE)
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
         """A page of branches by name. Needs fs:ListRepositories on `*`."""
@@ -147,6 +153,8 @@ class Lag(APIView):
 
 class Losses(APIView):
     """What would be lost if the source failed now."""
+
+    tag = "risk"
 
     @answers("Get loss", 200, LossPageAnswer, query=PAGE)
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:

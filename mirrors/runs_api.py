@@ -52,6 +52,8 @@ class RunDetailAnswer(RunAnswer):
 class Runs(APIView):
     """The checks of a mirror."""
 
+    tag = "runs"
+
     @answers("List runs", 200, page_answer(RunAnswer), query=PAGE)
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
         """A page of them, the last one first. Needs fs:ListRepositories on `*`."""
@@ -63,6 +65,8 @@ class Runs(APIView):
 
 class RunDetail(APIView):
     """One check: how far it is, how fast it goes, what it found."""
+
+    tag = "runs"
 
     @answers("Get a run", 200, RunDetailAnswer)
     def get(self, request: Request, repository: str, mirror_id: str, number: int) -> Response:

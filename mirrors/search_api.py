@@ -108,6 +108,8 @@ class FoundAnswer(serializers.Serializer):
 class Search(APIView):
     """Where is that? Repositories, mirrors, commits, branches, exports, and paths of what is missing."""
 
+    tag = "search"
+
     @answers("Search everything", 200, FoundAnswer, query=[Q])
     def get(self, request: Request) -> Response:
         """The first few of each kind. Needs fs:ListRepositories on `*`."""

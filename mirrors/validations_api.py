@@ -71,6 +71,8 @@ class ValidationAnswer(serializers.Serializer):
 class Validate(APIView):
     """Have everything looked at again that a commit, a branch's head, or all heads name."""
 
+    tag = "validations"
+
     @answers("Validate a mirror", 202, ValidationAnswer, body=ValidationAsked, query=[LOCATION])
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
         """202 with the job; the one that is open for the same, if any. Needs fs:OperateMirror on the source."""
@@ -93,6 +95,8 @@ class Validate(APIView):
 class Validations(APIView):
     """The checks that were asked for at a mirror."""
 
+    tag = "validations"
+
     @answers("List validations", 200, page_answer(ValidationAnswer), query=PAGE)
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
         """A page of them, the last one first. Needs fs:ListRepositories on `*`."""
@@ -102,6 +106,8 @@ class Validations(APIView):
 
 class ValidationDetail(APIView):
     """One check on demand: how far it is, what it found."""
+
+    tag = "validations"
 
     @answers("Get a validation", 200, ValidationAnswer)
     def get(self, request: Request, repository: str, mirror_id: str, job: int) -> Response:

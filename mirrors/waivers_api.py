@@ -42,6 +42,8 @@ class WaiverAnswer(serializers.Serializer):
 class Waivers(APIView):
     """What was waived at a mirror."""
 
+    tag = "waivers"
+
     @answers("List waivers", 200, page_answer(WaiverAnswer), query=PAGE)
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
         """A page of waivers, the last one first. Needs fs:ListRepositories on `*`."""
@@ -61,6 +63,8 @@ class Waivers(APIView):
 
 class WaiverDetail(APIView):
     """One waiver: see it, withdraw it."""
+
+    tag = "waivers"
 
     @answers("Get a waiver", 200, WaiverAnswer)
     def get(self, request: Request, repository: str, mirror_id: str, waiver: int) -> Response:

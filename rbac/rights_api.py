@@ -31,6 +31,8 @@ from rbac.rights_answers import (
 class EffectivePermissions(APIView):
     """What a user may do, statement by statement."""
 
+    tag = "rights"
+
     @answers("Get effective permissions", 200, PermissionsAnswer)
     def get(self, request: Request, user_id: str) -> Response:
         """Every statement that applies to the user, and through what. Needs auth:ReadUser, but not for oneself."""
@@ -42,6 +44,8 @@ class EffectivePermissions(APIView):
 
 class Simulate(APIView):
     """A question, as if somebody tried."""
+
+    tag = "rights"
 
     @answers("Simulate a right", 200, SimulationAnswer, body=Question)
     def post(self, request: Request) -> Response:
@@ -56,6 +60,8 @@ class Simulate(APIView):
 
 class PolicyImpact(APIView):
     """What a draft would change."""
+
+    tag = "rights"
 
     @answers("Get the impact of a policy", 200, ImpactAnswer, body=Draft)
     def post(self, request: Request, policy_id: str) -> Response:

@@ -44,6 +44,8 @@ class ResetLinkAnswer(serializers.Serializer):
 class Sessions(APIView):
     """Where one user is signed in."""
 
+    tag = "signin"
+
     @answers("List sessions of a user", 200, SessionsAnswer)
     def get(self, request: Request, user: str) -> Response:
         """Open sessions of browsers. One's own need no right, those of others auth:ReadUser on them."""
@@ -61,6 +63,8 @@ class Sessions(APIView):
 class OneSession(APIView):
     """One browser of a user."""
 
+    tag = "signin"
+
     @answers("End one session of a user", 204)
     def delete(self, request: Request, user: str, session: str) -> Response:
         """Sign one browser out, by the id that the list gives."""
@@ -71,6 +75,8 @@ class OneSession(APIView):
 
 class PasswordResetLink(APIView):
     """How somebody who forgot their password gets another one."""
+
+    tag = "signin"
 
     @answers("Make a password reset link", 201, ResetLinkAnswer)
     def post(self, request: Request, user: str) -> Response:

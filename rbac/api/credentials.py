@@ -29,6 +29,8 @@ from rbac.models import AccessKey
 class Credentials(APIView):
     """The access keys of a user."""
 
+    tag = "credentials"
+
     @answers("List access keys", 200, listing(CredentialsAnswer), query=PAGE)
     def get(self, request: Request, user_id: str) -> Response:
         """A page of keys by id, without secrets. Needs auth:ListCredentials on user/{user_id}."""
@@ -48,6 +50,8 @@ class Credentials(APIView):
 class OneCredential(APIView):
     """One access key: see, remove."""
 
+    tag = "credentials"
+
     @answers("Get an access key", 200, CredentialsAnswer)
     def get(self, request: Request, user_id: str, access_key_id: str) -> Response:
         """The key without its secret. Needs auth:ReadCredentials on user/{user_id}."""
@@ -65,6 +69,8 @@ class OneCredential(APIView):
 class Disable(APIView):
     """Make a key useless, and keep it in the list."""
 
+    tag = "credentials"
+
     @answers("Disable an access key", 200, CredentialsAnswer)
     def post(self, request: Request, user_id: str, access_key_id: str) -> Response:
         """The key, useless for good. Needs auth:DeleteCredentials on user/{user_id}."""
@@ -76,6 +82,8 @@ class Disable(APIView):
 
 class Rotate(APIView):
     """Put another key in place of one, without a moment in which none works."""
+
+    tag = "credentials"
 
     @answers("Rotate an access key", 201, RotatedAnswer, body=KeyRotation)
     def post(self, request: Request, user_id: str, access_key_id: str) -> Response:

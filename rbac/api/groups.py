@@ -32,6 +32,8 @@ def group_arn(group_id: str) -> str:
 class Groups(APIView):
     """All groups."""
 
+    tag = "groups"
+
     @answers("List groups", 200, listing(GroupAnswer), query=PAGE)
     def get(self, request: Request) -> Response:
         """A page of groups by id. Needs auth:ListGroups on `*`."""
@@ -52,6 +54,8 @@ class Groups(APIView):
 class OneGroup(APIView):
     """One group: see, remove."""
 
+    tag = "groups"
+
     @answers("Get a group", 200, GroupAnswer)
     def get(self, request: Request, group_id: str) -> Response:
         """The group. Needs auth:ReadGroup on group/{group_id}."""
@@ -69,6 +73,8 @@ class OneGroup(APIView):
 class Members(APIView):
     """Who is in a group."""
 
+    tag = "groups"
+
     @answers("List members of a group", 200, listing(UserAnswer), query=PAGE)
     def get(self, request: Request, group_id: str) -> Response:
         """A page of users by id. Needs auth:ReadGroup on group/{group_id}."""
@@ -78,6 +84,8 @@ class Members(APIView):
 
 class Member(APIView):
     """One user in a group."""
+
+    tag = "groups"
 
     @answers("Add a member to a group", 201, fails=[409])
     def put(self, request: Request, group_id: str, user_id: str) -> Response:
@@ -100,6 +108,8 @@ class Member(APIView):
 class GroupPolicies(APIView):
     """The policies of a group."""
 
+    tag = "groups"
+
     @answers("List policies of a group", 200, listing(PolicyAnswer), query=PAGE)
     def get(self, request: Request, group_id: str) -> Response:
         """A page of policies by id. Needs auth:ReadGroup on group/{group_id}."""
@@ -109,6 +119,8 @@ class GroupPolicies(APIView):
 
 class GroupPolicy(APIView):
     """One policy of a group."""
+
+    tag = "groups"
 
     @answers("Attach a policy to a group", 201, fails=[409])
     def put(self, request: Request, group_id: str, policy_id: str) -> Response:

@@ -25,6 +25,8 @@ def policy_arn(policy_id: str) -> str:
 class Policies(APIView):
     """All policies."""
 
+    tag = "policies"
+
     @answers("List policies", 200, listing(PolicyAnswer), query=PAGE)
     def get(self, request: Request) -> Response:
         """A page of policies by id. Needs auth:ListPolicies on `*`."""
@@ -42,6 +44,8 @@ class Policies(APIView):
 
 class OnePolicy(APIView):
     """One policy: see, edit, remove."""
+
+    tag = "policies"
 
     @answers("Get a policy", 200, PolicyAnswer)
     def get(self, request: Request, policy_id: str) -> Response:

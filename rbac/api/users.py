@@ -37,6 +37,8 @@ def user_arn(user_id: str) -> str:
 class CurrentUser(APIView):
     """Who asks."""
 
+    tag = "users"
+
     @answers("Get current user", 200, CurrentUserAnswer)
     def get(self, request: Request) -> Response:
         """The user of the key or session. For everyone who is signed in."""
@@ -47,6 +49,8 @@ class CurrentUser(APIView):
 
 class Users(APIView):
     """All users."""
+
+    tag = "users"
 
     @answers("List users", 200, listing(UserAnswer), query=PAGE)
     def get(self, request: Request) -> Response:
@@ -69,6 +73,8 @@ class Users(APIView):
 
 class OneUser(APIView):
     """One user: see, change, remove."""
+
+    tag = "users"
 
     @answers("Get a user", 200, UserAnswer)
     def get(self, request: Request, user_id: str) -> Response:
@@ -115,6 +121,8 @@ def _change(
 class UserGroups(APIView):
     """The groups that a user is in."""
 
+    tag = "users"
+
     @answers("List groups of a user", 200, listing(GroupAnswer), query=PAGE)
     def get(self, request: Request, user_id: str) -> Response:
         """A page of groups by id. Needs auth:ReadUser on user/{user_id}."""
@@ -124,6 +132,8 @@ class UserGroups(APIView):
 
 class UserPolicies(APIView):
     """The policies of a user."""
+
+    tag = "users"
 
     @answers("List policies of a user", 200, listing(PolicyAnswer), query=[*PAGE, EFFECTIVE])
     def get(self, request: Request, user_id: str) -> Response:
@@ -137,6 +147,8 @@ class UserPolicies(APIView):
 
 class UserPolicy(APIView):
     """One policy of a user."""
+
+    tag = "users"
 
     @answers("Attach a policy to a user", 201, fails=[409])
     def put(self, request: Request, user_id: str, policy_id: str) -> Response:

@@ -1,4 +1,4 @@
-"""`scripts/test [PYTEST ARGUMENTS]`: install what the tests need, check the style and the types, run the tests.
+"""`scripts/test [PYTEST ARGUMENTS]`: install what the tests need, check style, types and imports, run the tests.
 
 With arguments only pytest runs, with those. Without, the tests that start few servers run beside the others, and what
 they say follows at the end. In CI (CI=true) nothing that a test needs may be missing.
@@ -21,7 +21,11 @@ from launcher.processes import Supervisor
 
 _STAGES = {"web": 400, "sandbox": 100, "build": 50, "spark": 1500, "cli": 100, "test": 600}
 _LIGHT = ("tests/cli", "tests/core", "tests/graveler", "tests/mirrors", "tests/rbac")
-_CHECKS = (["-m", "ruff", "check", "--quiet", "."], ["-m", "mypy"])
+_CHECKS = {
+    "ruff": ["-m", "ruff", "check", "--quiet", "."],
+    "mypy": ["-m", "mypy"],
+    "lint-imports": [str(VENV / "bin" / "lint-imports"), "--no-logo", "--no-cache"],
+}
 
 
 def main(arguments: list[str]) -> int:
@@ -32,7 +36,7 @@ def main(arguments: list[str]) -> int:
             console.say(f"installing requirements/{stage}.txt")
             environment.install(run, stage, megabytes=megabytes)
     env = _environment(java.home(run), _chromium(run))
-    failed = [] if arguments else [check[1] for check in _CHECKS if _run(check, env) != 0]
+    failed = [] if arguments else [name for name, check in _CHECKS.items() if _run(check, env) != 0]
     status = _run(["-m", "pytest", *arguments], env) if arguments else _run_all(env)
     if failed:
         raise Problem(f"{' and '.join(failed)} found something: see above")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -14,6 +15,7 @@ from rest_framework.views import APIView
 from lakemirror_site import openapi
 from rbac.models import User
 from tests.documented import problems
+from tests.golden import document as golden
 from tests.mirrors.api import Api
 
 DOCUMENT = "/service/replication/v1/openapi.json"
@@ -52,6 +54,16 @@ def test_nothing_in_the_document_was_guessed() -> None:
     openapi.document.__wrapped__()
     assert not GENERATOR_STATS._warn_cache
     assert not GENERATOR_STATS._error_cache
+
+
+def test_the_document_is_the_one_that_was_agreed() -> None:
+    """Equal but for tags and descriptions; one that is meant to differ: tests/golden/document.py."""
+    assert json.loads(golden.as_text(openapi.document())) == json.loads(golden.GOLDEN.read_text())
+
+
+def test_each_call_belongs_to_one_part_of_the_api() -> None:
+    told = {(method, path): call.get("tags") for method, path, call in calls()}
+    assert [call for call, tags in told.items() if not tags or len(tags) != 1 or not tags[0].isidentifier()] == []
 
 
 def test_summaries_tell_calls_apart() -> None:
