@@ -18,8 +18,8 @@ from adapters.copying_verbs import Writer
 from adapters.objects import split_uri
 from adapters.objects_fast import FastObjectStore
 from core.errors import Conflict, LakeMirrorError, NotFound
-from core.export_failures import KeyFailed, Reason
-from core.slices import Deadline, Rate
+from core.exporting.deadline import Deadline, Rate
+from core.exporting.failures import KeyFailed, Reason
 
 MOST_KEY_BYTES = 1024
 STAMP = "lakemirror-etag"

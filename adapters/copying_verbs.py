@@ -21,7 +21,7 @@ import urllib3
 from adapters.objects import NO_HEADERS, answer_error, split_uri
 from adapters.objects_fast import FastObjectStore, pause_before
 from core.errors import Full, Invalid, LakeMirrorError, NotFound, NotSent, RemoteFailure, Unreachable
-from core.slices import Deadline
+from core.exporting.deadline import Deadline
 
 R = TypeVar("R")
 

@@ -11,9 +11,9 @@ from typing import Any
 import re2
 
 from core.errors import Invalid
-from core.markers import directory_of, is_marker
-from core.pattern_mistakes import PARENTHESES, instead, odd_parenthesis
-from core.patterns import at_the_end
+from core.exporting.markers import directory_of, is_marker
+from core.exporting.patterns import at_the_end
+from core.exporting.regex_hints import PARENTHESES, instead, odd_parenthesis
 
 
 class Patterns:

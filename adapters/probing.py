@@ -11,8 +11,8 @@ from adapters.copying_parts import Uploads
 from adapters.copying_verbs import Writer
 from adapters.objects_fast import FastObjectStore
 from core.errors import LakeMirrorError, RemoteFailure
-from core.preflight import NotAsked
-from core.slices import Deadline, Late
+from core.exporting.deadline import Deadline, Late
+from core.installations.preflight import NotAsked
 
 NAME = "_lakemirror_probe_"
 CONTENT = b"LakeMirror tries whether it may write here. This object may be removed."

@@ -30,9 +30,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from adapters.copying_verbs import Writer
 from adapters.objects_fast import FastObjectStore
-from core.export_units import plan_units
-from core.export_work import Phase, UnitWork
-from core.slices import Deadline
+from core.exporting.deadline import Deadline
+from core.exporting.unit_work import Phase, UnitWork
+from core.exporting.work_units import plan_units
 from graveler.entries import Entry
 from graveler.ranges import write_range
 from spark_jobs.export_copy import copy_units

@@ -29,7 +29,7 @@ from two_buckets import COMPUTED, MIRROR, MOTO, NAMES, PREFIX, SOURCE, Server, a
 from adapters.objects import S3ObjectStore
 from adapters.objects_fast import FastObjectStore
 from adapters.spark import Spark
-from core.validation import Data, is_small, plan_checks
+from core.mirroring.check_planning import Data, is_small, plan_checks
 from graveler.metarange import RangeRef, read_metarange
 from lakemirror_site.config import Validator
 from spark_jobs.check import CheckSettings, check_small

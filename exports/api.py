@@ -12,8 +12,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from core import export_words
-from core.policies import branch_arn
+from core.access.policies import branch_arn
+from core.exporting import explain
 from exports import placement, services
 from exports.failing import REASONS
 from exports.models import Export, ExportFailure, SkippedCommit
@@ -48,7 +48,7 @@ REGION = OpenApiParameter("region", str, description="the region of the reposito
 RUN = OpenApiParameter("run", str, description="only those of this run")
 REASON = OpenApiParameter("reason", str, enum=REASONS, description="only those that failed for this reason")
 FORMAT = OpenApiParameter("format", str, enum=FORMATS, description="csv: all rows as a file")
-STATES = [state.value for state in export_words.STATES]
+STATES = [state.value for state in explain.STATES]
 STATE = OpenApiParameter("state", str, enum=STATES, description="only those in this state, as the pages say it")
 FIND = OpenApiParameter("find", str, description="only those whose repository, branch or path holds this")
 

@@ -9,10 +9,10 @@ from typing import Any
 from django.db.models import QuerySet, Sum
 from django.urls import reverse
 
-from core.export_words import STATES
-from core.exporting import State
-from core.phrases import count, sentence
-from core.policies import branch_arn
+from core.access.policies import branch_arn
+from core.exporting.explain import STATES
+from core.exporting.state_machine import State
+from core.text.phrases import count, sentence
 from exports import placement
 from exports.api import narrowed, visible
 from exports.models import Export, ExportRun

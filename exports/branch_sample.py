@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 
 from core.errors import Corrupt, NotFound, Unreachable
-from core.markers import touched_directories
+from core.exporting.markers import touched_directories
 from core.types import Commit, RepositoryInfo
 from graveler.errors import FormatError
 from graveler.metarange import RangeRef, read_metarange

@@ -8,8 +8,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from core.access.policies import branch_arn
 from core.errors import LakeMirrorError
-from core.policies import branch_arn
 from exports.api import REGION, OfBranch, region_of
 from exports.branch_sample import branch_of, first_files
 from exports.checking import Plan, check_plan

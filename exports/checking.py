@@ -14,13 +14,13 @@ from typing import Any
 from adapters.objects import split_uri
 from adapters.objects_fast import ListedPage
 from adapters.probing import PARTS, PUT, TRIED, Probed, probe
-from core import export_checks as decide
-from core import preflight_stores as stores
+from core.access.policies import branch_arn
 from core.errors import Invalid, LakeMirrorError
-from core.export_places import check_beside, check_place
-from core.markers import is_marker
-from core.policies import branch_arn
-from core.preflight import Check, NotAsked, Outcome, failing
+from core.exporting import preflight as decide
+from core.exporting.destinations import check_beside, check_place
+from core.exporting.markers import is_marker
+from core.installations import preflight_stores as stores
+from core.installations.preflight import Check, NotAsked, Outcome, failing
 from exports import placement
 from exports.branch_sample import Branch, FirstFiles, branch_of, first_files
 from exports.models import Export

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.http import Http404, HttpRequest
 
-from core.policies import branch_arn
+from core.access.policies import branch_arn
 from exports.failing import REASONS, by_reason, status_file
 from exports.models import Export, ExportRun
 from exports.readings import ExportReading

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from django.db.models import Count, Min
 
-from core.export_failures import Reason, reason_words
-from core.export_places import status_uri, timed_uris
-from core.exporting import State, status_text
+from core.exporting.destinations import status_uri, timed_uris
+from core.exporting.failures import Reason, reason_words
+from core.exporting.state_machine import State, status_text
 from exports.models import ExportRun
 
 UNWRITTEN = "The status could not be written either"

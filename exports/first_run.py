@@ -12,11 +12,11 @@ from functools import partial
 from typing import Any
 
 from core.errors import LakeMirrorError, NotFound
-from core.export_estimate import THROUGH, WITHIN, Pace, RunCost, run_cost
-from core.export_places import check_place
-from core.export_units import Unit, plan_units
-from core.export_work import UnitWork
-from core.exporting import State, basis
+from core.exporting.destinations import check_place
+from core.exporting.run_cost import THROUGH, WITHIN, Pace, RunCost, run_cost
+from core.exporting.state_machine import State, basis
+from core.exporting.unit_work import UnitWork
+from core.exporting.work_units import Unit, plan_units
 from exports.branch_sample import Branch, branch_of, ranges_of
 from exports.checking import Plan
 from exports.models import Export, ExportRun

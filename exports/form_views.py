@@ -10,8 +10,8 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from core.access.policies import branch_arn
 from core.errors import Invalid, LakeMirrorError
-from core.policies import branch_arn
 from exports import services
 from exports.branch_sample import branch_of, first_files
 from exports.checking import Plan, check_plan

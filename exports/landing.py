@@ -8,8 +8,8 @@ from __future__ import annotations
 import logging
 from datetime import UTC, datetime, timedelta
 
-from core.branch_line import Line, line_between
 from core.errors import LakeMirrorError
+from core.exporting.branch_line import Line, line_between
 from exports import running
 from exports.models import Export, ExportRun, SkippedCommit
 from lakemirror_site import wiring

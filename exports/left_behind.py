@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from core.export_places import overlap
+from core.exporting.destinations import overlap
 from exports.models import Export
 
 

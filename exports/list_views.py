@@ -14,9 +14,9 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
+from core.access.policies import branch_arn
 from core.errors import Invalid, LakeMirrorError
-from core.export_words import STATES
-from core.policies import branch_arn
+from core.exporting.explain import STATES
 from exports import services
 from exports.api import narrowed, visible
 from exports.listing import Asked, needing, tell

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from django.http import QueryDict
 
-from core.export_words import STATES
-from core.phrases import Phrase, count, name, say, sentence
-from core.states import State
+from core.exporting.explain import STATES
+from core.mirroring.states import State
+from core.text.phrases import Phrase, count, name, say, sentence
 from exports.readings import ExportReading
 from mirrors.listing import Chip
 

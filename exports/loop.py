@@ -11,11 +11,11 @@ import logging
 from django.db import transaction
 
 from adapters.objects import split_uri
-from core import exporting
 from core.errors import Fenced, LakeMirrorError, NotFound, Unreachable
-from core.export_failures import words_of
-from core.exporting import State
-from core.slices import Late
+from core.exporting import state_machine
+from core.exporting.deadline import Late
+from core.exporting.failures import words_of
+from core.exporting.state_machine import State
 from exports import landing, phases, reporting, running, uploads, verifying
 from exports.failing import UNWRITTEN
 from exports.models import Export, ExportRun
@@ -58,7 +58,7 @@ def _look(export: Export, lease: Lease) -> Outcome:
         raise
     landing.count_behind(export)
     standing = export.standing()
-    if not exporting.starts_by_itself(standing, head):
+    if not state_machine.starts_by_itself(standing, head):
         return _verify(export, lease) or Outcome(_resting(standing, head))
     if standing.state is State.REPAIRED:
         if (left := _seconds_of_writes(export)) > 0:
@@ -80,12 +80,12 @@ def _verify(export: Export, lease: Lease) -> Outcome | None:
     return verifying.carry(verification, lease, last_try=lease.duty.failures + 1 >= TRIES)
 
 
-def _resting(standing: exporting.Standing, head: str) -> str:
+def _resting(standing: state_machine.Standing, head: str) -> str:
     if standing.paused:
         return "paused"
     if standing.state is State.FAILED:
         return "failed: waits for its repair"
-    return f"{head[:8]} is exported" if exporting.is_exported(standing, head) else "not continuous"
+    return f"{head[:8]} is exported" if state_machine.is_exported(standing, head) else "not continuous"
 
 
 def _tell_repaired(export: Export, lease: Lease) -> None:

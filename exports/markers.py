@@ -8,9 +8,9 @@ from django.db import transaction
 
 from adapters.patterns import Patterns
 from core.errors import LakeMirrorError
-from core.export_failures import reason_of, words_of
-from core.markers import Failed, marker_of
-from core.slices import Late
+from core.exporting.deadline import Late
+from core.exporting.failures import reason_of, words_of
+from core.exporting.markers import Failed, marker_of
 from exports.failures import note_failed_directories, note_failures
 from exports.models import ExportDirectory, ExportRun
 from exports.plane import Plane

@@ -1,6 +1,7 @@
 """What is known of exports: configuration and state, runs with their units of work, what failed, what was verified.
 
-An export is of one branch of one source repository, and needs no mirror of it. Decisions are made by core/exporting.py.
+An export is of one branch of one source repository, and needs no mirror of it. Decisions are made by
+core/exporting/state_machine.py.
 """
 
 from __future__ import annotations
@@ -8,8 +9,8 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 
-from core import exporting
-from core.export_failures import reason_words
+from core.exporting import state_machine
+from core.exporting.failures import reason_words
 from exports.querysets import ExportQuerySet, RunQuerySet
 from mirrors.fields import ExactTextField
 
@@ -18,11 +19,11 @@ class Export(models.Model):
     """The configuration of a branch's export, and where it stands. Commit ids are "" for none."""
 
     class State(models.TextChoices):
-        NEVER = exporting.State.NEVER.value, "never exported"
-        IN_PROGRESS = exporting.State.IN_PROGRESS.value
-        SUCCESS = exporting.State.SUCCESS.value
-        FAILED = exporting.State.FAILED.value
-        REPAIRED = exporting.State.REPAIRED.value
+        NEVER = state_machine.State.NEVER.value, "never exported"
+        IN_PROGRESS = state_machine.State.IN_PROGRESS.value
+        SUCCESS = state_machine.State.SUCCESS.value
+        FAILED = state_machine.State.FAILED.value
+        REPAIRED = state_machine.State.REPAIRED.value
 
     region = models.CharField(max_length=64, help_text="of the source")
     repository = models.CharField(max_length=64)
@@ -78,10 +79,10 @@ class Export(models.Model):
     def __str__(self) -> str:
         return f"{self.repository}/{self.branch} ({self.region})"
 
-    def standing(self) -> exporting.Standing:
+    def standing(self) -> state_machine.Standing:
         """What decisions are made from."""
-        return exporting.Standing(
-            state=exporting.State(self.state),
+        return state_machine.Standing(
+            state=state_machine.State(self.state),
             path=self.path,
             continuous=self.continuous,
             paused=self.paused,
@@ -181,7 +182,7 @@ class SkippedCommit(models.Model):
 
 
 class ExportUnit(models.Model):
-    """A stretch of keys of a run (`core.export_units.Unit`), or a part of one: the unit of progress."""
+    """A stretch of keys of a run (`core.exporting.work_units.Unit`), or a part of one: the unit of progress."""
 
     run = models.ForeignKey(ExportRun, models.CASCADE, related_name="units")
     number = models.IntegerField(help_text="in the order of their keys")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from adapters.patterns import Patterns
-from core.markers import is_marker
+from core.exporting.markers import is_marker
 from exports.branch_sample import FirstFiles
 
 SECONDS = 2.0

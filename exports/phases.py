@@ -16,10 +16,10 @@ from django.db.models import F, QuerySet
 
 from core import errors
 from core.errors import Fenced, LakeMirrorError
-from core.export_work import Phase as Work
-from core.exporting import State
-from core.phrases import count
-from core.slices import Late
+from core.exporting.deadline import Late
+from core.exporting.state_machine import State
+from core.exporting.unit_work import Phase as Work
+from core.text.phrases import count
 from exports import markers, reporting, running, units, uploads
 from exports.failures import note_failed_directories, note_failures, note_kept
 from exports.models import ExportRun, ExportUnit

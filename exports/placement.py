@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from adapters.objects import split_uri
 from core.errors import Invalid, LakeMirrorError, NotFound, Unreachable
-from core.export_places import overlap
+from core.exporting.destinations import overlap
 from core.types import RepositoryInfo
 from exports.models import Export
 from lakemirror_site import config, wiring

@@ -8,8 +8,8 @@ from typing import Any
 from adapters.copying_verbs import Writer
 from adapters.objects import split_uri
 from core.errors import Denied, NotFound
-from core.export_units import holders
-from core.export_work import Marked, Phase, UnitWork
+from core.exporting.unit_work import Marked, Phase, UnitWork
+from core.exporting.work_units import holders
 from exports.commits import ranges_of
 from exports.models import ExportRun
 from exports.slices import Slice

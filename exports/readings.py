@@ -8,10 +8,10 @@ from datetime import datetime
 
 from django.db.models import Max
 
-from core.export_words import ExportFacts, RunFacts, Told, tell
-from core.exporting import is_exported
-from core.phrases import count
-from core.states import State, Tone
+from core.exporting.explain import ExportFacts, RunFacts, Told, tell
+from core.exporting.state_machine import is_exported
+from core.mirroring.states import State, Tone
+from core.text.phrases import count
 from exports.models import Export, ExportRun
 from exports.services import KIND, subject_of
 from mirrors.models import Duty

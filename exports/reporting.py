@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
-from core.export_places import status_uri, timed_uris
-from core.exporting import State, status_text
+from core.exporting.destinations import status_uri, timed_uris
+from core.exporting.state_machine import State, status_text
 from exports.commits import entries_of, ranges_of
 from exports.models import ExportRun
 from exports.plane import Plane

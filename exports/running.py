@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from django.db import transaction
 
-from core import exporting
 from core.errors import Conflict
-from core.exporting import State
+from core.exporting import state_machine
+from core.exporting.state_machine import State
 from core.types import RepositoryInfo
 from exports import verification
 from exports.left_behind import left_with
@@ -42,8 +42,8 @@ def start(export: Export, head: str, *, asked_by: str = "") -> ExportRun:
     """Begin to export a commit; of several who try at once one wins, others get Conflict. Inside of a transaction."""
     now = Export.objects.select_for_update().get(pk=export.pk)
     standing = now.standing()
-    exporting.check_start(standing, head)
-    basis = exporting.basis(standing)
+    state_machine.check_start(standing, head)
+    basis = state_machine.basis(standing)
     marked = now.marked.get(now.path, [])
     former = [pattern for pattern in marked if pattern not in now.patterns]
     Export.objects.filter(pk=now.pk).update(
@@ -51,7 +51,7 @@ def start(export: Export, head: str, *, asked_by: str = "") -> ExportRun:
         error="",
         wanted=False,
         current_ref=head,
-        attempted=list(exporting.note_attempt(standing, head)),
+        attempted=list(state_machine.note_attempt(standing, head)),
         attempted_path=now.path,
         left=left_with(now, now.attempted_path, now.attempted, at=now.path),
         marked={**now.marked, now.path: [*former, *now.patterns]},

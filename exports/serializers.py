@@ -6,8 +6,8 @@ from typing import Any
 
 from rest_framework import serializers
 
-from core.exporting import State, is_exported
-from core.states import State as Word
+from core.exporting.state_machine import State, is_exported
+from core.mirroring.states import State as Word
 from exports.models import Export, ExportFailure, ExportRun, SkippedCommit
 from exports.readings import ExportReading
 from exports.services import LONGEST_PATTERN, MOST_PATTERNS, MOST_PER_SECOND, Wish

@@ -9,11 +9,11 @@ from typing import Any
 from django.db import transaction
 
 from adapters.patterns import Patterns
-from core import exporting
+from core.access.policies import branch_arn
 from core.errors import Conflict, Invalid, NotFound
-from core.export_places import check_beside, check_place
-from core.exporting import State
-from core.policies import branch_arn
+from core.exporting import state_machine
+from core.exporting.destinations import check_beside, check_place
+from core.exporting.state_machine import State
 from exports import placement, running, verification
 from exports.left_behind import take
 from exports.models import Export, ExportRun, ExportVerification
@@ -181,7 +181,7 @@ def export_run(*, actor: Any, export: Export, request: Any = None) -> ExportRun:
     """Start to export the branch's head of now. Raises Denied, Conflict, NotFound (the branch is gone), Unreachable."""
     arn = branch_arn(export.repository, export.branch)
     rbac.require(actor, ("fs:RunExport", arn))
-    exporting.check_start(export.standing(), "")
+    state_machine.check_start(export.standing(), "")
     head = running.head_of(export)
     with transaction.atomic():
         run = running.start(export, head, asked_by=_name(actor))
@@ -195,11 +195,11 @@ def export_repair(*, actor: Any, export: Export, request: Any = None) -> None:
     """Somebody has repaired what kept the export from succeeding: it goes on. Raises Denied and Conflict."""
     arn = branch_arn(export.repository, export.branch)
     rbac.require(actor, ("fs:RunExport", arn))
-    exporting.check_repair(export.standing())
+    state_machine.check_repair(export.standing())
     with transaction.atomic():
         if not Export.objects.move(export.pk, states=[State.FAILED], state=State.REPAIRED):
             export.refresh_from_db()
-            exporting.check_repair(export.standing())
+            state_machine.check_repair(export.standing())
         duties.wake(KIND, subject_of(export))
         rbac.audit(
             actor=actor, action="fs:CreateCommit", arn=arn, after={"repair": export.current_ref}, request=request

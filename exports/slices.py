@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from core.slices import Deadline
+from core.exporting.deadline import Deadline
 from exports.models import Export
 from lakemirror_site import config
 from mirrors import clock

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from core.policies import branch_arn
-from core.rights import Place
+from core.access.policies import branch_arn
+from core.access.policy_analysis import Place
 from rbac.steps import Area, a_step, register
 
 _BRANCH = branch_arn("{repository}", "{branch}")

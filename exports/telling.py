@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.export_changes import consequences
+from core.exporting.change_effects import consequences
 from exports import services
 from exports.checking import Plan
 

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 
 from django.db.models import Count
 
-from core.exporting import State
-from core.pace import expected_end, per_second
-from core.phrases import count
+from core.exporting.state_machine import State
+from core.text.eta import expected_end, per_second
+from core.text.phrases import count
 from exports.models import ExportDirectory, ExportRun, ExportVerification
 
 GOOD, NOW, BAD, NOT_YET = "done", "now", "blocked", ""

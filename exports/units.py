@@ -12,9 +12,9 @@ from django.db import transaction
 from django.db.models import F
 
 from core.errors import NotFound
-from core.export_units import Unit, parts_of, plan_units
-from core.export_work import UnitWork
-from core.exporting import State
+from core.exporting.state_machine import State
+from core.exporting.unit_work import UnitWork
+from core.exporting.work_units import Unit, parts_of, plan_units
 from exports.commits import commit_of, has_range, ranges_of
 from exports.landing import between_runs, note_skipped
 from exports.models import Export, ExportDirectory, ExportRun, ExportUnit, VerificationUnit

@@ -9,8 +9,8 @@ from __future__ import annotations
 import logging
 
 from core.errors import LakeMirrorError
-from core.export_places import overlap
-from core.slices import Late
+from core.exporting.deadline import Late
+from core.exporting.destinations import overlap
 from exports.models import Export, ExportRun
 from exports.plane import Plane
 from exports.slices import Slice

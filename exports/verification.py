@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.errors import Conflict
-from core.slices import Late
+from core.exporting.deadline import Late
 from exports.models import Export, ExportDrift, ExportVerification, VerificationUnit
 from mirrors import clock, duties
 

@@ -10,8 +10,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from core.access.policies import branch_arn
 from core.errors import NotFound
-from core.policies import branch_arn
 from exports import services
 from exports.api import REGION, OfBranch
 from exports.models import Export, ExportDrift, ExportVerification

@@ -13,9 +13,9 @@ from django.db import transaction
 from django.db.models import F
 
 from core.errors import Fenced, LakeMirrorError, RemoteFailure
-from core.export_units import Unit, plan_units
-from core.phrases import count
-from core.slices import Late
+from core.exporting.deadline import Late
+from core.exporting.work_units import Unit, plan_units
+from core.text.phrases import count
 from exports import verification
 from exports.commits import ranges_of
 from exports.models import ExportDrift, ExportVerification, VerificationUnit

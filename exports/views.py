@@ -12,8 +12,8 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from core.access.policies import branch_arn
 from core.errors import Invalid
-from core.policies import branch_arn
 from exports import services
 from exports.detail import detail_of
 from exports.models import Export

@@ -22,7 +22,7 @@ from lakemirror_site.together import Together
 
 if TYPE_CHECKING:
     from adapters.objects_fast import FastObjectStore
-    from core.export_work import Marked
+    from core.exporting.unit_work import Marked
     from spark_jobs.export_settings import ExportSettings
     from spark_jobs.presence import BulkStore
     from spark_jobs.settings import CheckSettings, Place

@@ -11,9 +11,9 @@ from functools import cache
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 
-from core.presence import Depth, Imported
-from core.promotion import Repair
-from core.sensing import FirstSync
+from core.mirroring.object_check import Depth, Imported
+from core.mirroring.promotion import Repair
+from core.mirroring.sensing import FirstSync
 from lakemirror_site.openapi import Pagination
 from mirrors.serializers import MirrorSettings
 

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.errors import Invalid, NotFound
-from core.selection import OnUnselect
+from core.mirroring.branch_selection import OnUnselect
 from lakemirror_site import config, wiring
 from lakemirror_site.openapi import IF_MATCH, answers, etag
 from mirrors import options, readings, services

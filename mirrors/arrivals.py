@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from core.notifications import relative_key
+from core.installations.s3_events import relative_key
 from mirrors import clock, duties
 from mirrors.blockers import address_hash
 from mirrors.models import Blocker, Mirror

@@ -10,7 +10,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from core.errors import Invalid, LakeMirrorError
-from core.phrases import count
+from core.text.phrases import count
 from mirrors import clock
 from mirrors.backlog import Looked, blockers_of, blockers_retry
 from mirrors.models import Blocker

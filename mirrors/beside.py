@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
-from core.phrases import Phrase
-from core.states import State
+from core.mirroring.states import State
+from core.text.phrases import Phrase
 from mirrors.exposition import Gauge
 
 

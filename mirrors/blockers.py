@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from core.doubt import Suspect, address_crc
-from core.facts import ARRIVING
-from core.validation import pause_before_look
+from core.mirroring.check_planning import pause_before_look
+from core.mirroring.doubt import Suspect, address_crc
+from core.mirroring.facts import ARRIVING
 from lakemirror_site import config
 from mirrors import clock
 from mirrors.doubting import chunks, doubt_sharers

@@ -8,11 +8,11 @@ from datetime import datetime
 
 from django.db.models import F
 
-from core.explain import stage_of
-from core.facts import CommitFacts, Thing, Waived
-from core.ladder import Step, climb
-from core.promotion import MOVED_BY_OTHERS, UNKNOWN, Why
-from core.states import Stage
+from core.mirroring.commit_steps import Step, climb
+from core.mirroring.explain import stage_of
+from core.mirroring.facts import CommitFacts, Thing, Waived
+from core.mirroring.promotion import MOVED_BY_OTHERS, UNKNOWN, Why
+from core.mirroring.states import Stage
 from mirrors.candidates import candidates_of
 from mirrors.lacking import commit_facts
 from mirrors.models import Candidate, Mirror, Promotion

@@ -13,7 +13,7 @@ from django.db import transaction
 from django.db.models import DurationField, ExpressionWrapper, F, OuterRef, Q, QuerySet, Subquery, Sum, Window
 from django.db.models.functions import Coalesce, Greatest, RowNumber
 
-from core.lag import LATE_AFTER, MEASURED, attainment, breached_at
+from core.mirroring.rpo import LATE_AFTER, MEASURED, attainment, breached_at
 from mirrors import clock
 from mirrors.candidates import Pending
 from mirrors.duties import Lease

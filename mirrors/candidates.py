@@ -11,7 +11,7 @@ from typing import Any
 from django.db.models import Case, F, OuterRef, Q, QuerySet, Subquery, Value, When
 from django.db.models.functions import Coalesce
 
-from core.promotion import UNKNOWN
+from core.mirroring.promotion import UNKNOWN
 from mirrors.lacking import Key
 from mirrors.models import Candidate, Mirror, MirrorBranch
 from mirrors.plain_sql import named

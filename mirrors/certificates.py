@@ -19,12 +19,12 @@ from django.db.models import F
 
 from adapters.objects import CONNECT_SECONDS, READ_SECONDS
 from core.errors import Fenced, Invalid, LakeMirrorError, NotFound
-from core.facts import History
-from core.judgement import Judgement
-from core.lag import LONGEST_RPO
-from core.presence import Depth, Imported
-from core.promotion import Repair
-from core.sensing import FirstSync
+from core.mirroring.facts import History
+from core.mirroring.judgement import Judgement
+from core.mirroring.object_check import Depth, Imported
+from core.mirroring.promotion import Repair
+from core.mirroring.rpo import LONGEST_RPO
+from core.mirroring.sensing import FirstSync
 from graveler.content import Content, digest_of
 from lakemirror_site import config, wiring
 from mirrors import clock

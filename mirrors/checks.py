@@ -11,10 +11,10 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Count, F
 
-from core.doubt import KEY_BYTES, KnownRange, Suspect, unpack, with_memory
 from core.errors import LakeMirrorError, Stopped
-from core.presence import OF_RANGE, Depth
-from core.validation import RangeCheck, is_small, verify_again_at
+from core.mirroring.check_planning import RangeCheck, is_small, verify_again_at
+from core.mirroring.doubt import KEY_BYTES, KnownRange, Suspect, unpack, with_memory
+from core.mirroring.object_check import OF_RANGE, Depth
 from lakemirror_site import config, wiring
 from mirrors import clock
 from mirrors.blockers import Problem, note_problems

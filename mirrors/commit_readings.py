@@ -8,8 +8,8 @@ from typing import Any
 from django.db.models import F, Q, QuerySet
 
 from core.errors import NotFound
-from core.facts import CommitFacts, Waived
-from core.ladder import last_step, step_times
+from core.mirroring.commit_steps import last_step, step_times
+from core.mirroring.facts import CommitFacts, Waived
 from mirrors.covering import CommitCoverage
 from mirrors.lacking import FACTS
 from mirrors.models import Commit, Mirror, MirrorCommit

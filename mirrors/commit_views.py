@@ -10,9 +10,9 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from core.commit_words import SETTLED
 from core.errors import NotFound
-from core.phrases import SHORT_ID
+from core.mirroring.commit_text import SETTLED
+from core.text.phrases import SHORT_ID
 from mirrors import clock
 from mirrors.backlog import blockers_of
 from mirrors.commit_readings import STAGES, commits_of, commits_of_branch

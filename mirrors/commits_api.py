@@ -8,7 +8,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.errors import Invalid
-from core.states import State
+from core.mirroring.states import State
 from lakemirror_site.openapi import answers
 from mirrors import clock
 from mirrors.answers import BranchAnswer, page_answer

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from django.db.models import Count, Max, Min, Sum
 
-from core.presence import Depth
+from core.mirroring.object_check import Depth
 from mirrors.metaranges import ranges_named
 from mirrors.models import Coverage, Mirror
 from mirrors.querysets import CoverageQuerySet

@@ -14,7 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from core.errors import LakeMirrorError
-from core.selection import ALL
+from core.mirroring.branch_selection import ALL
 from lakemirror_site import config
 from lakemirror_site.errors import status_of
 from mirrors import clock, services

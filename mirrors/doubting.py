@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from django.db.models import F, Q
 
-from core.doubt import KEY_BYTES, KnownRange, Suspect, that_may_name
+from core.mirroring.doubt import KEY_BYTES, KnownRange, Suspect, that_may_name
 from mirrors import clock, duties
 from mirrors.metarange_memory import remembered
 from mirrors.models import Coverage, MetarangeCoverage, Mirror, MirrorCommit

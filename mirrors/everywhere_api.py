@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from core.states import State
+from core.mirroring.states import State
 from lakemirror_site.openapi import answers
 from mirrors.answers import MirrorAnswer, page_answer, page_with
 from mirrors.api import as_json

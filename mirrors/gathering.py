@@ -10,8 +10,8 @@ from typing import Any
 
 from django.db.models import Count, Q
 
-from core.facts import BranchFacts, Counted, DutyFacts, MirrorFacts, RunFacts, Waiting
-from core.promotion import UNKNOWN
+from core.mirroring.facts import BranchFacts, Counted, DutyFacts, MirrorFacts, RunFacts, Waiting
+from core.mirroring.promotion import UNKNOWN
 from mirrors.candidates import Pending, past_of, pending_of
 from mirrors.lacking import Commits, Key
 from mirrors.models import Duty, Mirror, MirrorCommit, Run, SourceBranch

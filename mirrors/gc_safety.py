@@ -12,7 +12,7 @@ from typing import Any
 
 from django.db.models import Count, F, Min, OuterRef, Q, Subquery
 
-from core.loss import Painting
+from core.mirroring.unreplicated import Painting
 from mirrors.descent import few
 from mirrors.loss import Missing, MissingThings, descend
 from mirrors.models import Blocker, Candidate, Mirror

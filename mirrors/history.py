@@ -7,8 +7,8 @@ from collections.abc import Collection, Sequence
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 
-from core.facts import History, Link, put_in_order
-from core.sensing import FirstSync
+from core.mirroring.facts import History, Link, put_in_order
+from core.mirroring.sensing import FirstSync
 from mirrors import duties
 from mirrors.models import Candidate, Mirror, MirrorCommit, Repository, SourceTag
 from mirrors.proven_heads import unprove_heads

@@ -11,8 +11,8 @@ from drf_spectacular.types import OpenApiTypes
 from rest_framework.decorators import api_view, authentication_classes, permission_classes
 
 from core.errors import Invalid
-from core.notifications import arrived_objects
-from core.phrases import count
+from core.installations.s3_events import arrived_objects
+from core.text.phrases import count
 from lakemirror_site import config, wiring
 from lakemirror_site.openapi import WEBHOOK_SECRET, answers
 from mirrors import arrivals, placement, services

@@ -13,8 +13,8 @@ from operator import attrgetter
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from core.promotion import UNKNOWN, CandidateCommit
-from core.sensing import FirstParents, FirstSync
+from core.mirroring.promotion import UNKNOWN, CandidateCommit
+from core.mirroring.sensing import FirstParents, FirstSync
 from core.types import main_parent
 from mirrors import duties
 from mirrors.duties import Lease

@@ -10,7 +10,7 @@ from typing import Any
 from django import forms
 
 from core.errors import LakeMirrorError
-from core.installations import LONGEST, Access, Secrets, Wish
+from core.installations.settings import LONGEST, Access, Secrets, Wish
 from lakemirror_site import config
 from mirrors.settings_form import shown
 

@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import Any
 
 from core.errors import NotFound
-from core.installations import Access, Wish
-from core.preflight import Check, Outcome
+from core.installations.preflight import Check, Outcome
+from core.installations.settings import Access, Wish
 from lakemirror_site import config
 from lakemirror_site.together import Together
 from mirrors.installation_rows import Installation, InstallationTest

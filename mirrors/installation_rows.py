@@ -12,7 +12,7 @@ from django.db import models
 
 from adapters.sealing import OtherKey, Sealer, Tampered
 from core.errors import Unreadable
-from core.installations import Secrets, Wish
+from core.installations.settings import Secrets, Wish
 from lakemirror_site import config
 
 OLD_KEY = "LAKEMIRROR_OLD_SECRET_KEY"
@@ -20,7 +20,7 @@ OLD_KEY = "LAKEMIRROR_OLD_SECRET_KEY"
 
 
 class Installation(models.Model):
-    """One region's lakeFS and store, as `core.installations.Wish` names its settings."""
+    """One region's lakeFS and store, as `core.installations.settings.Wish` names its settings."""
 
     region = models.CharField(max_length=64, unique=True)
     served_by = models.CharField(max_length=64, help_text="the region of the deployment that works for it")

@@ -12,12 +12,12 @@ from functools import partial
 from typing import Any
 from uuid import uuid4
 
-from core import preflight as decide
-from core import preflight_stores as stores
+from core.access.policies import repository_arn
 from core.errors import LakeMirrorError, NotFound, Throttled
-from core.policies import repository_arn
+from core.installations import preflight as decide
+from core.installations import preflight_stores as stores
+from core.installations.preflight import Check, NotAsked, Outcome
 from core.ports import LakeFS
-from core.preflight import Check, NotAsked, Outcome
 from core.types import Page, RepositoryInfo, ServerInfo
 from lakemirror_site import wiring
 from mirrors import clock, placement

@@ -13,10 +13,10 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.db.models import Count
 
+from core.access.policies import auth_arn
 from core.errors import Conflict, Invalid, NotFound, Stale, Unreadable
-from core.installations import Secrets, Wish, check_secrets, check_wish
-from core.phrases import count
-from core.policies import auth_arn
+from core.installations.settings import Secrets, Wish, check_secrets, check_wish
+from core.text.phrases import count
 from lakemirror_site import config
 from mirrors import clock, installed
 from mirrors.etags import ANYTHING, Seen

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.errors import Invalid
-from core.installations import LONGEST, Access
+from core.installations.settings import LONGEST, Access
 from lakemirror_site.openapi import IF_MATCH, answers, etag
 from mirrors.answers import page_answer, text_or_null, time_or_null
 from mirrors.etags import seen

@@ -15,7 +15,7 @@ from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponseBase
 
 from core.errors import Unreadable
-from core.installations import Secrets
+from core.installations.settings import Secrets
 from core.store_access import StoreAccess
 from lakemirror_site import config
 from lakemirror_site.config import LakeFSKeys, Secret, Store, StoreCredentials

@@ -11,8 +11,8 @@ from datetime import timedelta
 
 from django.db import transaction
 
-from core.judgement import Judgement, judge_circumstances, judge_move
-from core.promotion import UNKNOWN
+from core.mirroring.judgement import Judgement, judge_circumstances, judge_move
+from core.mirroring.promotion import UNKNOWN
 from mirrors import clock
 from mirrors.doubting import doubt_commits
 from mirrors.duties import Lease

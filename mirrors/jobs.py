@@ -11,8 +11,8 @@ from django.db import transaction
 from django.db.models import Q
 
 from core.errors import Conflict, NotFound
-from core.pace import expected_end
-from core.presence import Depth
+from core.mirroring.object_check import Depth
+from core.text.eta import expected_end
 from mirrors import clock, duties
 from mirrors.beside import About, Place, exports
 from mirrors.job_ids import JobType, duty_url, job_id, job_url

@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import Count, Max
 from rest_framework import serializers
 
-from core.pace import expected_end, per_second
+from core.text.eta import expected_end, per_second
 from mirrors.answers import count_or_null, number_or_null, text_or_null, time_or_null
 from mirrors.beside import Place
 from mirrors.duties import LEASE_SECONDS

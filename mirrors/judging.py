@@ -8,7 +8,7 @@ anew too, and is not called proven until then.
 from __future__ import annotations
 
 from core.errors import Fenced
-from core.presence import Depth, Imported
+from core.mirroring.object_check import Depth, Imported
 from mirrors import clock, duties
 from mirrors.doubting import doubt_judgements
 from mirrors.duties import Lease

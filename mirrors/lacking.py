@@ -10,7 +10,7 @@ from typing import Any
 from django.db.models import Count, F, Min, Q, QuerySet, Window
 from django.db.models.functions import RowNumber
 
-from core.facts import CommitFacts, History, Thing, Waived
+from core.mirroring.facts import CommitFacts, History, Thing, Waived
 from mirrors.metaranges import ranges_at_hand
 from mirrors.models import Blocker, Commit, Coverage, Mirror, MirrorCommit
 from mirrors.querysets import UNCHECKED, BlockerQuerySet

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from core.loss import say_loss
-from core.phrases import Phrase
-from core.states import ASIDE
+from core.mirroring.states import ASIDE
+from core.mirroring.unreplicated import say_loss
+from core.text.phrases import Phrase
 from mirrors.breaches import target_of, targets_kept
 from mirrors.loss import Loss, losses_of
 from mirrors.readings import MirrorReading

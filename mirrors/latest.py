@@ -9,8 +9,8 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef
 
-from core.phrases import Phrase, name, say, short
-from core.promotion import MOVED_BY_OTHERS, Why
+from core.mirroring.promotion import MOVED_BY_OTHERS, Why
+from core.text.phrases import Phrase, name, say, short
 from mirrors.jobs import duties_of, jobs_of
 from mirrors.models import Promotion
 from mirrors.querysets import MirrorQuerySet

@@ -15,8 +15,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from core.errors import Invalid, LakeMirrorError
-from core.phrases import Phrase, count, name, say, sentence
-from core.states import State
+from core.mirroring.states import State
+from core.text.phrases import Phrase, count, name, say, sentence
 from mirrors import clock, options, services
 from mirrors.fleet import FEW, fleet_readings, up_to_date
 from mirrors.forms import likely_region

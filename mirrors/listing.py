@@ -9,7 +9,7 @@ from typing import Any
 
 from django.http import QueryDict
 
-from core.states import State, Tone
+from core.mirroring.states import State, Tone
 from mirrors.querysets import MirrorQuerySet
 from mirrors.readings import MirrorReading
 from mirrors.serializers import rfc3339

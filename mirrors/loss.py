@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from core.loss import Painting, Tally, group_tally
+from core.mirroring.unreplicated import Painting, Tally, group_tally
 from mirrors.descent import few, highest_key
 from mirrors.doubting import KEPT_PER_HOLDER
 from mirrors.models import Coverage, Mirror, Repository

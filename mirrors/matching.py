@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.errors import LakeMirrorError, NotFound
-from core.selection import Selection, check_selection
+from core.mirroring.branch_selection import Selection, check_selection
 from mirrors.preflight import ask
 from mirrors.preflight_questions import Plan, first_of_source, is_name
 from mirrors.services import repository_arn

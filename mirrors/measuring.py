@@ -16,8 +16,8 @@ from django.db import transaction
 from django.db.models import BooleanField, Case, Count, F, OuterRef, Q, QuerySet, Subquery, Value, When
 from django.db.models.functions import Coalesce
 
-from core.lag import is_stale, lag
-from core.promotion import MOVED_BY_OTHERS, Why
+from core.mirroring.promotion import MOVED_BY_OTHERS, Why
+from core.mirroring.rpo import is_stale, lag
 from mirrors import clock
 from mirrors.candidates import Pending
 from mirrors.duties import Lease

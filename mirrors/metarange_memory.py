@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from core.presence import Reason, Verdict
+from core.mirroring.object_check import Reason, Verdict
 from graveler.metarange import RangeRef, read_metarange
 from lakemirror_site import config
 
@@ -22,7 +22,8 @@ METADATA_PREFIX = "_lakefs"
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A metarange's ranges with its file's size and MD5, or the reason (of core.presence) why there are none."""
+    """A metarange's ranges with its file's size and MD5, or the reason (of core.mirroring.object_check) why there are
+    none."""
 
     ranges: tuple[RangeRef, ...] = ()
     reason: str = ""

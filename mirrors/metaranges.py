@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 from adapters.local_cache import LocalCache
 from core.errors import LakeMirrorError, NotFound
+from core.mirroring.content_proof import Refusals
+from core.mirroring.object_check import Depth, Reason, What, judge_object
 from core.ports import ObjectStore
-from core.presence import Depth, Reason, What, judge_object
-from core.proofs import Refusals
 from graveler.errors import FormatError
 from graveler.metarange import RangeRef
 from lakemirror_site import wiring

@@ -13,7 +13,7 @@ from django.http import HttpResponse
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from core.lag import is_stale, lag
+from core.mirroring.rpo import is_stale, lag
 from mirrors import audit_metrics, clock
 from mirrors.beside import exports
 from mirrors.exposition import CONTENT_TYPE, Gauge, labelled

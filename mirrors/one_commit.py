@@ -8,13 +8,13 @@ from datetime import datetime
 
 from django.db.models import QuerySet
 
-from core.commit_words import SETTLED, explain_commit
 from core.errors import LakeMirrorError
-from core.explain import Verdict, judge_standing, stage_of
-from core.facts import CommitFacts
-from core.ladder import Step, climb
-from core.phrases import Phrase
-from core.states import Stage
+from core.mirroring.commit_steps import Step, climb
+from core.mirroring.commit_text import SETTLED, explain_commit
+from core.mirroring.explain import Verdict, judge_standing, stage_of
+from core.mirroring.facts import CommitFacts
+from core.mirroring.states import Stage
+from core.text.phrases import Phrase
 from mirrors.branch_commits import CommitReading
 from mirrors.certificates import Certificate, certify
 from mirrors.covering import CommitCoverage, commit_coverage

@@ -13,7 +13,7 @@ from typing import Any
 from django.db import transaction
 
 from core.errors import Invalid
-from core.selection import OnUnselect
+from core.mirroring.branch_selection import OnUnselect
 from mirrors import duties
 from mirrors.etags import ANYTHING, Seen
 from mirrors.judging import judge_anew

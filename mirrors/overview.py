@@ -9,9 +9,9 @@ from datetime import datetime
 
 from django.db.models import Min
 
-from core.lag import in_words
-from core.phrases import Phrase, count, say, sentence
-from core.states import State, Tone
+from core.mirroring.rpo import in_words
+from core.mirroring.states import State, Tone
+from core.text.phrases import Phrase, count, say, sentence
 from mirrors.listing import needing
 from mirrors.models import Commit, MirrorCommit
 from mirrors.querysets import UNCHECKED, MirrorQuerySet

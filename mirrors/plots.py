@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 
 from django.template.defaultfilters import filesizeformat
 
-from core.lag import in_words
-from core.phrases import count
-from core.plot import Mark, Shape, draw, marks, top_of_bytes, top_of_counts, top_of_seconds
+from core.mirroring.rpo import in_words
+from core.text.phrases import count
+from core.text.plot import Mark, Shape, draw, marks, top_of_bytes, top_of_counts, top_of_seconds
 from mirrors.measured import Measured, Step
 
 FEWEST = 12

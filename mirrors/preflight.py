@@ -1,7 +1,8 @@
 """Asks everything that would keep a planned mirror from working, and stores nothing.
 
 Two rounds of calls side by side: the second asks about what the first has found. What they mean is decided in
-`core.preflight` and `core.preflight_stores`, and by the rules of creation in `mirrors.placement`.
+`core.installations.preflight` and `core.installations.preflight_stores`, and by the rules of creation in
+`mirrors.placement`.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from datetime import datetime
 from functools import partial
 from typing import Any, TypeVar
 
-from core import preflight as decide
-from core import preflight_stores as stores
+from core.access.policies import namespace_arn, repository_arn
 from core.errors import LakeMirrorError, NotFound
-from core.policies import namespace_arn, repository_arn
-from core.preflight import Check, NotAsked, Outcome
+from core.installations import preflight as decide
+from core.installations import preflight_stores as stores
+from core.installations.preflight import Check, NotAsked, Outcome
 from core.types import RepositoryInfo
 from lakemirror_site import wiring
 from mirrors import clock, placement, services

@@ -8,8 +8,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from core.preflight import Check
-from core.selection import ALL
+from core.installations.preflight import Check
+from core.mirroring.branch_selection import ALL
 from lakemirror_site.openapi import answers
 from mirrors.api import SOURCE_REGION, MirrorDetail, creation_asked
 from mirrors.preflight import preflight

@@ -12,10 +12,10 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from core.errors import LakeMirrorError, NotFound
+from core.installations.preflight import NotAsked
+from core.installations.preflight_stores import Listing, bucket_of, prefix_of
+from core.mirroring.branch_selection import ALL
 from core.ports import LakeFS, ObjectStore
-from core.preflight import NotAsked
-from core.preflight_stores import Listing, bucket_of, prefix_of
-from core.selection import ALL
 from core.types import Commit, RepositoryInfo
 from lakemirror_site import wiring
 from mirrors import placement

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from core.preflight import Check, Outcome
+from core.installations.preflight import Check, Outcome
 from mirrors.preflight import Preflight
 
 _ORDER = list(map(Outcome, ("failed", "warning", "unknown", "ok")))

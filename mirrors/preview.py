@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.errors import NotFound
-from core.estimate import Cost, first_check
-from core.presence import Depth
-from core.selection import Selection, check_selection
+from core.mirroring.branch_selection import Selection, check_selection
+from core.mirroring.check_cost import Cost, first_check
+from core.mirroring.object_check import Depth
 from core.types import RepositoryInfo
 from graveler.metarange import RangeRef
 from lakemirror_site import wiring

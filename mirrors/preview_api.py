@@ -8,7 +8,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from core.estimate import Cost
+from core.mirroring.check_cost import Cost
 from lakemirror_site.openapi import answers
 from mirrors import clock, services
 from mirrors.answers import count_or_null, many_texts, number_or_null

@@ -12,7 +12,7 @@ from typing import Any
 from django.db import transaction
 
 from core.errors import NotFound
-from core.facts import History
+from core.mirroring.facts import History
 from mirrors import duties
 from mirrors.descent import FIRST_WINDOW, LAST_WINDOW, few, highest_key
 from mirrors.duties import Lease

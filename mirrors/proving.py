@@ -1,4 +1,4 @@
-"""The facts that the judge goes by (core/judgement.py), read when they are asked for.
+"""The facts that the judge goes by (core/mirroring/judgement.py), read when they are asked for.
 
 What a metarange names never changes, so it may come from anywhere; that all of it is there now is asked of the rows.
 """
@@ -11,8 +11,8 @@ from typing import Any
 
 from django.db.models import Count
 
-from core.judgement import Circumstances, CommitProof, Judgement, judge_commit
-from core.presence import Depth
+from core.mirroring.judgement import Circumstances, CommitProof, Judgement, judge_commit
+from core.mirroring.object_check import Depth
 from graveler.metarange import RangeRef
 from lakemirror_site import wiring
 from mirrors.doubting import chunks

@@ -10,7 +10,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Least, Now
 
-from core.presence import Depth
+from core.mirroring.object_check import Depth
 
 MESSAGE_SECONDS = 5.0
 """A wake-up message that was not answered for so long is sent again."""

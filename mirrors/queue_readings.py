@@ -14,7 +14,7 @@ from typing import Any
 from django.db.models import Count, Max, Min, Q
 from django_q.models import OrmQ
 
-from core.lag import in_words
+from core.mirroring.rpo import in_words
 from mirrors.duties import LEASE_SECONDS
 from mirrors.models import Duty
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from core.explain import Verdict, explain, judge_standing, stage_of
-from core.facts import BranchFacts, MirrorFacts, Thing
-from core.lacking import count_waiting
-from core.lag import Targets, lag
-from core.phrases import Phrase
-from core.states import ASIDE, Stage, State
+from core.mirroring.blocker_text import count_waiting
+from core.mirroring.explain import Verdict, explain, judge_standing, stage_of
+from core.mirroring.facts import BranchFacts, MirrorFacts, Thing
+from core.mirroring.rpo import Targets, lag
+from core.mirroring.states import ASIDE, Stage, State
+from core.text.phrases import Phrase
 from lakemirror_site import config
 from mirrors import clock
 from mirrors.breaches import target_of

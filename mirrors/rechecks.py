@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from django.db import transaction
 
 from core.errors import LakeMirrorError
+from core.mirroring.content_proof import Prover, Refusals, is_sampled
+from core.mirroring.object_check import Depth, Imported, Reason, Verdict, What, judge_object, judge_refusal
 from core.ports import ObjectStore
-from core.presence import Depth, Imported, Reason, Verdict, What, judge_object, judge_refusal
-from core.proofs import Prover, Refusals, is_sampled
 from core.types import ObjectInfo
 from lakemirror_site import wiring
 from mirrors import clock

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from core.errors import NotFound
-from core.judgement import Judgement, judge_commit
-from core.readable import Readable, at_mirror, at_source
+from core.mirroring.judgement import Judgement, judge_commit
+from core.mirroring.readable_regions import Readable, at_mirror, at_source
 from mirrors.commit_readings import facts_of
 from mirrors.finding import commits_beginning, expect_one
 from mirrors.models import Commit, Mirror, MirrorCommit

@@ -8,7 +8,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Count, Sum
 
-from core.repair import Group, Plan, plan_repair
+from core.mirroring.repair_plan import Group, Plan, plan_repair
 from mirrors.backlog import blockers_of, blockers_retry
 from mirrors.lacking import OPEN_COMMITS, TROUBLED, Commits, open_rows
 from mirrors.models import Commit, Mirror

@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from core.repair import Plan, Way
+from core.mirroring.repair_plan import Plan, Way
 from lakemirror_site.openapi import answers
 from mirrors import clock
 from mirrors.answers import count_or_null

@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from core.phrases import SHORT_ID, count
+from core.text.phrases import SHORT_ID, count
 from mirrors import clock
 from mirrors.finding import find_commit
 from mirrors.models import Commit

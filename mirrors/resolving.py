@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 from django.db import transaction
 
-from core.doubt import address_crc
 from core.errors import LakeMirrorError, NotFound
+from core.mirroring.content_proof import Refusals
+from core.mirroring.doubt import address_crc
+from core.mirroring.object_check import Depth, Reason, What
 from core.ports import ObjectStore
-from core.presence import Depth, Reason, What
-from core.proofs import Refusals
 from graveler.errors import FormatError
 from graveler.ranges import read_range
 from lakemirror_site import wiring

@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from core.states import ASIDE
+from core.mirroring.states import ASIDE
 from lakemirror_site.openapi import answers
 from mirrors import clock
 from mirrors.answers import LOCATION

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.errors import NotFound
-from core.pace import expected_end, per_second
+from core.text.eta import expected_end, per_second
 from lakemirror_site.openapi import answers
 from mirrors import clock
 from mirrors.answers import number_or_null, page_answer, text_or_null, time_or_null

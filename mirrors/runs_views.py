@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from core.pace import expected_end, per_second
+from core.text.eta import expected_end, per_second
 from mirrors import clock
 from mirrors.job_ids import JobType, job_id
 from mirrors.jobs import Asked, expected_of

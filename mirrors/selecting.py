@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from core.selection import OnUnselect, Selection, check_selection
+from core.mirroring.branch_selection import OnUnselect, Selection, check_selection
 from mirrors import duties
 from mirrors.models import Mirror, MirrorBranch
 

@@ -9,12 +9,12 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from core.facts import History
-from core.lag import LONGEST_RPO
-from core.presence import Depth, Imported
-from core.promotion import Repair
-from core.selection import OnUnselect
-from core.sensing import FirstSync
+from core.mirroring.branch_selection import OnUnselect
+from core.mirroring.facts import History
+from core.mirroring.object_check import Depth, Imported
+from core.mirroring.promotion import Repair
+from core.mirroring.rpo import LONGEST_RPO
+from core.mirroring.sensing import FirstSync
 from lakemirror_site.bodies import Body, TrueOrFalse
 from lakemirror_site.bodies import rfc3339 as rfc3339
 from mirrors import clock

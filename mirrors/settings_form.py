@@ -9,11 +9,11 @@ from typing import Any
 from django import forms
 
 from core.errors import LakeMirrorError
-from core.lag import LATE_AFTER, LONGEST_RPO, in_words
-from core.presence import Depth, Imported
-from core.promotion import Repair
-from core.selection import ALL, OnUnselect, Selection
-from core.sensing import FirstSync
+from core.mirroring.branch_selection import ALL, OnUnselect, Selection
+from core.mirroring.object_check import Depth, Imported
+from core.mirroring.promotion import Repair
+from core.mirroring.rpo import LATE_AFTER, LONGEST_RPO, in_words
+from core.mirroring.sensing import FirstSync
 from mirrors.models import Mirror
 
 DEPTHS = [

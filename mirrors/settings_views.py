@@ -11,9 +11,9 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from core.errors import LakeMirrorError, Stale
-from core.phrases import count
-from core.selection import OnUnselect
-from core.webhooks import ACTION_FILE
+from core.installations.webhook_action import ACTION_FILE
+from core.mirroring.branch_selection import OnUnselect
+from core.text.phrases import count
 from lakemirror_site.errors import status_of
 from mirrors import options
 from mirrors.etags import Seen, etag_of

@@ -13,8 +13,8 @@ from typing import Any
 
 from django.db.models import Count, Max, Model
 
-from core.facts import Counted
-from core.promotion import UNKNOWN
+from core.mirroring.facts import Counted
+from core.mirroring.promotion import UNKNOWN
 from mirrors.models import Mirror, MirrorBranch, SourceBranch
 from mirrors.plain_sql import fetch
 

@@ -13,7 +13,7 @@ from datetime import datetime
 
 from django.db import models, transaction
 
-from core.graph import ParentsFirst
+from core.mirroring.commit_graph import ParentsFirst
 from core.types import Commit as CommitRecord
 from mirrors import duties
 from mirrors.duties import Lease

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from core.promotion import UNKNOWN
+from core.mirroring.promotion import UNKNOWN
 from mirrors.candidates import Pending, Spots, pending_of
 from mirrors.lacking import Key
 from mirrors.models import Mirror, MirrorBranch, SourceBranch

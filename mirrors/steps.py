@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from core.policies import ALL, auth_arn, namespace_arn, repository_arn
-from core.rights import Place
+from core.access.policies import ALL, auth_arn, namespace_arn, repository_arn
+from core.access.policy_analysis import Place
 from lakemirror_site import config
 from rbac.steps import Area, a_step, register
 

@@ -10,9 +10,9 @@ from functools import partial
 from django.db.models import Count, Max, Min
 
 from core.errors import LakeMirrorError
-from core.phrases import count
-from core.promotion import MOVED_BY_OTHERS, Why
-from core.states import State
+from core.mirroring.promotion import MOVED_BY_OTHERS, Why
+from core.mirroring.states import State
+from core.text.phrases import count
 from mirrors.metaranges import ranges_named
 from mirrors.models import Mirror
 from mirrors.readings import BranchReading, MirrorReading

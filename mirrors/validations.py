@@ -20,8 +20,8 @@ from django.db import IntegrityError, transaction
 from django.db.models import F
 
 from core.errors import Conflict, Fenced, LakeMirrorError, NotFound, Stopped
-from core.presence import Depth
-from core.validation import Data, RangeCheck, state_on_demand
+from core.mirroring.check_planning import Data, RangeCheck, state_on_demand
+from core.mirroring.object_check import Depth
 from mirrors import clock, duties
 from mirrors.blockers import Problem
 from mirrors.checks import CheckWriter, carry_out, found_deeper

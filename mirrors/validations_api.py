@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.errors import NotFound
-from core.presence import Depth
+from core.mirroring.object_check import Depth
 from lakemirror_site.openapi import answers
 from mirrors.answers import LOCATION, page_answer, text_or_null, time_or_null
 from mirrors.api import find_mirror

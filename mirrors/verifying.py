@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 
 from django.db import transaction
 
-from core.presence import Depth
-from core.validation import RangeCheck
+from core.mirroring.check_planning import RangeCheck
+from core.mirroring.object_check import Depth
 from lakemirror_site import config
 from mirrors import clock
 from mirrors.checks import CheckWriter, carry_out

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from core.presence import Depth, Imported
+from core.mirroring.object_check import Depth, Imported
 from mirrors.models import Duty, Mirror
 
 _KNOWN = {"state": set(Mirror.State.values), "depth": set(Depth), "imported": set(Imported)}

@@ -16,7 +16,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from core.errors import LakeMirrorError
-from core.states import ASIDE
+from core.mirroring.states import ASIDE
 from lakemirror_site.errors import status_of
 from mirrors import clock, options, services
 from mirrors.branch_commits import BranchCommits, branch_commits

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 
-from core.facts import Waiting
+from core.mirroring.facts import Waiting
 from mirrors.doubting import KEPT_PER_HOLDER
 from mirrors.lacking import OPEN_COMMITS
 from mirrors.models import Blocker, Coverage, Mirror, MirrorCommit

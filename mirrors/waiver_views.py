@@ -16,7 +16,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from core.errors import LakeMirrorError
-from core.phrases import SHORT_ID
+from core.text.phrases import SHORT_ID
 from lakemirror_site.errors import status_of
 from mirrors import clock
 from mirrors.finding import find_commit

@@ -12,7 +12,7 @@ from typing import Any
 from django.db import transaction
 
 from core.errors import Conflict, Invalid, NotFound
-from core.facts import CommitFacts
+from core.mirroring.facts import CommitFacts
 from mirrors import clock, duties
 from mirrors.history import doubt_history
 from mirrors.models import Mirror, MirrorCommit, Waiver

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import yaml
 
 from core.errors import Invalid
-from core.webhooks import lakefs_action
+from core.installations.webhook_action import lakefs_action
 from lakemirror_site import config, wiring
 
 

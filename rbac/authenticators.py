@@ -16,9 +16,9 @@ from typing import Any, Protocol
 from django.utils.crypto import constant_time_compare, salted_hmac
 from rest_framework.exceptions import PermissionDenied
 
+from core.access.policies import Policy as Reading
+from core.access.policies import deny_everything, parse_policy
 from core.errors import Conflict, Invalid
-from core.policies import Policy as Reading
-from core.policies import deny_everything, parse_policy
 from lakemirror_site import config, wiring
 from rbac import services
 from rbac.models import NAME_PATTERN, AccessKey, User

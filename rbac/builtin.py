@@ -12,8 +12,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from core.access.policies import namespace_arn, repository_arn
 from core.errors import Invalid
-from core.policies import namespace_arn, repository_arn
 from rbac import services
 from rbac.models import Group, Policy
 

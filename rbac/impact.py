@@ -8,8 +8,8 @@ from itertools import islice
 
 from django.db.models import Q
 
-from core.policies import Policy as Reading
-from core.rights import Change, Person, Place, Step, changes, places_named
+from core.access.policies import Policy as Reading
+from core.access.policy_analysis import Change, Person, Place, Step, changes, places_named
 from rbac import services, steps
 from rbac.models import Policy, User
 from rbac.rights import policies_of_all

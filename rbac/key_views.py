@@ -11,8 +11,8 @@ from django.shortcuts import redirect
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
+from core.access.policies import auth_arn
 from core.errors import LakeMirrorError
-from core.policies import auth_arn
 from rbac import services
 from rbac.access_forms import AccessForm, KeyForm, OverlapForm
 from rbac.credentials import IssuedKey

@@ -111,7 +111,7 @@ class Membership(models.Model):
 
 
 class Policy(models.Model):
-    """A named list of statements in lakeFS's JSON form, checked by `core.policies` before it is stored."""
+    """A named list of statements in lakeFS's JSON form, checked by `core.access.policies` before it is stored."""
 
     name = models.CharField(max_length=128, unique=True, validators=[name_validator])
     statement = models.JSONField()

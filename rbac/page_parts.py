@@ -13,8 +13,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 
+from core.access.policies import ALL
 from core.errors import Invalid, LakeMirrorError
-from core.policies import ALL
 from rbac import services
 
 ROWS = 50

@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from django.db import connection
 
-from core.policies import Policy
+from core.access.policies import Policy
 from lakemirror_site import config
 
 Policies = tuple[Policy, ...]

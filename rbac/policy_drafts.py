@@ -13,10 +13,10 @@ from typing import Any
 
 from django.http import QueryDict
 
+from core.access.policies import Policy as Reading
+from core.access.policies import parse_policy
+from core.access.policy_text import Wrong, differences, pretty, read
 from core.errors import Invalid
-from core.policies import Policy as Reading
-from core.policies import parse_policy
-from core.policy_text import Wrong, differences, pretty, read
 from lakemirror_site.parsing import require_text
 from rbac.impact import Impact, impact
 from rbac.models import Policy

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from core.access.policies import repository_arn
 from core.errors import Invalid
-from core.policies import repository_arn
 from rbac import builtin
 
 BLANKS = {

@@ -12,10 +12,10 @@ from django.shortcuts import redirect
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
+from core.access.policies import ALL, auth_arn
+from core.access.policies import Policy as Reading
+from core.access.policy_text import Wrong, pretty
 from core.errors import Invalid, LakeMirrorError
-from core.policies import ALL, auth_arn
-from core.policies import Policy as Reading
-from core.policy_text import Wrong, pretty
 from lakemirror_site.errors import status_of
 from rbac import policy_drafts, services
 from rbac.impact import impact

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from django.db.models import Q
 
-from core.policies import Deciding, Effect, Statement, Verdict, evaluate
-from core.policies import Policy as Reading
-from core.rights import check_question, covering
+from core.access.policies import Deciding, Effect, Statement, Verdict, evaluate
+from core.access.policies import Policy as Reading
+from core.access.policy_analysis import check_question, covering
 from rbac import services
 from rbac.models import Attachment, Membership, Policy, User
 

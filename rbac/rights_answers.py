@@ -7,8 +7,8 @@ from typing import Any
 from django.utils import timezone
 from rest_framework import serializers
 
-from core.policies import Deciding, Effect, auth_arn
-from core.rights import LONGEST_ARN, Outcome
+from core.access.policies import Deciding, Effect, auth_arn
+from core.access.policy_analysis import LONGEST_ARN, Outcome
 from rbac import services
 from rbac.impact import AreaChange, Impact
 from rbac.models import User

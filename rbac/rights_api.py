@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from core.policies import auth_arn, parse_policy
+from core.access.policies import auth_arn, parse_policy
 from lakemirror_site.openapi import answers
 from rbac import services
 from rbac.impact import impact

@@ -9,8 +9,8 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from core.access.policies import ALL
 from core.errors import Invalid, LakeMirrorError, NotFound
-from core.policies import ALL
 from rbac import services, steps
 from rbac.models import User
 from rbac.page_parts import show

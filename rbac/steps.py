@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from core.policies import ALL, auth_arn
-from core.rights import Need, Place, Step
+from core.access.policies import ALL, auth_arn
+from core.access.policy_analysis import Need, Place, Step
 from rbac.models import Group, Policy, User
 
 

@@ -12,8 +12,8 @@ from django.shortcuts import redirect
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from core.access.policies import ALL, auth_arn
 from core.errors import LakeMirrorError
-from core.policies import ALL, auth_arn
 from rbac import services
 from rbac.access_forms import ProfileForm, UserForm
 from rbac.models import Group, Policy, User

@@ -17,7 +17,7 @@ from datetime import date, timedelta
 import requests
 import yaml
 
-from core.webhooks import ACTION_FILE, lakefs_action
+from core.installations.webhook_action import ACTION_FILE, lakefs_action
 from sandbox.lakefs_http import LakeFS, LakeFSError
 from sandbox.layout import ACCESS_KEY_ID, REPOSITORY, SECRET_ACCESS_KEY
 

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from core.errors import Invalid, LakeMirrorError
-from core.presence import Depth, Reason
-from core.proofs import Proof, Prover, Refusals, tell_notes
+from core.mirroring.content_proof import Proof, Prover, Refusals, tell_notes
+from core.mirroring.object_check import Depth, Reason
 from spark_jobs.jobs import ahead, spread, sql_type, told
 from spark_jobs.presence import BulkStore, Looker
 from spark_jobs.ranges import KeptRanges, OpenedRange, RangeReader
@@ -65,8 +65,8 @@ CHECK_COLUMNS = pa.schema(
 )
 """A row per finding; columns that are not of its kind are null.
 
-kind 'problem': something is not as the range says (`reason` of core.presence). `full`: `address` is a URI of its own,
-else it lies below the namespace, whatever it looks like.
+kind 'problem': something is not as the range says (`reason` of core.mirroring.object_check). `full`: `address` is a URI
+of its own, else it lies below the namespace, whatever it looks like.
 
 'range': this one was looked through, its problems came before; a range without this row was not checked. `min_key` and
 `max_key` are its first and last path, b"" where there is none. `looked`: the CRC-32 of every address (as the entry has

@@ -23,10 +23,10 @@ import pyarrow.compute as pc
 
 from adapters.copying import Item, is_of
 from core.errors import Denied, LakeMirrorError, NotFound
-from core.export_units import Interval, part_rows
-from core.export_work import Phase, UnitWork
-from core.markers import Failed, directory_of
-from core.slices import Deadline, Late, Rate
+from core.exporting.deadline import Deadline, Late, Rate
+from core.exporting.markers import Failed, directory_of
+from core.exporting.unit_work import Phase, UnitWork
+from core.exporting.work_units import Interval, part_rows
 from core.types import ObjectInfo
 from spark_jobs.export_compare import listed
 from spark_jobs.export_patterns import last_keys

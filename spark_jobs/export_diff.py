@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.export_work import UnitWork
-from core.markers import touched_directories
+from core.exporting.markers import touched_directories
+from core.exporting.unit_work import UnitWork
 from spark_jobs.export_patterns import last_keys, matching
 from spark_jobs.export_plan import Planned, RangeShelf, plan_unit
 from spark_jobs.export_settings import ExportSettings, source_store
@@ -85,8 +85,8 @@ def _directories(planned: Planned, patterns: Sequence[str]) -> list[bytes]:
 
 
 def held_keys(holders: Mapping[str, Sequence[bytes]], settings: ExportSettings) -> set[bytes]:
-    """Which of these keys their ranges hold (`core.export_units.holders`): a user's own `_lakefs_success` takes the
-    place of a marker, though it may be in a range that no unit reads."""
+    """Which of these keys their ranges hold (`core.exporting.work_units.holders`): a user's own `_lakefs_success` takes
+    the place of a marker, though it may be in a range that no unit reads."""
     shelf = RangeShelf(source_store(settings), settings)
     found: set[bytes] = set()
     for range_id, path in ahead(holders, lambda range_id: (range_id, shelf.read(range_id).column("path"))):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from core.export_work import Phase, UnitWork
+from core.exporting.unit_work import Phase, UnitWork
 from spark_jobs.export_copy import copy
 from spark_jobs.export_diff import diff
 from spark_jobs.export_settings import ExportSettings

@@ -12,10 +12,10 @@ from itertools import groupby
 
 from adapters.copying import Copier
 from core.errors import LakeMirrorError
-from core.export_failures import KeyFailed, Reason
-from core.export_work import Marked
-from core.markers import Failed, directory_of, marker_of, marker_order
-from core.slices import Late
+from core.exporting.deadline import Late
+from core.exporting.failures import KeyFailed, Reason
+from core.exporting.markers import Failed, directory_of, marker_of, marker_order
+from core.exporting.unit_work import Marked
 from core.types import ObjectInfo
 from spark_jobs.export_compare import listed
 from spark_jobs.export_settings import ExportSettings, copier_of

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.markers import MARKER
-from core.patterns import at_the_end
+from core.exporting.markers import MARKER
+from core.exporting.patterns import at_the_end
 
 
 def matching(directories: pa.Array, patterns: Sequence[str]) -> pa.Array:

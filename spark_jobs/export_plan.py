@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from adapters.objects_fast import FastObjectStore
 from core.errors import Corrupt
-from core.export_units import Unit
+from core.exporting.work_units import Unit
 from graveler.columns import FULL_SCHEMA
 from graveler.errors import FormatError
 from graveler.ranges import read_range_columns

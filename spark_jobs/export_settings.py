@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from adapters.copying import Copier, Destination, Sizes
 from adapters.objects import StoreKeys, keys_of
 from adapters.objects_fast import FastObjectStore
-from core.slices import Deadline, Rate
+from core.exporting.deadline import Deadline, Rate
 from core.store_access import StoreAccess
 from spark_jobs.settings import Place, store_at
 

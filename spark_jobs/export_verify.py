@@ -19,10 +19,10 @@ from adapters.copying import Copier, Item, is_of
 from adapters.objects import split_uri
 from adapters.objects_fast import FastObjectStore, ListedPage
 from core.errors import NotFound, RemoteFailure
-from core.export_units import Unit
-from core.export_work import UnitWork
-from core.markers import is_marker
-from core.slices import Deadline, Late, Rate
+from core.exporting.deadline import Deadline, Late, Rate
+from core.exporting.markers import is_marker
+from core.exporting.unit_work import UnitWork
+from core.exporting.work_units import Unit
 from core.types import ObjectInfo
 from spark_jobs.export_compare import before
 from spark_jobs.export_plan import NOTHING, RangeShelf, clipped

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from adapters.objects import keys_hint
 from core.errors import Denied, LakeMirrorError, Unauthenticated
-from core.export_units import Interval, Unit, grouped
-from core.export_work import UnitWork
+from core.exporting.unit_work import UnitWork
+from core.exporting.work_units import Interval, Unit, grouped
 from spark_jobs.export_settings import ExportSettings
 from spark_jobs.jobs import spread
 

@@ -14,8 +14,8 @@ from typing import NamedTuple, Protocol
 
 from adapters.objects_fast import ListedPage
 from core.errors import LakeMirrorError, NotFound
-from core.presence import Depth, Note, is_plain, judge_object, note_object
-from core.proofs import Proof, Prover, Refusals, is_sampled
+from core.mirroring.content_proof import Proof, Prover, Refusals, is_sampled
+from core.mirroring.object_check import Depth, Note, is_plain, judge_object, note_object
 from core.types import ObjectInfo
 
 SEGMENT = 5000

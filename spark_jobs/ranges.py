@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.errors import LakeMirrorError, NotFound
-from core.presence import Reason, What, is_refusal
-from core.proofs import Refusals
+from core.mirroring.content_proof import Refusals
+from core.mirroring.object_check import Reason, What, is_refusal
 from graveler.entries import AddressType
 from graveler.errors import FormatError
 from graveler.ranges import read_range_columns

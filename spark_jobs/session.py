@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 SHIPPED = (
-    "graveler/*.py",
-    "core/*.py",
+    "graveler/**/*.py",
+    "core/**/*.py",
     "adapters/__init__.py",
     "adapters/objects*.py",
     "adapters/copying*.py",
     "adapters/sealing.py",
-    "spark_jobs/*.py",
+    "spark_jobs/**/*.py",
 )
 
 _SESSIONS = uuid.UUID("5f0c2a1e-90a4-4d42-9d0b-3c1c54f6a0b7")

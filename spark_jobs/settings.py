@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 
 from adapters.objects import keys_of
 from adapters.objects_fast import FastObjectStore
-from core.presence import Depth, Imported
+from core.mirroring.object_check import Depth, Imported
 from core.store_access import DIRECT, StoreAccess
 
 BLOCK, ALLOW = Imported.BLOCK.value, Imported.ALLOW.value

@@ -12,8 +12,17 @@ from zlib import crc32
 
 from adapters.objects_fast import ListedPage
 from core.errors import Conflict, Corrupt, Denied, LakeMirrorError, NotFound, Unreachable
+from core.mirroring.object_check import (
+    Depth,
+    Imported,
+    Reason,
+    Verdict,
+    What,
+    judge_object,
+    judge_refusal,
+    judge_refused,
+)
 from core.ports import ObjectStore
-from core.presence import Depth, Imported, Reason, Verdict, What, judge_object, judge_refusal, judge_refused
 from core.types import (
     BranchHead,
     Commit,

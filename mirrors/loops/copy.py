@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from django.db import transaction
 
 from core.errors import Corrupt, RemoteFailure
-from core.graph import Waiting
+from core.mirroring.commit_graph import Waiting
 from core.ports import LakeFS
 from core.types import Commit as CommitRecord
 from core.types import RecordOutcome

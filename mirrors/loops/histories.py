@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping
 from concurrent.futures import Future
 
 from core.errors import Corrupt, LakeMirrorError, NoData, NotFound, RemoteFailure
+from core.mirroring.log_reading import Reading, Walk
 from core.ports import LakeFS
-from core.reading import Reading, Walk
 from core.types import Commit as CommitRecord
 from core.types import Page
 from lakemirror_site import config

@@ -15,9 +15,8 @@ from datetime import datetime
 from django.db import transaction
 
 from core.errors import Conflict, Denied, Fenced, LakeMirrorError, NotFound
-from core.judgement import Obstacle
-from core.ports import LakeFS
-from core.promotion import (
+from core.mirroring.judgement import Obstacle
+from core.mirroring.promotion import (
     MOVED_BY_OTHERS,
     UNKNOWN,
     Action,
@@ -33,6 +32,7 @@ from core.promotion import (
     superseded,
     whose_move,
 )
+from core.ports import LakeFS
 from lakemirror_site import wiring
 from mirrors import clock, duties
 from mirrors.breaches import note_breaches

@@ -9,8 +9,8 @@ from datetime import datetime
 
 from django.db import transaction
 
-from core import sensing
 from core.errors import Fenced, NoData, NotFound, RemoteFailure
+from core.mirroring import sensing
 from core.ports import LakeFS
 from core.types import main_parent
 from lakemirror_site import config, wiring

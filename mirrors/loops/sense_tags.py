@@ -7,7 +7,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from core import sensing
+from core.mirroring import sensing
 from core.ports import LakeFS
 from mirrors import clock, duties
 from mirrors.duties import Lease

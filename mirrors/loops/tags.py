@@ -10,9 +10,9 @@ from dataclasses import replace
 from django.db import transaction
 
 from core.errors import Conflict, Denied, LakeMirrorError, NoData, NotFound, RemoteFailure
+from core.mirroring.promotion import Action, Whose, Why
+from core.mirroring.tag_promotion import TagDecision, TagFacts, choose_tag, whose_tag_move
 from core.ports import LakeFS
-from core.promotion import Action, Whose, Why
-from core.tagging import TagDecision, TagFacts, choose_tag, whose_tag_move
 from mirrors import clock
 from mirrors.duties import Lease
 from mirrors.intents import intend, intents_of

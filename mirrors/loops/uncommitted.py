@@ -12,8 +12,8 @@ from django.db import transaction
 from django.db.models import F, Q
 
 from core.errors import NotFound
+from core.mirroring.promotion import Repair, Why
 from core.ports import LakeFS
-from core.promotion import Repair, Why
 from mirrors import clock
 from mirrors.duties import Lease
 from mirrors.loops.manage import fence

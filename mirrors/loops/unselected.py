@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from django.db.models import Q
 
-from core.promotion import BranchFacts, CandidateCommit
+from core.mirroring.promotion import BranchFacts, CandidateCommit
 from mirrors.models import Candidate, MirrorBranch, SourceBranch
 
 FEW = 200

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from django.db import transaction
 
 from core.errors import Fenced, LakeMirrorError, Stopped
-from core.validation import Data, RangeCheck, judge, plan_checks
+from core.mirroring.check_planning import Data, RangeCheck, judge, plan_checks
 from graveler.metarange import RangeRef
 from mirrors import clock, duties, validations
 from mirrors.checks import run_checks

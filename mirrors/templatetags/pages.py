@@ -14,12 +14,12 @@ from django.urls import reverse
 from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
-from core.facts import Thing
-from core.lacking import brief_reason
-from core.lag import in_words
-from core.phrases import SHORT_ID, Kind, Part, Phrase
-from core.preflight import Outcome
-from core.states import Stage, State, Tone
+from core.installations.preflight import Outcome
+from core.mirroring.blocker_text import brief_reason
+from core.mirroring.facts import Thing
+from core.mirroring.rpo import in_words
+from core.mirroring.states import Stage, State, Tone
+from core.text.phrases import SHORT_ID, Kind, Part, Phrase
 from mirrors.models import Mirror
 from mirrors.page_parts import with_query
 

@@ -10,8 +10,8 @@ from django import template
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
-from core.phrases import SHORT_ID
-from core.states import Stage
+from core.mirroring.states import Stage
+from core.text.phrases import SHORT_ID
 from mirrors.readings import BranchReading, RailCommit
 
 register = template.Library()

@@ -6,8 +6,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from core.access.policies import auth_arn
 from core.errors import NotFound
-from core.policies import auth_arn
 from lakemirror_site.openapi import answers
 from rbac import services
 from rbac.api.paging import PAGE, listed

@@ -8,8 +8,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from core.access.policies import auth_arn, parse_json
 from core.errors import Invalid
-from core.policies import auth_arn, parse_json
 from lakemirror_site.openapi import answers
 from rbac import services
 from rbac.api.paging import PAGE, listed

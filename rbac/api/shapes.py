@@ -85,7 +85,7 @@ class StatementGiven(StatementAnswer):
 
 
 class PolicyGiven(serializers.Serializer):
-    """A policy to be stored. Its own reader checks it: core.policies."""
+    """A policy to be stored. Its own reader checks it: core.access.policies."""
 
     id = serializers.CharField(max_length=128)
     statement = StatementGiven(many=True)

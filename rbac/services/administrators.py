@@ -15,8 +15,8 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
+from core.access.policies import everywhere
 from core.errors import Conflict
-from core.policies import everywhere
 from rbac.models import AccessKey, Attachment, Policy, User
 from rbac.services.asking import policies_now
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from django.db import transaction
 
+from core.access.policies import PART_OF, Verdict, deny_everything, evaluate, parse_policy
+from core.access.policies import Policy as Reading
 from core.errors import Denied, Invalid
-from core.policies import PART_OF, Verdict, deny_everything, evaluate, parse_policy
-from core.policies import Policy as Reading
 from rbac import policy_cache
 from rbac.exceptions import NotSignedIn
 from rbac.models import Attachment, Policy, User

@@ -8,8 +8,8 @@ from typing import Any
 from django.db import transaction
 from django.db.models import QuerySet
 
+from core.access.policies import parse_policy
 from core.errors import Invalid, NotFound
-from core.policies import parse_policy
 from rbac.models import Attachment, Group, Policy, User
 from rbac.services.administrators import administrator_kept
 from rbac.services.asking import forget

@@ -19,8 +19,8 @@ from adapters.copying import STAMP, Copier, Destination, Item, Sizes, is_of
 from adapters.copying_parts import Layout, Uploads, part_bytes
 from adapters.objects_fast import FastObjectStore
 from core.errors import LakeMirrorError
-from core.export_failures import KeyFailed, Reason, reason_of
-from core.slices import Deadline, Late
+from core.exporting.deadline import Deadline, Late
+from core.exporting.failures import KeyFailed, Reason, reason_of
 from tests.s3_double import KEYS, running_moto
 
 REAL = os.environ.get("LAKEMIRROR_TEST_S3", "")

@@ -15,8 +15,8 @@ from adapters.copying_verbs import Writer
 from adapters.objects import answer_error
 from adapters.objects_fast import FastObjectStore
 from core.errors import Denied, LakeMirrorError, RemoteFailure, Throttled, Unreachable
-from core.export_failures import KeyFailed, Reason, reason_of
-from core.slices import Deadline, Late, Rate
+from core.exporting.deadline import Deadline, Late, Rate
+from core.exporting.failures import KeyFailed, Reason, reason_of
 from core.types import ObjectInfo
 
 COPIED = b"<CopyObjectResult><ETag>&quot;e&quot;</ETag></CopyObjectResult>"

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from adapters.copying import STAMP, Item, Sizes
-from core.slices import Deadline, Late
+from core.exporting.deadline import Deadline, Late
 from tests.contract.test_copying import Ended, Server, copier_of, endpoint, server
 
 __all__ = ["endpoint", "server"]

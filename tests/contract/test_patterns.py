@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from adapters.patterns import Patterns
 from core.errors import Invalid
-from core.markers import directory_of
+from core.exporting.markers import directory_of
 from spark_jobs.export_patterns import last_keys, matching
 
 PATTERNS = [r".*/2021-\d\d-\d\d/", r".*/_SUCCESS", "", ".*", "é.", "(?i)LOGS|b$", r"\Qa.b", "^a/", "[^/]*$", r"\bx"]

@@ -10,8 +10,8 @@ import pytest
 
 from adapters.lakefs import LakeFSAdapter
 from adapters.objects import S3ObjectStore
+from core.installations.preflight import Outcome
 from core.ports import LakeFS, ObjectStore
-from core.preflight import Outcome
 from mirrors.preflight import Preflight, preflight
 from mirrors.preflight_questions import Plan
 from rbac.models import User

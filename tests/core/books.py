@@ -15,13 +15,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from core import doubt, facts, judgement, promotion, sensing, tagging, validation
-from core.doubt import KnownRange, Suspect
-from core.presence import Depth, judge_object
-from core.promotion import UNKNOWN, Action, CandidateCommit, Decision, OwnMove, Whose, Why
-from core.tagging import TagDecision, TagFacts
+from core.mirroring import check_planning, doubt, facts, judgement, promotion, sensing, tag_promotion
+from core.mirroring.check_planning import Data
+from core.mirroring.doubt import KnownRange, Suspect
+from core.mirroring.object_check import Depth, judge_object
+from core.mirroring.promotion import UNKNOWN, Action, CandidateCommit, Decision, OwnMove, Whose, Why
+from core.mirroring.tag_promotion import TagDecision, TagFacts
 from core.types import ObjectInfo
-from core.validation import Data
 from graveler.metarange import RangeRef
 
 OBJECTS = ("x", "y")
@@ -333,7 +333,7 @@ def store(state: State, row: Row) -> State:
 def settle_row(state: State, row: Row) -> State:
     """A range that is in no question any more, by the blockers that it holds."""
     left = [False for holder, _ in state.blockers if holder == row.range_id]
-    found = validation.settled(left, counted=len(left), kept=KEPT)
+    found = check_planning.settled(left, counted=len(left), kept=KEPT)
     assert found is not None
     deeper = "" if found is Data.COMPLETE else row.deeper
     return _upsert(state, row._replace(state=found.value, doubt="", asked=False, deeper=deeper))
@@ -421,7 +421,7 @@ def plan(state: State) -> State:
     for sha in unjudged(state):
         base = next((one for one in PARENTS[sha] if one in complete), complete[-1] if complete else "")
         bases = [REFS[RANGE_OF[base]]] if base else []
-        for one in validation.plan_checks([REFS[RANGE_OF[sha]]], bases, covered):
+        for one in check_planning.plan_checks([REFS[RANGE_OF[sha]]], bases, covered):
             checks.setdefault(one.range_id, one.base_ids)
     return state._replace(run=tuple(sorted(checks.items())))
 
@@ -431,7 +431,7 @@ def judge(state: State) -> State:
     covered = coverage_of(state)
     for sha in unjudged(state):
         at, range_id = COMMITS.index(sha), RANGE_OF[sha]
-        data = validation.judge([range_id], covered)
+        data = check_planning.judge([range_id], covered)
         waits = frozenset({range_id} if data is not Data.COMPLETE else ())
         its = state.commits[at]
         assert its is not None
@@ -611,13 +611,13 @@ def tag_facts(state: State) -> TagFacts:
 def choose_tag(state: State) -> State:
     """Where the tag is to go; nobody else touches it."""
     known = tag_facts(state)
-    whose = tagging.whose_tag_move(known)
+    whose = tag_promotion.whose_tag_move(known)
     if whose is Whose.OURS and known.there:
         state = state._replace(tag_noted=known.there)
         known = replace(known, noted=known.there, ours=True)
     elif whose in (Whose.OTHERS, Whose.VANISHED):
         raise Broken(f"the tag is at {known.there or 'nothing'} by our own doing, and that is called {whose}")
-    decision = tagging.choose_tag(known)
+    decision = tag_promotion.choose_tag(known)
     if decision.action is not Action.NOTHING:
         return state._replace(flight=Flight(TAG, decision))
     if not known.source and not known.there:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.branch_line import line_between
+from core.exporting.branch_line import line_between
 from core.types import Commit
 
 PARENTS = {"d": ("c", "x"), "x": ("a",), "c": ("b",), "b": ("a",), "a": ()}

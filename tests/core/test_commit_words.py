@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from core.commit_words import explain_commit
-from core.explain import Verdict
-from core.facts import CommitFacts, Thing, Waived
-from core.phrases import sentence
-from core.states import Stage, State
+from core.mirroring.commit_text import explain_commit
+from core.mirroring.explain import Verdict
+from core.mirroring.facts import CommitFacts, Thing, Waived
+from core.mirroring.states import Stage, State
+from core.text.phrases import sentence
 
 NOW = datetime(2026, 11, 20, 9, 0, tzinfo=UTC)
 WHOLE = CommitFacts(commit_id="c" * 64, record="accepted", data="complete", history=True, metadata_at=NOW)

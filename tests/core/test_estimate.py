@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from core.estimate import Cost, first_check
-from core.presence import Depth
+from core.mirroring.check_cost import Cost, first_check
+from core.mirroring.object_check import Depth
 
 
 def test_many_objects_are_listed_at_best_and_asked_for_at_worst() -> None:

@@ -14,13 +14,13 @@ from functools import cache
 
 import pytest
 
-from core import doubt, facts, judgement, promotion, validation
-from core.explain import explain
-from core.facts import MirrorFacts
-from core.lag import Targets
-from core.promotion import UNKNOWN
-from core.states import State as Told
-from core.validation import Data
+from core.mirroring import check_planning, doubt, facts, judgement, promotion
+from core.mirroring.check_planning import Data
+from core.mirroring.explain import explain
+from core.mirroring.facts import MirrorFacts
+from core.mirroring.promotion import UNKNOWN
+from core.mirroring.rpo import Targets
+from core.mirroring.states import State as Told
 from tests.core import books
 from tests.core.books import BRANCHES, LOOKS, Broken, State
 
@@ -207,8 +207,8 @@ MUTANTS = {
     "histories are not doubted": (books, "doubt_commits", without_history, 1, CHECKED),
     "whatever is known serves descendants": (facts, "serves_descendants", lambda **known: True, 1, TORN),
     "a branch's position is ignored": (promotion, "_position_of", lambda known, promotable: UNKNOWN, 2, GONE_ON),
-    "any range will do": (validation, "judge", lambda ids, covered: Data.COMPLETE, 0, ()),
-    "what arrived settles all": (validation, "settled", lambda gone, counted, kept: Data.COMPLETE, 2, ()),
+    "any range will do": (check_planning, "judge", lambda ids, covered: Data.COMPLETE, 0, ()),
+    "what arrived settles all": (check_planning, "settled", lambda gone, counted, kept: Data.COMPLETE, 2, ()),
 }
 """What is broken, by what; the look that was followed before the source moved on; steps that were taken then."""
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from core.explain import Verdict, explain, stage_of
-from core.facts import BranchFacts, CommitFacts, Counted, DutyFacts, MirrorFacts, RunFacts, Thing, Waiting
-from core.lag import Targets
-from core.phrases import Kind
-from core.states import Stage, State, Tone
+from core.mirroring.explain import Verdict, explain, stage_of
+from core.mirroring.facts import BranchFacts, CommitFacts, Counted, DutyFacts, MirrorFacts, RunFacts, Thing, Waiting
+from core.mirroring.rpo import Targets
+from core.mirroring.states import Stage, State, Tone
+from core.text.phrases import Kind
 
 NOW = datetime(2026, 11, 21, 9, 16, 34, tzinfo=UTC)
 OLD, NEW = "9f31c0aa" * 8, "a1b2c3d4" * 8

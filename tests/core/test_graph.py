@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.graph import ParentsFirst
+from core.mirroring.commit_graph import ParentsFirst
 
 Parents = dict[str, tuple[str, ...]]
 

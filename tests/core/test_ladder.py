@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from core.facts import CommitFacts, Thing
-from core.ladder import Rung, Step, climb
-from core.states import Stage
+from core.mirroring.commit_steps import Rung, Step, climb
+from core.mirroring.facts import CommitFacts, Thing
+from core.mirroring.states import Stage
 
 SEEN = datetime(2026, 11, 21, 9, 2, 7, tzinfo=UTC)
 

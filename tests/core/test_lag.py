@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core.lag import Targets, attainment, breached_at, in_words, is_stale, lag
+from core.mirroring.rpo import Targets, attainment, breached_at, in_words, is_stale, lag
 
 NOW = datetime(2026, 11, 21, 9, 16, 34, tzinfo=UTC)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from core.loss import Painting, Tally, group_tally, say_loss
+from core.mirroring.unreplicated import Painting, Tally, group_tally, say_loss
 
 NOW = datetime(2026, 11, 21, 9, 16, 34, tzinfo=UTC)
 

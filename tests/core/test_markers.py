@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.markers import Failed, directory_of, is_marker, marker_of, marker_order, touched_directories
+from core.exporting.markers import Failed, directory_of, is_marker, marker_of, marker_order, touched_directories
 
 keys = st.text("ab/_é", max_size=8).map(str.encode)
 

@@ -9,7 +9,7 @@ from urllib.parse import quote_plus
 import pytest
 
 from core.errors import Invalid
-from core.notifications import arrived_objects, relative_key
+from core.installations.s3_events import arrived_objects, relative_key
 
 
 def record(key: str, bucket: str = "dst", event: str = "ObjectCreated:Put") -> dict[str, Any]:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core.pace import expected_end, per_second
+from core.text.eta import expected_end, per_second
 
 T = datetime(2026, 11, 21, tzinfo=UTC)
 

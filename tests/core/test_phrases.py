@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.phrases import code, count, name, say, sentence, sentences, short
+from core.text.phrases import code, count, name, say, sentence, sentences, short
 
 
 def test_plain_text_is_the_parts_joined() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from core.plot import Shape, draw, marks, top_of_bytes, top_of_counts, top_of_seconds
+from core.text.plot import Shape, draw, marks, top_of_bytes, top_of_counts, top_of_seconds
 
 NOON = datetime(2026, 11, 21, 12, 7, tzinfo=UTC)
 

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.errors import Invalid
-from core.policies import (
+from core.access.policies import (
     Effect,
     Policy,
     Statement,
@@ -23,6 +22,7 @@ from core.policies import (
     resource_match,
     wildcard_match,
 )
+from core.errors import Invalid
 
 LAKE = "arn:lakefs:fs:::repository/lake"
 

@@ -7,7 +7,7 @@ import time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.policies import PART_OF, Effect, Policy, Statement, evaluate
+from core.access.policies import PART_OF, Effect, Policy, Statement, evaluate
 
 USER = "a*"
 ACTIONS = ["fs:A", "fs:AB", "auth:A", *PART_OF, *PART_OF.values()]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from core.policies import Policy
-from core.policy_text import Wrong, differences, line_of, read
+from core.access.policies import Policy
+from core.access.policy_text import Wrong, differences, line_of, read
 
 GOOD = """{
   "id": "p",

@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.promotion import Action, BranchFacts, CandidateCommit, Decision, Whose, Why, choose_promotion, whose_move
+from core.mirroring.promotion import (
+    Action,
+    BranchFacts,
+    CandidateCommit,
+    Decision,
+    Whose,
+    Why,
+    choose_promotion,
+    whose_move,
+)
 
 
 def facts(seen: str, *, head: str = "", position: int | None = None, moves: str = "", **more: bool) -> BranchFacts:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from core.promotion import Action, BranchFacts, CandidateCommit, Decision, Why, choose_promotion, superseded
-from core.sensing import changed_branches, describe_move, is_gone, is_valid_look
+from core.mirroring.promotion import Action, BranchFacts, CandidateCommit, Decision, Why, choose_promotion, superseded
+from core.mirroring.sensing import changed_branches, describe_move, is_gone, is_valid_look
 
 LINE = {"A": "", "B": "A", "C": "B"}
 FORK = LINE | {"b": "A"}

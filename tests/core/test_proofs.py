@@ -7,8 +7,8 @@ import hashlib
 import pytest
 
 from core.errors import NotFound, Unreachable
-from core.presence import Depth, Note, Reason, note_object
-from core.proofs import Proof, Prover, is_sampled, tell_notes
+from core.mirroring.content_proof import Proof, Prover, is_sampled, tell_notes
+from core.mirroring.object_check import Depth, Note, Reason, note_object
 from core.types import ObjectInfo
 
 HERE, THERE = "s3://dst/lake/data/a", "s3://src/lake/data/a"

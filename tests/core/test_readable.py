@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from core.facts import CommitFacts
-from core.judgement import CommitProof, judge_commit
-from core.readable import Readable, at_mirror, at_source
+from core.mirroring.facts import CommitFacts
+from core.mirroring.judgement import CommitProof, judge_commit
+from core.mirroring.readable_regions import Readable, at_mirror, at_source
 
 T = datetime(2026, 11, 21, tzinfo=UTC)
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import Corrupt, RemoteFailure
-from core.reading import Reading, Walk
+from core.mirroring.log_reading import Reading, Walk
 from tests.core.test_graph import Parents, histories
 
 

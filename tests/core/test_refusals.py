@@ -18,8 +18,8 @@ from core.errors import (
     Unauthenticated,
     Unreachable,
 )
-from core.presence import OF_RANGE, Reason, What, judge_refused
-from core.proofs import Prover, Refusals
+from core.mirroring.content_proof import Prover, Refusals
+from core.mirroring.object_check import OF_RANGE, Reason, What, judge_refused
 from core.types import ObjectInfo
 
 NAMESPACE = "s3://dst/lake"

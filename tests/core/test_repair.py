@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.repair import Group, Plan, Way, plan_repair
+from core.mirroring.repair_plan import Group, Plan, Way, plan_repair
 
 
 def plan(*groups: Group, records: int = 0, more: bool = False, imported: str = "block") -> Plan:

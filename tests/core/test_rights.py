@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from core.access.policies import Policy, parse_policy
+from core.access.policy_analysis import Need, Person, Step, changes, check_question, covering, places_named
 from core.errors import Invalid
-from core.policies import Policy, parse_policy
-from core.rights import Need, Person, Step, changes, check_question, covering, places_named
 
 LAKE, POND = ({"source": name} for name in ("lake", "pond"))
 PAUSE = Step("pause", "Pause a mirror", (Need("fs:MirrorRepository", "arn:lakefs:fs:::repository/{source}"),))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import Invalid
-from core.selection import LONGEST_GLOB, MOST_GLOBS, Selection, check_selection
+from core.mirroring.branch_selection import LONGEST_GLOB, MOST_GLOBS, Selection, check_selection
 
 NAMES = st.text("abAB/-_.[]*?!", max_size=8)
 GLOBS = st.lists(NAMES, max_size=3).map(tuple)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from core import sensing
-from core.graph import between
+from core.mirroring import sensing
+from core.mirroring.commit_graph import between
 from core.types import Commit
 
 PARENTS = {"A": (), "B": ("A",), "C": ("B",), "X": ("A",), "M": ("C", "X")}

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.promotion import Action, Whose, Why
-from core.tagging import TagDecision, TagFacts, choose_tag, whose_tag_move
+from core.mirroring.promotion import Action, Whose, Why
+from core.mirroring.tag_promotion import TagDecision, TagFacts, choose_tag, whose_tag_move
 
 COMMITS = st.sampled_from(["", "a", "b"])
 FACTS = st.builds(TagFacts, source=COMMITS, there=COMMITS, noted=COMMITS, ours=st.booleans(), promotable=st.booleans())

@@ -7,9 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core.presence import Depth, Reason, judge_object
-from core.types import ObjectInfo
-from core.validation import (
+from core.mirroring.check_planning import (
     Data,
     judge,
     overlapping,
@@ -18,6 +16,8 @@ from core.validation import (
     state_on_demand,
     verify_again_at,
 )
+from core.mirroring.object_check import Depth, Reason, judge_object
+from core.types import ObjectInfo
 from graveler.metarange import RangeRef
 
 

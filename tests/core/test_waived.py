@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.explain import stage_of
-from core.facts import CommitFacts, Waived, serves_descendants
-from core.lacking import describe_lack
-from core.ladder import Rung, climb
-from core.lag import Targets
-from core.states import Stage
+from core.mirroring.blocker_text import describe_lack
+from core.mirroring.commit_steps import Rung, climb
+from core.mirroring.explain import stage_of
+from core.mirroring.facts import CommitFacts, Waived, serves_descendants
+from core.mirroring.rpo import Targets
+from core.mirroring.states import Stage
 
 NOW = datetime(2026, 11, 21, 9, 16, 34, tzinfo=UTC)
 WAIVED = Waived(by="olga", reason="never replicated", at=NOW)

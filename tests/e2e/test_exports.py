@@ -22,7 +22,7 @@ import pytest
 import yaml
 from django.db.models.functions import Now
 
-from core.webhooks import ACTION_FILE, lakefs_action
+from core.installations.webhook_action import ACTION_FILE, lakefs_action
 from lakemirror_site import config
 from mirrors import duties
 from mirrors.models import Duty

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 from django.db.models.functions import Now
 
-from core.states import State
+from core.mirroring.states import State
 from graveler.metarange import read_metarange
 from lakemirror_site import wiring
 from mirrors.models import Blocker, Coverage, Duty, Mirror

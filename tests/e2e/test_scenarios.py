@@ -17,9 +17,9 @@ from django.db.models import F
 from django.db.models.functions import Now
 
 from adapters.lakefs import LakeFSAdapter
-from core.presence import Imported
-from core.selection import OnUnselect
-from core.states import State
+from core.mirroring.branch_selection import OnUnselect
+from core.mirroring.object_check import Imported
+from core.mirroring.states import State
 from mirrors.models import (
     Coverage,
     Duty,

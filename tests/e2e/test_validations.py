@@ -6,7 +6,7 @@ from unittest import mock
 
 import pytest
 
-from core.presence import Depth
+from core.mirroring.object_check import Depth
 from mirrors.models import Blocker, Mirror, Run
 from mirrors.validations import validation_ask
 from tests.e2e.conftest import World

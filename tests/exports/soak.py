@@ -18,7 +18,7 @@ from django.db.models.functions import Now
 
 from adapters.objects import answer_error
 from core.errors import Denied, LakeMirrorError, NotFound, Throttled, Unreachable
-from core.slices import Deadline, Late
+from core.exporting.deadline import Deadline, Late
 from exports.models import Export, ExportVerification
 from exports.services import Wish, export_pause, export_repair, export_run, export_set, export_verify
 from exports.slices import Slice

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from core.errors import Conflict, Invalid
-from core.export_places import check_place, inside, overlap, status_uri, timed_uris
-from core.export_words import ExportFacts, RunFacts, tell
-from core.exporting import (
+from core.exporting.destinations import check_place, inside, overlap, status_uri, timed_uris
+from core.exporting.explain import ExportFacts, RunFacts, tell
+from core.exporting.state_machine import (
     Standing,
     State,
     basis,

@@ -9,7 +9,7 @@ import pytest
 
 from adapters.copying_verbs import Writer
 from core.errors import Denied, Full, LakeMirrorError, NotSent, RemoteFailure, Throttled, Unreachable
-from core.slices import Deadline
+from core.exporting.deadline import Deadline
 from exports import loop
 from exports.models import Export, ExportRun
 from exports.services import export_repair, export_run

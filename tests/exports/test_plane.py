@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from adapters.objects import keys_of
-from core.export_work import Phase
+from core.exporting.unit_work import Phase
 from exports.plane import Plane
 from exports.slices import MARGIN_SECONDS, Slice
 from lakemirror_site import config, wiring

@@ -13,9 +13,9 @@ from django.test import Client
 
 from adapters.copying import Copier, Destination
 from core.errors import Conflict, NotFound, Unreachable
-from core.export_units import Unit, plan_units
-from core.export_work import UnitWork
-from core.slices import Deadline, Late
+from core.exporting.deadline import Deadline, Late
+from core.exporting.unit_work import UnitWork
+from core.exporting.work_units import Unit, plan_units
 from exports import verifying
 from exports.models import Export, ExportDrift, ExportVerification, VerificationUnit
 from exports.services import export_run, export_verify
@@ -190,7 +190,7 @@ def test_a_slice_goes_on_after_what_the_one_before_has_seen(monkeypatch: pytest.
     for number in range(10):
         there.put(f"f{number:02}", b"")
     work, rows, rounds = there.work(), [], 0
-    monkeypatch.setattr("core.slices.Deadline.check", lambda self: after_a_page(there.s3))
+    monkeypatch.setattr("core.exporting.deadline.Deadline.check", lambda self: after_a_page(there.s3))
     while work and (rounds := rounds + 1) < 20:
         there.s3.asked.clear()
         (row,) = there.verified(work)

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from core.export_places import inside, overlap, status_uri
-from core.markers import MARKER
+from core.exporting.destinations import inside, overlap, status_uri
+from core.exporting.markers import MARKER
 from exports.models import Export, ExportRun
 from mirrors.models import Mirror
 from tests.exports.memory_s3 import etag

@@ -12,7 +12,7 @@ from typing import Any
 
 from django.apps import AppConfig
 
-from core import sensing
+from core.mirroring import sensing
 from tests.fakes import BulkStandIn
 from tests.fleet import CALL_SECONDS, CLOCK, GONE_SECONDS, LEASE_SECONDS, WORLD
 from tests.fleet.wire import Lease, Remote

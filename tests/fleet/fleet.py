@@ -19,7 +19,7 @@ from typing import Any
 import psycopg
 import yaml
 
-from core.promotion import MOVED_BY_OTHERS
+from core.mirroring.promotion import MOVED_BY_OTHERS
 from tests.fleet import CLOCK, WORLD
 from tests.fleet.wire import Remote
 from tests.fleet.world import REGIONS

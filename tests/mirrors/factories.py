@@ -10,8 +10,8 @@ from typing import Any
 
 from django.db import transaction
 
-from core.doubt import pack
-from core.installations import Secrets, Wish
+from core.installations.settings import Secrets, Wish
+from core.mirroring.doubt import pack
 from graveler.metarange import RangeRef
 from mirrors import clock, installed
 from mirrors.installation_rows import Installation, InstallationTest

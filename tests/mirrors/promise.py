@@ -12,7 +12,7 @@ from unittest import mock
 import pyarrow as pa
 
 from adapters.spark import _Handover
-from core.promotion import Why
+from core.mirroring.promotion import Why
 from graveler.entries import AddressType, Entry, Timestamp
 from lakemirror_site import wiring
 from mirrors.models import Blocker, Coverage, Duty, Mirror, Promotion

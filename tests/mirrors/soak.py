@@ -18,8 +18,8 @@ from django.db.models import F
 from django.db.models.functions import Now
 
 from core.errors import Conflict, LakeMirrorError, NotFound, RemoteFailure, Throttled, Unreachable
-from core.presence import Depth
-from core.promotion import Why
+from core.mirroring.object_check import Depth
+from core.mirroring.promotion import Why
 from mirrors.certificates import certificate_uri
 from mirrors.models import Blocker, Duty, Mirror, Promotion, Repository, SourceBranch, Validation
 from mirrors.priority import mirror_prioritise

@@ -16,7 +16,7 @@ from django.test import Client
 from hypothesis import HealthCheck, Phase, given, settings, strategies
 from schemathesis import GenerationMode
 
-from core.installations import Secrets, Wish
+from core.installations.settings import Secrets, Wish
 from lakemirror_site import config
 from lakemirror_site.openapi import document
 from mirrors import installed

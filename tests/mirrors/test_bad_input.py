@@ -17,8 +17,8 @@ import pytest
 
 from adapters.objects import answer_error
 from core.errors import Conflict, Denied, Invalid, LakeMirrorError, RemoteFailure, Throttled, Unauthenticated
-from core.promotion import MOVED_BY_OTHERS
-from core.states import State
+from core.mirroring.promotion import MOVED_BY_OTHERS
+from core.mirroring.states import State
 from lakemirror_site import wiring
 from mirrors import services
 from mirrors.models import Blocker, Mirror, Promotion, Repository

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from core.presence import Reason
+from core.mirroring.object_check import Reason
 from lakemirror_site import config
 from mirrors.blockers import FRESH, Problem, note_problems
 from mirrors.models import Blocker, Mirror

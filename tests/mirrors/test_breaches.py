@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from core.states import State
+from core.mirroring.states import State
 from mirrors import clock
 from mirrors.breaches import Kept, targets_kept
 from mirrors.models import Candidate, Duty, LagBreach, Mirror, Promotion

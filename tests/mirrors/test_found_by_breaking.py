@@ -11,7 +11,7 @@ from unittest import mock
 import pytest
 
 from core.errors import Unreachable
-from core.presence import Depth
+from core.mirroring.object_check import Depth
 from mirrors.models import Blocker, Coverage, Duty, Mirror, MirrorBranch, Promotion
 from mirrors.options import mirror_update
 from mirrors.validations import validation_ask

@@ -14,11 +14,13 @@ import pytest
 from django.core.management import get_commands
 from django.urls import Resolver404, resolve
 
-from core import explain, export_failures, export_words, lacking
-from core.preflight import Check
-from core.presence import Reason
-from core.promotion import Why
-from core.states import Stage, State
+from core.exporting import explain as export_words
+from core.exporting import failures
+from core.installations.preflight import Check
+from core.mirroring import blocker_text, explain
+from core.mirroring.object_check import Reason
+from core.mirroring.promotion import Why
+from core.mirroring.states import Stage, State
 from lakemirror.app import lakemirror
 from lakemirror_site.errors import STATUSES
 from mirrors.models import Duty
@@ -64,9 +66,9 @@ REASONS = {
     "stopped",
 }
 LACKS = {
-    *codes_of(lacking, "Lack", 0),
-    *codes_of(lacking, "_of_record", 2),
-    *(f"object_{reason.replace('-', '_')}" for reason in lacking._REASONS),
+    *codes_of(blocker_text, "Lack", 0),
+    *codes_of(blocker_text, "_of_record", 2),
+    *(f"object_{reason.replace('-', '_')}" for reason in blocker_text._REASONS),
     *(f"{kind}_{reason}" for kind in ("range", "metarange") for reason in ("missing", "damaged")),
 }
 
@@ -87,11 +89,11 @@ def test_every_state_of_an_export_has_a_row() -> None:
     assert [word for word in words if not has("States of an export", word)] == []
 
 
-@pytest.mark.parametrize("reason", export_failures.Reason)
-def test_every_reason_of_a_file_that_failed_has_a_row_with_its_words(reason: export_failures.Reason) -> None:
+@pytest.mark.parametrize("reason", failures.Reason)
+def test_every_reason_of_a_file_that_failed_has_a_row_with_its_words(reason: failures.Reason) -> None:
     title = "Files that an export could not bring"
     assert has(title, reason)
-    assert export_failures.reason_words(reason) in rows(title, 2)
+    assert failures.reason_words(reason) in rows(title, 2)
 
 
 @pytest.mark.parametrize("code", sorted(REASONS))

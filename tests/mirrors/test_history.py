@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from core.states import State
+from core.mirroring.states import State
 from mirrors.models import Duty, Mirror, MirrorCommit, Repository
 from mirrors.readings import mirror_reading
 from mirrors.rebuild import rebuild

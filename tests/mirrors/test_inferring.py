@@ -10,7 +10,7 @@ from unittest import mock
 import pytest
 from django.test import Client
 
-from core.states import State
+from core.mirroring.states import State
 from mirrors import duties
 from mirrors.branch_commits import branch_commits
 from mirrors.models import Candidate, Duty, Mirror, MirrorBranch, Promotion

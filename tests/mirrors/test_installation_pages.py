@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from core.errors import Unreachable
-from core.installations import Secrets
+from core.installations.settings import Secrets
 from mirrors import installed
 from mirrors.installation_rows import Installation
 from mirrors.models import Mirror

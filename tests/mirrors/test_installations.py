@@ -19,7 +19,7 @@ from django.core.management import CommandError, call_command
 from adapters.lakefs import LakeFSAdapter
 from adapters.objects import S3ObjectStore, keys_of
 from core.errors import Conflict, Denied, Invalid, Stale, Unreachable, Unreadable
-from core.installations import Secrets, Wish, check_wish
+from core.installations.settings import Secrets, Wish, check_wish
 from core.store_access import StoreAccess
 from lakemirror_site import config, wiring
 from mirrors import duties, installed

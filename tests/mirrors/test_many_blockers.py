@@ -9,7 +9,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from core.states import State
+from core.mirroring.states import State
 from mirrors import backlog, clock, commit_views, waiting
 from mirrors.models import Blocker, Mirror, MirrorCommit
 from mirrors.readings import MirrorReading, mirror_reading

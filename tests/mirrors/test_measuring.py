@@ -14,7 +14,7 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from core.errors import Fenced
-from core.promotion import Why
+from core.mirroring.promotion import Why
 from mirrors import clock, measuring
 from mirrors.duties import Lease
 from mirrors.gathering import Pending

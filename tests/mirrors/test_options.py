@@ -9,7 +9,7 @@ from unittest import mock
 import pytest
 
 from core.errors import Denied, Invalid, NotFound
-from core.states import State
+from core.mirroring.states import State
 from mirrors.certificates import parse_descriptor
 from mirrors.models import Blocker, Coverage, Duty, Mirror, MirrorBranch, Promotion
 from mirrors.options import SETTINGS, mirror_update

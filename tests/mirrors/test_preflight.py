@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from core.errors import Denied, LakeMirrorError, NotFound, RemoteFailure, Unauthenticated, Unreachable
-from core.preflight import DECIDING, Check, Outcome
+from core.installations.preflight import DECIDING, Check, Outcome
 from core.types import ReplicationRule, ServerInfo
 from lakemirror_site import wiring
 from mirrors import preflight as module

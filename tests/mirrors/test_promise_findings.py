@@ -12,8 +12,8 @@ import pytest
 from django.core import serializers
 
 from core.errors import Archived, Denied, LakeMirrorError
-from core.presence import Depth
-from core.states import State
+from core.mirroring.object_check import Depth
+from core.mirroring.states import State
 from graveler.entries import AddressType
 from mirrors import services
 from mirrors.certificates import certify, read_certificate

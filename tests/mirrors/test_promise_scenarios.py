@@ -7,7 +7,7 @@ from unittest import mock
 
 import pytest
 
-from core.states import State
+from core.mirroring.states import State
 from mirrors import duties, services, waivers
 from mirrors.models import Blocker, Coverage, Duty, Mirror, MirrorBranch, Repository
 from mirrors.options import mirror_update

@@ -10,7 +10,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from core.states import Stage, State
+from core.mirroring.states import Stage, State
 from mirrors.branch_commits import branch_commits
 from mirrors.models import Candidate, Commit, Mirror, MirrorBranch, MirrorCommit, SourceBranch
 from mirrors.readings import (

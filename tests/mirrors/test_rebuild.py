@@ -15,7 +15,7 @@ from django.db.models import F
 from django.db.models.functions import Now
 
 from core.errors import Unreachable
-from core.states import State
+from core.mirroring.states import State
 from lakemirror_site import config
 from mirrors import readings
 from mirrors.certificates import Certificate, describe

@@ -13,8 +13,8 @@ from django.db.models.functions import Now
 from django.test import Client
 
 from core.errors import Corrupt, Denied, NotFound, RemoteFailure, Unreachable
+from core.mirroring.check_planning import Data
 from core.types import RecordOutcome
-from core.validation import Data
 from lakemirror_site import config
 from mirrors import duties, services
 from mirrors.loops import sense as sensor

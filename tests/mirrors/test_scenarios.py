@@ -13,8 +13,8 @@ import pytest
 from django.db.models.functions import Now
 
 from core.errors import RemoteFailure
-from core.promotion import MOVED_BY_OTHERS
-from core.states import State
+from core.mirroring.promotion import MOVED_BY_OTHERS
+from core.mirroring.states import State
 from core.types import ObjectInfo
 from mirrors.models import Blocker, Candidate, Duty, Mirror, MirrorBranch, Promotion, Repository, SourceBranch
 from mirrors.options import mirror_update

@@ -15,8 +15,8 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from core.selection import OnUnselect
-from core.states import State
+from core.mirroring.branch_selection import OnUnselect
+from core.mirroring.states import State
 from mirrors.branch_commits import branch_commits
 from mirrors.certificates import parse_descriptor
 from mirrors.models import (

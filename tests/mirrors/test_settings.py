@@ -16,7 +16,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from core.errors import Invalid
-from core.webhooks import EVENTS
+from core.installations.webhook_action import EVENTS
 from lakemirror_site import config
 from mirrors import duties, services
 from mirrors.tasks import handlers

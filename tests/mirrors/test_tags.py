@@ -13,7 +13,7 @@ from django.db.models import F
 from django.test import Client
 
 from core.errors import RemoteFailure
-from core.promotion import MOVED_BY_OTHERS
+from core.mirroring.promotion import MOVED_BY_OTHERS
 from mirrors.certificates import parse_descriptor
 from mirrors.models import (
     Blocker,

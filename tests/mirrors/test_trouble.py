@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from core.promotion import Why
+from core.mirroring.promotion import Why
 from mirrors import clock
 from mirrors.models import Blocker, Mirror, MirrorBranch, Promotion, Repository
 from rbac.models import User

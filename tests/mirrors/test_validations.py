@@ -13,8 +13,8 @@ from django.core.management import CommandError, call_command
 from django.db import IntegrityError
 
 from core.errors import Conflict, Unreachable
-from core.presence import Depth
-from core.states import State
+from core.mirroring.object_check import Depth
+from core.mirroring.states import State
 from mirrors.models import Blocker, Coverage, Duty, Mirror, Run, Validation, ValidationRange
 from mirrors.readings import mirror_reading
 from mirrors.validations import validation_ask

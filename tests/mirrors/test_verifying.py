@@ -9,7 +9,7 @@ from unittest import mock
 import pytest
 
 from core.errors import Unreachable
-from core.states import State
+from core.mirroring.states import State
 from lakemirror_site import config
 from mirrors.models import Blocker, Coverage, Duty, Mirror, MirrorBranch, Run
 from mirrors.readings import mirror_reading

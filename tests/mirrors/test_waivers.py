@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from core.states import State
+from core.mirroring.states import State
 from mirrors.models import Blocker, Mirror, MirrorCommit, Waiver
 from mirrors.readings import mirror_reading
 from rbac.models import AuditEvent, User

@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import Any
 from unittest import mock
 
-from core.judgement import CommitProof, Judgement, judge_circumstances
+from core.mirroring.judgement import CommitProof, Judgement, judge_circumstances
 from tests.promise.lives import Life, live
 
 PACKAGES = ("mirrors.", "core.", "spark_jobs.")
@@ -54,12 +54,12 @@ MUTANTS = (
     Mutant(
         "the judge is not asked at the act",
         "a ref is moved to whatever the row of its commit called whole when the round began",
-        {"core.judgement.judge_move": lambda proof, around: judge_circumstances(around)},
+        {"core.mirroring.judgement.judge_move": lambda proof, around: judge_circumstances(around)},
     ),
     Mutant(
         "circumstances are not asked at the act",
         "a pause or other settings in the middle of a round change nothing",
-        {"core.judgement.judge_circumstances": _allowed},
+        {"core.mirroring.judgement.judge_circumstances": _allowed},
     ),
     Mutant(
         "damage stays with its finder",

@@ -21,8 +21,8 @@ from django.db.models import F
 from django.db.models.functions import Now
 
 from core.errors import Conflict, Invalid, LakeMirrorError, NotFound, RemoteFailure, Throttled, Unreachable
-from core.presence import Depth
-from core.selection import OnUnselect
+from core.mirroring.branch_selection import OnUnselect
+from core.mirroring.object_check import Depth
 from mirrors.certificates import certificate_uri
 from mirrors.models import Blocker, Coverage, Duty, Mirror, Repository, SourceBranch, SourceTag, Validation, Waiver
 from mirrors.options import mirror_update

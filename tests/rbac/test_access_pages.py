@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from core.policy_text import pretty
+from core.access.policy_text import pretty
 from rbac import services
 from rbac.models import AccessKey, AuditEvent, Group, Policy, User
 from rbac.policy_templates import TEMPLATES, Template

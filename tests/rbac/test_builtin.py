@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from core.access.policies import branch_arn, evaluate, namespace_arn, object_arn, parse_policy, repository_arn, tag_arn
 from core.errors import Invalid
-from core.policies import branch_arn, evaluate, namespace_arn, object_arn, parse_policy, repository_arn, tag_arn
 from rbac import builtin
 
 SOURCE, MIRROR, NAMESPACE = "lake", "lake-eu", "s3://lake-eu-west-1/lake"

@@ -11,7 +11,16 @@ from typing import Any
 
 import pytest
 
-from core.policies import Policy, branch_arn, evaluate, namespace_arn, object_arn, parse_policy, repository_arn, tag_arn
+from core.access.policies import (
+    Policy,
+    branch_arn,
+    evaluate,
+    namespace_arn,
+    object_arn,
+    parse_policy,
+    repository_arn,
+    tag_arn,
+)
 from core.ports import LakeFS
 from mirrors import services
 from mirrors.models import Mirror

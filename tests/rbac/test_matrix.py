@@ -16,7 +16,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from django.utils import timezone
 
-from core.installations import Secrets, Wish
+from core.installations.settings import Secrets, Wish
 from mirrors import installed
 from mirrors.installations import installation_create
 from mirrors.models import Duty, Mirror, Run, Validation, Waiver

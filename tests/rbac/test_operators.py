@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from core.access.policies import branch_arn, evaluate, parse_policy, repository_arn
 from core.errors import Denied
-from core.policies import branch_arn, evaluate, parse_policy, repository_arn
 from rbac import builtin, services
 from rbac.models import User
 from tests.cast import person

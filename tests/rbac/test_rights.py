@@ -11,7 +11,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from core.policies import parse_policy
+from core.access.policies import parse_policy
 from rbac import services
 from rbac.impact import impact
 from rbac.models import Group, Policy, User

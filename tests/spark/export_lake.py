@@ -11,8 +11,8 @@ from typing import Any
 
 import boto3
 
-from core.export_units import plan_units
-from core.export_work import Phase, UnitWork
+from core.exporting.unit_work import Phase, UnitWork
+from core.exporting.work_units import plan_units
 from graveler.entries import AddressType, Entry
 from graveler.metarange import RangeRef
 from graveler.ranges import write_range

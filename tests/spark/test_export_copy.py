@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from core.errors import Corrupt, NotFound
-from core.export_units import holders
-from core.export_work import Phase, UnitWork
+from core.exporting.unit_work import Phase, UnitWork
+from core.exporting.work_units import holders
 from spark_jobs import export_copy
 from spark_jobs.export_diff import held_keys
 from spark_jobs.export_uploads import abort, unfinished

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapters.objects_fast import ListedPage
-from core.presence import Depth, judge_object
+from core.mirroring.object_check import Depth, judge_object
 from core.types import ObjectInfo
 from spark_jobs.presence import Expected, Looker
 

@@ -12,7 +12,7 @@ import pytest
 
 from adapters.spark import Spark
 from core.errors import Denied, LakeMirrorError, NotFound
-from core.export_work import Phase, UnitWork
+from core.exporting.unit_work import Phase, UnitWork
 from spark_jobs.export_job import ExportJob
 from spark_jobs.export_verify import verify
 from tests.s3_double import S3Double, running_moto

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from core.phrases import count
+from core.text.phrases import count
 from mirrors.installation_rows import OLD_KEY
 from mirrors.installations import rotate
 

@@ -8,9 +8,9 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from core.errors import NotFound
-from core.lag import in_words
-from core.phrases import count
-from core.presence import Depth
+from core.mirroring.object_check import Depth
+from core.mirroring.rpo import in_words
+from core.text.phrases import count
 from mirrors.models import Mirror, Validation
 from mirrors.validations import validation_ask
 from rbac.management.base import AccessCommand, find_user

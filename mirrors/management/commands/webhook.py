@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from core.webhooks import ACTION_FILE
+from core.installations.webhook_action import ACTION_FILE
 from mirrors.webhook_file import webhook_file
 from rbac.management.base import AccessCommand
 

@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 
-from core.policies import parse_json
+from core.access.policies import parse_json
 from rbac import services
 from rbac.management.base import ACTOR, AccessCommand, find_user
 from rbac.models import Policy

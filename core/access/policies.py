@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 
+from core.access.json_lines import lines_of
 from core.errors import Invalid
-from core.json_lines import lines_of
 
 ALL = "*"
 USER_VARIABLE = "${user}"

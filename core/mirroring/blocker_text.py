@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.facts import CommitFacts, Thing, Waiting, Waived
-from core.phrases import Phrase, code, count, say, sentence, short
+from core.mirroring.facts import CommitFacts, Thing, Waiting, Waived
+from core.text.phrases import Phrase, code, count, say, sentence, short
 
 NOUNS = {
     "object": ("object", "objects"),

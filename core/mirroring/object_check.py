@@ -113,7 +113,8 @@ def is_plain(found: ObjectInfo, size: int, etag: str) -> bool:
 
 
 def judge_object(found: ObjectInfo | None, *, size: int, etag: str, depth: Depth) -> Verdict:
-    """What its entry says of an object; `content` is judged as `etag` here, since nothing is read (core.proofs)."""
+    """What its entry says of an object; `content` is judged as `etag` here, since nothing is read
+    (core.mirroring.content_proof)."""
     if found is None:
         return Reason.MISSING, "not at the destination"
     if found.storage_class in _ARCHIVED and not found.restored:
@@ -135,7 +136,7 @@ def is_refusal(error: LakeMirrorError) -> bool:
 def judge_refused(error: LakeMirrorError, what: What) -> Verdict:
     """What a store's refusal says of the one key that was asked for; None where that is no refusal of a key.
 
-    Whoever calls has to know that the store as a whole still answers (`core.proofs.Refusals` asks it).
+    Whoever calls has to know that the store as a whole still answers (`core.mirroring.content_proof.Refusals` asks it).
     """
     if not is_refusal(error):
         return None

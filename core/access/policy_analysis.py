@@ -12,8 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from string import Formatter
 
-from core.errors import Invalid
-from core.policies import (
+from core.access.policies import (
     ALL,
     PART_OF,
     SERVICES,
@@ -25,6 +24,7 @@ from core.policies import (
     evaluate,
     is_arn,
 )
+from core.errors import Invalid
 
 Place = Mapping[str, str]
 """What fills the blanks of a step."""

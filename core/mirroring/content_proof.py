@@ -13,7 +13,7 @@ from typing import Protocol
 from zlib import crc32
 
 from core.errors import Archived, LakeMirrorError, NotFound
-from core.presence import (
+from core.mirroring.object_check import (
     Depth,
     Note,
     Reason,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from core.promotion import Action, Whose, Why
+from core.mirroring.promotion import Action, Whose, Why
 
 
 @dataclass(frozen=True, slots=True)

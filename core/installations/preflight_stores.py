@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from core.errors import Denied, LakeMirrorError, NotFound, Unauthenticated, Unreachable
-from core.lag import in_words
-from core.preflight import Check, Outcome, failing, not_known
+from core.installations.preflight import Check, Outcome, failing, not_known
+from core.mirroring.rpo import in_words
 from core.types import ReplicationRule
 
 CLOSE_SECONDS = 60

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil
 
-from core.presence import Depth
+from core.mirroring.object_check import Depth
 
 PAGE = 1000
 FEW = 20

@@ -20,8 +20,8 @@ from core.errors import (
     Unreachable,
     Unreadable,
 )
-from core.phrases import count
-from core.selection import Selection, check_selection
+from core.mirroring.branch_selection import Selection, check_selection
+from core.text.phrases import count
 from core.types import Commit, RepositoryInfo, ServerInfo
 
 OLDEST = (1, 10)

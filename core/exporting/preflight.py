@@ -7,9 +7,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from core.errors import Denied, Invalid, LakeMirrorError, NotFound, Unauthenticated, Unreachable
-from core.phrases import count
-from core.preflight import Check, NotAsked, Outcome, failing, not_known
-from core.preflight_stores import bucket_of, prefix_of
+from core.installations.preflight import Check, NotAsked, Outcome, failing, not_known
+from core.installations.preflight_stores import bucket_of, prefix_of
+from core.text.phrases import count
 
 DECIDING = frozenset({"branch", "path", "path-apart", "path-bucket", "path-right:s3:PutObject"})
 """What has to be known, and good, for the first file to arrive."""

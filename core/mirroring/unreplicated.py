@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from core.phrases import Phrase, count, sentence
+from core.text.phrases import Phrase, count, sentence
 
 _KEPT = 1
 NAMED_AUTHORS = 3

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from core.exporting import Standing, is_exported
-from core.exporting import State as ExportState
-from core.lag import in_words
-from core.phrases import Phrase, code, count, name, say, sentence, sentences, short
-from core.states import State
+from core.exporting.state_machine import Standing, is_exported
+from core.exporting.state_machine import State as ExportState
+from core.mirroring.rpo import in_words
+from core.mirroring.states import State
+from core.text.phrases import Phrase, code, count, name, say, sentence, sentences, short
 
 STATES = (State.FAILED, State.UNKNOWN, State.PAUSED, State.RETRYING, State.SYNCING, State.NEW, State.UP_TO_DATE)
 """Those that an export may be in, the worst first."""

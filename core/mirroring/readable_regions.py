@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from core.facts import CommitFacts
-from core.judgement import Judgement, Obstacle
+from core.mirroring.facts import CommitFacts
+from core.mirroring.judgement import Judgement, Obstacle
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from core.lacking import NOUNS, common_reason, tell_reason
-from core.phrases import count
-from core.presence import Imported, Reason
+from core.mirroring.blocker_text import NOUNS, common_reason, tell_reason
+from core.mirroring.object_check import Imported, Reason
+from core.text.phrases import count
 
 RECORD = "record"
 _READ = (Reason.CONTENT, Reason.UNPROVEN)

@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from core.access.policies import Policy, parse_policy
 from core.errors import Invalid
-from core.policies import Policy, parse_policy
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
 _FIELD = re.compile(r"(?:(\w+) of )?statement (\d+)|(\w+)")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.explain import Verdict
-from core.facts import CommitFacts
-from core.lacking import describe_lack
-from core.phrases import Phrase, name, say, sentence, sentences
-from core.states import Stage
+from core.mirroring.blocker_text import describe_lack
+from core.mirroring.explain import Verdict
+from core.mirroring.facts import CommitFacts
+from core.mirroring.states import Stage
+from core.text.phrases import Phrase, name, say, sentence, sentences
 
 SETTLED = (Stage.HEAD, Stage.PAST)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 
-from core.graph import between
+from core.mirroring.commit_graph import between
 
 CACHE_LASTS = timedelta(seconds=10)
 """So long a server of lakeFS may go on telling of a repository that is gone, and of its identity."""

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from core.facts import CommitFacts
-from core.lacking import describe_lack
-from core.phrases import Phrase, say
-from core.states import Stage
+from core.mirroring.blocker_text import describe_lack
+from core.mirroring.facts import CommitFacts
+from core.mirroring.states import Stage
+from core.text.phrases import Phrase, say
 
 
 class Rung(StrEnum):

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from core.facts import BranchFacts, CommitFacts, Counted, DutyFacts, MirrorFacts
-from core.lacking import describe_lack
-from core.lag import Targets, in_words, is_stale, lag
-from core.phrases import Phrase, code, count, name, say, sentence, sentences, short
-from core.states import ASIDE, Stage, State
+from core.mirroring.blocker_text import describe_lack
+from core.mirroring.facts import BranchFacts, CommitFacts, Counted, DutyFacts, MirrorFacts
+from core.mirroring.rpo import Targets, in_words, is_stale, lag
+from core.mirroring.states import ASIDE, Stage, State
+from core.text.phrases import Phrase, code, count, name, say, sentence, sentences, short
 
 STUBBORN = 3
 """Keeping the mirror's own files is told when it failed so often in a row, although no commit waits for that."""
