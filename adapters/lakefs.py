@@ -18,7 +18,7 @@ import lakefs_sdk
 import urllib3
 from lakefs_sdk import exceptions as sdk_errors
 
-from adapters.objects import require_file
+from adapters.s3.store import require_file
 from core.clocks import seconds_ahead
 from core.errors import (
     Conflict,

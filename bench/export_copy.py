@@ -28,8 +28,8 @@ from urllib.parse import urlsplit
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from adapters.copying_verbs import Writer
-from adapters.objects_fast import FastObjectStore
+from adapters.s3.fast_store import FastObjectStore
+from adapters.s3.writes import Writer
 from core.exporting.deadline import Deadline
 from core.exporting.unit_work import Phase, UnitWork
 from core.exporting.work_units import plan_units

@@ -26,7 +26,7 @@ from lake import CHANGES, Written, changed_commit, first_commit, near_each_other
 from two_buckets import COMPUTED, MIRROR, NAMES, PREFIX, SOURCE, Counted, Server, running_server
 from validate import KEYS, REGION, expect, spark_at
 
-from adapters.objects import S3ObjectStore
+from adapters.s3.store import S3ObjectStore
 from core.types import BranchHead, Commit, Page, RepositoryInfo
 
 GOAL, GOAL_FROM = 20.0, 1_000_000

@@ -25,7 +25,7 @@ from export_increment import NAMESPACE
 from two_buckets import COMPUTED, MIRROR, PREFIX, Server, address_of, body_of, running_server
 from validate import KEYS, REGION, expect, spark_at
 
-from adapters.objects import S3ObjectStore
+from adapters.s3.store import S3ObjectStore
 from core.exporting.unit_work import Phase, UnitWork
 from core.exporting.work_units import parts_of, plan_units
 from graveler.entries import Entry

@@ -21,7 +21,7 @@ from lake import CHANGES, Written, changed_commit, first_commit, metadata_key, n
 from two_buckets import COMPUTED, MIRROR, NAMES, PREFIX, SOURCE, Counted, Server, running_server
 from validate import KEYS, expect, spark_at
 
-from adapters.objects import S3ObjectStore
+from adapters.s3.store import S3ObjectStore
 from adapters.spark import warm_up
 
 GOAL = 1.5

@@ -26,8 +26,8 @@ from deployment import RunningSpark, running_spark
 from lake import CHANGES, Written, changed_commit, first_commit, near_each_other, scattered
 from two_buckets import COMPUTED, MIRROR, MOTO, NAMES, PREFIX, SOURCE, Server, address_of, body_of, running_server
 
-from adapters.objects import S3ObjectStore
-from adapters.objects_fast import FastObjectStore
+from adapters.s3.fast_store import FastObjectStore
+from adapters.s3.store import S3ObjectStore
 from adapters.spark import Spark
 from core.mirroring.check_planning import Data, is_small, plan_checks
 from graveler.metarange import RangeRef, read_metarange

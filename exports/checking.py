@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from adapters.objects import split_uri
-from adapters.objects_fast import ListedPage
-from adapters.probing import PARTS, PUT, TRIED, Probed, probe
+from adapters.s3.fast_store import ListedPage
+from adapters.s3.store import split_uri
+from adapters.s3.write_probe import PARTS, PUT, TRIED, Probed, probe
 from core.access.policies import branch_arn
 from core.errors import Invalid, LakeMirrorError
 from core.exporting import preflight as decide

@@ -10,7 +10,7 @@ import logging
 
 from django.db import transaction
 
-from adapters.objects import split_uri
+from adapters.s3.store import split_uri
 from core.errors import Fenced, LakeMirrorError, NotFound, Unreachable
 from core.exporting import state_machine
 from core.exporting.deadline import Late

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from django.db import transaction
 
-from adapters.patterns import Patterns
+from adapters.regex import Patterns
 from core.errors import LakeMirrorError
 from core.exporting.deadline import Late
 from core.exporting.failures import reason_of, words_of

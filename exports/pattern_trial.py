@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from adapters.patterns import Patterns
+from adapters.regex import Patterns
 from core.exporting.markers import is_marker
 from exports.branch_sample import FirstFiles
 

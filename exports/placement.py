@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from adapters.objects import split_uri
+from adapters.s3.store import split_uri
 from core.errors import Invalid, LakeMirrorError, NotFound, Unreachable
 from core.exporting.destinations import overlap
 from core.types import RepositoryInfo

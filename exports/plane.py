@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from adapters.copying_verbs import Writer
-from adapters.objects import split_uri
+from adapters.s3.store import split_uri
+from adapters.s3.writes import Writer
 from core.errors import Denied, NotFound
 from core.exporting.unit_work import Marked, Phase, UnitWork
 from core.exporting.work_units import holders

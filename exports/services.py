@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db import transaction
 
-from adapters.patterns import Patterns
+from adapters.regex import Patterns
 from core.access.policies import branch_arn
 from core.errors import Conflict, Invalid, NotFound
 from core.exporting import state_machine

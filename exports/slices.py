@@ -20,7 +20,7 @@ from mirrors import clock
 from mirrors.duties import Lease
 
 MARGIN_SECONDS = 75.0
-"""Longer than one request to a store can take (adapters.copying_verbs.COPY_SECONDS) and clocks of machines differ. So
+"""Longer than one request to a store can take (adapters.s3.writes.COPY_SECONDS) and clocks of machines differ. So
 long a store may take to carry out what it never answered, too."""
 
 

@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from adapters.identities import AuthorizationAPI, user_at
+from adapters.authorization import AuthorizationAPI, user_at
+from adapters.disk_cache import LocalCache
 from adapters.lakefs import LakeFSAdapter
-from adapters.local_cache import LocalCache
-from adapters.objects import S3ObjectStore, StoreKeys, remember_keys, split_uri
+from adapters.s3.store import S3ObjectStore, StoreKeys, remember_keys, split_uri
 from adapters.sealing import seal_keys
 from core.errors import Invalid, Unreadable
 from core.ports import LakeFS, ObjectStore
@@ -21,7 +21,7 @@ from lakemirror_site import config
 from lakemirror_site.together import Together
 
 if TYPE_CHECKING:
-    from adapters.objects_fast import FastObjectStore
+    from adapters.s3.fast_store import FastObjectStore
     from core.exporting.unit_work import Marked
     from spark_jobs.export_settings import ExportSettings
     from spark_jobs.presence import BulkStore
@@ -120,7 +120,7 @@ def bulk_objects(region: str) -> BulkStore:
 
 @functools.lru_cache(maxsize=CLIENTS)
 def _fast(options: StoreOptions, *, quick: bool = False) -> FastObjectStore:
-    from adapters.objects_fast import FastObjectStore
+    from adapters.s3.fast_store import FastObjectStore
 
     more: dict[str, Any] = {"read_seconds": QUICK_SECONDS, "tries": 1} if quick else {}
     return FastObjectStore(**dict(options), **more)

@@ -17,7 +17,7 @@ from urllib.parse import quote
 from django.db import transaction
 from django.db.models import F
 
-from adapters.objects import CONNECT_SECONDS, READ_SECONDS
+from adapters.s3.store import CONNECT_SECONDS, READ_SECONDS
 from core.errors import Fenced, Invalid, LakeMirrorError, NotFound
 from core.mirroring.facts import History
 from core.mirroring.judgement import Judgement

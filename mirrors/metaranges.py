@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 
-from adapters.local_cache import LocalCache
+from adapters.disk_cache import LocalCache
 from core.errors import LakeMirrorError, NotFound
 from core.mirroring.content_proof import Refusals
 from core.mirroring.object_check import Depth, Reason, What, judge_object

@@ -8,9 +8,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 
-from adapters.copying import Destination
-from adapters.objects import split_uri
-from adapters.objects_fast import FastObjectStore, ListedPage
+from adapters.s3.copier import Destination
+from adapters.s3.fast_store import FastObjectStore, ListedPage
+from adapters.s3.store import split_uri
 from core.types import ObjectInfo
 
 _BEYOND = "\U0010ffff"

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from adapters.copying import Item, is_of
+from adapters.s3.copier import Item, is_of
 from core.errors import Denied, LakeMirrorError, NotFound
 from core.exporting.deadline import Deadline, Late, Rate
 from core.exporting.markers import Failed, directory_of

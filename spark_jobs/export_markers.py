@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from itertools import groupby
 
-from adapters.copying import Copier
+from adapters.s3.copier import Copier
 from core.errors import LakeMirrorError
 from core.exporting.deadline import Late
 from core.exporting.failures import KeyFailed, Reason

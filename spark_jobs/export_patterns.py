@@ -1,4 +1,4 @@
-"""The patterns of an export over whole columns, by Arrow's RE2. The same as `adapters/patterns.py` says key by key."""
+"""The patterns of an export over whole columns, by Arrow's RE2. The same as `adapters/regex.py` says key by key."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from adapters.objects_fast import FastObjectStore
+from adapters.s3.fast_store import FastObjectStore
 from core.errors import Corrupt
 from core.exporting.work_units import Unit
 from graveler.columns import FULL_SCHEMA

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from adapters.copying import Copier, Destination, Sizes
-from adapters.objects import StoreKeys, keys_of
-from adapters.objects_fast import FastObjectStore
+from adapters.s3.copier import Copier, Destination, Sizes
+from adapters.s3.fast_store import FastObjectStore
+from adapters.s3.store import StoreKeys, keys_of
 from core.exporting.deadline import Deadline, Rate
 from core.store_access import StoreAccess
 from spark_jobs.settings import Place, store_at

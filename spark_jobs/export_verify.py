@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from adapters.copying import Copier, Item, is_of
-from adapters.objects import split_uri
-from adapters.objects_fast import FastObjectStore, ListedPage
+from adapters.s3.copier import Copier, Item, is_of
+from adapters.s3.fast_store import FastObjectStore, ListedPage
+from adapters.s3.store import split_uri
 from core.errors import NotFound, RemoteFailure
 from core.exporting.deadline import Deadline, Late, Rate
 from core.exporting.markers import is_marker

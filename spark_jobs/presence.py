@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from adapters.objects_fast import ListedPage
+from adapters.s3.fast_store import ListedPage
 from core.errors import LakeMirrorError, NotFound
 from core.mirroring.content_proof import Proof, Prover, Refusals, is_sampled
 from core.mirroring.object_check import Depth, Note, is_plain, judge_object, note_object

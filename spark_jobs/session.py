@@ -31,8 +31,7 @@ SHIPPED = (
     "graveler/**/*.py",
     "core/**/*.py",
     "adapters/__init__.py",
-    "adapters/objects*.py",
-    "adapters/copying*.py",
+    "adapters/s3/*.py",
     "adapters/sealing.py",
     "spark_jobs/**/*.py",
 )

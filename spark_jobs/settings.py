@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 from dataclasses import asdict, dataclass
 
-from adapters.objects import keys_of
-from adapters.objects_fast import FastObjectStore
+from adapters.s3.fast_store import FastObjectStore
+from adapters.s3.store import keys_of
 from core.mirroring.object_check import Depth, Imported
 from core.store_access import DIRECT, StoreAccess
 

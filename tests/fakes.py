@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from zlib import crc32
 
-from adapters.objects_fast import ListedPage
+from adapters.s3.fast_store import ListedPage
 from core.errors import Conflict, Corrupt, Denied, LakeMirrorError, NotFound, Unreachable
 from core.mirroring.object_check import (
     Depth,

@@ -19,8 +19,8 @@ NOT_FOR = {
     "pyspark": ("graveler", "core", "sandbox", *APPS),
 }
 ONE_FILE = {
-    "boto3": {"adapters/objects.py"},
-    "botocore": {"adapters/objects.py"},
+    "boto3": {"adapters/s3/store.py"},
+    "botocore": {"adapters/s3/store.py"},
     "lakefs_sdk": {"adapters/lakefs.py"},
     "requests": {"lakemirror/api.py"},
     "authlib": {"rbac/openid.py"},

@@ -15,9 +15,9 @@ from urllib.parse import urlsplit
 import boto3
 import pytest
 
-from adapters.copying import STAMP, Copier, Destination, Item, Sizes, is_of
-from adapters.copying_parts import Layout, Uploads, part_bytes
-from adapters.objects_fast import FastObjectStore
+from adapters.s3.copier import STAMP, Copier, Destination, Item, Sizes, is_of
+from adapters.s3.fast_store import FastObjectStore
+from adapters.s3.multipart import Layout, Uploads, part_bytes
 from core.errors import LakeMirrorError
 from core.exporting.deadline import Deadline, Late
 from core.exporting.failures import KeyFailed, Reason, reason_of

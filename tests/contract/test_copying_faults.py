@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import urllib3
 
-from adapters.copying import Copier, Destination, Item, described, is_of
-from adapters.copying_verbs import Writer
-from adapters.objects import answer_error
-from adapters.objects_fast import FastObjectStore
+from adapters.s3.copier import Copier, Destination, Item, described, is_of
+from adapters.s3.fast_store import FastObjectStore
+from adapters.s3.store import answer_error
+from adapters.s3.writes import Writer
 from core.errors import Denied, LakeMirrorError, RemoteFailure, Throttled, Unreachable
 from core.exporting.deadline import Deadline, Late, Rate
 from core.exporting.failures import KeyFailed, Reason, reason_of

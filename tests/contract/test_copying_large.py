@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from adapters.copying import STAMP, Item, Sizes
+from adapters.s3.copier import STAMP, Item, Sizes
 from core.exporting.deadline import Deadline, Late
 from tests.contract.test_copying import Ended, Server, copier_of, endpoint, server
 

@@ -12,8 +12,8 @@ from unittest import mock
 import boto3
 import pytest
 
-from adapters.objects import S3ObjectStore, StoreKeys, keys_from_environment, split_uri
-from adapters.objects_fast import FastObjectStore
+from adapters.s3.fast_store import FastObjectStore
+from adapters.s3.store import S3ObjectStore, StoreKeys, keys_from_environment, split_uri
 from core.errors import Archived, Denied, Invalid, NotFound, RemoteFailure, Throttled, Unauthenticated, Unreachable
 from core.ports import ObjectStore
 from core.types import ReplicationRule

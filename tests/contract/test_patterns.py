@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters.patterns import Patterns
+from adapters.regex import Patterns
 from core.errors import Invalid
 from core.exporting.markers import directory_of
 from spark_jobs.export_patterns import last_keys, matching

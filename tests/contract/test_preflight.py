@@ -9,7 +9,7 @@ from unittest import mock
 import pytest
 
 from adapters.lakefs import LakeFSAdapter
-from adapters.objects import S3ObjectStore
+from adapters.s3.store import S3ObjectStore
 from core.installations.preflight import Outcome
 from core.ports import LakeFS, ObjectStore
 from mirrors.preflight import Preflight, preflight

@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import requests
 
-from adapters.objects import S3ObjectStore
-from adapters.objects_fast import FastObjectStore
+from adapters.s3.fast_store import FastObjectStore
+from adapters.s3.store import S3ObjectStore
 from core.errors import NotFound
 from spark_jobs.presence import Expected, Looker
 from tests.contract.test_objects import S3_STORES, connect

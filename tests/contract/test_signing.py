@@ -11,9 +11,9 @@ from botocore.credentials import Credentials
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters.objects import OWN_ONLY
-from adapters.objects_fast import FastObjectStore
-from adapters.objects_signing import Signer
+from adapters.s3.fast_store import FastObjectStore
+from adapters.s3.signing import Signer
+from adapters.s3.store import OWN_ONLY
 
 SIGNERS = {"eu-west-1": Signer("eu-west-1")}
 NAMES = ["Content-Type", "x-amz-meta-a", "x-amz-copy-source", "range", "X-Amz-Meta-B", *OWN_ONLY]

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from adapters.lakefs import LakeFSAdapter
-from adapters.objects import S3ObjectStore
-from adapters.objects_fast import FastObjectStore
+from adapters.s3.fast_store import FastObjectStore
+from adapters.s3.store import S3ObjectStore
 from core.errors import Denied, Invalid, LakeMirrorError
 from core.store_access import StoreAccess
 

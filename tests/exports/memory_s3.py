@@ -17,8 +17,8 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 from xml.etree import ElementTree
 
-from adapters.objects import split_uri
-from adapters.objects_fast import FastObjectStore, ListedPage
+from adapters.s3.fast_store import FastObjectStore, ListedPage
+from adapters.s3.store import split_uri
 from core.errors import Conflict, LakeMirrorError, NotFound, Unreachable
 from core.types import ObjectInfo
 

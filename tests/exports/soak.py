@@ -16,7 +16,7 @@ from unittest import mock
 
 from django.db.models.functions import Now
 
-from adapters.objects import answer_error
+from adapters.s3.store import answer_error
 from core.errors import Denied, LakeMirrorError, NotFound, Throttled, Unreachable
 from core.exporting.deadline import Deadline, Late
 from exports.models import Export, ExportVerification
@@ -358,7 +358,7 @@ def soaking(lm: Deployment, owner: Any, seed: int) -> Iterator[Soak]:
         mock.patch("spark_jobs.export_settings.store_at", lambda *_: made.s3),
         mock.patch("spark_jobs.export_copy.ThreadPoolExecutor", Here),
         mock.patch("spark_jobs.jobs.ThreadPoolExecutor", Here),
-        mock.patch("adapters.copying.ThreadPoolExecutor", Here),
+        mock.patch("adapters.s3.copier.ThreadPoolExecutor", Here),
         mock.patch("spark_jobs.export_markers.ThreadPoolExecutor", Here),
         mock.patch.object(Deadline, "check", lambda self: made.check_deadline()),
         mock.patch.object(Deadline, "pause", lambda self, seconds: made.check_deadline()),

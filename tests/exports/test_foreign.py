@@ -109,7 +109,7 @@ def test_a_file_of_the_same_size_is_told_from_ours_by_its_stamp(life: Soak, monk
             raise Denied("403 AccessDenied")
         return etags[key] if key == b"mine" else ""
 
-    monkeypatch.setattr("adapters.copying.Copier.stamp", stamp)
+    monkeypatch.setattr("adapters.s3.copier.Copier.stamp", stamp)
     life.lake.commit(files={"mine": None, "own": None, "shut": None, "ü": None})
     run = succeed(life)
     assert (out(life, "mine"), out(life, "own"), out(life, "shut")) == (None, b"else", b"else")

@@ -11,7 +11,7 @@ from unittest import mock
 import pytest
 from django.test import Client
 
-from adapters import probing
+from adapters.s3 import write_probe
 from core.errors import Denied, NotFound, Unauthenticated, Unreachable
 from exports.models import Export
 from rbac.models import User
@@ -101,7 +101,7 @@ def test_each_right_that_is_missing_is_told_with_its_statement(w: World, api: Ap
     for refused, action in methods.items():
 
         def guarded(method: str, url: str, *args: Any, refused: str = refused, **more: Any) -> Any:
-            if method == refused and probing.NAME in url:
+            if method == refused and write_probe.NAME in url:
                 raise Denied("403 AccessDenied")
             return send(method, url, *args, **more)
 
@@ -110,7 +110,7 @@ def test_each_right_that_is_missing_is_told_with_its_statement(w: World, api: Ap
         check = checks(told)[f"path-right:s3:{action}"]
         assert (check["state"], told["ok"]) == ("failed", False)
         assert f'"s3:{action}"' in check["policy"] and "arn:aws:s3:::out/latest/*" in check["policy"]
-        left = [key for key in w.there("") if probing.NAME in key]
+        left = [key for key in w.there("") if write_probe.NAME in key]
         assert bool(left) is (refused == "DELETE")
     assert any(f"Remove s3://out/{key}" in check["fix"] for key in left)
 
@@ -140,7 +140,7 @@ def test_what_may_not_be_fails_and_nothing_is_written_there(w: World, api: Api) 
         ({"exportPath": "http://x"}, "path", "no s3:// address"),
         ({"lastKeysInPrefixRegexp": ["ok", "(open"]}, "patterns", "attern 2, '(open', is no RE2 pattern"),
     ]
-    with mock.patch("exports.checking.probe", wraps=probing.probe) as tried:
+    with mock.patch("exports.checking.probe", wraps=write_probe.probe) as tried:
         for body, check, words in wrong:
             told = api.call("POST", CHECK, BODY | body)[1]
             found = checks(told)[check]

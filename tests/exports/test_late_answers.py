@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from adapters.copying_verbs import Writer
+from adapters.s3.writes import Writer
 from core.errors import Denied, Full, LakeMirrorError, NotSent, RemoteFailure, Throttled, Unreachable
 from core.exporting.deadline import Deadline
 from exports import loop

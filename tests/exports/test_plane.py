@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from adapters.objects import keys_of
+from adapters.s3.store import keys_of
 from core.exporting.unit_work import Phase
 from exports.plane import Plane
 from exports.slices import MARGIN_SECONDS, Slice

@@ -205,7 +205,7 @@ def test_a_refusal_says_that_a_repair_is_wanted(w: World, monkeypatch: pytest.Mo
         raise Denied("403 AccessDenied", hint="work goes on by itself")
 
     w.lake.commit(files={"a/1": b"1"})
-    monkeypatch.setattr("adapters.copying.Copier.copy", refused)
+    monkeypatch.setattr("adapters.s3.copier.Copier.copy", refused)
     export = w.set(patterns=[".*"])
     w.work()
     words = "1 task failed: 403 AccessDenied. Allow the key that there, then repair the export"

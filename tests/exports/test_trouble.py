@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from django.utils import timezone
 
-from adapters.copying_parts import Upload, Uploads
+from adapters.s3.multipart import Upload, Uploads
 from core.errors import Conflict, Denied
 from exports import loop, verifying
 from exports.models import Export, ExportVerification

@@ -11,7 +11,7 @@ from unittest import mock
 import pytest
 from django.test import Client
 
-from adapters.copying import Copier, Destination
+from adapters.s3.copier import Copier, Destination
 from core.errors import Conflict, NotFound, Unreachable
 from core.exporting.deadline import Deadline, Late
 from core.exporting.unit_work import UnitWork

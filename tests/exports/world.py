@@ -11,8 +11,8 @@ from unittest import mock
 import boto3
 from django.db.models.functions import Now
 
-from adapters.objects import S3ObjectStore, StoreKeys, remember_keys
-from adapters.objects_fast import FastObjectStore
+from adapters.s3.fast_store import FastObjectStore
+from adapters.s3.store import S3ObjectStore, StoreKeys, remember_keys
 from exports.models import Export
 from exports.services import Wish, export_set
 from lakemirror_site import config

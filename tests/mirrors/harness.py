@@ -12,7 +12,7 @@ from unittest import mock
 
 from django.db.models.functions import Now
 
-from adapters.local_cache import LocalCache
+from adapters.disk_cache import LocalCache
 from lakemirror_site import config, wiring
 from mirrors import duties, installed
 from mirrors.metaranges import remembered

@@ -13,7 +13,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from adapters.local_cache import LocalCache
+from adapters.disk_cache import LocalCache
 from core.errors import Unreachable
 from mirrors.metaranges import remembered
 from mirrors.models import Commit, Coverage, MetarangeCoverage, Mirror, MirrorCommit, Waiver

@@ -11,7 +11,7 @@ from unittest import mock
 
 import pytest
 
-from adapters.local_cache import LocalCache
+from adapters.disk_cache import LocalCache
 from lakemirror_site import config, wiring
 from tests.site.test_config import changed
 
@@ -68,7 +68,7 @@ def test_it_never_holds_more_than_its_size(tmp_path: Path) -> None:
 def test_several_processes_write_to_one_folder(tmp_path: Path) -> None:
     code = (
         "import sys, pathlib\n"
-        "from adapters.local_cache import LocalCache\n"
+        "from adapters.disk_cache import LocalCache\n"
         "from tests.site.test_local_cache import SIZE, file_id\n"
         "cache = LocalCache(pathlib.Path(sys.argv[1]), SIZE)\n"
         "for number in range(300):\n"

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from adapters.objects_fast import FastObjectStore
+from adapters.s3.fast_store import FastObjectStore
 from core.errors import LakeMirrorError, Throttled
 from spark_jobs import check as job
 from spark_jobs.check import CheckSettings, Place, check_batch, check_small

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters.objects_fast import ListedPage
+from adapters.s3.fast_store import ListedPage
 from core.mirroring.object_check import Depth, judge_object
 from core.types import ObjectInfo
 from spark_jobs.presence import Expected, Looker

@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import md5
 
-from adapters.copying_parts import Layout, Part, Uploads, part_bytes
-from adapters.copying_verbs import Writer
-from adapters.objects import split_uri
-from adapters.objects_fast import FastObjectStore
+from adapters.s3.fast_store import FastObjectStore
+from adapters.s3.multipart import Layout, Part, Uploads, part_bytes
+from adapters.s3.store import split_uri
+from adapters.s3.writes import Writer
 from core.errors import Conflict, LakeMirrorError, NotFound
 from core.exporting.deadline import Deadline, Rate
 from core.exporting.failures import KeyFailed, Reason

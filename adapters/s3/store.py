@@ -29,7 +29,7 @@ from botocore.httpsession import get_cert_path
 from botocore.parsers import ResponseParserError
 from botocore.utils import get_environ_proxies
 
-from adapters.objects_signing import Signer
+from adapters.s3.signing import Signer
 from core.clocks import seconds_ahead
 from core.errors import (
     Archived,

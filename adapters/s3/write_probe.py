@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from adapters.copying_parts import Uploads
-from adapters.copying_verbs import Writer
-from adapters.objects_fast import FastObjectStore
+from adapters.s3.fast_store import FastObjectStore
+from adapters.s3.multipart import Uploads
+from adapters.s3.writes import Writer
 from core.errors import LakeMirrorError, RemoteFailure
 from core.exporting.deadline import Deadline, Late
 from core.installations.preflight import NotAsked

@@ -13,8 +13,8 @@ from hashlib import sha256
 from typing import NamedTuple
 from xml.sax.saxutils import escape
 
-from adapters.copying_verbs import COPY_SECONDS, Writer, all_of, copy_source, parsed, plain_tag, text_of
-from adapters.objects import split_uri
+from adapters.s3.store import split_uri
+from adapters.s3.writes import COPY_SECONDS, Writer, all_of, copy_source, parsed, plain_tag, text_of
 from core.errors import LakeMirrorError, NotFound, RemoteFailure
 
 MOST_PARTS = 9_000
