@@ -1,6 +1,6 @@
 """The patterns of an export by google-re2: to look at what a user gives, and at some directories and keys.
 
-RE2 takes time in proportion to the text, whatever the pattern is. Very many keys: `spark_jobs/export_patterns.py`.
+RE2 takes time in proportion to the text, whatever the pattern is. Very many keys: `spark_jobs/export/patterns.py`.
 """
 
 from __future__ import annotations

@@ -35,9 +35,9 @@ from core.exporting.unit_work import Phase, UnitWork
 from core.exporting.work_units import plan_units
 from graveler.entries import Entry
 from graveler.ranges import write_range
-from spark_jobs.export_copy import copy_units
-from spark_jobs.export_settings import ExportSettings
-from spark_jobs.settings import Place
+from spark_jobs.check.settings import Place
+from spark_jobs.export.copy import copy_units
+from spark_jobs.export.settings import ExportSettings
 
 SMALL_BYTES, LARGE_BYTES = 4 << 10, 16 << 20
 REGION = "us-east-1"

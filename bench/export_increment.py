@@ -171,7 +171,7 @@ def parsed() -> argparse.Namespace:
 def deployed(server: Server) -> Iterator[Installation]:
     """This process works for one region, whose store is the server."""
     from lakemirror_site import config, wiring
-    from spark_jobs.settings import store_at
+    from spark_jobs.check.settings import store_at
 
     keys = config.StoreCredentials(KEYS["AWS_ACCESS_KEY_ID"], config.Secret(KEYS["AWS_SECRET_ACCESS_KEY"]))
     store, made = config.Store(REGION, server.endpoint, True, keys), Installation()

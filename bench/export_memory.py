@@ -32,8 +32,8 @@ from graveler.entries import Entry
 from graveler.metarange import read_metarange, write_metarange
 from graveler.ranges import write_ranges
 from graveler.splitting import SplitRule
-from spark_jobs.export_settings import ExportSettings
-from spark_jobs.settings import Place
+from spark_jobs.check.settings import Place
+from spark_jobs.export.settings import ExportSettings
 
 RULE = SplitRule(min_size=4 << 20, max_size=4 << 20)
 """Ranges of one size, whatever the number of rows: it is by the largest range that memory grows. lakeFS's are at most
@@ -98,8 +98,8 @@ def peak() -> float:
 
 def by_itself(endpoint: str, metarange: str, rows: int) -> None:
     """All units are planned and worked on in this process."""
-    from spark_jobs.export_copy import copy_units
-    from spark_jobs.export_diff import diff_units
+    from spark_jobs.export.copy import copy_units
+    from spark_jobs.export.diff import diff_units
 
     settings, work = planned(endpoint, metarange)
     loaded = peak()
@@ -113,8 +113,8 @@ def by_itself(endpoint: str, metarange: str, rows: int) -> None:
 
 def by_spark(endpoint: str, metarange: str, rows: int) -> None:
     """The same by Spark."""
-    from adapters import spark as adapter
-    from spark_jobs.export_job import ExportJob
+    from spark_jobs import runner as adapter
+    from spark_jobs.export.job import ExportJob
 
     settings, work = planned(endpoint, metarange)
     with spark_at("") as spark, peaks_of(spark) as peaks:

@@ -22,7 +22,7 @@ from two_buckets import COMPUTED, MIRROR, NAMES, PREFIX, SOURCE, Counted, Server
 from validate import KEYS, expect, spark_at
 
 from adapters.s3.store import S3ObjectStore
-from adapters.spark import warm_up
+from spark_jobs.runner import warm_up
 
 GOAL = 1.5
 NAMESPACES = tuple(f"s3://{bucket}/{PREFIX.rstrip('/')}" for bucket in (SOURCE, MIRROR))

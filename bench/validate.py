@@ -28,11 +28,11 @@ from two_buckets import COMPUTED, MIRROR, MOTO, NAMES, PREFIX, SOURCE, Server, a
 
 from adapters.s3.fast_store import FastObjectStore
 from adapters.s3.store import S3ObjectStore
-from adapters.spark import Spark
 from core.mirroring.check_planning import Data, is_small, plan_checks
 from graveler.metarange import RangeRef, read_metarange
 from lakemirror_site.config import Validator
-from spark_jobs.check import CheckSettings, check_small
+from spark_jobs.check.job import CheckSettings, check_small
+from spark_jobs.runner import Spark
 
 MOST_IN_MOTO = 100_000
 REGION = "us-east-1"

@@ -23,9 +23,9 @@ from lakemirror_site.together import Together
 if TYPE_CHECKING:
     from adapters.s3.fast_store import FastObjectStore
     from core.exporting.unit_work import Marked
-    from spark_jobs.export_settings import ExportSettings
-    from spark_jobs.presence import BulkStore
-    from spark_jobs.settings import CheckSettings, Place
+    from spark_jobs.check.presence import BulkStore
+    from spark_jobs.check.settings import CheckSettings, Place
+    from spark_jobs.export.settings import ExportSettings
 
 Rows = Callable[[Sequence[Mapping[str, Any]]], None]
 StoreOptions = tuple[tuple[str, Any], ...]
@@ -148,7 +148,7 @@ def export_store_of(region: str, uri: str) -> FastObjectStore:
 
 def export_settings(*, region: str, namespace: str, path: str, **more: Any) -> ExportSettings:
     """What the jobs of an export are told: places without secrets."""
-    from spark_jobs.export_settings import ExportSettings
+    from spark_jobs.export.settings import ExportSettings
 
     name, there = config.current().export_store(region, split_uri(path)[0])
     own = usable(region)
@@ -158,7 +158,7 @@ def export_settings(*, region: str, namespace: str, path: str, **more: Any) -> E
 
 
 def _place(namespace: str, keys_of: str, store: config.Store, access: StoreAccess) -> Place:
-    from spark_jobs.settings import Place
+    from spark_jobs.check.settings import Place
 
     return Place(
         namespace,
@@ -187,11 +187,11 @@ def executors_key() -> str:
 def export_diff(work: Sequence[Any], settings: ExportSettings, on_rows: Rows, *, here: bool, tag: str) -> None:
     """Plan units of an export: `here`, in this process, else by Spark. Rows of DIFF_COLUMNS."""
     if not here:
-        from adapters import spark
-        from spark_jobs.export_job import ExportJob
+        from spark_jobs import runner
+        from spark_jobs.export.job import ExportJob
 
-        return spark.run_export(ExportJob(settings), work, on_rows, tag=tag)
-    from spark_jobs.export_diff import diff_units
+        return runner.run_export(ExportJob(settings), work, on_rows, tag=tag)
+    from spark_jobs.export.diff import diff_units
 
     _tell_keys()
     for batch in diff_units(work, settings):
@@ -204,11 +204,11 @@ def export_copy(
 ) -> None:
     """Work on units of an export in a phase, in the same way. Rows of COPY_COLUMNS."""
     if not here:
-        from adapters import spark
-        from spark_jobs.export_job import ExportJob
+        from spark_jobs import runner
+        from spark_jobs.export.job import ExportJob
 
-        return spark.run_export(ExportJob(settings, phase), work, on_rows, tag=tag)
-    from spark_jobs.export_copy import copy_units
+        return runner.run_export(ExportJob(settings, phase), work, on_rows, tag=tag)
+    from spark_jobs.export.copy import copy_units
 
     _tell_keys()
     for batch in copy_units(work, settings, phase):
@@ -218,12 +218,12 @@ def export_copy(
 
 def export_verify(work: Sequence[Any], settings: ExportSettings, on_rows: Rows, *, here: bool, tag: str) -> None:
     """Compare a commit's units with an export's destination, in the same way. Rows of VERIFY_COLUMNS."""
-    from spark_jobs.export_verify import verify, verify_units
+    from spark_jobs.export.verify import verify, verify_units
 
     if not here:
-        from adapters import spark
+        from spark_jobs import runner
 
-        return spark.run_export(functools.partial(verify, settings=settings), work, on_rows, tag=tag)
+        return runner.run_export(functools.partial(verify, settings=settings), work, on_rows, tag=tag)
     _tell_keys()
     for batch in verify_units(work, settings):
         on_rows(batch.to_pylist())
@@ -232,7 +232,7 @@ def export_verify(work: Sequence[Any], settings: ExportSettings, on_rows: Rows, 
 
 def export_held(keys: Mapping[str, Sequence[bytes]], settings: ExportSettings) -> set[bytes]:
     """Which keys ranges hold."""
-    from spark_jobs.export_diff import held_keys
+    from spark_jobs.export.diff import held_keys
 
     _tell_keys()
     return held_keys(keys, settings)
@@ -240,7 +240,7 @@ def export_held(keys: Mapping[str, Sequence[bytes]], settings: ExportSettings) -
 
 def export_markers(directories: Sequence[bytes], settings: ExportSettings, *, write: bool) -> Marked:
     """Write or remove the markers of directories at an export's destination."""
-    from spark_jobs.export_markers import remove_markers, write_markers
+    from spark_jobs.export.markers import remove_markers, write_markers
 
     _tell_keys()
     return (write_markers if write else remove_markers)(directories, settings)
@@ -248,7 +248,7 @@ def export_markers(directories: Sequence[bytes], settings: ExportSettings, *, wr
 
 def export_uploads(settings: ExportSettings) -> Mapping[bytes, Sequence[str]]:
     """The unfinished uploads at an export's destination, by key; those of others too."""
-    from spark_jobs.export_uploads import unfinished
+    from spark_jobs.export.uploads import unfinished
 
     _tell_keys()
     return unfinished(settings)
@@ -256,7 +256,7 @@ def export_uploads(settings: ExportSettings) -> Mapping[bytes, Sequence[str]]:
 
 def export_abort(uploads: Mapping[bytes, Sequence[str]], settings: ExportSettings) -> None:
     """Give uploads up."""
-    from spark_jobs.export_uploads import abort
+    from spark_jobs.export.uploads import abort
 
     _tell_keys()
     abort(uploads, settings)
@@ -301,20 +301,20 @@ def run_check(
     mirror: Any, work: Sequence[tuple[str, list[str]]], on_rows: Callable[[Iterable[Mapping[str, Any]]], None]
 ) -> None:
     """Run the Spark `check` job for ranges of a mirror; rows of CHECK_COLUMNS arrive in batches."""
-    from adapters import spark
+    from spark_jobs import runner
 
-    spark.run_check(work, _check_settings(mirror), on_rows)
+    runner.run_check(work, _check_settings(mirror), on_rows)
 
 
 def check_small(mirror: Any, work: Sequence[tuple[str, list[str]]]) -> list[Mapping[str, Any]] | None:
     """The same rows from this process, at once; None where that needs Spark after all."""
-    from spark_jobs.check import check_small as check
+    from spark_jobs.check.job import check_small as check
 
     return check(work, _check_settings(mirror), bulk_objects(mirror.region))
 
 
 def _check_settings(mirror: Any) -> CheckSettings:
-    from spark_jobs.settings import CheckSettings
+    from spark_jobs.check.settings import CheckSettings
 
     here, source = usable(mirror.region), usable(mirror.source.region)
     place = _place(mirror.storage_namespace, mirror.region, here.store, here.access)

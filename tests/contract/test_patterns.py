@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from adapters.regex import Patterns
 from core.errors import Invalid
 from core.exporting.markers import directory_of
-from spark_jobs.export_patterns import last_keys, matching
+from spark_jobs.export.patterns import last_keys, matching
 
 PATTERNS = [r".*/2021-\d\d-\d\d/", r".*/_SUCCESS", "", ".*", "é.", "(?i)LOGS|b$", r"\Qa.b", "^a/", "[^/]*$", r"\bx"]
 keys = st.one_of(st.text("ab./_éLx-", max_size=8).map(str.encode), st.binary(max_size=4))

@@ -14,7 +14,7 @@ import requests
 from adapters.s3.fast_store import FastObjectStore
 from adapters.s3.store import S3ObjectStore
 from core.errors import NotFound
-from spark_jobs.presence import Expected, Looker
+from spark_jobs.check.presence import Expected, Looker
 from tests.contract.test_objects import S3_STORES, connect
 from tests.s3_double import OWN_ONLY, S3Double
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from adapters.spark import spark_of
 from exports.models import Export, ExportRun
 from lakemirror_site import config
 from rbac.models import User
+from spark_jobs.runner import spark_of
 from tests.exports.world import World, world
 from tests.mirrors.harness import Deployment
 from tests.s3_double import running_moto

@@ -20,10 +20,10 @@ from exports.readings import readings
 from exports.services import export_delete, export_repair, find_export
 from mirrors import duties
 from mirrors.models import Duty
-from spark_jobs.export_settings import ExportSettings
-from spark_jobs.export_tally import COPY_COLUMNS
-from spark_jobs.export_work import run_task
-from spark_jobs.settings import Place
+from spark_jobs.check.settings import Place
+from spark_jobs.export.settings import ExportSettings
+from spark_jobs.export.tally import COPY_COLUMNS
+from spark_jobs.export.units import run_task
 from tests.exports.soak import Soak
 from tests.exports.test_places import at
 

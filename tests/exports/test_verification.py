@@ -24,9 +24,9 @@ from graveler.ranges import write_range
 from lakemirror_site import config
 from mirrors import clock
 from rbac.models import User
-from spark_jobs import export_verify as job
-from spark_jobs.export_settings import ExportSettings
-from spark_jobs.settings import Place
+from spark_jobs.check.settings import Place
+from spark_jobs.export import verify as job
+from spark_jobs.export.settings import ExportSettings
 from tests.exports.memory_s3 import MemoryS3, etag
 from tests.exports.test_pages import a_run, an_export, body
 from tests.exports.world import World

@@ -19,7 +19,7 @@ from lakemirror_site import config
 from mirrors import duties
 from mirrors.models import Duty
 from mirrors.tasks import handlers
-from spark_jobs.settings import store_at
+from spark_jobs.check.settings import store_at
 from tests.fakes import Lake
 from tests.mirrors.harness import Deployment
 from tests.s3_double import KEYS

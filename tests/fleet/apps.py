@@ -72,7 +72,7 @@ def _run_check(
     mirror: Any, work: Sequence[tuple[str, list[str]]], on_rows: Callable[[Iterable[Mapping[str, Any]]], None]
 ) -> None:
     from lakemirror_site import wiring
-    from spark_jobs.check import CheckSettings, check_batch
+    from spark_jobs.check.job import CheckSettings, check_batch
 
     settings = CheckSettings(namespace=mirror.storage_namespace, depth=mirror.depth, threads=4)
     for batch in check_batch(work, settings, wiring.bulk_objects(mirror.region)):

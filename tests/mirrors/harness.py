@@ -175,7 +175,7 @@ def one_by_one() -> Iterator[None]:
     """Calls side by side become calls one after the other."""
     with (
         mock.patch("mirrors.sidebyside.ThreadPoolExecutor", OneByOne),
-        mock.patch("spark_jobs.check.ThreadPoolExecutor", OneByOne),
+        mock.patch("spark_jobs.check.job.ThreadPoolExecutor", OneByOne),
     ):
         yield
 

@@ -11,13 +11,13 @@ from unittest import mock
 
 import pyarrow as pa
 
-from adapters.spark import _Handover
 from core.mirroring.promotion import Why
 from graveler.entries import AddressType, Entry, Timestamp
 from lakemirror_site import wiring
 from mirrors.models import Blocker, Coverage, Duty, Mirror, Promotion
 from mirrors.readings import MirrorReading, mirror_reading
-from spark_jobs import check as job
+from spark_jobs.check import job
+from spark_jobs.runner import _Handover
 from tests.fakes import BulkStandIn, replicate
 from tests.mirrors.harness import NAMESPACE, Deployment
 from tests.mirrors.test_scenarios import point
@@ -150,8 +150,8 @@ def real_job(lm: Deployment) -> Iterator[None]:
 
     with (
         mock.patch("lakemirror_site.wiring.run_check", run_check),
-        mock.patch("spark_jobs.check.store_of", lambda settings: BulkStandIn(lm.eu_store)),
-        mock.patch("spark_jobs.check.source_of", lambda settings: BulkStandIn(lm.us_store)),
+        mock.patch("spark_jobs.check.job.store_of", lambda settings: BulkStandIn(lm.eu_store)),
+        mock.patch("spark_jobs.check.job.source_of", lambda settings: BulkStandIn(lm.us_store)),
     ):
         yield
 

@@ -31,8 +31,8 @@ from mirrors.rebuild import Result, rebuild
 from mirrors.services import mirror_create, mirror_delete
 from mirrors.validations import validation_ask
 from mirrors.waivers import waiver_give, waiver_withdraw
-from spark_jobs.check import check_batch
-from spark_jobs.settings import CheckSettings, Place
+from spark_jobs.check.job import check_batch
+from spark_jobs.check.settings import CheckSettings, Place
 from tests.fakes import BulkStandIn, FakeRepository
 from tests.mirrors.harness import NAMESPACE, Deployment
 from tests.promise.reader import Reader
@@ -213,7 +213,7 @@ class World:
         failed: LakeMirrorError | None = None
         for one in work:
             try:
-                with mock.patch("spark_jobs.check.source_of", lambda settings: BulkStandIn(self.lm.us_store)):
+                with mock.patch("spark_jobs.check.job.source_of", lambda settings: BulkStandIn(self.lm.us_store)):
                     batches = list(check_batch([one], settings, BulkStandIn(self.lm.eu_store)))  # type: ignore[arg-type]
             except LakeMirrorError as error:
                 failed = failed or error
@@ -619,11 +619,11 @@ ACTIONS: dict[str, Action] = {
 @contextmanager
 def in_one_thread() -> Iterator[None]:
     """Wherever the engine would make threads, calls follow each other, so that a seed always gives the same run."""
-    from spark_jobs.ranges import KeptRanges
+    from spark_jobs.check.ranges import KeptRanges
     from tests.promise.serial import Serial, users_of_threads
 
     with ExitStack() as stack:
         for module in users_of_threads():
             stack.enter_context(mock.patch.object(module, "ThreadPoolExecutor", Serial))
-        stack.enter_context(mock.patch("spark_jobs.check._KEPT", KeptRanges(10_000)))
+        stack.enter_context(mock.patch("spark_jobs.check.job._KEPT", KeptRanges(10_000)))
         yield

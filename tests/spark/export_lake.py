@@ -16,11 +16,11 @@ from core.exporting.work_units import plan_units
 from graveler.entries import AddressType, Entry
 from graveler.metarange import RangeRef
 from graveler.ranges import write_range
-from spark_jobs.export_copy import copy_units
-from spark_jobs.export_diff import diff_units
-from spark_jobs.export_settings import ExportSettings
-from spark_jobs.export_work import left_of
-from spark_jobs.settings import Place
+from spark_jobs.check.settings import Place
+from spark_jobs.export.copy import copy_units
+from spark_jobs.export.diff import diff_units
+from spark_jobs.export.settings import ExportSettings
+from spark_jobs.export.units import left_of
 from tests.s3_double import KEYS
 
 Row = Mapping[str, Any]

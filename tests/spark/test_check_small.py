@@ -11,10 +11,10 @@ import pytest
 
 from adapters.s3.fast_store import FastObjectStore
 from core.errors import LakeMirrorError, Throttled
-from spark_jobs import check as job
-from spark_jobs.check import CheckSettings, Place, check_batch, check_small
-from spark_jobs.ranges import KeptRanges
-from spark_jobs.settings import store_of
+from spark_jobs.check import job
+from spark_jobs.check.job import CheckSettings, Place, check_batch, check_small
+from spark_jobs.check.ranges import KeptRanges
+from spark_jobs.check.settings import store_of
 from tests.s3_double import S3Double
 from tests.spark.ranges import PREFIX, arrive, arrive_range, entries, entry, imported
 

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from adapters.spark import Spark
 from core.errors import Unauthenticated
-from spark_jobs.check import CheckSettings, check_batch
+from spark_jobs.check.job import CheckSettings, check_batch
+from spark_jobs.runner import Spark
 from spark_jobs.session import ROOT
 from tests.s3_double import S3Double
 from tests.spark.cluster import Cluster
@@ -162,7 +162,7 @@ def test_a_master_s_address_works_too(
     """The driver is then a process of its own, as in a Spark worker with SPARK_REMOTE=spark://..."""
     work = faulty_work(store)
     program = (
-        "import json, sys; from adapters.spark import run_check; from spark_jobs.check import CheckSettings\n"
+        "import json, sys; from spark_jobs.runner import run_check; from spark_jobs.check.job import CheckSettings\n"
         "from core.store_access import StoreAccess\n"
         "told = json.load(sys.stdin); rows = []; settings = told['settings']\n"
         "settings['access'] = StoreAccess(**settings['access'])\n"

@@ -12,10 +12,10 @@ import pytest
 from core.errors import Corrupt, NotFound
 from core.exporting.unit_work import Phase, UnitWork
 from core.exporting.work_units import holders
-from spark_jobs import export_copy
-from spark_jobs.export_diff import held_keys
-from spark_jobs.export_uploads import abort, unfinished
-from spark_jobs.export_work import UNIT_COLUMNS, _row
+from spark_jobs.export import copy
+from spark_jobs.export.diff import held_keys
+from spark_jobs.export.units import UNIT_COLUMNS, _row
+from spark_jobs.export.uploads import abort, unfinished
 from tests.s3_double import running_moto
 from tests.spark.export_lake import Lake, export, imported, next_slice, planned, total, work_for, worked_on
 
@@ -143,16 +143,16 @@ class Ending:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, lake: Lake, copies: int) -> None:
         self._began, self._now = len(lake.exported()), time.time
 
-        class Stopping(export_copy.Deadline):
+        class Stopping(copy.Deadline):
             begun = 0
 
             def pause(self, seconds: float) -> None:
                 Stopping.begun += 1
                 if Stopping.begun > copies:
-                    raise export_copy.Late
+                    raise copy.Late
                 super().pause(seconds)
 
-        monkeypatch.setattr(export_copy, "Deadline", Stopping)
+        monkeypatch.setattr(copy, "Deadline", Stopping)
 
 
 def test_what_a_slice_leaves_the_next_one_does_and_no_more(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -240,7 +240,7 @@ def test_a_range_that_is_damaged_or_missing_ends_the_work_after_what_came_before
     for raised in (NotFound, Corrupt):
         lake.client.delete_object(**where) if raised is NotFound else lake.client.put_object(**where, Body=b"damaged")
         with pytest.raises(raised):
-            for batch in export_copy.copy_units(work_for(target), lake.settings(), Phase.COPY):
+            for batch in copy.copy_units(work_for(target), lake.settings(), Phase.COPY):
                 rows += batch.to_pylist()
     assert [row["unit"] for row in rows] == [0, 0] and list(lake.exported()) == ["a"]
 
@@ -265,6 +265,6 @@ def test_what_became_of_a_task_that_is_given_to_another_one_nobody_knows(
     )
     context = None if attempt is None else Attempt(attempt)
     monkeypatch.setattr("pyspark.TaskContext.get", lambda: context)
-    (told,) = export_copy._copy_task([batch], lake.settings(), Phase.COPY)
+    (told,) = copy._copy_task([batch], lake.settings(), Phase.COPY)
     (row,) = told.to_pylist()
     assert (row["copied"], row["unanswered"]) == (1, attempt == 1)

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from spark_jobs.export_markers import remove_markers, write_markers
-from spark_jobs.export_settings import ExportSettings
+from spark_jobs.export.markers import remove_markers, write_markers
+from spark_jobs.export.settings import ExportSettings
 from tests.s3_double import S3Double, running_moto
 from tests.spark.export_lake import Lake
 

@@ -13,9 +13,9 @@ from graveler.entries import Entry
 from graveler.metarange import RangeRef
 from graveler.ranges import read_range_columns, write_ranges
 from graveler.splitting import SplitRule
-from spark_jobs.export_plan import plan_unit
-from spark_jobs.export_settings import ExportSettings
-from spark_jobs.settings import Place
+from spark_jobs.check.settings import Place
+from spark_jobs.export.plan import plan_unit
+from spark_jobs.export.settings import ExportSettings
 from tests.graveler.strategies import entries, sorted_entries
 
 SETTINGS = ExportSettings(Place("s3://lake/repo/"), Place("s3://out"))

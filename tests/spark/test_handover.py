@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from adapters.spark import _Handover
 from core.errors import Stopped
+from spark_jobs.runner import _Handover
 
 
 def test_news_without_rows_is_a_moment_to_end_the_job() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from adapters.s3.fast_store import ListedPage
 from core.mirroring.object_check import Depth, judge_object
 from core.types import ObjectInfo
-from spark_jobs.presence import Expected, Looker
+from spark_jobs.check.presence import Expected, Looker
 
 PAGE = 7
 

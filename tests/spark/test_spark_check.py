@@ -16,9 +16,9 @@ from zlib import crc32
 
 import pytest
 
-from adapters.spark import CheckProgress, Spark, run_check, warm_up
 from core.errors import Denied, Fenced, RemoteFailure, Throttled, Unreachable
-from spark_jobs.check import WORK_COLUMNS, CheckSettings, check, check_batch, sql_type
+from spark_jobs.check.job import WORK_COLUMNS, CheckSettings, check, check_batch, sql_type
+from spark_jobs.runner import CheckProgress, Spark, run_check, warm_up
 from spark_jobs.session import ROOT, code_archive
 from tests.s3_double import S3Double
 from tests.spark.ranges import PREFIX, arrive, arrive_range, entries, entry, imported
@@ -321,7 +321,7 @@ def test_a_driver_in_this_process_finds_the_same(store: S3Double, settings: Chec
     work = mixed_work(store)
     plain = [row for batch in check_batch(work, settings) for row in batch.to_pylist()]
     program = (
-        "import json, sys; from adapters.spark import run_check; from spark_jobs.check import CheckSettings\n"
+        "import json, sys; from spark_jobs.runner import run_check; from spark_jobs.check.job import CheckSettings\n"
         "from core.store_access import StoreAccess\n"
         "told = json.load(sys.stdin); rows = []; settings = told['settings']\n"
         "settings['access'] = StoreAccess(**settings['access'])\n"

@@ -10,11 +10,11 @@ from dataclasses import replace
 
 import pytest
 
-from adapters.spark import Spark
 from core.errors import Denied, LakeMirrorError, NotFound
 from core.exporting.unit_work import Phase, UnitWork
-from spark_jobs.export_job import ExportJob
-from spark_jobs.export_verify import verify
+from spark_jobs.export.job import ExportJob
+from spark_jobs.export.verify import verify
+from spark_jobs.runner import Spark
 from tests.s3_double import S3Double, running_moto
 from tests.spark.export_lake import Lake, Row, next_slice, planned, total, work_for
 from tests.spark.server import ConnectServer

@@ -11,8 +11,8 @@ from adapters.s3.store import keys_hint
 from core.errors import Denied, LakeMirrorError, Unauthenticated
 from core.exporting.unit_work import UnitWork
 from core.exporting.work_units import Interval, Unit, grouped
-from spark_jobs.export_settings import ExportSettings
-from spark_jobs.jobs import spread
+from spark_jobs.export.settings import ExportSettings
+from spark_jobs.tasks import spread
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -20,8 +20,8 @@ from core.mirroring.object_check import Reason, What, is_refusal
 from graveler.entries import AddressType
 from graveler.errors import FormatError
 from graveler.ranges import read_range_columns
-from spark_jobs.presence import BulkStore, Expected
-from spark_jobs.settings import BLOCK, CheckSettings
+from spark_jobs.check.presence import BulkStore, Expected
+from spark_jobs.check.settings import BLOCK, CheckSettings
 
 BASES_KEPT = 6
 """Neighbouring ranges share base ranges; so many are kept decoded."""

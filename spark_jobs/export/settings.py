@@ -9,7 +9,7 @@ from adapters.s3.fast_store import FastObjectStore
 from adapters.s3.store import StoreKeys, keys_of
 from core.exporting.deadline import Deadline, Rate
 from core.store_access import StoreAccess
-from spark_jobs.settings import Place, store_at
+from spark_jobs.check.settings import Place, store_at
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 
-from spark_jobs.export_settings import ExportSettings, copier_of
+from spark_jobs.export.settings import ExportSettings, copier_of
 
 
 def unfinished(settings: ExportSettings) -> Mapping[bytes, Sequence[str]]:

@@ -17,8 +17,8 @@ from core.exporting.failures import KeyFailed, Reason
 from core.exporting.markers import Failed, directory_of, marker_of, marker_order
 from core.exporting.unit_work import Marked
 from core.types import ObjectInfo
-from spark_jobs.export_compare import listed
-from spark_jobs.export_settings import ExportSettings, copier_of
+from spark_jobs.export.compare import listed
+from spark_jobs.export.settings import ExportSettings, copier_of
 
 LISTED_AT_ONCE = 32
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from core.exporting.unit_work import Phase, UnitWork
-from spark_jobs.export_copy import copy
-from spark_jobs.export_diff import diff
-from spark_jobs.export_settings import ExportSettings
+from spark_jobs.export.copy import copy
+from spark_jobs.export.diff import diff
+from spark_jobs.export.settings import ExportSettings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

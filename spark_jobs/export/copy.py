@@ -28,13 +28,13 @@ from core.exporting.markers import Failed, directory_of
 from core.exporting.unit_work import Phase, UnitWork
 from core.exporting.work_units import Interval, part_rows
 from core.types import ObjectInfo
-from spark_jobs.export_compare import listed
-from spark_jobs.export_patterns import last_keys
-from spark_jobs.export_plan import OTHERS, Planned, RangeShelf, plan_unit
-from spark_jobs.export_settings import ExportSettings, copier_of, destination_store, source_store
-from spark_jobs.export_tally import COPY_COLUMNS, Rows, Tally, Version
-from spark_jobs.export_work import deal_out, run_task
-from spark_jobs.jobs import ahead, sql_type
+from spark_jobs.export.compare import listed
+from spark_jobs.export.patterns import last_keys
+from spark_jobs.export.plan import OTHERS, Planned, RangeShelf, plan_unit
+from spark_jobs.export.settings import ExportSettings, copier_of, destination_store, source_store
+from spark_jobs.export.tally import COPY_COLUMNS, Rows, Tally, Version
+from spark_jobs.export.units import deal_out, run_task
+from spark_jobs.tasks import ahead, sql_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

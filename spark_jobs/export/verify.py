@@ -24,11 +24,11 @@ from core.exporting.markers import is_marker
 from core.exporting.unit_work import UnitWork
 from core.exporting.work_units import Unit
 from core.types import ObjectInfo
-from spark_jobs.export_compare import before
-from spark_jobs.export_plan import NOTHING, RangeShelf, clipped
-from spark_jobs.export_settings import ExportSettings, copier_of, destination_store, source_store
-from spark_jobs.export_work import deal_out, run_task
-from spark_jobs.jobs import ahead, sql_type
+from spark_jobs.export.compare import before
+from spark_jobs.export.plan import NOTHING, RangeShelf, clipped
+from spark_jobs.export.settings import ExportSettings, copier_of, destination_store, source_store
+from spark_jobs.export.units import deal_out, run_task
+from spark_jobs.tasks import ahead, sql_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -20,10 +20,10 @@ import pyarrow as pa
 from core.errors import Invalid, LakeMirrorError
 from core.mirroring.content_proof import Proof, Prover, Refusals, tell_notes
 from core.mirroring.object_check import Depth, Reason
-from spark_jobs.jobs import ahead, spread, sql_type, told
-from spark_jobs.presence import BulkStore, Looker
-from spark_jobs.ranges import KeptRanges, OpenedRange, RangeReader
-from spark_jobs.settings import ALLOW, BLOCK, CheckSettings, Place, source_of, store_of
+from spark_jobs.check.presence import BulkStore, Looker
+from spark_jobs.check.ranges import KeptRanges, OpenedRange, RangeReader
+from spark_jobs.check.settings import ALLOW, BLOCK, CheckSettings, Place, source_of, store_of
+from spark_jobs.tasks import ahead, spread, sql_type, told
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

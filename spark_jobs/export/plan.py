@@ -21,8 +21,8 @@ from core.exporting.work_units import Unit
 from graveler.columns import FULL_SCHEMA
 from graveler.errors import FormatError
 from graveler.ranges import read_range_columns
-from spark_jobs.export_settings import ExportSettings
-from spark_jobs.ranges import is_full
+from spark_jobs.check.ranges import is_full
+from spark_jobs.export.settings import ExportSettings
 
 RANGES_KEPT = 3
 """Neighbouring units share ranges of the other commits; so many are kept decoded, most of what a task holds."""

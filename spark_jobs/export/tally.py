@@ -16,7 +16,7 @@ from core.exporting.markers import directory_of
 from core.exporting.unit_work import UnitWork
 from core.exporting.work_units import Interval
 from core.types import ObjectInfo
-from spark_jobs.export_work import INTERVALS
+from spark_jobs.export.units import INTERVALS
 
 COUNTS = ("copied", "deleted", "skipped", "held_back", "kept", "bytes")
 MOST_KEPT_NAMED = 20

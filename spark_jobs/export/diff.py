@@ -14,11 +14,11 @@ import pyarrow.compute as pc
 
 from core.exporting.markers import touched_directories
 from core.exporting.unit_work import UnitWork
-from spark_jobs.export_patterns import last_keys, matching
-from spark_jobs.export_plan import Planned, RangeShelf, plan_unit
-from spark_jobs.export_settings import ExportSettings, source_store
-from spark_jobs.export_work import deal_out, run_task
-from spark_jobs.jobs import ahead, sql_type
+from spark_jobs.export.patterns import last_keys, matching
+from spark_jobs.export.plan import Planned, RangeShelf, plan_unit
+from spark_jobs.export.settings import ExportSettings, source_store
+from spark_jobs.export.units import deal_out, run_task
+from spark_jobs.tasks import ahead, sql_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
