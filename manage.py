@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import sys
 
-from lakemirror_site.config import ConfigError
+from deployment.config import ConfigError
 
 
 def main() -> None:

@@ -124,7 +124,7 @@ def running_spark() -> Iterator[RunningSpark]:
     with tempfile.TemporaryDirectory(prefix="lakemirror-bench-") as folder:
         told = {"LAKEMIRROR_VAR": folder, "LAKEMIRROR_SPARK_PORT": str(port)}
         process = subprocess.Popen(
-            [sys.executable, "-m", "lakemirror_site.spark_server"],
+            [sys.executable, "-m", "deployment.spark_server"],
             cwd=ROOT,
             env=os.environ | told,
             stdin=subprocess.DEVNULL,

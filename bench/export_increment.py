@@ -21,13 +21,13 @@ from statistics import median
 from typing import Any
 from unittest import mock
 
-from deployment import fresh_database, run_duty
 from lake import CHANGES, Written, changed_commit, first_commit, near_each_other, scattered
 from two_buckets import COMPUTED, MIRROR, NAMES, PREFIX, SOURCE, Counted, Server, running_server
 from validate import KEYS, REGION, expect, spark_at
 
 from adapters.s3.store import S3ObjectStore
 from core.types import BranchHead, Commit, Page, RepositoryInfo
+from deployment import fresh_database, run_duty
 
 GOAL, GOAL_FROM = 20.0, 1_000_000
 NAMESPACE = f"s3://{SOURCE}/{PREFIX.rstrip('/')}"
@@ -170,14 +170,14 @@ def parsed() -> argparse.Namespace:
 @contextlib.contextmanager
 def deployed(server: Server) -> Iterator[Installation]:
     """This process works for one region, whose store is the server."""
-    from lakemirror_site import config, wiring
+    from deployment import config, wiring
     from spark_jobs.check.settings import store_at
 
     keys = config.StoreCredentials(KEYS["AWS_ACCESS_KEY_ID"], config.Secret(KEYS["AWS_SECRET_ACCESS_KEY"]))
     store, made = config.Store(REGION, server.endpoint, True, keys), Installation()
     with (
         mock.patch.object(config.Config, "store", lambda self, region: store),
-        mock.patch("lakemirror_site.wiring.lakefs", lambda region: made),
+        mock.patch("deployment.wiring.lakefs", lambda region: made),
     ):
         for kept in (wiring._objects, wiring._fast, store_at):
             kept.cache_clear()

@@ -20,7 +20,6 @@ from hashlib import md5
 from pathlib import Path
 from typing import Any
 
-from deployment import RunningSpark
 from export_increment import NAMESPACE
 from two_buckets import COMPUTED, MIRROR, PREFIX, Server, address_of, body_of, running_server
 from validate import KEYS, REGION, expect, spark_at
@@ -28,6 +27,7 @@ from validate import KEYS, REGION, expect, spark_at
 from adapters.s3.store import S3ObjectStore
 from core.exporting.unit_work import Phase, UnitWork
 from core.exporting.work_units import parts_of, plan_units
+from deployment import RunningSpark
 from graveler.entries import Entry
 from graveler.metarange import read_metarange, write_metarange
 from graveler.ranges import write_ranges

@@ -16,12 +16,12 @@ from statistics import median
 from typing import Any
 from unittest import mock
 
-from deployment import add_mirror, fresh_database, run_duty
 from lake import CHANGES, Written, changed_commit, first_commit, metadata_key, near_each_other, scattered
 from two_buckets import COMPUTED, MIRROR, NAMES, PREFIX, SOURCE, Counted, Server, running_server
 from validate import KEYS, expect, spark_at
 
 from adapters.s3.store import S3ObjectStore
+from deployment import add_mirror, fresh_database, run_duty
 from spark_jobs.runner import warm_up
 
 GOAL = 1.5
@@ -152,7 +152,7 @@ def lake(objects: int) -> Iterator[Lake]:
 @contextlib.contextmanager
 def installations(lakes: Sequence[Lake]) -> Iterator[None]:
     """Each mirror's region is at its own server; the source's isn't asked for anything."""
-    from lakemirror_site.config import Installation, LakeFSKeys, Secret, Store
+    from deployment.config import Installation, LakeFSKeys, Secret, Store
 
     endpoints = {one.mirror.region: one.server.endpoint for one in lakes}
 
@@ -160,7 +160,7 @@ def installations(lakes: Sequence[Lake]) -> Iterator[None]:
         store = Store("us-east-1", endpoints.get(region, lakes[0].server.endpoint), force_path_style=True)
         return Installation(region, "http://127.0.0.1:9", store, LakeFSKeys("", Secret("")))
 
-    with mock.patch("lakemirror_site.wiring.installation", installation):
+    with mock.patch("deployment.wiring.installation", installation):
         yield
 
 

@@ -17,9 +17,8 @@ from collections.abc import Sequence
 from statistics import median
 from unittest import mock
 
-from deployment import Took, add_mirror, fresh_database, run_duty
-
 from core.types import BranchHead, Commit, Page, RecordOutcome, RepositoryInfo
+from deployment import Took, add_mirror, fresh_database, run_duty
 from graveler.identity import commit_id
 
 GOAL_SECONDS = 0.05
@@ -145,7 +144,7 @@ def run(kind: str, source: Source, destination: Destination) -> Took:
     from mirrors.models import Duty
 
     sides = {"us-east-1": source, "eu-west-1": destination}
-    with mock.patch("lakemirror_site.wiring.lakefs", sides.get):
+    with mock.patch("deployment.wiring.lakefs", sides.get):
         return run_duty(kind, Duty.objects.get(kind=kind).subject)
 
 

@@ -22,15 +22,15 @@ from functools import partial
 from hashlib import md5
 from statistics import median
 
-from deployment import RunningSpark, running_spark
 from lake import CHANGES, Written, changed_commit, first_commit, near_each_other, scattered
 from two_buckets import COMPUTED, MIRROR, MOTO, NAMES, PREFIX, SOURCE, Server, address_of, body_of, running_server
 
 from adapters.s3.fast_store import FastObjectStore
 from adapters.s3.store import S3ObjectStore
 from core.mirroring.check_planning import Data, is_small, plan_checks
+from deployment import RunningSpark, running_spark
+from deployment.config import Validator
 from graveler.metarange import RangeRef, read_metarange
-from lakemirror_site.config import Validator
 from spark_jobs.check.job import CheckSettings, check_small
 from spark_jobs.runner import Spark
 

@@ -14,6 +14,8 @@ from rest_framework.views import APIView
 
 from core.access.policies import branch_arn
 from core.exporting import explain
+from db import clock
+from deployment import config, wiring
 from exports import placement, services
 from exports.failing import REASONS
 from exports.models import Export, ExportFailure, SkippedCommit
@@ -34,9 +36,7 @@ from exports.serializers import (
     status_json,
 )
 from exports.whole_status import WholeExportStatus, whole_status_json
-from lakemirror_site import config, wiring
 from lakemirror_site.openapi import answers
-from mirrors import clock
 from mirrors.answers import page_answer
 from mirrors.as_csv import FORMATS, TableView, csv_answer, wants_csv
 from mirrors.backlog import in_chunks

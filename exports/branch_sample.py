@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from core.errors import Corrupt, NotFound, Unreachable
 from core.exporting.markers import touched_directories
 from core.types import Commit, RepositoryInfo
+from deployment import wiring
 from graveler.errors import FormatError
 from graveler.metarange import RangeRef, read_metarange
-from lakemirror_site import wiring
 from mirrors.adoption import reaching
 from mirrors.metaranges import metadata_uri
 from mirrors.preflight_questions import is_name

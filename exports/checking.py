@@ -21,13 +21,13 @@ from core.exporting.destinations import check_beside, check_place
 from core.exporting.markers import is_marker
 from core.installations import preflight_stores as stores
 from core.installations.preflight import Check, NotAsked, Outcome, failing
+from db import clock
+from deployment import config, wiring
 from exports import placement
 from exports.branch_sample import Branch, FirstFiles, branch_of, first_files
 from exports.models import Export
 from exports.pattern_trial import named, try_patterns
 from exports.services import Wish
-from lakemirror_site import config, wiring
-from mirrors import clock
 from mirrors.preflight import Preflight, ask
 from mirrors.preflight_questions import Answers, Calls
 from rbac import services as rbac

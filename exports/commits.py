@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from core.errors import NotFound
 from core.types import Commit
+from deployment import wiring
 from exports.models import Export
 from graveler.entries import Entry
 from graveler.metarange import RangeRef, read_metarange
 from graveler.ranges import read_range
-from lakemirror_site import wiring
 
 METADATA_PREFIX = "_lakefs"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from db import clock
 from exports.models import ExportFailure, ExportRun
-from mirrors import clock
 
 MOST_KEPT = 20
 """So many of the files that are left alone are named; all are counted."""

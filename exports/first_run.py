@@ -17,12 +17,12 @@ from core.exporting.run_cost import THROUGH, WITHIN, Pace, RunCost, run_cost
 from core.exporting.state_machine import State, basis
 from core.exporting.unit_work import UnitWork
 from core.exporting.work_units import Unit, plan_units
+from deployment import config, wiring
 from exports.branch_sample import Branch, branch_of, ranges_of
 from exports.checking import Plan
 from exports.models import Export, ExportRun
 from exports.services import Wish
 from graveler.metarange import RangeRef
-from lakemirror_site import config, wiring
 from mirrors.sidebyside import ask_all
 
 SECONDS = 8.0

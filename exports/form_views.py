@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods
 
 from core.access.policies import branch_arn
 from core.errors import Invalid, LakeMirrorError
+from db import clock
 from exports import services
 from exports.branch_sample import branch_of, first_files
 from exports.checking import Plan, check_plan
@@ -23,7 +24,6 @@ from exports.planned_call import api_call, set_command
 from exports.telling import changes_of
 from exports.views import SECTION, find_visible
 from lakemirror_site.errors import status_of
-from mirrors import clock
 from mirrors.preflight_told import told_of
 from rbac import services as rbac
 from rbac.typed import GIVEN_BACK, keeps_typed, take

@@ -8,11 +8,11 @@ from typing import Any
 from django import forms
 
 from core.errors import LakeMirrorError
+from deployment import config
 from exports.checking import Plan
 from exports.models import Export
 from exports.serializers import LONGEST_URI
 from exports.services import Wish
-from lakemirror_site import config
 
 FIELDS = {
     "exportPath": "path",

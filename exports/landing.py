@@ -10,10 +10,10 @@ from datetime import UTC, datetime, timedelta
 
 from core.errors import LakeMirrorError
 from core.exporting.branch_line import Line, line_between
+from db import clock
+from deployment import wiring
 from exports import running
 from exports.models import Export, ExportRun, SkippedCommit
-from lakemirror_site import wiring
-from mirrors import clock
 
 log = logging.getLogger("lakemirror.export")
 

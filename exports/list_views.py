@@ -17,12 +17,12 @@ from django.views.decorators.http import require_POST, require_safe
 from core.access.policies import branch_arn
 from core.errors import Invalid, LakeMirrorError
 from core.exporting.explain import STATES
+from db import clock
 from exports import services
 from exports.api import narrowed, visible
 from exports.listing import Asked, needing, tell
 from exports.models import Export
 from exports.readings import ExportReading, readings
-from mirrors import clock
 from mirrors.page_parts import whole_or_part
 from rbac import services as rbac
 

@@ -16,12 +16,12 @@ from core.exporting import state_machine
 from core.exporting.deadline import Late
 from core.exporting.failures import words_of
 from core.exporting.state_machine import State
+from db import clock
 from exports import landing, phases, reporting, running, uploads, verifying
 from exports.failing import UNWRITTEN
 from exports.models import Export, ExportRun
 from exports.plane import Plane
 from exports.slices import Slice
-from mirrors import clock
 from mirrors.duties import Lease, Outcome
 from mirrors.models import Duty
 

@@ -11,8 +11,8 @@ from django.db.models import Q
 
 from core.exporting import state_machine
 from core.exporting.failures import reason_words
+from db.fields import ExactTextField
 from exports.querysets import ExportQuerySet, RunQuerySet
-from mirrors.fields import ExactTextField
 
 
 class Export(models.Model):

@@ -20,12 +20,12 @@ from core.exporting.deadline import Late
 from core.exporting.state_machine import State
 from core.exporting.unit_work import Phase as Work
 from core.text.phrases import count
+from db import clock
 from exports import markers, reporting, running, units, uploads
 from exports.failures import note_failed_directories, note_failures, note_kept
 from exports.models import ExportRun, ExportUnit
 from exports.plane import Plane
 from exports.slices import Slice
-from mirrors import clock
 from mirrors.duties import Lease
 
 log = logging.getLogger("lakemirror.export")

@@ -8,9 +8,9 @@ from adapters.s3.store import split_uri
 from core.errors import Invalid, LakeMirrorError, NotFound, Unreachable
 from core.exporting.destinations import overlap
 from core.types import RepositoryInfo
+from db import clock
+from deployment import config, wiring
 from exports.models import Export
-from lakemirror_site import config, wiring
-from mirrors import clock
 from mirrors.adoption import reaching
 from mirrors.models import Mirror, Repository
 

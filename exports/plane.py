@@ -10,10 +10,10 @@ from adapters.s3.writes import Writer
 from core.errors import Denied, NotFound
 from core.exporting.unit_work import Marked, Phase, UnitWork
 from core.exporting.work_units import holders
+from deployment import config, wiring
 from exports.commits import ranges_of
 from exports.models import ExportRun
 from exports.slices import Slice
-from lakemirror_site import config, wiring
 
 OnRows = Callable[[Sequence[Mapping[str, Any]]], None]
 

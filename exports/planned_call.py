@@ -10,8 +10,8 @@ from urllib.parse import quote, urlencode
 
 from django.http import HttpRequest
 
+from deployment import config
 from exports.checking import Plan
-from lakemirror_site import config
 from mirrors.calls import curl
 
 

@@ -8,11 +8,12 @@ from core.errors import Conflict
 from core.exporting import state_machine
 from core.exporting.state_machine import State
 from core.types import RepositoryInfo
+from db import clock
+from deployment import wiring
 from exports import verification
 from exports.left_behind import left_with
 from exports.models import Export, ExportRun
-from lakemirror_site import wiring
-from mirrors import clock, duties
+from mirrors import duties
 
 STARTABLE = (State.NEVER, State.SUCCESS, State.REPAIRED)
 

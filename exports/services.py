@@ -14,10 +14,11 @@ from core.errors import Conflict, Invalid, NotFound
 from core.exporting import state_machine
 from core.exporting.destinations import check_beside, check_place
 from core.exporting.state_machine import State
+from db import clock
 from exports import placement, running, verification
 from exports.left_behind import take
 from exports.models import Export, ExportRun, ExportVerification
-from mirrors import clock, duties
+from mirrors import duties
 from mirrors.placement import hold_places
 from rbac import services as rbac
 

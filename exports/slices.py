@@ -14,9 +14,9 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from core.exporting.deadline import Deadline
+from db import clock
+from deployment import config
 from exports.models import Export
-from lakemirror_site import config
-from mirrors import clock
 from mirrors.duties import Lease
 
 MARGIN_SECONDS = 75.0

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from django.db.models import Count
 
-from lakemirror_site import config
+from deployment import config
 from mirrors import beside, duties, installations
 from mirrors.duties import Lease, Outcome
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from core.errors import Conflict
 from core.exporting.deadline import Late
+from db import clock
 from exports.models import Export, ExportDrift, ExportVerification, VerificationUnit
-from mirrors import clock, duties
+from mirrors import duties
 
 KEPT = 10
 

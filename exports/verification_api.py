@@ -12,11 +12,11 @@ from rest_framework.response import Response
 
 from core.access.policies import branch_arn
 from core.errors import NotFound
+from db import clock
 from exports import services
 from exports.api import REGION, OfBranch
 from exports.models import Export, ExportDrift, ExportVerification
 from lakemirror_site.openapi import answers
-from mirrors import clock
 from mirrors.answers import count_or_null, page_answer, text_or_null, time_or_null
 from mirrors.as_csv import FORMATS, TableView, csv_answer, wants_csv
 from mirrors.backlog import in_chunks

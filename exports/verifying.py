@@ -16,12 +16,12 @@ from core.errors import Fenced, LakeMirrorError, RemoteFailure
 from core.exporting.deadline import Late
 from core.exporting.work_units import Unit, plan_units
 from core.text.phrases import count
+from db import clock
+from deployment import config, wiring
 from exports import verification
 from exports.commits import ranges_of
 from exports.models import ExportDrift, ExportVerification, VerificationUnit
 from exports.units import ROWS_AT_ONCE, of_json, to_json, whole_work_of
-from lakemirror_site import config, wiring
-from mirrors import clock
 from mirrors.duties import Lease, Outcome
 
 MOST_TAKEOVERS = 5

@@ -14,11 +14,11 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from core.access.policies import branch_arn
 from core.errors import Invalid
+from db import clock
 from exports import services
 from exports.detail import detail_of
 from exports.models import Export
 from exports.readings import readings
-from mirrors import clock
 from mirrors.page_parts import answered, whole_or_part
 from rbac import services as rbac
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from lakemirror_site.config import Config
+from deployment.config import Config
 
 
 def default(config: Config, var: Path) -> dict[str, Any]:

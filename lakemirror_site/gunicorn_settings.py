@@ -6,7 +6,7 @@ import os as _os
 import sys as _sys
 
 # gunicorn takes every name here without an underscore for a setting of its own.
-from lakemirror_site import config as _configuration
+from deployment import config as _configuration
 from lakemirror_site import logs as _logs
 
 try:

@@ -8,8 +8,8 @@ import logging
 import os
 from typing import Any
 
-from lakemirror_site.config import Logging
-from lakemirror_site.known_secrets import hidden
+from deployment.config import Logging
+from deployment.known_secrets import hidden
 
 _LEVELS = {"TRACE": "DEBUG", "WARN": "WARNING"}
 _ORDINARY = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.http import HttpRequest
 
-from lakemirror_site import config
+from deployment import config
 
 
 def context(request: HttpRequest) -> dict[str, str]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from django.http import HttpRequest
 
-from lakemirror_site.config import var_dir
+from deployment.config import var_dir
 
 
 @dataclass(frozen=True, slots=True)

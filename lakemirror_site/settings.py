@@ -1,11 +1,12 @@
-"""Django settings, derived from one configuration (see lakemirror_site/config.py and docs/configuration.md)."""
+"""Django settings, derived from one configuration (see deployment/config.py and docs/configuration.md)."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-from lakemirror_site import config, databases, logs
+from deployment import config
+from lakemirror_site import databases, logs
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_DIR = config.var_dir()

@@ -10,7 +10,7 @@ from typing import TypeVar
 from core.errors import Conflict, Invalid, LakeMirrorError, NotFound, Unreachable
 from core.ports import LakeFS
 from core.types import Page, RepositoryInfo
-from lakemirror_site import wiring
+from deployment import wiring
 
 T = TypeVar("T")
 

@@ -12,7 +12,7 @@ from rest_framework.views import APIView
 
 from core.errors import Invalid, NotFound
 from core.mirroring.branch_selection import OnUnselect
-from lakemirror_site import config, wiring
+from deployment import config, wiring
 from lakemirror_site.openapi import IF_MATCH, answers, etag
 from mirrors import options, readings, services
 from mirrors.answers import LOCATION, JobTakenAnswer, MirrorAnswer, PromotionAnswer, TagAnswer, page_answer

@@ -6,7 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from core.installations.s3_events import relative_key
-from mirrors import clock, duties
+from db import clock
+from mirrors import duties
 from mirrors.blockers import address_hash
 from mirrors.models import Blocker, Mirror
 

@@ -11,9 +11,9 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from lakemirror_site import config
+from db import clock
+from deployment import config
 from lakemirror_site.openapi import answers
-from mirrors import clock
 from mirrors.answers import count_or_null, page_with, text_or_null, time_or_null
 from mirrors.as_csv import FORMATS, TableView, csv_answer, wants_csv
 from mirrors.paging import PAGE, page_of

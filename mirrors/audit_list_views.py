@@ -9,7 +9,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from core.errors import Invalid
-from mirrors import clock
+from db import clock
 from mirrors.audit_api import MAY_SEE
 from mirrors.audit_views import changes_of
 from mirrors.page_parts import ROWS, with_query

@@ -12,7 +12,8 @@ from django.db.models import QuerySet
 from django.db.models.functions import Substr
 
 from core.errors import NotFound
-from mirrors import clock, duties
+from db import clock
+from mirrors import duties
 from mirrors.finding import find_commit
 from mirrors.lacking import holders_blocking
 from mirrors.models import Blocker, Mirror

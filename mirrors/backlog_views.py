@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from core.errors import Invalid, LakeMirrorError
 from core.text.phrases import count
-from mirrors import clock
+from db import clock
 from mirrors.backlog import Looked, blockers_of, blockers_retry
 from mirrors.models import Blocker
 from mirrors.page_parts import carry_out, find_visible, may_see, page_of_rows, show_tab, with_query

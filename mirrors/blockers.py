@@ -11,8 +11,8 @@ from datetime import datetime, timedelta
 from core.mirroring.check_planning import pause_before_look
 from core.mirroring.doubt import Suspect, address_crc
 from core.mirroring.facts import ARRIVING
-from lakemirror_site import config
-from mirrors import clock
+from db import clock
+from deployment import config
 from mirrors.doubting import chunks, doubt_sharers
 from mirrors.models import Blocker, Mirror
 

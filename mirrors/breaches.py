@@ -14,7 +14,7 @@ from django.db.models import DurationField, ExpressionWrapper, F, OuterRef, Q, Q
 from django.db.models.functions import Coalesce, Greatest, RowNumber
 
 from core.mirroring.rpo import LATE_AFTER, MEASURED, attainment, breached_at
-from mirrors import clock
+from db import clock
 from mirrors.candidates import Pending
 from mirrors.duties import Lease
 from mirrors.models import Candidate, LagBreach, Mirror, SourceBranch

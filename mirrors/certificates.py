@@ -25,9 +25,9 @@ from core.mirroring.object_check import Depth, Imported
 from core.mirroring.promotion import Repair
 from core.mirroring.rpo import LONGEST_RPO
 from core.mirroring.sensing import FirstSync
+from db import clock
+from deployment import config, wiring
 from graveler.content import Content, digest_of
-from lakemirror_site import config, wiring
-from mirrors import clock
 from mirrors.covering import covering
 from mirrors.duties import HOLDER, Lease
 from mirrors.metaranges import ranges_named

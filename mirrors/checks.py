@@ -15,8 +15,8 @@ from core.errors import LakeMirrorError, Stopped
 from core.mirroring.check_planning import RangeCheck, is_small, verify_again_at
 from core.mirroring.doubt import KEY_BYTES, KnownRange, Suspect, unpack, with_memory
 from core.mirroring.object_check import OF_RANGE, Depth
-from lakemirror_site import config, wiring
-from mirrors import clock
+from db import clock
+from deployment import config, wiring
 from mirrors.blockers import Problem, note_problems
 from mirrors.doubting import KEPT_PER_HOLDER, chunks, doubt_holders, doubt_sharers
 from mirrors.duties import Lease

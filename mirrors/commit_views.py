@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 from core.errors import NotFound
 from core.mirroring.commit_text import SETTLED
 from core.text.phrases import SHORT_ID
-from mirrors import clock
+from db import clock
 from mirrors.backlog import blockers_of
 from mirrors.commit_readings import STAGES, commits_of, commits_of_branch
 from mirrors.finding import find_commit

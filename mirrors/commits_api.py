@@ -9,8 +9,8 @@ from rest_framework.views import APIView
 
 from core.errors import Invalid
 from core.mirroring.states import State
+from db import clock
 from lakemirror_site.openapi import answers
-from mirrors import clock
 from mirrors.answers import BranchAnswer, page_answer
 from mirrors.api import find_mirror
 from mirrors.certificates import certify

@@ -15,9 +15,10 @@ from django.views.decorators.http import require_http_methods
 
 from core.errors import LakeMirrorError
 from core.mirroring.branch_selection import ALL
-from lakemirror_site import config
+from db import clock
+from deployment import config
 from lakemirror_site.errors import status_of
-from mirrors import clock, services
+from mirrors import services
 from mirrors.calls import command, curl
 from mirrors.forms import MirrorForm
 from mirrors.matching import branch_matches

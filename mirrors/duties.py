@@ -21,7 +21,7 @@ from django.db.models.functions import Now
 from django_q.tasks import async_task
 
 from core.errors import Fenced, LakeMirrorError, Stopped
-from lakemirror_site import config
+from deployment import config
 from mirrors.job_log import Said, heard
 from mirrors.models import Duty, Mirror, Repository
 from mirrors.versions import beyond_us

@@ -14,7 +14,7 @@ from datetime import datetime
 
 from django.db import connection
 
-from mirrors import clock
+from db import clock
 from mirrors.models import Mirror, Promotion
 from mirrors.querysets import MirrorQuerySet
 from mirrors.readings import MirrorReading, mirror_briefs

@@ -10,7 +10,7 @@ from django import forms
 from core.errors import LakeMirrorError
 from core.mirroring.branch_selection import ALL
 from core.text.phrases import SHORT_ID
-from lakemirror_site import config
+from deployment import config
 from mirrors.preflight_questions import Plan
 from mirrors.region_facts import region_facts
 

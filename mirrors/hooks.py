@@ -13,7 +13,7 @@ from rest_framework.decorators import api_view, authentication_classes, permissi
 from core.errors import Invalid
 from core.installations.s3_events import arrived_objects
 from core.text.phrases import count
-from lakemirror_site import config, wiring
+from deployment import config, wiring
 from lakemirror_site.openapi import WEBHOOK_SECRET, answers
 from mirrors import arrivals, placement, services
 from mirrors.answers import ToldAnswer

@@ -11,7 +11,7 @@ from django import forms
 
 from core.errors import LakeMirrorError
 from core.installations.settings import LONGEST, Access, Secrets, Wish
-from lakemirror_site import config
+from deployment import config
 from mirrors.settings_form import shown
 
 ACCESS = [

@@ -11,8 +11,8 @@ from typing import Any
 from core.errors import NotFound
 from core.installations.preflight import Check, Outcome
 from core.installations.settings import Access, Wish
-from lakemirror_site import config
-from lakemirror_site.together import Together
+from deployment import config
+from deployment.overlay import Together
 from mirrors.installation_rows import Installation, InstallationTest
 from mirrors.installation_tests import passed
 from mirrors.installations import etag_of, usage, usage_words

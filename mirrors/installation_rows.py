@@ -13,7 +13,7 @@ from django.db import models
 from adapters.sealing import OtherKey, Sealer, Tampered
 from core.errors import Unreadable
 from core.installations.settings import Secrets, Wish
-from lakemirror_site import config
+from deployment import config
 
 OLD_KEY = "LAKEMIRROR_OLD_SECRET_KEY"
 """The variable that holds the auth.encrypt.secret_key of before, while secrets are sealed anew."""

@@ -19,8 +19,9 @@ from core.installations import preflight_stores as stores
 from core.installations.preflight import Check, NotAsked, Outcome
 from core.ports import LakeFS
 from core.types import Page, RepositoryInfo, ServerInfo
-from lakemirror_site import wiring
-from mirrors import clock, placement
+from db import clock
+from deployment import wiring
+from mirrors import placement
 from mirrors.installation_rows import InstallationTest
 from mirrors.installations import TEST, installation_arn
 from mirrors.models import Mirror, Repository

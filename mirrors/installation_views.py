@@ -11,8 +11,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from core.errors import Conflict, Invalid, LakeMirrorError, NotFound, Stale
+from db import clock
 from lakemirror_site.errors import status_of
-from mirrors import clock
 from mirrors.etags import Seen
 from mirrors.installation_form import InstallationForm
 from mirrors.installation_readings import InstallationReading, installation_reading, installation_readings

@@ -17,8 +17,9 @@ from core.access.policies import auth_arn
 from core.errors import Conflict, Invalid, NotFound, Stale, Unreadable
 from core.installations.settings import Secrets, Wish, check_secrets, check_wish
 from core.text.phrases import count
-from lakemirror_site import config
-from mirrors import clock, installed
+from db import clock
+from deployment import config
+from mirrors import installed
 from mirrors.etags import ANYTHING, Seen
 from mirrors.installation_rows import Installation, InstallationTest
 from mirrors.models import Mirror, Repository

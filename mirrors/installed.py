@@ -17,9 +17,9 @@ from django.http import HttpRequest, HttpResponseBase
 from core.errors import Unreadable
 from core.installations.settings import Secrets
 from core.store_access import StoreAccess
-from lakemirror_site import config
-from lakemirror_site.config import LakeFSKeys, Secret, Store, StoreCredentials
-from lakemirror_site.together import Added, together
+from deployment import config
+from deployment.config import LakeFSKeys, Secret, Store, StoreCredentials
+from deployment.overlay import Added, together
 from mirrors.installation_rows import Installation
 
 log = logging.getLogger("mirrors.installed")

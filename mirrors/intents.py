@@ -13,7 +13,7 @@ from django.db import transaction
 
 from core.mirroring.judgement import Judgement, judge_circumstances, judge_move
 from core.mirroring.promotion import UNKNOWN
-from mirrors import clock
+from db import clock
 from mirrors.doubting import doubt_commits
 from mirrors.duties import Lease
 from mirrors.metaranges import ranges_named

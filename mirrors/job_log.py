@@ -19,8 +19,8 @@ from django.db import DatabaseError
 from django.db.models import Q, QuerySet
 
 from core.redaction import without_secrets
-from lakemirror_site.known_secrets import known_secrets
-from mirrors import clock
+from db import clock
+from deployment.known_secrets import known_secrets
 from mirrors.job_ids import JobType
 from mirrors.models import Duty, JobLine
 

@@ -13,7 +13,8 @@ from django.db.models import Q
 from core.errors import Conflict, NotFound
 from core.mirroring.object_check import Depth
 from core.text.eta import expected_end
-from mirrors import clock, duties
+from db import clock
+from mirrors import duties
 from mirrors.beside import About, Place, exports
 from mirrors.job_ids import JobType, duty_url, job_id, job_url
 from mirrors.models import Duty, Mirror, Repository, Run, Validation

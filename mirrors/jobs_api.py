@@ -12,8 +12,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.errors import Invalid, NotFound
+from db import clock
 from lakemirror_site.openapi import answers
-from mirrors import clock
 from mirrors.answers import LOCATION, JobTakenAnswer, many_texts, page_answer, page_with
 from mirrors.beside import exports
 from mirrors.job_ids import JobType, accepted, job_url, parse_job_id

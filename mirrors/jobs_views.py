@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from mirrors import clock
+from db import clock
 from mirrors.beside import exports
 from mirrors.job_ids import JobType
 from mirrors.job_log import KEPT, lines_of

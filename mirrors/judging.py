@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from core.errors import Fenced
 from core.mirroring.object_check import Depth, Imported
-from mirrors import clock, duties
+from db import clock
+from mirrors import duties
 from mirrors.doubting import doubt_judgements
 from mirrors.duties import Lease
 from mirrors.models import Coverage, Mirror

@@ -17,7 +17,8 @@ from django.views.decorators.http import require_POST, require_safe
 from core.errors import Invalid, LakeMirrorError
 from core.mirroring.states import State
 from core.text.phrases import Phrase, count, name, say, sentence
-from mirrors import clock, options, services
+from db import clock
+from mirrors import options, services
 from mirrors.fleet import FEW, fleet_readings, up_to_date
 from mirrors.forms import likely_region
 from mirrors.listing import COLUMNS, ORDERS, Asked, csv_name, needing

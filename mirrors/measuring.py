@@ -18,7 +18,7 @@ from django.db.models.functions import Coalesce
 
 from core.mirroring.promotion import MOVED_BY_OTHERS, Why
 from core.mirroring.rpo import is_stale, lag
-from mirrors import clock
+from db import clock
 from mirrors.candidates import Pending
 from mirrors.duties import Lease
 from mirrors.models import Measure, Mirror, Promotion, Run

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from core.mirroring.object_check import Reason, Verdict
+from deployment import config
 from graveler.metarange import RangeRef, read_metarange
-from lakemirror_site import config
 
 METADATA_PREFIX = "_lakefs"
 

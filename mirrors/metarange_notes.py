@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from mirrors import clock
+from db import clock
 from mirrors.blockers import Problem, note_problems
 from mirrors.checks import next_check
 from mirrors.doubting import doubt_metaranges

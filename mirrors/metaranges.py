@@ -11,9 +11,9 @@ from core.errors import LakeMirrorError, NotFound
 from core.mirroring.content_proof import Refusals
 from core.mirroring.object_check import Depth, Reason, What, judge_object
 from core.ports import ObjectStore
+from deployment import wiring
 from graveler.errors import FormatError
 from graveler.metarange import RangeRef
-from lakemirror_site import wiring
 from mirrors.blockers import Problem
 from mirrors.metarange_memory import METADATA_PREFIX, Found, parse, remembered
 from mirrors.models import Blocker, Mirror

@@ -14,7 +14,8 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from core.mirroring.rpo import is_stale, lag
-from mirrors import audit_metrics, clock
+from db import clock
+from mirrors import audit_metrics
 from mirrors.beside import exports
 from mirrors.exposition import CONTENT_TYPE, Gauge, labelled
 from mirrors.models import Duty, Mirror

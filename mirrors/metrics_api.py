@@ -8,8 +8,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from db import clock
 from lakemirror_site.openapi import answers
-from mirrors import clock
 from mirrors.answers import count_or_null, time_or_null
 from mirrors.api import find_mirror
 from mirrors.as_csv import FORMATS, TableView, csv_answer, wants_csv

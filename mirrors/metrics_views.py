@@ -10,8 +10,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from core.errors import Invalid
-from lakemirror_site import config
-from mirrors import clock
+from db import clock
+from deployment import config
 from mirrors.breaches import target_of
 from mirrors.measured import PERIODS, measured
 from mirrors.page_parts import find_visible, may_see, show_tab, with_query

@@ -14,7 +14,7 @@ from django.db.models import Q
 
 from core import types
 from core.mirroring.branch_selection import ALL, Selection
-from mirrors.fields import ExactMapField, ExactTextField
+from db.fields import ExactMapField, ExactTextField
 from mirrors.installation_rows import Installation, InstallationTest
 from mirrors.proof_rows import MetarangeCoverage, MoveIntent
 from mirrors.querysets import (

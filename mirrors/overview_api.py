@@ -11,8 +11,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from db import clock
 from lakemirror_site.openapi import answers
-from mirrors import clock
 from mirrors.answers import many_texts, number_or_null, text_or_null, time_or_null
 from mirrors.beside import Summary, exports
 from mirrors.fleet import fleet_readings

@@ -9,7 +9,7 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from mirrors import clock
+from db import clock
 from mirrors.beside import Summary, exports
 from mirrors.fleet import fleet_readings
 from mirrors.forms import likely_region

@@ -10,8 +10,8 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 
 from core.errors import Invalid
-from lakemirror_site import config
-from mirrors import clock
+from db import clock
+from deployment import config
 from mirrors.serializers import rfc3339
 
 M = TypeVar("M", bound=Model)

@@ -14,7 +14,7 @@ from django.db.models.functions import Now
 from core.errors import Conflict, Invalid
 from core.ports import LakeFS
 from core.types import RepositoryInfo
-from lakemirror_site import config
+from deployment import config
 from mirrors import beside
 from mirrors.adoption import reaching
 from mirrors.models import Mirror, PlaceLock, Repository

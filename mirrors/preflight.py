@@ -20,8 +20,9 @@ from core.installations import preflight as decide
 from core.installations import preflight_stores as stores
 from core.installations.preflight import Check, NotAsked, Outcome
 from core.types import RepositoryInfo
-from lakemirror_site import wiring
-from mirrors import clock, placement, services
+from db import clock
+from deployment import wiring
+from mirrors import placement, services
 from mirrors.models import Repository
 from mirrors.preflight_questions import Answers, Calls, Plan, first_round, is_name, second_round
 from mirrors.sidebyside import ask_all

@@ -17,7 +17,7 @@ from core.installations.preflight_stores import Listing, bucket_of, prefix_of
 from core.mirroring.branch_selection import ALL
 from core.ports import LakeFS, ObjectStore
 from core.types import Commit, RepositoryInfo
-from lakemirror_site import wiring
+from deployment import wiring
 from mirrors import placement
 from mirrors.adoption import all_heads, check_adoptable
 from mirrors.trying import NOWHERE, Target, only_reads, target_at_destination, tries_of

@@ -14,8 +14,8 @@ from core.mirroring.branch_selection import Selection, check_selection
 from core.mirroring.check_cost import Cost, first_check
 from core.mirroring.object_check import Depth
 from core.types import RepositoryInfo
+from deployment import wiring
 from graveler.metarange import RangeRef
-from lakemirror_site import wiring
 from mirrors.adoption import reaching
 from mirrors.models import Mirror, all_branches
 from mirrors.preflight_questions import Plan, is_name

@@ -9,8 +9,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from core.mirroring.check_cost import Cost
+from db import clock
 from lakemirror_site.openapi import answers
-from mirrors import clock, services
+from mirrors import services
 from mirrors.answers import count_or_null, many_texts, number_or_null
 from mirrors.api import SOURCE_REGION, MirrorDetail, creation_asked
 from mirrors.preview import NOT_COUNTED, Preview, preview_of

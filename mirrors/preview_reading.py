@@ -13,8 +13,8 @@ from typing import TypeVar
 
 from core.errors import LakeMirrorError, NotFound, Unreachable
 from core.types import Commit, RepositoryInfo
+from deployment import wiring
 from graveler.metarange import RangeRef, read_metarange
-from lakemirror_site import wiring
 from mirrors.adoption import reaching
 from mirrors.metaranges import metadata_uri
 from mirrors.sidebyside import Late, ask_all

@@ -13,8 +13,8 @@ from django.db.models import Count
 
 from core.mirroring.judgement import Circumstances, CommitProof, Judgement, judge_commit
 from core.mirroring.object_check import Depth
+from deployment import wiring
 from graveler.metarange import RangeRef
-from lakemirror_site import wiring
 from mirrors.doubting import chunks
 from mirrors.metaranges import ranges_named
 from mirrors.models import Blocker, Coverage, MetarangeCoverage, Mirror, MirrorCommit, Repository

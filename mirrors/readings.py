@@ -13,8 +13,8 @@ from core.mirroring.facts import BranchFacts, MirrorFacts, Thing
 from core.mirroring.rpo import Targets, lag
 from core.mirroring.states import ASIDE, Stage, State
 from core.text.phrases import Phrase
-from lakemirror_site import config
-from mirrors import clock
+from db import clock
+from deployment import config
 from mirrors.breaches import target_of
 from mirrors.candidates import Pending
 from mirrors.gathering import Gathered, gather

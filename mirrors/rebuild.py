@@ -16,8 +16,9 @@ from django.db import IntegrityError, transaction
 from core.errors import Conflict, Invalid, LakeMirrorError, NotFound
 from core.ports import LakeFS
 from core.types import RepositoryInfo
-from lakemirror_site import config, wiring
-from mirrors import clock, duties
+from db import clock
+from deployment import config, wiring
+from mirrors import duties
 from mirrors.adoption import all_heads, all_tags
 from mirrors.certificates import DESCRIPTOR, Descriptor, Proof, parse_descriptor, read_certificate
 from mirrors.following import add_commits

@@ -14,8 +14,8 @@ from core.mirroring.content_proof import Prover, Refusals, is_sampled
 from core.mirroring.object_check import Depth, Imported, Reason, Verdict, What, judge_object, judge_refusal
 from core.ports import ObjectStore
 from core.types import ObjectInfo
-from lakemirror_site import wiring
-from mirrors import clock
+from db import clock
+from deployment import wiring
 from mirrors.blockers import Problem, is_full, note_problems
 from mirrors.checks import as_deep
 from mirrors.doubting import chunks, doubt_ranges

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from django.db.models import Count, Max
 
-from lakemirror_site import config
+from deployment import config
 from mirrors.models import Mirror, Repository
 
 

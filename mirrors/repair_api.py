@@ -10,8 +10,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.mirroring.repair_plan import Plan, Way
+from db import clock
 from lakemirror_site.openapi import answers
-from mirrors import clock
 from mirrors.answers import count_or_null
 from mirrors.api import find_mirror
 from mirrors.finding import find_commit

@@ -11,7 +11,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from core.text.phrases import SHORT_ID, count
-from mirrors import clock
+from db import clock
 from mirrors.finding import find_commit
 from mirrors.models import Commit
 from mirrors.page_parts import SECTION, carry_out, find_visible, may_operate, may_see

@@ -15,9 +15,9 @@ from core.mirroring.content_proof import Refusals
 from core.mirroring.doubt import address_crc
 from core.mirroring.object_check import Depth, Reason, What
 from core.ports import ObjectStore
+from deployment import wiring
 from graveler.errors import FormatError
 from graveler.ranges import read_range
-from lakemirror_site import wiring
 from mirrors.blockers import Problem, is_full, note_problems, stored_address
 from mirrors.doubting import chunks
 from mirrors.duties import Lease

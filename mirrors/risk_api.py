@@ -10,8 +10,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.mirroring.states import ASIDE
+from db import clock
 from lakemirror_site.openapi import answers
-from mirrors import clock
 from mirrors.answers import LOCATION
 from mirrors.api import find_mirror
 from mirrors.breaches import Kept, target_of, targets_kept

@@ -13,8 +13,8 @@ from rest_framework.views import APIView
 
 from core.errors import NotFound
 from core.text.eta import expected_end, per_second
+from db import clock
 from lakemirror_site.openapi import answers
-from mirrors import clock
 from mirrors.answers import number_or_null, page_answer, text_or_null, time_or_null
 from mirrors.api import find_mirror
 from mirrors.models import Duty, Mirror, Run

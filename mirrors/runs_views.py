@@ -11,7 +11,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from core.text.eta import expected_end, per_second
-from mirrors import clock
+from db import clock
 from mirrors.job_ids import JobType, job_id
 from mirrors.jobs import Asked, expected_of
 from mirrors.models import Mirror, Run

@@ -11,8 +11,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from db import clock
 from lakemirror_site.openapi import answers
-from mirrors import clock
 from mirrors.answers import many_texts
 from mirrors.beside import ExportHit
 from mirrors.models import Mirror, Repository

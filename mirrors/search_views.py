@@ -11,7 +11,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from core.errors import Invalid
-from mirrors import clock
+from db import clock
 from mirrors.models import Mirror
 from mirrors.page_parts import may_see
 from mirrors.search import FEW, LOOKED, search, text_of

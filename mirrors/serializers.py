@@ -15,9 +15,9 @@ from core.mirroring.object_check import Depth, Imported
 from core.mirroring.promotion import Repair
 from core.mirroring.rpo import LONGEST_RPO
 from core.mirroring.sensing import FirstSync
+from db import clock
 from lakemirror_site.bodies import Body, TrueOrFalse
 from lakemirror_site.bodies import rfc3339 as rfc3339
-from mirrors import clock
 from mirrors.models import Mirror
 
 

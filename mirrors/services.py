@@ -11,8 +11,9 @@ from django.db.models.functions import Now
 
 from core.errors import Conflict, NotFound
 from core.types import RepositoryInfo
-from lakemirror_site import config, wiring
-from mirrors import clock, duties, placement
+from db import clock
+from deployment import config, wiring
+from mirrors import duties, placement
 from mirrors.adoption import Adopted, check_adoptable, reaching
 from mirrors.etags import ANYTHING, Seen
 from mirrors.models import Mirror, MirrorBranch, Repository, all_branches

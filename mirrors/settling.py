@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from core.mirroring.check_planning import Data, settled
-from mirrors import clock
+from db import clock
 from mirrors.checks import next_check
 from mirrors.doubting import KEPT_PER_HOLDER, chunks
 from mirrors.history import doubt_history

@@ -11,7 +11,7 @@ from typing import Any
 from django.db import transaction
 
 from core.errors import Conflict
-from mirrors import clock
+from db import clock
 from mirrors.job_ids import JobType, job_id
 from mirrors.models import Duty, Mirror, Run, Validation
 from mirrors.services import repository_arn

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lakemirror_site import config
+from deployment import config
 from mirrors import duties, installed
 from mirrors.loops.copy import copy
 from mirrors.loops.manage import manage

@@ -22,7 +22,8 @@ from django.db.models import F
 from core.errors import Conflict, Fenced, LakeMirrorError, NotFound, Stopped
 from core.mirroring.check_planning import Data, RangeCheck, state_on_demand
 from core.mirroring.object_check import Depth
-from mirrors import clock, duties
+from db import clock
+from mirrors import duties
 from mirrors.blockers import Problem
 from mirrors.checks import CheckWriter, carry_out, found_deeper
 from mirrors.duties import Lease

@@ -14,8 +14,8 @@ from django.db import transaction
 
 from core.mirroring.check_planning import RangeCheck
 from core.mirroring.object_check import Depth
-from lakemirror_site import config
-from mirrors import clock
+from db import clock
+from deployment import config
 from mirrors.checks import CheckWriter, carry_out
 from mirrors.duties import Lease
 from mirrors.judging import hold

@@ -17,8 +17,9 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from core.errors import LakeMirrorError
 from core.mirroring.states import ASIDE
+from db import clock
 from lakemirror_site.errors import status_of
-from mirrors import clock, options, services
+from mirrors import options, services
 from mirrors.branch_commits import BranchCommits, branch_commits
 from mirrors.forms import DeletionForm
 from mirrors.lag_panel import lag_panel

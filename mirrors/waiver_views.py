@@ -17,8 +17,8 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from core.errors import LakeMirrorError
 from core.text.phrases import SHORT_ID
+from db import clock
 from lakemirror_site.errors import status_of
-from mirrors import clock
 from mirrors.finding import find_commit
 from mirrors.forms import WaiverForm
 from mirrors.models import Commit, Mirror, MirrorCommit, Waiver

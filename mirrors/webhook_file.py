@@ -8,7 +8,7 @@ import yaml
 
 from core.errors import Invalid
 from core.installations.webhook_action import lakefs_action
-from lakemirror_site import config, wiring
+from deployment import config, wiring
 
 
 def webhook_file(region: str, address: str, secret: str = "") -> str:

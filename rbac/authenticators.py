@@ -19,7 +19,7 @@ from rest_framework.exceptions import PermissionDenied
 from core.access.policies import Policy as Reading
 from core.access.policies import deny_everything, parse_policy
 from core.errors import Conflict, Invalid
-from lakemirror_site import config, wiring
+from deployment import config, wiring
 from rbac import services
 from rbac.models import NAME_PATTERN, AccessKey, User
 from rbac.remembering import Remembered

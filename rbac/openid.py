@@ -14,7 +14,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 
 from core.errors import Conflict, Invalid, LakeMirrorError
-from lakemirror_site import config
+from deployment import config
 from rbac import services
 from rbac.models import NAME_PATTERN, User
 

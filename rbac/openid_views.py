@@ -12,7 +12,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from core.errors import NotFound
-from lakemirror_site import config
+from deployment import config
 from rbac import openid, typed
 
 _NEXT, _TYPED = "openid_next", "openid_typed"

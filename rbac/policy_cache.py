@@ -16,7 +16,7 @@ from collections.abc import Callable
 from django.db import connection
 
 from core.access.policies import Policy
-from lakemirror_site import config
+from deployment import config
 
 Policies = tuple[Policy, ...]
 

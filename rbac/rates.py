@@ -12,7 +12,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 
-from lakemirror_site import config
+from deployment import config
 
 MOST = 10_000
 """Keys that are counted at a time: those that were used longest ago are forgotten first."""

@@ -19,7 +19,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 
-from lakemirror_site import config
+from deployment import config
 from rbac import requests
 from rbac.models import Session
 

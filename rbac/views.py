@@ -10,7 +10,7 @@ from django.contrib.auth.views import LoginView
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 
-from lakemirror_site import config
+from deployment import config
 from rbac import guessing, services, typed
 from rbac.forms import SignInForm
 

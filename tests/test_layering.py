@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-APPS = ("rbac", "mirrors", "exports")
-OURS = ("graveler", "core", "adapters", "lakemirror_site", *APPS, "spark_jobs", "sandbox", "lakemirror")
+APPS = ("web", "audit", "jobs", "rbac", "installations", "mirrors", "exports", "console")
+PURE = ("graveler", "core", "adapters", "spark_jobs", "deployment", "sandbox")
+OURS = (*PURE, "db", *APPS, "lakemirror_site", "lakemirror")
 
 NOT_FOR = {
-    "django": ("graveler", "core", "adapters", "spark_jobs", "sandbox"),
-    "rest_framework": ("graveler", "core", "adapters", "spark_jobs", "sandbox"),
+    "django": PURE,
+    "rest_framework": PURE,
     "pyspark": ("graveler", "core", "sandbox", *APPS),
 }
 ONE_FILE = {

@@ -10,8 +10,8 @@ from django.template import Context
 from django.urls import reverse
 from django.utils.http import urlencode
 
+from deployment import config
 from exports.models import Export
-from lakemirror_site import config
 from mirrors.calls import curl
 
 register = template.Library()

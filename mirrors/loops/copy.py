@@ -19,9 +19,10 @@ from core.mirroring.commit_graph import Waiting
 from core.ports import LakeFS
 from core.types import Commit as CommitRecord
 from core.types import RecordOutcome
+from db import clock
+from deployment import wiring
 from graveler.identity import commit_id
-from lakemirror_site import wiring
-from mirrors import clock, duties
+from mirrors import duties
 from mirrors.blockers import note_blocker
 from mirrors.duties import Lease, Outcome
 from mirrors.history import settle_history

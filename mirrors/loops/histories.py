@@ -11,7 +11,7 @@ from core.mirroring.log_reading import Reading, Walk
 from core.ports import LakeFS
 from core.types import Commit as CommitRecord
 from core.types import Page
-from lakemirror_site import config
+from deployment import config
 from mirrors.duties import Lease, Outcome
 from mirrors.models import Repository
 from mirrors.sidebyside import SideBySide

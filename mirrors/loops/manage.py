@@ -11,8 +11,9 @@ from adapters.lakefs import CALL_SECONDS
 from core.errors import Conflict, Fenced, NotFound
 from core.ports import LakeFS
 from core.types import RepositoryInfo
-from lakemirror_site import wiring
-from mirrors import certificates, clock, duties
+from db import clock
+from deployment import wiring
+from mirrors import certificates, duties
 from mirrors.doubting import doubt_all
 from mirrors.duties import Lease, Outcome
 from mirrors.following import add_commits, add_missing

@@ -33,8 +33,9 @@ from core.mirroring.promotion import (
     whose_move,
 )
 from core.ports import LakeFS
-from lakemirror_site import wiring
-from mirrors import clock, duties
+from db import clock
+from deployment import wiring
+from mirrors import duties
 from mirrors.breaches import note_breaches
 from mirrors.certificates import read_certificate, retire_certificate
 from mirrors.duties import Lease, Outcome

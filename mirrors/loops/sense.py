@@ -13,8 +13,9 @@ from core.errors import Fenced, NoData, NotFound, RemoteFailure
 from core.mirroring import sensing
 from core.ports import LakeFS
 from core.types import main_parent
-from lakemirror_site import config, wiring
-from mirrors import clock, duties
+from db import clock
+from deployment import config, wiring
+from mirrors import duties
 from mirrors.duties import Lease, Outcome
 from mirrors.following import follow_moves
 from mirrors.history import check_after_all

@@ -13,7 +13,7 @@ from core.errors import Conflict, Denied, LakeMirrorError, NoData, NotFound, Rem
 from core.mirroring.promotion import Action, Whose, Why
 from core.mirroring.tag_promotion import TagDecision, TagFacts, choose_tag, whose_tag_move
 from core.ports import LakeFS
-from mirrors import clock
+from db import clock
 from mirrors.duties import Lease
 from mirrors.intents import intend, intents_of
 from mirrors.loops.histories import list_tags

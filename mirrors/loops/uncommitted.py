@@ -14,7 +14,7 @@ from django.db.models import F, Q
 from core.errors import NotFound
 from core.mirroring.promotion import Repair, Why
 from core.ports import LakeFS
-from mirrors import clock
+from db import clock
 from mirrors.duties import Lease
 from mirrors.loops.manage import fence
 from mirrors.models import Mirror, MirrorBranch

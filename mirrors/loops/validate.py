@@ -12,8 +12,9 @@ from django.db import transaction
 
 from core.errors import Fenced, LakeMirrorError, Stopped
 from core.mirroring.check_planning import Data, RangeCheck, judge, plan_checks
+from db import clock
 from graveler.metarange import RangeRef
-from mirrors import clock, duties, validations
+from mirrors import duties, validations
 from mirrors.checks import run_checks
 from mirrors.doubting import doubt_all
 from mirrors.duties import Lease, Outcome

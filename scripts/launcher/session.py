@@ -156,7 +156,7 @@ class Session:
 
     def read_config(self) -> None:
         """Check the configuration and keep its facts; Problem with the one line that names the field."""
-        command = [str(PYTHON), "-m", "lakemirror_site.config_check"]
+        command = [str(PYTHON), "-m", "deployment.check"]
         try:
             self.facts = json.loads(self.supervisor.once(command, self.env))
         except Failed as failed:
@@ -218,7 +218,7 @@ class Session:
             raise
         self.status.set("spark", "running", "starting")
         env = self.env | {"JAVA_HOME": str(java_home), "LAKEMIRROR_SPARK_PORT": str(self.spark_port)}
-        command = [str(PYTHON), "-m", "lakemirror_site.spark_server"]
+        command = [str(PYTHON), "-m", "deployment.spark_server"]
         self._await_facts()
         self.supervisor.keep(Process("spark", command, env, last=True))
         if ports.wait(lambda: ports.listens(self.spark_port), seconds=180, stop=lambda: self.stopping):
@@ -229,7 +229,7 @@ class Session:
     def _quicken_spark(self, env: dict[str, str]) -> None:
         """Once all is ready, prepare quicker starts of Spark, in the background and out of everybody's way."""
         ports.wait(lambda: not self.status.unfinished, seconds=600, stop=lambda: self.stopping)
-        command = ["nice", "-n", "19", str(PYTHON), "-m", "lakemirror_site.spark_server", "--train"]
+        command = ["nice", "-n", "19", str(PYTHON), "-m", "deployment.spark_server", "--train"]
         try:
             self.supervisor.once(command, env, say="preparing quicker starts of Spark")
         except Failed as failed:

@@ -12,8 +12,8 @@ from django.urls import URLPattern, URLResolver, reverse
 from django.urls.converters import IntConverter
 from playwright.sync_api import Page, expect
 
+from db import clock
 from lakemirror_site.urls import urlpatterns
-from mirrors import clock
 from mirrors.models import Commit, Duty, Mirror
 from mirrors.options import mirror_update
 from tests.browser.conftest import sign_in

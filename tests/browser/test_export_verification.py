@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
+from db import clock
 from exports.models import ExportVerification
-from mirrors import clock
 from tests.exports.test_pages import a_run, an_export
 from tests.exports.test_verification import DONE, drifted
 

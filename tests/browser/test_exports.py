@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
+from db import clock
 from exports.models import Export
-from mirrors import clock
 from tests.exports.test_pages import HEAD, a_run, an_export, failed
 from tests.exports.test_watching import failures
 from tests.mirrors.harness import deployment

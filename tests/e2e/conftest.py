@@ -15,7 +15,7 @@ from unittest import mock
 import pytest
 from django.db.models.functions import Now
 
-from lakemirror_site import config, wiring
+from deployment import config, wiring
 from mirrors import duties, services
 from mirrors.metaranges import remembered
 from mirrors.models import Blocker, Duty

@@ -23,7 +23,7 @@ import yaml
 from django.db.models.functions import Now
 
 from core.installations.webhook_action import ACTION_FILE, lakefs_action
-from lakemirror_site import config
+from deployment import config
 from mirrors import duties
 from mirrors.models import Duty
 from mirrors.tasks import handlers

@@ -11,8 +11,8 @@ import pytest
 from django.db.models.functions import Now
 
 from core.mirroring.states import State
+from deployment import wiring
 from graveler.metarange import read_metarange
-from lakemirror_site import wiring
 from mirrors.models import Blocker, Coverage, Duty, Mirror
 from sandbox.bulk import publish
 from sandbox.bundle import Stored

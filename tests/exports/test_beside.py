@@ -8,9 +8,10 @@ import pytest
 from django.db.models.functions import Now
 from django.test import Client
 
+from db import clock
 from exports.beside import Exports
 from exports.models import Export
-from mirrors import clock, duties
+from mirrors import duties
 from mirrors.models import Duty, JobLine
 from rbac.models import AuditEvent, User
 from tests.exports.test_pages import HEAD, NOW, OLD, a_run, an_export, body, failed

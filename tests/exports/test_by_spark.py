@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
+from deployment import config
 from exports.models import Export, ExportRun
-from lakemirror_site import config
 from rbac.models import User
 from spark_jobs.runner import spark_of
 from tests.exports.world import World, world

@@ -10,11 +10,12 @@ import pytest
 from adapters.s3.writes import Writer
 from core.errors import Denied, Full, LakeMirrorError, NotSent, RemoteFailure, Throttled, Unreachable
 from core.exporting.deadline import Deadline
+from db import clock
 from exports import loop
 from exports.models import Export, ExportRun
 from exports.services import export_repair, export_run
 from exports.slices import MARGIN_SECONDS, Slice
-from mirrors import clock, duties
+from mirrors import duties
 from mirrors.models import Duty
 from tests.exports.memory_s3 import MemoryS3
 from tests.exports.soak import Soak

@@ -9,10 +9,10 @@ import pytest
 
 from adapters.s3.store import keys_of
 from core.exporting.unit_work import Phase
+from db import clock
+from deployment import config, wiring
 from exports.plane import Plane
 from exports.slices import MARGIN_SECONDS, Slice
-from lakemirror_site import config, wiring
-from mirrors import clock
 from tests.exports.test_pages import a_run, an_export
 from tests.site.test_config import SOURCE
 

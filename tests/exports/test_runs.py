@@ -8,11 +8,11 @@ from datetime import timedelta
 import pytest
 
 from core.errors import Denied
+from db import clock
 from exports import landing
 from exports.failing import status_file
 from exports.models import Export, ExportRun
 from exports.services import export_repair, export_run
-from mirrors import clock
 from tests.exports.world import World
 
 pytestmark = pytest.mark.django_db

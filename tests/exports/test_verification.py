@@ -16,13 +16,13 @@ from core.errors import Conflict, NotFound, Unreachable
 from core.exporting.deadline import Deadline, Late
 from core.exporting.unit_work import UnitWork
 from core.exporting.work_units import Unit, plan_units
+from db import clock
+from deployment import config
 from exports import verifying
 from exports.models import Export, ExportDrift, ExportVerification, VerificationUnit
 from exports.services import export_run, export_verify
 from graveler.entries import Entry
 from graveler.ranges import write_range
-from lakemirror_site import config
-from mirrors import clock
 from rbac.models import User
 from spark_jobs.check.settings import Place
 from spark_jobs.export import verify as job

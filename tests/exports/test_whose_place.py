@@ -12,8 +12,8 @@ import pytest
 from django.db import connection, transaction
 
 from core.errors import Conflict, Invalid, LakeMirrorError
+from db import clock
 from exports.models import Export
-from mirrors import clock
 from mirrors.models import Duty, Mirror, PlaceLock, Repository
 from mirrors.placement import hold_places
 from mirrors.rebuild import Result, rebuild

@@ -13,9 +13,9 @@ from django.db.models.functions import Now
 
 from adapters.s3.fast_store import FastObjectStore
 from adapters.s3.store import S3ObjectStore, StoreKeys, remember_keys
+from deployment import config
 from exports.models import Export
 from exports.services import Wish, export_set
-from lakemirror_site import config
 from mirrors import duties
 from mirrors.models import Duty
 from mirrors.tasks import handlers
@@ -107,10 +107,10 @@ def world(lm: Deployment, endpoint: str) -> Iterator[World]:
     )
     with (
         mock.patch.object(config.Config, "store", lambda self, region: store),
-        mock.patch("lakemirror_site.wiring.export_store", lambda region, bucket: made.fast),
-        mock.patch("lakemirror_site.wiring.quick_export_store", lambda region, bucket: made.fast),
-        mock.patch("lakemirror_site.wiring.objects", lambda region: made.store),
-        mock.patch("lakemirror_site.wiring.quick_objects", lambda region: made.store),
+        mock.patch("deployment.wiring.export_store", lambda region, bucket: made.fast),
+        mock.patch("deployment.wiring.quick_export_store", lambda region, bucket: made.fast),
+        mock.patch("deployment.wiring.objects", lambda region: made.store),
+        mock.patch("deployment.wiring.quick_objects", lambda region: made.store),
     ):
         made = World(lm, endpoint)
         remember_keys(REGION, StoreKeys(**KEYS))

@@ -24,7 +24,7 @@ class FleetConfig(AppConfig):
 
     def ready(self) -> None:
         """Last of all apps: whatever is patched here is what the others have loaded."""
-        from lakemirror_site import config, wiring
+        from deployment import config, wiring
         from mirrors import certificates, duties
         from mirrors.loops import manage
 
@@ -71,7 +71,7 @@ def _stamped(work: Callable[..., Any]) -> Callable[..., Any]:
 def _run_check(
     mirror: Any, work: Sequence[tuple[str, list[str]]], on_rows: Callable[[Iterable[Mapping[str, Any]]], None]
 ) -> None:
-    from lakemirror_site import wiring
+    from deployment import wiring
     from spark_jobs.check.job import CheckSettings, check_batch
 
     settings = CheckSettings(namespace=mirror.storage_namespace, depth=mirror.depth, threads=4)
@@ -97,6 +97,7 @@ def _shift_clocks(by: timedelta) -> None:
 
     import mirrors.tasks  # noqa: F401
 
+    ours = ("lakemirror_site", "console", "mirrors", "installations", "jobs", "web", "db", "deployment")
     for module in list(sys.modules.values()):
-        if module is timezone or (module.__name__.startswith(("mirrors", "lakemirror_site")) and has_it(module)):
+        if module is timezone or (module.__name__.startswith(ours) and has_it(module)):
             module.datetime = Shifted  # type: ignore[attr-defined]

@@ -12,8 +12,9 @@ from django.db import transaction
 
 from core.installations.settings import Secrets, Wish
 from core.mirroring.doubt import pack
+from db import clock
 from graveler.metarange import RangeRef
-from mirrors import clock, installed
+from mirrors import installed
 from mirrors.installation_rows import Installation, InstallationTest
 from mirrors.metarange_memory import Found, remembered
 from mirrors.models import (

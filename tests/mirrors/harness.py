@@ -13,7 +13,7 @@ from unittest import mock
 from django.db.models.functions import Now
 
 from adapters.disk_cache import LocalCache
-from lakemirror_site import config, wiring
+from deployment import config, wiring
 from mirrors import duties, installed
 from mirrors.metaranges import remembered
 from mirrors.models import Blocker, Duty, Mirror, MirrorCommit, Repository
@@ -187,15 +187,15 @@ def deployment() -> Iterator[Deployment]:
     with tempfile.TemporaryDirectory() as folder:
         made = Deployment(Path(folder))
         with (
-            mock.patch("lakemirror_site.wiring.lakefs", made.lakefs),
-            mock.patch("lakemirror_site.wiring.objects", made.objects),
-            mock.patch("lakemirror_site.wiring.quick_lakefs", made.quick_lakefs),
-            mock.patch("lakemirror_site.wiring.quick_objects", made.objects),
-            mock.patch("lakemirror_site.wiring.local_cache", lambda: made.local_cache),
-            mock.patch("lakemirror_site.wiring.bulk_objects", lambda region: BulkStandIn(made.objects(region))),
-            mock.patch("lakemirror_site.wiring.quick_export_store", made.quick_export_store),
-            mock.patch("lakemirror_site.wiring.run_check", made.run_check),
-            mock.patch("lakemirror_site.wiring.check_small", made.check_small),
+            mock.patch("deployment.wiring.lakefs", made.lakefs),
+            mock.patch("deployment.wiring.objects", made.objects),
+            mock.patch("deployment.wiring.quick_lakefs", made.quick_lakefs),
+            mock.patch("deployment.wiring.quick_objects", made.objects),
+            mock.patch("deployment.wiring.local_cache", lambda: made.local_cache),
+            mock.patch("deployment.wiring.bulk_objects", lambda region: BulkStandIn(made.objects(region))),
+            mock.patch("deployment.wiring.quick_export_store", made.quick_export_store),
+            mock.patch("deployment.wiring.run_check", made.run_check),
+            mock.patch("deployment.wiring.check_small", made.check_small),
             mock.patch("mirrors.duties.async_task"),
         ):
             try:

@@ -12,8 +12,8 @@ from unittest import mock
 import pyarrow as pa
 
 from core.mirroring.promotion import Why
+from deployment import wiring
 from graveler.entries import AddressType, Entry, Timestamp
-from lakemirror_site import wiring
 from mirrors.models import Blocker, Coverage, Duty, Mirror, Promotion
 from mirrors.readings import MirrorReading, mirror_reading
 from spark_jobs.check import job
@@ -149,7 +149,7 @@ def real_job(lm: Deployment) -> Iterator[None]:
         handover.finish()
 
     with (
-        mock.patch("lakemirror_site.wiring.run_check", run_check),
+        mock.patch("deployment.wiring.run_check", run_check),
         mock.patch("spark_jobs.check.job.store_of", lambda settings: BulkStandIn(lm.eu_store)),
         mock.patch("spark_jobs.check.job.source_of", lambda settings: BulkStandIn(lm.us_store)),
     ):

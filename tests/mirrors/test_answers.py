@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from lakemirror_site import config
+from deployment import config
 from mirrors.models import Duty, Mirror
 from rbac import services as rbac
 from rbac.models import Policy, User

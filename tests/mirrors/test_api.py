@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 
 from core.errors import Unreachable
-from lakemirror_site import config
+from deployment import config
 from mirrors.models import Mirror
 from rbac.models import AuditEvent, User
 from tests.mirrors.api import BODY, MIRRORS, Api

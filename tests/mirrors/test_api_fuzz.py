@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, Phase, given, settings, strategies
 from schemathesis import GenerationMode
 
 from core.installations.settings import Secrets, Wish
-from lakemirror_site import config
+from deployment import config
 from lakemirror_site.openapi import document
 from mirrors import installed
 from mirrors.installations import installation_create

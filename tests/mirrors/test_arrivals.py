@@ -12,7 +12,7 @@ from urllib.parse import quote_plus
 import pytest
 from django.test import Client
 
-from lakemirror_site import config
+from deployment import config
 from mirrors.models import Blocker, Duty
 from tests.core.test_notifications import record
 from tests.mirrors.harness import Deployment, deployment

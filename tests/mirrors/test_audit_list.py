@@ -13,7 +13,7 @@ from django.db.models import QuerySet
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from mirrors import clock
+from db import clock
 from rbac import services
 from rbac.auditing import chain, finding, refusals, rounds, verifying
 from rbac.models import AuditEvent, User

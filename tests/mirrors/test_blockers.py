@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from core.mirroring.object_check import Reason
-from lakemirror_site import config
+from deployment import config
 from mirrors.blockers import FRESH, Problem, note_problems
 from mirrors.models import Blocker, Mirror
 from tests.mirrors.harness import Deployment

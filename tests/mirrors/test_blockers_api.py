@@ -246,7 +246,7 @@ def wake() -> Iterator[mock.Mock]:
 @pytest.fixture
 def due() -> Callable[[], set[str]]:
     """Paths of what is due now."""
-    with mock.patch("mirrors.clock.now", return_value=NOW):
+    with mock.patch("db.clock.now", return_value=NOW):
         yield lambda: set(Blocker.objects.filter(look_at__lte=NOW).values_list("path", flat=True))
 
 

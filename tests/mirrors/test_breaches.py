@@ -10,7 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from core.mirroring.states import State
-from mirrors import clock
+from db import clock
 from mirrors.breaches import Kept, targets_kept
 from mirrors.models import Candidate, Duty, LagBreach, Mirror, Promotion
 from mirrors.readings import mirror_reading

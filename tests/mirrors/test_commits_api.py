@@ -64,7 +64,7 @@ def branches(mirror: Mirror, main: Line) -> None:
 
 
 def test_branches_come_by_name_with_what_the_mirror_tells_of_them(api: Api, main: Line, branches: None) -> None:
-    with mock.patch("mirrors.clock.now", return_value=NOW):
+    with mock.patch("db.clock.now", return_value=NOW):
         rows, told = asked(api, "branches")["results"], api.call("GET", MIRROR)[1]
     assert [row["name"] for row in rows] == ["dev", "exp", "main"]
     assert rows == told["branches"]
@@ -79,7 +79,7 @@ def test_branches_come_in_pages(api: Api, main: Line, branches: None) -> None:
 
 @pytest.mark.parametrize("state", ["blocked", "Blocked"])
 def test_branches_may_be_asked_for_by_state(api: Api, main: Line, state: str) -> None:
-    with mock.patch("mirrors.clock.now", return_value=NOW):
+    with mock.patch("db.clock.now", return_value=NOW):
         assert [row["name"] for row in asked(api, f"branches?status={state}")["results"]] == ["main"]
         assert asked(api, "branches?status=up_to_date")["results"] == []
         assert asked(api, "branches?status=Up+to+date")["results"] == []
@@ -238,7 +238,7 @@ def complete(lm: Deployment, **files: bytes) -> str:
 def test_a_commit_tells_what_of_it_is_covered_how_deep_and_since_when(api: Api, lm: Deployment) -> None:
     commit = complete(lm, a=b"1", b=b"22")
     checked = Coverage.objects.get().checked_at
-    with mock.patch("mirrors.clock.now", return_value=checked + timedelta(seconds=90)):
+    with mock.patch("db.clock.now", return_value=checked + timedelta(seconds=90)):
         told = asked(api, f"commits/{commit[:8]}")
     checked_at = told["coverage"].pop("oldest_check_at")
     assert checked_at == told["coverage"].pop("latest_check_at")

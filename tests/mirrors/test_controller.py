@@ -8,7 +8,7 @@ import pytest
 from django.db import DatabaseError
 from django_q.models import OrmQ
 
-from lakemirror_site import config
+from deployment import config
 from mirrors.management.commands import controller
 from mirrors.models import Duty
 from mirrors.querysets import DutyQuerySet, after_now

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django_q.models import OrmQ
 
-from lakemirror_site import config
+from deployment import config
 from mirrors import duties
 from mirrors.management.commands import controller
 from mirrors.models import Duty, Mirror

@@ -10,7 +10,7 @@ import pytest
 from django.db.models.functions import Now
 
 from core.errors import Denied, Fenced, Unreachable
-from lakemirror_site import config
+from deployment import config
 from mirrors import duties
 from mirrors.duties import Lease, Outcome
 from mirrors.models import Duty

@@ -34,7 +34,7 @@ BASE = "/service/replication/v1"
 
 @pytest.fixture(autouse=True)
 def at_nine() -> Iterator[None]:
-    with mock.patch("mirrors.clock.now", return_value=NOW):
+    with mock.patch("db.clock.now", return_value=NOW):
         yield
 
 

@@ -21,7 +21,7 @@ from adapters.s3.store import S3ObjectStore, keys_of
 from core.errors import Conflict, Denied, Invalid, Stale, Unreachable, Unreadable
 from core.installations.settings import Secrets, Wish, check_wish
 from core.store_access import StoreAccess
-from lakemirror_site import config, wiring
+from deployment import config, wiring
 from mirrors import duties, installed
 from mirrors.etags import Seen
 from mirrors.installation_rows import OLD_KEY, Installation

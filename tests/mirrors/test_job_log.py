@@ -13,9 +13,10 @@ from django.db import DatabaseError, connection
 from django.test import Client
 
 from core.errors import Unreachable
-from lakemirror_site import config
-from lakemirror_site.known_secrets import known_secrets
-from mirrors import clock, duties, job_log
+from db import clock
+from deployment import config
+from deployment.known_secrets import known_secrets
+from mirrors import duties, job_log
 from mirrors.duties import Lease, Outcome
 from mirrors.job_log import Said
 from mirrors.models import Duty, JobLine, Mirror, Run

@@ -11,7 +11,8 @@ from django.db.models.functions import Now
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from mirrors import clock, duties
+from db import clock
+from mirrors import duties
 from mirrors.models import Duty, Mirror, Run, Validation
 from rbac.models import AuditEvent, User
 from tests.mirrors.api import MIRRORS, Api

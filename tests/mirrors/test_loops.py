@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from core.errors import NotFound, Unreachable
-from lakemirror_site import config
+from deployment import config
 from mirrors.models import Blocker, Coverage, Duty, Mirror, Run
 from tests.mirrors.harness import NAMESPACE, Deployment, state_of
 

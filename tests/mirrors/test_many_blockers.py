@@ -10,7 +10,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from core.mirroring.states import State
-from mirrors import backlog, clock, commit_views, waiting
+from db import clock
+from mirrors import backlog, commit_views, waiting
 from mirrors.models import Blocker, Mirror, MirrorCommit
 from mirrors.readings import MirrorReading, mirror_reading
 from rbac.models import User

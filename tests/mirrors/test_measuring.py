@@ -15,7 +15,8 @@ from django.test.utils import CaptureQueriesContext
 
 from core.errors import Fenced
 from core.mirroring.promotion import Why
-from mirrors import clock, measuring
+from db import clock
+from mirrors import measuring
 from mirrors.duties import Lease
 from mirrors.gathering import Pending
 from mirrors.measuring import began, note_checked, note_measures
@@ -40,7 +41,7 @@ class Time:
 @pytest.fixture
 def time() -> Iterator[Time]:
     made = Time()
-    with mock.patch("mirrors.clock.now", side_effect=lambda: made.now):
+    with mock.patch("db.clock.now", side_effect=lambda: made.now):
         yield made
 
 

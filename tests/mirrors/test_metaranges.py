@@ -10,8 +10,8 @@ from unittest import mock
 import pytest
 
 from core.types import ObjectInfo
+from deployment import config
 from graveler.metarange import RangeRef
-from lakemirror_site import config
 from mirrors import metaranges
 from mirrors.metarange_memory import Found, MetarangeCache
 from mirrors.metaranges import load_metaranges

@@ -11,7 +11,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from prometheus_client.parser import text_string_to_metric_families
 
-from mirrors import clock
+from db import clock
 from mirrors.metrics import gauges
 from mirrors.models import Duty, Mirror, Repository
 from mirrors.readings import mirror_readings

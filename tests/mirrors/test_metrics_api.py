@@ -24,7 +24,7 @@ METRICS = f"{MIRRORS}/lake-eu/metrics"
 
 @pytest.fixture(autouse=True)
 def at_nine() -> Iterator[None]:
-    with mock.patch("mirrors.clock.now", return_value=NOW):
+    with mock.patch("db.clock.now", return_value=NOW):
         yield
 
 

@@ -24,7 +24,7 @@ PAGE = "/mirrors/lake-eu/metrics/"
 
 @pytest.fixture(autouse=True)
 def at_one() -> Iterator[None]:
-    with mock.patch("mirrors.clock.now", return_value=NOW):
+    with mock.patch("db.clock.now", return_value=NOW):
         yield
 
 

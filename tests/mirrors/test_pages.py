@@ -14,7 +14,7 @@ from django.db.models.functions import Now
 from django.test import Client
 
 from core.errors import Unreachable
-from lakemirror_site import config
+from deployment import config
 from mirrors import duties
 from mirrors.models import Duty, Mirror, MirrorBranch
 from mirrors.placement import NAME, RESERVED

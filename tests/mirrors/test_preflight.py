@@ -12,7 +12,7 @@ import pytest
 from core.errors import Denied, LakeMirrorError, NotFound, RemoteFailure, Unauthenticated, Unreachable
 from core.installations.preflight import DECIDING, Check, Outcome
 from core.types import ReplicationRule, ServerInfo
-from lakemirror_site import wiring
+from deployment import wiring
 from mirrors import preflight as module
 from mirrors.models import Mirror, Repository
 from mirrors.preflight import Preflight, preflight

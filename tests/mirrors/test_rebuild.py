@@ -16,7 +16,7 @@ from django.db.models.functions import Now
 
 from core.errors import Unreachable
 from core.mirroring.states import State
-from lakemirror_site import config
+from deployment import config
 from mirrors import readings
 from mirrors.certificates import Certificate, describe
 from mirrors.models import Blocker, Commit, Duty, Mirror, MirrorBranch, Promotion, Repository, SourceBranch

@@ -29,7 +29,7 @@ def mirror() -> Mirror:
 
 @pytest.fixture
 def at_nine() -> Iterator[None]:
-    with mock.patch("mirrors.clock.now", return_value=NOW):
+    with mock.patch("db.clock.now", return_value=NOW):
         yield
 
 

@@ -28,7 +28,7 @@ ORDERS = "orders/day=2026-11-20/part-00017.parquet"
 
 @pytest.fixture(autouse=True)
 def at_nine() -> Iterator[None]:
-    with mock.patch("mirrors.clock.now", return_value=NOW):
+    with mock.patch("db.clock.now", return_value=NOW):
         yield
 
 

@@ -23,7 +23,8 @@ from django.http import HttpResponse
 from django.test import Client
 from django.urls import URLPattern, URLResolver
 
-from lakemirror_site import config, logs, spark_server, wiring
+from deployment import config, spark_server, wiring
+from lakemirror_site import logs
 from lakemirror_site.openapi import document
 from lakemirror_site.urls import urlpatterns
 from mirrors import duties, installed

@@ -17,7 +17,7 @@ import pytest
 from core.errors import RemoteFailure, Unreachable
 from core.types import Commit as CommitRecord
 from core.types import Page, RecordOutcome
-from lakemirror_site import config
+from deployment import config
 from mirrors.history import settle_history
 from mirrors.models import Candidate, Commit, Duty, Mirror, MirrorCommit, Repository, SourceBranch, UnplacedCommit
 from tests.fakes import id_of

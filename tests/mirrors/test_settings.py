@@ -17,7 +17,7 @@ from django.test import Client
 
 from core.errors import Invalid
 from core.installations.webhook_action import EVENTS
-from lakemirror_site import config
+from deployment import config
 from mirrors import duties, services
 from mirrors.tasks import handlers
 from rbac import services as rbac

@@ -9,7 +9,7 @@ from unittest import mock
 import pytest
 
 from core.errors import Unreachable
-from lakemirror_site import config
+from deployment import config
 from mirrors.models import Blocker, Coverage, Mirror, Run
 from tests.mirrors.harness import Deployment, state_of
 

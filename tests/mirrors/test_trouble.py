@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 
 from core.mirroring.promotion import Why
-from mirrors import clock
+from db import clock
 from mirrors.models import Blocker, Mirror, MirrorBranch, Promotion, Repository
 from rbac.models import User
 from tests.mirrors.factories import make_company, make_id

@@ -10,7 +10,7 @@ import pytest
 
 from core.errors import Unreachable
 from core.mirroring.states import State
-from lakemirror_site import config
+from deployment import config
 from mirrors.models import Blocker, Coverage, Duty, Mirror, MirrorBranch, Run
 from mirrors.readings import mirror_reading
 from tests.mirrors.harness import NAMESPACE, Deployment, state_of
@@ -207,7 +207,7 @@ def test_damage_that_was_found_before_the_job_broke_off_counts(lm: Deployment, h
         whole(mirror, work, on_rows)
         raise Unreachable("away")
 
-    with mock.patch("lakemirror_site.wiring.run_check", breaking):
+    with mock.patch("deployment.wiring.run_check", breaking):
         lm.work(rounds=1)
     second.refresh_from_db()
     assert (second.state, second.verify_at is not None) == ("waiting", True)

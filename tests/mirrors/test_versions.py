@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from django_q.models import OrmQ
 
-from lakemirror_site import config
+from deployment import config
 from mirrors.management.commands import controller
 from mirrors.models import Blocker, Coverage, Duty, Mirror, MirrorCommit
 from mirrors.querysets import after_now

@@ -16,7 +16,7 @@ from unittest import mock
 from core.mirroring.judgement import CommitProof, Judgement, judge_circumstances
 from tests.promise.lives import Life, live
 
-PACKAGES = ("mirrors.", "core.", "spark_jobs.")
+PACKAGES = ("mirrors.", "installations.", "jobs.", "db.", "core.", "spark_jobs.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.mirrors.harness import OneByOne
 
-PACKAGES = ("mirrors.", "spark_jobs.", "core.")
+PACKAGES = ("mirrors.", "installations.", "jobs.", "db.", "spark_jobs.", "core.")
 
 
 class Serial(OneByOne):

@@ -13,7 +13,7 @@ import pytest
 from django.test import Client
 
 from core.errors import Unreachable
-from lakemirror_site import config, wiring
+from deployment import config, wiring
 from rbac import authenticators, callers, guessing, rates, services
 from rbac.authenticators import No
 from rbac.models import AuditEvent, Guesses, User

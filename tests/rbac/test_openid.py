@@ -17,7 +17,7 @@ from django.test import Client
 from joserfc import jwt
 from joserfc.jwk import RSAKey
 
-from lakemirror_site import config
+from deployment import config
 from rbac import openid, services
 from rbac.models import AuditEvent, Session, User
 from tests.site.test_config import changed

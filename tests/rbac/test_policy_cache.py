@@ -9,7 +9,7 @@ from unittest import mock
 import pytest
 from django.db import transaction
 
-from lakemirror_site import config
+from deployment import config
 from rbac import policy_cache, services
 from rbac.models import Attachment, Policy, User
 from tests.cast import person

@@ -28,7 +28,7 @@ def asked(tree: ast.AST) -> Iterator[str]:
 
 
 def sources() -> Iterator[Path]:
-    for app in ("mirrors", "exports", "rbac", "lakemirror_site"):
+    for app in ("web", "audit", "jobs", "rbac", "installations", "mirrors", "exports", "console", "lakemirror_site"):
         yield from (path for path in (ROOT / app).rglob("*.py") if path.name not in ("steps.py", "builtin.py"))
 
 

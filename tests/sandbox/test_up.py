@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from lakemirror_site import config
+from deployment import config
 from sandbox.client import Sandbox
 from sandbox.fixture import CHECKOUT, running_sandbox
 

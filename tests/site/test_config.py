@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
-from lakemirror_site import config
-from lakemirror_site.config import ConfigError
+from deployment import config
+from deployment.config import ConfigError
 from sandbox.lakemirror_yaml import write_configuration
 from sandbox.layout import REGION_NAMES, Layout, Region
 
@@ -339,7 +339,7 @@ def run_check(path: Path, *command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, *command, str(path)], capture_output=True, text=True, cwd=config.BASE_DIR)
 
 
-@pytest.mark.parametrize("command", [("manage.py", "check_config"), ("-m", "lakemirror_site.config_check")])
+@pytest.mark.parametrize("command", [("manage.py", "check_config"), ("-m", "deployment.check")])
 def test_checking_a_file_says_one_line_and_fails(tmp_path: Path, command: tuple[str, ...]) -> None:
     path = tmp_path / "c.yaml"
     path.write_text(yaml.safe_dump(changed("validator.run_interval", "soon")))

@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from lakemirror_site import config
-from lakemirror_site.config_reader import leaves
+from deployment import config
+from deployment.reader import leaves
 
 DOCS = config.BASE_DIR / "docs"
 ROW = re.compile(r"^\| `([a-z0-9_.]+)` \| (?:`([^`]+)::([^`]+)`|not used) \|$", re.MULTILINE)

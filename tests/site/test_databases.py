@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from lakemirror_site import config, databases
+from deployment import config
+from lakemirror_site import databases
 from tests.site.test_config import SOURCE
 
 

@@ -19,7 +19,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from core.errors import NotFound
-from lakemirror_site import config, databases, wiring
+from deployment import config, wiring
+from lakemirror_site import databases
 from tests.site.test_config import SOURCE, changed
 
 ASK = """

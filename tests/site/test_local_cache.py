@@ -12,7 +12,7 @@ from unittest import mock
 import pytest
 
 from adapters.disk_cache import LocalCache
-from lakemirror_site import config, wiring
+from deployment import config, wiring
 from tests.site.test_config import changed
 
 LOCAL_CACHE = wiring.local_cache

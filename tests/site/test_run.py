@@ -19,7 +19,7 @@ import requests
 from launcher import kernel, ports
 from launcher.console import Problem
 
-from lakemirror_site.config import BASE_DIR
+from deployment.config import BASE_DIR
 
 RUN = str(BASE_DIR / "scripts" / "run")
 PORTS = (8, 100, 101, 102, 103, 111, 112, 113, 120)

@@ -17,7 +17,8 @@ from launcher import demo
 from launcher.status import Status
 
 from core.errors import Conflict, Denied, Unreachable
-from lakemirror_site import config, health, logs, preparing, spark_server
+from deployment import config, spark_server
+from lakemirror_site import health, logs, preparing
 from lakemirror_site.management.commands import demo_setup
 
 

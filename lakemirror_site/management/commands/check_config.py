@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from lakemirror_site import config
+from deployment import config
 
 
 class Command(BaseCommand):

@@ -13,8 +13,9 @@ from django.db import DatabaseError, close_old_connections
 from django.db.models import Min
 from django.db.models.functions import Now
 
-from lakemirror_site import config
-from mirrors import clock, duties, installed
+from db import clock
+from deployment import config
+from mirrors import duties, installed
 from mirrors.models import Duty
 from mirrors.querysets import DutyQuerySet
 from rbac import guessing, idempotency, sessions

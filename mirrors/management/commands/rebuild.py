@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from core.errors import Invalid
-from lakemirror_site import config
+from deployment import config
 from mirrors import installed
 from mirrors.rebuild import Line, Result, rebuild
 from rbac.management.base import ACTOR, AccessCommand

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from core.store_access import EXECUTORS_KEY
-from lakemirror_site import wiring
+from deployment import wiring
 
 
 class Command(BaseCommand):

@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management import call_command
 from django.core.management.base import BaseCommand
 
-from lakemirror_site import config
+from deployment import config
 from mirrors.services import mirror_create
 from rbac.management.commands.ensure_admin import administrators
 from tests.fleet import WORLD

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
-from lakemirror_site.config import Config, Installation, Store
+from deployment.config import Config, Installation, Store
 
 
 @dataclass(frozen=True, slots=True)

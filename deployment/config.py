@@ -22,7 +22,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from core.store_access import DIRECT, StoreAccess
-from lakemirror_site.config_reader import (
+from deployment.reader import (
     ConfigError,
     Secret,
     env_name,

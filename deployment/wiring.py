@@ -17,8 +17,8 @@ from adapters.sealing import seal_keys
 from core.errors import Invalid, Unreadable
 from core.ports import LakeFS, ObjectStore
 from core.store_access import DIRECT, StoreAccess
-from lakemirror_site import config
-from lakemirror_site.together import Together
+from deployment import config
+from deployment.overlay import Together
 
 if TYPE_CHECKING:
     from adapters.s3.fast_store import FastObjectStore

@@ -1,4 +1,4 @@
-"""The long-lived Spark Connect server on this machine's cores: `python -m lakemirror_site.spark_server [--train]`.
+"""The long-lived Spark Connect server on this machine's cores: `python -m deployment.spark_server [--train]`.
 
 Replaces itself by Spark's own launcher, so that signals reach the JVM. Stores' keys come sealed with each job, for what
 stands in a plan or in Spark's settings could be read in its logs; executors have what opens them in their environment.
@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from core.store_access import EXECUTORS_KEY
-from lakemirror_site import config
+from deployment import config
 
 _MEMORY = "1g"
 _SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"

@@ -1,4 +1,4 @@
-"""Check a configuration without Django: `python -m lakemirror_site.config_check [FILE]` prints its facts as JSON.
+"""Check a configuration without Django: `python -m deployment.check [FILE]` prints its facts as JSON.
 
 Without a file: the configuration that a process would use here. Exits with 2 and one line when it can't be used.
 """
@@ -9,7 +9,7 @@ import json
 import os
 import sys
 
-from lakemirror_site import config
+from deployment import config
 
 
 def facts(settings: config.Config) -> dict[str, object]:

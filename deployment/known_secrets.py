@@ -9,8 +9,8 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from core.redaction import without_known
-from lakemirror_site import config
-from lakemirror_site.config_reader import Secret
+from deployment import config
+from deployment.reader import Secret
 
 _kept: tuple[config.Config | None, list[str]] = (None, [])
 
