@@ -1,6 +1,6 @@
 """Errors that carry a decision: may the caller try again, and what is the user told?
 
-Only `lakemirror_site/errors.py` knows which HTTP status each class becomes.
+Only `web/errors.py` knows which HTTP status each class becomes.
 """
 
 from __future__ import annotations
@@ -113,3 +113,7 @@ class Stopped(LakeMirrorError):
 
 class Fenced(LakeMirrorError):
     """We no longer hold the lease, or the destination is not the repository that we pinned: act no more."""
+
+
+class NotSignedIn(Unauthenticated):
+    """The caller of *our* service gave no credentials or wrong ones (plain Unauthenticated: we did, somewhere else)."""

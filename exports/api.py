@@ -36,12 +36,12 @@ from exports.serializers import (
     status_json,
 )
 from exports.whole_status import WholeExportStatus, whole_status_json
-from lakemirror_site.openapi import answers
-from mirrors.answers import page_answer
-from mirrors.as_csv import FORMATS, TableView, csv_answer, wants_csv
 from mirrors.backlog import in_chunks
-from mirrors.paging import PAGE, a_page, by_number, newest_first, number_of, one_of, page_of
 from rbac import services as rbac
+from web.csv_export import FORMATS, TableView, csv_answer, wants_csv
+from web.openapi import answers
+from web.paging import PAGE, a_page, by_number, newest_first, number_of, one_of, page_of
+from web.schemas import page_answer
 
 REGION = OpenApiParameter("region", str, description="the region of the repository, if not the deployment's own")
 

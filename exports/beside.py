@@ -20,10 +20,10 @@ from exports.readings import ExportReading, readings
 from exports.services import KIND, subject_of
 from exports.timeline import progress_of
 from mirrors.beside import About, ExportHit, GoingOn, Link, Need, Place, Summary
-from mirrors.exposition import Gauge, labelled
 from mirrors.job_ids import JobType, job_id
 from mirrors.models import Duty
 from rbac import services as rbac
+from web.prometheus import Gauge, labelled
 
 EXPORT = ("region", "repository", "branch")
 

@@ -18,11 +18,10 @@ from exports.models import Export
 from exports.pattern_trial import Trial, named, try_patterns
 from exports.serializers import ExportConfiguration
 from exports.telling import changes_of
-from lakemirror_site.openapi import answers
-from mirrors.answers import count_or_null, many_texts, number_or_null, text_or_null
-from mirrors.preflight_api import CheckAnswer, check_json
-from mirrors.serializers import rfc3339
 from rbac import services as rbac
+from web.openapi import answers
+from web.schemas import CheckAnswer, check_json, count_or_null, many_texts, number_or_null, text_or_null
+from web.serializers import rfc3339
 
 SHOWN = 100
 

@@ -11,9 +11,9 @@ from exports.failing import REASONS, by_reason, status_file
 from exports.models import Export, ExportRun
 from exports.readings import ExportReading
 from exports.timeline import progress_of, steps_of
-from mirrors.page_parts import page_of_rows, with_query
-from mirrors.paging import number_of
 from rbac import services as rbac
+from web.pages import page_of_rows, with_query
+from web.paging import number_of
 
 RUNS, FAILURES, DRIFT, SKIPPED = 10, 20, 50, 10
 

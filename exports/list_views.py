@@ -23,8 +23,8 @@ from exports.api import narrowed, visible
 from exports.listing import Asked, needing, tell
 from exports.models import Export
 from exports.readings import ExportReading, readings
-from mirrors.page_parts import whole_or_part
 from rbac import services as rbac
+from web.pages import whole_or_part
 
 PAGE = 30
 

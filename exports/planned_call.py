@@ -12,7 +12,7 @@ from django.http import HttpRequest
 
 from deployment import config
 from exports.checking import Plan
-from mirrors.calls import curl
+from web.api_snippets import curl
 
 
 def api_call(request: HttpRequest, plan: Plan) -> str:

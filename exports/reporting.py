@@ -12,7 +12,7 @@ from exports.commits import entries_of, ranges_of
 from exports.models import ExportRun
 from exports.plane import Plane
 from graveler.entries import Entry
-from mirrors.serializers import rfc3339
+from web.serializers import rfc3339
 
 LINES_AT_ONCE = 10_000
 

@@ -11,8 +11,8 @@ from core.mirroring.states import State as Word
 from exports.models import Export, ExportFailure, ExportRun, SkippedCommit
 from exports.readings import ExportReading
 from exports.services import LONGEST_PATTERN, MOST_PATTERNS, MOST_PER_SECOND, Wish
-from mirrors.answers import count_or_null, number_or_null, text_or_null, time_or_null
-from mirrors.serializers import Body, TrueOrFalse, rfc3339
+from web.schemas import count_or_null, number_or_null, text_or_null, time_or_null
+from web.serializers import Body, TrueOrFalse, rfc3339
 
 LONGEST_URI = 2000
 

@@ -16,13 +16,13 @@ from db import clock
 from exports import services
 from exports.api import REGION, OfBranch
 from exports.models import Export, ExportDrift, ExportVerification
-from lakemirror_site.openapi import answers
-from mirrors.answers import count_or_null, page_answer, text_or_null, time_or_null
-from mirrors.as_csv import FORMATS, TableView, csv_answer, wants_csv
 from mirrors.backlog import in_chunks
-from mirrors.paging import PAGE, by_number
-from mirrors.serializers import rfc3339
 from rbac import services as rbac
+from web.csv_export import FORMATS, TableView, csv_answer, wants_csv
+from web.openapi import answers
+from web.paging import PAGE, by_number
+from web.schemas import count_or_null, page_answer, text_or_null, time_or_null
+from web.serializers import rfc3339
 
 FORMAT = OpenApiParameter("format", str, enum=FORMATS, description="csv: all that are named, not a page, as a file")
 COUNTS = ("equal", "equal_bytes", "missing", "different", "foreign", "named", "requests")

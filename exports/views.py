@@ -19,8 +19,8 @@ from exports import services
 from exports.detail import detail_of
 from exports.models import Export
 from exports.readings import readings
-from mirrors.page_parts import answered, whole_or_part
 from rbac import services as rbac
+from web.pages import answered, whole_or_part
 
 SECTION = {"section": "exports"}
 

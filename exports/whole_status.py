@@ -11,8 +11,8 @@ from exports.models import ExportRun
 from exports.readings import ExportReading
 from exports.serializers import ExportStatus, status_json
 from exports.timeline import Progress, Step, progress_of, steps_of
-from mirrors.answers import number_or_null, text_or_null, time_or_null
-from mirrors.serializers import rfc3339
+from web.schemas import number_or_null, text_or_null, time_or_null
+from web.serializers import rfc3339
 
 
 class ExportStepAnswer(serializers.Serializer):

@@ -15,8 +15,8 @@ from django.utils.safestring import SafeString
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from lakemirror_site.openapi import CSV, JSON, PREFIX, WEBHOOK_SECRET, document
 from rbac import services as rbac
+from web.openapi import CSV, JSON, PREFIX, WEBHOOK_SECRET, document
 
 _PLAIN = {"string": "text", "integer": "whole number", "boolean": "true or false", "null": "null"}
 _LIMITS = {

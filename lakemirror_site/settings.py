@@ -26,6 +26,7 @@ INSTALLED_APPS = [
     "django_htmx",
     "django_q",
     "lakemirror_site",
+    "web",
     "rbac",
     "mirrors",
     "exports",
@@ -34,7 +35,7 @@ AUTH_USER_MODEL = "rbac.User"
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "lakemirror_site.compression.GZip",
+    "web.compression.GZip",
     "rbac.cookies.HostCookies",
     "rbac.sessions.Sessions",
     "django.middleware.common.CommonMiddleware",
@@ -44,7 +45,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "rbac.auditing.middleware.RecordRefusals",
-    "lakemirror_site.errors.ErrorPages",
+    "lakemirror_site.error_pages.ErrorPages",
     "mirrors.installed.UpToDate",
     "rbac.idempotency.OncePerKey",
 ]
@@ -114,10 +115,10 @@ REST_FRAMEWORK = {
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["lakemirror_site.parsing.WholeJSON"],
-    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "lakemirror_site.negotiation.JsonFirst",
-    "DEFAULT_SCHEMA_CLASS": "lakemirror_site.openapi.Schema",
-    "EXCEPTION_HANDLER": "lakemirror_site.errors.exception_handler",
+    "DEFAULT_PARSER_CLASSES": ["web.parsing.WholeJSON"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "web.negotiation.JsonFirst",
+    "DEFAULT_SCHEMA_CLASS": "web.openapi.Schema",
+    "EXCEPTION_HANDLER": "web.errors.exception_handler",
     "UNAUTHENTICATED_USER": None,
 }
 SPECTACULAR_SETTINGS = {
@@ -127,7 +128,7 @@ SPECTACULAR_SETTINGS = {
     "OAS_VERSION": "3.1.0",
     "COMPONENT_SPLIT_PATCH": False,
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
-    "PREPROCESSING_HOOKS": ["lakemirror_site.openapi.only_the_api"],
+    "PREPROCESSING_HOOKS": ["web.openapi.only_the_api"],
     "POSTPROCESSING_HOOKS": [],
     "APPEND_COMPONENTS": {
         "securitySchemes": {
@@ -145,7 +146,7 @@ SESSION_COOKIE_NAME = "lakemirror_session"
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_NAME = "lakemirror_csrf"
 CSRF_COOKIE_HTTPONLY = True
-CSRF_FAILURE_VIEW = "lakemirror_site.errors.csrf_failure"
+CSRF_FAILURE_VIEW = "lakemirror_site.error_pages.csrf_failure"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 8}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},

@@ -8,10 +8,10 @@ from lakemirror_site import api_docs, health
 from mirrors import hooks
 from mirrors.metrics import Metrics
 
-handler400 = "lakemirror_site.errors.bad_request"
-handler403 = "lakemirror_site.errors.permission_denied"
-handler404 = "lakemirror_site.errors.not_found"
-handler500 = "lakemirror_site.errors.server_error"
+handler400 = "lakemirror_site.error_pages.bad_request"
+handler403 = "lakemirror_site.error_pages.permission_denied"
+handler404 = "lakemirror_site.error_pages.not_found"
+handler500 = "lakemirror_site.error_pages.server_error"
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("healthz", health.healthz, name="healthz"),

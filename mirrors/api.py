@@ -13,16 +13,18 @@ from rest_framework.views import APIView
 from core.errors import Invalid, NotFound
 from core.mirroring.branch_selection import OnUnselect
 from deployment import config, wiring
-from lakemirror_site.openapi import IF_MATCH, answers, etag
 from mirrors import options, readings, services
-from mirrors.answers import LOCATION, JobTakenAnswer, MirrorAnswer, PromotionAnswer, TagAnswer, page_answer
-from mirrors.etags import ANYTHING, Seen, etag_of, seen
+from mirrors.answers import MirrorAnswer, PromotionAnswer, TagAnswer
 from mirrors.job_ids import accepted, duty_url
 from mirrors.models import Duty, Mirror
-from mirrors.paging import PAGE, a_page, newest_first, page_of
 from mirrors.serializers import BranchNamed, MirrorChange, MirrorCreation, mirror_json
+from mirrors.settings_etag import etag_of
 from mirrors.tag_readings import tag_json, tag_readings
 from rbac import services as rbac
+from web.etags import ANYTHING, Seen, seen
+from web.openapi import IF_MATCH, answers, etag
+from web.paging import PAGE, a_page, newest_first, page_of
+from web.schemas import LOCATION, JobTakenAnswer, page_answer
 
 SOURCE_REGION = OpenApiParameter(
     "source_region", str, description="the region of the repository, if it isn't the deployment's own"

@@ -2,7 +2,6 @@
 
 from django.urls import include, path
 
-from lakemirror_site import openapi
 from mirrors import (
     api,
     audit_api,
@@ -23,6 +22,7 @@ from mirrors import (
     validations_api,
     waivers_api,
 )
+from web import openapi
 
 _of_mirror = [
     path("branches", commits_api.Branches.as_view(), name="api-branches"),

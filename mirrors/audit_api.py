@@ -13,15 +13,15 @@ from rest_framework.response import Response
 
 from db import clock
 from deployment import config
-from lakemirror_site.openapi import answers
-from mirrors.answers import count_or_null, page_with, text_or_null, time_or_null
-from mirrors.as_csv import FORMATS, TableView, csv_answer, wants_csv
-from mirrors.paging import PAGE, page_of
-from mirrors.serializers import rfc3339
 from rbac import services as rbac
 from rbac.auditing import finding, refusals
 from rbac.auditing.standing import Standing, standing
 from rbac.models import AuditEvent
+from web.csv_export import FORMATS, TableView, csv_answer, wants_csv
+from web.openapi import answers
+from web.paging import PAGE, page_of
+from web.schemas import count_or_null, page_with, text_or_null, time_or_null
+from web.serializers import rfc3339
 
 MAY_SEE = ("auth:ListAuditEvents", "*")
 

@@ -12,10 +12,10 @@ from core.errors import Invalid
 from db import clock
 from mirrors.audit_api import MAY_SEE
 from mirrors.audit_views import changes_of
-from mirrors.page_parts import ROWS, with_query
 from rbac.auditing import finding, refusals
 from rbac.auditing.standing import standing
 from rbac.views import permission_required
+from web.pages import ROWS, with_query
 
 KINDS = {
     "no-credentials": "No credentials",

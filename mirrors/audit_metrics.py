@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mirrors.exposition import Gauge
 from rbac.auditing.standing import standing
+from web.prometheus import Gauge
 
 DIGITS = 13
 """So many hexadecimal digits a sample can hold exactly."""

@@ -13,10 +13,11 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from mirrors.models import Mirror
-from mirrors.page_parts import find_visible, may_see, page_of_rows, show_tab, with_query
+from mirrors.page_parts import find_visible, may_see, show_tab
 from mirrors.readings import mirror_readings
 from mirrors.services import repository_arn
 from rbac.models import AuditEvent
+from web.pages import page_of_rows, with_query
 
 NAMING = ("mirror", "sync", "validate", "prioritise")
 """The fields of an event that hold the mirror's name: one source may have several mirrors."""

@@ -14,10 +14,11 @@ from core.text.phrases import count
 from db import clock
 from mirrors.backlog import Looked, blockers_of, blockers_retry
 from mirrors.models import Blocker
-from mirrors.page_parts import carry_out, find_visible, may_see, page_of_rows, show_tab, with_query
-from mirrors.paging import number_of
+from mirrors.page_parts import carry_out, find_visible, may_see, show_tab
 from mirrors.readings import mirror_readings
 from mirrors.waiting import is_cut_short
+from web.pages import page_of_rows, with_query
+from web.paging import number_of
 
 FILTERS = ("kind", "reason", "prefix", "branch", "commit")
 GROUPS = 10

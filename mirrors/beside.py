@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from core.mirroring.states import State
 from core.text.phrases import Phrase
-from mirrors.exposition import Gauge
+from web.prometheus import Gauge
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,20 +13,21 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.errors import Invalid
-from lakemirror_site.openapi import answers
-from mirrors.answers import LOCATION, JobTakenAnswer, ThingAnswer, page_with, text_or_null
+from mirrors.answers import ThingAnswer
 from mirrors.api import find_mirror
-from mirrors.as_csv import FORMATS, TableView, csv_answer, wants_csv
 from mirrors.backlog import Group, Looked, blockers_of, blockers_retry, in_chunks
 from mirrors.job_ids import accepted, duty_url
 from mirrors.lacking import thing_of
 from mirrors.models import Blocker, Duty, Mirror
-from mirrors.paging import PAGE, a_page, by_number, number_of, one_of, page_of
 from mirrors.readings import thing_json
-from mirrors.serializers import rfc3339
 from mirrors.services import repository_arn
 from mirrors.waiting import is_cut_short
 from rbac import services as rbac
+from web.csv_export import FORMATS, TableView, csv_answer, wants_csv
+from web.openapi import answers
+from web.paging import PAGE, a_page, by_number, number_of, one_of, page_of
+from web.schemas import LOCATION, JobTakenAnswer, page_with, text_or_null
+from web.serializers import rfc3339
 
 MOST_IDS = 1000
 GROUPS = ("reason", "prefix")

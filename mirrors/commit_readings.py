@@ -13,7 +13,7 @@ from core.mirroring.facts import CommitFacts, Waived
 from mirrors.covering import CommitCoverage
 from mirrors.lacking import FACTS
 from mirrors.models import Commit, Mirror, MirrorCommit
-from mirrors.serializers import rfc3339
+from web.serializers import rfc3339
 
 _STEPS = ("recorded", "metadata", "validated", "superseded", "promoted")
 STAGES = ("seen", *_STEPS)

@@ -19,24 +19,13 @@ from mirrors.commit_readings import STAGES, commits_of, commits_of_branch
 from mirrors.finding import find_commit
 from mirrors.models import Mirror
 from mirrors.one_commit import certificate_of, ladder_rows, read_commit
-from mirrors.page_parts import (
-    SECTION,
-    Rows,
-    carry_out,
-    find_visible,
-    may_change,
-    may_operate,
-    may_see,
-    page_of_rows,
-    show_tab,
-    whole_or_part,
-    with_query,
-)
+from mirrors.page_parts import SECTION, carry_out, find_visible, may_change, may_operate, may_see, show_tab
 from mirrors.priority import mirror_prioritise
 from mirrors.readings import mirror_readings
 from mirrors.regions import places_of
 from mirrors.waiting import COUNTED, is_cut_short
 from mirrors.waivers import is_waivable
+from web.pages import Rows, page_of_rows, whole_or_part, with_query
 
 STAGE_WORDS = {
     "seen": "Seen",

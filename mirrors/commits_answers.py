@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from rest_framework import serializers
 
-from mirrors.answers import ThingAnswer, many_texts, number_or_null, text_or_null, time_or_null
+from mirrors.answers import ThingAnswer
 from mirrors.commit_readings import STAGES
+from web.schemas import many_texts, number_or_null, text_or_null, time_or_null
 
 
 class WaivedAnswer(serializers.Serializer):

@@ -10,8 +10,7 @@ from rest_framework.views import APIView
 from core.errors import Invalid
 from core.mirroring.states import State
 from db import clock
-from lakemirror_site.openapi import answers
-from mirrors.answers import BranchAnswer, page_answer
+from mirrors.answers import BranchAnswer
 from mirrors.api import find_mirror
 from mirrors.certificates import certify
 from mirrors.commit_readings import (
@@ -27,11 +26,13 @@ from mirrors.covering import commit_coverage
 from mirrors.finding import find_commit
 from mirrors.lacking import commit_facts
 from mirrors.models import MirrorCommit
-from mirrors.paging import PAGE, a_page, by_number, one_of, page_of
 from mirrors.proving import judge, row_of
 from mirrors.readings import branch_json, mirror_readings, thing_json
-from mirrors.serializers import rfc3339
 from rbac import services as rbac
+from web.openapi import answers
+from web.paging import PAGE, a_page, by_number, one_of, page_of
+from web.schemas import page_answer
+from web.serializers import rfc3339
 
 STATUS = OpenApiParameter("status", str, description="only those in this state, by its code or in words")
 OF_COMMITS = (

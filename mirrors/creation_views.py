@@ -17,9 +17,7 @@ from core.errors import LakeMirrorError
 from core.mirroring.branch_selection import ALL
 from db import clock
 from deployment import config
-from lakemirror_site.errors import status_of
 from mirrors import services
-from mirrors.calls import command, curl
 from mirrors.forms import MirrorForm
 from mirrors.matching import branch_matches
 from mirrors.page_parts import SECTION, may_see
@@ -28,6 +26,8 @@ from mirrors.preflight_questions import Plan
 from mirrors.preflight_told import told_of
 from mirrors.preview import NOT_COUNTED, preview_of_plan
 from rbac.typed import GIVEN_BACK, keeps_typed, take
+from web.api_snippets import command, curl
+from web.errors import status_of
 
 CHECKS, MATCHES, COST = "preflight", "matches", "cost"
 

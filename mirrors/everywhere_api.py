@@ -11,18 +11,19 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.mirroring.states import State
-from lakemirror_site.openapi import answers
-from mirrors.answers import MirrorAnswer, page_answer, page_with
+from mirrors.answers import MirrorAnswer
 from mirrors.api import as_json
 from mirrors.commits_answers import PlaceAnswer
 from mirrors.commits_api import STATUS, state_of
 from mirrors.models import Mirror
-from mirrors.paging import PAGE, a_page, page_of
 from mirrors.querysets import MirrorQuerySet
 from mirrors.readings import MirrorReading, mirror_readings
 from mirrors.regions import Place, places_of
-from mirrors.serializers import rfc3339
 from rbac import services as rbac
+from web.openapi import answers
+from web.paging import PAGE, a_page, page_of
+from web.schemas import page_answer, page_with
+from web.serializers import rfc3339
 
 BATCH = 200
 """So many mirrors are read at once while those in a state are looked for."""

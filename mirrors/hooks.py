@@ -14,9 +14,9 @@ from core.errors import Invalid
 from core.installations.s3_events import arrived_objects
 from core.text.phrases import count
 from deployment import config, wiring
-from lakemirror_site.openapi import WEBHOOK_SECRET, answers
 from mirrors import arrivals, placement, services
-from mirrors.answers import ToldAnswer
+from web.openapi import WEBHOOK_SECRET, answers
+from web.schemas import ToldAnswer
 
 MOST_BYTES = 1_000_000
 _NO_SECRET = "send 'Authorization: Bearer SECRET' with the installation's webhook secret"

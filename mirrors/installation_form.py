@@ -12,7 +12,7 @@ from django import forms
 from core.errors import LakeMirrorError
 from core.installations.settings import LONGEST, Access, Secrets, Wish
 from deployment import config
-from mirrors.settings_form import shown
+from web.forms import shown
 
 ACCESS = [
     (Access.KEYS.value, "an access key, below"),

@@ -17,7 +17,7 @@ from mirrors.installation_rows import Installation, InstallationTest
 from mirrors.installation_tests import passed
 from mirrors.installations import etag_of, usage, usage_words
 from mirrors.region_facts import RegionFacts, region_facts
-from mirrors.serializers import rfc3339
+from web.serializers import rfc3339
 
 FILE, DATABASE = "file", "database"
 

@@ -12,8 +12,6 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from core.errors import Conflict, Invalid, LakeMirrorError, NotFound, Stale
 from db import clock
-from lakemirror_site.errors import status_of
-from mirrors.etags import Seen
 from mirrors.installation_form import InstallationForm
 from mirrors.installation_readings import InstallationReading, installation_reading, installation_readings
 from mirrors.installation_tests import installation_test, passed
@@ -30,6 +28,8 @@ from mirrors.installations import (
 )
 from rbac import services as rbac
 from rbac.views import permission_required
+from web.errors import status_of
+from web.etags import Seen
 
 SECTION = {"section": "installations"}
 may_see = permission_required(LIST, "*")

@@ -20,10 +20,10 @@ from core.text.phrases import count
 from db import clock
 from deployment import config
 from mirrors import installed
-from mirrors.etags import ANYTHING, Seen
 from mirrors.installation_rows import Installation, InstallationTest
 from mirrors.models import Mirror, Repository
 from rbac import services as rbac
+from web.etags import ANYTHING, Seen
 
 LIST, CREATE, UPDATE, DELETE, TEST = (
     "fs:ListInstallations",

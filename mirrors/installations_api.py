@@ -12,9 +12,6 @@ from rest_framework.views import APIView
 
 from core.errors import Invalid
 from core.installations.settings import LONGEST, Access
-from lakemirror_site.openapi import IF_MATCH, answers, etag
-from mirrors.answers import page_answer, text_or_null, time_or_null
-from mirrors.etags import seen
 from mirrors.installation_readings import (
     InstallationReading,
     installation_json,
@@ -34,10 +31,12 @@ from mirrors.installations import (
     installation_update,
     wish_of,
 )
-from mirrors.paging import PAGE, a_page, page_of
-from mirrors.preflight_api import CheckAnswer
-from mirrors.serializers import TrueOrFalse, rfc3339
 from rbac import services as rbac
+from web.etags import seen
+from web.openapi import IF_MATCH, answers, etag
+from web.paging import PAGE, a_page, page_of
+from web.schemas import CheckAnswer, page_answer, text_or_null, time_or_null
+from web.serializers import TrueOrFalse, rfc3339
 
 
 class Word(serializers.CharField):

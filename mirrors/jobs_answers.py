@@ -10,7 +10,6 @@ from django.db.models import Count, Max
 from rest_framework import serializers
 
 from core.text.eta import expected_end, per_second
-from mirrors.answers import count_or_null, number_or_null, text_or_null, time_or_null
 from mirrors.beside import Place
 from mirrors.duties import LEASE_SECONDS
 from mirrors.job_ids import JobType, job_id, job_url
@@ -18,7 +17,8 @@ from mirrors.jobs import Job, expected_of
 from mirrors.models import JobLine, Repository, Run, Validation
 from mirrors.querysets import DutyQuerySet
 from mirrors.queue_readings import QueueReading
-from mirrors.serializers import rfc3339
+from web.schemas import count_or_null, number_or_null, text_or_null, time_or_null
+from web.serializers import rfc3339
 
 WORKERS = 200
 

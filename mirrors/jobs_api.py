@@ -13,8 +13,6 @@ from rest_framework.views import APIView
 
 from core.errors import Invalid, NotFound
 from db import clock
-from lakemirror_site.openapi import answers
-from mirrors.answers import LOCATION, JobTakenAnswer, many_texts, page_answer, page_with
 from mirrors.beside import exports
 from mirrors.job_ids import JobType, accepted, job_url, parse_job_id
 from mirrors.job_log import lines_of
@@ -33,12 +31,14 @@ from mirrors.jobs_answers import (
     workers_json,
 )
 from mirrors.models import Duty, Mirror, Run, Validation
-from mirrors.paging import PAGE, a_page, newest_first, number_of, one_of, page_of
 from mirrors.querysets import MirrorQuerySet
 from mirrors.queue_readings import queue_readings, troubles
-from mirrors.serializers import rfc3339
 from mirrors.stopping import job_stop
 from rbac import services as rbac
+from web.openapi import answers
+from web.paging import PAGE, a_page, newest_first, number_of, one_of, page_of
+from web.schemas import LOCATION, JobTakenAnswer, many_texts, page_answer, page_with
+from web.serializers import rfc3339
 
 TYPES = [one.value for one in JobType]
 WHICH = (

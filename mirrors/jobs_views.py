@@ -21,11 +21,12 @@ from mirrors.jobs import KINDS, RUNS, STATES, asked_of, duties_of, in_state, job
 from mirrors.jobs import duty_retry as retry
 from mirrors.jobs_api import find_job, jobs_json
 from mirrors.models import Mirror
-from mirrors.page_parts import answered, may_see, whole_or_part
+from mirrors.page_parts import may_see
 from mirrors.queue_readings import queue_readings, troubles
 from mirrors.services import repository_arn
 from mirrors.stopping import job_stop
 from rbac import services as rbac
+from web.pages import answered, whole_or_part
 
 PAGE = 50
 

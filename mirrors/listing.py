@@ -12,7 +12,7 @@ from django.http import QueryDict
 from core.mirroring.states import State, Tone
 from mirrors.querysets import MirrorQuerySet
 from mirrors.readings import MirrorReading
-from mirrors.serializers import rfc3339
+from web.serializers import rfc3339
 
 LAST = 10**11
 """After every moment in Unix seconds."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from mirrors.measuring import LONG, SHORT, began
 from mirrors.models import Measure, Mirror
-from mirrors.serializers import rfc3339
+from web.serializers import rfc3339
 
 
 @dataclass(frozen=True, slots=True)

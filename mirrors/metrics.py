@@ -17,12 +17,12 @@ from core.mirroring.rpo import is_stale, lag
 from db import clock
 from mirrors import audit_metrics
 from mirrors.beside import exports
-from mirrors.exposition import CONTENT_TYPE, Gauge, labelled
 from mirrors.models import Duty, Mirror
 from mirrors.readings import targets
 from mirrors.standing import stand
 from mirrors.waiting import waiting_at
 from rbac import services as rbac
+from web.prometheus import CONTENT_TYPE, Gauge, labelled
 
 MIRROR = ("mirror", "region", "source", "source_region")
 BRANCH = ("mirror", "branch")

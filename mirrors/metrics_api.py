@@ -9,15 +9,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from db import clock
-from lakemirror_site.openapi import answers
-from mirrors.answers import count_or_null, time_or_null
 from mirrors.api import find_mirror
-from mirrors.as_csv import FORMATS, TableView, csv_answer, wants_csv
 from mirrors.breaches import target_of
 from mirrors.measured import PERIODS, measured, step_json
-from mirrors.paging import one_of
-from mirrors.serializers import rfc3339
 from rbac import services as rbac
+from web.csv_export import FORMATS, TableView, csv_answer, wants_csv
+from web.openapi import answers
+from web.paging import one_of
+from web.schemas import count_or_null, time_or_null
+from web.serializers import rfc3339
 
 FIRST = next(iter(PERIODS))
 PERIOD = OpenApiParameter("period", str, enum=list(PERIODS), default=FIRST, description="how far back")

@@ -14,9 +14,10 @@ from db import clock
 from deployment import config
 from mirrors.breaches import target_of
 from mirrors.measured import PERIODS, measured
-from mirrors.page_parts import find_visible, may_see, show_tab, with_query
+from mirrors.page_parts import find_visible, may_see, show_tab
 from mirrors.plots import plots, unmeasured
 from mirrors.readings import mirror_readings
+from web.pages import with_query
 
 
 @never_cache

@@ -15,12 +15,13 @@ from django.db import transaction
 from core.errors import Invalid
 from core.mirroring.branch_selection import OnUnselect
 from mirrors import duties
-from mirrors.etags import ANYTHING, Seen
 from mirrors.judging import judge_anew
 from mirrors.models import Mirror
 from mirrors.selecting import reselect, start_or_end_tags, whole_selection
 from mirrors.services import mirror_lock, repository_arn
+from mirrors.settings_etag import etag_of
 from rbac import services as rbac
+from web.etags import ANYTHING, Seen
 
 Follow = Callable[[Mirror, Mirror], None]
 """What a change entails, in its transaction: the mirror as it was, and as it is."""
@@ -46,7 +47,7 @@ def mirror_update(
         raise Invalid(f"a mirror has no setting '{unknown[0]}' that can be changed", field=unknown[0])
     with transaction.atomic():
         old = mirror_lock(mirror)
-        seen.require(old)
+        seen.require(etag_of(old), old.name)
         changes = whole_selection(changes, old.selected, old.source.default_branch)
         before = {column: getattr(old, column) for column in changes if getattr(old, column) != changes[column]}
         after = {column: changes[column] for column in before}

@@ -12,8 +12,6 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from db import clock
-from lakemirror_site.openapi import answers
-from mirrors.answers import many_texts, number_or_null, text_or_null, time_or_null
 from mirrors.beside import Summary, exports
 from mirrors.fleet import fleet_readings
 from mirrors.latest import Happening, latest
@@ -22,8 +20,10 @@ from mirrors.models import Mirror
 from mirrors.overview import Pair, is_within, matrix, oldest_unchecked, tell
 from mirrors.queue_readings import QueueReading, queue_readings, troubles
 from mirrors.readings import MirrorReading
-from mirrors.serializers import rfc3339
 from rbac import services as rbac
+from web.openapi import answers
+from web.schemas import many_texts, number_or_null, text_or_null, time_or_null
+from web.serializers import rfc3339
 
 NEEDING = 100
 """So many mirrors are named that need somebody."""

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from core.installations.preflight import Check
 from core.mirroring.branch_selection import ALL
-from lakemirror_site.openapi import answers
 from mirrors.api import SOURCE_REGION, MirrorDetail, creation_asked
 from mirrors.preflight import preflight
 from mirrors.preflight_questions import Plan
-from mirrors.serializers import MirrorCreation, rfc3339
-
-
-class CheckAnswer(serializers.Serializer):
-    """One check: what was found, and what to do about it."""
-
-    id = serializers.CharField()
-    state = serializers.ChoiceField(choices=["ok", "warning", "failed", "unknown"])
-    message = serializers.CharField()
-    fix = serializers.CharField(allow_blank=True)
+from mirrors.serializers import MirrorCreation
+from web.openapi import answers
+from web.schemas import CheckAnswer, check_json
+from web.serializers import rfc3339
 
 
 class PreflightAnswer(serializers.Serializer):
@@ -54,8 +44,3 @@ class MirrorPreflight(MirrorDetail):
         found = preflight(actor=request.user, plan=plan)
         checks = [check_json(check) for check in found.checks]
         return Response({"ok": found.ok, "checks": checks, "as_of": rfc3339(found.as_of)})
-
-
-def check_json(check: Check) -> dict[str, Any]:
-    """One check; `state` is ok, warning, failed or unknown."""
-    return {"id": check.id, "state": check.state, "message": check.message, "fix": check.fix}

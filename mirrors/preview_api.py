@@ -10,12 +10,13 @@ from rest_framework.response import Response
 
 from core.mirroring.check_cost import Cost
 from db import clock
-from lakemirror_site.openapi import answers
 from mirrors import services
-from mirrors.answers import count_or_null, many_texts, number_or_null
 from mirrors.api import SOURCE_REGION, MirrorDetail, creation_asked
 from mirrors.preview import NOT_COUNTED, Preview, preview_of
-from mirrors.serializers import MirrorCreation, rfc3339
+from mirrors.serializers import MirrorCreation
+from web.openapi import answers
+from web.schemas import count_or_null, many_texts, number_or_null
+from web.serializers import rfc3339
 
 
 class CostAnswer(serializers.Serializer):

@@ -19,7 +19,7 @@ from mirrors.breaches import target_of
 from mirrors.candidates import Pending
 from mirrors.gathering import Gathered, gather
 from mirrors.models import Mirror, Promotion
-from mirrors.serializers import rfc3339
+from web.serializers import rfc3339
 
 LIVELY = timedelta(minutes=2)
 """A mirror on which something happened so lately is worth looking at often."""

@@ -11,13 +11,13 @@ from rest_framework.views import APIView
 
 from core.mirroring.repair_plan import Plan, Way
 from db import clock
-from lakemirror_site.openapi import answers
-from mirrors.answers import count_or_null
 from mirrors.api import find_mirror
 from mirrors.finding import find_commit
 from mirrors.repair import commit_repair, repair_plan
-from mirrors.serializers import rfc3339
 from rbac import services as rbac
+from web.openapi import answers
+from web.schemas import count_or_null
+from web.serializers import rfc3339
 
 
 class RepairAsked(serializers.Serializer):

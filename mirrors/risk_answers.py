@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rest_framework import serializers
 
-from mirrors.answers import count_or_null, many_texts, number_or_null, page_with, text_or_null, time_or_null
+from web.schemas import count_or_null, many_texts, number_or_null, page_with, text_or_null, time_or_null
 
 
 class PrioritisedAnswer(serializers.Serializer):

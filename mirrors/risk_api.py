@@ -11,22 +11,22 @@ from rest_framework.views import APIView
 
 from core.mirroring.states import ASIDE
 from db import clock
-from lakemirror_site.openapi import answers
-from mirrors.answers import LOCATION
 from mirrors.api import find_mirror
 from mirrors.breaches import Kept, target_of, targets_kept
 from mirrors.gc_safety import AllUnreached, Gone, Unreached, gone_of, unreached_of
 from mirrors.job_ids import accepted, duty_url
 from mirrors.loss import Loss, losses_of
 from mirrors.models import Duty, LagBreach, Mirror
-from mirrors.paging import PAGE, a_page, number_of, page_of
 from mirrors.priority import mirror_prioritise
 from mirrors.readings import BranchReading, MirrorReading, mirror_readings
 from mirrors.risk_answers import LagPageAnswer, LossPageAnswer, PrioritisedAnswer, UnreachedPageAnswer
-from mirrors.serializers import rfc3339
 from mirrors.services import repository_arn
 from mirrors.standing import Place
 from rbac import services as rbac
+from web.openapi import answers
+from web.paging import PAGE, a_page, number_of, page_of
+from web.schemas import LOCATION
+from web.serializers import rfc3339
 
 
 class GcSafety(APIView):

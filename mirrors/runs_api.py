@@ -14,13 +14,13 @@ from rest_framework.views import APIView
 from core.errors import NotFound
 from core.text.eta import expected_end, per_second
 from db import clock
-from lakemirror_site.openapi import answers
-from mirrors.answers import number_or_null, page_answer, text_or_null, time_or_null
 from mirrors.api import find_mirror
 from mirrors.models import Duty, Mirror, Run
-from mirrors.paging import PAGE, newest_first
-from mirrors.serializers import rfc3339
 from rbac import services as rbac
+from web.openapi import answers
+from web.paging import PAGE, newest_first
+from web.schemas import number_or_null, page_answer, text_or_null, time_or_null
+from web.serializers import rfc3339
 
 
 class RunAnswer(serializers.Serializer):

@@ -15,10 +15,11 @@ from db import clock
 from mirrors.job_ids import JobType, job_id
 from mirrors.jobs import Asked, expected_of
 from mirrors.models import Mirror, Run
-from mirrors.page_parts import carry_out, find_visible, may_see, page_of_rows, show_tab, with_query
+from mirrors.page_parts import carry_out, find_visible, may_see, show_tab
 from mirrors.readings import mirror_readings
 from mirrors.runs_api import is_held
 from mirrors.validations import validation_ask
+from web.pages import page_of_rows, with_query
 
 ASKED = 10
 

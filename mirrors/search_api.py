@@ -12,13 +12,13 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from db import clock
-from lakemirror_site.openapi import answers
-from mirrors.answers import many_texts
 from mirrors.beside import ExportHit
 from mirrors.models import Mirror, Repository
 from mirrors.search import LONGEST, BranchHit, CommitHit, Hits, PathHit, search, text_of
-from mirrors.serializers import rfc3339
 from rbac import services as rbac
+from web.openapi import answers
+from web.schemas import many_texts
+from web.serializers import rfc3339
 
 Q = OpenApiParameter(
     "q",

@@ -16,9 +16,9 @@ from core.mirroring.promotion import Repair
 from core.mirroring.rpo import LONGEST_RPO
 from core.mirroring.sensing import FirstSync
 from db import clock
-from lakemirror_site.bodies import Body, TrueOrFalse
-from lakemirror_site.bodies import rfc3339 as rfc3339
 from mirrors.models import Mirror
+from web.serializers import Body, TrueOrFalse
+from web.serializers import rfc3339 as rfc3339
 
 
 @extend_schema_field({"type": "number", "exclusiveMinimum": 0, "maximum": 1})

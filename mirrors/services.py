@@ -15,10 +15,11 @@ from db import clock
 from deployment import config, wiring
 from mirrors import duties, placement
 from mirrors.adoption import Adopted, check_adoptable, reaching
-from mirrors.etags import ANYTHING, Seen
 from mirrors.models import Mirror, MirrorBranch, Repository, all_branches
 from mirrors.selecting import whole_selection
+from mirrors.settings_etag import etag_of
 from rbac import services as rbac
+from web.etags import ANYTHING, Seen
 
 
 def repository_arn(name: str) -> str:
@@ -207,7 +208,7 @@ def mirror_delete(*, actor: Any, mirror: Mirror, seen: Seen = ANYTHING, request:
     """
     rbac.require(actor, ("fs:DeleteRepository", repository_arn(mirror.name)))
     with transaction.atomic():
-        seen.require(mirror_lock(mirror))
+        seen.require(etag_of(mirror_lock(mirror)), mirror.name)
         states = [state for state in Mirror.State if state != Mirror.State.DELETING]
         if not any(Mirror.objects.move(mirror.pk, state, Mirror.State.DELETING) for state in states):
             raise NotFound(f"there is no mirror '{mirror.name}'")

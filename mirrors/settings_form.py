@@ -15,6 +15,7 @@ from core.mirroring.promotion import Repair
 from core.mirroring.rpo import LATE_AFTER, LONGEST_RPO, in_words
 from core.mirroring.sensing import FirstSync
 from mirrors.models import Mirror
+from web.forms import shown
 
 DEPTHS = [
     (Depth.PRESENCE.value, "presence"),
@@ -180,13 +181,6 @@ def values_of(mirror: Mirror) -> dict[str, Any]:
 def lines(text: str) -> list[str]:
     """One entry a line, without the empty ones."""
     return [line.strip() for line in text.splitlines() if line.strip()]
-
-
-def shown(value: Any) -> str:
-    """A setting in words."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return "none" if value in (None, "") else ", ".join(str(value).splitlines())
 
 
 def _same(one: Any, other: Any) -> bool:

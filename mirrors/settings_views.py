@@ -14,17 +14,18 @@ from core.errors import LakeMirrorError, Stale
 from core.installations.webhook_action import ACTION_FILE
 from core.mirroring.branch_selection import OnUnselect
 from core.text.phrases import count
-from lakemirror_site.errors import status_of
 from mirrors import options
-from mirrors.etags import Seen, etag_of
 from mirrors.models import Mirror
 from mirrors.page_parts import find_visible, may_change, may_see, show_tab
 from mirrors.readings import mirror_readings
 from mirrors.services import repository_arn
+from mirrors.settings_etag import etag_of
 from mirrors.settings_form import SettingsForm
 from mirrors.webhook_file import webhook_file
 from rbac import services as rbac
 from rbac.typed import GIVEN_BACK, keeps_typed, take
+from web.errors import status_of
+from web.etags import Seen
 
 NAMED = 5
 

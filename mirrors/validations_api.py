@@ -11,16 +11,16 @@ from rest_framework.views import APIView
 
 from core.errors import NotFound
 from core.mirroring.object_check import Depth
-from lakemirror_site.openapi import answers
-from mirrors.answers import LOCATION, page_answer, text_or_null, time_or_null
 from mirrors.api import find_mirror
 from mirrors.job_ids import JobType, accepted, job_url
 from mirrors.models import Validation
-from mirrors.paging import PAGE, newest_first
-from mirrors.serializers import rfc3339
 from mirrors.services import repository_arn
 from mirrors.validations import validation_ask
 from rbac import services as rbac
+from web.openapi import answers
+from web.paging import PAGE, newest_first
+from web.schemas import LOCATION, page_answer, text_or_null, time_or_null
+from web.serializers import rfc3339
 
 
 class ValidationAsked(serializers.Serializer):

@@ -18,7 +18,6 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from core.errors import LakeMirrorError
 from core.mirroring.states import ASIDE
 from db import clock
-from lakemirror_site.errors import status_of
 from mirrors import options, services
 from mirrors.branch_commits import BranchCommits, branch_commits
 from mirrors.forms import DeletionForm
@@ -27,6 +26,7 @@ from mirrors.models import Mirror
 from mirrors.page_parts import SECTION, carry_out, find_visible, may_see, show_tab
 from mirrors.readings import BranchReading, MirrorReading, mirror_reading
 from mirrors.tag_readings import count_tags, tag_readings
+from web.errors import status_of
 
 PAGE = 100
 OPENED = 10

@@ -18,15 +18,16 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from core.errors import LakeMirrorError
 from core.text.phrases import SHORT_ID
 from db import clock
-from lakemirror_site.errors import status_of
 from mirrors.finding import find_commit
 from mirrors.forms import WaiverForm
 from mirrors.models import Commit, Mirror, MirrorCommit, Waiver
-from mirrors.page_parts import SECTION, carry_out, find_visible, may_change, may_see, page_of_rows, with_query
+from mirrors.page_parts import SECTION, carry_out, find_visible, may_change, may_see
 from mirrors.services import repository_arn
 from mirrors.waiver_impact import waiver_impact
 from mirrors.waivers import check_waivable, find_waiver, waiver_give, waiver_withdraw
 from rbac import services as rbac
+from web.errors import status_of
+from web.pages import page_of_rows, with_query
 
 NAMED = 5
 

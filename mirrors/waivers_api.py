@@ -9,15 +9,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from lakemirror_site.openapi import answers
-from mirrors.answers import page_answer
 from mirrors.api import find_mirror
 from mirrors.models import Waiver
-from mirrors.paging import PAGE, newest_first
-from mirrors.serializers import rfc3339
 from mirrors.services import repository_arn
 from mirrors.waivers import MOST_COMMITS, find_waiver, waiver_give, waiver_withdraw
 from rbac import services as rbac
+from web.openapi import answers
+from web.paging import PAGE, newest_first
+from web.schemas import page_answer
+from web.serializers import rfc3339
 
 
 class WaiverGiven(serializers.Serializer):

@@ -11,10 +11,10 @@ from rest_framework.exceptions import APIException, AuthenticationFailed
 from rest_framework.request import Request
 
 from core.errors import LakeMirrorError
-from rbac import callers, requests
+from rbac import callers
 from rbac.models import User
-
-REALM = 'Basic realm="LakeMirror", charset="UTF-8"'
+from web import requests
+from web.requests import REALM
 
 
 class AccessKeyAuthentication(BaseAuthentication):

@@ -12,7 +12,6 @@ Counts live in the database, so they hold for all web processes. A right secret 
 from __future__ import annotations
 
 import hashlib
-import ipaddress
 import math
 import re
 import time
@@ -25,8 +24,9 @@ from django.core import signing
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
-from rbac import requests
 from rbac.models import NAME_PATTERN, Guesses
+from web import requests
+from web.requests import network
 
 FREE_ATTEMPTS = 5
 FIRST_WAIT = 1
@@ -148,10 +148,3 @@ def _known_browser(request: HttpRequest, name: str) -> str:
 
 def _origin(request: HttpRequest) -> str:
     return f"address:{network(requests.address(request))}"
-
-
-def network(address: str | None) -> str:
-    """Where an address belongs to one and the same somebody: itself, of IPv6 its /64; "local" for none."""
-    if address is None or ":" not in address:
-        return address or "local"
-    return str(ipaddress.ip_network(f"{address}/64", strict=False))

@@ -19,10 +19,10 @@ from django.http import HttpRequest, HttpResponse
 from rest_framework.exceptions import APIException
 
 from core.errors import LakeMirrorError
-from lakemirror_site.errors import error_answer
-from lakemirror_site.openapi import PREFIXES
 from rbac.authentication import AccessKeyAuthentication
 from rbac.models import KeyedCall, User
+from web.errors import json_error
+from web.openapi import PREFIXES
 
 KEY = re.compile(r"[!-~]{1,255}")
 OTHER = "this Idempotency-Key came with another request before. Send a key of its own with each request"
@@ -44,7 +44,7 @@ class OncePerKey:
             return self.get_response(request)
         if not KEY.fullmatch(key):
             told = "Idempotency-Key: expected 1 to 255 visible ASCII characters"
-            return error_answer(request, HTTPStatus.BAD_REQUEST, told)
+            return json_error(HTTPStatus.BAD_REQUEST, told)
         call, ours = _claim(user, key, print_)
         return self._carry_out(request, call) if ours else _answer_again(request, call, print_)
 
@@ -102,18 +102,18 @@ def _claim(user: User, key: str, print_: str) -> tuple[KeyedCall, bool]:
 
 def _answer_again(request: HttpRequest, call: KeyedCall, print_: str) -> HttpResponse:
     if call.fingerprint != print_:
-        return error_answer(request, HTTPStatus.UNPROCESSABLE_ENTITY, OTHER)
+        return json_error(HTTPStatus.UNPROCESSABLE_ENTITY, OTHER)
     if call.status is None:
         since = call.begun_at.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         told = (
             f"the request with this Idempotency-Key is being carried out since {since}. If that was long ago it ended "
             "without an answer: look whether it was done before you send it with another key"
         )
-        answer = error_answer(request, HTTPStatus.CONFLICT, told)
+        answer = json_error(HTTPStatus.CONFLICT, told)
         answer["Retry-After"] = "1"
         return answer
     if call.answer is None:
-        return error_answer(request, HTTPStatus.CONFLICT, SECRET)
+        return json_error(HTTPStatus.CONFLICT, SECRET)
     return HttpResponse(
         call.answer,
         status=call.status,

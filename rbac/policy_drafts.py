@@ -17,9 +17,9 @@ from core.access.policies import Policy as Reading
 from core.access.policies import parse_policy
 from core.access.policy_text import Wrong, differences, pretty, read
 from core.errors import Invalid
-from lakemirror_site.parsing import require_text
 from rbac.impact import Impact, impact
 from rbac.models import Policy
+from web.parsing import require_text
 
 MOST_TEXT = 500_000
 _MOST_STATEMENTS = 200

@@ -16,13 +16,13 @@ from core.access.policies import ALL, auth_arn
 from core.access.policies import Policy as Reading
 from core.access.policy_text import Wrong, pretty
 from core.errors import Invalid, LakeMirrorError
-from lakemirror_site.errors import status_of
 from rbac import policy_drafts, services
 from rbac.impact import impact
 from rbac.models import Group, Policy, User
 from rbac.page_parts import by_name, reason_of, show
 from rbac.policy_templates import BLANKS, TEMPLATES, Template
 from rbac.rights_answers import names_seen
+from web.errors import status_of
 
 TAB = "policies"
 _NAMED = 50

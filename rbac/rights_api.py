@@ -10,7 +10,6 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.access.policies import auth_arn, parse_policy
-from lakemirror_site.openapi import answers
 from rbac import services
 from rbac.impact import impact
 from rbac.models import User
@@ -26,6 +25,7 @@ from rbac.rights_answers import (
     impact_json,
     simulation_json,
 )
+from web.openapi import answers
 
 
 class EffectivePermissions(APIView):

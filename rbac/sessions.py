@@ -20,8 +20,8 @@ from django.http.response import HttpResponseBase
 from django.utils import timezone
 
 from deployment import config
-from rbac import requests
 from rbac.models import Session
+from web import requests
 
 NOTE_EVERY = timedelta(minutes=1)
 POLLS = "live"

@@ -10,9 +10,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from lakemirror_site.openapi import answers
 from rbac import browsers, passwords, services, signed_in
 from rbac.models import Session, User
+from web.openapi import answers
 
 
 class SessionAnswer(serializers.Serializer):

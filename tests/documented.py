@@ -16,7 +16,7 @@ from django.http import HttpResponse
 from django.test import Client
 from jsonschema import Draft202012Validator
 
-from lakemirror_site.openapi import JSON, PREFIX, document
+from web.openapi import JSON, PREFIX, document
 
 _HANDLE = Client.request
 ACCESS = ("/api/v1/auth/", "/api/v1/user")

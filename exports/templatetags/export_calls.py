@@ -12,7 +12,7 @@ from django.utils.http import urlencode
 
 from deployment import config
 from exports.models import Export
-from mirrors.calls import curl
+from web.api_snippets import curl
 
 register = template.Library()
 

@@ -9,7 +9,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from lakemirror_site.openapi import answers
 from rbac import services
 from rbac.api.paging import PAGE, listed
 from rbac.api.shapes import (
@@ -24,6 +23,7 @@ from rbac.api.shapes import (
 from rbac.api.users import user_arn
 from rbac.credentials import IssuedKey
 from rbac.models import AccessKey
+from web.openapi import answers
 
 
 class Credentials(APIView):

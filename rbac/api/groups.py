@@ -8,7 +8,6 @@ from rest_framework.views import APIView
 
 from core.access.policies import auth_arn
 from core.errors import NotFound
-from lakemirror_site.openapi import answers
 from rbac import services
 from rbac.api.paging import PAGE, listed
 from rbac.api.shapes import (
@@ -22,6 +21,7 @@ from rbac.api.shapes import (
     user_json,
 )
 from rbac.models import Group
+from web.openapi import answers
 
 
 def group_arn(group_id: str) -> str:

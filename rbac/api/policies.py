@@ -10,11 +10,11 @@ from rest_framework.views import APIView
 
 from core.access.policies import auth_arn, parse_json
 from core.errors import Invalid
-from lakemirror_site.openapi import answers
 from rbac import services
 from rbac.api.paging import PAGE, listed
 from rbac.api.shapes import PolicyAnswer, PolicyGiven, listing, policy_json
 from rbac.models import Policy
+from web.openapi import answers
 
 
 def policy_arn(policy_id: str) -> str:

@@ -13,10 +13,10 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from lakemirror_site.bodies import Body, TrueOrFalse, rfc3339
-from lakemirror_site.openapi import Pagination
 from rbac.models import AccessKey, Group, Policy, User, name_validator
 from rbac.services.keys import LONGEST_OVERLAP, OVERLAP
+from web.openapi import Pagination
+from web.serializers import Body, TrueOrFalse, rfc3339
 
 _TEXTS = {"type": "array", "items": {"type": "string"}, "minItems": 1}
 _TEXT = {"type": "string", "minLength": 1}

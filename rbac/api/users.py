@@ -9,7 +9,6 @@ from rest_framework.views import APIView
 
 from core.access.policies import auth_arn
 from core.errors import Invalid, NotFound
-from lakemirror_site.openapi import answers
 from rbac import services
 from rbac.api.paging import PAGE, listed
 from rbac.api.shapes import (
@@ -25,6 +24,7 @@ from rbac.api.shapes import (
     user_json,
 )
 from rbac.models import User
+from web.openapi import answers
 
 EFFECTIVE = OpenApiParameter("effective", bool, description="true: also those that reach the user through groups")
 

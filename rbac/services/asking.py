@@ -9,9 +9,8 @@ from django.db import transaction
 
 from core.access.policies import PART_OF, Verdict, deny_everything, evaluate, parse_policy
 from core.access.policies import Policy as Reading
-from core.errors import Denied, Invalid
+from core.errors import Denied, Invalid, NotSignedIn
 from rbac import policy_cache
-from rbac.exceptions import NotSignedIn
 from rbac.models import Attachment, Policy, User
 
 logger = logging.getLogger(__name__)

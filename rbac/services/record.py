@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rbac import requests
 from rbac.models import AuditEvent, User
+from web import requests
 
 Actor = User | str
 """Who does it: a user, or the name of one of our own parts, written `system:<part>`."""

@@ -32,7 +32,7 @@ def main() -> None:
     import django
 
     django.setup()
-    from lakemirror_site import openapi
+    from web import openapi
 
     GOLDEN.write_text(as_text(openapi.document()))
 

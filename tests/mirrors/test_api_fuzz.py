@@ -18,7 +18,6 @@ from schemathesis import GenerationMode
 
 from core.installations.settings import Secrets, Wish
 from deployment import config
-from lakemirror_site.openapi import document
 from mirrors import installed
 from mirrors.installations import installation_create
 from mirrors.models import Mirror, Run, Validation, Waiver
@@ -27,6 +26,7 @@ from rbac.services import key_create
 from tests.documented import plain, strict
 from tests.exports.test_pages import a_run, an_export
 from tests.mirrors.harness import Deployment, deployment
+from web.openapi import document
 
 pytestmark = pytest.mark.django_db
 

@@ -13,12 +13,12 @@ import pytest
 from django.test import Client
 
 from lakemirror.app import lakemirror
-from mirrors.calls import command, curl
 from mirrors.models import Blocker, Commit, Mirror
 from mirrors.waivers import waiver_give
 from rbac.models import User
 from tests.mirrors.factories import make_company
 from tests.mirrors.harness import Deployment
+from web.api_snippets import command, curl
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -94,7 +94,7 @@ def test_a_certificate_that_cannot_be_gathered_is_no_error(olga: Client, company
 
 
 def test_what_blocks_it_comes_in_pages(olga: Client, company: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mirrors.page_parts.ROWS", 2)
+    monkeypatch.setattr("web.pages.ROWS", 2)
     first = olga.get(page_of("nightly orders load")).content.decode()
     second_key = Blocker.objects.order_by("pk")[1].pk
     assert first.count('<tr id="blocker-') == 2
@@ -187,7 +187,7 @@ def test_the_list_may_be_of_a_branch_and_of_a_stage(olga: Client, company: Any) 
 
 
 def test_the_list_comes_in_pages(olga: Client, company: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mirrors.page_parts.ROWS", 3)
+    monkeypatch.setattr("web.pages.ROWS", 3)
     first = olga.get(f"{MIRROR}commits/", {"branch": "main"})
     assert "returns" in text(first) and "customers" not in text(first)
     assert "?branch=main&amp;after=4" in first.content.decode()
@@ -204,6 +204,6 @@ def test_the_number_of_queries_does_not_grow_with_the_rows(
     olga: Client, company: Any, monkeypatch: pytest.MonkeyPatch, django_assert_max_num_queries: Any
 ) -> None:
     for rows in (3, 50):
-        monkeypatch.setattr("mirrors.page_parts.ROWS", rows)
+        monkeypatch.setattr("web.pages.ROWS", rows)
         with django_assert_max_num_queries(40):
             olga.get(f"{MIRROR}commits/")

@@ -9,8 +9,8 @@ import pytest
 from django.http import HttpResponse
 from django.test import Client
 
-from mirrors.etags import etag_of
 from mirrors.models import Mirror
+from mirrors.settings_etag import etag_of
 from rbac.models import User
 from tests.mirrors.api import MIRRORS
 from tests.mirrors.harness import Deployment, deployment

@@ -22,13 +22,13 @@ from core.mirroring.object_check import Reason
 from core.mirroring.promotion import Why
 from core.mirroring.states import Stage, State
 from lakemirror.app import lakemirror
-from lakemirror_site.errors import STATUSES
 from mirrors.models import Duty
 from mirrors.preflight import preflight
 from mirrors.preflight_questions import Plan
 from rbac.models import User
 from tests.browser.pictures import LARGEST, PICTURES
 from tests.mirrors.harness import Deployment
+from web.errors import STATUSES
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE = ROOT / "docs/guide"

@@ -23,7 +23,6 @@ from core.installations.settings import Secrets, Wish, check_wish
 from core.store_access import StoreAccess
 from deployment import config, wiring
 from mirrors import duties, installed
-from mirrors.etags import Seen
 from mirrors.installation_rows import OLD_KEY, Installation
 from mirrors.installations import etag_of, installation_create, installation_delete, installation_update
 from mirrors.models import Mirror, Repository
@@ -31,6 +30,7 @@ from rbac.models import AuditEvent, User
 from spark_jobs.session import code_archive
 from tests.mirrors.api import Api
 from tests.mirrors.harness import Deployment, forget_installations
+from web.etags import Seen
 
 pytestmark = pytest.mark.django_db
 

@@ -12,11 +12,11 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from drf_spectacular.drainage import GENERATOR_STATS, reset_generator_stats
 from rest_framework.views import APIView
 
-from lakemirror_site import openapi
 from rbac.models import User
 from tests.documented import problems
 from tests.golden import document as golden
 from tests.mirrors.api import Api
+from web import openapi
 
 DOCUMENT = "/service/replication/v1/openapi.json"
 METHODS = ("get", "post", "put", "patch", "delete")

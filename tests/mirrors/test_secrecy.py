@@ -25,7 +25,6 @@ from django.urls import URLPattern, URLResolver
 
 from deployment import config, spark_server, wiring
 from lakemirror_site import logs
-from lakemirror_site.openapi import document
 from lakemirror_site.urls import urlpatterns
 from mirrors import duties, installed
 from mirrors.models import Duty, Mirror, Repository
@@ -33,6 +32,7 @@ from mirrors.tasks import run_duty
 from rbac import services as rbac
 from tests.cast import person
 from tests.mirrors.harness import forget_installations
+from web.openapi import document
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -8,9 +8,8 @@ import pytest
 from django.contrib.auth.models import AnonymousUser
 from django.db import IntegrityError, transaction
 
-from core.errors import Conflict, Denied, Invalid
+from core.errors import Conflict, Denied, Invalid, NotSignedIn
 from rbac import builtin, services
-from rbac.exceptions import NotSignedIn
 from rbac.models import Attachment, Group, Policy, User
 from tests.cast import person
 

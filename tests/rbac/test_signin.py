@@ -10,9 +10,8 @@ from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
 from django.utils import timezone
 
-from core.errors import Denied
+from core.errors import Denied, NotSignedIn
 from rbac import guessing, services
-from rbac.exceptions import NotSignedIn
 from rbac.models import User
 from rbac.views import permission_required
 from tests.cast import PASSWORD, person

@@ -15,11 +15,11 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core import errors
+from core.errors import NotSignedIn
 from graveler.errors import FormatError
-from lakemirror_site.errors import ErrorPages
+from lakemirror_site.error_pages import ErrorPages
 from lakemirror_site.urls import handler404
 from lakemirror_site.urls import urlpatterns as site_patterns
-from rbac.exceptions import NotSignedIn
 from rbac.models import User
 
 ARN = "arn:lakefs:fs:::repository/lake"
@@ -111,7 +111,7 @@ def test_pages_answer_with_the_same_status_and_say_why(client: Client, exc: Exce
 
 
 def test_every_error_of_the_core_has_its_own_line() -> None:
-    from lakemirror_site.errors import STATUSES
+    from web.errors import STATUSES
 
     listed = {kind for kind, _ in STATUSES} | {errors.Denied}
     known = {kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)}

@@ -16,7 +16,7 @@ os.environ["DJANGO_SETTINGS_MODULE"] = "lakemirror_site.settings_test"
 import django
 django.setup()
 from django.urls import get_resolver
-from lakemirror_site.openapi import document
+from web.openapi import document
 get_resolver().url_patterns
 document()
 """

@@ -9,6 +9,8 @@ from typing import Any
 
 from django.conf import settings
 
+REALM = 'Basic realm="LakeMirror", charset="UTF-8"'
+"""How programs are to say who they are, for WWW-Authenticate."""
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
@@ -49,3 +51,10 @@ def _ip(text: str) -> str | None:
     except ValueError:
         return None
     return str(getattr(parsed, "ipv4_mapped", None) or parsed)
+
+
+def network(address: str | None) -> str:
+    """Where an address belongs to one and the same somebody: itself, of IPv6 its /64; "local" for none."""
+    if address is None or ":" not in address:
+        return address or "local"
+    return str(ipaddress.ip_network(f"{address}/64", strict=False))

@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from core.errors import Invalid
 from db import clock
 from deployment import config
-from mirrors.serializers import rfc3339
+from web.serializers import rfc3339
 
 M = TypeVar("M", bound=Model)
 T = TypeVar("T")

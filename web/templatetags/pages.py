@@ -6,6 +6,7 @@ import re
 from datetime import UTC, datetime
 from functools import lru_cache
 from math import floor
+from typing import Any
 
 from django import template
 from django.template import Context
@@ -20,8 +21,7 @@ from core.mirroring.facts import Thing
 from core.mirroring.rpo import in_words
 from core.mirroring.states import Stage, State, Tone
 from core.text.phrases import SHORT_ID, Kind, Part, Phrase
-from mirrors.models import Mirror
-from mirrors.page_parts import with_query
+from web.pages import with_query
 
 register = template.Library()
 
@@ -148,7 +148,7 @@ def commit_id(value: str, what: str = "commit id") -> SafeString:
 
 
 @register.simple_tag
-def commit_link(mirror: Mirror, value: str, what: str = "commit id") -> SafeString:
+def commit_link(mirror: Any, value: str, what: str = "commit id") -> SafeString:
     """The same, leading to the commit's page."""
     if not value:
         return commit_id(value)

@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from mirrors.paging import one_of
+from web.paging import one_of
 
 FORMATS = ("json", "csv")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")

@@ -8,8 +8,7 @@ from typing import Any
 from django import template
 from django.template import Context
 
-from mirrors.calls import command, curl
-from mirrors.models import Mirror
+from web.api_snippets import command, curl
 
 register = template.Library()
 
@@ -27,7 +26,7 @@ def as_branch(name: str) -> str:
 
 
 @register.inclusion_tag("mirrors/_as_command.html", takes_context=True)
-def as_command(context: Context, mirror: Mirror, verb: str, *words: object) -> dict[str, Any]:
+def as_command(context: Context, mirror: Any, verb: str, *words: object) -> dict[str, Any]:
     """The same by the command `lakemirror`; words that follow the mirror's name are its arguments and options."""
     given = map(str, words)
     return {"command": command(_site(context), verb, mirror.name, *given, "--repository", mirror.source.name)}
