@@ -34,7 +34,7 @@ def fresh_database() -> Iterator[None]:
 
         django.setup()
         call_command("migrate", verbosity=0)
-        with mock.patch("mirrors.duties.async_task"):
+        with mock.patch("jobs.duties.async_task"):
             yield
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -44,7 +44,7 @@ def add_mirror(
     name: str = "lake", region: str = "eu-west-1", *, source: str = "s3://src/lake", mirror: str = "s3://dst/lake"
 ) -> Any:
     """The rows of a mirror whose repository was made: of `name` in us-east-1, with these namespaces."""
-    from mirrors import duties
+    from mirrors import mirror_duties
     from mirrors.models import Mirror, Repository
 
     repository = Repository.objects.create(
@@ -62,7 +62,7 @@ def add_mirror(
         state=Mirror.State.ACTIVE,
         pinned_creation_date=1_790_000_001,
     )
-    duties.ensure_mirror_duties(made)
+    mirror_duties.ensure_mirror_duties(made)
     return made
 
 
@@ -78,8 +78,8 @@ def run_duty(kind: str, subject: int) -> Took:
     """Let a duty run as a worker does, claim and release included. One that fails ends the measurement."""
     from django.db.models.functions import Now
 
-    from mirrors import duties
-    from mirrors.models import Duty
+    from jobs import duties
+    from jobs.models import Duty
     from mirrors.tasks import handlers
 
     duty = Duty.objects.get(kind=kind, subject=subject)

@@ -78,7 +78,7 @@ class Lake:
     def begin(self) -> None:
         """The rows as a first run leaves them; what lies at the destination no later run asks."""
         from exports.models import Export
-        from mirrors import duties
+        from jobs import duties
 
         self.first = first_commit(self.objects)
         self.put(SOURCE, self.first.files())

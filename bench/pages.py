@@ -168,7 +168,8 @@ class Fleet:
         )
 
     def store_work(self) -> None:
-        from mirrors.models import Duty, Promotion, Run
+        from jobs.models import Duty
+        from mirrors.models import Promotion, Run
 
         kinds = [*Duty.Kind]
         Duty.objects.bulk_create(

@@ -141,7 +141,7 @@ def part(arguments: argparse.Namespace) -> None:
 
 def run(kind: str, source: Source, destination: Destination) -> Took:
     """Let a duty of the one mirror run against these installations."""
-    from mirrors.models import Duty
+    from jobs.models import Duty
 
     sides = {"us-east-1": source, "eu-west-1": destination}
     with mock.patch("deployment.wiring.lakefs", sides.get):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from django.db import connection
+from django.db.models.functions import Now
 
 SURE_SECONDS = 10.0
 """So long a process counts on by itself before it asks again."""
@@ -40,3 +42,8 @@ def _ask() -> datetime:
         cursor.execute("SELECT statement_timestamp()")
         told: datetime = cursor.fetchone()[0]
     return told
+
+
+def after_now(seconds: float) -> Any:
+    """A moment by the database's clock."""
+    return Now() + timedelta(seconds=seconds)

@@ -19,9 +19,9 @@ from exports.models import Export, ExportRun
 from exports.readings import ExportReading, readings
 from exports.services import KIND, subject_of
 from exports.timeline import progress_of
+from jobs.job_ids import JobType, job_id
+from jobs.models import Duty
 from mirrors.beside import About, ExportHit, GoingOn, Link, Need, Place, Summary
-from mirrors.job_ids import JobType, job_id
-from mirrors.models import Duty
 from rbac import services as rbac
 from web.prometheus import Gauge, labelled
 

@@ -23,7 +23,7 @@ from exports.checking import Plan
 from exports.models import Export, ExportRun
 from exports.services import Wish
 from graveler.metarange import RangeRef
-from mirrors.sidebyside import ask_all
+from jobs.concurrent_calls import ask_all
 
 SECONDS = 8.0
 MOST_UNITS, MOST_ENTRIES = 8, 300_000

@@ -22,8 +22,8 @@ from exports.failing import UNWRITTEN
 from exports.models import Export, ExportRun
 from exports.plane import Plane
 from exports.slices import Slice
-from mirrors.duties import Lease, Outcome
-from mirrors.models import Duty
+from jobs.duties import Lease, Outcome
+from jobs.models import Duty
 
 log = logging.getLogger("lakemirror.export")
 

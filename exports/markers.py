@@ -14,7 +14,7 @@ from core.exporting.markers import Failed, marker_of
 from exports.failures import note_failed_directories, note_failures
 from exports.models import ExportDirectory, ExportRun
 from exports.plane import Plane
-from mirrors.duties import Lease
+from jobs.duties import Lease
 
 State = ExportDirectory.State
 AT_ONCE = 1000

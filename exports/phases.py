@@ -26,7 +26,7 @@ from exports.failures import note_failed_directories, note_failures, note_kept
 from exports.models import ExportRun, ExportUnit
 from exports.plane import Plane
 from exports.slices import Slice
-from mirrors.duties import Lease
+from jobs.duties import Lease
 
 log = logging.getLogger("lakemirror.export")
 

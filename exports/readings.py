@@ -14,7 +14,7 @@ from core.mirroring.states import State, Tone
 from core.text.phrases import count
 from exports.models import Export, ExportRun
 from exports.services import KIND, subject_of
-from mirrors.models import Duty
+from jobs.models import Duty
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from deployment import wiring
 from exports import verification
 from exports.left_behind import left_with
 from exports.models import Export, ExportRun
-from mirrors import duties
+from jobs import duties
 
 STARTABLE = (State.NEVER, State.SUCCESS, State.REPAIRED)
 

@@ -18,7 +18,7 @@ from db import clock
 from exports import placement, running, verification
 from exports.left_behind import take
 from exports.models import Export, ExportRun, ExportVerification
-from mirrors import duties
+from jobs import duties
 from mirrors.placement import hold_places
 from rbac import services as rbac
 

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from django.db.models import Count
 
 from deployment import config
-from mirrors import beside, duties, installations
-from mirrors.duties import Lease, Outcome
+from jobs import duties
+from jobs.duties import Lease, Outcome
+from mirrors import beside, installations
 
 
 def register() -> None:

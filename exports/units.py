@@ -19,7 +19,7 @@ from exports.commits import commit_of, has_range, ranges_of
 from exports.landing import between_runs, note_skipped
 from exports.models import Export, ExportDirectory, ExportRun, ExportUnit, VerificationUnit
 from graveler.metarange import RangeRef
-from mirrors.duties import Lease
+from jobs.duties import Lease
 
 log = logging.getLogger("lakemirror.export")
 

@@ -14,7 +14,7 @@ from core.exporting.destinations import overlap
 from exports.models import Export, ExportRun
 from exports.plane import Plane
 from exports.slices import Slice
-from mirrors.duties import Lease
+from jobs.duties import Lease
 
 log = logging.getLogger("lakemirror.export")
 

@@ -6,7 +6,7 @@ from core.errors import Conflict
 from core.exporting.deadline import Late
 from db import clock
 from exports.models import Export, ExportDrift, ExportVerification, VerificationUnit
-from mirrors import duties
+from jobs import duties
 
 KEPT = 10
 

@@ -22,7 +22,7 @@ from exports import verification
 from exports.commits import ranges_of
 from exports.models import ExportDrift, ExportVerification, VerificationUnit
 from exports.units import ROWS_AT_ONCE, of_json, to_json, whole_work_of
-from mirrors.duties import Lease, Outcome
+from jobs.duties import Lease, Outcome
 
 MOST_TAKEOVERS = 5
 MOST_NAMED = 10_000

@@ -24,7 +24,11 @@ class SiteConfig(AppConfig):
         from django_q import cluster
         from django_q.signals import post_spawn
 
-        from lakemirror_site.queues import PatientQueue
+        from jobs import housekeeping
+        from jobs.queue_process import PatientQueue
+        from rbac import guessing, idempotency, sessions
 
         cluster.Queue = PatientQueue
+        for old in (idempotency, sessions, guessing):
+            housekeeping.register(old.prune)
         post_spawn.connect(die_with_parent, dispatch_uid="lakemirror.die_with_parent")

@@ -13,10 +13,11 @@ from rest_framework.views import APIView
 from core.errors import Invalid, NotFound
 from core.mirroring.branch_selection import OnUnselect
 from deployment import config, wiring
+from jobs.job_ids import accepted, duty_url
+from jobs.models import Duty
 from mirrors import options, readings, services
 from mirrors.answers import MirrorAnswer, PromotionAnswer, TagAnswer
-from mirrors.job_ids import accepted, duty_url
-from mirrors.models import Duty, Mirror
+from mirrors.models import Mirror
 from mirrors.serializers import BranchNamed, MirrorChange, MirrorCreation, mirror_json
 from mirrors.settings_etag import etag_of
 from mirrors.tag_readings import tag_json, tag_readings

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from core.installations.s3_events import relative_key
 from db import clock
-from mirrors import duties
+from jobs import duties
 from mirrors.blockers import address_hash
 from mirrors.models import Blocker, Mirror
 

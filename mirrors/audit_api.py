@@ -11,12 +11,12 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from audit import refusals, search
+from audit.chain_status import Standing, standing
+from audit.models import AuditEvent
 from db import clock
 from deployment import config
 from rbac import services as rbac
-from rbac.auditing import finding, refusals
-from rbac.auditing.standing import Standing, standing
-from rbac.models import AuditEvent
 from web.csv_export import FORMATS, TableView, csv_answer, wants_csv
 from web.openapi import answers
 from web.paging import PAGE, page_of
@@ -95,15 +95,15 @@ class Audit(TableView):
     def get(self, request: Request) -> HttpResponseBase:
         """A page of events, the last first; or all as CSV. Needs auth:ListAuditEvents on `*`."""
         rbac.require(request.user, MAY_SEE)
-        asked = finding.asked_for(request.query_params)
+        asked = search.asked_for(request.query_params)
         if wants_csv(request):
-            return csv_answer("audit", tuple(EventAnswer().fields), map(_csv_row, finding.everything(asked)))
+            return csv_answer("audit", tuple(EventAnswer().fields), map(_csv_row, search.everything(asked)))
         amount, after = page_of(request)
-        found = finding.look(asked, after=after, amount=amount)
+        found = search.look(asked, after=after, amount=amount)
         return Response(_page(found) | {"chain": chain_json(standing()), "strangers": strangers_json()})
 
 
-def _page(found: finding.Look) -> dict[str, Any]:
+def _page(found: search.Look) -> dict[str, Any]:
     """A page may hold less than what was asked for, or nothing, and yet have a next one."""
     pagination = {
         "has_more": bool(found.next),

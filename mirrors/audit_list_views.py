@@ -8,12 +8,12 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from audit import refusals, search
+from audit.chain_status import standing
+from audit.changes import changes_of
 from core.errors import Invalid
 from db import clock
 from mirrors.audit_api import MAY_SEE
-from mirrors.audit_views import changes_of
-from rbac.auditing import finding, refusals
-from rbac.auditing.standing import standing
 from rbac.views import permission_required
 from web.pages import ROWS, with_query
 
@@ -31,10 +31,10 @@ KINDS = {
 @permission_required(*MAY_SEE)
 def audit_list(request: HttpRequest) -> HttpResponse:
     """Events, the last first, by the filters of the address; how the chain stands; what strangers were refused."""
-    given = {name: request.GET.get(name, "").strip() for name in finding.FILTERS}
-    found, wrong = finding.Look([], ""), ""
+    given = {name: request.GET.get(name, "").strip() for name in search.FILTERS}
+    found, wrong = search.Look([], ""), ""
     try:
-        found = finding.look(finding.asked_for(given), after=request.GET.get("after", ""), amount=ROWS)
+        found = search.look(search.asked_for(given), after=request.GET.get("after", ""), amount=ROWS)
     except Invalid as error:
         wrong = f"{error.field}: {error}"
     now = clock.now()

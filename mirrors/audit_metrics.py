@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rbac.auditing.standing import standing
+from audit.chain_status import standing
 from web.prometheus import Gauge
 
 DIGITS = 13

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +11,12 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from audit.changes import changes_of
+from audit.models import AuditEvent
 from mirrors.models import Mirror
 from mirrors.page_parts import find_visible, may_see, show_tab
 from mirrors.readings import mirror_readings
 from mirrors.services import repository_arn
-from rbac.models import AuditEvent
 from web.pages import page_of_rows, with_query
 
 NAMING = ("mirror", "sync", "validate", "prioritise")
@@ -64,27 +64,9 @@ def _tell(event: AuditEvent) -> Told:
     return Told(event, _verb(event.before or {}, event.after or {}), changes_of(event, leave_out=NAMING))
 
 
-def changes_of(event: AuditEvent, leave_out: Sequence[str] = ()) -> list[tuple[str, str, str]]:
-    """What an event tells of before and after: field, before, after."""
-    before, after = event.before or {}, event.after or {}
-    fields = [name for name in dict.fromkeys([*before, *after]) if name not in leave_out]
-    changes = [(name.replace("_", " "), _shown(before, name), _shown(after, name)) for name in fields]
-    return [change for change in changes if change[1] or change[2]]
-
-
 def _verb(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
     if "waiver" in before:
         return "withdrew a waiver"
     if before:
         return "changed settings" if after else "deleted it"
     return next((verb for field, verb in VERBS.items() if field in after), "changed it")
-
-
-def _shown(values: Mapping[str, Any], name: str) -> str:
-    """A value as text, short enough for a row."""
-    if name not in values or values[name] == "":
-        return ""
-    value = values[name]
-    if value is None:
-        return "none"
-    return (value if isinstance(value, str) else json.dumps(value))[:200]

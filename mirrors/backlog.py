@@ -13,7 +13,7 @@ from django.db.models.functions import Substr
 
 from core.errors import NotFound
 from db import clock
-from mirrors import duties
+from jobs import duties
 from mirrors.finding import find_commit
 from mirrors.lacking import holders_blocking
 from mirrors.models import Blocker, Mirror

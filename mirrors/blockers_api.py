@@ -13,12 +13,13 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.errors import Invalid
+from jobs.job_ids import accepted, duty_url
+from jobs.models import Duty
 from mirrors.answers import ThingAnswer
 from mirrors.api import find_mirror
 from mirrors.backlog import Group, Looked, blockers_of, blockers_retry, in_chunks
-from mirrors.job_ids import accepted, duty_url
 from mirrors.lacking import thing_of
-from mirrors.models import Blocker, Duty, Mirror
+from mirrors.models import Blocker, Mirror
 from mirrors.readings import thing_json
 from mirrors.services import repository_arn
 from mirrors.waiting import is_cut_short

@@ -15,8 +15,8 @@ from django.db.models.functions import Coalesce, Greatest, RowNumber
 
 from core.mirroring.rpo import LATE_AFTER, MEASURED, attainment, breached_at
 from db import clock
+from jobs.duties import Lease
 from mirrors.candidates import Pending
-from mirrors.duties import Lease
 from mirrors.models import Candidate, LagBreach, Mirror, SourceBranch
 from mirrors.standing import Place
 

@@ -28,8 +28,8 @@ from core.mirroring.sensing import FirstSync
 from db import clock
 from deployment import config, wiring
 from graveler.content import Content, digest_of
+from jobs.duties import HOLDER, Lease
 from mirrors.covering import covering
-from mirrors.duties import HOLDER, Lease
 from mirrors.metaranges import ranges_named
 from mirrors.models import Commit, Mirror, MirrorBranch, MirrorCommit, all_branches
 from mirrors.proving import judge, row_of

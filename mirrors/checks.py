@@ -17,9 +17,9 @@ from core.mirroring.doubt import KEY_BYTES, KnownRange, Suspect, unpack, with_me
 from core.mirroring.object_check import OF_RANGE, Depth
 from db import clock
 from deployment import config, wiring
+from jobs.duties import Lease
 from mirrors.blockers import Problem, note_problems
 from mirrors.doubting import KEPT_PER_HOLDER, chunks, doubt_holders, doubt_sharers
-from mirrors.duties import Lease
 from mirrors.judging import hold
 from mirrors.measuring import note_checked
 from mirrors.models import Blocker, Coverage, Mirror, Run

@@ -13,7 +13,7 @@ from django.db.models import F, Q
 
 from core.mirroring.doubt import KEY_BYTES, KnownRange, Suspect, that_may_name
 from db import clock
-from mirrors import duties
+from jobs import duties
 from mirrors.metarange_memory import remembered
 from mirrors.models import Coverage, MetarangeCoverage, Mirror, MirrorCommit
 from mirrors.proven_heads import unprove_heads

@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterable
 from django.db import transaction
 from django.db.models import Exists, OuterRef
 
-from mirrors import duties
+from jobs import duties
+from jobs.duties import Lease
 from mirrors.descent import FIRST_WINDOW, LAST_WINDOW, few, highest_key
-from mirrors.duties import Lease
 from mirrors.models import Candidate, Coverage, Mirror, MirrorCommit, Repository, SourceBranch
 from mirrors.settling import taken_down
 

@@ -12,9 +12,10 @@ from django.db.models import Count, Q
 
 from core.mirroring.facts import BranchFacts, Counted, DutyFacts, MirrorFacts, RunFacts, Waiting
 from core.mirroring.promotion import UNKNOWN
+from jobs.models import Duty
 from mirrors.candidates import Pending, past_of, pending_of
 from mirrors.lacking import Commits, Key
-from mirrors.models import Duty, Mirror, MirrorCommit, Run, SourceBranch
+from mirrors.models import Mirror, MirrorCommit, Run, SourceBranch
 from mirrors.querysets import UNCHECKED
 from mirrors.settled import Open, open_branches
 from mirrors.standing import Place, places_at, source_branches, spots_of

@@ -9,7 +9,7 @@ from django.db.models import Exists, OuterRef, Q
 
 from core.mirroring.facts import History, Link, put_in_order
 from core.mirroring.sensing import FirstSync
-from mirrors import duties
+from jobs import duties
 from mirrors.models import Candidate, Mirror, MirrorCommit, Repository, SourceTag
 from mirrors.proven_heads import unprove_heads
 

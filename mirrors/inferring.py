@@ -16,8 +16,8 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from core.mirroring.promotion import UNKNOWN, CandidateCommit
 from core.mirroring.sensing import FirstParents, FirstSync
 from core.types import main_parent
-from mirrors import duties
-from mirrors.duties import Lease
+from jobs import duties
+from jobs.duties import Lease
 from mirrors.models import Candidate, Mirror, MirrorBranch, Repository, SourceBranch
 from mirrors.spool import served_mirrors
 

@@ -14,8 +14,8 @@ from django.db import transaction
 from core.mirroring.judgement import Judgement, judge_circumstances, judge_move
 from core.mirroring.promotion import UNKNOWN
 from db import clock
+from jobs.duties import Lease
 from mirrors.doubting import doubt_commits
-from mirrors.duties import Lease
 from mirrors.metaranges import ranges_named
 from mirrors.models import Mirror, MirrorCommit, MoveIntent
 from mirrors.proving import circumstances, proof_of, row_of

@@ -14,12 +14,14 @@ from core.errors import Conflict, NotFound
 from core.mirroring.object_check import Depth
 from core.text.eta import expected_end
 from db import clock
-from mirrors import duties
+from jobs import duties
+from jobs.job_ids import JobType, duty_url, job_id, job_url
+from jobs.models import Duty
+from jobs.querysets import DutyQuerySet
+from jobs.queue_status import SILENT_AFTER
 from mirrors.beside import About, Place, exports
-from mirrors.job_ids import JobType, duty_url, job_id, job_url
-from mirrors.models import Duty, Mirror, Repository, Run, Validation
-from mirrors.querysets import DutyQuerySet, MirrorQuerySet
-from mirrors.queue_readings import SILENT_AFTER
+from mirrors.models import Mirror, Repository, Run, Validation
+from mirrors.querysets import MirrorQuerySet
 from mirrors.services import repository_arn
 from mirrors.validations import validation_ask
 from rbac import services as rbac

@@ -13,9 +13,11 @@ from rest_framework.views import APIView
 
 from core.errors import Invalid, NotFound
 from db import clock
+from jobs.job_ids import JobType, accepted, job_url, parse_job_id
+from jobs.log import lines_of
+from jobs.models import Duty
+from jobs.queue_status import queue_readings, troubles
 from mirrors.beside import exports
-from mirrors.job_ids import JobType, accepted, job_url, parse_job_id
-from mirrors.job_log import lines_of
 from mirrors.jobs import KINDS, STATES, duties_of, in_state, job_retry, jobs_of
 from mirrors.jobs_answers import (
     JobAnswer,
@@ -30,9 +32,8 @@ from mirrors.jobs_answers import (
     validation_job_json,
     workers_json,
 )
-from mirrors.models import Duty, Mirror, Run, Validation
+from mirrors.models import Mirror, Run, Validation
 from mirrors.querysets import MirrorQuerySet
-from mirrors.queue_readings import queue_readings, troubles
 from mirrors.stopping import job_stop
 from rbac import services as rbac
 from web.openapi import answers

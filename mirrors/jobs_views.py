@@ -14,15 +14,15 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from db import clock
+from jobs.job_ids import JobType
+from jobs.log import KEPT, lines_of
+from jobs.queue_status import queue_readings, troubles
 from mirrors.beside import exports
-from mirrors.job_ids import JobType
-from mirrors.job_log import KEPT, lines_of
 from mirrors.jobs import KINDS, RUNS, STATES, asked_of, duties_of, in_state, job_retry, jobs_of, progress_of
 from mirrors.jobs import duty_retry as retry
 from mirrors.jobs_api import find_job, jobs_json
 from mirrors.models import Mirror
 from mirrors.page_parts import may_see
-from mirrors.queue_readings import queue_readings, troubles
 from mirrors.services import repository_arn
 from mirrors.stopping import job_stop
 from rbac import services as rbac

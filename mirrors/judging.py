@@ -10,9 +10,9 @@ from __future__ import annotations
 from core.errors import Fenced
 from core.mirroring.object_check import Depth, Imported
 from db import clock
-from mirrors import duties
+from jobs import duties
+from jobs.duties import Lease
 from mirrors.doubting import doubt_judgements
-from mirrors.duties import Lease
 from mirrors.models import Coverage, Mirror
 
 NOTHING = ""

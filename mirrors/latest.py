@@ -9,12 +9,12 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef
 
+from audit.models import AuditEvent
 from core.mirroring.promotion import MOVED_BY_OTHERS, Why
 from core.text.phrases import Phrase, name, say, short
 from mirrors.jobs import duties_of, jobs_of
 from mirrors.models import Promotion
 from mirrors.querysets import MirrorQuerySet
-from rbac.models import AuditEvent
 
 AMOUNT = 10
 _VERBS: Mapping[str, str] = {

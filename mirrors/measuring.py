@@ -19,8 +19,8 @@ from django.db.models.functions import Coalesce
 from core.mirroring.promotion import MOVED_BY_OTHERS, Why
 from core.mirroring.rpo import is_stale, lag
 from db import clock
+from jobs.duties import Lease
 from mirrors.candidates import Pending
-from mirrors.duties import Lease
 from mirrors.models import Measure, Mirror, Promotion, Run
 from mirrors.readings import targets
 from mirrors.waiting import waiting_at

@@ -15,9 +15,10 @@ from rest_framework.views import APIView
 
 from core.mirroring.rpo import is_stale, lag
 from db import clock
+from jobs.models import Duty
 from mirrors import audit_metrics
 from mirrors.beside import exports
-from mirrors.models import Duty, Mirror
+from mirrors.models import Mirror
 from mirrors.readings import targets
 from mirrors.standing import stand
 from mirrors.waiting import waiting_at

@@ -1,6 +1,6 @@
 """What LakeMirror remembers: facts about sources and destinations, and the work in hand.
 
-Facts are written by duties (mirrors/duties.py), decisions are made from them by pure functions in core/.
+Facts are written by duties (jobs/duties.py), decisions are made from them by pure functions in core/.
 Rows of `Commit` are inserted parents first, so ordering by primary key is a topological order.
 """
 
@@ -20,7 +20,6 @@ from mirrors.proof_rows import MetarangeCoverage, MoveIntent
 from mirrors.querysets import (
     BlockerQuerySet,
     CoverageQuerySet,
-    DutyQuerySet,
     MirrorCommitQuerySet,
     MirrorQuerySet,
     ValidationQuerySet,
@@ -542,54 +541,6 @@ class Measure(models.Model):
         constraints = [models.UniqueConstraint(fields=["mirror", "minutes", "began_at"], name="measure_once")]
         indexes = [models.Index(fields=["mirror"], condition=Q(settled=False), name="measure_unsettled")]
         ordering = ["began_at"]
-
-
-class Duty(models.Model):
-    """Work that recurs. A message is only a wake-up: whoever claims the row, by the database's clock, does the work."""
-
-    class Kind(models.TextChoices):
-        MANAGE = "manage"
-        SENSE = "sense"
-        COPY = "copy"
-        VALIDATE = "validate"
-        PROMOTE = "promote"
-
-    kind = models.CharField(max_length=16, choices=Kind.choices)
-    subject = models.BigIntegerField(help_text="a Mirror's key; for `sense` a Repository's")
-    queue = models.CharField(max_length=100)
-    due_at = models.DateTimeField()
-    woken_at = models.DateTimeField(null=True, help_text="when the last wake-up message was sent")
-    holder = models.CharField(max_length=64, blank=True)
-    until = models.DateTimeField(null=True)
-    attempt = models.BigIntegerField(default=0)
-    started_at = models.DateTimeField(null=True)
-    ended_at = models.DateTimeField(null=True)
-    succeeded_at = models.DateTimeField(null=True)
-    failures = models.IntegerField(default=0, help_text="in a row")
-    outcome = ExactTextField(blank=True)
-
-    objects = DutyQuerySet.as_manager()
-
-    class Meta:
-        constraints = [models.UniqueConstraint(fields=["kind", "subject"], name="duty_once")]
-        indexes = [models.Index(fields=["due_at"], name="duty_due")]
-
-    def __str__(self) -> str:
-        return f"{self.kind} {self.subject}"
-
-
-class JobLine(models.Model):
-    """A line that a worker said of a duty; of each duty the last ones."""
-
-    # Without a constraint: the version before, which deletes duties, does not know of these rows.
-    duty = models.ForeignKey(Duty, models.CASCADE, related_name="lines", db_constraint=False)
-    at = models.DateTimeField()
-    level = models.CharField(max_length=16)
-    worker = models.CharField(max_length=64)
-    text = ExactTextField()
-
-    def __str__(self) -> str:
-        return f"{self.level} {self.text[:80]}"
 
 
 class Run(models.Model):

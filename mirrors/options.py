@@ -14,7 +14,7 @@ from django.db import transaction
 
 from core.errors import Invalid
 from core.mirroring.branch_selection import OnUnselect
-from mirrors import duties
+from jobs import duties
 from mirrors.judging import judge_anew
 from mirrors.models import Mirror
 from mirrors.selecting import reselect, start_or_end_tags, whole_selection

@@ -12,10 +12,10 @@ from django.db.models import Min
 from core.mirroring.rpo import in_words
 from core.mirroring.states import State, Tone
 from core.text.phrases import Phrase, count, say, sentence
+from jobs.queue_status import QueueReading
 from mirrors.listing import needing
 from mirrors.models import Commit, MirrorCommit
 from mirrors.querysets import UNCHECKED, MirrorQuerySet
-from mirrors.queue_readings import QueueReading
 from mirrors.readings import MirrorReading, targets
 
 LOOK_AGAIN = (State.LATE, State.BLOCKED, State.DAMAGED)

@@ -12,13 +12,13 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from db import clock
+from jobs.queue_status import QueueReading, queue_readings, troubles
 from mirrors.beside import Summary, exports
 from mirrors.fleet import fleet_readings
 from mirrors.latest import Happening, latest
 from mirrors.listing import needing
 from mirrors.models import Mirror
 from mirrors.overview import Pair, is_within, matrix, oldest_unchecked, tell
-from mirrors.queue_readings import QueueReading, queue_readings, troubles
 from mirrors.readings import MirrorReading
 from rbac import services as rbac
 from web.openapi import answers

@@ -10,6 +10,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from db import clock
+from jobs.queue_status import queue_readings, troubles
 from mirrors.beside import Summary, exports
 from mirrors.fleet import fleet_readings
 from mirrors.forms import likely_region
@@ -18,7 +19,6 @@ from mirrors.listing import needing
 from mirrors.models import Mirror
 from mirrors.overview import LOOK_AGAIN, matrix, oldest_unchecked, tell, tiles
 from mirrors.page_parts import may_see
-from mirrors.queue_readings import queue_readings, troubles
 from mirrors.readings import MirrorReading
 
 NEEDING = 8

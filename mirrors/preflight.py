@@ -22,10 +22,10 @@ from core.installations.preflight import Check, NotAsked, Outcome
 from core.types import RepositoryInfo
 from db import clock
 from deployment import wiring
+from jobs.concurrent_calls import ask_all
 from mirrors import placement, services
 from mirrors.models import Repository
 from mirrors.preflight_questions import Answers, Calls, Plan, first_round, is_name, second_round
-from mirrors.sidebyside import ask_all
 from mirrors.trying import UNTRIED, is_of_branches, tries_of
 from rbac import services as rbac
 

@@ -15,9 +15,9 @@ from core.errors import LakeMirrorError, NotFound, Unreachable
 from core.types import Commit, RepositoryInfo
 from deployment import wiring
 from graveler.metarange import RangeRef, read_metarange
+from jobs.concurrent_calls import Late, ask_all
 from mirrors.adoption import reaching
 from mirrors.metaranges import metadata_uri
-from mirrors.sidebyside import Late, ask_all
 
 T = TypeVar("T")
 

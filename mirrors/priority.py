@@ -13,9 +13,9 @@ from django.db import transaction
 
 from core.errors import NotFound
 from core.mirroring.facts import History
-from mirrors import duties
+from jobs import duties
+from jobs.duties import Lease
 from mirrors.descent import FIRST_WINDOW, LAST_WINDOW, few, highest_key
-from mirrors.duties import Lease
 from mirrors.judging import hold
 from mirrors.models import Mirror, MirrorCommit
 from mirrors.services import repository_arn

@@ -8,12 +8,8 @@ from typing import Any
 
 from django.db import models
 from django.db.models import F, Q
-from django.db.models.functions import Least, Now
 
 from core.mirroring.object_check import Depth
-
-MESSAGE_SECONDS = 5.0
-"""A wake-up message that was not answered for so long is sent again."""
 
 
 class Written(models.Value):
@@ -26,11 +22,6 @@ class Written(models.Value):
 
 UNCHECKED = Q(data__in=[Written("unknown"), Written("waiting")])
 """Commits at a mirror whose data is still to be checked."""
-
-
-def after_now(seconds: float) -> Any:
-    """A moment by the database's clock."""
-    return Now() + timedelta(seconds=seconds)
 
 
 class MirrorQuerySet(models.QuerySet):
@@ -118,64 +109,3 @@ class ValidationQuerySet(models.QuerySet):
     def open(self) -> ValidationQuerySet:
         """Those that have not ended: in the order that they were asked for, those whose last try failed at the end."""
         return self.filter(ended_at=None).order_by(F("failed_at").asc(nulls_first=True), "pk")
-
-
-class DutyQuerySet(models.QuerySet):
-    def claim(self, pk: int, *, holder: str, lease: float, interval: float) -> bool:
-        """Take a due, free duty for `lease` seconds; true if this call got it.
-
-        The due time moves ahead at the claim, so that a wake-up during the work is seen at its end.
-        """
-        free = Q(until=None) | Q(until__lt=Now())
-        taken = self.filter(free, pk=pk, due_at__lte=Now()).update(
-            holder=holder,
-            until=after_now(lease),
-            attempt=F("attempt") + 1,
-            started_at=Now(),
-            woken_at=None,
-            due_at=after_now(interval),
-        )
-        return taken == 1
-
-    def renew(self, pk: int, *, holder: str, attempt: int, lease: float) -> bool:
-        """Prolong a lease that is still held; false when it was lost."""
-        held = self.filter(pk=pk, holder=holder, attempt=attempt, until__gte=Now())
-        return held.update(until=after_now(lease)) == 1
-
-    def held(self, pk: int, *, holder: str, attempt: int, margin: float) -> bool:
-        """Whether the lease is still ours for at least `margin` more seconds."""
-        return self.filter(pk=pk, holder=holder, attempt=attempt, until__gte=after_now(margin)).exists()
-
-    def lock(self, pk: int, *, holder: str, attempt: int) -> bool:
-        """Keep a held lease from being taken over until the transaction ends; false when it was lost."""
-        held = self.select_for_update().filter(pk=pk, holder=holder, attempt=attempt, until__gte=Now())
-        return held.values_list("pk", flat=True).first() is not None
-
-    def release(self, pk: int, *, holder: str, attempt: int, next_in: float, **outcome: Any) -> bool:
-        """End a held lease; an earlier wake-up keeps its due time."""
-        held = self.filter(pk=pk, holder=holder, attempt=attempt)
-        due = Least(F("due_at"), after_now(next_in))
-        return held.update(holder="", until=None, ended_at=Now(), due_at=due, **outcome) == 1
-
-    def abandoned(self, seconds: float) -> DutyQuerySet:
-        """Due for that long, and in nobody's hands."""
-        return self.filter(Q(until=None) | Q(until__lt=Now()), due_at__lt=after_now(-seconds))
-
-    def wake(self, **which: Any) -> list[tuple[int, str]]:
-        """Make duties due now; gives (key, queue) of those that need a message.
-
-        One that somebody works on needs none: its end sees the new due time. Nor does one that was woken a moment ago.
-        """
-        self.filter(**which, due_at__gt=Now()).update(due_at=Now(), woken_at=None)
-        return self.filter(**which).to_send()
-
-    def to_send(self) -> list[tuple[int, str]]:
-        """Take the right to send a message for each duty here that is due, free and not woken lately."""
-        stale = Q(woken_at=None) | Q(woken_at__lt=after_now(-MESSAGE_SECONDS))
-        free = Q(until=None) | Q(until__lt=Now())
-        waiting = self.filter(stale, free, due_at__lte=Now()).order_by("due_at").values_list("pk", "queue")
-        return [(pk, queue) for pk, queue in waiting if self._take_message(pk)]
-
-    def _take_message(self, pk: int) -> bool:
-        stale = Q(woken_at=None) | Q(woken_at__lt=after_now(-MESSAGE_SECONDS))
-        return self.model.objects.filter(stale, pk=pk).update(woken_at=Now()) == 1

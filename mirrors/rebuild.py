@@ -18,7 +18,7 @@ from core.ports import LakeFS
 from core.types import RepositoryInfo
 from db import clock
 from deployment import config, wiring
-from mirrors import duties
+from mirrors import mirror_duties
 from mirrors.adoption import all_heads, all_tags
 from mirrors.certificates import DESCRIPTOR, Descriptor, Proof, parse_descriptor, read_certificate
 from mirrors.following import add_commits
@@ -220,7 +220,7 @@ def _make(actor: str, found: Found) -> None:
     for name in filter(found.proven, found.heads):
         _remember_source_branch(source, found, name)
     add_commits(mirror)
-    duties.ensure_mirror_duties(mirror)
+    mirror_duties.ensure_mirror_duties(mirror)
     rbac.audit(
         actor=actor,
         action="fs:MirrorRepository",

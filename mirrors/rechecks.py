@@ -16,10 +16,10 @@ from core.ports import ObjectStore
 from core.types import ObjectInfo
 from db import clock
 from deployment import wiring
+from jobs.duties import Lease
 from mirrors.blockers import Problem, is_full, note_problems
 from mirrors.checks import as_deep
 from mirrors.doubting import chunks, doubt_ranges
-from mirrors.duties import Lease
 from mirrors.judging import hold
 from mirrors.metaranges import METADATA_PREFIX, read_afresh
 from mirrors.models import Blocker, Mirror

@@ -18,9 +18,9 @@ from core.ports import ObjectStore
 from deployment import wiring
 from graveler.errors import FormatError
 from graveler.ranges import read_range
+from jobs.duties import Lease
 from mirrors.blockers import Problem, is_full, note_problems, stored_address
 from mirrors.doubting import chunks
-from mirrors.duties import Lease
 from mirrors.judging import hold
 from mirrors.metaranges import METADATA_PREFIX, metadata_uri
 from mirrors.models import Blocker, Coverage, Mirror

@@ -11,12 +11,13 @@ from rest_framework.views import APIView
 
 from core.mirroring.states import ASIDE
 from db import clock
+from jobs.job_ids import accepted, duty_url
+from jobs.models import Duty
 from mirrors.api import find_mirror
 from mirrors.breaches import Kept, target_of, targets_kept
 from mirrors.gc_safety import AllUnreached, Gone, Unreached, gone_of, unreached_of
-from mirrors.job_ids import accepted, duty_url
 from mirrors.loss import Loss, losses_of
-from mirrors.models import Duty, LagBreach, Mirror
+from mirrors.models import LagBreach, Mirror
 from mirrors.priority import mirror_prioritise
 from mirrors.readings import BranchReading, MirrorReading, mirror_readings
 from mirrors.risk_answers import LagPageAnswer, LossPageAnswer, PrioritisedAnswer, UnreachedPageAnswer

@@ -14,8 +14,9 @@ from rest_framework.views import APIView
 from core.errors import NotFound
 from core.text.eta import expected_end, per_second
 from db import clock
+from jobs.models import Duty
 from mirrors.api import find_mirror
-from mirrors.models import Duty, Mirror, Run
+from mirrors.models import Mirror, Run
 from rbac import services as rbac
 from web.openapi import answers
 from web.paging import PAGE, newest_first

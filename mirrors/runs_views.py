@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from core.text.eta import expected_end, per_second
 from db import clock
-from mirrors.job_ids import JobType, job_id
+from jobs.job_ids import JobType, job_id
 from mirrors.jobs import Asked, expected_of
 from mirrors.models import Mirror, Run
 from mirrors.page_parts import carry_out, find_visible, may_see, show_tab

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from core.mirroring.branch_selection import OnUnselect, Selection, check_selection
-from mirrors import duties
+from jobs import duties
 from mirrors.models import Mirror, MirrorBranch
 
 

@@ -13,7 +13,8 @@ from core.errors import Conflict, NotFound
 from core.types import RepositoryInfo
 from db import clock
 from deployment import config, wiring
-from mirrors import duties, placement
+from jobs import duties
+from mirrors import mirror_duties, placement
 from mirrors.adoption import Adopted, check_adoptable, reaching
 from mirrors.models import Mirror, MirrorBranch, Repository, all_branches
 from mirrors.selecting import whole_selection
@@ -162,7 +163,7 @@ def _store(actor: Any, found: Creation) -> Mirror:
             if adopted:
                 rows = [MirrorBranch(mirror=mirror, name=branch, head=head) for branch, head in adopted.heads.items()]
                 MirrorBranch.objects.bulk_create(rows, batch_size=500)
-            duties.ensure_mirror_duties(mirror)
+            mirror_duties.ensure_mirror_duties(mirror)
             duties.wake("manage", mirror.pk)
     except IntegrityError:
         placement.check_unused(found.name)

@@ -15,8 +15,8 @@ from django.db import models, transaction
 
 from core.mirroring.commit_graph import ParentsFirst
 from core.types import Commit as CommitRecord
-from mirrors import duties
-from mirrors.duties import Lease
+from jobs import duties
+from jobs.duties import Lease
 from mirrors.models import Commit, Mirror, MirrorCommit, Repository, UnplacedCommit
 
 BATCH = 1000

@@ -12,8 +12,9 @@ from django.db import transaction
 
 from core.errors import Conflict
 from db import clock
-from mirrors.job_ids import JobType, job_id
-from mirrors.models import Duty, Mirror, Run, Validation
+from jobs.job_ids import JobType, job_id
+from jobs.models import Duty
+from mirrors.models import Mirror, Run, Validation
 from mirrors.services import repository_arn
 from rbac import services as rbac
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from deployment import config
-from mirrors import duties, installed
+from jobs import duties
+from jobs.models import Duty
+from mirrors import installed
 from mirrors.loops.copy import copy
 from mirrors.loops.manage import manage
 from mirrors.loops.promote import promote
 from mirrors.loops.sense import sense
 from mirrors.loops.validate import validate
-from mirrors.models import Duty
 
 
 def handlers() -> dict[str, tuple[duties.Handler, float]]:

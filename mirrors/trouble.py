@@ -13,10 +13,10 @@ from core.errors import LakeMirrorError
 from core.mirroring.promotion import MOVED_BY_OTHERS, Why
 from core.mirroring.states import State
 from core.text.phrases import count
+from jobs.concurrent_calls import ask_all
 from mirrors.metaranges import ranges_named
 from mirrors.models import Mirror
 from mirrors.readings import BranchReading, MirrorReading
-from mirrors.sidebyside import ask_all
 from mirrors.waiting import damage_at
 
 MOST_HEADS, MOST_HOLDERS, SECONDS = 10, 1000, 2.0

@@ -23,10 +23,10 @@ from core.errors import Conflict, Fenced, LakeMirrorError, NotFound, Stopped
 from core.mirroring.check_planning import Data, RangeCheck, state_on_demand
 from core.mirroring.object_check import Depth
 from db import clock
-from mirrors import duties
+from jobs import duties
+from jobs.duties import Lease
 from mirrors.blockers import Problem
 from mirrors.checks import CheckWriter, carry_out, found_deeper
-from mirrors.duties import Lease
 from mirrors.judging import NOTHING, hold
 from mirrors.metarange_notes import note_metaranges
 from mirrors.metaranges import read_afresh

@@ -11,8 +11,8 @@ from rest_framework.views import APIView
 
 from core.errors import NotFound
 from core.mirroring.object_check import Depth
+from jobs.job_ids import JobType, accepted, job_url
 from mirrors.api import find_mirror
-from mirrors.job_ids import JobType, accepted, job_url
 from mirrors.models import Validation
 from mirrors.services import repository_arn
 from mirrors.validations import validation_ask

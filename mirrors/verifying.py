@@ -16,8 +16,8 @@ from core.mirroring.check_planning import RangeCheck
 from core.mirroring.object_check import Depth
 from db import clock
 from deployment import config
+from jobs.duties import Lease
 from mirrors.checks import CheckWriter, carry_out
-from mirrors.duties import Lease
 from mirrors.judging import hold
 from mirrors.metarange_notes import note_metaranges
 from mirrors.metaranges import load_metaranges

@@ -6,18 +6,15 @@ columns that have a default in the database, and remove nothing that the version
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from core.mirroring.object_check import Depth, Imported
-from mirrors.models import Duty, Mirror
+from jobs.models import Duty
+from mirrors.models import Mirror
 
 _KNOWN = {"state": set(Mirror.State.values), "depth": set(Depth), "imported": set(Imported)}
 
 
-def beyond_us(duty: Duty, kinds: Collection[str]) -> str:
-    """Why a duty is left to a newer version; "" when we understand the duty and its mirror."""
-    if duty.kind not in kinds:
-        return f"the duty '{duty.kind}' is a newer version's"
+def beyond_us(duty: Duty) -> str:
+    """Why a duty is left to a newer version; "" when we understand its mirror."""
     mirror = None if duty.kind == Duty.Kind.SENSE else Mirror.objects.filter(pk=duty.subject).values(*_KNOWN).first()
     strange = [name for name, value in (mirror or {}).items() if value not in _KNOWN[name]]
     return f"the mirror's {strange[0]} '{mirror[strange[0]]}' is a newer version's" if mirror and strange else ""

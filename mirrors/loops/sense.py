@@ -15,8 +15,9 @@ from core.ports import LakeFS
 from core.types import main_parent
 from db import clock
 from deployment import config, wiring
-from mirrors import duties
-from mirrors.duties import Lease, Outcome
+from jobs import duties
+from jobs.duties import Lease, Outcome
+from mirrors import mirror_duties
 from mirrors.following import follow_moves
 from mirrors.history import check_after_all
 from mirrors.inferring import keep_inferred
@@ -33,7 +34,7 @@ FIRST_WINDOW, LAST_WINDOW = 20, 1000
 
 def sense(lease: Lease) -> Outcome:
     """One look at one source repository: its branches, then its tags if a mirror follows them."""
-    repository = duties.subject_repository(lease)
+    repository = mirror_duties.subject_repository(lease)
     if repository.frozen_reason:
         return Outcome(f"frozen: {repository.frozen_reason}")
     lakefs = wiring.lakefs(repository.region)

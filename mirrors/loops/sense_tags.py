@@ -10,8 +10,8 @@ from django.db import transaction
 from core.mirroring import sensing
 from core.ports import LakeFS
 from db import clock
-from mirrors import duties
-from mirrors.duties import Lease
+from jobs import duties
+from jobs.duties import Lease
 from mirrors.following import follow_heads
 from mirrors.loops.histories import freeze, identity_problem, list_tags, read_histories, unreadable
 from mirrors.models import Repository, SourceTag

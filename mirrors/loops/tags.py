@@ -14,7 +14,7 @@ from core.mirroring.promotion import Action, Whose, Why
 from core.mirroring.tag_promotion import TagDecision, TagFacts, choose_tag, whose_tag_move
 from core.ports import LakeFS
 from db import clock
-from mirrors.duties import Lease
+from jobs.duties import Lease
 from mirrors.intents import intend, intents_of
 from mirrors.loops.histories import list_tags
 from mirrors.loops.manage import fence_call, require_pinned

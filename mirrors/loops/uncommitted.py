@@ -15,7 +15,7 @@ from core.errors import NotFound
 from core.mirroring.promotion import Repair, Why
 from core.ports import LakeFS
 from db import clock
-from mirrors.duties import Lease
+from jobs.duties import Lease
 from mirrors.loops.manage import fence
 from mirrors.models import Mirror, MirrorBranch
 

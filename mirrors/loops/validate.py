@@ -14,10 +14,11 @@ from core.errors import Fenced, LakeMirrorError, Stopped
 from core.mirroring.check_planning import Data, RangeCheck, judge, plan_checks
 from db import clock
 from graveler.metarange import RangeRef
-from mirrors import duties, validations
+from jobs import duties
+from jobs.duties import Lease, Outcome
+from mirrors import mirror_duties, validations
 from mirrors.checks import run_checks
 from mirrors.doubting import doubt_all
-from mirrors.duties import Lease, Outcome
 from mirrors.following import drop_unneeded
 from mirrors.history import leave_unchecked, settle_history
 from mirrors.judging import hold
@@ -39,7 +40,7 @@ def validate(lease: Lease) -> Outcome:
 
     What somebody asked for gets its share of each round, after the new commits.
     """
-    mirror = duties.subject_mirror(lease)
+    mirror = mirror_duties.subject_mirror(lease)
     if mirror.state == Mirror.State.DELETING or mirror.pinned_creation_date is None:
         return Outcome("the mirror has no repository to look into")
     _begin_anew_at_another_store(mirror, lease)

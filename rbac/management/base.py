@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 from getpass import getpass
-from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
-from core.errors import LakeMirrorError, NotFound
+from audit.management.base import ACTOR as ACTOR
+from audit.management.base import PlainCommand
+from core.errors import NotFound
 from rbac.credentials import IssuedKey
 from rbac.models import User
 
-ACTOR = "system:command-line"
 
-
-class AccessCommand(BaseCommand):
-    """A command whose expected errors are one line."""
-
-    def handle(self, *args: Any, **options: Any) -> None:
-        """Run, turning an expected error into the command's own."""
-        try:
-            self.run(**options)
-        except LakeMirrorError as error:
-            raise CommandError(str(error)) from error
-
-    def run(self, **options: Any) -> None:
-        """What the command does."""
-        raise NotImplementedError
+class AccessCommand(PlainCommand):
+    """A command of access."""
 
     def show_key(self, issued: IssuedKey) -> None:
         """The one time that a secret is seen."""

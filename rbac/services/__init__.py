@@ -5,6 +5,7 @@ may do it: who receives a call from outside asks first, by `require`. What would
 Conflict (see administrators.py).
 """
 
+from audit.record import Actor, audit
 from rbac.services.administrators import administrator, administrator_kept, can_sign_in, is_administrator
 from rbac.services.asking import allowed, decide, forget, policies_of, reading_of, require
 from rbac.services.groups import (
@@ -36,7 +37,6 @@ from rbac.services.policies import (
     policy_put,
     policy_update,
 )
-from rbac.services.record import Actor, audit
 from rbac.services.users import (
     user_create,
     user_delete,

@@ -7,11 +7,11 @@ from typing import Any
 from django.db import transaction
 from django.db.models import QuerySet
 
+from audit.record import Actor, audit
 from core.errors import NotFound
 from rbac.models import Group, Membership, Policy, User
 from rbac.services.administrators import administrator_kept
 from rbac.services.asking import forget
-from rbac.services.record import Actor, audit
 from rbac.services.saving import locked, save_new
 
 

@@ -9,12 +9,12 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from audit.record import Actor, audit
 from core.errors import Conflict, Invalid, NotFound
 from rbac import credentials
 from rbac.credentials import IssuedKey
 from rbac.models import AccessKey, User
 from rbac.services.administrators import administrator_kept
-from rbac.services.record import Actor, audit
 from rbac.services.saving import locked
 
 NOTE_USE_EVERY = timedelta(minutes=1)

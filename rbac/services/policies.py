@@ -8,12 +8,12 @@ from typing import Any
 from django.db import transaction
 from django.db.models import QuerySet
 
+from audit.record import Actor, audit
 from core.access.policies import parse_policy
 from core.errors import Invalid, NotFound
 from rbac.models import Attachment, Group, Policy, User
 from rbac.services.administrators import administrator_kept
 from rbac.services.asking import forget
-from rbac.services.record import Actor, audit
 from rbac.services.saving import locked, save_new
 
 

@@ -8,11 +8,11 @@ from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
+from audit.record import Actor, audit
 from core.errors import Invalid, NotFound
 from rbac.models import Policy, Session, User
 from rbac.services.administrators import administrator_kept
 from rbac.services.asking import forget
-from rbac.services.record import Actor, audit
 from rbac.services.saving import check, locked, save_new
 
 

@@ -13,8 +13,9 @@ from django.urls.converters import IntConverter
 from playwright.sync_api import Page, expect
 
 from db import clock
+from jobs.models import Duty
 from lakemirror_site.urls import urlpatterns
-from mirrors.models import Commit, Duty, Mirror
+from mirrors.models import Commit, Mirror
 from mirrors.options import mirror_update
 from tests.browser.conftest import sign_in
 from tests.exports.test_beside import going_on as an_export_that_goes_on

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
+from audit import refusals, rounds
 from rbac import services
-from rbac.auditing import refusals, rounds
 from rbac.models import User
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]

@@ -10,7 +10,8 @@ import pytest
 from django.db.models.functions import Now
 from playwright.sync_api import Page, expect
 
-from mirrors.models import Duty, JobLine, Mirror, Run, Validation
+from jobs.models import Duty, JobLine
+from mirrors.models import Mirror, Run, Validation
 from tests.mirrors.factories import fail, make_company
 from tests.mirrors.harness import Deployment, deployment
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, Response, expect
 
-from mirrors.models import Blocker, Duty, Mirror, MirrorBranch, Validation
+from jobs.models import Duty
+from mirrors.models import Blocker, Mirror, MirrorBranch, Validation
 from tests.mirrors.factories import fail, make_company
 from tests.mirrors.harness import Deployment, deployment
 

@@ -16,9 +16,11 @@ import pytest
 from django.db.models.functions import Now
 
 from deployment import config, wiring
-from mirrors import duties, services
+from jobs import duties
+from jobs.models import Duty
+from mirrors import services
 from mirrors.metaranges import remembered
-from mirrors.models import Blocker, Duty
+from mirrors.models import Blocker
 from mirrors.tasks import handlers
 from rbac.models import User
 from sandbox.bundle import Stored
@@ -136,7 +138,7 @@ def configured(sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     file = write_configuration(tmp_path, sandbox.layout)
     monkeypatch.setenv("LAKEMIRROR_CONFIG", str(file))
     forget()
-    with mock.patch("mirrors.duties.async_task"):
+    with mock.patch("jobs.duties.async_task"):
         yield file
     sandbox.heal()
     monkeypatch.undo()

@@ -24,8 +24,8 @@ from django.db.models.functions import Now
 
 from core.installations.webhook_action import ACTION_FILE, lakefs_action
 from deployment import config
-from mirrors import duties
-from mirrors.models import Duty
+from jobs import duties
+from jobs.models import Duty
 from mirrors.tasks import handlers
 from rbac.models import User
 from sandbox.client import Sandbox

@@ -13,7 +13,8 @@ from django.db.models.functions import Now
 from core.mirroring.states import State
 from deployment import wiring
 from graveler.metarange import read_metarange
-from mirrors.models import Blocker, Coverage, Duty, Mirror
+from jobs.models import Duty
+from mirrors.models import Blocker, Coverage, Mirror
 from sandbox.bulk import publish
 from sandbox.bundle import Stored
 from tests.e2e.conftest import World

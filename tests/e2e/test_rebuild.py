@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from django.core.management import call_command
 
-from mirrors.models import Duty, Mirror, MirrorBranch, Repository
+from jobs.models import Duty
+from mirrors.models import Mirror, MirrorBranch, Repository
 from tests.e2e.conftest import World
 
 pytestmark = [pytest.mark.spark]

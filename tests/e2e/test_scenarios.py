@@ -20,17 +20,8 @@ from adapters.lakefs import LakeFSAdapter
 from core.mirroring.branch_selection import OnUnselect
 from core.mirroring.object_check import Imported
 from core.mirroring.states import State
-from mirrors.models import (
-    Coverage,
-    Duty,
-    Mirror,
-    MirrorBranch,
-    MirrorCommit,
-    Promotion,
-    Repository,
-    SourceBranch,
-    SourceTag,
-)
+from jobs.models import Duty
+from mirrors.models import Coverage, Mirror, MirrorBranch, MirrorCommit, Promotion, Repository, SourceBranch, SourceTag
 from mirrors.options import mirror_update
 from mirrors.readings import mirror_reading
 from rbac.models import User

@@ -22,8 +22,9 @@ from core.exporting.deadline import Deadline, Late
 from exports.models import Export, ExportVerification
 from exports.services import Wish, export_pause, export_repair, export_run, export_set, export_verify
 from exports.slices import Slice
-from mirrors import duties
-from mirrors.models import Duty, Mirror
+from jobs import duties
+from jobs.models import Duty
+from mirrors.models import Mirror
 from mirrors.services import mirror_create
 from mirrors.tasks import handlers
 from tests.exports.memory_s3 import WRITES, MemoryS3

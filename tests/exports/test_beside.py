@@ -8,12 +8,13 @@ import pytest
 from django.db.models.functions import Now
 from django.test import Client
 
+from audit.models import AuditEvent
 from db import clock
 from exports.beside import Exports
 from exports.models import Export
-from mirrors import duties
-from mirrors.models import Duty, JobLine
-from rbac.models import AuditEvent, User
+from jobs import duties
+from jobs.models import Duty, JobLine
+from rbac.models import User
 from tests.exports.test_pages import HEAD, NOW, OLD, a_run, an_export, body, failed
 from tests.mirrors.api import Api
 from tests.mirrors.factories import make_mirror, make_repository

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from audit.models import AuditEvent
 from exports.models import Export, ExportRun
-from mirrors.models import Duty
-from rbac.models import AuditEvent, User
+from jobs.models import Duty
+from rbac.models import User
 from tests.mirrors.api import Api
 from tests.mirrors.harness import Deployment
 

@@ -15,8 +15,8 @@ from exports import loop
 from exports.models import Export, ExportRun
 from exports.services import export_repair, export_run
 from exports.slices import MARGIN_SECONDS, Slice
-from mirrors import duties
-from mirrors.models import Duty
+from jobs import duties
+from jobs.models import Duty
 from tests.exports.memory_s3 import MemoryS3
 from tests.exports.soak import Soak
 from tests.exports.test_plane import FreeLease, an_export

@@ -18,8 +18,8 @@ from exports import loop, verifying
 from exports.models import Export, ExportVerification
 from exports.readings import readings
 from exports.services import export_delete, export_repair, find_export
-from mirrors import duties
-from mirrors.models import Duty
+from jobs import duties
+from jobs.models import Duty
 from spark_jobs.check.settings import Place
 from spark_jobs.export.settings import ExportSettings
 from spark_jobs.export.tally import COPY_COLUMNS

@@ -14,7 +14,8 @@ from django.db import connection, transaction
 from core.errors import Conflict, Invalid, LakeMirrorError
 from db import clock
 from exports.models import Export
-from mirrors.models import Duty, Mirror, PlaceLock, Repository
+from jobs.models import Duty
+from mirrors.models import Mirror, PlaceLock, Repository
 from mirrors.placement import hold_places
 from mirrors.rebuild import Result, rebuild
 from mirrors.services import mirror_create

@@ -16,8 +16,8 @@ from adapters.s3.store import S3ObjectStore, StoreKeys, remember_keys
 from deployment import config
 from exports.models import Export
 from exports.services import Wish, export_set
-from mirrors import duties
-from mirrors.models import Duty
+from jobs import duties
+from jobs.models import Duty
 from mirrors.tasks import handlers
 from spark_jobs.check.settings import store_at
 from tests.fakes import Lake

@@ -25,7 +25,8 @@ class FleetConfig(AppConfig):
     def ready(self) -> None:
         """Last of all apps: whatever is patched here is what the others have loaded."""
         from deployment import config, wiring
-        from mirrors import certificates, duties
+        from jobs import duties
+        from mirrors import certificates
         from mirrors.loops import manage
 
         address, region = os.environ[WORLD], config.current().region

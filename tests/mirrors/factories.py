@@ -14,6 +14,7 @@ from core.installations.settings import Secrets, Wish
 from core.mirroring.doubt import pack
 from db import clock
 from graveler.metarange import RangeRef
+from jobs.models import Duty
 from mirrors import installed
 from mirrors.installation_rows import Installation, InstallationTest
 from mirrors.metarange_memory import Found, remembered
@@ -22,7 +23,6 @@ from mirrors.models import (
     Candidate,
     Commit,
     Coverage,
-    Duty,
     Measure,
     MetarangeCoverage,
     Mirror,

@@ -14,9 +14,11 @@ from django.db.models.functions import Now
 
 from adapters.disk_cache import LocalCache
 from deployment import config, wiring
-from mirrors import duties, installed
+from jobs import duties
+from jobs.models import Duty
+from mirrors import installed, mirror_duties
 from mirrors.metaranges import remembered
-from mirrors.models import Blocker, Duty, Mirror, MirrorCommit, Repository
+from mirrors.models import Blocker, Mirror, MirrorCommit, Repository
 from mirrors.tasks import handlers
 from tests.fakes import BulkStandIn, EmptyPlace, FakeLakeFS, FakeStore, Lake, check_plainly, replicate
 
@@ -84,7 +86,7 @@ class Deployment:
             },
         )
         mirror = Mirror.objects.create(name="lake-eu", source=source, region="eu-west-1", storage_namespace=NAMESPACE)
-        duties.ensure_mirror_duties(mirror)
+        mirror_duties.ensure_mirror_duties(mirror)
         return mirror
 
     def arrive(self, *but: str) -> None:
@@ -174,7 +176,7 @@ class OneByOne:
 def one_by_one() -> Iterator[None]:
     """Calls side by side become calls one after the other."""
     with (
-        mock.patch("mirrors.sidebyside.ThreadPoolExecutor", OneByOne),
+        mock.patch("jobs.concurrent_calls.ThreadPoolExecutor", OneByOne),
         mock.patch("spark_jobs.check.job.ThreadPoolExecutor", OneByOne),
     ):
         yield
@@ -196,7 +198,7 @@ def deployment() -> Iterator[Deployment]:
             mock.patch("deployment.wiring.quick_export_store", made.quick_export_store),
             mock.patch("deployment.wiring.run_check", made.run_check),
             mock.patch("deployment.wiring.check_small", made.check_small),
-            mock.patch("mirrors.duties.async_task"),
+            mock.patch("jobs.duties.async_task"),
         ):
             try:
                 yield made

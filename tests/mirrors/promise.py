@@ -14,7 +14,8 @@ import pyarrow as pa
 from core.mirroring.promotion import Why
 from deployment import wiring
 from graveler.entries import AddressType, Entry, Timestamp
-from mirrors.models import Blocker, Coverage, Duty, Mirror, Promotion
+from jobs.models import Duty
+from mirrors.models import Blocker, Coverage, Mirror, Promotion
 from mirrors.readings import MirrorReading, mirror_reading
 from spark_jobs.check import job
 from spark_jobs.runner import _Handover

@@ -20,8 +20,9 @@ from django.db.models.functions import Now
 from core.errors import Conflict, LakeMirrorError, NotFound, RemoteFailure, Throttled, Unreachable
 from core.mirroring.object_check import Depth
 from core.mirroring.promotion import Why
+from jobs.models import Duty
 from mirrors.certificates import certificate_uri
-from mirrors.models import Blocker, Duty, Mirror, Promotion, Repository, SourceBranch, Validation
+from mirrors.models import Blocker, Mirror, Promotion, Repository, SourceBranch, Validation
 from mirrors.priority import mirror_prioritise
 from mirrors.rebuild import Result, rebuild
 from mirrors.validations import validation_ask

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from audit.models import AuditEvent
 from core.errors import Conflict, Invalid, LakeMirrorError, Unreachable
 from mirrors import services
 from mirrors.models import Mirror, MirrorBranch
-from rbac.models import AuditEvent, User
+from rbac.models import User
 from tests.fakes import FakeRepository
 from tests.mirrors.harness import NAMESPACE, Deployment, deployment
 

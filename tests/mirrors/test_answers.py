@@ -10,7 +10,8 @@ import pytest
 from django.test import Client
 
 from deployment import config
-from mirrors.models import Duty, Mirror
+from jobs.models import Duty
+from mirrors.models import Mirror
 from rbac import services as rbac
 from rbac.models import Policy, User
 from tests.fakes import Lake

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from audit.models import AuditEvent
 from core.errors import Unreachable
 from deployment import config
 from mirrors.models import Mirror
-from rbac.models import AuditEvent, User
+from rbac.models import User
 from tests.mirrors.api import BODY, MIRRORS, Api
 from tests.mirrors.harness import Deployment, deployment
 

@@ -13,7 +13,8 @@ import pytest
 from django.test import Client
 
 from deployment import config
-from mirrors.models import Blocker, Duty
+from jobs.models import Duty
+from mirrors.models import Blocker
 from tests.core.test_notifications import record
 from tests.mirrors.harness import Deployment, deployment
 

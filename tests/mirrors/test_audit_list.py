@@ -13,10 +13,11 @@ from django.db.models import QuerySet
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from audit import chain, refusals, rounds, search, verify
+from audit.models import AuditEvent
 from db import clock
 from rbac import services
-from rbac.auditing import chain, finding, refusals, rounds, verifying
-from rbac.models import AuditEvent, User
+from rbac.models import User
 from tests.mirrors.api import Api
 from tests.mirrors.factories import make_mirror, make_repository
 from tests.mirrors.page_text import text
@@ -85,7 +86,7 @@ def test_pages_leave_nothing_out_also_where_a_look_ends_before_its_page_is_full(
     api: Api, events: list[AuditEvent], monkeypatch: pytest.MonkeyPatch, query: str
 ) -> None:
     whole = ask(api, query)
-    monkeypatch.setattr(finding, "LOOKED", 3)
+    monkeypatch.setattr(search, "LOOKED", 3)
     found, after, pages = [], "", 0
     while pages == 0 or after:
         page = get(api, f"{AUDIT}?{query}&amount=2&after={after}").json()
@@ -116,7 +117,7 @@ def test_the_page_and_the_api_tell_how_the_chain_stands_and_what_strangers_tried
     assert "n: 11" in page and "because: =because" in page and "None" not in page
     QuerySet(model=AuditEvent).filter(number=4).update(reason="x")
     services.audit(actor="olga", action="x", arn="*")
-    verifying.note(verifying.verify())
+    verify.note(verify.verify())
     assert "The chain is broken: event 4" in text(olga.get("/audit/"))
     assert "event 4" in get(api, AUDIT).json()["chain"]["wrong"]
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from audit.models import AuditEvent
 from mirrors.models import Blocker, Commit, Mirror
-from rbac.models import AuditEvent
 from tests.mirrors.factories import block, make_company
 from tests.mirrors.page_text import text
 

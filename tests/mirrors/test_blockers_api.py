@@ -13,9 +13,11 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from audit.models import AuditEvent
+from jobs.models import Duty
 from mirrors import backlog
-from mirrors.models import Blocker, Commit, Coverage, Duty, Mirror, MirrorCommit
-from rbac.models import AuditEvent, User
+from mirrors.models import Blocker, Commit, Coverage, Mirror, MirrorCommit
+from rbac.models import User
 from tests.mirrors.api import BODY, MIRRORS, Api
 from tests.mirrors.factories import Line, at_mirror, block, make_id, make_mirror, make_repository
 from tests.mirrors.harness import Deployment, deployment

@@ -11,8 +11,9 @@ from django.test.utils import CaptureQueriesContext
 
 from core.mirroring.states import State
 from db import clock
+from jobs.models import Duty
 from mirrors.breaches import Kept, targets_kept
-from mirrors.models import Candidate, Duty, LagBreach, Mirror, Promotion
+from mirrors.models import Candidate, LagBreach, Mirror, Promotion
 from mirrors.readings import mirror_reading
 from rbac.models import User
 from tests.mirrors.api import Api

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from audit.models import AuditEvent
 from mirrors.certificates import certify
 from mirrors.models import Blocker, Commit, MetarangeCoverage, Mirror, MirrorCommit, Validation
-from rbac.models import AuditEvent, User
+from rbac.models import User
 from tests.mirrors.factories import make_company
 from tests.mirrors.harness import Deployment
 from tests.mirrors.page_text import text

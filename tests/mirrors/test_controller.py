@@ -8,10 +8,11 @@ import pytest
 from django.db import DatabaseError
 from django_q.models import OrmQ
 
+from db.clock import after_now
 from deployment import config
-from mirrors.management.commands import controller
-from mirrors.models import Duty
-from mirrors.querysets import DutyQuerySet, after_now
+from jobs.management.commands import controller
+from jobs.models import Duty
+from jobs.querysets import DutyQuerySet
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 from django_q.models import OrmQ
 
+from db.clock import after_now
 from deployment import config
-from mirrors import duties
-from mirrors.management.commands import controller
-from mirrors.models import Duty, Mirror
-from mirrors.querysets import after_now
+from jobs import duties
+from jobs.management.commands import controller
+from jobs.models import Duty
+from mirrors import mirror_duties
+from mirrors.models import Mirror
 from tests.mirrors.harness import Deployment
 from tests.site.test_config import changed
 
@@ -47,7 +49,7 @@ def mirrors(lm: Deployment, tell: Any) -> dict[str, Mirror]:
     )
     for mirror in (eu, ap):
         with tell(mirror.region):
-            duties.ensure_mirror_duties(mirror)
+            mirror_duties.ensure_mirror_duties(mirror)
     return {mirror.region: mirror for mirror in (eu, ap)}
 
 

@@ -11,9 +11,9 @@ from django.db.models.functions import Now
 
 from core.errors import Denied, Fenced, Unreachable
 from deployment import config
-from mirrors import duties
-from mirrors.duties import Lease, Outcome
-from mirrors.models import Duty
+from jobs import duties
+from jobs.duties import Lease, Outcome
+from jobs.models import Duty
 from tests.site.test_config import SOURCE
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def sent() -> Iterator[mock.Mock]:
-    with mock.patch("mirrors.duties.async_task") as messages:
+    with mock.patch("jobs.duties.async_task") as messages:
         yield messages
 
 

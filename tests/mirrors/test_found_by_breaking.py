@@ -12,7 +12,8 @@ import pytest
 
 from core.errors import Unreachable
 from core.mirroring.object_check import Depth
-from mirrors.models import Blocker, Coverage, Duty, Mirror, MirrorBranch, Promotion
+from jobs.models import Duty
+from mirrors.models import Blocker, Coverage, Mirror, MirrorBranch, Promotion
 from mirrors.options import mirror_update
 from mirrors.validations import validation_ask
 from tests.fakes import check_plainly

@@ -21,8 +21,8 @@ from core.mirroring import blocker_text, explain
 from core.mirroring.object_check import Reason
 from core.mirroring.promotion import Why
 from core.mirroring.states import Stage, State
+from jobs.models import Duty
 from lakemirror.app import lakemirror
-from mirrors.models import Duty
 from mirrors.preflight import preflight
 from mirrors.preflight_questions import Plan
 from rbac.models import User

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from core.mirroring.states import State
-from mirrors.models import Duty, Mirror, MirrorCommit, Repository
+from jobs.models import Duty
+from mirrors.models import Mirror, MirrorCommit, Repository
 from mirrors.readings import mirror_reading
 from mirrors.rebuild import rebuild
 from rbac.models import User

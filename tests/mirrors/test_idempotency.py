@@ -15,11 +15,12 @@ from django.http import HttpResponse
 from django.test import Client
 from rest_framework.response import Response
 
+from audit.models import AuditEvent
 from core.errors import Unreachable
+from jobs.management.commands import controller
 from mirrors import api, services
-from mirrors.management.commands import controller
 from mirrors.models import Mirror
-from rbac.models import AuditEvent, KeyedCall, User
+from rbac.models import KeyedCall, User
 from tests.mirrors.api import BODY, MIRRORS, Api
 from tests.mirrors.harness import Deployment, deployment
 

@@ -11,9 +11,10 @@ import pytest
 from django.test import Client
 
 from core.mirroring.states import State
-from mirrors import duties
+from jobs.models import Duty
+from mirrors import mirror_duties
 from mirrors.branch_commits import branch_commits
-from mirrors.models import Candidate, Duty, Mirror, MirrorBranch, Promotion
+from mirrors.models import Candidate, Mirror, MirrorBranch, Promotion
 from mirrors.options import mirror_update
 from mirrors.readings import BranchReading, branch_json, mirror_reading
 from rbac.models import User
@@ -106,7 +107,7 @@ def another_mirror(lm: Deployment) -> Mirror:
     made = Mirror.objects.create(
         name="lake-two", source=ours.source, region="eu-west-1", storage_namespace="s3://dst/two"
     )
-    duties.ensure_mirror_duties(made)
+    mirror_duties.ensure_mirror_duties(made)
     replicate(lm.us_store, lm.eu_store, to="s3://dst/two")
     lm.eu_store.hidden |= {uri.replace("s3://dst/lake", "s3://dst/two") for uri in lm.eu_store.hidden}
     return made

@@ -18,15 +18,17 @@ from django.core.management import CommandError, call_command
 
 from adapters.lakefs import LakeFSAdapter
 from adapters.s3.store import S3ObjectStore, keys_of
+from audit.models import AuditEvent
 from core.errors import Conflict, Denied, Invalid, Stale, Unreachable, Unreadable
 from core.installations.settings import Secrets, Wish, check_wish
 from core.store_access import StoreAccess
 from deployment import config, wiring
-from mirrors import duties, installed
+from jobs import duties
+from mirrors import installed
 from mirrors.installation_rows import OLD_KEY, Installation
 from mirrors.installations import etag_of, installation_create, installation_delete, installation_update
 from mirrors.models import Mirror, Repository
-from rbac.models import AuditEvent, User
+from rbac.models import User
 from spark_jobs.session import code_archive
 from tests.mirrors.api import Api
 from tests.mirrors.harness import Deployment, forget_installations

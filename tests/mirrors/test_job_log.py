@@ -16,10 +16,12 @@ from core.errors import Unreachable
 from db import clock
 from deployment import config
 from deployment.known_secrets import known_secrets
-from mirrors import duties, job_log
-from mirrors.duties import Lease, Outcome
-from mirrors.job_log import Said
-from mirrors.models import Duty, JobLine, Mirror, Run
+from jobs import duties
+from jobs import log as job_log
+from jobs.duties import Lease, Outcome
+from jobs.log import Said
+from jobs.models import Duty, JobLine
+from mirrors.models import Mirror, Run
 from rbac.models import User
 from tests.mirrors.api import Api
 from tests.mirrors.harness import Deployment

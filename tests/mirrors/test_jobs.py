@@ -13,10 +13,12 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django_q.models import OrmQ
 
-from mirrors import duties
-from mirrors.models import Duty, Mirror, Run, Validation
-from mirrors.queue_readings import queue_readings, troubles
-from rbac.models import AuditEvent, User
+from audit.models import AuditEvent
+from jobs.models import Duty
+from jobs.queue_status import queue_readings, troubles
+from mirrors import mirror_duties
+from mirrors.models import Mirror, Run, Validation
+from rbac.models import User
 from tests.mirrors.factories import make_mirror, make_repository, run_check
 from tests.mirrors.harness import Deployment
 from tests.mirrors.test_pages import HTMX, text
@@ -112,7 +114,9 @@ def test_the_number_of_queries_stays_with_duties(olga: Client, mirror: Mirror) -
 
     few = asked()
     for number in range(5):
-        duties.ensure_mirror_duties(make_mirror(f"more-{number}", make_repository(f"m{number}", now=NOW), now=NOW))
+        mirror_duties.ensure_mirror_duties(
+            make_mirror(f"more-{number}", make_repository(f"m{number}", now=NOW), now=NOW)
+        )
     assert asked() <= few
 
 

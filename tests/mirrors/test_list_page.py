@@ -12,10 +12,11 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from audit.models import AuditEvent
 from mirrors import fleet
 from mirrors.models import Mirror, Promotion, Validation
 from mirrors.readings import mirror_briefs, mirror_reading
-from rbac.models import AuditEvent, User
+from rbac.models import User
 from tests.mirrors.factories import Line, make_company, make_mirror, make_repository
 from tests.mirrors.harness import Deployment
 from tests.mirrors.test_pages import HTMX, text

@@ -13,7 +13,8 @@ import pytest
 
 from core.errors import NotFound, Unreachable
 from deployment import config
-from mirrors.models import Blocker, Coverage, Duty, Mirror, Run
+from jobs.models import Duty
+from mirrors.models import Blocker, Coverage, Mirror, Run
 from tests.mirrors.harness import NAMESPACE, Deployment, state_of
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -16,11 +16,12 @@ from django.test.utils import CaptureQueriesContext
 from core.errors import Fenced
 from core.mirroring.promotion import Why
 from db import clock
+from jobs.duties import Lease
+from jobs.models import Duty
 from mirrors import measuring
-from mirrors.duties import Lease
 from mirrors.gathering import Pending
 from mirrors.measuring import began, note_checked, note_measures
-from mirrors.models import Blocker, Duty, Measure, Mirror, Promotion, Run
+from mirrors.models import Blocker, Measure, Mirror, Promotion, Run
 from tests.mirrors.factories import make_id, make_mirror, make_repository
 from tests.mirrors.harness import Deployment
 

@@ -11,11 +11,12 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from prometheus_client.parser import text_string_to_metric_families
 
+from audit import chain
 from db import clock
+from jobs.models import Duty
 from mirrors.metrics import gauges
-from mirrors.models import Duty, Mirror, Repository
+from mirrors.models import Mirror, Repository
 from mirrors.readings import mirror_readings
-from rbac.auditing import chain
 from rbac.models import User
 from tests.mirrors.api import Api
 from tests.mirrors.factories import Line, block, fail, make_company, make_mirror, make_repository

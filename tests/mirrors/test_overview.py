@@ -10,9 +10,10 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from mirrors import duties, options, services
+from jobs.models import Duty
+from mirrors import mirror_duties, options, services
 from mirrors.jobs import duty_retry
-from mirrors.models import Duty, Mirror, Promotion
+from mirrors.models import Mirror, Promotion
 from mirrors.validations import validation_ask
 from rbac.models import User
 from tests.mirrors.factories import Line, make_company, make_mirror, make_repository
@@ -89,7 +90,7 @@ def test_the_latest_are_moves_failures_and_what_somebody_did(
     owner: User, olga: Client, company: Any, lm: Deployment
 ) -> None:
     now, models = datetime.now(UTC), company["models-eu"]
-    duties.ensure_mirror_duties(models)
+    mirror_duties.ensure_mirror_duties(models)
     Promotion.objects.create(mirror=models, branch="main", to_commit="4be0" * 16, why="advanced", at=now)
     Promotion.objects.create(mirror=models, branch="main", to_commit="4be0" * 16, why="moved-by-somebody", at=now)
     failed = Duty.objects.filter(kind="copy", subject=models.pk)

@@ -13,13 +13,15 @@ import pytest
 from django.db.models.functions import Now
 from django.test import Client
 
+from audit.models import AuditEvent
 from core.errors import Unreachable
 from deployment import config
-from mirrors import duties
-from mirrors.models import Duty, Mirror, MirrorBranch
+from jobs.models import Duty
+from mirrors import mirror_duties
+from mirrors.models import Mirror, MirrorBranch
 from mirrors.placement import NAME, RESERVED
 from mirrors.urls import urlpatterns
-from rbac.models import AuditEvent, User
+from rbac.models import User
 from tests.cast import person
 from tests.mirrors.factories import make_company
 from tests.mirrors.harness import Deployment, deployment
@@ -298,7 +300,7 @@ def test_who_may_only_look_is_told_which_right_is_missing(teammate: User, client
 
 def test_sync_now_wakes_the_duties_and_says_queued(olga: Client, company: Any, lm: Deployment) -> None:
     mirror = company["billing-us"]
-    duties.ensure_mirror_duties(mirror)
+    mirror_duties.ensure_mirror_duties(mirror)
     Duty.objects.update(due_at=Now() + timedelta(minutes=1))
     answer = olga.post("/mirrors/billing-us/sync/", follow=True)
     assert answer.redirect_chain == [("/mirrors/billing-us/", 302)]

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from audit.models import AuditEvent
 from core.errors import Denied, LakeMirrorError, NotFound, RemoteFailure, Unauthenticated, Unreachable
 from core.installations.preflight import DECIDING, Check, Outcome
 from core.types import ReplicationRule, ServerInfo
@@ -19,7 +20,7 @@ from mirrors.preflight import Preflight, preflight
 from mirrors.preflight_questions import Plan
 from mirrors.trying import UNTRIED, tries_of
 from rbac import builtin
-from rbac.models import AuditEvent, User
+from rbac.models import User
 from tests.fakes import Lake
 from tests.mirrors.api import BODY, MIRRORS, Api
 from tests.mirrors.harness import Deployment, deployment

@@ -9,9 +9,10 @@ from unittest import mock
 
 import pytest
 
+from audit.models import AuditEvent
 from core.errors import Unreachable
 from mirrors.models import Mirror, Repository
-from rbac.models import AuditEvent, User
+from rbac.models import User
 from tests.mirrors.api import BODY, MIRRORS, Api
 from tests.mirrors.harness import Deployment, deployment
 

@@ -9,10 +9,12 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from audit.models import AuditEvent
 from core.errors import Denied, NotFound, RemoteFailure, Unreachable
-from mirrors.models import Duty, Mirror, MirrorCommit
+from jobs.models import Duty
+from mirrors.models import Mirror, MirrorCommit
 from mirrors.priority import mirror_prioritise
-from rbac.models import AuditEvent, User
+from rbac.models import User
 from tests.mirrors.api import Api
 from tests.mirrors.harness import Deployment, state_of
 

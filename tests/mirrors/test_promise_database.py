@@ -16,7 +16,8 @@ import pytest
 from django.db import connection
 
 from graveler.entries import AddressType
-from mirrors.models import Duty, Mirror
+from jobs.models import Duty
+from mirrors.models import Mirror
 from mirrors.options import mirror_update
 from rbac.models import User
 from tests.mirrors.harness import Deployment

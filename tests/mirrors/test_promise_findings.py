@@ -15,6 +15,7 @@ from core.errors import Archived, Denied, LakeMirrorError
 from core.mirroring.object_check import Depth
 from core.mirroring.states import State
 from graveler.entries import AddressType
+from jobs.models import Duty
 from mirrors import services
 from mirrors.certificates import certify, read_certificate
 from mirrors.loops import validate
@@ -23,7 +24,6 @@ from mirrors.models import (
     Candidate,
     Commit,
     Coverage,
-    Duty,
     MetarangeCoverage,
     Mirror,
     MirrorBranch,

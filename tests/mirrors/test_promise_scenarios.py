@@ -8,8 +8,9 @@ from unittest import mock
 import pytest
 
 from core.mirroring.states import State
-from mirrors import duties, services, waivers
-from mirrors.models import Blocker, Coverage, Duty, Mirror, MirrorBranch, Repository
+from jobs.models import Duty
+from mirrors import mirror_duties, services, waivers
+from mirrors.models import Blocker, Coverage, Mirror, MirrorBranch, Repository
 from mirrors.options import mirror_update
 from mirrors.rebuild import rebuild
 from rbac.models import User
@@ -243,7 +244,7 @@ def test_55_of_two_mirrors_that_share_ranges_only_the_damaged_one_falls(lm: Depl
     other = Mirror.objects.create(
         name="lake-two", source=first.source, region="eu-west-1", storage_namespace="s3://dst/two"
     )
-    duties.ensure_mirror_duties(other)
+    mirror_duties.ensure_mirror_duties(other)
     replicate(lm.us_store, lm.eu_store, to="s3://dst/two")
     lm.work()
     damage(lm, c, "x")

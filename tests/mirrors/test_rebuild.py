@@ -14,13 +14,14 @@ from django.core.management import CommandError, call_command
 from django.db.models import F
 from django.db.models.functions import Now
 
+from audit.models import AuditEvent
 from core.errors import Unreachable
 from core.mirroring.states import State
 from deployment import config
+from jobs.models import Duty
 from mirrors import readings
 from mirrors.certificates import Certificate, describe
-from mirrors.models import Blocker, Commit, Duty, Mirror, MirrorBranch, Promotion, Repository, SourceBranch
-from rbac.models import AuditEvent
+from mirrors.models import Blocker, Commit, Mirror, MirrorBranch, Promotion, Repository, SourceBranch
 from tests.fakes import FakeRepository
 from tests.mirrors.harness import NAMESPACE, Deployment
 

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from audit.models import AuditEvent
 from mirrors.models import Blocker, Commit, Mirror, MirrorCommit
-from rbac.models import AuditEvent, User
+from rbac.models import User
 from tests.mirrors.api import Api
 from tests.mirrors.factories import block, make_company
 from tests.mirrors.harness import Deployment

@@ -16,11 +16,13 @@ from core.errors import Corrupt, Denied, NotFound, RemoteFailure, Unreachable
 from core.mirroring.check_planning import Data
 from core.types import RecordOutcome
 from deployment import config
-from mirrors import duties, services
+from jobs import duties
+from jobs.models import Duty
+from mirrors import services
 from mirrors.loops import sense as sensor
 from mirrors.loops.validate import _judge_row
 from mirrors.metaranges import load_metaranges
-from mirrors.models import Blocker, Coverage, Duty, Mirror, Repository, SourceBranch
+from mirrors.models import Blocker, Coverage, Mirror, Repository, SourceBranch
 from tests.fakes import id_of
 from tests.mirrors.harness import Deployment, state_of
 

@@ -11,7 +11,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from mirrors.models import Duty, Mirror, Run
+from jobs.models import Duty
+from mirrors.models import Mirror, Run
 from rbac.models import User
 from tests.mirrors.api import BODY, MIRRORS, Api
 from tests.mirrors.factories import make_mirror, make_repository, run_check

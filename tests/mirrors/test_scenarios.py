@@ -16,7 +16,8 @@ from core.errors import RemoteFailure
 from core.mirroring.promotion import MOVED_BY_OTHERS
 from core.mirroring.states import State
 from core.types import ObjectInfo
-from mirrors.models import Blocker, Candidate, Duty, Mirror, MirrorBranch, Promotion, Repository, SourceBranch
+from jobs.models import Duty
+from mirrors.models import Blocker, Candidate, Mirror, MirrorBranch, Promotion, Repository, SourceBranch
 from mirrors.options import mirror_update
 from mirrors.readings import BranchReading, mirror_reading
 from rbac.models import User

@@ -24,10 +24,11 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver
 
 from deployment import config, spark_server, wiring
+from jobs.models import Duty
 from lakemirror_site import logs
 from lakemirror_site.urls import urlpatterns
-from mirrors import duties, installed
-from mirrors.models import Duty, Mirror, Repository
+from mirrors import installed, mirror_duties
+from mirrors.models import Mirror, Repository
 from mirrors.tasks import run_duty
 from rbac import services as rbac
 from tests.cast import person
@@ -105,7 +106,7 @@ def told(echo: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[config.Config]:
     monkeypatch.setattr(config, "from_file", lambda: settings)
     monkeypatch.setattr("adapters.lakefs.time.sleep", lambda seconds: None)
     forget_installations()
-    with mock.patch("mirrors.duties.async_task"):
+    with mock.patch("jobs.duties.async_task"):
         yield settings
     forget_installations()
 
@@ -256,7 +257,7 @@ def a_mirror() -> Mirror:
     mirror: Mirror = Mirror.objects.create(
         name="lake-eu", source=source, region="mars-1", storage_namespace="s3://dst/lake"
     )
-    duties.ensure_mirror_duties(mirror)
+    mirror_duties.ensure_mirror_duties(mirror)
     return mirror
 
 

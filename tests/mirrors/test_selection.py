@@ -15,15 +15,16 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from audit.models import AuditEvent
 from core.mirroring.branch_selection import OnUnselect
 from core.mirroring.states import State
+from jobs.models import Duty
 from mirrors.branch_commits import branch_commits
 from mirrors.certificates import parse_descriptor
 from mirrors.models import (
     Blocker,
     Commit,
     Coverage,
-    Duty,
     Mirror,
     MirrorBranch,
     MirrorCommit,
@@ -33,7 +34,6 @@ from mirrors.models import (
 )
 from mirrors.readings import BranchReading, mirror_reading
 from mirrors.selecting import reselect
-from rbac.models import AuditEvent
 from tests.mirrors.api import Api
 from tests.mirrors.harness import NAMESPACE, Deployment, state_of
 

@@ -18,8 +18,9 @@ from core.errors import RemoteFailure, Unreachable
 from core.types import Commit as CommitRecord
 from core.types import Page, RecordOutcome
 from deployment import config
+from jobs.models import Duty
 from mirrors.history import settle_history
-from mirrors.models import Candidate, Commit, Duty, Mirror, MirrorCommit, Repository, SourceBranch, UnplacedCommit
+from mirrors.models import Candidate, Commit, Mirror, MirrorCommit, Repository, SourceBranch, UnplacedCommit
 from tests.fakes import id_of
 from tests.mirrors.harness import Deployment, state_of
 

@@ -18,7 +18,8 @@ from django.test import Client
 from core.errors import Invalid
 from core.installations.webhook_action import EVENTS
 from deployment import config
-from mirrors import duties, services
+from jobs import duties
+from mirrors import services
 from mirrors.tasks import handlers
 from rbac import services as rbac
 from rbac.models import User

@@ -10,8 +10,9 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
+from audit.models import AuditEvent
 from mirrors.models import Mirror
-from rbac.models import AuditEvent, User
+from rbac.models import User
 from tests.mirrors.factories import make_company
 from tests.mirrors.page_text import text
 

@@ -10,13 +10,15 @@ from unittest import mock
 import pytest
 from django.core.management import CommandError, call_command
 
+from audit.models import AuditEvent
 from core.errors import Conflict
 from db import clock
-from mirrors.job_ids import JobType
-from mirrors.models import Coverage, Duty, Mirror, Run, Validation, ValidationRange
+from jobs.job_ids import JobType
+from jobs.models import Duty
+from mirrors.models import Coverage, Mirror, Run, Validation, ValidationRange
 from mirrors.stopping import job_stop
 from mirrors.validations import validation_ask
-from rbac.models import AuditEvent, User
+from rbac.models import User
 from tests.mirrors.api import MIRRORS, Api
 from tests.mirrors.harness import Deployment, state_of
 

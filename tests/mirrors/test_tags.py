@@ -14,11 +14,11 @@ from django.test import Client
 
 from core.errors import RemoteFailure
 from core.mirroring.promotion import MOVED_BY_OTHERS
+from jobs.models import Duty
 from mirrors.certificates import parse_descriptor
 from mirrors.models import (
     Blocker,
     Commit,
-    Duty,
     Mirror,
     MirrorCommit,
     MirrorTag,

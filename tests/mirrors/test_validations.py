@@ -12,13 +12,15 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError
 
+from audit.models import AuditEvent
 from core.errors import Conflict, Unreachable
 from core.mirroring.object_check import Depth
 from core.mirroring.states import State
-from mirrors.models import Blocker, Coverage, Duty, Mirror, Run, Validation, ValidationRange
+from jobs.models import Duty
+from mirrors.models import Blocker, Coverage, Mirror, Run, Validation, ValidationRange
 from mirrors.readings import mirror_reading
 from mirrors.validations import validation_ask
-from rbac.models import AuditEvent, User
+from rbac.models import User
 from tests.mirrors.api import BODY, MIRRORS, Api
 from tests.mirrors.harness import NAMESPACE, Deployment, deployment, state_of
 

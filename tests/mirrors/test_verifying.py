@@ -11,7 +11,8 @@ import pytest
 from core.errors import Unreachable
 from core.mirroring.states import State
 from deployment import config
-from mirrors.models import Blocker, Coverage, Duty, Mirror, MirrorBranch, Run
+from jobs.models import Duty
+from mirrors.models import Blocker, Coverage, Mirror, MirrorBranch, Run
 from mirrors.readings import mirror_reading
 from tests.mirrors.harness import NAMESPACE, Deployment, state_of
 

@@ -6,10 +6,11 @@ import pytest
 from django.test import Client
 from django_q.models import OrmQ
 
+from db.clock import after_now
 from deployment import config
-from mirrors.management.commands import controller
-from mirrors.models import Blocker, Coverage, Duty, Mirror, MirrorCommit
-from mirrors.querysets import after_now
+from jobs.management.commands import controller
+from jobs.models import Duty
+from mirrors.models import Blocker, Coverage, Mirror, MirrorCommit
 from rbac.models import User
 from tests.mirrors.harness import Deployment, state_of
 

@@ -23,8 +23,9 @@ from django.db.models.functions import Now
 from core.errors import Conflict, Invalid, LakeMirrorError, NotFound, RemoteFailure, Throttled, Unreachable
 from core.mirroring.branch_selection import OnUnselect
 from core.mirroring.object_check import Depth
+from jobs.models import Duty
 from mirrors.certificates import certificate_uri
-from mirrors.models import Blocker, Coverage, Duty, Mirror, Repository, SourceBranch, SourceTag, Validation, Waiver
+from mirrors.models import Blocker, Coverage, Mirror, Repository, SourceBranch, SourceTag, Validation, Waiver
 from mirrors.options import mirror_update
 from mirrors.priority import mirror_prioritise
 from mirrors.rebuild import Result, rebuild
@@ -278,7 +279,7 @@ class World:
     def _run(self, duty: int, kind: str) -> None:
         self.worker.at_work = kind
         try:
-            with connection.execute_wrapper(self._statement), mock.patch("mirrors.duties.log.exception", self._broke):
+            with connection.execute_wrapper(self._statement), mock.patch("jobs.duties.log.exception", self._broke):
                 self.lm.run(duty, holder="w1")
         except Crash:
             self.worker = Worker(0, self.worker.weather, self.worker.meddling)

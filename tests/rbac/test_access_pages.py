@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from audit.models import AuditEvent
 from core.access.policy_text import pretty
 from rbac import services
-from rbac.models import AccessKey, AuditEvent, Group, Policy, User
+from rbac.models import AccessKey, Group, Policy, User
 from rbac.policy_templates import TEMPLATES, Template
 
 pytestmark = pytest.mark.django_db

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from django.test import RequestFactory
 
+from audit.exceptions import AppendOnly
+from audit.models import AuditEvent
 from rbac import services
-from rbac.exceptions import AppendOnly
-from rbac.models import AuditEvent, User
+from rbac.models import User
 
 
 @pytest.fixture

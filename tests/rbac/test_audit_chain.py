@@ -12,11 +12,10 @@ from django.db import DatabaseError, connection, transaction
 from django.db.models import QuerySet
 from hypothesis import HealthCheck, given, settings, strategies
 
+from audit import chain, db_triggers, rounds, verify
+from audit.models import AuditChain, AuditEvent
+from audit.verify import Place
 from rbac import services
-from rbac.auditing import chain, guard, rounds, verifying
-from rbac.auditing.models import AuditChain
-from rbac.auditing.verifying import Place
-from rbac.models import AuditEvent
 
 pytestmark = pytest.mark.django_db
 
@@ -42,7 +41,7 @@ def ten(db: None) -> None:
 
 
 def wrong(noted: Place | None = None) -> str:
-    return verifying.verify(noted).wrong
+    return verify.verify(noted).wrong
 
 
 def change(number: int) -> None:
@@ -64,11 +63,11 @@ def insert(before: int) -> None:
 
 
 def test_a_chain_is_whole_and_goes_on(ten: None) -> None:
-    assert verifying.verify().place.number == 10 and not wrong()
+    assert verify.verify().place.number == 10 and not wrong()
     add(2)
     assert chain.waiting() == 2 and not wrong()
     chain.append_waiting()
-    assert verifying.verify().place.number == 12 and chain.append_waiting() == 0
+    assert verify.verify().place.number == 12 and chain.append_waiting() == 0
 
 
 @pytest.mark.parametrize(
@@ -92,7 +91,7 @@ def test_the_first_event_that_is_wrong_is_named(ten: None, done: Callable[[], ob
 
 
 def test_a_chain_that_ends_earlier_is_known_by_a_head_that_was_noted(ten: None) -> None:
-    head = verifying.verify().place
+    head = verify.verify().place
     rows(number__gt=7).delete()
     last = AuditEvent.objects.get(number=7)
     AuditChain.objects.update(number=7, digest=last.digest)  # whoever can do that leaves no trace here
@@ -105,7 +104,7 @@ def test_a_chain_that_ends_earlier_is_known_by_a_head_that_was_noted(ten: None) 
 def test_the_command_ends_with_1_and_tells_where(ten: None) -> None:
     out, err = StringIO(), StringIO()
     call_command("audit", "verify", stdout=out)
-    assert f"whole up to event 10\nhead {verifying.verify().place}\n" in out.getvalue()
+    assert f"whole up to event 10\nhead {verify.verify().place}\n" in out.getvalue()
     change(4)
     with pytest.raises(SystemExit, match="1"):
         call_command("audit", "verify", stdout=out, stderr=err)
@@ -114,14 +113,14 @@ def test_the_command_ends_with_1_and_tells_where(ten: None) -> None:
 
 def test_it_is_read_again_bit_by_bit(ten: None) -> None:
     for _ in range(4):
-        verifying.check_some(4)
+        verify.check_some(4)
     told = AuditChain.objects.get()
     assert (told.whole_number, told.check_number, told.wrong) == (10, 10, "") and told.whole_at
     change(2)
-    verifying.check_some()
+    verify.check_some()
     assert not AuditChain.objects.get().wrong  # it was read within the hour
     AuditChain.objects.update(check_began_at=None)
-    verifying.check_some()
+    verify.check_some()
     assert "event 2 (row" in AuditChain.objects.get().wrong
 
 
@@ -131,19 +130,19 @@ def test_what_is_rolled_back_leaves_no_gap(ten: None) -> None:
         raise KeyError
     add(1)
     chain.append_waiting()
-    assert verifying.verify().place.number == 11 and not wrong()
+    assert verify.verify().place.number == 11 and not wrong()
 
 
 @pytest.fixture
 def guarded(db: None) -> Iterator[None]:
-    guard.install()
+    db_triggers.install()
     yield
-    guard.remove()
+    db_triggers.remove()
 
 
 def test_the_database_itself_refuses_changes(guarded: None) -> None:
     add(3)
-    assert guard.is_installed() and chain.append_waiting() == 3
+    assert db_triggers.is_installed() and chain.append_waiting() == 3
     add(1)
     table = AuditEvent._meta.db_table
     for statement in (
@@ -153,13 +152,13 @@ def test_the_database_itself_refuses_changes(guarded: None) -> None:
         f"DELETE FROM {table} WHERE number = 2",
         f"DELETE FROM {table} WHERE number IS NULL",
     ):
-        with pytest.raises(DatabaseError, match=guard.TOLD), transaction.atomic(), connection.cursor() as cursor:
+        with pytest.raises(DatabaseError, match=db_triggers.TOLD), transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(statement)
     assert chain.append_waiting() == 1 and not wrong()
-    guard.make_way(plan=[])
-    assert guard.is_installed()
-    guard.make_way(plan=["a migration"])
-    assert guard.is_installed() == (
+    db_triggers.make_way(plan=[])
+    assert db_triggers.is_installed()
+    db_triggers.make_way(plan=["a migration"])
+    assert db_triggers.is_installed() == (
         connection.vendor != "sqlite"
     )  # it rebuilds tables, which triggers are in the way of
 

@@ -8,9 +8,10 @@ from datetime import timedelta
 import pytest
 from django.test import Client
 
+from audit import refusals
+from audit.models import AuditEvent, RefusalCount
 from rbac import services
-from rbac.auditing import refusals
-from rbac.models import AuditEvent, RefusalCount, User
+from rbac.models import User
 from tests.cast import PASSWORD
 
 pytestmark = pytest.mark.django_db

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from rbac.auditing import chain, guard, rounds, sealing, verifying
-from rbac.auditing.models import AuditCheckpoint
-from rbac.models import AuditEvent
+from audit import chain, db_triggers, rounds
+from audit import seal as sealing
+from audit import verify as verifying
+from audit.models import AuditCheckpoint, AuditEvent
 from tests.rbac.test_audit_chain import add, rows
 
 pytestmark = pytest.mark.django_db
@@ -46,11 +47,11 @@ def verify(*words: str) -> tuple[int, str]:
 
 
 def test_old_events_go_into_a_file_and_the_chain_goes_on(old: list[dict[str, Any]], tmp_path: Path) -> None:
-    guard.install()
+    db_triggers.install()
     try:
         told = seal(tmp_path / "audit.jsonl")
     finally:
-        guard.remove()
+        db_triggers.remove()
     assert f"events 1 to 6 are in {tmp_path / 'audit.jsonl'}\nhead 6:{old[5]['digest']}" in told
     lines = [json.loads(line) for line in (tmp_path / "audit.jsonl").read_text().splitlines()[1:]]
     assert [line["digest"] for line in lines] == [row["digest"] for row in old]

@@ -11,8 +11,9 @@ from django.db import transaction
 from django.test import Client
 from django.utils import timezone
 
+from audit.models import AuditEvent
 from rbac import services
-from rbac.models import AccessKey, AuditEvent, Policy, User
+from rbac.models import AccessKey, Policy, User
 from tests.mirrors.api import Api
 
 AUTH = "/api/v1/auth"

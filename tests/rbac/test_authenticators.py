@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from audit.models import AuditEvent
 from core.errors import Unreachable
 from deployment import config, wiring
 from rbac import authenticators, callers, guessing, rates, services
 from rbac.authenticators import No
-from rbac.models import AuditEvent, Guesses, User
+from rbac.models import Guesses, User
 from tests.cast import person
 from tests.documented import answers_as_documented
 from tests.site.test_config import changed

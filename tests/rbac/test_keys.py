@@ -14,11 +14,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from audit.models import AuditEvent
 from core.errors import Conflict, Invalid
 from rbac import services
 from rbac.authentication import AccessKeyAuthentication
 from rbac.credentials import IssuedKey
-from rbac.models import AccessKey, AuditEvent, User
+from rbac.models import AccessKey, User
 
 
 @pytest.fixture

@@ -11,9 +11,10 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
+from audit.models import AuditEvent
 from core.errors import Conflict
 from rbac import builtin, services
-from rbac.models import AccessKey, AuditEvent, Group, Policy, User
+from rbac.models import AccessKey, Group, Policy, User
 from tests.cast import person
 
 SYSTEM: dict[str, Any] = {"actor": "system:tests"}

@@ -17,9 +17,10 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from django.utils import timezone
 
 from core.installations.settings import Secrets, Wish
+from jobs.models import Duty
 from mirrors import installed
 from mirrors.installations import installation_create
-from mirrors.models import Duty, Mirror, Run, Validation, Waiver
+from mirrors.models import Mirror, Run, Validation, Waiver
 from rbac import rates, services, steps
 from rbac.models import Policy, User
 from tests.cast import person

@@ -17,9 +17,10 @@ from django.test import Client
 from joserfc import jwt
 from joserfc.jwk import RSAKey
 
+from audit.models import AuditEvent
 from deployment import config
 from rbac import openid, services
-from rbac.models import AuditEvent, Session, User
+from rbac.models import Session, User
 from tests.site.test_config import changed
 
 pytestmark = pytest.mark.django_db

@@ -12,8 +12,9 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from audit.models import AuditEvent
 from rbac import browsers, guessing, services, sessions, signed_in
-from rbac.models import AuditEvent, Session, User
+from rbac.models import Session, User
 from tests.cast import PASSWORD
 from tests.documented import answers_as_documented
 

@@ -10,8 +10,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from lakemirror_site import broker
-from lakemirror_site.broker import AttentiveBroker
+from jobs import broker
+from jobs.broker import AttentiveBroker
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

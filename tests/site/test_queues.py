@@ -7,7 +7,7 @@ import time
 
 from django_q import cluster
 
-from lakemirror_site.queues import PatientQueue
+from jobs.queue_process import PatientQueue
 
 fork = multiprocessing.get_context("fork")
 

@@ -7,27 +7,27 @@ from typing import Any
 from django.contrib.auth.signals import user_logged_in, user_logged_out, user_login_failed
 from django.http import HttpRequest
 
-from rbac import services
-from rbac.auditing import refusals
+from audit import refusals
+from audit.record import audit
 
 SIGN_IN, SIGN_OUT = "auth:SignIn", "auth:SignOut"
 
 
 def listen() -> None:
     """Hear of every session, however it began."""
-    user_logged_in.connect(_signed_in, dispatch_uid="rbac.auditing.sessions")
-    user_logged_out.connect(_signed_out, dispatch_uid="rbac.auditing.sessions")
-    user_login_failed.connect(_wrong_password, dispatch_uid="rbac.auditing.sessions")
+    user_logged_in.connect(_signed_in, dispatch_uid="audit.sign_in_signals")
+    user_logged_out.connect(_signed_out, dispatch_uid="audit.sign_in_signals")
+    user_login_failed.connect(_wrong_password, dispatch_uid="audit.sign_in_signals")
 
 
 def _signed_in(sender: Any, request: HttpRequest, user: Any, **_: Any) -> None:
     if request.path:  # else nobody asked for it: a session that was made without any request
-        services.audit(actor=user, action=SIGN_IN, arn=user.arn, request=request)
+        audit(actor=user, action=SIGN_IN, arn=user.arn, request=request)
 
 
 def _signed_out(sender: Any, request: HttpRequest, user: Any, **_: Any) -> None:
     if user is not None and request.path:
-        services.audit(actor=user, action=SIGN_OUT, arn=user.arn, request=request)
+        audit(actor=user, action=SIGN_OUT, arn=user.arn, request=request)
 
 
 def _wrong_password(sender: Any, request: HttpRequest | None = None, **_: Any) -> None:

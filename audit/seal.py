@@ -18,12 +18,11 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Max, QuerySet
 
+from audit import chain, verify
+from audit.models import AuditChain, AuditCheckpoint, AuditEvent
+from audit.record import audit
+from audit.verify import Found, Place
 from core.errors import Conflict, Invalid, NotFound
-from rbac import services
-from rbac.auditing import chain, verifying
-from rbac.auditing.models import AuditChain, AuditCheckpoint
-from rbac.auditing.verifying import Found, Place
-from rbac.models import AuditEvent
 
 AUDIT_ARN = "arn:lakefs:auth:::audit"
 SEAL = "auth:SealAuditEvents"
@@ -46,9 +45,9 @@ def seal(*, before: datetime, out: Path, actor: Any) -> AuditCheckpoint | None:
     """Seal the events of the chain that are older than a time; None if there are none. Invalid, Conflict, NotFound."""
     chain.append_waiting()
     remove_sealed()
-    if wrong := verifying.verify().wrong:
+    if wrong := verify.verify().wrong:
         raise Conflict(f"nothing was sealed, for the chain is broken: {wrong}")
-    start, end = verifying.start_of_chain(), _last_before(before)
+    start, end = verify.start_of_chain(), _last_before(before)
     if end.number <= start.number:
         return None
     file_digest = _write(out, start, end)
@@ -107,7 +106,7 @@ def verify_file(path: Path, noted: Place | None = None) -> tuple[Found, Header]:
     try:
         with path.open(encoding="ascii") as file:
             header = _header(file.readline(), path)
-            found = verifying.follow(Place(header.first - 1, header.previous), _rows(file), noted)
+            found = verify.follow(Place(header.first - 1, header.previous), _rows(file), noted)
     except FileNotFoundError as error:
         raise NotFound(f"there is no file {path}") from error
     except (OSError, UnicodeDecodeError) as error:
@@ -145,7 +144,7 @@ def _rows(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
             complete = {*row} == {*chain.PARTS, "digest"} and isinstance(row["number"], int)
         except (ValueError, TypeError):
             complete = False
-        yield row if complete else verifying.UNREADABLE
+        yield row if complete else verify.UNREADABLE
 
 
 def _digest_of(path: Path) -> str:
@@ -168,7 +167,7 @@ def _sync_folder(folder: Path) -> None:
 def _checkpoint(out: Path, start: Place, end: Place, file_digest: str, actor: Any) -> AuditCheckpoint:
     """The chain's lock is held, so that two who seal at once don't write checkpoints that overlap."""
     AuditChain.objects.select_for_update().get(pk=1)
-    if verifying.start_of_chain() != start:
+    if verify.start_of_chain() != start:
         raise Conflict(f"somebody else has sealed events meanwhile: {out} is of no use")
     point: AuditCheckpoint = AuditCheckpoint.objects.create(
         number=end.number,
@@ -179,7 +178,7 @@ def _checkpoint(out: Path, start: Place, end: Place, file_digest: str, actor: An
         file_digest=file_digest,
     )
     after = {"first": point.first, "last": end.number, "digest": end.digest, "file": str(out), "sha256": file_digest}
-    services.audit(actor=actor, action=SEAL, arn=AUDIT_ARN, after=after)
+    audit(actor=actor, action=SEAL, arn=AUDIT_ARN, after=after)
     return point
 
 

@@ -13,8 +13,8 @@ from datetime import UTC, datetime, timedelta
 from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import Cast
 
+from audit.models import AuditEvent
 from core.errors import Invalid
-from rbac.models import AuditEvent
 
 FILTERS = ("actor", "action", "resource", "from", "to", "refused", "text")
 LONGEST = {"actor": 128, "action": 64, "resource": 1400, "text": 200}

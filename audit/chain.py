@@ -16,8 +16,7 @@ from typing import Any
 from django.db import connection, transaction
 from django.utils import timezone
 
-from rbac.auditing.models import FIRST_DIGEST, AuditChain
-from rbac.models import AuditEvent
+from audit.models import FIRST_DIGEST, AuditChain, AuditEvent
 
 log = logging.getLogger("lakemirror.audit")
 
@@ -117,7 +116,7 @@ def _placed(number: int, digest: str, rows: Iterable[Row]) -> Iterator[tuple[str
 
 
 def _write(placed: list[tuple[str, int, int]]) -> None:
-    """The one change that an event ever sees; the database refuses any other (rbac/auditing/guard.py)."""
+    """The one change that an event ever sees; the database refuses any other (audit/db_triggers.py)."""
     table = AuditEvent._meta.db_table
     with connection.cursor() as cursor:
         cursor.executemany(f"UPDATE {table} SET digest = %s, number = %s WHERE id = %s AND number IS NULL", placed)

@@ -15,11 +15,9 @@ from django.db.models.functions import Now
 
 from db import clock
 from deployment import config
-from mirrors import duties, installed
-from mirrors.models import Duty
-from mirrors.querysets import DutyQuerySet
-from rbac import guessing, idempotency, sessions
-from rbac.auditing import rounds
+from jobs import duties, housekeeping
+from jobs.models import Duty
+from jobs.querysets import DutyQuerySet
 
 log = logging.getLogger("lakemirror.controller")
 
@@ -49,7 +47,7 @@ def tick() -> float:
     """Send what is due, each message once: who may send it decides the database. Seconds until the next tick."""
     try:
         close_old_connections()
-        installed.refresh()
+        housekeeping.refresh()
         now = config.current()
         ours = Duty.objects.filter(queue__in=[now.worker_queue, now.spark_queue], kind__in=duties.kinds())
         duties.send(ours.to_send())
@@ -60,13 +58,11 @@ def tick() -> float:
 
 
 def look_round() -> None:
-    """Duties that our mirrors need, and nobody takes up, become ours; what is old goes; the audit is chained."""
+    """Duties that our mirrors need, and nobody takes up, become ours; housekeeping."""
     try:
         if number := duties.take_over():
             log.warning("%d duties were taken over: nobody took them up", number)
-        for old in (idempotency, sessions, guessing):
-            old.prune()
-        rounds.look_round()
+        housekeeping.look_round()
     except DatabaseError as error:
         log.warning("the database did not answer, trying again: %s", error)
 

@@ -12,9 +12,8 @@ from typing import Any
 from django.db.models import Max
 from django.utils import timezone
 
-from rbac.auditing import chain
-from rbac.auditing.models import FIRST_DIGEST, AuditChain, AuditCheckpoint
-from rbac.models import AuditEvent
+from audit import chain
+from audit.models import FIRST_DIGEST, AuditChain, AuditCheckpoint, AuditEvent
 
 log = logging.getLogger("lakemirror.audit")
 

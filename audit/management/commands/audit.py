@@ -9,13 +9,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from audit import chain, db_triggers
+from audit import seal as sealing
+from audit import verify as verifying
+from audit.management.base import ACTOR, PlainCommand
+from audit.verify import Found, Place
 from core.errors import Invalid
-from rbac.auditing import chain, guard, sealing, verifying
-from rbac.auditing.verifying import Found, Place
-from rbac.management.base import ACTOR, AccessCommand
 
 
-class Command(AccessCommand):
+class Command(PlainCommand):
     help = "Verify the audit's chain, or a file of sealed events; seal what is old. See docs/audit.md."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -43,7 +45,7 @@ class Command(AccessCommand):
         start = verifying.start_of_chain()
         if start.number:
             self.stdout.write(f"events up to {start.number} are sealed")
-        if not guard.is_installed():
+        if not db_triggers.is_installed():
             self.stdout.write("note: the database does not refuse changes by itself; run manage.py migrate")
 
     def verify_file(self, path: Path, noted: Place | None) -> None:

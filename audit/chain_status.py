@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from rbac.auditing import chain
-from rbac.auditing.verifying import start_of_chain
+from audit import chain
+from audit.verify import start_of_chain
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from django.db.models import Count, Max, Min, Q
 from django_q.models import OrmQ
 
 from core.mirroring.rpo import in_words
-from mirrors.duties import LEASE_SECONDS
-from mirrors.models import Duty
+from jobs.duties import LEASE_SECONDS
+from jobs.models import Duty
 
 SILENT_AFTER = timedelta(seconds=60)
 LONG_OVERDUE = timedelta(minutes=5)

@@ -10,7 +10,7 @@ from django.urls import reverse
 from rest_framework.response import Response
 
 from core.errors import NotFound
-from mirrors.models import Duty
+from jobs.models import Duty
 
 
 class JobType(StrEnum):

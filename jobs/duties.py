@@ -11,7 +11,7 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -22,9 +22,8 @@ from django_q.tasks import async_task
 
 from core.errors import Fenced, LakeMirrorError, Stopped
 from deployment import config
-from mirrors.job_log import Said, heard
-from mirrors.models import Duty, Mirror, Repository
-from mirrors.versions import beyond_us
+from jobs.log import Said, heard
+from jobs.models import Duty
 
 log = logging.getLogger("lakemirror.duties")
 
@@ -123,12 +122,27 @@ class Guest:
     heavy: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Home:
+    """What the app of our own kinds of duties knows of them: why a duty is left to a newer version, or "", and which
+    duties the mirrors of these regions need."""
+
+    strange: Callable[[Duty], str]
+    needed: Callable[[list[str]], Q]
+
+
 _guests: dict[str, Guest] = {}
+_homes: list[Home] = []
 
 
 def register(guest: Guest) -> None:
     """Make another app's duties known; each process does so when the app is ready."""
     _guests[guest.kind] = guest
+
+
+def register_home(home: Home) -> None:
+    """Make our own kinds' app known; each process does so when that is ready."""
+    _homes[:] = [home]
 
 
 def guests() -> list[Guest]:
@@ -146,7 +160,7 @@ def run(duty_id: int, handlers: dict[str, tuple[Handler, float]], holder: str = 
     duty = Duty.objects.filter(pk=duty_id).first()
     if duty is None:
         return "no such duty any more"
-    if reason := beyond_us(duty, handlers):
+    if reason := _beyond_us(duty, handlers):
         return reason
     handler, interval = handlers[duty.kind]
     if not Duty.objects.claim(duty_id, holder=holder, lease=LEASE_SECONDS, interval=interval):
@@ -158,6 +172,13 @@ def run(duty_id: int, handlers: dict[str, tuple[Handler, float]], holder: str = 
         _release(lease, outcome, failures, interval)
         said.outcome(outcome.summary, failed=failures > 0 or not outcome.whole)
     return outcome.summary
+
+
+def _beyond_us(duty: Duty, handlers: Collection[str]) -> str:
+    """Why a duty is left to a newer version; "" when we understand it."""
+    if duty.kind not in handlers:
+        return f"the duty '{duty.kind}' is a newer version's"
+    return next((reason for home in _homes if (reason := home.strange(duty))), "")
 
 
 def _work(lease: Lease, handler: Handler, interval: float) -> tuple[Outcome, int]:
@@ -206,13 +227,6 @@ def send(messages: list[tuple[int, str]]) -> None:
         async_task("mirrors.tasks.run_duty", duty_id, q_options={"cluster": queue, "save": False})
 
 
-def ensure_mirror_duties(mirror: Mirror) -> None:
-    """The four duties of a mirror, and its source's, exist; new ones are due at once."""
-    for kind in (Duty.Kind.MANAGE, Duty.Kind.COPY, Duty.Kind.VALIDATE, Duty.Kind.PROMOTE):
-        ensure(kind, mirror.pk, mirror.region)
-    ensure(Duty.Kind.SENSE, mirror.source_id, mirror.region)
-
-
 def ensure(kind: str, subject: int, region: str) -> None:
     """A duty exists; a new one is due at once, and belongs to the queue of this region's deployment."""
     defaults = {"queue": queue_name(kind, region), "due_at": Now()}
@@ -234,8 +248,9 @@ def take_over() -> int:
     another one goes on. The same for mirrors of a region that another deployment served before.
     """
     home = config.current()
-    ours = Mirror.objects.served(list(home.served))
-    needed = Q(kind="sense", subject__in=ours.values("source")) | ~Q(kind="sense") & Q(subject__in=ours.values("pk"))
+    needed = Q(pk__in=[])
+    for own in _homes:
+        needed |= own.needed(list(home.served))
     for guest in guests():
         needed |= Q(kind=guest.kind, subject__in=guest.needed(list(home.served)))
     number = 0
@@ -248,25 +263,3 @@ def take_over() -> int:
             .update(queue=queue, woken_at=None)
         )
     return number
-
-
-def drop_mirror_duties(mirror: Mirror) -> None:
-    """The duties of a mirror that is gone; its source's too when nobody else needs it. Inside of a transaction.
-
-    The lock of the source's row makes a mirror that is just being created keep, or make again, the source's duty.
-    """
-    Repository.objects.select_for_update(no_key=True).get(pk=mirror.source_id)
-    Duty.objects.filter(subject=mirror.pk).exclude(kind="sense").delete()
-    others = Mirror.objects.filter(source_id=mirror.source_id).exclude(pk=mirror.pk)
-    if not others.exists():
-        Duty.objects.filter(kind="sense", subject=mirror.source_id).delete()
-
-
-def subject_mirror(lease: Lease) -> Mirror:
-    """The mirror that a duty is about."""
-    return Mirror.objects.select_related("source").get(pk=lease.duty.subject)
-
-
-def subject_repository(lease: Lease) -> Repository:
-    """The source repository that a duty is about."""
-    return Repository.objects.get(pk=lease.duty.subject)

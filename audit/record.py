@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
-from rbac.models import AuditEvent, User
+from audit.models import AuditEvent
 from web import requests
 
-Actor = User | str
+
+class Named(Protocol):
+    """Whoever has a name: a user, as the audit knows one."""
+
+    username: str
+
+
+Actor = Named | str
 """Who does it: a user, or the name of one of our own parts, written `system:<part>`."""
 
 

@@ -15,9 +15,8 @@ from django.db import DatabaseError, IntegrityError, transaction
 from django.db.models import F, Max, Min, Sum
 from django.utils import timezone
 
-from rbac.models import AuditEvent, RefusalCount
+from audit.models import AuditEvent, RefusalCount
 from web import requests
-from web import requests as web_requests
 
 log = logging.getLogger("lakemirror.audit")
 
@@ -46,7 +45,7 @@ def stranger(kind: str, request: Any) -> None:
     """Somebody who is not known was refused."""
     try:
         with transaction.atomic():
-            network = web_requests.network(requests.address(request))
+            network = requests.network(requests.address(request))
             _count(timezone.now(), HOUR, action=kind, network=network, most=MOST_NETWORKS)
     except DatabaseError as error:
         log.warning("a refusal (%s) could not be counted: %s", kind, error)

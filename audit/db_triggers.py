@@ -12,8 +12,7 @@ from typing import Any
 
 from django.db import DatabaseError, connection, transaction
 
-from rbac.auditing.models import AuditCheckpoint
-from rbac.models import AuditEvent
+from audit.models import AuditCheckpoint, AuditEvent
 
 log = logging.getLogger("lakemirror.audit")
 

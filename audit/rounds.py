@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rbac.auditing import chain, refusals, sealing, verifying
+from audit import chain, refusals, seal, verify
 
 MOST = 5000
 """So many events are chained, or removed, at a time: who comes by has other things to do."""
@@ -13,5 +13,5 @@ def look_round() -> None:
     refusals.tell_counted()
     refusals.prune()
     chain.append_waiting(MOST)
-    sealing.remove_sealed(MOST)
-    verifying.check_some()
+    seal.remove_sealed(MOST)
+    verify.check_some()

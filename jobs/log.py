@@ -21,14 +21,14 @@ from django.db.models import Q, QuerySet
 from core.redaction import without_secrets
 from db import clock
 from deployment.known_secrets import known_secrets
-from mirrors.job_ids import JobType
-from mirrors.models import Duty, JobLine
+from jobs.job_ids import JobType
+from jobs.models import Duty, JobLine
 
 KEPT = 200
 WAITING = 50
 """So many lines wait to be written; of a round that says more in between, the last ones."""
 LONGEST = 1000
-LOGGERS = ("lakemirror", "mirrors", "adapters")
+LOGGERS = ("lakemirror", "mirrors", "installations", "jobs", "spark_jobs", "adapters")
 log = logging.getLogger("joblog")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponseBase
 
-from rbac.auditing import refusals
+from audit import refusals
 
 PROGRAMS = ("/service/", "/api/", "/hooks/", "/metrics")
 

@@ -1,0 +1,29 @@
+"""The audit can be read and added to, nothing else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from django.db import models
+
+from audit.exceptions import AppendOnly
+
+if TYPE_CHECKING:
+    from audit.models import AuditEvent  # noqa: F401
+
+
+class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
+    """The audit can be read and added to, nothing else."""
+
+    def about(self, arn: str) -> AuditEventQuerySet:
+        """What happened to one resource, newest first."""
+        return self.filter(arn=arn).order_by("-pk")
+
+    def update(self, **kwargs: Any) -> NoReturn:
+        raise AppendOnly("audit events can't be changed")
+
+    def delete(self) -> NoReturn:
+        raise AppendOnly("audit events can't be deleted")
+
+    def bulk_update(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise AppendOnly("audit events can't be changed")

@@ -1,0 +1,60 @@
+"""Work that recurs, and what workers said of it."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from db.fields import ExactTextField
+from jobs.querysets import DutyQuerySet
+
+
+class Duty(models.Model):
+    """Work that recurs. A message is only a wake-up: whoever claims the row, by the database's clock, does the work."""
+
+    class Kind(models.TextChoices):
+        MANAGE = "manage"
+        SENSE = "sense"
+        COPY = "copy"
+        VALIDATE = "validate"
+        PROMOTE = "promote"
+
+    kind = models.CharField(max_length=16, choices=Kind.choices)
+    subject = models.BigIntegerField(help_text="a Mirror's key; for `sense` a Repository's")
+    queue = models.CharField(max_length=100)
+    due_at = models.DateTimeField()
+    woken_at = models.DateTimeField(null=True, help_text="when the last wake-up message was sent")
+    holder = models.CharField(max_length=64, blank=True)
+    until = models.DateTimeField(null=True)
+    attempt = models.BigIntegerField(default=0)
+    started_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)
+    succeeded_at = models.DateTimeField(null=True)
+    failures = models.IntegerField(default=0, help_text="in a row")
+    outcome = ExactTextField(blank=True)
+
+    objects = DutyQuerySet.as_manager()
+
+    class Meta:
+        app_label = "mirrors"
+        constraints = [models.UniqueConstraint(fields=["kind", "subject"], name="duty_once")]
+        indexes = [models.Index(fields=["due_at"], name="duty_due")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.subject}"
+
+
+class JobLine(models.Model):
+    """A line that a worker said of a duty; of each duty the last ones."""
+
+    # Without a constraint: the version before, which deletes duties, does not know of these rows.
+    duty = models.ForeignKey(Duty, models.CASCADE, related_name="lines", db_constraint=False)
+    at = models.DateTimeField()
+    level = models.CharField(max_length=16)
+    worker = models.CharField(max_length=64)
+    text = ExactTextField()
+
+    class Meta:
+        app_label = "mirrors"
+
+    def __str__(self) -> str:
+        return f"{self.level} {self.text[:80]}"
