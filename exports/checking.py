@@ -28,8 +28,8 @@ from exports.branch_sample import Branch, FirstFiles, branch_of, first_files
 from exports.models import Export
 from exports.pattern_trial import named, try_patterns
 from exports.services import Wish
-from mirrors.preflight import Preflight, ask
-from mirrors.preflight_questions import Answers, Calls
+from installations.probes import Answers, Calls, ask
+from mirrors.preflight import Preflight
 from rbac import services as rbac
 
 PROBE_SECONDS = 6.0

@@ -7,15 +7,16 @@ from collections.abc import Mapping
 from django.db.models import Count
 
 from deployment import config
+from installations import services
 from jobs import duties
 from jobs.duties import Lease, Outcome
-from mirrors import beside, installations
+from mirrors import beside
 
 
 def register() -> None:
     """Make the duty known to the loops that all duties share."""
     duties.register(duties.Guest("export", _advance, _interval, _needed, _concerned, heavy=True))
-    installations.register_user("export", _by_region)
+    services.register_user("export", _by_region)
     beside.register(_exports)
 
 

@@ -30,6 +30,7 @@ INSTALLED_APPS = [
     "audit",
     "jobs",
     "rbac",
+    "installations",
     "mirrors",
     "exports",
 ]
@@ -48,7 +49,7 @@ MIDDLEWARE = [
     "django_htmx.middleware.HtmxMiddleware",
     "audit.middleware.RecordRefusals",
     "lakemirror_site.error_pages.ErrorPages",
-    "mirrors.installed.UpToDate",
+    "installations.refresh.UpToDate",
     "rbac.idempotency.OncePerKey",
 ]
 ROOT_URLCONF = "lakemirror_site.urls"

@@ -2,6 +2,7 @@
 
 from django.urls import include, path
 
+from installations import api as installations_api
 from mirrors import (
     api,
     audit_api,
@@ -9,7 +10,6 @@ from mirrors import (
     commits_api,
     everywhere_api,
     hooks,
-    installations_api,
     jobs_api,
     metrics_api,
     overview_api,

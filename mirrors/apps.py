@@ -7,10 +7,14 @@ class MirrorsConfig(AppConfig):
     name = "mirrors"
 
     def ready(self) -> None:
-        """Tell the steps of mirrors, and what of their duties only they know."""
-        from jobs import duties, housekeeping
-        from mirrors import installed, mirror_duties, steps, versions
+        """Tell the steps of mirrors, what of their duties only they know, and what they need of regions."""
+        from installations import connection_test, region_usage, services
+        from jobs import duties
+        from mirrors import mirror_duties, region_traffic, steps, versions
 
         steps.register_mirrors()
         duties.register_home(duties.Home(versions.beyond_us, mirror_duties.needed))
-        housekeeping.register_refresh(installed.refresh)
+        services.register_user("mirror", region_traffic.mirrors_by_region)
+        services.register_user("mirrored repository", region_traffic.sources_by_region)
+        region_usage.register_traffic(region_traffic.traffic)
+        connection_test.register_target(region_traffic.target)

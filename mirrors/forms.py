@@ -11,8 +11,8 @@ from core.errors import LakeMirrorError
 from core.mirroring.branch_selection import ALL
 from core.text.phrases import SHORT_ID
 from deployment import config
+from installations.region_usage import region_facts
 from mirrors.preflight_questions import Plan
-from mirrors.region_facts import region_facts
 
 
 class MirrorForm(forms.Form):

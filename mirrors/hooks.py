@@ -14,7 +14,8 @@ from core.errors import Invalid
 from core.installations.s3_events import arrived_objects
 from core.text.phrases import count
 from deployment import config, wiring
-from mirrors import arrivals, placement, services
+from installations import probes
+from mirrors import arrivals, services
 from web.openapi import WEBHOOK_SECRET, answers
 from web.schemas import ToldAnswer
 
@@ -76,7 +77,7 @@ def _repository(request: HttpRequest) -> str:
             return ""
         body = json.loads(request.body)
         named = str(body["repository_id"])
-        return named if placement.NAME.fullmatch(named) else ""
+        return named if probes.NAME.fullmatch(named) else ""
     except (ValueError, KeyError, TypeError, RecursionError):
         return ""
 

@@ -18,13 +18,13 @@ from core.errors import Invalid, LakeMirrorError
 from core.mirroring.states import State
 from core.text.phrases import Phrase, count, name, say, sentence
 from db import clock
+from installations.probes import NAME
 from mirrors import options, services
 from mirrors.fleet import FEW, fleet_readings, up_to_date
 from mirrors.forms import likely_region
 from mirrors.listing import COLUMNS, ORDERS, Asked, csv_name, needing
 from mirrors.models import Mirror
 from mirrors.page_parts import SECTION, may_see
-from mirrors.placement import NAME
 from mirrors.readings import MirrorReading, moved_lately
 from mirrors.validations import validation_ask
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from core.errors import LakeMirrorError, NotFound
 from core.mirroring.branch_selection import Selection, check_selection
-from mirrors.preflight import ask
-from mirrors.preflight_questions import Plan, first_of_source, is_name
+from installations.probes import ask, is_name
+from mirrors.preflight_questions import Plan, first_of_source
 from mirrors.services import repository_arn
 from rbac import services as rbac
 

@@ -15,7 +15,6 @@ from django.db.models import Q
 from core import types
 from core.mirroring.branch_selection import ALL, Selection
 from db.fields import ExactMapField, ExactTextField
-from mirrors.installation_rows import Installation, InstallationTest
 from mirrors.proof_rows import MetarangeCoverage, MoveIntent
 from mirrors.querysets import (
     BlockerQuerySet,
@@ -26,7 +25,7 @@ from mirrors.querysets import (
 )
 
 # The other tables are defined here.
-__all__ = ["Installation", "InstallationTest", "MetarangeCoverage", "MoveIntent"]
+__all__ = ["MetarangeCoverage", "MoveIntent"]
 
 
 class Repository(models.Model):

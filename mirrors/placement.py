@@ -6,7 +6,6 @@ A place is taken by whoever stores it first. So it is judged once more inside of
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
 from django.db.models.functions import Now
@@ -15,14 +14,13 @@ from core.errors import Conflict, Invalid
 from core.ports import LakeFS
 from core.types import RepositoryInfo
 from deployment import config
+from installations.probes import NAME
 from mirrors import beside
 from mirrors.adoption import reaching
 from mirrors.models import Mirror, PlaceLock, Repository
 
-NAME = re.compile(r"[a-z0-9][a-z0-9-]{2,62}")
 RESERVED = frozenset({"new"})
 """Names that would hide a page: `/mirrors/new/` makes mirrors."""
-NAMESPACE = re.compile(r"s3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(/[^\s]*)?")
 
 _APART = "Choose a place of its own for the mirror"
 
@@ -113,14 +111,6 @@ def overlap(one: str, other: str) -> bool:
     """Whether a namespace is, contains or lies in another."""
     a, b = one.rstrip("/") + "/", other.rstrip("/") + "/"
     return a.startswith(b) or b.startswith(a)
-
-
-def check_namespace(namespace: str) -> None:
-    """Raises Invalid unless it is an address in an S3 bucket."""
-    if not NAMESPACE.fullmatch(namespace) or len(namespace) > 1024:
-        raise Invalid(
-            f"'{namespace[:200]}' is no storage namespace", field="storage_namespace", hint="Use s3://bucket/prefix"
-        )
 
 
 def check_apart_from_source(namespace: str, source: RepositoryInfo) -> None:

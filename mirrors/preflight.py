@@ -22,17 +22,16 @@ from core.installations.preflight import Check, NotAsked, Outcome
 from core.types import RepositoryInfo
 from db import clock
 from deployment import wiring
-from jobs.concurrent_calls import ask_all
+from installations import probes
+from installations.permission_probes import UNTRIED, is_of_branches, tries_of
+from installations.probes import Answers, ask, is_name
 from mirrors import placement, services
 from mirrors.models import Repository
-from mirrors.preflight_questions import Answers, Calls, Plan, first_round, is_name, second_round
-from mirrors.trying import UNTRIED, is_of_branches, tries_of
+from mirrors.preflight_questions import Plan, first_round, second_round
 from rbac import services as rbac
 
 T = TypeVar("T")
 
-ROUND_SECONDS = 8.0
-SIDE_BY_SIDE = 16
 logger = logging.getLogger(__name__)
 
 
@@ -55,11 +54,6 @@ def preflight(*, actor: Any, plan: Plan) -> Preflight:
     answers: Answers = ask(first_round(plan))
     answers |= ask(second_round(plan, answers))
     return Preflight(list(_checks(plan, answers)), clock.now())
-
-
-def ask(calls: Calls) -> Answers:
-    """The answers of one round."""
-    return ask_all(calls, limit=SIDE_BY_SIDE, seconds=ROUND_SECONDS)
 
 
 # --- what it means ----------------------------------------------------------------------------------------------------
@@ -120,7 +114,7 @@ def _name(plan: Plan, answer: Callable[[str], Any]) -> Check:
 
 
 def _namespace(plan: Plan, answer: Callable[[str], Any]) -> Check:
-    placement.check_namespace(plan.namespace)
+    probes.check_namespace(plan.namespace)
     placement.check_apart_from_mirrors(plan.namespace, plan.region)
     placement.check_apart_from_source(plan.namespace, _had(answer("repository")))
     placement.check_still_free(plan.namespace, plan.region, plan.name)

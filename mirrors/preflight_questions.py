@@ -11,23 +11,19 @@ from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
 
-from core.errors import LakeMirrorError, NotFound
+from core.errors import NotFound
 from core.installations.preflight import NotAsked
-from core.installations.preflight_stores import Listing, bucket_of, prefix_of
 from core.mirroring.branch_selection import ALL
 from core.ports import LakeFS, ObjectStore
 from core.types import Commit, RepositoryInfo
 from deployment import wiring
+from installations.permission_probes import NOWHERE, Target, only_reads, target_at_destination, tries_of
+from installations.probes import Answers, Calls, _is_namespace, _list, about_bucket, is_name, may_ask
 from mirrors import placement
 from mirrors.adoption import all_heads, check_adoptable
-from mirrors.trying import NOWHERE, Target, only_reads, target_at_destination, tries_of
 
 T = TypeVar("T")
-Calls = dict[str, Callable[[], Any]]
-Answers = dict[str, Any]
-"""By question: what was answered, or the LakeMirrorError that came instead."""
 
-LISTED = 1000
 SHOWING = 3
 """So many repositories of the destination are asked where its metadata is."""
 TRIED_KEYS = 3
@@ -96,16 +92,6 @@ def second_round(plan: Plan, known: Answers) -> Calls:
     }
 
 
-def may_ask(region: str) -> bool:
-    """Whether there is an installation, and all that it takes to ask it; what is wrong else the first round tells."""
-    try:
-        wiring.quick_lakefs(region)
-        wiring.quick_objects(region)
-    except LakeMirrorError:
-        return False
-    return True
-
-
 def _about_source(plan: Plan, source: RepositoryInfo, heads: Any) -> Calls:
     lakefs, store = wiring.quick_lakefs(plan.source_region), wiring.quick_objects(plan.source_region)
     head = heads.get(source.default_branch, NOWHERE) if isinstance(heads, dict) else NOWHERE
@@ -148,30 +134,6 @@ def _may_try(plan: Plan, there: Any, key: str) -> bool:
     """Calls that would write are for a free name, or the mirror to adopt: never for others' repositories."""
     free = there is None or (plan.adopt and isinstance(there, RepositoryInfo) and there.read_only)
     return free or only_reads(key.partition(":")[2])
-
-
-def is_name(name: str) -> bool:
-    """Whether lakeFS can have a repository of that name at all."""
-    return placement.NAME.fullmatch(name) is not None
-
-
-def _is_namespace(namespace: str) -> bool:
-    return placement.NAMESPACE.fullmatch(namespace) is not None
-
-
-def about_bucket(side: str, store: ObjectStore, namespace: str) -> Calls:
-    return {
-        f"{side}-versioning": partial(store.versioning, namespace),
-        f"{side}-store-clock": partial(store.clock_ahead, namespace),
-        f"{side}-content": partial(_list, store, namespace),
-    }
-
-
-def _list(store: ObjectStore, namespace: str) -> Listing:
-    start = prefix_of(namespace)
-    below = f"s3://{bucket_of(namespace)}/{start}"
-    keys = [found.key.removeprefix(start) for found in islice(store.list(below), LISTED + 1)]
-    return Listing(keys[:LISTED], len(keys) <= LISTED)
 
 
 def _shown_for_another(plan: Plan, source: RepositoryInfo) -> str:

@@ -16,9 +16,10 @@ from core.mirroring.object_check import Depth
 from core.types import RepositoryInfo
 from deployment import wiring
 from graveler.metarange import RangeRef
+from installations.probes import is_name
 from mirrors.adoption import reaching
 from mirrors.models import Mirror, all_branches
-from mirrors.preflight_questions import Plan, is_name
+from mirrors.preflight_questions import Plan
 from mirrors.preview_reading import Sample, Source, commits_of, count_commits, heads_of, read_ranges, sample_of
 from mirrors.services import Creation, repository_arn
 from rbac import services as rbac

@@ -13,6 +13,7 @@ from core.errors import Conflict, NotFound
 from core.types import RepositoryInfo
 from db import clock
 from deployment import config, wiring
+from installations import probes
 from jobs import duties
 from mirrors import mirror_duties, placement
 from mirrors.adoption import Adopted, check_adoptable, reaching
@@ -98,7 +99,7 @@ def check_creation(
     namespace = storage_namespace.rstrip("/")
     rbac.require(actor, *rights_to_create(source_repository, name, namespace))
     placement.check_name(name)
-    placement.check_namespace(namespace)
+    probes.check_namespace(namespace)
     wiring.installation(region)
     placement.check_served(region)
     source_region = source_region or config.current().region

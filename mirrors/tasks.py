@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from deployment import config
+from installations import refresh
 from jobs import duties
 from jobs.models import Duty
-from mirrors import installed
 from mirrors.loops.copy import copy
 from mirrors.loops.manage import manage
 from mirrors.loops.promote import promote
@@ -31,5 +31,5 @@ def handlers() -> dict[str, tuple[duties.Handler, float]]:
 
 def run_duty(duty_id: int) -> str:
     """A wake-up: do the duty's work if it is due and nobody else has it."""
-    installed.refresh()
+    refresh.refresh()
     return duties.run(duty_id, handlers())

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from django.urls import path
 
+from installations import views as installation_views
 from mirrors import (
     audit_list_views,
     audit_views,
     backlog_views,
     commit_views,
     creation_views,
-    installation_views,
     jobs_views,
     list_views,
     metrics_views,

@@ -17,7 +17,7 @@ from adapters.lakefs import LakeFSAdapter
 from core.errors import Conflict, Corrupt, Denied, LakeMirrorError, NotFound, RemoteFailure, Unauthenticated
 from core.ports import LakeFS
 from core.types import Commit, Page, RecordOutcome, RepositoryInfo
-from mirrors.trying import target_at_destination, tries_of
+from installations.permission_probes import target_at_destination, tries_of
 from sandbox.client import Sandbox
 from sandbox.layout import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 from tests.fakes import id_of

@@ -14,9 +14,9 @@ from core.installations.settings import Secrets, Wish
 from core.mirroring.doubt import pack
 from db import clock
 from graveler.metarange import RangeRef
+from installations import refresh
+from installations.models import Installation, InstallationTest
 from jobs.models import Duty
-from mirrors import installed
-from mirrors.installation_rows import Installation, InstallationTest
 from mirrors.metarange_memory import Found, remembered
 from mirrors.models import (
     Blocker,
@@ -444,5 +444,5 @@ def make_installation(region: str = "mars-1") -> Installation:
     InstallationTest.objects.create(
         region=region, tested_at=clock.now(), reachable=True, lakefs_version="1.84.0", checks=checks
     )
-    installed.read()
+    refresh.read()
     return row

@@ -14,9 +14,10 @@ from django.db.models.functions import Now
 
 from adapters.disk_cache import LocalCache
 from deployment import config, wiring
+from installations import refresh
 from jobs import duties
 from jobs.models import Duty
-from mirrors import installed, mirror_duties
+from mirrors import mirror_duties
 from mirrors.metaranges import remembered
 from mirrors.models import Blocker, Mirror, MirrorCommit, Repository
 from mirrors.tasks import handlers
@@ -209,7 +210,7 @@ def deployment() -> Iterator[Deployment]:
 def forget_installations() -> None:
     """This process knows those of its configuration, and no others."""
     config.put_together(None)
-    installed._last_read = None
+    refresh._last_read = None
 
 
 def state_of(commit: str) -> MirrorCommit:

@@ -18,8 +18,8 @@ from schemathesis import GenerationMode
 
 from core.installations.settings import Secrets, Wish
 from deployment import config
-from mirrors import installed
-from mirrors.installations import installation_create
+from installations import refresh
+from installations.services import installation_create
 from mirrors.models import Mirror, Run, Validation, Waiver
 from rbac.models import User
 from rbac.services import key_create
@@ -122,7 +122,7 @@ def send(people: list[Client], method: str, address: str, body: bytes, headers: 
         with transaction.atomic():
             answer: HttpResponse = client.generic(method, address, body, content_type=kind, headers=headers)
             transaction.set_rollback(True)
-        installed.read()
+        refresh.read()
         assert answer.status_code < 500, (method, address[:300], body[:300], headers)
         if not answer.streaming and answer.content:
             json.loads(plain(answer))

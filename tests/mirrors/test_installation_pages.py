@@ -10,8 +10,8 @@ from django.test import Client
 
 from core.errors import Unreachable
 from core.installations.settings import Secrets
-from mirrors import installed
-from mirrors.installation_rows import Installation
+from installations import refresh
+from installations.models import Installation
 from mirrors.models import Mirror
 from rbac.models import User
 from tests.mirrors.factories import make_installation
@@ -107,7 +107,7 @@ def test_what_is_used_and_what_is_of_the_file_is_not_deleted(olga: Client, lm: D
 def test_a_row_that_cannot_be_opened_breaks_no_page(olga: Client, lm: Deployment) -> None:
     make_installation()
     Installation.objects.update(sealed="nonsense", version=2)
-    installed.read()
+    refresh.read()
     assert "its secrets can't be used" in text(olga.get("/installations/"))
     assert "changed by something other than LakeMirror" in text(olga.get(MARS))
     for page in ("/", "/mirrors/", "/mirrors/new/", "/exports/new/", "/jobs/"):

@@ -23,10 +23,10 @@ from core.errors import Conflict, Denied, Invalid, Stale, Unreachable, Unreadabl
 from core.installations.settings import Secrets, Wish, check_wish
 from core.store_access import StoreAccess
 from deployment import config, wiring
+from installations import refresh
+from installations.models import OLD_KEY, Installation
+from installations.services import etag_of, installation_create, installation_delete, installation_update
 from jobs import duties
-from mirrors import installed
-from mirrors.installation_rows import OLD_KEY, Installation
-from mirrors.installations import etag_of, installation_create, installation_delete, installation_update
 from mirrors.models import Mirror, Repository
 from rbac.models import User
 from spark_jobs.session import code_archive
@@ -87,12 +87,12 @@ def test_clients_are_replaced_when_something_changes(mars: Installation, owner: 
 
 def test_other_processes_see_it_within_seconds(mars: Installation, settings: Any) -> None:
     config.put_together(None)  # as another process, which has read nothing since
-    installed._last_read = None
+    refresh._last_read = None
     settings.INSTALLATIONS_SECONDS = 0
-    installed.refresh()
+    refresh.refresh()
     assert "mars-1" in config.current().regions
     Installation.objects.all().delete()
-    installed.refresh()
+    refresh.refresh()
     assert config.current() is config.from_file()
 
 
@@ -157,7 +157,7 @@ def test_a_kept_secret_goes_nowhere_else(mars: Installation, owner: User) -> Non
 
 def test_a_row_that_was_tampered_with_is_told_and_not_used(mars: Installation, owner: User) -> None:
     Installation.objects.update(lakefs_endpoint="http://evil", version=2)
-    installed.read()
+    refresh.read()
     assert "mars-1" in config.current().regions and config.current().lakefs_url("mars-1") == "http://evil"
     for ask in (wiring.lakefs, wiring.quick_objects):
         with pytest.raises(Unreadable, match=r"'mars-1' was changed by something other than LakeMirror"):
@@ -173,15 +173,15 @@ def test_another_key_is_told_and_rotation_mends_it(
     old = config.from_file().auth.encrypt.secret_key.reveal()
     new = told_as("another key")
     monkeypatch.setattr(config, "from_file", lambda: new)
-    installed._last_read = None
-    installed.read()
+    refresh._last_read = None
+    refresh.read()
     with pytest.raises(Unreadable, match=r"'mars-1' were sealed with another auth.encrypt.secret_key.*rotate_secrets"):
         wiring.lakefs("mars-1")
     with pytest.raises(CommandError, match=f"of 2 installations can't be opened .{OLD_KEY} is not set"):
         call_command("rotate_secrets", stderr=StringIO())
     monkeypatch.setenv(OLD_KEY, old)
-    installed._last_read = None
-    installed.read()
+    refresh._last_read = None
+    refresh.read()
     assert wiring.lakefs("mars-1").key_id == "AKIALAKE"  # type: ignore[attr-defined]
     change(owner, store_region="mars")  # seals it anew, as a rotation that was broken off has done
     said = StringIO()
@@ -200,7 +200,7 @@ def test_the_file_wins_and_a_name_in_both_is_an_error(mars: Installation, owner:
     with pytest.raises(Conflict, match="is in the configuration file"):
         installation_delete(actor=owner, region="eu-west-1")
     Installation.objects.update(region="eu-west-1", version=2)
-    installed.read()
+    refresh.read()
     assert config.current() is config.from_file()
 
 
@@ -333,7 +333,7 @@ def test_a_test_asks_for_all_that_a_mirror_needs(api: Api, lm: Deployment) -> No
 
 def test_a_test_of_what_cannot_be_opened_says_so(api: Api, mars: Installation) -> None:
     Installation.objects.update(lakefs_endpoint="http://evil", version=2)
-    installed.read()
+    refresh.read()
     _, told = api.call("POST", f"{PATH}/mars-1/test")
     first, *others = told["checks"]
     assert (first["id"], first["state"]) == ("lakefs-reachable", "failed")

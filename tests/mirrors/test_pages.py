@@ -16,10 +16,11 @@ from django.test import Client
 from audit.models import AuditEvent
 from core.errors import Unreachable
 from deployment import config
+from installations.probes import NAME
 from jobs.models import Duty
 from mirrors import mirror_duties
 from mirrors.models import Mirror, MirrorBranch
-from mirrors.placement import NAME, RESERVED
+from mirrors.placement import RESERVED
 from mirrors.urls import urlpatterns
 from rbac.models import User
 from tests.cast import person

@@ -14,11 +14,12 @@ from core.errors import Denied, LakeMirrorError, NotFound, RemoteFailure, Unauth
 from core.installations.preflight import DECIDING, Check, Outcome
 from core.types import ReplicationRule, ServerInfo
 from deployment import wiring
+from installations import probes
+from installations.permission_probes import UNTRIED, tries_of
 from mirrors import preflight as module
 from mirrors.models import Mirror, Repository
 from mirrors.preflight import Preflight, preflight
 from mirrors.preflight_questions import Plan
-from mirrors.trying import UNTRIED, tries_of
 from rbac import builtin
 from rbac.models import User
 from tests.fakes import Lake
@@ -358,7 +359,7 @@ def test_a_check_that_breaks_is_unknown_and_the_others_go_on(
 
 
 def test_what_takes_too_long_is_unknown(lm: Deployment, owner: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "ROUND_SECONDS", 0.2)
+    monkeypatch.setattr(probes, "ROUND_SECONDS", 0.2)
     monkeypatch.setattr(lm.us_store, "versioning", lambda uri: time.sleep(1))
     began = time.monotonic()
     check = the(ask(owner), "source-versioning")

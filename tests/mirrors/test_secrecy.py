@@ -24,10 +24,11 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver
 
 from deployment import config, spark_server, wiring
+from installations import refresh
 from jobs.models import Duty
 from lakemirror_site import logs
 from lakemirror_site.urls import urlpatterns
-from mirrors import installed, mirror_duties
+from mirrors import mirror_duties
 from mirrors.models import Mirror, Repository
 from mirrors.tasks import run_duty
 from rbac import services as rbac
@@ -267,7 +268,7 @@ def handed_to_spark(told: config.Config, mirror: Mirror, monkeypatch: pytest.Mon
         monkeypatch.setenv(name, SECRETS["the file's lakeFS key"])
     monkeypatch.setenv("REPLICATION_AUTH_ENCRYPT_SECRET_KEY", SECRETS["the key"])
     monkeypatch.setenv("LAKEMIRROR_ADMIN_PASSWORD", SECRETS["a password"])
-    installed.read()
+    refresh.read()
     command, environment = spark_server.start(told, 8120, [])
     check = wiring._check_settings(mirror)
     export = wiring.export_settings(region="mars-1", namespace="s3://src/lake", path="s3://bucket/latest")

@@ -17,9 +17,9 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from django.utils import timezone
 
 from core.installations.settings import Secrets, Wish
+from installations import refresh
+from installations.services import installation_create
 from jobs.models import Duty
-from mirrors import installed
-from mirrors.installations import installation_create
 from mirrors.models import Mirror, Run, Validation, Waiver
 from rbac import rates, services, steps
 from rbac.models import Policy, User
@@ -81,7 +81,7 @@ def there(lm: Deployment, olga: User, thea: User) -> dict[str, Any]:
     a_run(export, phase="copy", outcome="export-failed", failed=1, ended_at=now)
     wish = Wish("mars-1", lakefs_endpoint="http://lakefs.mars", lakefs_access_key_id="A", store_access="chain")
     installation_create(actor=olga, wish=wish, secrets=Secrets("s"))
-    installed.read()
+    refresh.read()
     services.policy_put(actor="system:tests", document={"id": "Reads", "statement": STATEMENT})
     key = services.key_create(actor="system:tests", user=thea).key.key_id
     return {
@@ -194,7 +194,7 @@ class Person:
                 answer = getattr(self.browser, method.lower())(address, body)
             transaction.set_rollback(True)
         if "installation" in call:
-            installed.read()
+            refresh.read()
         return answer
 
 

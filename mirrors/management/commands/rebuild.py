@@ -8,7 +8,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from core.errors import Invalid
 from deployment import config
-from mirrors import installed
+from installations import refresh
 from mirrors.rebuild import Line, Result, rebuild
 from rbac.management.base import ACTOR, AccessCommand
 
@@ -47,7 +47,7 @@ class Command(AccessCommand):
 
 
 def _regions(region: str | None) -> list[str]:
-    installed.refresh()
+    refresh.refresh()
     served = list(config.current().served)
     if region and region not in served:
         raise Invalid(f"this deployment does not serve the region '{region}': it serves {', '.join(served)}")

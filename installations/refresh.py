@@ -20,9 +20,9 @@ from core.store_access import StoreAccess
 from deployment import config
 from deployment.config import LakeFSKeys, Secret, Store, StoreCredentials
 from deployment.overlay import Added, together
-from mirrors.installation_rows import Installation
+from installations.models import Installation
 
-log = logging.getLogger("mirrors.installed")
+log = logging.getLogger("installations.refresh")
 
 _read_at = -1e9
 _last_read: list[tuple[int, int, str]] | None = None

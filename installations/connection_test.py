@@ -6,7 +6,7 @@ there; else on a repository that can't be, which shows a policy for all reposito
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
@@ -21,13 +21,11 @@ from core.ports import LakeFS
 from core.types import Page, RepositoryInfo, ServerInfo
 from db import clock
 from deployment import wiring
-from mirrors import placement
-from mirrors.installation_rows import InstallationTest
-from mirrors.installations import TEST, installation_arn
-from mirrors.models import Mirror, Repository
-from mirrors.preflight import ask
-from mirrors.preflight_questions import about_bucket, may_ask
-from mirrors.trying import UNTRIED, Target, Try, is_of_branches, target_at_destination, tries_of
+from installations import probes
+from installations.models import InstallationTest
+from installations.permission_probes import UNTRIED, Target, Try, is_of_branches, target_at_destination, tries_of
+from installations.probes import about_bucket, ask, may_ask
+from installations.services import TEST, installation_arn
 from rbac import services as rbac
 
 FIRST = 100
@@ -51,6 +49,14 @@ class Tried:
         return target_at_destination(self.name)
 
 
+_targets: list[Callable[[str], tuple[str, str] | None]] = []
+
+
+def register_target(target: Callable[[str], tuple[str, str] | None]) -> None:
+    """Let an app say which repository of a region it works with: its side, destination or source, and its name."""
+    _targets.append(target)
+
+
 def installation_test(*, actor: Any, region: str, namespace: str = "") -> InstallationTest:
     """Test it now. `namespace`: an s3:// address to test its store with, by default one of its repositories'. Raises
     Denied, NotFound and Invalid, and nothing for what is wrong with the installation."""
@@ -58,7 +64,7 @@ def installation_test(*, actor: Any, region: str, namespace: str = "") -> Instal
     if region not in wiring.regions():
         raise NotFound(f"there is no installation '{region[:80]}'")
     if namespace:
-        placement.check_namespace(namespace.rstrip("/"))
+        probes.check_namespace(namespace.rstrip("/"))
     tried = _tried(region)
     known = ask({"server": lambda: wiring.quick_lakefs(region).server(), "repositories": partial(_first, region)})
     place = namespace or _place(known["repositories"])
@@ -78,12 +84,9 @@ def _place(found: Page[RepositoryInfo] | LakeMirrorError) -> str:
 
 
 def _tried(region: str) -> Tried:
-    mirror = Mirror.objects.live().filter(region=region).order_by("pk").first()
-    if mirror is not None:
-        return Tried("destination", mirror.name, named=True)
-    source = Repository.objects.filter(region=region, mirrors__isnull=False).order_by("pk").first()
-    if source is not None:
-        return Tried("source", source.name, named=True)
+    for target in _targets:
+        if there := target(region):
+            return Tried(*there, named=True)
     return Tried("destination", f"lakemirror-probe-{uuid4().hex}", named=False)
 
 

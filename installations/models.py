@@ -42,6 +42,7 @@ class Installation(models.Model):
     changed_at = models.DateTimeField()
 
     class Meta:
+        app_label = "mirrors"
         ordering = ["region"]
 
     def __str__(self) -> str:
@@ -106,6 +107,9 @@ class InstallationTest(models.Model):
     reachable = models.BooleanField()
     lakefs_version = models.CharField(max_length=100, blank=True)
     checks = models.JSONField(default=list, help_text="id, state, message, fix of each")
+
+    class Meta:
+        app_label = "mirrors"
 
     def __str__(self) -> str:
         return f"{self.region} at {self.tested_at}"

@@ -11,7 +11,6 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import Count
 
 from core.access.policies import auth_arn
 from core.errors import Conflict, Invalid, NotFound, Stale, Unreadable
@@ -19,9 +18,8 @@ from core.installations.settings import Secrets, Wish, check_secrets, check_wish
 from core.text.phrases import count
 from db import clock
 from deployment import config
-from mirrors import installed
-from mirrors.installation_rows import Installation, InstallationTest
-from mirrors.models import Mirror, Repository
+from installations import refresh
+from installations.models import Installation, InstallationTest
 from rbac import services as rbac
 from web.etags import ANYTHING, Seen
 
@@ -30,19 +28,12 @@ LIST, CREATE, UPDATE, DELETE, TEST = (
     *(f"auth:{verb}Installation" for verb in ("Create", "Update", "Delete", "Test")),
 )
 
-_users: dict[str, Callable[[], Mapping[str, int]]] = {
-    "mirror": lambda: _counted(Mirror.objects.order_by(), "region"),
-    "mirrored repository": lambda: _counted(Repository.objects.filter(mirrors__isnull=False).distinct(), "region"),
-}
+_users: dict[str, Callable[[], Mapping[str, int]]] = {}
 
 
 def register_user(what: str, by_region: Callable[[], Mapping[str, int]]) -> None:
     """Let another app say what of it needs installations: how many by region."""
     _users[what] = by_region
-
-
-def _counted(rows: Any, column: str) -> Mapping[str, int]:
-    return dict(rows.order_by().values_list(column).annotate(number=Count("pk", distinct=True)))
 
 
 def usage() -> dict[str, Counter[str]]:
@@ -100,7 +91,7 @@ def installation_create(*, actor: Any, wish: Wish, secrets: Secrets, request: An
             _audit(actor, CREATE, row, {}, asdict(wish), request)
     except IntegrityError as error:
         raise _taken(wish.region) from error
-    installed.read()
+    refresh.read()
     return row
 
 
@@ -122,7 +113,7 @@ def installation_update(
             row.save()
             InstallationTest.objects.filter(region=region).delete()  # it was of something else
             _audit(actor, UPDATE, row, before, after, request)
-    installed.read()
+    refresh.read()
     return row
 
 
@@ -142,7 +133,7 @@ def installation_delete(
         _audit(actor, DELETE, row, asdict(row.wish), {}, request, reason)
         row.delete()
         InstallationTest.objects.filter(region=region).delete()
-    installed.read()
+    refresh.read()
 
 
 def is_doubled(region: str) -> bool:

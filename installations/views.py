@@ -12,10 +12,9 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from core.errors import Conflict, Invalid, LakeMirrorError, NotFound, Stale
 from db import clock
-from mirrors.installation_form import InstallationForm
-from mirrors.installation_readings import InstallationReading, installation_reading, installation_readings
-from mirrors.installation_tests import installation_test, passed
-from mirrors.installations import (
+from installations.connection_test import installation_test, passed
+from installations.forms import InstallationForm
+from installations.services import (
     CREATE,
     DELETE,
     LIST,
@@ -26,6 +25,7 @@ from mirrors.installations import (
     installation_delete,
     installation_update,
 )
+from installations.status import InstallationReading, installation_reading, installation_readings
 from rbac import services as rbac
 from rbac.views import permission_required
 from web.errors import status_of

@@ -8,8 +8,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from core.text.phrases import count
-from mirrors.installation_rows import OLD_KEY
-from mirrors.installations import rotate
+from installations.models import OLD_KEY
+from installations.services import rotate
 
 
 class Command(BaseCommand):

@@ -13,10 +13,10 @@ from core.installations.preflight import Check, Outcome
 from core.installations.settings import Access, Wish
 from deployment import config
 from deployment.overlay import Together
-from mirrors.installation_rows import Installation, InstallationTest
-from mirrors.installation_tests import passed
-from mirrors.installations import etag_of, usage, usage_words
-from mirrors.region_facts import RegionFacts, region_facts
+from installations.connection_test import passed
+from installations.models import Installation, InstallationTest
+from installations.region_usage import RegionFacts, region_facts
+from installations.services import etag_of, usage, usage_words
 from web.serializers import rfc3339
 
 FILE, DATABASE = "file", "database"

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 from urllib.parse import urlsplit
 
-from django.db.models import Count, Max
-
 from deployment import config
-from mirrors.models import Mirror, Repository
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,17 +25,27 @@ class RegionFacts:
         return self.name
 
 
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """By region, how many mirrors arrive there and how many sources they have there, each with the last look."""
+
+    arriving: Mapping[str, tuple[int, datetime | None]]
+    sources: Mapping[str, tuple[int, datetime | None]]
+
+
+_traffic: list[Callable[[], Traffic]] = []
+
+
+def register_traffic(traffic: Callable[[], Traffic]) -> None:
+    """Make known who mirrors between regions; each process does so when that app is ready."""
+    _traffic[:] = [traffic]
+
+
 def region_facts(names: Iterable[str]) -> list[RegionFacts]:
     """In the order of `names`; two queries, whatever there is."""
-    there = _by_region(Mirror.objects.live(), number=Count("pk"), at=Max("destination_looked_at"))
-    mirrored = Repository.objects.filter(mirrors__in=Mirror.objects.live())
-    here = _by_region(mirrored, number=Count("pk", distinct=True), at=Max("looked_at"))
+    told = _traffic[0]()
+    there, here = told.arriving, told.sources
     return [RegionFacts(name, _host(name), *there.get(name, (0, None)), *here.get(name, (0, None))) for name in names]
-
-
-def _by_region(rows: Any, **totals: Any) -> Mapping[str, tuple[int, datetime | None]]:
-    found = rows.order_by().values_list("region").annotate(**totals)
-    return {region: (number, at) for region, number, at in found}
 
 
 def _host(region: str) -> str:

@@ -12,14 +12,8 @@ from rest_framework.views import APIView
 
 from core.errors import Invalid
 from core.installations.settings import LONGEST, Access
-from mirrors.installation_readings import (
-    InstallationReading,
-    installation_json,
-    installation_reading,
-    installation_readings,
-)
-from mirrors.installation_tests import installation_test, passed
-from mirrors.installations import (
+from installations.connection_test import installation_test, passed
+from installations.services import (
     CREATE,
     DELETE,
     LIST,
@@ -31,6 +25,7 @@ from mirrors.installations import (
     installation_update,
     wish_of,
 )
+from installations.status import InstallationReading, installation_json, installation_reading, installation_readings
 from rbac import services as rbac
 from web.etags import seen
 from web.openapi import IF_MATCH, answers, etag

@@ -1,0 +1,49 @@
+"""What mirrors tell of regions: how many need one, what goes in and out, where rights can be tried."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Count, Max
+
+from installations.region_usage import Traffic
+from mirrors.models import Mirror, Repository
+
+
+def traffic() -> Traffic:
+    """Of all regions; two queries."""
+    mirrored = Repository.objects.filter(mirrors__in=Mirror.objects.live())
+    return Traffic(
+        _by_region(Mirror.objects.live(), number=Count("pk"), at=Max("destination_looked_at")),
+        _by_region(mirrored, number=Count("pk", distinct=True), at=Max("looked_at")),
+    )
+
+
+def _by_region(rows: Any, **totals: Any) -> Mapping[str, tuple[int, datetime | None]]:
+    found = rows.order_by().values_list("region").annotate(**totals)
+    return {region: (number, at) for region, number, at in found}
+
+
+def mirrors_by_region() -> Mapping[str, int]:
+    """How many mirrors each region has, also those that are being deleted."""
+    return _counted(Mirror.objects.order_by())
+
+
+def sources_by_region() -> Mapping[str, int]:
+    """How many repositories of each region are mirrored."""
+    return _counted(Repository.objects.filter(mirrors__isnull=False).distinct())
+
+
+def _counted(rows: Any) -> Mapping[str, int]:
+    return dict(rows.order_by().values_list("region").annotate(number=Count("pk", distinct=True)))
+
+
+def target(region: str) -> tuple[str, str] | None:
+    """The side and name of a repository there that mirrors work with, for a policy that names repositories."""
+    mirror = Mirror.objects.live().filter(region=region).order_by("pk").first()
+    if mirror is not None:
+        return "destination", mirror.name
+    source = Repository.objects.filter(region=region, mirrors__isnull=False).order_by("pk").first()
+    return None if source is None else ("source", source.name)
