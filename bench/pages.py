@@ -239,8 +239,9 @@ def sign_in() -> Any:
     """A client of somebody who may do everything."""
     from django.test import Client
 
-    from rbac import builtin, services
+    from rbac import services
     from rbac.models import Group
+    from rbac.services import builtin
 
     builtin.install()
     user = services.user_create(actor="system:bench", username="bench", password="correct horse battery staple")

@@ -25,7 +25,7 @@ from exports.telling import changes_of
 from exports.views import SECTION, find_visible
 from mirrors.preflight_told import told_of
 from rbac import services as rbac
-from rbac.typed import GIVEN_BACK, keeps_typed, take
+from rbac.signin.form_recovery import GIVEN_BACK, keeps_typed, take
 from web.errors import status_of
 
 CHECKS, TRIAL, COST = "preflight", "trial", "cost"

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from core.access.policies import branch_arn
 from core.access.policy_analysis import Place
-from rbac.steps import Area, a_step, register
+from rbac.permission_catalog import Area, a_step, register
 
 _BRANCH = branch_arn("{repository}", "{branch}")
 _CONFIGURE, _RUN = ("fs:ExportConfig", _BRANCH), ("fs:RunExport", _BRANCH)

@@ -27,7 +27,7 @@ from installations.services import (
 )
 from installations.status import InstallationReading, installation_reading, installation_readings
 from rbac import services as rbac
-from rbac.views import permission_required
+from rbac.signin.views import permission_required
 from web.errors import status_of
 from web.etags import Seen
 

@@ -26,9 +26,10 @@ class SiteConfig(AppConfig):
 
         from jobs import housekeeping
         from jobs.queue_process import PatientQueue
-        from rbac import guessing, idempotency, sessions
+        from rbac import idempotency
+        from rbac.signin import brute_force, session_store
 
         cluster.Queue = PatientQueue
-        for old in (idempotency, sessions, guessing):
+        for old in (idempotency, session_store, brute_force):
             housekeeping.register(old.prune)
         post_spawn.connect(die_with_parent, dispatch_uid="lakemirror.die_with_parent")

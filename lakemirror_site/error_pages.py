@@ -16,8 +16,9 @@ from django.utils.html import escape
 
 from core import errors
 from core.errors import NotSignedIn
-from rbac import rights, typed
-from rbac.views import ask_to_sign_in
+from rbac.services import effective_permissions
+from rbac.signin import form_recovery
+from rbac.signin.views import ask_to_sign_in
 from web.errors import headers_of, json_error, message_of, status_of
 
 API_PREFIXES = ("/service/", "/api/", "/hooks/")
@@ -80,7 +81,10 @@ def _refusal(request: HttpRequest, error: Exception | None) -> dict[str, Any]:
     user = getattr(request, "user", None)
     if not isinstance(error, errors.Denied) or not error.action or user is None or not user.is_authenticated:
         return {}
-    return {"why": rights.explain(user, error.action, error.arn), "grantors": rights.who_can_grant(user)}
+    return {
+        "why": effective_permissions.explain(user, error.action, error.arn),
+        "grantors": effective_permissions.who_can_grant(user),
+    }
 
 
 def _wants_json(request: HttpRequest) -> bool:
@@ -90,7 +94,7 @@ def _wants_json(request: HttpRequest) -> bool:
 def _to_sign_in(request: HttpRequest) -> HttpResponse:
     """On to the sign-in page and back. A fragment that a page asked for makes the whole page go there."""
     if request.headers.get("HX-Request") != "true":
-        return ask_to_sign_in(request) if typed.is_kept(request) else redirect_to_login(_page_of(request))
+        return ask_to_sign_in(request) if form_recovery.is_kept(request) else redirect_to_login(_page_of(request))
     answer = HttpResponse(status=HTTPStatus.UNAUTHORIZED)
     page = urlsplit(request.headers.get("HX-Current-URL", ""))
     answer["HX-Redirect"] = redirect_to_login(page._replace(scheme="", netloc="").geturl() or "/")["Location"]
@@ -129,7 +133,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """Django's CSRF_FAILURE_VIEW. Signing in anew makes the forms of other tabs too old: they lose nothing by it."""
-    if typed.is_kept(request) and _is_ours(request):
+    if form_recovery.is_kept(request) and _is_ours(request):
         return _form_again(request)
     return error_answer(request, HTTPStatus.FORBIDDEN, "this form is too old or not ours: go back, reload, try again")
 
@@ -142,5 +146,5 @@ def _is_ours(request: HttpRequest) -> bool:
 def _form_again(request: HttpRequest) -> HttpResponse:
     if not request.user.is_authenticated:
         return ask_to_sign_in(request)
-    typed.lay_by(request, typed.seal(request))
+    form_recovery.lay_by(request, form_recovery.seal(request))
     return redirect(request.get_full_path())

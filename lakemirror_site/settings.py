@@ -39,8 +39,8 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "web.compression.GZip",
-    "rbac.cookies.HostCookies",
-    "rbac.sessions.Sessions",
+    "rbac.signin.cookies.HostCookies",
+    "rbac.signin.session_store.Sessions",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -113,7 +113,7 @@ LOGIN_REDIRECT_URL = "/"
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "rbac.authentication.AccessKeyAuthentication",
+        "rbac.keys.authentication.AccessKeyAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
@@ -144,7 +144,7 @@ SPECTACULAR_SETTINGS = {
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1_000_000
 # A link to choose a new password works for a day.
 PASSWORD_RESET_TIMEOUT = 24 * 3600
-SESSION_ENGINE = "rbac.sessions"
+SESSION_ENGINE = "rbac.signin.session_store"
 SESSION_COOKIE_NAME = "lakemirror_session"
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_NAME = "lakemirror_csrf"

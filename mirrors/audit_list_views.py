@@ -14,7 +14,7 @@ from audit.changes import changes_of
 from core.errors import Invalid
 from db import clock
 from mirrors.audit_api import MAY_SEE
-from rbac.views import permission_required
+from rbac.signin.views import permission_required
 from web.pages import ROWS, with_query
 
 KINDS = {

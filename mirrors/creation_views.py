@@ -25,7 +25,7 @@ from mirrors.preflight import preflight
 from mirrors.preflight_questions import Plan
 from mirrors.preflight_told import told_of
 from mirrors.preview import NOT_COUNTED, preview_of_plan
-from rbac.typed import GIVEN_BACK, keeps_typed, take
+from rbac.signin.form_recovery import GIVEN_BACK, keeps_typed, take
 from web.api_snippets import command, curl
 from web.errors import status_of
 

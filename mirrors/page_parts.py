@@ -15,7 +15,7 @@ from mirrors.readings import MirrorReading
 from mirrors.services import repository_arn
 from mirrors.trouble import trouble_of
 from rbac import services as rbac
-from rbac.views import permission_required
+from rbac.signin.views import permission_required
 from web.pages import answered, whole_or_part
 
 SECTION = {"section": "mirrors"}

@@ -23,7 +23,7 @@ from mirrors.settings_etag import etag_of
 from mirrors.settings_form import SettingsForm
 from mirrors.webhook_file import webhook_file
 from rbac import services as rbac
-from rbac.typed import GIVEN_BACK, keeps_typed, take
+from rbac.signin.form_recovery import GIVEN_BACK, keeps_typed, take
 from web.errors import status_of
 from web.etags import Seen
 

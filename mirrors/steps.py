@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from core.access.policies import ALL, auth_arn, namespace_arn, repository_arn
 from core.access.policy_analysis import Place
 from deployment import config
-from rbac.steps import Area, a_step, register
+from rbac.permission_catalog import Area, a_step, register
 
 _SOURCE, _MIRROR, _NAMESPACE = repository_arn("{source}"), repository_arn("{mirror}"), namespace_arn("{namespace}")
 _CHANGE, _OPERATE = ("fs:MirrorRepository", _SOURCE), ("fs:OperateMirror", _SOURCE)

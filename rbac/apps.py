@@ -9,6 +9,6 @@ class RbacConfig(AppConfig):
 
     def ready(self) -> None:
         """Tell the steps of access."""
-        from rbac import steps
+        from rbac import permission_catalog
 
-        steps.register_access()
+        permission_catalog.register_access()

@@ -19,7 +19,7 @@ from django.http import HttpRequest, HttpResponse
 from rest_framework.exceptions import APIException
 
 from core.errors import LakeMirrorError
-from rbac.authentication import AccessKeyAuthentication
+from rbac.keys.authentication import AccessKeyAuthentication
 from rbac.models import KeyedCall, User
 from web.errors import json_error
 from web.openapi import PREFIXES

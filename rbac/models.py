@@ -191,7 +191,7 @@ class Session(AbstractBaseSession):
 
 
 class Guesses(models.Model):
-    """Attempts at one name or access key from one place, as `rbac/guessing.py` counts them."""
+    """Attempts at one name or access key from one place, as `rbac/signin/brute_force.py` counts them."""
 
     place = models.CharField(max_length=64, primary_key=True, help_text="digest of the name and where they came from")
     attempts = models.PositiveIntegerField()

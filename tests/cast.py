@@ -14,8 +14,9 @@ PASSWORD = "correct horse battery staple"
 
 def person(name: str, *groups: str) -> User:
     """A user with the cast's password in the built-in groups of those names."""
-    from rbac import builtin, services
+    from rbac import services
     from rbac.models import Group
+    from rbac.services import builtin
 
     builtin.install()
     user = services.user_create(actor="system:tests", username=name, password=PASSWORD)

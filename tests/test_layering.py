@@ -24,7 +24,7 @@ ONE_FILE = {
     "botocore": {"adapters/s3/store.py"},
     "lakefs_sdk": {"adapters/lakefs.py"},
     "requests": {"lakemirror/api.py"},
-    "authlib": {"rbac/openid.py"},
+    "authlib": {"rbac/signin/openid.py"},
     "cryptography": {"adapters/sealing.py"},
 }
 STDLIB_ONLY = "core"

@@ -11,7 +11,7 @@ from rest_framework.views import APIView
 
 from rbac import services
 from rbac.api.paging import PAGE, listed
-from rbac.api.shapes import (
+from rbac.api.schemas import (
     CredentialsAnswer,
     CredentialsWithSecretAnswer,
     KeyRotation,
@@ -21,7 +21,7 @@ from rbac.api.shapes import (
     listing,
 )
 from rbac.api.users import user_arn
-from rbac.credentials import IssuedKey
+from rbac.keys.secrets import IssuedKey
 from rbac.models import AccessKey
 from web.openapi import answers
 

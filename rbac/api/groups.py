@@ -10,7 +10,7 @@ from core.access.policies import auth_arn
 from core.errors import NotFound
 from rbac import services
 from rbac.api.paging import PAGE, listed
-from rbac.api.shapes import (
+from rbac.api.schemas import (
     GroupAnswer,
     GroupCreation,
     PolicyAnswer,

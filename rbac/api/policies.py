@@ -12,7 +12,7 @@ from core.access.policies import auth_arn, parse_json
 from core.errors import Invalid
 from rbac import services
 from rbac.api.paging import PAGE, listed
-from rbac.api.shapes import PolicyAnswer, PolicyGiven, listing, policy_json
+from rbac.api.schemas import PolicyAnswer, PolicyGiven, listing, policy_json
 from rbac.models import Policy
 from web.openapi import answers
 

@@ -2,8 +2,7 @@
 
 from django.urls import path
 
-from rbac import rights_api
-from rbac.api import credentials, groups, policies, users
+from rbac.api import credentials, groups, permissions, policies, users
 
 _USER, _GROUP = "auth/users/<str:user_id>", "auth/groups/<str:group_id>"
 _KEY = f"{_USER}/credentials/<str:access_key_id>"
@@ -19,9 +18,11 @@ urlpatterns = [
     path(_KEY, credentials.OneCredential.as_view(), name="api-credential"),
     path(f"{_KEY}/disable", credentials.Disable.as_view(), name="api-credential-disable"),
     path(f"{_KEY}/rotate", credentials.Rotate.as_view(), name="api-credential-rotate"),
-    path(f"{_USER}/effective-permissions", rights_api.EffectivePermissions.as_view(), name="api-effective-permissions"),
-    path("auth/simulate", rights_api.Simulate.as_view(), name="api-simulate"),
-    path("auth/policies/<str:policy_id>/impact", rights_api.PolicyImpact.as_view(), name="api-policy-impact"),
+    path(
+        f"{_USER}/effective-permissions", permissions.EffectivePermissions.as_view(), name="api-effective-permissions"
+    ),
+    path("auth/simulate", permissions.Simulate.as_view(), name="api-simulate"),
+    path("auth/policies/<str:policy_id>/impact", permissions.PolicyImpact.as_view(), name="api-policy-impact"),
     path("auth/groups", groups.Groups.as_view(), name="api-groups"),
     path(_GROUP, groups.OneGroup.as_view(), name="api-group"),
     path(f"{_GROUP}/members", groups.Members.as_view(), name="api-group-members"),

@@ -7,7 +7,7 @@ Conflict (see administrators.py).
 
 from audit.record import Actor, audit
 from rbac.services.administrators import administrator, administrator_kept, can_sign_in, is_administrator
-from rbac.services.asking import allowed, decide, forget, policies_of, reading_of, require
+from rbac.services.authorize import allowed, decide, forget, policies_of, reading_of, require
 from rbac.services.groups import (
     group_add,
     group_create,

@@ -18,7 +18,7 @@ from django.utils import timezone
 from core.access.policies import everywhere
 from core.errors import Conflict
 from rbac.models import AccessKey, Attachment, Policy, User
-from rbac.services.asking import policies_now
+from rbac.services.authorize import policies_now
 
 ADMINISTRATION = (
     "auth:AttachPolicy",

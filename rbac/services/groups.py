@@ -11,8 +11,8 @@ from audit.record import Actor, audit
 from core.errors import NotFound
 from rbac.models import Group, Membership, Policy, User
 from rbac.services.administrators import administrator_kept
-from rbac.services.asking import forget
-from rbac.services.saving import locked, save_new
+from rbac.services.authorize import forget
+from rbac.services.rows import locked, save_new
 
 
 def group_find(name: str) -> Group:

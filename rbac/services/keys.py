@@ -11,11 +11,11 @@ from django.utils import timezone
 
 from audit.record import Actor, audit
 from core.errors import Conflict, Invalid, NotFound
-from rbac import credentials
-from rbac.credentials import IssuedKey
+from rbac.keys import secrets
+from rbac.keys.secrets import IssuedKey
 from rbac.models import AccessKey, User
 from rbac.services.administrators import administrator_kept
-from rbac.services.saving import locked
+from rbac.services.rows import locked
 
 NOTE_USE_EVERY = timedelta(minutes=1)
 OVERLAP = timedelta(hours=24)
@@ -44,7 +44,7 @@ def key_create(
     request: Any = None,
 ) -> IssuedKey:
     """A new access key; its secret is in the answer and nowhere else. An id and a secret of one's own may be given."""
-    key_id, secret = credentials.pair(key_id, secret)
+    key_id, secret = secrets.pair(key_id, secret)
     if expires_at is not None and expires_at <= timezone.now():
         raise Invalid("a new key can't have expired already", field="expires_at", hint="Give a time that is to come")
     locked(user)
@@ -53,7 +53,7 @@ def key_create(
             key = AccessKey.objects.create(
                 key_id=key_id,
                 user=user,
-                secret_hash=credentials.hashed(secret),
+                secret_hash=secrets.hashed(secret),
                 description=description[:200],
                 expires_at=expires_at,
             )
@@ -140,7 +140,7 @@ def key_check(*, key_id: str, secret: str, now: datetime | None = None) -> Acces
     """
     now = now or timezone.now()
     key = _find_key(key_id)
-    matches = credentials.matches(secret, key.secret_hash if key else credentials.NO_HASH)
+    matches = secrets.matches(secret, key.secret_hash if key else secrets.NO_HASH)
     if key is None or not matches or not key.is_usable(now):
         return None
     _note_use(key, now)
@@ -149,7 +149,7 @@ def key_check(*, key_id: str, secret: str, now: datetime | None = None) -> Acces
 
 
 def _find_key(key_id: str) -> AccessKey | None:
-    if not credentials.is_key_id(key_id):
+    if not secrets.is_key_id(key_id):
         return None
     key: AccessKey | None = AccessKey.objects.select_related("user").filter(key_id=key_id).first()
     return key

@@ -13,8 +13,8 @@ from core.access.policies import parse_policy
 from core.errors import Invalid, NotFound
 from rbac.models import Attachment, Group, Policy, User
 from rbac.services.administrators import administrator_kept
-from rbac.services.asking import forget
-from rbac.services.saving import locked, save_new
+from rbac.services.authorize import forget
+from rbac.services.rows import locked, save_new
 
 
 def policy_find(name: str) -> Policy:

@@ -12,8 +12,8 @@ from audit.record import Actor, audit
 from core.errors import Invalid, NotFound
 from rbac.models import Policy, Session, User
 from rbac.services.administrators import administrator_kept
-from rbac.services.asking import forget
-from rbac.services.saving import check, locked, save_new
+from rbac.services.authorize import forget
+from rbac.services.rows import check, locked, save_new
 
 
 def user_find(name: str) -> User:

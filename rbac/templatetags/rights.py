@@ -7,7 +7,7 @@ from django.template import Context
 from django.utils.safestring import SafeString, mark_safe
 
 from rbac import services
-from rbac.page_parts import tabs_of
+from rbac.views.parts import tabs_of
 
 register = template.Library()
 _BADGES = {

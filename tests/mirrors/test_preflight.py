@@ -20,8 +20,8 @@ from mirrors import preflight as module
 from mirrors.models import Mirror, Repository
 from mirrors.preflight import Preflight, preflight
 from mirrors.preflight_questions import Plan
-from rbac import builtin
 from rbac.models import User
+from rbac.services import builtin
 from tests.fakes import Lake
 from tests.mirrors.api import BODY, MIRRORS, Api
 from tests.mirrors.harness import Deployment, deployment

@@ -11,8 +11,8 @@ from django.test import Client
 
 from mirrors import options
 from mirrors.models import Mirror
-from rbac import typed
 from rbac.models import User
+from rbac.signin import form_recovery
 from tests.cast import PASSWORD
 from tests.mirrors.factories import make_company
 from tests.mirrors.harness import Deployment
@@ -139,7 +139,7 @@ def test_a_seal_that_is_not_ours_or_too_old_holds_nothing(
         client.logout()
     monkeypatch.setattr(time, "time", lambda real=time.time: real() + 3601)
     sign_in(client, refused)
-    assert typed.FIELD not in client.session
+    assert form_recovery.FIELD not in client.session
 
 
 def test_what_was_typed_is_for_its_own_form_alone(client: Client, owner: User, company: Any) -> None:

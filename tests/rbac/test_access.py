@@ -9,8 +9,9 @@ from django.contrib.auth.models import AnonymousUser
 from django.db import IntegrityError, transaction
 
 from core.errors import Conflict, Denied, Invalid, NotSignedIn
-from rbac import builtin, services
+from rbac import services
 from rbac.models import Attachment, Group, Policy, User
+from rbac.services import builtin
 from tests.cast import person
 
 LAKE = "arn:lakefs:fs:::repository/lake"

@@ -11,7 +11,7 @@ from audit.models import AuditEvent
 from core.access.policy_text import pretty
 from rbac import services
 from rbac.models import AccessKey, Group, Policy, User
-from rbac.policy_templates import TEMPLATES, Template
+from rbac.views.policy_templates import TEMPLATES, Template
 
 pytestmark = pytest.mark.django_db
 

@@ -10,7 +10,8 @@ import pytest
 from django.core.checks import Tags, run_checks
 from django.test import Client, override_settings
 
-from rbac import credentials, services
+from rbac import services
+from rbac.keys import secrets
 from rbac.models import AccessKey, User
 from tests.cast import PASSWORD, person
 from tests.mirrors.api import Api
@@ -83,8 +84,8 @@ def test_a_body_that_is_too_large_is_not_read(admin: Api, owner: User) -> None:
 
 def test_a_wrong_id_costs_the_work_of_a_wrong_secret(teammate: User, monkeypatch: pytest.MonkeyPatch) -> None:
     key, compared = services.key_create(actor="system:tests", user=teammate).key, []
-    real = credentials.matches
-    monkeypatch.setattr(credentials, "matches", lambda *both: compared.append(1) or real(*both))
+    real = secrets.matches
+    monkeypatch.setattr(secrets, "matches", lambda *both: compared.append(1) or real(*both))
     for key_id in (key.key_id, "AKIAWRONGWRONGWRONG2"):
         assert services.key_check(key_id=key_id, secret="not the secret of it") is None
     assert len(compared) == 2
@@ -98,6 +99,6 @@ def test_back_and_next_lead_only_to_our_own_pages(owner: User) -> None:
 
 @override_settings(SECRET_KEY=string.ascii_letters)
 def test_djangos_own_list_for_deployments_has_nothing_but_what_the_proxy_decides() -> None:
-    """HTTPS and HSTS are the reverse proxy's, and cookies become Secure by the request: `rbac/cookies.py`."""
+    """HTTPS and HSTS are the reverse proxy's, and cookies become Secure by the request: `rbac/signin/cookies.py`."""
     found = run_checks(tags=[Tags.security], include_deployment_checks=True)
     assert {one.id for one in found} == {"security.W004", "security.W008", "security.W016"}

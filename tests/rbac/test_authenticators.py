@@ -15,9 +15,11 @@ from django.test import Client
 from audit.models import AuditEvent
 from core.errors import Unreachable
 from deployment import config, wiring
-from rbac import authenticators, callers, guessing, rates, services
-from rbac.authenticators import No
+from rbac import services
+from rbac.keys import authenticators, identify, rate_limit
+from rbac.keys.authenticators import No
 from rbac.models import Guesses, User
+from rbac.signin import brute_force
 from tests.cast import person
 from tests.documented import answers_as_documented
 from tests.site.test_config import changed
@@ -77,12 +79,12 @@ Tell = Callable[..., None]
 @pytest.fixture
 def tell() -> Iterator[Tell]:
     """Make this process one with these fields."""
-    caches = (authenticators.configured, wiring.authorization, rates.shared)
+    caches = (authenticators.configured, wiring.authorization, rate_limit.shared)
 
     def forget() -> None:
         for cache in caches:
             cache.cache_clear()
-        callers._right_lately.clear()
+        identify._right_lately.clear()
 
     with pytest.MonkeyPatch.context() as patch:
 
@@ -266,7 +268,7 @@ def test_a_name_from_lakefs_is_remembered_for_its_time(
     tell(authenticators=["lakefs"], lakefs_url=there.url, lakefs={"ttl": "10s"})
     knows_keys(there)
     now = [100.0]
-    monkeypatch.setattr("rbac.remembering.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("rbac.keys.ttl_cache.time.monotonic", lambda: now[0])
     one = authenticators.configured()[0]
     for seconds, calls in ((100, 1), (109, 1), (111, 2)):
         now[0] = seconds
@@ -309,7 +311,7 @@ def test_the_order_is_the_one_that_is_configured_and_who_knows_the_id_decides(
 def test_who_guesses_a_secret_has_to_wait_and_keeps_nobody_out(
     tell: Tell, owner: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(guessing, "FIRST_WAIT", 30)
+    monkeypatch.setattr(brute_force, "FIRST_WAIT", 30)
     tell()
     own = services.key_create(actor=owner, user=owner)
     used = services.key_create(actor=owner, user=owner)
@@ -338,14 +340,14 @@ def test_a_repeatable_call_counts_once(tell: Tell, owner: User) -> None:
 def test_a_key_gets_its_burst_then_its_pace(tell: Tell, owner: User) -> None:
     tell(rate_limit={"requests_per_second": 2, "burst": 3})
     now = [0.0]
-    buckets = rates.Buckets(per_second=2, burst=3, clock=lambda: now[0])
+    buckets = rate_limit.Buckets(per_second=2, burst=3, clock=lambda: now[0])
     assert [buckets.take("a") for _ in range(4)] == [0, 0, 0, 0.5]
     assert buckets.take("b") == 0
     now[0] = 0.5
     assert [buckets.take("a") for _ in range(2)] == [0, 0.5]
     now[0] = 100
     assert [buckets.take("a") for _ in range(4)] == [0, 0, 0, 0.5]
-    shared = rates.shared()
+    shared = rate_limit.shared()
     assert shared is not None
     shared._clock = lambda: 0.0
     own = services.key_create(actor=owner, user=owner)
@@ -354,4 +356,4 @@ def test_a_key_gets_its_burst_then_its_pace(tell: Tell, owner: User) -> None:
     assert found[-1].headers["Retry-After"] == "1"
     assert "too many requests" in found[-1].json()["message"]
     tell(rate_limit={"requests_per_second": 0})
-    assert rates.shared() is None
+    assert rate_limit.shared() is None

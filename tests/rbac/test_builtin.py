@@ -6,7 +6,7 @@ import pytest
 
 from core.access.policies import branch_arn, evaluate, namespace_arn, object_arn, parse_policy, repository_arn, tag_arn
 from core.errors import Invalid
-from rbac import builtin
+from rbac.services import builtin
 
 SOURCE, MIRROR, NAMESPACE = "lake", "lake-eu", "s3://lake-eu-west-1/lake"
 

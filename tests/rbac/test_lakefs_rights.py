@@ -24,8 +24,8 @@ from core.access.policies import (
 from core.ports import LakeFS
 from mirrors import services
 from mirrors.models import Mirror
-from rbac import builtin
 from rbac.models import User
+from rbac.services import builtin
 from tests.fakes import FakeLakeFS
 from tests.mirrors.harness import NAMESPACE, Deployment, deployment
 

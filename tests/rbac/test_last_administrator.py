@@ -13,8 +13,9 @@ from django.utils import timezone
 
 from audit.models import AuditEvent
 from core.errors import Conflict
-from rbac import builtin, services
+from rbac import services
 from rbac.models import AccessKey, Group, Policy, User
+from rbac.services import builtin
 from tests.cast import person
 
 SYSTEM: dict[str, Any] = {"actor": "system:tests"}

@@ -21,7 +21,8 @@ from installations import refresh
 from installations.services import installation_create
 from jobs.models import Duty
 from mirrors.models import Mirror, Run, Validation, Waiver
-from rbac import rates, services, steps
+from rbac import permission_catalog, services
+from rbac.keys import rate_limit
 from rbac.models import Policy, User
 from tests.cast import person
 from tests.exports.test_pages import a_run, an_export
@@ -44,7 +45,7 @@ STATEMENT = [{"effect": "allow", "action": ["fs:ReadObject"], "resource": "*"}]
 
 @pytest.fixture
 def lm(monkeypatch: pytest.MonkeyPatch) -> Iterator[Deployment]:
-    monkeypatch.setattr(rates, "shared", lambda: None)
+    monkeypatch.setattr(rate_limit, "shared", lambda: None)
     with deployment() as made:
         made.add_mirror()
         made.lake.commit(files={"a": b"1"})
@@ -297,7 +298,7 @@ def test_everybody_gets_where_the_table_says_and_nowhere_else(lm: Deployment, ow
 
 
 def test_the_table_needs_steps_that_there_are_and_all_of_them() -> None:
-    every = {step.key for area in steps.areas() for step in area.steps}
+    every = {step.key for area in permission_catalog.areas() for step in area.steps}
     needed = frozenset().union(*calls().values()) - {ANYONE, SIGNED_IN, OWN_KEYS, HOOK}
     assert needed - every == set()
     assert every - needed == {"mirrors.hooks"}, "what no call needs can't be tried"

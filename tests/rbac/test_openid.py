@@ -19,8 +19,9 @@ from joserfc.jwk import RSAKey
 
 from audit.models import AuditEvent
 from deployment import config
-from rbac import openid, services
+from rbac import services
 from rbac.models import Session, User
+from rbac.signin import openid
 from tests.site.test_config import changed
 
 pytestmark = pytest.mark.django_db

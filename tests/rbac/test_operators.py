@@ -6,8 +6,9 @@ import pytest
 
 from core.access.policies import branch_arn, evaluate, parse_policy, repository_arn
 from core.errors import Denied
-from rbac import builtin, services
+from rbac import services
 from rbac.models import User
+from rbac.services import builtin
 from tests.cast import person
 
 LAKE, MAIN = repository_arn("lake"), branch_arn("lake", "main")

@@ -10,8 +10,9 @@ import pytest
 from django.db import transaction
 
 from deployment import config
-from rbac import policy_cache, services
+from rbac import services
 from rbac.models import Attachment, Policy, User
+from rbac.services import policy_cache
 from tests.cast import person
 from tests.site.test_config import changed
 
@@ -73,7 +74,7 @@ def test_nothing_is_reused_unless_it_is_enabled(holder: User) -> None:
 
 def test_policies_are_reused_for_their_time_and_no_longer(holder: User, tell: Any) -> None:
     tell({"enabled": True, "ttl": "10s", "jitter": "0s"})
-    with mock.patch("rbac.policy_cache.time") as clock:
+    with mock.patch("rbac.services.policy_cache.time") as clock:
         clock.monotonic.return_value = 1000.0
         assert may(holder)
         another_process_denies()
@@ -85,7 +86,10 @@ def test_policies_are_reused_for_their_time_and_no_longer(holder: User, tell: An
 
 def test_jitter_is_the_most_that_is_added(holder: User, tell: Any) -> None:
     tell({"enabled": True, "ttl": "10s", "jitter": "4s"})
-    with mock.patch("rbac.policy_cache.time") as clock, mock.patch("rbac.policy_cache.random.uniform") as draw:
+    with (
+        mock.patch("rbac.services.policy_cache.time") as clock,
+        mock.patch("rbac.services.policy_cache.random.uniform") as draw,
+    ):
         draw.side_effect = lambda least, most: most
         clock.monotonic.return_value = 1000.0
         assert may(holder)

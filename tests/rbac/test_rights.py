@@ -13,9 +13,9 @@ from django.test.utils import CaptureQueriesContext
 
 from core.access.policies import parse_policy
 from rbac import services
-from rbac.impact import impact
 from rbac.models import Group, Policy, User
-from rbac.rights import who_can_grant
+from rbac.services.effective_permissions import who_can_grant
+from rbac.services.policy_impact import impact
 from tests.cast import person
 from tests.exports.test_pages import an_export
 from tests.mirrors.factories import make_mirror, make_repository

@@ -13,8 +13,10 @@ from django.test import Client
 from django.utils import timezone
 
 from audit.models import AuditEvent
-from rbac import browsers, guessing, services, sessions, signed_in
+from rbac import services
 from rbac.models import Session, User
+from rbac.signin import brute_force, session_store, user_agent
+from rbac.signin import sessions as signed_in
 from tests.cast import PASSWORD
 from tests.documented import answers_as_documented
 
@@ -55,7 +57,7 @@ def test_a_planted_session_is_worth_nothing_after_signing_in(teammate: User) -> 
     client.post("/login/", {"username": "tom", "password": PASSWORD})
     assert client.cookies[COOKIE].value != planted
     assert Session.objects.count() == 1
-    assert sessions.digest(client.cookies[COOKIE].value) == only().pk
+    assert session_store.digest(client.cookies[COOKIE].value) == only().pk
 
 
 def test_the_cookie_is_for_us_alone_and_the_table_opens_nothing(teammate: User) -> None:
@@ -103,7 +105,7 @@ def test_nobody_there_for_a_day_ends_it_and_two_weeks_end_it_anyway(
     another = browser()
     later(monkeypatch, hours=24, seconds=1)
     assert not is_signed_in(another)
-    assert sessions.prune() == 2
+    assert session_store.prune() == 2
 
 
 def test_it_is_seen_once_a_minute_by_what_people_do(
@@ -185,10 +187,10 @@ def test_disabling_a_user_and_another_password_end_them(teammate: User, owner: U
 
 
 def test_what_a_request_writes_into_an_ended_session_is_lost_with_it(teammate: User) -> None:
-    store = sessions.SessionStore(browser().cookies[COOKIE].value)
+    store = session_store.SessionStore(browser().cookies[COOKIE].value)
     store["x"] = 1
     signed_in.sessions_end(actor=teammate, user=teammate)
-    with pytest.raises(sessions.UpdateError):
+    with pytest.raises(session_store.UpdateError):
         store.save()
 
 
@@ -202,7 +204,7 @@ def test_what_a_request_writes_into_an_ended_session_is_lost_with_it(teammate: U
     ],
 )
 def test_a_browser_is_told_in_words(agent: str, words: str) -> None:
-    assert browsers.in_words(agent) == words
+    assert user_agent.in_words(agent) == words
 
 
 # --- passwords --------------------------------------------------------------------------------------------------------
@@ -227,7 +229,7 @@ def test_ones_password_is_changed_by_who_knows_it_and_other_browsers_end(teammat
 
 
 def test_a_poor_password_or_a_wrong_old_one_changes_nothing(teammate: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guessing, "FIRST_WAIT", 30)
+    monkeypatch.setattr(brute_force, "FIRST_WAIT", 30)
     client = browser()
     assert "That is not your password" in change(client, old="wrong").content.decode()
     assert "too short" in change(client, new="short").content.decode()

@@ -11,15 +11,16 @@ from django.test import Client, RequestFactory
 from django.utils import timezone
 
 from core.errors import Denied, NotSignedIn
-from rbac import guessing, services
+from rbac import services
 from rbac.models import User
-from rbac.views import permission_required
+from rbac.signin import brute_force
+from rbac.signin.views import permission_required
 from tests.cast import PASSWORD, person
 
 
 @pytest.fixture(autouse=True)
 def long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guessing, "FIRST_WAIT", 30)
+    monkeypatch.setattr(brute_force, "FIRST_WAIT", 30)
 
 
 def sign_in(
@@ -112,17 +113,17 @@ class Clock:
 
 
 def test_pauses_double_up_to_a_minute_and_are_forgotten(monkeypatch: pytest.MonkeyPatch, db: None) -> None:
-    monkeypatch.setattr(guessing, "FIRST_WAIT", 1)
-    clock, where, pauses = Clock(monkeypatch), guessing.Place("x"), []
+    monkeypatch.setattr(brute_force, "FIRST_WAIT", 1)
+    clock, where, pauses = Clock(monkeypatch), brute_force.Place("x"), []
     for _ in range(14):
-        assert guessing.begin_attempt(where) == 0
-        pauses.append(guessing.wait_of(where))
+        assert brute_force.begin_attempt(where) == 0
+        pauses.append(brute_force.wait_of(where))
         clock.pass_(pauses[-1])
     assert pauses == [0, 0, 0, 0, 1, 2, 4, 8, 16, 32, 60, 60, 60, 60]
     clock.pass_(15 * 60)
-    assert [guessing.begin_attempt(where) for _ in range(6)] == [0, 0, 0, 0, 0, 1]
+    assert [brute_force.begin_attempt(where) for _ in range(6)] == [0, 0, 0, 0, 0, 1]
     clock.pass_(15 * 60)
-    assert guessing.prune() == 1
+    assert brute_force.prune() == 1
 
 
 def test_while_waiting_even_the_right_password_is_not_looked_at(client: Client, owner: User) -> None:
@@ -158,7 +159,7 @@ def test_a_browser_known_for_one_name_is_a_stranger_to_another(client: Client, o
 def test_a_forged_mark_of_a_known_browser_is_none(owner: User) -> None:
     guess(6)
     client = Client()
-    client.cookies[guessing.COOKIE] = "olga:1:forged"
+    client.cookies[brute_force.COOKIE] = "olga:1:forged"
     assert sign_in(client).status_code == 429
 
 
@@ -174,9 +175,9 @@ def test_neighbours_in_an_ipv6_network_count_as_one(owner: User) -> None:
 
 def test_of_many_guesses_at_once_past_the_free_ones_one_gets_the_turn(owner: User) -> None:
     request = RequestFactory().post("/login/", REMOTE_ADDR="192.0.2.1")
-    where = guessing.place(request, "olga")
+    where = brute_force.place(request, "olga")
     guess(4)
-    assert [guessing.begin_attempt(where) > 0 for _ in range(4)] == [False, True, True, True]
+    assert [brute_force.begin_attempt(where) > 0 for _ in range(4)] == [False, True, True, True]
 
 
 # --- the guard of pages -----------------------------------------------------------------------------------------------

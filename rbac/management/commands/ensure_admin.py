@@ -9,9 +9,10 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 
-from rbac import builtin, services
+from rbac import services
 from rbac.management.base import ACTOR, AccessCommand, ask_password
 from rbac.models import AccessKey, Group, User
+from rbac.services import builtin
 
 
 class Command(AccessCommand):

@@ -7,8 +7,8 @@ from urllib.parse import urljoin
 
 from django.core.management.base import CommandParser
 
-from rbac import passwords
 from rbac.management.base import ACTOR, AccessCommand, find_user
+from rbac.signin import passwords
 
 
 class Command(AccessCommand):

@@ -15,10 +15,10 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from core.access.policies import ALL, auth_arn
 from core.errors import LakeMirrorError
 from rbac import services
-from rbac.access_forms import ProfileForm, UserForm
 from rbac.models import Group, Policy, User
-from rbac.page_parts import by_name, carry_out, reason_of, show, typed
-from rbac.rights import effective
+from rbac.services.effective_permissions import effective
+from rbac.views.forms import ProfileForm, UserForm
+from rbac.views.parts import by_name, carry_out, reason_of, show, typed
 
 TAB = "users"
 CHOICES = 500

@@ -12,10 +12,10 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from core.access.policies import ALL, auth_arn
 from core.errors import LakeMirrorError
 from rbac import services
-from rbac.access_forms import GroupForm
 from rbac.models import Group
-from rbac.page_parts import by_name, reason_of, show, typed
-from rbac.user_views import other_policies, policy_action, policy_moved
+from rbac.views.forms import GroupForm
+from rbac.views.parts import by_name, reason_of, show, typed
+from rbac.views.users import other_policies, policy_action, policy_moved
 
 TAB = "groups"
 

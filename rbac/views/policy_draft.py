@@ -17,8 +17,8 @@ from core.access.policies import Policy as Reading
 from core.access.policies import parse_policy
 from core.access.policy_text import Wrong, differences, pretty, read
 from core.errors import Invalid
-from rbac.impact import Impact, impact
 from rbac.models import Policy
+from rbac.services.policy_impact import Impact, impact
 from web.parsing import require_text
 
 MOST_TEXT = 500_000

@@ -30,7 +30,7 @@ class SignInForm(AuthenticationForm):
 
 
 class NewPasswordForm(SetPasswordForm):
-    """A new password, twice; whether it will do, `rbac/passwords.py` says."""
+    """A new password, twice; whether it will do, `rbac/signin/passwords.py` says."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, label_suffix="", **kwargs)

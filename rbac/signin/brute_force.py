@@ -35,7 +35,7 @@ FORGET_AFTER = timedelta(minutes=15)
 MOST = 1_000_000
 COOKIE = "lakemirror_known"
 _COOKIE_AGE = 180 * 24 * 3600
-_SALT = "rbac.guessing"
+_SALT = "rbac.guessing"  # never renamed: cookies of now would count for nothing
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,9 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 
 from deployment import config
-from rbac import guessing, services, typed
-from rbac.forms import SignInForm
+from rbac import services
+from rbac.signin import brute_force, form_recovery
+from rbac.signin.forms import SignInForm
 
 View = Callable[..., HttpResponseBase]
 
@@ -44,17 +45,17 @@ class SignIn(LoginView):
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         """Who has signed in elsewhere meanwhile goes on at once."""
         if request.user.is_authenticated:
-            typed.lay_by(request, request.POST.get(typed.FIELD, ""))
+            form_recovery.lay_by(request, request.POST.get(form_recovery.FIELD, ""))
         return super().dispatch(request, *args, **kwargs)
 
     def get_context_data(self, **more: Any) -> dict[str, Any]:
         """What was typed elsewhere stays on the page, however often the password is wrong."""
-        return super().get_context_data(**more) | _beside(self.request.POST.get(typed.FIELD, ""))
+        return super().get_context_data(**more) | _beside(self.request.POST.get(form_recovery.FIELD, ""))
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Check the password, unless this place has to wait first."""
-        self.place = guessing.place(request, request.POST.get("username", ""))
-        wait = guessing.begin_attempt(self.place)
+        self.place = brute_force.place(request, request.POST.get("username", ""))
+        wait = brute_force.begin_attempt(self.place)
         if wait:
             return self.ask_to_wait(wait)
         return super().post(request, *args, **kwargs)
@@ -69,15 +70,15 @@ class SignIn(LoginView):
     def form_valid(self, form: Any) -> HttpResponse:
         """Begin the session and forget the failures."""
         response = super().form_valid(form)
-        typed.lay_by(self.request, self.request.POST.get(typed.FIELD, ""))
-        guessing.succeeded(self.place)
-        guessing.remember_browser(response, self.request, form.get_user().username)
+        form_recovery.lay_by(self.request, self.request.POST.get(form_recovery.FIELD, ""))
+        brute_force.succeeded(self.place)
+        brute_force.remember_browser(response, self.request, form.get_user().username)
         return response
 
 
 def ask_to_sign_in(request: HttpRequest) -> HttpResponse:
     """The sign-in page in place of a form's answer: what was typed goes through it, and back to the form."""
-    context = {"form": SignInForm(request), "next": request.get_full_path()} | _beside(typed.seal(request))
+    context = {"form": SignInForm(request), "next": request.get_full_path()} | _beside(form_recovery.seal(request))
     return render(request, "registration/login.html", context, status=401)
 
 

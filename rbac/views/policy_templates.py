@@ -8,7 +8,7 @@ from typing import Any
 
 from core.access.policies import repository_arn
 from core.errors import Invalid
-from rbac import builtin
+from rbac.services import builtin
 
 BLANKS = {
     "source": ("Source repository", "The repository that is mirrored, like lake."),

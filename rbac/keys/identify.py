@@ -8,9 +8,10 @@ import math
 from django.http import HttpRequest
 from rest_framework.exceptions import APIException, AuthenticationFailed
 
-from rbac import authenticators, guessing, rates
+from rbac.keys import authenticators, rate_limit
+from rbac.keys.ttl_cache import Remembered
 from rbac.models import User
-from rbac.remembering import Remembered
+from rbac.signin import brute_force
 
 WRONG = "wrong access key id or secret, or the key is expired or disabled"
 _KNOWN_FOR = 15 * 60.0
@@ -33,14 +34,14 @@ address keep out no more. They are looked at all the same, each time."""
 
 def identify(request: HttpRequest, key_id: str, secret: str) -> tuple[User, str]:
     """The caller and their key's id. AuthenticationFailed, TooMany, Unreachable, PermissionDenied."""
-    where = guessing.place_of_key(request, key_id)
+    where = brute_force.place_of_key(request, key_id)
     mark = hashlib.sha256(f"{where.key}:{secret}".encode("utf-8", "surrogatepass")).hexdigest()
-    if not _right_lately.get(mark) and (wait := guessing.wait_of(where)):
+    if not _right_lately.get(mark) and (wait := brute_force.wait_of(where)):
         raise TooMany("too many wrong secrets for this access key from here", wait)
     user = authenticators.user_of(key_id, secret)
     if user is None:
         _right_lately.drop(mark)
-        guessing.failed(where)
+        brute_force.failed(where)
         raise AuthenticationFailed(WRONG)
     _right_lately.put(mark, True, _KNOWN_FOR)
     _take_turn(key_id)
@@ -48,7 +49,7 @@ def identify(request: HttpRequest, key_id: str, secret: str) -> tuple[User, str]
 
 
 def _take_turn(key_id: str) -> None:
-    buckets = rates.shared()
+    buckets = rate_limit.shared()
     wait = buckets.take(key_id) if buckets else 0
     if wait:
         raise TooMany("too many requests by this access key", wait)

@@ -11,10 +11,7 @@ from rest_framework.views import APIView
 
 from core.access.policies import auth_arn, parse_policy
 from rbac import services
-from rbac.impact import impact
-from rbac.models import User
-from rbac.rights import effective, simulate
-from rbac.rights_answers import (
+from rbac.api.permission_schemas import (
     Draft,
     ImpactAnswer,
     PermissionsAnswer,
@@ -25,6 +22,9 @@ from rbac.rights_answers import (
     impact_json,
     simulation_json,
 )
+from rbac.models import User
+from rbac.services.effective_permissions import effective, simulate
+from rbac.services.policy_impact import impact
 from web.openapi import answers
 
 

@@ -20,7 +20,7 @@ from rbac.models import AccessKey
 NO_HASH = "0" * 64
 """Compared when there is no such key, so that a wrong id takes as long as a wrong secret."""
 
-_PURPOSE = "rbac.credentials.secret"
+_PURPOSE = "rbac.credentials.secret"  # never renamed: no key that was made before would open anything
 _ID_LETTERS = string.ascii_uppercase + "234567"
 _ID = re.compile(r"[A-Za-z0-9_-]{8,40}")
 _SHORTEST_SECRET = 16

@@ -14,10 +14,10 @@ from django.views.decorators.http import require_POST, require_safe
 from core.access.policies import auth_arn
 from core.errors import LakeMirrorError
 from rbac import services
-from rbac.access_forms import AccessForm, KeyForm, OverlapForm
-from rbac.credentials import IssuedKey
+from rbac.keys.secrets import IssuedKey
 from rbac.models import AccessKey, User
-from rbac.page_parts import carry_out, reason_of, show, tabs_of
+from rbac.views.forms import AccessForm, KeyForm, OverlapForm
+from rbac.views.parts import carry_out, reason_of, show, tabs_of
 
 
 @never_cache

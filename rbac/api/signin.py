@@ -10,8 +10,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from rbac import browsers, passwords, services, signed_in
+from rbac import services
 from rbac.models import Session, User
+from rbac.signin import passwords, sessions
+from rbac.signin import user_agent as browsers
 from web.openapi import answers
 
 
@@ -49,14 +51,14 @@ class Sessions(APIView):
     @answers("List sessions of a user", 200, SessionsAnswer)
     def get(self, request: Request, user: str) -> Response:
         """Open sessions of browsers. One's own need no right, those of others auth:ReadUser on them."""
-        rows = signed_in.sessions_of(_whose(request, user, "auth:ReadUser"))
+        rows = sessions.sessions_of(_whose(request, user, "auth:ReadUser"))
         return Response({"as_of": timezone.now(), "results": [_as_json(row) for row in rows]})
 
     @answers("End all sessions of a user", 204)
     def delete(self, request: Request, user: str) -> Response:
         """Sign all browsers out. One's own need no right, those of others auth:UpdateUser on them."""
         whose = _whose(request, user, "auth:UpdateUser")
-        signed_in.sessions_end(actor=request.user, user=whose, request=request)
+        sessions.sessions_end(actor=request.user, user=whose, request=request)
         return Response(status=204)
 
 
@@ -69,7 +71,7 @@ class OneSession(APIView):
     def delete(self, request: Request, user: str, session: str) -> Response:
         """Sign one browser out, by the id that the list gives."""
         whose = _whose(request, user, "auth:UpdateUser")
-        signed_in.session_end(actor=request.user, user=whose, handle=session, request=request)
+        sessions.session_end(actor=request.user, user=whose, handle=session, request=request)
         return Response(status=204)
 
 
@@ -82,7 +84,7 @@ class PasswordResetLink(APIView):
     def post(self, request: Request, user: str) -> Response:
         """Works once and for a day, and only while the password is as it is now. Needs auth:UpdateUser on the user."""
         services.require(request.user, ("auth:UpdateUser", _arn(user)))
-        link = passwords.reset_link_create(actor=request.user, user=signed_in.user_named(user), request=request)
+        link = passwords.reset_link_create(actor=request.user, user=sessions.user_named(user), request=request)
         answer = {"link": request.build_absolute_uri(link.path), "expires_at": link.expires_at}
         return Response(answer, status=201, headers={"Cache-Control": "no-store"})
 
@@ -92,7 +94,7 @@ def _whose(request: Request, username: str, action: str) -> User:
     services.require(request.user)
     if username != request.user.username:
         services.require(request.user, (action, _arn(username)))
-    return signed_in.user_named(username)
+    return sessions.user_named(username)
 
 
 def _arn(username: str) -> str:

@@ -15,9 +15,11 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from core.errors import Conflict, Invalid
-from rbac import browsers, guessing, passwords, services, signed_in
-from rbac.forms import NewPasswordForm, PasswordForm
+from rbac import services
 from rbac.models import Session, User
+from rbac.signin import brute_force, passwords, user_agent
+from rbac.signin import sessions as signed_in
+from rbac.signin.forms import NewPasswordForm, PasswordForm
 
 
 @never_cache
@@ -63,11 +65,11 @@ def password(request: HttpRequest) -> HttpResponse:
     form = PasswordForm(_actor(request), data=request.POST or None)
     status = 200
     if request.method == "POST":
-        place = guessing.place(request, _actor(request).username)
-        wait = guessing.begin_attempt(place)
+        place = brute_force.place(request, _actor(request).username)
+        wait = brute_force.begin_attempt(place)
         form.wait = wait
         if form.is_valid() and _replaced(request, form, "changed by themselves"):
-            guessing.succeeded(place)
+            brute_force.succeeded(place)
             update_session_auth_hash(request, form.user)
             messages.success(request, "The password is changed. All other browsers are signed out.")
             return redirect("sessions")
@@ -127,4 +129,4 @@ def _list_of(username: str) -> str:
 
 
 def _row(session: Session, here: str) -> dict[str, Any]:
-    return {"session": session, "browser": browsers.in_words(session.browser), "here": session.handle == here}
+    return {"session": session, "browser": user_agent.in_words(session.browser), "here": session.handle == here}

@@ -10,9 +10,9 @@ from django.db.models import Q
 
 from core.access.policies import Policy as Reading
 from core.access.policy_analysis import Change, Person, Place, Step, changes, places_named
-from rbac import services, steps
+from rbac import permission_catalog, services
 from rbac.models import Policy, User
-from rbac.rights import policies_of_all
+from rbac.services.effective_permissions import policies_of_all
 
 MOST_PEOPLE = 500
 MOST_PLACES = 200
@@ -117,7 +117,7 @@ def _person(user: User, read: Iterable[Reading], old: Reading | None, draft: Rea
 
 def _all_changes(people: list[Person], old: Reading | None, draft: Reading | None) -> Iterator[AreaChange]:
     versions = (*_only(old), *_only(draft))
-    for area in steps.areas():
+    for area in permission_catalog.areas():
         there = _once(area.places)
         for step in area.steps:
             yield from (AreaChange(area.title, one) for one in changes(step, _places(step, there, versions), people))

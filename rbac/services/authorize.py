@@ -10,8 +10,8 @@ from django.db import transaction
 from core.access.policies import PART_OF, Verdict, deny_everything, evaluate, parse_policy
 from core.access.policies import Policy as Reading
 from core.errors import Denied, Invalid, NotSignedIn
-from rbac import policy_cache
 from rbac.models import Attachment, Policy, User
+from rbac.services import policy_cache
 
 logger = logging.getLogger(__name__)
 

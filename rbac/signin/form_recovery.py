@@ -17,7 +17,7 @@ View = TypeVar("View", bound=Callable[..., Any])
 GIVEN_BACK = "What you typed before you signed in is here again. Nothing was done with it yet."
 FIELD = "typed"
 """Of the sign-in form, and of the session."""
-_SALT = "rbac.typed"
+_SALT = "rbac.typed"  # never renamed: what was sealed with it could not be opened
 _SECONDS = 3600
 _MOST = 500_000
 

@@ -16,12 +16,13 @@ from core.access.policies import ALL, auth_arn
 from core.access.policies import Policy as Reading
 from core.access.policy_text import Wrong, pretty
 from core.errors import Invalid, LakeMirrorError
-from rbac import policy_drafts, services
-from rbac.impact import impact
+from rbac import services
+from rbac.api.permission_schemas import names_seen
 from rbac.models import Group, Policy, User
-from rbac.page_parts import by_name, reason_of, show
-from rbac.policy_templates import BLANKS, TEMPLATES, Template
-from rbac.rights_answers import names_seen
+from rbac.services.policy_impact import impact
+from rbac.views import policy_draft
+from rbac.views.parts import by_name, reason_of, show
+from rbac.views.policy_templates import BLANKS, TEMPLATES, Template
 from web.errors import status_of
 
 TAB = "policies"
@@ -108,7 +109,7 @@ def policy_new(request: HttpRequest) -> HttpResponse:
         document = template.fill(request.GET.dict())
     except Invalid as error:
         return _ask_blanks(request, template, error)
-    return _editor(request, policy_drafts.of_document(document, as_json=request.GET.get("as") == "json"), None)
+    return _editor(request, policy_draft.of_document(document, as_json=request.GET.get("as") == "json"), None)
 
 
 def _ask_blanks(request: HttpRequest, template: Template, error: Invalid | None = None) -> HttpResponse:
@@ -130,28 +131,28 @@ def policy_edit(request: HttpRequest, name: str) -> HttpResponse:
     if request.method == "POST":
         return _written(request, policy)
     try:
-        draft = policy_drafts.of_document(policy.document, as_json=request.GET.get("as") == "json")
+        draft = policy_draft.of_document(policy.document, as_json=request.GET.get("as") == "json")
     except Invalid:
-        draft = policy_drafts.Draft(True, name, pretty(policy.document), ())
+        draft = policy_draft.Draft(True, name, pretty(policy.document), ())
     return _editor(request, draft, policy)
 
 
 def _written(request: HttpRequest, policy: Policy | None) -> HttpResponse:
     """What was typed, as the pressed button wants it: shown otherwise, reviewed, or saved as it was reviewed."""
-    draft, do = policy_drafts.of_typed(request.POST), request.POST.get("do", "review")
+    draft, do = policy_draft.of_typed(request.POST), request.POST.get("do", "review")
     if do == "add":
         return _editor(request, draft, policy, more=True)
     if do == "json":
-        return _editor(request, policy_drafts.Draft(True, draft.name, draft.text, ()), policy)
+        return _editor(request, policy_draft.Draft(True, draft.name, draft.text, ()), policy)
     reading = _checked(draft, policy)
     if isinstance(reading, Wrong):
         return _editor(request, draft, policy, wrong=reading, status=400)
     if do == "form":
-        return _editor(request, policy_drafts.of_document(draft.document, as_json=False), policy)
+        return _editor(request, policy_draft.of_document(draft.document, as_json=False), policy)
     return _reviewed(request, draft, reading, policy, save=do == "save")
 
 
-def _checked(draft: policy_drafts.Draft, policy: Policy | None) -> Reading | Wrong:
+def _checked(draft: policy_draft.Draft, policy: Policy | None) -> Reading | Wrong:
     """The draft as it is understood; a name stays, and is nobody else's."""
     reading = draft.checked
     if isinstance(reading, Wrong) or (policy is not None and reading.name == policy.name):
@@ -164,18 +165,18 @@ def _checked(draft: policy_drafts.Draft, policy: Policy | None) -> Reading | Wro
 
 
 def _reviewed(
-    request: HttpRequest, draft: policy_drafts.Draft, reading: Reading, policy: Policy | None, *, save: bool
+    request: HttpRequest, draft: policy_draft.Draft, reading: Reading, policy: Policy | None, *, save: bool
 ) -> HttpResponse:
     """Show what a draft would do; save it if just that was shown before."""
     arn = auth_arn("policy", reading.name)
     services.require(request.user, ("auth:UpdatePolicy" if policy else "auth:CreatePolicy", arn))
-    found = policy_drafts.review(draft, reading)
+    found = policy_draft.review(draft, reading)
     if save and request.POST.get("seal") == found.seal:
         return _save(request, draft, policy)
     return _editor(request, draft, policy, review=found, changed=save)
 
 
-def _save(request: HttpRequest, draft: policy_drafts.Draft, policy: Policy | None) -> HttpResponse:
+def _save(request: HttpRequest, draft: policy_draft.Draft, policy: Policy | None) -> HttpResponse:
     document = draft.document
     verb = (
         partial(services.policy_update, policy=policy, statement=document["statement"])
@@ -195,7 +196,7 @@ def _save(request: HttpRequest, draft: policy_drafts.Draft, policy: Policy | Non
 
 def _editor(
     request: HttpRequest,
-    draft: policy_drafts.Draft,
+    draft: policy_draft.Draft,
     policy: Policy | None,
     *,
     status: int = 200,
@@ -204,7 +205,7 @@ def _editor(
 ) -> HttpResponse:
     review = context.get("review")
     seen = names_seen(review.impact, request.user) if review else set()
-    empty = policy_drafts.Row("allow", "", "")
+    empty = policy_draft.Row("allow", "", "")
     rows = (*draft.rows, empty) if more or not draft.rows else draft.rows
     shared = {"draft": draft, "policy": policy, "rows": rows, "seen": seen}
     return show(request, "policy_edit.html", TAB, shared | context, status=status)

@@ -11,11 +11,11 @@ from django.views.decorators.http import require_safe
 
 from core.access.policies import ALL
 from core.errors import Invalid, LakeMirrorError, NotFound
-from rbac import services, steps
+from rbac import permission_catalog, services
+from rbac.api.permissions import require_about
 from rbac.models import User
-from rbac.page_parts import show
-from rbac.rights import effective, simulate
-from rbac.rights_api import require_about
+from rbac.services.effective_permissions import effective, simulate
+from rbac.views.parts import show
 
 _NAMED = 200
 
@@ -34,7 +34,9 @@ def simulate_page(request: HttpRequest) -> HttpResponse:
         "question": json.dumps(asked, ensure_ascii=False),
         "lists_users": lists_users,
         "names": User.objects.values_list("username", flat=True)[:_NAMED] if lists_users else [],
-        "actions": sorted({need.action for area in steps.areas() for step in area.steps for need in step.needs}),
+        "actions": sorted(
+            {need.action for area in permission_catalog.areas() for step in area.steps for need in step.needs}
+        ),
     }
     found, status = _answer(asked)
     return show(request, "simulate.html", "simulate", context | found, status=status)

@@ -21,8 +21,8 @@ from core.access.policies import deny_everything, parse_policy
 from core.errors import Conflict, Invalid
 from deployment import config, wiring
 from rbac import services
+from rbac.keys.ttl_cache import Remembered
 from rbac.models import NAME_PATTERN, AccessKey, User
-from rbac.remembering import Remembered
 
 logger = logging.getLogger(__name__)
 
@@ -127,6 +127,7 @@ class LakeFSKeys:
         """The user here who is called as lakeFS's is; PermissionDenied if there is none."""
         if not _KEY_ID.fullmatch(key_id) or not secret.isprintable():
             return No.UNKNOWN
+        # the name never changes, whatever this file is called
         mark = salted_hmac("rbac.authenticators.lakefs", f"{key_id}:{secret}", algorithm="sha256").hexdigest()
         name = self._kept.get(mark) or self._asked(key_id, secret, mark)
         if name is None:

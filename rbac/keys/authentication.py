@@ -11,7 +11,7 @@ from rest_framework.exceptions import APIException, AuthenticationFailed
 from rest_framework.request import Request
 
 from core.errors import LakeMirrorError
-from rbac import callers
+from rbac.keys import identify
 from rbac.models import User
 from web import requests
 from web.requests import REALM
@@ -44,7 +44,7 @@ def _caller(request: HttpRequest) -> tuple[User, str] | Exception | None:
     if scheme.lower() != "basic":
         return None
     try:
-        return callers.identify(request, *_decode(encoded))
+        return identify.identify(request, *_decode(encoded))
     except (APIException, LakeMirrorError) as error:
         return error
 

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from core.errors import NotFound
 from deployment import config
-from rbac import openid, typed
+from rbac.signin import form_recovery, openid
 
 _NEXT, _TYPED = "openid_next", "openid_typed"
 _BACKEND = "django.contrib.auth.backends.ModelBackend"
@@ -24,7 +24,7 @@ def begin(request: HttpRequest) -> HttpResponse:
     """Off to the provider; where to go afterwards, and what was typed, wait in the session."""
     _only_if_configured()
     request.session[_NEXT] = request.POST.get("next", "")
-    request.session[_TYPED] = request.POST.get(typed.FIELD, "")
+    request.session[_TYPED] = request.POST.get(form_recovery.FIELD, "")
     try:
         return openid.begin(request, request.build_absolute_uri(reverse("openid_return")))
     except openid.Refused as error:
@@ -42,7 +42,7 @@ def come_back(request: HttpRequest) -> HttpResponse:
         return _refused(request, error)
     where, sealed = request.session.pop(_NEXT, ""), request.session.pop(_TYPED, "")
     login(request, user, backend=_BACKEND)
-    typed.lay_by(request, sealed)
+    form_recovery.lay_by(request, sealed)
     ours = url_has_allowed_host_and_scheme(where, {request.get_host()}, require_https=request.is_secure())
     return redirect(where if ours else "/")
 

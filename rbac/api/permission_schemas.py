@@ -10,9 +10,9 @@ from rest_framework import serializers
 from core.access.policies import Deciding, Effect, auth_arn
 from core.access.policy_analysis import LONGEST_ARN, Outcome
 from rbac import services
-from rbac.impact import AreaChange, Impact
 from rbac.models import User
-from rbac.rights import Holding, Simulation
+from rbac.services.effective_permissions import Holding, Simulation
+from rbac.services.policy_impact import AreaChange, Impact
 
 MOST_ALSO = 100
 
