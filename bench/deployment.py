@@ -44,8 +44,8 @@ def add_mirror(
     name: str = "lake", region: str = "eu-west-1", *, source: str = "s3://src/lake", mirror: str = "s3://dst/lake"
 ) -> Any:
     """The rows of a mirror whose repository was made: of `name` in us-east-1, with these namespaces."""
-    from mirrors import mirror_duties
     from mirrors.models import Mirror, Repository
+    from mirrors.transitions import duties as mirror_duties
 
     repository = Repository.objects.create(
         region="us-east-1",

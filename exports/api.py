@@ -36,7 +36,7 @@ from exports.serializers import (
     status_json,
 )
 from exports.whole_status import WholeExportStatus, whole_status_json
-from mirrors.backlog import in_chunks
+from mirrors.services.backlog import in_chunks
 from rbac import services as rbac
 from web.csv_export import FORMATS, TableView, csv_answer, wants_csv
 from web.openapi import answers

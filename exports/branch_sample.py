@@ -13,8 +13,8 @@ from deployment import wiring
 from graveler.errors import FormatError
 from graveler.metarange import RangeRef, read_metarange
 from installations.probes import is_name
-from mirrors.adoption import reaching
-from mirrors.metaranges import metadata_uri
+from mirrors.queries.metaranges import metadata_uri
+from mirrors.services.adoption import reaching
 
 MOST_READ, MOST_KEYS, MOST_DIRECTORIES = 200_000, 10_000, 1_000
 MOST_BYTES = 32_000_000

@@ -29,7 +29,7 @@ from exports.models import Export
 from exports.pattern_trial import named, try_patterns
 from exports.services import Wish
 from installations.probes import Answers, Calls, ask
-from mirrors.preflight import Preflight
+from mirrors.preflight.checks import Preflight
 from rbac import services as rbac
 
 PROBE_SECONDS = 6.0

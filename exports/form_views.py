@@ -23,7 +23,7 @@ from exports.pattern_trial import named, try_patterns
 from exports.planned_call import api_call, set_command
 from exports.telling import changes_of
 from exports.views import SECTION, find_visible
-from mirrors.preflight_told import told_of
+from mirrors.preflight.summary import told_of
 from rbac import services as rbac
 from rbac.signin.form_recovery import GIVEN_BACK, keeps_typed, take
 from web.errors import status_of

@@ -11,7 +11,7 @@ from core.exporting.explain import STATES
 from core.mirroring.states import State
 from core.text.phrases import Phrase, count, name, say, sentence
 from exports.readings import ExportReading
-from mirrors.listing import Chip
+from mirrors.views.list_query import Chip
 
 NAMED = 3
 

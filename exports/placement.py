@@ -11,8 +11,8 @@ from core.types import RepositoryInfo
 from db import clock
 from deployment import config, wiring
 from exports.models import Export
-from mirrors.adoption import reaching
 from mirrors.models import Mirror, Repository
+from mirrors.services.adoption import reaching
 
 _APART = "Choose a place of its own for the export"
 

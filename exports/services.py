@@ -19,7 +19,7 @@ from exports import placement, running, verification
 from exports.left_behind import take
 from exports.models import Export, ExportRun, ExportVerification
 from jobs import duties
-from mirrors.placement import hold_places
+from mirrors.services.placement import hold_places
 from rbac import services as rbac
 
 KIND = "export"

@@ -16,7 +16,7 @@ from db import clock
 from exports import services
 from exports.api import REGION, OfBranch
 from exports.models import Export, ExportDrift, ExportVerification
-from mirrors.backlog import in_chunks
+from mirrors.services.backlog import in_chunks
 from rbac import services as rbac
 from web.csv_export import FORMATS, TableView, csv_answer, wants_csv
 from web.openapi import answers

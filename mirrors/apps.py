@@ -10,10 +10,13 @@ class MirrorsConfig(AppConfig):
         """Tell the steps of mirrors, what of their duties only they know, and what they need of regions."""
         from installations import connection_test, region_usage, services
         from jobs import duties
-        from mirrors import mirror_duties, region_traffic, steps, versions
+        from mirrors.engine import compat
+        from mirrors.queries import region_traffic
+        from mirrors.services import permissions
+        from mirrors.transitions import duties as mirror_duties
 
-        steps.register_mirrors()
-        duties.register_home(duties.Home(versions.beyond_us, mirror_duties.needed))
+        permissions.register_mirrors()
+        duties.register_home(duties.Home(compat.beyond_us, mirror_duties.needed))
         services.register_user("mirror", region_traffic.mirrors_by_region)
         services.register_user("mirrored repository", region_traffic.sources_by_region)
         region_usage.register_traffic(region_traffic.traffic)

@@ -21,9 +21,9 @@ from jobs.querysets import DutyQuerySet
 from jobs.queue_status import SILENT_AFTER
 from mirrors.beside import About, Place, exports
 from mirrors.models import Mirror, Repository, Run, Validation
-from mirrors.querysets import MirrorQuerySet
-from mirrors.services import repository_arn
-from mirrors.validations import validation_ask
+from mirrors.models.querysets import MirrorQuerySet
+from mirrors.services.mirrors import repository_arn
+from mirrors.services.validations import validation_ask
 from rbac import services as rbac
 
 RUNS = 20

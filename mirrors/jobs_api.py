@@ -33,8 +33,8 @@ from mirrors.jobs_answers import (
     workers_json,
 )
 from mirrors.models import Mirror, Run, Validation
-from mirrors.querysets import MirrorQuerySet
-from mirrors.stopping import job_stop
+from mirrors.models.querysets import MirrorQuerySet
+from mirrors.services.stop_check import job_stop
 from rbac import services as rbac
 from web.openapi import answers
 from web.paging import PAGE, a_page, newest_first, number_of, one_of, page_of

@@ -22,9 +22,9 @@ from mirrors.jobs import KINDS, RUNS, STATES, asked_of, duties_of, in_state, job
 from mirrors.jobs import duty_retry as retry
 from mirrors.jobs_api import find_job, jobs_json
 from mirrors.models import Mirror
-from mirrors.page_parts import may_see
-from mirrors.services import repository_arn
-from mirrors.stopping import job_stop
+from mirrors.services.mirrors import repository_arn
+from mirrors.services.stop_check import job_stop
+from mirrors.views.tabs import may_see
 from rbac import services as rbac
 from web.pages import answered, whole_or_part
 

@@ -14,7 +14,7 @@ from core.mirroring.promotion import MOVED_BY_OTHERS, Why
 from core.text.phrases import Phrase, name, say, short
 from mirrors.jobs import duties_of, jobs_of
 from mirrors.models import Promotion
-from mirrors.querysets import MirrorQuerySet
+from mirrors.models.querysets import MirrorQuerySet
 
 AMOUNT = 10
 _VERBS: Mapping[str, str] = {

@@ -19,9 +19,9 @@ from jobs.models import Duty
 from mirrors import audit_metrics
 from mirrors.beside import exports
 from mirrors.models import Mirror
-from mirrors.readings import targets
-from mirrors.standing import stand
-from mirrors.waiting import waiting_at
+from mirrors.queries.branch_positions import stand
+from mirrors.queries.missing_counts import waiting_at
+from mirrors.transitions.rpo_breaches import targets
 from rbac import services as rbac
 from web.prometheus import CONTENT_TYPE, Gauge, labelled
 

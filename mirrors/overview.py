@@ -13,10 +13,11 @@ from core.mirroring.rpo import in_words
 from core.mirroring.states import State, Tone
 from core.text.phrases import Phrase, count, say, sentence
 from jobs.queue_status import QueueReading
-from mirrors.listing import needing
 from mirrors.models import Commit, MirrorCommit
-from mirrors.querysets import UNCHECKED, MirrorQuerySet
-from mirrors.readings import MirrorReading, targets
+from mirrors.models.querysets import UNCHECKED, MirrorQuerySet
+from mirrors.status.mirror import MirrorReading
+from mirrors.transitions.rpo_breaches import targets
+from mirrors.views.list_query import needing
 
 LOOK_AGAIN = (State.LATE, State.BLOCKED, State.DAMAGED)
 """States in which another look at once may be what helps."""

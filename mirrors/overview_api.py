@@ -14,12 +14,12 @@ from rest_framework.views import APIView
 from db import clock
 from jobs.queue_status import QueueReading, queue_readings, troubles
 from mirrors.beside import Summary, exports
-from mirrors.fleet import fleet_readings
 from mirrors.latest import Happening, latest
-from mirrors.listing import needing
 from mirrors.models import Mirror
 from mirrors.overview import Pair, is_within, matrix, oldest_unchecked, tell
-from mirrors.readings import MirrorReading
+from mirrors.status.fleet import fleet_readings
+from mirrors.status.mirror import MirrorReading
+from mirrors.views.list_query import needing
 from rbac import services as rbac
 from web.openapi import answers
 from web.schemas import many_texts, number_or_null, text_or_null, time_or_null

@@ -12,14 +12,14 @@ from django.views.decorators.http import require_safe
 from db import clock
 from jobs.queue_status import queue_readings, troubles
 from mirrors.beside import Summary, exports
-from mirrors.fleet import fleet_readings
-from mirrors.forms import likely_region
 from mirrors.latest import latest
-from mirrors.listing import needing
 from mirrors.models import Mirror
 from mirrors.overview import LOOK_AGAIN, matrix, oldest_unchecked, tell, tiles
-from mirrors.page_parts import may_see
-from mirrors.readings import MirrorReading
+from mirrors.status.fleet import fleet_readings
+from mirrors.status.mirror import MirrorReading
+from mirrors.views.forms import likely_region
+from mirrors.views.list_query import needing
+from mirrors.views.tabs import may_see
 
 NEEDING = 8
 FEW = 8

@@ -17,9 +17,9 @@ from django.db.models.functions import Substr
 
 from core.errors import Invalid
 from mirrors.beside import ExportHit, exports
-from mirrors.finding import LEAST_DIGITS, commits_beginning
 from mirrors.models import Blocker, Commit, Mirror, MirrorCommit, Repository, SourceBranch
-from mirrors.querysets import MirrorQuerySet
+from mirrors.models.querysets import MirrorQuerySet
+from mirrors.queries.find_commit import LEAST_DIGITS, commits_beginning
 
 T = TypeVar("T")
 M = TypeVar("M", bound=Model)

@@ -13,8 +13,8 @@ from django.views.decorators.http import require_safe
 from core.errors import Invalid
 from db import clock
 from mirrors.models import Mirror
-from mirrors.page_parts import may_see
 from mirrors.search import FEW, LOOKED, search, text_of
+from mirrors.views.tabs import may_see
 
 SHOWN = 200
 """So many characters of an impossible text are shown again."""

@@ -6,11 +6,11 @@ from deployment import config
 from installations import refresh
 from jobs import duties
 from jobs.models import Duty
-from mirrors.loops.copy import copy
-from mirrors.loops.manage import manage
-from mirrors.loops.promote import promote
-from mirrors.loops.sense import sense
-from mirrors.loops.validate import validate
+from mirrors.engine.copy_records import copy
+from mirrors.engine.manage import manage
+from mirrors.engine.promote.branches import promote
+from mirrors.engine.sense.branches import sense
+from mirrors.engine.validate.commits import validate
 
 
 def handlers() -> dict[str, tuple[duties.Handler, float]]:

@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from core.mirroring.states import Stage
 from core.text.phrases import SHORT_ID
-from mirrors.readings import BranchReading, RailCommit
+from mirrors.status.mirror import BranchReading, RailCommit
 
 register = template.Library()
 

@@ -16,7 +16,7 @@ from db import clock
 from jobs.models import Duty
 from lakemirror_site.urls import urlpatterns
 from mirrors.models import Commit, Mirror
-from mirrors.options import mirror_update
+from mirrors.services.settings import mirror_update
 from tests.browser.conftest import sign_in
 from tests.exports.test_beside import going_on as an_export_that_goes_on
 from tests.exports.test_pages import an_export

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from mirrors import options
 from mirrors.models import Blocker, Commit, Mirror
+from mirrors.services import settings
 from tests.mirrors.factories import make_company, make_measures
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -123,7 +123,7 @@ def test_a_poll_takes_nothing_that_is_being_typed_and_a_stale_form_comes_back_wi
 ) -> None:
     olga.goto(f"{MIRROR}settings/")
     olga.get_by_label("Branches to leave out").fill("tmp-*")
-    options.mirror_update(actor=owner, mirror=company["analytics-eu"], changes={"rpo_seconds": 60})
+    settings.mirror_update(actor=owner, mirror=company["analytics-eu"], changes={"rpo_seconds": 60})
     with olga.expect_response(lambda answer: answer.request.method == "GET"):
         olga.evaluate("htmx.trigger('#live', 'refresh')")
     olga.get_by_role("button", name="Save").click()

@@ -360,7 +360,7 @@ def test_two_branches_clicked_at_once_are_both_opened(olga: Page, company: Any) 
 
 
 def test_a_branch_among_many_is_found_and_opened(olga: Page, company: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mirrors.views.PAGE", 2)
+    monkeypatch.setattr("mirrors.views.mirror.PAGE", 2)
     olga.goto(MIRROR)
     expect(olga.locator("tr.branch")).to_have_count(2)
     olga.get_by_role("link", name="Next").click()

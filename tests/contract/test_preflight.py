@@ -12,8 +12,8 @@ from adapters.lakefs import LakeFSAdapter
 from adapters.s3.store import S3ObjectStore
 from core.installations.preflight import Outcome
 from core.ports import LakeFS, ObjectStore
-from mirrors.preflight import Preflight, preflight
-from mirrors.preflight_questions import Plan
+from mirrors.preflight.checks import Preflight, preflight
+from mirrors.preflight.questions import Plan
 from rbac.models import User
 from sandbox.client import Sandbox
 from sandbox.lakefs_http import LakeFS as Http

@@ -207,7 +207,8 @@ def proves(state: State, row: Row) -> bool:
     return row.depth == state.depth or Depth(row.depth).is_deeper_than(state.depth)
 
 
-# --- doubt (mirrors/doubting.py) ------------------------------------------------------------------------------------
+# --- doubt (mirrors/transitions/doubt.py)
+# ------------------------------------------------------------------------------------
 
 
 def doubt_sharers(state: State, holder: str, things: Collection[str]) -> State:
@@ -277,7 +278,8 @@ def _with_heads(state: State, change: Callable[[Branch], Branch]) -> State:
     return state._replace(branches=(main, side))
 
 
-# --- looking (mirrors/checks.py, rechecks.py, resolving.py, settling.py, verifying.py, validations.py) ---------------
+# --- looking (mirrors/engine/validate/run_check.py, rechecks.py, resolving.py, settling.py, verifying.py,
+# validations.py) ---------------
 
 
 def note_problems(state: State, holder: str, things: Iterable[str]) -> State:
@@ -400,7 +402,8 @@ def check_on_demand(state: State, row: Row) -> State:
     return reopen(state, {row.range_id} if was_open else ())
 
 
-# --- judging (mirrors/loops/validate.py, mirrors/history.py) ---------------------------------------------------------
+# --- judging (mirrors/engine/validate/commits.py, mirrors/transitions/ancestry.py)
+# ---------------------------------------------------------
 
 
 def unjudged(state: State) -> list[str]:
@@ -457,7 +460,8 @@ def settle_history(state: State) -> State:
     return state
 
 
-# --- the judge, asked at the act (mirrors/proving.py, mirrors/intents.py) --------------------------------------------
+# --- the judge, asked at the act (mirrors/queries/proof_facts.py, mirrors/transitions/move_intents.py)
+# --------------------------------------------
 
 
 def proof_of(state: State, sha: str) -> judgement.CommitProof | None:
@@ -520,7 +524,8 @@ def expect_forward(state: State, flight: Flight) -> None:
             raise Broken(f"{flight.ref} is moved back to position {flight.decision.position}, it had been at {top}")
 
 
-# --- moving (mirrors/loops/promote.py, tags.py) ----------------------------------------------------------------------
+# --- moving (mirrors/engine/promote/branches.py, tags.py)
+# ----------------------------------------------------------------------
 
 
 def is_gone(state: State, branch: str) -> bool:
@@ -661,7 +666,8 @@ def record(state: State) -> State:
     return note_head(state, flight.ref, flight.decision)
 
 
-# --- settings (mirrors/judging.py) -----------------------------------------------------------------------------------
+# --- settings (mirrors/transitions/validity.py)
+# -----------------------------------------------------------------------------------
 
 
 def change_depth(state: State) -> State:
@@ -819,7 +825,7 @@ def after(state: State, *names: str) -> State:
 
 
 def told_of(state: State, branch: str) -> facts.BranchFacts:
-    """A branch as the page is told of it (mirrors/gathering.py, mirrors/standing.py)."""
+    """A branch as the page is told of it (mirrors/status/facts.py, mirrors/queries/branch_positions.py)."""
     at = BRANCHES.index(branch)
     here, source = state.branches[at], LOOKS[state.look].head(branch)
     newest = CANDIDATES[branch][state.look][-1].position if source else UNKNOWN

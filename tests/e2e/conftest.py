@@ -18,9 +18,9 @@ from django.db.models.functions import Now
 from deployment import config, wiring
 from jobs import duties
 from jobs.models import Duty
-from mirrors import services
-from mirrors.metaranges import remembered
 from mirrors.models import Blocker
+from mirrors.queries.metaranges import remembered
+from mirrors.services import mirrors
 from mirrors.tasks import handlers
 from rbac.models import User
 from sandbox.bundle import Stored
@@ -47,7 +47,7 @@ class World:
         self.destination = LakeFS(sandbox.destination.lakefs_url)
         self.repo, self.mirror_name = f"lake-{number}", f"lake-{number}-eu"
         self.source.create_repository(self.repo, f"s3://{sandbox.source.bucket}/{self.repo}")
-        self.mirror = services.mirror_create(
+        self.mirror = mirrors.mirror_create(
             actor=actor,
             source_repository=self.repo,
             name=self.mirror_name,

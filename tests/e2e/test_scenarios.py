@@ -22,8 +22,8 @@ from core.mirroring.object_check import Imported
 from core.mirroring.states import State
 from jobs.models import Duty
 from mirrors.models import Coverage, Mirror, MirrorBranch, MirrorCommit, Promotion, Repository, SourceBranch, SourceTag
-from mirrors.options import mirror_update
-from mirrors.readings import mirror_reading
+from mirrors.services.settings import mirror_update
+from mirrors.status.mirror import mirror_reading
 from rbac.models import User
 from sandbox.bulk import publish
 from sandbox.bundle import Stored

@@ -8,14 +8,14 @@ import pytest
 
 from core.mirroring.object_check import Depth
 from mirrors.models import Blocker, Mirror, Run
-from mirrors.validations import validation_ask
+from mirrors.services.validations import validation_ask
 from tests.e2e.conftest import World
 
 pytestmark = [pytest.mark.spark]
 
 
 def test_a_deeper_check_on_demand_reads_every_object(caught_up: World) -> None:
-    with mock.patch("mirrors.validations.rbac.require"):
+    with mock.patch("mirrors.engine.validate.on_demand.rbac.require"):
         asked = validation_ask(actor="system:tests", mirror=Mirror.objects.get(), branch="main", depth=Depth.CONTENT)
     caught_up.work()
     asked.refresh_from_db()

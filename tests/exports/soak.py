@@ -25,7 +25,7 @@ from exports.slices import Slice
 from jobs import duties
 from jobs.models import Duty
 from mirrors.models import Mirror
-from mirrors.services import mirror_create
+from mirrors.services.mirrors import mirror_create
 from mirrors.tasks import handlers
 from tests.exports.memory_s3 import WRITES, MemoryS3
 from tests.exports.watcher import Watcher
@@ -39,7 +39,7 @@ KEYS = [f"{top}{name}" for top in ("", "d1/", "d2/", "d1/e1/", "d1/e2/", "d2//")
 KEYS += ["d1/_lakefs_success", "_lakefs_success"]
 RIVALS = [f"s3://out{place}" for place in ("", "/latest", "/latest/d1", "/other", "/other/x", "/states/lake", "/free")]
 LAST_OF_EXPORTS = "exports.services.placement.check_reached"
-LAST_OF_MIRRORS = "mirrors.services.placement.check_unused"
+LAST_OF_MIRRORS = "mirrors.services.mirrors.placement.check_unused"
 FOREIGN = {
     "latest/theirs": b"x",
     "latest/d1/theirs": b"y",

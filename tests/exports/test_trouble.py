@@ -263,7 +263,7 @@ def settle(life: Soak) -> None:
 def test_a_webhook_has_a_branch_exported_that_nobody_mirrors(
     life: Soak, django_capture_on_commit_callbacks: Any
 ) -> None:
-    from mirrors.services import source_changed
+    from mirrors.services.mirrors import source_changed
 
     life.lake.commit(files={"a": b"1"})
     settle(life)

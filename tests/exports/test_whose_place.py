@@ -16,14 +16,17 @@ from db import clock
 from exports.models import Export
 from jobs.models import Duty
 from mirrors.models import Mirror, PlaceLock, Repository
-from mirrors.placement import hold_places
-from mirrors.rebuild import Result, rebuild
-from mirrors.services import mirror_create
+from mirrors.services.mirrors import mirror_create
+from mirrors.services.placement import hold_places
+from mirrors.services.rebuild import Result, rebuild
 from tests.exports.soak import Soak
 from tests.mirrors.harness import NAMESPACE, Deployment
 
 pytestmark = pytest.mark.django_db
-LAST_LOOK = {"export": "exports.services.placement.check_reached", "mirror": "mirrors.services.placement.check_unused"}
+LAST_LOOK = {
+    "export": "exports.services.placement.check_reached",
+    "mirror": "mirrors.services.mirrors.placement.check_unused",
+}
 
 
 def an_export(life: Soak, path: str, branch: str = "main") -> Export:
@@ -186,7 +189,7 @@ def test_whoever_wants_a_place_waits_for_whoever_has_begun_to_take_one() -> None
 @pytest.mark.django_db(transaction=True)
 def test_of_many_who_want_overlapping_places_at_once_one_gets_it() -> None:
     """The rules and the lock alone, from threads: nothing that would be asked over the network."""
-    from mirrors.placement import check_still_free
+    from mirrors.services.placement import check_still_free
 
     source = Repository.objects.create(
         region="us-east-1", name="lake", storage_namespace="s3://src/lake", creation_date=1, default_branch="main"

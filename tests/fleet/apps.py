@@ -26,8 +26,8 @@ class FleetConfig(AppConfig):
         """Last of all apps: whatever is patched here is what the others have loaded."""
         from deployment import config, wiring
         from jobs import duties
-        from mirrors import certificates
-        from mirrors.loops import manage
+        from mirrors.engine import certificates as engine_certificates
+        from mirrors.engine import manage
 
         address, region = os.environ[WORLD], config.current().region
         wiring.lakefs = functools.cache(lambda at: Remote(address, f"lakefs {at}", region, _lease))  # type: ignore[assignment]
@@ -36,7 +36,7 @@ class FleetConfig(AppConfig):
         wiring.bulk_objects = functools.cache(lambda at: BulkStandIn(wiring.objects(at)))
         duties._work = _stamped(duties._work)
         duties.LEASE_SECONDS = LEASE_SECONDS
-        manage.CALL_SECONDS = certificates.PUT_SECONDS = CALL_SECONDS
+        manage.CALL_SECONDS = engine_certificates.PUT_SECONDS = CALL_SECONDS
         sensing.is_gone = functools.partial(sensing.is_gone, least_seconds=GONE_SECONDS)  # type: ignore[assignment]
         if seconds := float(os.environ.get(CLOCK) or 0):
             _shift_clocks(timedelta(seconds=seconds))

@@ -17,7 +17,6 @@ from graveler.metarange import RangeRef
 from installations import refresh
 from installations.models import Installation, InstallationTest
 from jobs.models import Duty
-from mirrors.metarange_memory import Found, remembered
 from mirrors.models import (
     Blocker,
     Candidate,
@@ -32,6 +31,7 @@ from mirrors.models import (
     Run,
     SourceBranch,
 )
+from mirrors.queries.metarange_cache import Found, remembered
 
 _numbers = count(1)
 

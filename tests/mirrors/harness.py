@@ -17,10 +17,10 @@ from deployment import config, wiring
 from installations import refresh
 from jobs import duties
 from jobs.models import Duty
-from mirrors import mirror_duties
-from mirrors.metaranges import remembered
 from mirrors.models import Blocker, Mirror, MirrorCommit, Repository
+from mirrors.queries.metaranges import remembered
 from mirrors.tasks import handlers
+from mirrors.transitions import duties as mirror_duties
 from tests.fakes import BulkStandIn, EmptyPlace, FakeLakeFS, FakeStore, Lake, check_plainly, replicate
 
 NAMESPACE = "s3://dst/lake"

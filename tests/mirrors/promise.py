@@ -16,7 +16,7 @@ from deployment import wiring
 from graveler.entries import AddressType, Entry, Timestamp
 from jobs.models import Duty
 from mirrors.models import Blocker, Coverage, Mirror, Promotion
-from mirrors.readings import MirrorReading, mirror_reading
+from mirrors.status.mirror import MirrorReading, mirror_reading
 from spark_jobs.check import job
 from spark_jobs.runner import _Handover
 from tests.fakes import BulkStandIn, replicate

@@ -21,11 +21,11 @@ from core.errors import Conflict, LakeMirrorError, NotFound, RemoteFailure, Thro
 from core.mirroring.object_check import Depth
 from core.mirroring.promotion import Why
 from jobs.models import Duty
-from mirrors.certificates import certificate_uri
 from mirrors.models import Blocker, Mirror, Promotion, Repository, SourceBranch, Validation
-from mirrors.priority import mirror_prioritise
-from mirrors.rebuild import Result, rebuild
-from mirrors.validations import validation_ask
+from mirrors.queries.certificates import certificate_uri
+from mirrors.services.priority import mirror_prioritise
+from mirrors.services.rebuild import Result, rebuild
+from mirrors.services.validations import validation_ask
 from tests.company import Company
 from tests.mirrors.harness import NAMESPACE, Deployment
 
@@ -190,7 +190,7 @@ class Soak:
         branch, head = self.random.choice(heads)
         what = self.random.choice([{"branch": branch}, {"commit": head}, {}])
         depth = self.random.choice([None, *Depth])
-        with mock.patch("mirrors.validations.rbac.require"), suppress(NotFound, Conflict):
+        with mock.patch("mirrors.engine.validate.on_demand.rbac.require"), suppress(NotFound, Conflict):
             validation_ask(actor="system:soak", mirror=mirror, depth=depth, **what)
 
     def prioritise(self) -> None:
@@ -202,7 +202,7 @@ class Soak:
         commits = [("commit", sha) for sha in mirror.commits.values_list("commit__sha", flat=True)]
         field, value = self.random.choice(self.random.choice([branches or commits, commits or branches]) or [("", "")])
         if field:
-            with mock.patch("mirrors.priority.rbac.require"), suppress(NotFound):
+            with mock.patch("mirrors.services.priority.rbac.require"), suppress(NotFound):
                 mirror_prioritise(actor="system:soak", mirror=mirror, **{field: value})
 
     def lose_database(self) -> None:

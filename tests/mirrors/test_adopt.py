@@ -12,8 +12,8 @@ from django.core.management import CommandError, call_command
 
 from audit.models import AuditEvent
 from core.errors import Conflict, Invalid, LakeMirrorError, Unreachable
-from mirrors import services
 from mirrors.models import Mirror, MirrorBranch
+from mirrors.services import mirrors
 from rbac.models import User
 from tests.fakes import FakeRepository
 from tests.mirrors.harness import NAMESPACE, Deployment, deployment
@@ -52,7 +52,7 @@ def create(owner: User, **change: Any) -> Mirror:
         "storage_namespace": NAMESPACE,
         "adopt": True,
     }
-    return services.mirror_create(actor=owner, **(fields | change))
+    return mirrors.mirror_create(actor=owner, **(fields | change))
 
 
 def test_an_adopted_mirror_stays_where_it_is_and_goes_on(lm: Deployment, byhand: FakeRepository, owner: User) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mirrors import api_urls
+from mirrors.api import urls
 from tests.mirrors.test_api_docs import calls_of, shape
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -39,4 +39,4 @@ def test_every_test_that_is_named_exists(file: str, test: str) -> None:
 
 
 def test_no_call_is_left_out() -> None:
-    assert set(calls_of(api_urls.urlpatterns)) - set(calls_shown()) == set()
+    assert set(calls_of(urls.urlpatterns)) - set(calls_shown()) == set()

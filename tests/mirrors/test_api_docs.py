@@ -9,7 +9,7 @@ from typing import Any
 
 from django.urls import URLPattern
 
-from mirrors import api_urls
+from mirrors.api import urls
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs/api.md").read_text()
 METHODS = ("get", "post", "put", "patch", "delete")
@@ -42,4 +42,4 @@ def calls_told() -> Iterator[tuple[str, str]]:
 
 def test_every_call_is_told_and_every_call_told_exists() -> None:
     told = list(calls_told())
-    assert sorted(told) == sorted(set(calls_of(api_urls.urlpatterns)))
+    assert sorted(told) == sorted(set(calls_of(urls.urlpatterns)))

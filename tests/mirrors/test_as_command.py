@@ -14,7 +14,7 @@ from django.test import Client
 
 from lakemirror.app import lakemirror
 from mirrors.models import Blocker, Commit, Mirror
-from mirrors.waivers import waiver_give
+from mirrors.services.waivers import waiver_give
 from rbac.models import User
 from tests.mirrors.factories import make_company
 from tests.mirrors.harness import Deployment

@@ -20,9 +20,9 @@ from core.errors import Conflict, Denied, Invalid, LakeMirrorError, RemoteFailur
 from core.mirroring.promotion import MOVED_BY_OTHERS
 from core.mirroring.states import State
 from deployment import wiring
-from mirrors import services
 from mirrors.models import Blocker, Mirror, Promotion, Repository
-from mirrors.readings import MirrorReading, mirror_reading
+from mirrors.services import mirrors
+from mirrors.status.mirror import MirrorReading, mirror_reading
 from rbac.models import User
 from tests.mirrors.harness import NAMESPACE, Deployment
 
@@ -87,7 +87,7 @@ def told_later(side: str) -> str:
 
 def create(owner: User, namespace: str, **change: Any) -> Mirror:
     fields = {"source_repository": "lake", "name": "second", "region": "eu-west-1", "storage_namespace": namespace}
-    return services.mirror_create(actor=owner, **(fields | change))
+    return mirrors.mirror_create(actor=owner, **(fields | change))
 
 
 @pytest.mark.parametrize("namespace", ["s3://src/lake", "s3://src/lake/inside", "s3://src"])

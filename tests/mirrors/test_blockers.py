@@ -10,8 +10,9 @@ import pytest
 
 from core.mirroring.object_check import Reason
 from deployment import config
-from mirrors.blockers import FRESH, Problem, note_problems
 from mirrors.models import Blocker, Mirror
+from mirrors.models.problem import Problem
+from mirrors.transitions.blockers import FRESH, note_problems
 from tests.mirrors.harness import Deployment
 from tests.site.test_config import SOURCE
 

@@ -15,8 +15,8 @@ from django.test.utils import CaptureQueriesContext
 
 from audit.models import AuditEvent
 from jobs.models import Duty
-from mirrors import backlog
 from mirrors.models import Blocker, Commit, Coverage, Mirror, MirrorCommit
+from mirrors.services import backlog
 from rbac.models import User
 from tests.mirrors.api import BODY, MIRRORS, Api
 from tests.mirrors.factories import Line, at_mirror, block, make_id, make_mirror, make_repository
@@ -241,7 +241,7 @@ def test_outsiders_see_and_retry_nothing(outsider: User, teammate: User, main: L
 
 @pytest.fixture
 def wake() -> Iterator[mock.Mock]:
-    with mock.patch("mirrors.backlog.duties.wake") as watched:
+    with mock.patch("mirrors.services.backlog.duties.wake") as watched:
         yield watched
 
 

@@ -12,9 +12,9 @@ from django.test.utils import CaptureQueriesContext
 from core.mirroring.states import State
 from db import clock
 from jobs.models import Duty
-from mirrors.breaches import Kept, targets_kept
 from mirrors.models import Candidate, LagBreach, Mirror, Promotion
-from mirrors.readings import mirror_reading
+from mirrors.status.mirror import mirror_reading
+from mirrors.transitions.rpo_breaches import Kept, targets_kept
 from rbac.models import User
 from tests.mirrors.api import Api
 from tests.mirrors.factories import Line, make_mirror, make_repository

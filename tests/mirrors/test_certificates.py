@@ -14,8 +14,8 @@ from django.core.management import CommandError, call_command
 from core.errors import Denied, Invalid, Unreachable
 from graveler.__main__ import main as graveler
 from jobs.models import Duty
-from mirrors.certificates import describe, parse_descriptor, read_certificate
 from mirrors.models import Mirror, MirrorBranch
+from mirrors.queries.certificates import describe, parse_descriptor, read_certificate
 from tests.mirrors.harness import NAMESPACE, Deployment
 
 pytestmark = pytest.mark.django_db(transaction=True)

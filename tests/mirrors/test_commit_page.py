@@ -9,8 +9,8 @@ import pytest
 from django.test import Client
 
 from audit.models import AuditEvent
-from mirrors.certificates import certify
 from mirrors.models import Blocker, Commit, MetarangeCoverage, Mirror, MirrorCommit, Validation
+from mirrors.queries.certificates import certify
 from rbac.models import User
 from tests.mirrors.factories import make_company
 from tests.mirrors.harness import Deployment

@@ -15,8 +15,8 @@ from django.test.utils import CaptureQueriesContext
 
 from adapters.disk_cache import LocalCache
 from core.errors import Unreachable
-from mirrors.metaranges import remembered
 from mirrors.models import Commit, Coverage, MetarangeCoverage, Mirror, MirrorCommit, Waiver
+from mirrors.queries.metaranges import remembered
 from rbac.models import User
 from tests.mirrors.api import BODY, MIRRORS, Api
 from tests.mirrors.factories import Line, at_mirror, block, make_commit, make_mirror, make_repository

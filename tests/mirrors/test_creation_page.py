@@ -131,8 +131,8 @@ def test_a_cost_that_was_not_counted_to_the_end_says_so(
     olga: Client, lm: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lm.lake.commit(files={"a": b"1", "b": b"22"})
-    monkeypatch.setattr("mirrors.preview.MOST_HEADS", 1)
-    monkeypatch.setattr("mirrors.preview_reading.MOST_COMMITS", 1)
+    monkeypatch.setattr("mirrors.preflight.cost.MOST_HEADS", 1)
+    monkeypatch.setattr("mirrors.preflight.cost_sample.MOST_COMMITS", 1)
     said = text(part(olga, "cost"))
     for words in ("Commits more than 3", "counting stopped there", "Objects more than", "1 of 2 heads was read"):
         assert words in said

@@ -14,8 +14,8 @@ from deployment import config
 from jobs import duties
 from jobs.management.commands import controller
 from jobs.models import Duty
-from mirrors import mirror_duties
 from mirrors.models import Mirror
+from mirrors.transitions import duties as mirror_duties
 from tests.mirrors.harness import Deployment
 from tests.site.test_config import changed
 

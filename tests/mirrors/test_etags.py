@@ -10,7 +10,7 @@ from django.http import HttpResponse
 from django.test import Client
 
 from mirrors.models import Mirror
-from mirrors.settings_etag import etag_of
+from mirrors.services.settings_etag import etag_of
 from rbac.models import User
 from tests.mirrors.api import MIRRORS
 from tests.mirrors.harness import Deployment, deployment
@@ -108,15 +108,15 @@ def test_the_settings_are_compared_while_nobody_else_can_change_them(
     olga: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Somebody is quicker between the search for the mirror and the change."""
-    from mirrors import api
+    from mirrors.api import mirrors
 
-    seen, find = olga.get(ONE)["ETag"], api.find_mirror
+    seen, find = olga.get(ONE)["ETag"], mirrors.find_mirror
 
     def find_slowly(repository: str, mirror_id: str) -> Mirror:
         found = find(repository, mirror_id)
         Mirror.objects.update(imported="allow")
         return found
 
-    monkeypatch.setattr(api, "find_mirror", find_slowly)
+    monkeypatch.setattr(mirrors, "find_mirror", find_slowly)
     assert change(olga, {"paused": True}, seen).status_code == 412
     assert olga.delete(ONE, headers={"If-Match": seen}).status_code == 412

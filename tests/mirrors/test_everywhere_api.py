@@ -12,7 +12,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from graveler.metarange import RangeRef
-from mirrors import everywhere_api
+from mirrors.api import everywhere
 from mirrors.models import Blocker, Commit, Coverage, MetarangeCoverage, Mirror, MirrorCommit, Repository
 from rbac.models import User
 from tests.mirrors.api import Api
@@ -90,7 +90,7 @@ def test_mirrors_may_be_asked_for_by_state_region_and_source(
 def test_mirrors_come_in_pages_also_those_in_a_state(api: Api, company: dict[str, Mirror]) -> None:
     for query in ("", "&status=up_to_date"):
         expected, found, after = names(api, query), list[str](), ""
-        with mock.patch.object(everywhere_api, "BATCH", 2):
+        with mock.patch.object(everywhere, "BATCH", 2):
             while True:
                 page = asked(api, f"mirrors?amount=1&after={after}{query}")
                 found += [row["id"] for row in page["results"]]
@@ -190,7 +190,7 @@ def test_damage_counts_where_the_commit_needs_what_is_damaged(
     Blocker.objects.filter(damage=True).update(holder_id=make_id("damaged"))
     Coverage.objects.filter(range_id=range_of(main.commits[0])).update(range_id=make_id("another"))
     refs = None if named is None else (RangeRef(make_id(named), b"a", b"b", 1, 1),)
-    with mock.patch("mirrors.proving.ranges_named", return_value=refs):
+    with mock.patch("mirrors.queries.proof_facts.ranges_named", return_value=refs):
         assert regions(api, main.commits[0].sha)["eu-west-1/lake-eu"][0] is answer
 
 

@@ -14,8 +14,8 @@ from core.errors import Unreachable
 from core.mirroring.object_check import Depth
 from jobs.models import Duty
 from mirrors.models import Blocker, Coverage, Mirror, MirrorBranch, Promotion
-from mirrors.options import mirror_update
-from mirrors.validations import validation_ask
+from mirrors.services.settings import mirror_update
+from mirrors.services.validations import validation_ask
 from tests.fakes import check_plainly
 from tests.mirrors.harness import NAMESPACE, Deployment, state_of
 
@@ -44,12 +44,12 @@ def mirrored(lm: Deployment, branch: str = "main", **files: Any) -> str:
 
 
 def change(**settings: Any) -> None:
-    with mock.patch("mirrors.options.rbac.require"):
+    with mock.patch("mirrors.services.settings.rbac.require"):
         mirror_update(actor="system:tests", mirror=Mirror.objects.get(), changes=settings)
 
 
 def ask(**what: Any) -> None:
-    with mock.patch("mirrors.validations.rbac.require"):
+    with mock.patch("mirrors.engine.validate.on_demand.rbac.require"):
         validation_ask(actor="system:tests", mirror=Mirror.objects.get(), **what)
 
 
@@ -84,7 +84,10 @@ def test_what_is_missing_without_a_name_counts_against_ranges_that_share_it(
     third = mirrored(lm, a=None)
     lose(lm, first, "a", "b")
     age(first, lm=lm)
-    with mock.patch("mirrors.checks.KEPT_PER_HOLDER", 1), mock.patch("mirrors.settling.KEPT_PER_HOLDER", 1):
+    with (
+        mock.patch("mirrors.engine.validate.run_check.KEPT_PER_HOLDER", 1),
+        mock.patch("mirrors.transitions.range_states.KEPT_PER_HOLDER", 1),
+    ):
         lm.work(1)
         lm.lake.repository.branches["new"] = third
         lm.work(3)
@@ -98,7 +101,10 @@ def test_what_is_missing_without_a_name_counts_against_what_is_verified_beside_i
     third = mirrored(lm, a=None)
     lose(lm, first, "a", "b")
     age(first, third, lm=lm)
-    with mock.patch("mirrors.checks.KEPT_PER_HOLDER", 1), mock.patch("mirrors.settling.KEPT_PER_HOLDER", 1):
+    with (
+        mock.patch("mirrors.engine.validate.run_check.KEPT_PER_HOLDER", 1),
+        mock.patch("mirrors.transitions.range_states.KEPT_PER_HOLDER", 1),
+    ):
         lm.work(1)
         lm.lake.repository.branches["new"] = third
         lm.work(3)
@@ -117,7 +123,7 @@ def test_what_is_known_to_be_missing_is_not_forgotten_while_ranges_stand_in_ques
     lm.lake.merge("main", "t")
     lm.arrive()
     lm.eu_store.hidden = held
-    with mock.patch("mirrors.loops.validate.resolve_doubts", side_effect=[0, Unreachable("the worker died")]):
+    with mock.patch("mirrors.engine.validate.commits.resolve_doubts", side_effect=[0, Unreachable("the worker died")]):
         lm.work(1)
     assert Coverage.objects.to_read().exists()
     change(selected={"include": ["*"], "exclude": ["t"]})
@@ -130,7 +136,7 @@ def test_a_lost_range_file_does_not_make_its_missing_objects_forgotten(lm: Deplo
     first, second = two
     lose(lm, first, "a")
     age(first, lm=lm)
-    with mock.patch("mirrors.resolving.BATCH", 0):
+    with mock.patch("mirrors.engine.validate.resolve_doubt.BATCH", 0):
         lm.work(1)
         lm.eu_store.hidden.add(f"{NAMESPACE}/_lakefs/{lm.lake.files_of(first)[1]}")
         ask(commit=first)
@@ -192,7 +198,7 @@ def test_a_tag_that_a_dead_worker_made_follows_the_sources(lm: Deployment) -> No
     Mirror.objects.update(tags=True)
     a, b = mirrored(lm, a=b"1"), mirrored(lm, b=b"2")
     lm.lake.repository.tags["v1"] = a
-    with mock.patch("mirrors.loops.tags._read_back", side_effect=Unreachable("the worker died")):
+    with mock.patch("mirrors.engine.promote.tags._read_back", side_effect=Unreachable("the worker died")):
         lm.work(1)
     assert lm.eu.repositories["lake-eu"].tags == {"v1": a}
     lm.lake.repository.tags["v1"] = b
@@ -233,7 +239,7 @@ def test_ranges_that_share_what_was_lost_are_read_a_few_times_at_most(lm: Deploy
         reads[uri] += 1
         return get(uri)
 
-    with mock.patch("mirrors.resolving.BATCH", 2), mock.patch.object(lm.eu_store, "get", counted):
+    with mock.patch("mirrors.engine.validate.resolve_doubt.BATCH", 2), mock.patch.object(lm.eu_store, "get", counted):
         lm.work(40, look=False)
     assert Blocker.objects.count() == 13
     assert not Coverage.objects.to_read().exists()

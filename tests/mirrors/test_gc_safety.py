@@ -9,8 +9,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from mirrors.gc_safety import gone_of, unreached_of
 from mirrors.models import Commit, Mirror, SourceBranch
+from mirrors.queries.gc_exposure import gone_of, unreached_of
 from rbac.models import User
 from tests.mirrors.api import Api
 from tests.mirrors.factories import Line, at_mirror, block, make_mirror, make_repository
@@ -89,7 +89,7 @@ def test_the_branch_that_was_left_last_is_named(mirror: Mirror, main: Line, left
 
 
 def test_only_so_many_moves_are_gone_through(mirror: Mirror, main: Line, left: list[Commit]) -> None:
-    with mock.patch("mirrors.gc_safety.MOST_FORMER", 1):
+    with mock.patch("mirrors.queries.gc_exposure.MOST_FORMER", 1):
         assert not unreached_of(mirror).at_least
         main.commit("E", ago=5, parents=main.commits[:1], forward=False)
         assert unreached_of(mirror).at_least

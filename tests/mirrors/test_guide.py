@@ -23,8 +23,8 @@ from core.mirroring.promotion import Why
 from core.mirroring.states import Stage, State
 from jobs.models import Duty
 from lakemirror.app import lakemirror
-from mirrors.preflight import preflight
-from mirrors.preflight_questions import Plan
+from mirrors.preflight.checks import preflight
+from mirrors.preflight.questions import Plan
 from rbac.models import User
 from tests.browser.pictures import LARGEST, PICTURES
 from tests.mirrors.harness import Deployment

@@ -9,8 +9,8 @@ import pytest
 from core.mirroring.states import State
 from jobs.models import Duty
 from mirrors.models import Mirror, MirrorCommit, Repository
-from mirrors.readings import mirror_reading
-from mirrors.rebuild import rebuild
+from mirrors.services.rebuild import rebuild
+from mirrors.status.mirror import mirror_reading
 from rbac.models import User
 from tests.mirrors.api import BODY, MIRRORS, Api
 from tests.mirrors.harness import NAMESPACE, Deployment, deployment, state_of

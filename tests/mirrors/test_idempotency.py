@@ -18,8 +18,9 @@ from rest_framework.response import Response
 from audit.models import AuditEvent
 from core.errors import Unreachable
 from jobs.management.commands import controller
-from mirrors import api, services
+from mirrors.api import mirrors as api
 from mirrors.models import Mirror
+from mirrors.services import mirrors as services
 from rbac.models import KeyedCall, User
 from tests.mirrors.api import BODY, MIRRORS, Api
 from tests.mirrors.harness import Deployment, deployment

@@ -12,11 +12,11 @@ from django.test import Client
 
 from core.mirroring.states import State
 from jobs.models import Duty
-from mirrors import mirror_duties
-from mirrors.branch_commits import branch_commits
 from mirrors.models import Candidate, Mirror, MirrorBranch, Promotion
-from mirrors.options import mirror_update
-from mirrors.readings import BranchReading, branch_json, mirror_reading
+from mirrors.services.settings import mirror_update
+from mirrors.status.branch_commits import branch_commits
+from mirrors.status.mirror import BranchReading, branch_json, mirror_reading
+from mirrors.transitions import duties
 from rbac.models import User
 from tests.fakes import replicate
 from tests.mirrors.harness import Deployment, state_of
@@ -107,7 +107,7 @@ def another_mirror(lm: Deployment) -> Mirror:
     made = Mirror.objects.create(
         name="lake-two", source=ours.source, region="eu-west-1", storage_namespace="s3://dst/two"
     )
-    mirror_duties.ensure_mirror_duties(made)
+    duties.ensure_mirror_duties(made)
     replicate(lm.us_store, lm.eu_store, to="s3://dst/two")
     lm.eu_store.hidden |= {uri.replace("s3://dst/lake", "s3://dst/two") for uri in lm.eu_store.hidden}
     return made
@@ -175,7 +175,7 @@ def test_a_branch_that_somebody_else_made_first_is_not_moved_to_what_is_inferred
 def test_a_crash_after_the_move_is_nobody_elses_doing(lm: Deployment) -> None:
     commits = line(lm, 4)
     hold(lm, commits[1], commits[3])
-    with mock.patch("mirrors.loops.promote._record", side_effect=RuntimeError("killed")):
+    with mock.patch("mirrors.engine.promote.branches._record", side_effect=RuntimeError("killed")):
         lm.work(1)
     assert lm.head() == commits[0]
     hold(lm, commits[3])
@@ -203,7 +203,7 @@ def test_what_an_inferred_head_shows_stays_while_it_is_judged_anew(lm: Deploymen
 
 @contextmanager
 def windows(size: int) -> Iterator[None]:
-    with mock.patch("mirrors.inferring.WINDOW", size):
+    with mock.patch("mirrors.engine.sense.inferred.WINDOW", size):
         yield
 
 

@@ -16,8 +16,8 @@ from django_q.models import OrmQ
 from audit.models import AuditEvent
 from jobs.models import Duty
 from jobs.queue_status import queue_readings, troubles
-from mirrors import mirror_duties
 from mirrors.models import Mirror, Run, Validation
+from mirrors.transitions import duties
 from rbac.models import User
 from tests.mirrors.factories import make_mirror, make_repository, run_check
 from tests.mirrors.harness import Deployment
@@ -114,9 +114,7 @@ def test_the_number_of_queries_stays_with_duties(olga: Client, mirror: Mirror) -
 
     few = asked()
     for number in range(5):
-        mirror_duties.ensure_mirror_duties(
-            make_mirror(f"more-{number}", make_repository(f"m{number}", now=NOW), now=NOW)
-        )
+        duties.ensure_mirror_duties(make_mirror(f"more-{number}", make_repository(f"m{number}", now=NOW), now=NOW))
     assert asked() <= few
 
 

@@ -14,8 +14,8 @@ from django.test.utils import CaptureQueriesContext
 from audit.models import AuditEvent
 from db import clock
 from jobs.models import Duty
-from mirrors import mirror_duties
 from mirrors.models import Mirror, Run, Validation
+from mirrors.transitions import duties
 from rbac.models import User
 from tests.mirrors.api import MIRRORS, Api
 from tests.mirrors.factories import fail, make_company, make_mirror, make_repository, run_check
@@ -125,7 +125,7 @@ def test_the_number_of_queries_stays(api: Api, lm: Deployment) -> None:
     now = clock.now()
     for number in range(5):
         mirror = make_mirror(f"more-{number}", make_repository(f"m{number}", now=now), now=now)
-        mirror_duties.ensure_mirror_duties(mirror)
+        duties.ensure_mirror_duties(mirror)
         Run.objects.create(mirror=mirror, job="check", started_at=now)
         Validation.objects.create(mirror=mirror, what="all", depth="etag", key=str(number), asked_at=now)
     assert [asked(query) for query in queries] <= [few[0], few[1] + 1, few[2]]

@@ -13,9 +13,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from audit.models import AuditEvent
-from mirrors import fleet
 from mirrors.models import Mirror, Promotion, Validation
-from mirrors.readings import mirror_briefs, mirror_reading
+from mirrors.status import fleet
+from mirrors.status.mirror import mirror_briefs, mirror_reading
 from rbac.models import User
 from tests.mirrors.factories import Line, make_company, make_mirror, make_repository
 from tests.mirrors.harness import Deployment
@@ -132,7 +132,7 @@ def test_pages_follow_one_another_in_every_order(
     olga: Client, company: Any, sort: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = named(olga, f"?sort={sort}")
-    monkeypatch.setattr("mirrors.list_views.PAGE", 3)
+    monkeypatch.setattr("mirrors.views.list.PAGE", 3)
     seen, query = [], f"?sort={sort}"
     while query:
         page = olga.get(f"/mirrors/{query}")
@@ -148,7 +148,7 @@ def test_of_many_mirrors_the_order_may_be_some_seconds_old_but_no_line(
     olga: Client, company: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fleet, "FEW", 3)
-    monkeypatch.setattr("mirrors.list_views.FEW", 3)
+    monkeypatch.setattr("mirrors.views.list.FEW", 3)
     monkeypatch.setattr(fleet, "_kept", None)
     before = named(olga)
     Mirror.objects.filter(name="models-eu").update(paused=True)
@@ -250,7 +250,7 @@ def test_of_many_mirrors_one_whose_branch_moved_meanwhile_is_read_again(
     olga: Client, company: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fleet, "FEW", 3)
-    monkeypatch.setattr("mirrors.list_views.FEW", 3)
+    monkeypatch.setattr("mirrors.views.list.FEW", 3)
     monkeypatch.setattr(fleet, "_kept", None)
     before = {reading.mirror.name: reading for reading in olga.get("/mirrors/").context["readings"]}
     moved = company["models-eu"]

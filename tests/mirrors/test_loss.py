@@ -10,9 +10,9 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from mirrors import loss
-from mirrors.loss import Losses, losses_of
 from mirrors.models import Mirror, Repository
+from mirrors.queries import unreplicated
+from mirrors.queries.unreplicated import Losses, losses_of
 from rbac.models import User
 from tests.mirrors.api import Api
 from tests.mirrors.factories import Line, at_mirror, block, make_commit, make_mirror, make_repository
@@ -112,7 +112,7 @@ def test_objects_are_unknown_until_the_commit_was_looked_through(mirror: Mirror,
 def test_of_a_long_history_a_part_is_counted(mirror: Mirror, main: Line) -> None:
     for _ in range(30):
         main.commit("B", ago=60)
-    with mock.patch.multiple(loss, MOST_ROWS=10, FIRST_WINDOW=5, LAST_WINDOW=5):
+    with mock.patch.multiple(unreplicated, MOST_ROWS=10, FIRST_WINDOW=5, LAST_WINDOW=5):
         found = lost(mirror)
     assert (found.together.tally.commits, found.together.at_least) == (10, True)
     assert lost(mirror).together.tally.commits == 30
@@ -126,9 +126,9 @@ def test_what_lies_between_is_passed_over(mirror: Mirror, main: Line) -> None:
         main.commit("C", ago=60)
     mirror.branches.filter(name="main").delete()
     main.reached(mirror, main.commits[-1])
-    with mock.patch.multiple(loss, MOST_ROWS=10, FIRST_WINDOW=2, LAST_WINDOW=2):
+    with mock.patch.multiple(unreplicated, MOST_ROWS=10, FIRST_WINDOW=2, LAST_WINDOW=2):
         assert lost(mirror).together.at_least
-    with mock.patch.multiple(loss, FIRST_WINDOW=2, LAST_WINDOW=2):
+    with mock.patch.multiple(unreplicated, FIRST_WINDOW=2, LAST_WINDOW=2):
         assert by_branch(lost(mirror)) == {"old": 1}
 
 

@@ -11,9 +11,11 @@ from django.test.utils import CaptureQueriesContext
 
 from core.mirroring.states import State
 from db import clock
-from mirrors import backlog, commit_views, waiting
 from mirrors.models import Blocker, Mirror, MirrorCommit
-from mirrors.readings import MirrorReading, mirror_reading
+from mirrors.queries import missing_counts
+from mirrors.services import backlog
+from mirrors.status.mirror import MirrorReading, mirror_reading
+from mirrors.views import commits
 from rbac.models import User
 from tests.mirrors.api import Api
 from tests.mirrors.factories import Line, block, make_mirror, make_repository
@@ -29,7 +31,7 @@ BLOCKERS = "/service/replication/v1/repositories/lake/mirrors/lake-eu/blockers"
 @pytest.fixture
 def main(monkeypatch: pytest.MonkeyPatch) -> Line:
     """A branch whose head lacks two more things than are counted."""
-    for module in (waiting, backlog, commit_views):
+    for module in (missing_counts, backlog, commits):
         monkeypatch.setattr(module, "COUNTED", FEW)
     now = clock.now()
     line = Line(make_repository(now=now), "main", now)
@@ -102,7 +104,7 @@ def plan(rows: Any) -> str:
 
 
 def test_sqlite_finds_commits_to_check_by_their_index(main: Line) -> None:
-    rows = MirrorCommit.objects.filter(waiting.UNCHECKED, mirror=Mirror.objects.get())
+    rows = MirrorCommit.objects.filter(missing_counts.UNCHECKED, mirror=Mirror.objects.get())
     assert "mirror_commit_to_check" in plan(rows) or connection.vendor != "sqlite"
 
 

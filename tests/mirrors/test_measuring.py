@@ -18,10 +18,10 @@ from core.mirroring.promotion import Why
 from db import clock
 from jobs.duties import Lease
 from jobs.models import Duty
-from mirrors import measuring
-from mirrors.gathering import Pending
-from mirrors.measuring import began, note_checked, note_measures
 from mirrors.models import Blocker, Measure, Mirror, Promotion, Run
+from mirrors.status.facts import Pending
+from mirrors.transitions import measures
+from mirrors.transitions.measures import began, note_checked, note_measures
 from tests.mirrors.factories import make_id, make_mirror, make_repository
 from tests.mirrors.harness import Deployment
 
@@ -201,7 +201,7 @@ def test_whoever_is_killed_and_whatever_comes_twice_the_sums_are_right(
         place = random.choice(["_most", "_counted", "_is_over", ""])
         with suppress(Killed), transaction.atomic():
             if place:
-                with mock.patch.object(measuring, place, side_effect=Killed):
+                with mock.patch.object(measures, place, side_effect=Killed):
                     note(mirror, lease, waiting(seconds))
             note(mirror, lease, waiting(seconds))
             if random.random() < 0.3:

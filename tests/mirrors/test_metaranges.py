@@ -12,10 +12,10 @@ import pytest
 from core.types import ObjectInfo
 from deployment import config
 from graveler.metarange import RangeRef
-from mirrors import metaranges
-from mirrors.metarange_memory import Found, MetarangeCache
-from mirrors.metaranges import load_metaranges
 from mirrors.models import Mirror
+from mirrors.queries import metaranges
+from mirrors.queries.metarange_cache import Found, MetarangeCache
+from mirrors.queries.metaranges import load_metaranges
 from tests.mirrors.harness import NAMESPACE, Deployment
 from tests.site.test_config import SOURCE
 

@@ -16,7 +16,7 @@ from db import clock
 from jobs.models import Duty
 from mirrors.metrics import gauges
 from mirrors.models import Mirror, Repository
-from mirrors.readings import mirror_readings
+from mirrors.status.mirror import mirror_readings
 from rbac.models import User
 from tests.mirrors.api import Api
 from tests.mirrors.factories import Line, block, fail, make_company, make_mirror, make_repository

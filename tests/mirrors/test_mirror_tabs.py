@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from mirrors import options
 from mirrors.models import LagBreach, Mirror, Run, Validation
+from mirrors.services import settings
 from rbac.models import User
 from tests.mirrors.factories import make_company
 from tests.mirrors.page_text import text
@@ -87,7 +87,7 @@ def test_a_mirror_without_heads_has_nothing_to_validate(olga: Client, company: A
 
 def test_what_people_did_is_told_with_before_and_after(olga: Client, owner: User, company: Any) -> None:
     mirror = company["analytics-eu"]
-    options.mirror_update(actor=owner, mirror=mirror, changes={"rpo_seconds": 600, "tags": True})
+    settings.mirror_update(actor=owner, mirror=mirror, changes={"rpo_seconds": 600, "tags": True})
     olga.post(f"{MIRROR}sync/")
     said = text(olga.get(f"{MIRROR}audit/"))
     assert "Changed settings" in said and "rpo seconds: none → 600" in said and "tags: false → true" in said
@@ -100,7 +100,7 @@ def test_events_of_another_mirror_of_the_source_are_not_told(olga: Client, owner
     other = Mirror.objects.create(
         name="analytics-ap", source=mirror.source, region="ap-southeast-2", storage_namespace="s3://x/y"
     )
-    options.mirror_update(actor=owner, mirror=other, changes={"paused": True})
+    settings.mirror_update(actor=owner, mirror=other, changes={"paused": True})
     assert "Changed settings" not in text(olga.get(f"{MIRROR}audit/"))
     assert "paused: false → true" in text(olga.get("/mirrors/analytics-ap/audit/"))
 

@@ -12,11 +12,11 @@ from audit.models import AuditEvent
 from core.errors import Denied, Invalid, NotFound
 from core.mirroring.states import State
 from jobs.models import Duty
-from mirrors.certificates import parse_descriptor
+from mirrors.api.serializers import MirrorSettings
 from mirrors.models import Blocker, Coverage, Mirror, MirrorBranch, Promotion
-from mirrors.options import SETTINGS, mirror_update
-from mirrors.readings import mirror_reading
-from mirrors.serializers import MirrorSettings
+from mirrors.queries.certificates import parse_descriptor
+from mirrors.services.settings import SETTINGS, mirror_update
+from mirrors.status.mirror import mirror_reading
 from rbac.models import User
 from tests.mirrors.api import Api
 from tests.mirrors.harness import NAMESPACE, Deployment, state_of

@@ -11,10 +11,11 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from jobs.models import Duty
-from mirrors import mirror_duties, options, services
 from mirrors.jobs import duty_retry
 from mirrors.models import Mirror, Promotion
-from mirrors.validations import validation_ask
+from mirrors.services import mirrors, settings
+from mirrors.services.validations import validation_ask
+from mirrors.transitions import duties
 from rbac.models import User
 from tests.mirrors.factories import Line, make_company, make_mirror, make_repository
 from tests.mirrors.harness import Deployment
@@ -90,18 +91,18 @@ def test_the_latest_are_moves_failures_and_what_somebody_did(
     owner: User, olga: Client, company: Any, lm: Deployment
 ) -> None:
     now, models = datetime.now(UTC), company["models-eu"]
-    mirror_duties.ensure_mirror_duties(models)
+    duties.ensure_mirror_duties(models)
     Promotion.objects.create(mirror=models, branch="main", to_commit="4be0" * 16, why="advanced", at=now)
     Promotion.objects.create(mirror=models, branch="main", to_commit="4be0" * 16, why="moved-by-somebody", at=now)
     failed = Duty.objects.filter(kind="copy", subject=models.pk)
     failed.update(failures=2, outcome="no answer.", ended_at=now)
     who = {"actor": owner, "mirror": models}
-    options.mirror_update(changes={"paused": True}, **who)
-    options.mirror_update(changes={"paused": False}, **who)
-    services.mirror_sync(**who)
+    settings.mirror_update(changes={"paused": True}, **who)
+    settings.mirror_update(changes={"paused": False}, **who)
+    mirrors.mirror_sync(**who)
     validation_ask(**who)
     duty_retry(actor=owner, duty=failed.get())
-    services.mirror_delete(actor=owner, mirror=company["lab-eu"])
+    mirrors.mirror_delete(actor=owner, mirror=company["lab-eu"])
     told = [str(one.told) for one in olga.get("/").context["latest"]]
     assert told[:6] == [
         "olga deleted lab-eu",

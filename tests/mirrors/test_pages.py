@@ -18,9 +18,9 @@ from core.errors import Unreachable
 from deployment import config
 from installations.probes import NAME
 from jobs.models import Duty
-from mirrors import mirror_duties
 from mirrors.models import Mirror, MirrorBranch
-from mirrors.placement import RESERVED
+from mirrors.services.placement import RESERVED
+from mirrors.transitions import duties
 from mirrors.urls import urlpatterns
 from rbac.models import User
 from tests.cast import person
@@ -100,7 +100,7 @@ def test_a_poll_of_a_session_that_ended_goes_to_sign_in_as_a_whole(client: Clien
 
 
 def test_many_branches_are_paged_and_found_by_name(olga: Client, company: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mirrors.views.PAGE", 2)
+    monkeypatch.setattr("mirrors.views.mirror.PAGE", 2)
     first = olga.get("/mirrors/analytics-eu/?branch=main").content.decode()
     assert 'href="?branch=main&amp;page=2"' in first
     assert first.count('<tr class="branch') == 2
@@ -301,7 +301,7 @@ def test_who_may_only_look_is_told_which_right_is_missing(teammate: User, client
 
 def test_sync_now_wakes_the_duties_and_says_queued(olga: Client, company: Any, lm: Deployment) -> None:
     mirror = company["billing-us"]
-    mirror_duties.ensure_mirror_duties(mirror)
+    duties.ensure_mirror_duties(mirror)
     Duty.objects.update(due_at=Now() + timedelta(minutes=1))
     answer = olga.post("/mirrors/billing-us/sync/", follow=True)
     assert answer.redirect_chain == [("/mirrors/billing-us/", 302)]

@@ -16,10 +16,10 @@ from core.types import ReplicationRule, ServerInfo
 from deployment import wiring
 from installations import probes
 from installations.permission_probes import UNTRIED, tries_of
-from mirrors import preflight as module
 from mirrors.models import Mirror, Repository
-from mirrors.preflight import Preflight, preflight
-from mirrors.preflight_questions import Plan
+from mirrors.preflight import checks as module
+from mirrors.preflight.checks import Preflight, preflight
+from mirrors.preflight.questions import Plan
 from rbac.models import User
 from rbac.services import builtin
 from tests.fakes import Lake

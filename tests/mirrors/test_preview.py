@@ -68,18 +68,18 @@ def test_the_depth_is_the_one_that_is_asked_for(api: Api, lm: Deployment) -> Non
 
 
 def test_so_many_heads_are_read_at_most_the_default_branch_s_first(api: Api, lm: Deployment) -> None:
-    with mock.patch("mirrors.preview.MOST_HEADS", 1):
+    with mock.patch("mirrors.preflight.cost.MOST_HEADS", 1):
         told = preview(api)
     assert (told["heads"], told["objects"], told["at_least"]) == ({"all": 2, "read": 1}, 2, True)
     assert told["commits"] == {"number": 2, "at_least": True}
-    with mock.patch("mirrors.preview_reading.MOST_RANGES", 0):
+    with mock.patch("mirrors.preflight.cost_sample.MOST_RANGES", 0):
         assert preview(api)["heads"]["read"] == 1
 
 
 def test_so_many_branches_are_listed_at_most(api: Api, lm: Deployment) -> None:
     listed = lm.us.list_branches
     pages = mock.patch.object(lm.us, "list_branches", lambda name, after="": listed(name, after=after, amount=1))
-    with mock.patch("mirrors.preview_reading.MOST_BRANCHES", 2), pages:
+    with mock.patch("mirrors.preflight.cost_sample.MOST_BRANCHES", 2), pages:
         told = preview(api)
     assert (told["branches"], told["at_least"]) == ({"all": 2, "selected": 2, "at_least": True}, True)
 
@@ -93,7 +93,7 @@ def test_a_metarange_that_is_not_there_is_not_counted(api: Api, lm: Deployment) 
 
 def test_of_a_long_history_no_more_is_counted_than_its_length_shows(api: Api, lm: Deployment) -> None:
     lm.us.calls.clear()
-    with mock.patch("mirrors.preview_reading.MOST_COMMITS", 2):
+    with mock.patch("mirrors.preflight.cost_sample.MOST_COMMITS", 2):
         assert preview(api)["commits"] == {"number": 3, "at_least": True}
     assert "log_commits" not in lm.us.calls
 
@@ -103,13 +103,13 @@ def test_a_log_that_goes_on_is_not_read_to_its_end(api: Api, lm: Deployment) -> 
     pages = mock.patch.object(
         lm.us, "log_commits", lambda name, head, after="": listed(name, head, after=after, amount=1)
     )
-    with mock.patch("mirrors.preview_reading.MOST_COMMITS", 3), pages:
+    with mock.patch("mirrors.preflight.cost_sample.MOST_COMMITS", 3), pages:
         told = preview(api)
     assert told["commits"] == {"number": 3, "at_least": False}
 
 
 def test_bytes_are_estimated_where_not_all_ranges_are_read(api: Api, lm: Deployment) -> None:
-    with mock.patch("mirrors.preview_reading.SAMPLED_RANGES", 1):
+    with mock.patch("mirrors.preflight.cost_sample.SAMPLED_RANGES", 1):
         told = preview(api)
     assert told["bytes_estimated"]
     assert told["bytes"] in (round(3 * 5 / 2), round(6 * 5 / 3))
@@ -125,7 +125,7 @@ def test_bytes_are_not_known_where_no_range_can_be_read(api: Api, lm: Deployment
 def test_a_source_that_takes_its_time_is_not_waited_for(api: Api, lm: Deployment) -> None:
     answer, get = threading.Event(), lm.us_store.get
     slow = mock.patch.object(lm.us_store, "get", lambda uri: answer.wait(10) and get(uri))
-    with mock.patch("mirrors.preview_reading.SECONDS", 0.3), slow:
+    with mock.patch("mirrors.preflight.cost_sample.SECONDS", 0.3), slow:
         told = preview(api)
         answer.set()
     assert (told["heads"], told["objects"], told["bytes"]) == ({"all": 2, "read": 0}, 0, 0)

@@ -13,7 +13,7 @@ from audit.models import AuditEvent
 from core.errors import Denied, NotFound, RemoteFailure, Unreachable
 from jobs.models import Duty
 from mirrors.models import Mirror, MirrorCommit
-from mirrors.priority import mirror_prioritise
+from mirrors.services.priority import mirror_prioritise
 from rbac.models import User
 from tests.mirrors.api import Api
 from tests.mirrors.harness import Deployment, state_of
@@ -25,7 +25,7 @@ PRIORITISE = "/service/replication/v1/repositories/lake/mirrors/lake-eu/prioriti
 
 @pytest.fixture(autouse=True)
 def small_batches() -> Iterator[None]:
-    with mock.patch("mirrors.loops.validate.BATCH", 2), mock.patch("mirrors.loops.copy.BATCH", 2):
+    with mock.patch("mirrors.engine.validate.commits.BATCH", 2), mock.patch("mirrors.engine.copy_records.BATCH", 2):
         yield
 
 
@@ -136,7 +136,7 @@ def test_asked_for_in_the_middle_of_a_round_of_copying_it_goes_next(
             MirrorCommit.objects.filter(commit__sha=head(lm)).update(urgency=MirrorCommit.Urgency.ASKED)
         return put(repository, record)  # type: ignore[arg-type]
 
-    with mock.patch("mirrors.loops.copy.AT_ONCE", 1), mock.patch.object(lm.eu, "put_commit_record", asks):
+    with mock.patch("mirrors.engine.copy_records.AT_ONCE", 1), mock.patch.object(lm.eu, "put_commit_record", asks):
         run(lm, "copy")
     assert sent.index(head(lm)) == 3
 

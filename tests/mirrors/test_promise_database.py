@@ -18,7 +18,7 @@ from django.db import connection
 from graveler.entries import AddressType
 from jobs.models import Duty
 from mirrors.models import Mirror
-from mirrors.options import mirror_update
+from mirrors.services.settings import mirror_update
 from rbac.models import User
 from tests.mirrors.harness import Deployment
 from tests.mirrors.promise import arrive, missing, run, with_entry

@@ -16,9 +16,7 @@ from core.mirroring.object_check import Depth
 from core.mirroring.states import State
 from graveler.entries import AddressType
 from jobs.models import Duty
-from mirrors import services
-from mirrors.certificates import certify, read_certificate
-from mirrors.loops import validate
+from mirrors.engine.validate import commits
 from mirrors.models import (
     Blocker,
     Candidate,
@@ -33,9 +31,11 @@ from mirrors.models import (
     Repository,
     SourceBranch,
 )
-from mirrors.options import mirror_update
-from mirrors.rebuild import rebuild
-from mirrors.validations import validation_ask
+from mirrors.queries.certificates import certify, read_certificate
+from mirrors.services import mirrors
+from mirrors.services.rebuild import rebuild
+from mirrors.services.settings import mirror_update
+from mirrors.services.validations import validation_ask
 from rbac.models import User
 from tests.fakes import FakeStore, Lake
 from tests.mirrors.api import Api
@@ -128,13 +128,13 @@ def test_58_what_is_lost_is_known_along_a_chain_of_ranges_at_once(lm: Deployment
     lm.lake.commit(files={"d": b"1"})
     arrive(lm)
     run(lm, "sense", "copy")
-    plain = validate.verify
+    plain = commits.verify
 
     def verify_late(*given: Any, **options: Any) -> int:
         run(lm, "promote")
         return plain(*given, **options)
 
-    with mock.patch("mirrors.loops.validate.verify", verify_late):
+    with mock.patch("mirrors.engine.validate.commits.verify", verify_late):
         run(lm, "validate")
     lm.work()
     assert (lm.head(), page().state) == (c, State.DAMAGED)
@@ -145,7 +145,7 @@ def test_58_wrong_bytes_that_a_deeper_look_found_count_for_new_commits(lm: Deplo
     there_before, plain = lm.eu_store.head(uri), lm.eu_store.head
     lm.eu_store.objects[uri] = b"2"
     with real_job(lm), mock.patch.object(lm.eu_store, "head", lambda one: there_before if one == uri else plain(one)):
-        with mock.patch("mirrors.validations.rbac.require"):
+        with mock.patch("mirrors.engine.validate.on_demand.rbac.require"):
             validation_ask(actor="system:tests", mirror=Mirror.objects.get(), branch="main", depth=Depth.CONTENT)
         lm.work()
         assert set(Blocker.objects.values_list("path", "reason")) == {("a", "content-differs")}
@@ -262,7 +262,7 @@ def test_64_a_worker_that_died_after_its_move_blames_nobody_whatever_comes_then(
 ) -> None:
     b = lm.lake.commit(files={"b": b"1"})
     lm.arrive()
-    with mock.patch("mirrors.loops.promote._record", side_effect=RuntimeError("killed")):
+    with mock.patch("mirrors.engine.promote.branches._record", side_effect=RuntimeError("killed")):
         run(lm, "sense", "copy", "validate", "promote")
     assert (lm.head(), MirrorBranch.objects.get().head) == (b, a)
     if then == "deeper":
@@ -513,7 +513,7 @@ def test_75_an_adopted_head_that_lacks_something_is_never_called_up_to_date(owne
         made = lm.eu.add_repository("lake-eu", NAMESPACE, read_only=True)
         made.commits.update(lm.lake.repository.commits)
         made.branches["main"] = head
-        services.mirror_create(
+        mirrors.mirror_create(
             actor=owner,
             source_repository="lake",
             name="lake-eu",

@@ -9,10 +9,11 @@ import pytest
 
 from core.mirroring.states import State
 from jobs.models import Duty
-from mirrors import mirror_duties, services, waivers
 from mirrors.models import Blocker, Coverage, Mirror, MirrorBranch, Repository
-from mirrors.options import mirror_update
-from mirrors.rebuild import rebuild
+from mirrors.services import mirrors, waivers
+from mirrors.services.rebuild import rebuild
+from mirrors.services.settings import mirror_update
+from mirrors.transitions import duties
 from rbac.models import User
 from tests.fakes import replicate
 from tests.mirrors.api import MIRRORS, Api
@@ -198,11 +199,11 @@ def test_51_a_commit_whose_waiver_was_taken_back_is_judged_by_what_it_lacks(
 
 
 def test_52_a_mirror_that_is_made_again_over_its_old_place_trusts_nothing(lm: Deployment, c: str, owner: User) -> None:
-    services.mirror_delete(actor=owner, mirror=Mirror.objects.get())
+    mirrors.mirror_delete(actor=owner, mirror=Mirror.objects.get())
     lm.work()
     assert not Mirror.objects.exists()
     x = lose(lm, c, "x")
-    services.mirror_create(
+    mirrors.mirror_create(
         actor=owner, source_repository="lake", name="lake-eu", region="eu-west-1", storage_namespace=NAMESPACE
     )
     lm.checked.clear()
@@ -244,7 +245,7 @@ def test_55_of_two_mirrors_that_share_ranges_only_the_damaged_one_falls(lm: Depl
     other = Mirror.objects.create(
         name="lake-two", source=first.source, region="eu-west-1", storage_namespace="s3://dst/two"
     )
-    mirror_duties.ensure_mirror_duties(other)
+    duties.ensure_mirror_duties(other)
     replicate(lm.us_store, lm.eu_store, to="s3://dst/two")
     lm.work()
     damage(lm, c, "x")

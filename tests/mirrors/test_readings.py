@@ -11,14 +11,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from core.mirroring.states import Stage, State
-from mirrors.branch_commits import branch_commits
 from mirrors.models import Candidate, Commit, Mirror, MirrorBranch, MirrorCommit, SourceBranch
-from mirrors.readings import (
-    BranchReading,
-    branch_json,
-    mirror_reading,
-    mirror_readings,
-)
+from mirrors.status.branch_commits import branch_commits
+from mirrors.status.mirror import BranchReading, branch_json, mirror_reading, mirror_readings
 from tests.mirrors.factories import (
     Line,
     at_mirror,

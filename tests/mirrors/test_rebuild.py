@@ -19,9 +19,9 @@ from core.errors import Unreachable
 from core.mirroring.states import State
 from deployment import config
 from jobs.models import Duty
-from mirrors import readings
-from mirrors.certificates import Certificate, describe
 from mirrors.models import Blocker, Commit, Mirror, MirrorBranch, Promotion, Repository, SourceBranch
+from mirrors.queries.certificates import Certificate, describe
+from mirrors.status import mirror as readings
 from tests.fakes import FakeRepository
 from tests.mirrors.harness import NAMESPACE, Deployment
 

@@ -18,11 +18,11 @@ from core.types import RecordOutcome
 from deployment import config
 from jobs import duties
 from jobs.models import Duty
-from mirrors import services
-from mirrors.loops import sense as sensor
-from mirrors.loops.validate import _judge_row
-from mirrors.metaranges import load_metaranges
+from mirrors.engine.sense import branches as sensor
+from mirrors.engine.validate.commits import _judge_row
 from mirrors.models import Blocker, Coverage, Mirror, Repository, SourceBranch
+from mirrors.queries.metaranges import load_metaranges
+from mirrors.services import mirrors
 from tests.fakes import id_of
 from tests.mirrors.harness import Deployment, state_of
 
@@ -47,7 +47,10 @@ def test_objects_that_go_at_different_times_leave_their_range_gone(lm: Deploymen
 
 
 def test_a_range_with_more_gone_objects_than_are_kept_by_name_is_gone_in_the_end(lm: Deployment) -> None:
-    with mock.patch("mirrors.checks.KEPT_PER_HOLDER", 2), mock.patch("mirrors.settling.KEPT_PER_HOLDER", 2):
+    with (
+        mock.patch("mirrors.engine.validate.run_check.KEPT_PER_HOLDER", 2),
+        mock.patch("mirrors.transitions.range_states.KEPT_PER_HOLDER", 2),
+    ):
         b = lm.lake.commit(files={f"f{n}": b"old" for n in range(9)})
         c = lm.lake.commit(files={f"f{n}": b"new" for n in range(9)})
         for n in range(9):
@@ -248,7 +251,7 @@ def test_a_new_mirror_of_the_pinned_source_ends_a_freeze(lm: Deployment) -> None
     lm.work()
     Repository.objects.update(frozen_reason="the source repository is gone")
     with transaction.atomic():
-        assert services._pin_source(lm.lake.repository.info, "us-east-1").frozen_reason == ""
+        assert mirrors._pin_source(lm.lake.repository.info, "us-east-1").frozen_reason == ""
     commit = lm.lake.commit(files={"a": b"1"})
     lm.arrive()
     lm.work()

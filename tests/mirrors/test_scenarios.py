@@ -18,8 +18,8 @@ from core.mirroring.states import State
 from core.types import ObjectInfo
 from jobs.models import Duty
 from mirrors.models import Blocker, Candidate, Mirror, MirrorBranch, Promotion, Repository, SourceBranch
-from mirrors.options import mirror_update
-from mirrors.readings import BranchReading, mirror_reading
+from mirrors.services.settings import mirror_update
+from mirrors.status.mirror import BranchReading, mirror_reading
 from rbac.models import User
 from tests.mirrors.harness import Deployment, state_of
 
@@ -471,7 +471,7 @@ def test_23_a_branch_that_somebody_deleted_is_made_again(lm: Deployment, a: str)
 def test_23_a_crash_after_the_move_is_nobody_elses_doing(lm: Deployment, a: str) -> None:
     c = lm.lake.commit(files={"c": b"1"})
     lm.arrive()
-    with mock.patch("mirrors.loops.promote._record", side_effect=RuntimeError("killed")):
+    with mock.patch("mirrors.engine.promote.branches._record", side_effect=RuntimeError("killed")):
         lm.work()
     lm.work()
     assert lm.head() == MirrorBranch.objects.get().head == c

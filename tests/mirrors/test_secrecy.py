@@ -28,9 +28,9 @@ from installations import refresh
 from jobs.models import Duty
 from lakemirror_site import logs
 from lakemirror_site.urls import urlpatterns
-from mirrors import mirror_duties
 from mirrors.models import Mirror, Repository
 from mirrors.tasks import run_duty
+from mirrors.transitions import duties
 from rbac import services as rbac
 from tests.cast import person
 from tests.mirrors.harness import forget_installations
@@ -258,7 +258,7 @@ def a_mirror() -> Mirror:
     mirror: Mirror = Mirror.objects.create(
         name="lake-eu", source=source, region="mars-1", storage_namespace="s3://dst/lake"
     )
-    mirror_duties.ensure_mirror_duties(mirror)
+    duties.ensure_mirror_duties(mirror)
     return mirror
 
 

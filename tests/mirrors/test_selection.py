@@ -19,8 +19,6 @@ from audit.models import AuditEvent
 from core.mirroring.branch_selection import OnUnselect
 from core.mirroring.states import State
 from jobs.models import Duty
-from mirrors.branch_commits import branch_commits
-from mirrors.certificates import parse_descriptor
 from mirrors.models import (
     Blocker,
     Commit,
@@ -32,8 +30,10 @@ from mirrors.models import (
     Repository,
     SourceBranch,
 )
-from mirrors.readings import BranchReading, mirror_reading
-from mirrors.selecting import reselect
+from mirrors.queries.certificates import parse_descriptor
+from mirrors.status.branch_commits import branch_commits
+from mirrors.status.mirror import BranchReading, mirror_reading
+from mirrors.transitions.selection import reselect
 from tests.mirrors.api import Api
 from tests.mirrors.harness import NAMESPACE, Deployment, state_of
 

@@ -19,8 +19,8 @@ from core.types import Commit as CommitRecord
 from core.types import Page, RecordOutcome
 from deployment import config
 from jobs.models import Duty
-from mirrors.history import settle_history
 from mirrors.models import Candidate, Commit, Mirror, MirrorCommit, Repository, SourceBranch, UnplacedCommit
+from mirrors.transitions.ancestry import settle_history
 from tests.fakes import id_of
 from tests.mirrors.harness import Deployment, state_of
 
@@ -135,7 +135,11 @@ def test_histories_with_merges_and_records_of_version_0_are_stored_parents_first
         parents = {heads.get(branch, heads["main"]), *([chance.choice(sorted(heads.values()))] * chance.randrange(2))}
         heads[branch] = record(lm, tuple(sorted(parents)), f"{number}", version=chance.randrange(2))
     lm.lake.repository.branches.update(heads)
-    with settings(log_commit_page_size=10), shuffled_logs(lm, chance), mock.patch("mirrors.spool.BATCH", 7):
+    with (
+        settings(log_commit_page_size=10),
+        shuffled_logs(lm, chance),
+        mock.patch("mirrors.engine.sense.ingest.BATCH", 7),
+    ):
         run(lm, "sense")
     assert set(Commit.objects.values_list("sha", flat=True)) == reachable(lm, heads.values())
     assert stands_after_its_parents()
@@ -238,7 +242,7 @@ def test_placing_that_was_killed_leaves_whole_histories_and_goes_on(lm: Deployme
     head = grow(lm, 34)[-1]
     plain = MirrorCommit.objects.bulk_create
     with (
-        mock.patch("mirrors.spool.BATCH", 10),
+        mock.patch("mirrors.engine.sense.ingest.BATCH", 10),
         mock.patch.object(MirrorCommit.objects, "bulk_create", dies_after(batches, plain)),
         pytest.raises(KeyboardInterrupt),
     ):
@@ -301,7 +305,10 @@ def test_a_long_fast_forward_adds_its_whole_line(lm: Deployment, version: int) -
     parents = (line[-1], side) if version else (side, line[-1])
     merged = record(lm, parents, "merge", version=version)
     lm.lake.repository.branches["main"] = merged
-    with mock.patch("mirrors.loops.sense.FIRST_WINDOW", 3), mock.patch("mirrors.loops.sense.LAST_WINDOW", 9):
+    with (
+        mock.patch("mirrors.engine.sense.branches.FIRST_WINDOW", 3),
+        mock.patch("mirrors.engine.sense.branches.LAST_WINDOW", 9),
+    ):
         run(lm, "sense")
     main = SourceBranch.objects.get(name="main")
     assert list(main.candidates.values_list("commit__sha", flat=True))[1:] == [*line, merged]
@@ -333,7 +340,7 @@ def test_records_are_sent_side_by_side_and_never_before_their_parents(lm: Deploy
         busy.pop()
         return plain(repository, commit)
 
-    with mock.patch.object(lm.eu, "put_commit_record", put), mock.patch("mirrors.loops.copy.AT_ONCE", 3):
+    with mock.patch.object(lm.eu, "put_commit_record", put), mock.patch("mirrors.engine.copy_records.AT_ONCE", 3):
         assert run(lm, "copy") == "31 of 31 records accepted"
     assert all(sent)
     assert max(most) == 3
@@ -350,7 +357,7 @@ def test_a_failing_record_delays_its_descendants_in_all_batches_and_nobody_else(
             raise RemoteFailure("500")
         return plain(repository, commit)
 
-    with mock.patch.object(lm.eu, "put_commit_record", put), mock.patch("mirrors.loops.copy.BATCH", batch):
+    with mock.patch.object(lm.eu, "put_commit_record", put), mock.patch("mirrors.engine.copy_records.BATCH", batch):
         run(lm, "copy")
     assert MirrorCommit.objects.filter(record="pending").count() == 2
     assert Duty.objects.get(kind="copy").failures == 1
@@ -395,7 +402,7 @@ def test_histories_are_put_in_order_batch_by_batch(lm: Deployment) -> None:
     stuck = MirrorCommit.objects.order_by("commit_id")[12]
     MirrorCommit.objects.filter(pk=stuck.pk).update(data="waiting")
     mirror = Mirror.objects.get()
-    with mock.patch("mirrors.history.BATCH", 5):
+    with mock.patch("mirrors.transitions.ancestry.BATCH", 5):
         settled = settle_history(mirror)
     behind = {stuck.commit.sha}
     for sha, parents in Commit.objects.order_by("pk").values_list("sha", "parents"):

@@ -19,7 +19,7 @@ from core.errors import Invalid
 from core.installations.webhook_action import EVENTS
 from deployment import config
 from jobs import duties
-from mirrors import services
+from mirrors.services import mirrors
 from mirrors.tasks import handlers
 from rbac import services as rbac
 from rbac.models import User
@@ -64,7 +64,7 @@ def test_a_mirror_in_a_region_that_is_not_served_is_refused(
 ) -> None:
     tell(monkeypatch, changed("region", "us-east-1") | REGIONS)
     with pytest.raises(Invalid, match="does not serve the region 'ap-south-1'"):
-        services.mirror_create(
+        mirrors.mirror_create(
             actor=owner,
             source_repository="lake",
             name="lake-ap",

@@ -16,8 +16,8 @@ from db import clock
 from jobs.job_ids import JobType
 from jobs.models import Duty
 from mirrors.models import Coverage, Mirror, Run, Validation, ValidationRange
-from mirrors.stopping import job_stop
-from mirrors.validations import validation_ask
+from mirrors.services.stop_check import job_stop
+from mirrors.services.validations import validation_ask
 from rbac.models import User
 from tests.mirrors.api import MIRRORS, Api
 from tests.mirrors.harness import Deployment, state_of
@@ -93,7 +93,10 @@ def test_a_stop_in_the_midst_of_writing_takes_back_what_was_written(lm: Deployme
     """Between the look at the flag and the end of the transaction."""
     Coverage.objects.all().delete()
     mirror.commits.update(data="unknown")
-    with mock.patch("mirrors.checks.CheckWriter.is_stopped", return_value=False), during(lm, stop_run):
+    with (
+        mock.patch("mirrors.engine.validate.run_check.CheckWriter.is_stopped", return_value=False),
+        during(lm, stop_run),
+    ):
         assert validate_once(lm) == "somebody stopped it"
     assert Coverage.objects.count() == 0
 
@@ -162,7 +165,9 @@ def test_a_validation_is_stopped_while_its_run_is_at_work(
     assert Duty.objects.get(kind="validate").failures == 0
 
 
-@pytest.mark.parametrize("place", ["mirrors.validations.read_afresh", "mirrors.validations.within_budget"])
+@pytest.mark.parametrize(
+    "place", ["mirrors.engine.validate.on_demand.read_afresh", "mirrors.engine.validate.on_demand.within_budget"]
+)
 def test_a_validation_is_stopped_wherever_it_is(lm: Deployment, mirror: Mirror, place: str) -> None:
     asked = validation_ask(actor=who(), mirror=mirror)
     module, _, name = place.rpartition(".")

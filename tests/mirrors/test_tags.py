@@ -15,7 +15,6 @@ from django.test import Client
 from core.errors import RemoteFailure
 from core.mirroring.promotion import MOVED_BY_OTHERS
 from jobs.models import Duty
-from mirrors.certificates import parse_descriptor
 from mirrors.models import (
     Blocker,
     Commit,
@@ -27,8 +26,9 @@ from mirrors.models import (
     Repository,
     SourceTag,
 )
-from mirrors.options import mirror_update
-from mirrors.tag_readings import tag_readings
+from mirrors.queries.certificates import parse_descriptor
+from mirrors.services.settings import mirror_update
+from mirrors.status.tags import tag_readings
 from rbac.models import User
 from tests.mirrors.api import Api
 from tests.mirrors.harness import NAMESPACE, Deployment
@@ -212,7 +212,7 @@ def test_a_call_whose_answer_is_lost_is_not_made_twice_and_blames_nobody(lm: Dep
 
 def work_without_a_note(lm: Deployment) -> None:
     """A worker ends between its call for a tag and its note of it."""
-    with mock.patch("mirrors.loops.tags._record", side_effect=RuntimeError("killed")):
+    with mock.patch("mirrors.engine.promote.tags._record", side_effect=RuntimeError("killed")):
         lm.work(1)
 
 

@@ -129,7 +129,7 @@ def test_where_metaranges_are_not_at_hand_it_is_not_known(
     olga: Client, lm: Deployment, head: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     damage(Mirror.objects.get(), make_id("another range"))
-    monkeypatch.setattr("mirrors.trouble.ranges_named", lambda mirror, metarange_id: None)
+    monkeypatch.setattr("mirrors.status.incidents.ranges_named", lambda mirror, metarange_id: None)
     assert "which branches show it is not known" in happened(olga, "/mirrors/lake-eu/")
 
 

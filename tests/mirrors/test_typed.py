@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from mirrors import options
 from mirrors.models import Mirror
+from mirrors.services import settings
 from rbac.models import User
 from rbac.signin import form_recovery
 from tests.cast import PASSWORD
@@ -81,7 +81,7 @@ def test_settings_that_were_typed_come_back_over_what_others_chose(client: Clien
     given |= {"repair_tampering": "report", "first_sync": "exact"}
     client.logout()
     refused = client.post(SETTINGS, given)
-    options.mirror_update(actor=owner, mirror=company["analytics-eu"], changes={"rpo_seconds": 60})
+    settings.mirror_update(actor=owner, mirror=company["analytics-eu"], changes={"rpo_seconds": 60})
     assert sign_in(client, refused)["Location"] == SETTINGS
     page = client.get(SETTINGS)
     assert KEPT in text(page)

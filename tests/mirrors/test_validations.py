@@ -18,8 +18,8 @@ from core.mirroring.object_check import Depth
 from core.mirroring.states import State
 from jobs.models import Duty
 from mirrors.models import Blocker, Coverage, Mirror, Run, Validation, ValidationRange
-from mirrors.readings import mirror_reading
-from mirrors.validations import validation_ask
+from mirrors.services.validations import validation_ask
+from mirrors.status.mirror import mirror_reading
 from rbac.models import User
 from tests.mirrors.api import BODY, MIRRORS, Api
 from tests.mirrors.harness import NAMESPACE, Deployment, deployment, state_of
@@ -49,7 +49,7 @@ def head(lm: Deployment) -> str:
 
 
 def ask(**what: Any) -> Validation:
-    with mock.patch("mirrors.validations.rbac.require"):
+    with mock.patch("mirrors.engine.validate.on_demand.rbac.require"):
         return validation_ask(actor="system:tests", mirror=Mirror.objects.get(), **what)
 
 
@@ -291,7 +291,10 @@ def test_a_round_does_its_share_and_a_killed_worker_loses_nothing(lm: Deployment
     many_heads(lm)
     asked = ask()
     duty = Duty.objects.get(kind="validate").pk
-    with mock.patch("mirrors.validations.METARANGES", 2), mock.patch("mirrors.validations.BATCH", 2):
+    with (
+        mock.patch("mirrors.engine.validate.on_demand.METARANGES", 2),
+        mock.patch("mirrors.engine.validate.on_demand.BATCH", 2),
+    ):
         lm.run(duty)
         asked.refresh_from_db()
         assert (asked.state, len(asked.metaranges), asked.ranges, asked.ranges_done) == ("running", 3, 2, 0)
@@ -300,7 +303,10 @@ def test_a_round_does_its_share_and_a_killed_worker_loses_nothing(lm: Deployment
         lm.run(duty)
         asked.refresh_from_db()
         assert (len(asked.metaranges), asked.ranges, asked.ranges_done) == (0, 5, 2)
-        with mock.patch("mirrors.validations.reopen", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
+        with (
+            mock.patch("mirrors.engine.validate.on_demand.reopen", side_effect=KeyboardInterrupt),
+            pytest.raises(KeyboardInterrupt),
+        ):
             lm.run(duty)
         asked.refresh_from_db()
         assert (asked.ranges_done, asked.left.count()) == (2, 3)
@@ -315,7 +321,7 @@ def test_new_commits_go_first_and_nobody_starves(lm: Deployment, head: str) -> N
     many_heads(lm)
     asked = ask()
     duty = Duty.objects.get(kind="validate").pk
-    with mock.patch("mirrors.validations.BATCH", 1):
+    with mock.patch("mirrors.engine.validate.on_demand.BATCH", 1):
         for n in range(5):
             new = lm.lake.commit(files={f"new{n}": b"n"})
             lm.arrive()
@@ -368,7 +374,10 @@ def test_the_same_asked_twice_is_one_job_until_the_branch_moves(lm: Deployment, 
 
 
 def test_a_mirror_that_goes_meanwhile_is_a_conflict(lm: Deployment, head: str) -> None:
-    with mock.patch("mirrors.validations.Validation.save", side_effect=IntegrityError), pytest.raises(Conflict):
+    with (
+        mock.patch("mirrors.engine.validate.on_demand.Validation.save", side_effect=IntegrityError),
+        pytest.raises(Conflict),
+    ):
         ask(branch="main")
 
 

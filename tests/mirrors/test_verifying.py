@@ -13,7 +13,7 @@ from core.mirroring.states import State
 from deployment import config
 from jobs.models import Duty
 from mirrors.models import Blocker, Coverage, Mirror, MirrorBranch, Run
-from mirrors.readings import mirror_reading
+from mirrors.status.mirror import mirror_reading
 from tests.mirrors.harness import NAMESPACE, Deployment, state_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -52,7 +52,7 @@ def test_rows_without_a_date_go_by_their_age(lm: Deployment, head: str) -> None:
 def test_the_age_is_configured(lm: Deployment) -> None:
     known = config.current()
     brief = replace(known, validator=replace(known.validator, reverify_after=timedelta(hours=4)))
-    with mock.patch("mirrors.checks.config.current", lambda: brief):
+    with mock.patch("mirrors.engine.validate.run_check.config.current", lambda: brief):
         lm.lake.commit(files={"a": b"1"})
         lm.arrive()
         lm.work()
@@ -221,7 +221,7 @@ def test_a_round_checks_no_more_than_new_commits_can_wait_for(lm: Deployment, he
         lm.work()
     lm.checked.clear()
     age()
-    with mock.patch("mirrors.verifying.LOOKS", 1):
+    with mock.patch("mirrors.engine.validate.reverify.LOOKS", 1):
         lm.run(Duty.objects.get(kind="validate").pk)
         assert len(lm.checked) == 1
         assert Duty.objects.get(kind="validate").due_at <= datetime.now(UTC)
@@ -240,7 +240,10 @@ def test_a_store_that_is_away_says_nothing_of_damage(lm: Deployment, head: str) 
 
 
 def test_more_damage_than_is_kept_by_name_is_found_in_the_end(lm: Deployment, head: str) -> None:
-    with mock.patch("mirrors.checks.KEPT_PER_HOLDER", 1), mock.patch("mirrors.settling.KEPT_PER_HOLDER", 1):
+    with (
+        mock.patch("mirrors.engine.validate.run_check.KEPT_PER_HOLDER", 1),
+        mock.patch("mirrors.transitions.range_states.KEPT_PER_HOLDER", 1),
+    ):
         kept = lose(lm, head, "a")
         lose(lm, head, "b")
         age()

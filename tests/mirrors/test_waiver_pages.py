@@ -10,7 +10,7 @@ from django.test import Client
 
 from audit.models import AuditEvent
 from mirrors.models import Blocker, Commit, Mirror, MirrorCommit, Waiver
-from mirrors.waivers import waiver_give
+from mirrors.services.waivers import waiver_give
 from rbac.models import User
 from tests.mirrors.factories import block, make_company
 from tests.mirrors.harness import Deployment

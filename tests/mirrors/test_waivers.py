@@ -11,7 +11,7 @@ from django.test import Client
 from audit.models import AuditEvent
 from core.mirroring.states import State
 from mirrors.models import Blocker, Mirror, MirrorCommit, Waiver
-from mirrors.readings import mirror_reading
+from mirrors.status.mirror import mirror_reading
 from rbac.models import User
 from tests.mirrors.api import BODY, MIRRORS, Api
 from tests.mirrors.harness import Deployment, deployment, state_of

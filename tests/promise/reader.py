@@ -10,10 +10,10 @@ from typing import Any
 from core.errors import LakeMirrorError
 from core.mirroring.promotion import Why
 from core.mirroring.states import ASIDE, State
-from mirrors.certificates import certify
 from mirrors.models import Blocker, Commit, Mirror, Promotion, SourceBranch
-from mirrors.readings import mirror_reading
-from mirrors.regions import places_of
+from mirrors.queries.certificates import certify
+from mirrors.status.mirror import mirror_reading
+from mirrors.status.readable_regions import places_of
 from tests.mirrors.harness import NAMESPACE
 from tests.promise.source import Source
 from tests.promise.truth import LEVELS, METADATA, Truth

@@ -64,68 +64,74 @@ MUTANTS = (
     Mutant(
         "damage stays with its finder",
         "other ranges that name a lost object stay complete",
-        {"mirrors.doubting.doubt_sharers": _nothing, "mirrors.checks.question_shared": _nothing},
+        {
+            "mirrors.transitions.doubt.doubt_sharers": _nothing,
+            "mirrors.engine.validate.run_check.question_shared": _nothing,
+        },
     ),
     Mutant(
         "history is not in doubt on damage",
         "a commit found damaged leaves what was built on it as it was",
         {
-            "mirrors.history.doubt_history": _nothing,
-            "mirrors.doubting.doubt_commits": _commit_alone,
+            "mirrors.transitions.ancestry.doubt_history": _nothing,
+            "mirrors.transitions.doubt.doubt_commits": _commit_alone,
         },
     ),
     Mutant(
         "what was checked by lesser settings counts",
         "a greater depth asks for nothing anew",
         {
-            "mirrors.judging._take_down": lambda old, new: False,
-            "mirrors.querysets.CoverageQuerySet.proving": lambda rows, depth: rows.all(),
+            "mirrors.transitions.validity._take_down": lambda old, new: False,
+            "mirrors.models.querysets.CoverageQuerySet.proving": lambda rows, depth: rows.all(),
         },
     ),
     Mutant(
         "memory answers for the destination",
         "a metarange that was read once is never asked for again",
-        {"mirrors.metaranges._is_there": lambda store, uri, known: True},
+        {"mirrors.queries.metaranges._is_there": lambda store, uri, known: True},
     ),
     Mutant(
         "no intent is written",
         "a worker that ends between its call and its note leaves no trace",
-        {"mirrors.intents._write": _nothing},
+        {"mirrors.transitions.move_intents._write": _nothing},
     ),
     Mutant(
         "records are accepted for good",
         "what a destination lost by a restore is not sent again",
-        {"mirrors.loops.records.doubt_records": _nothing, "mirrors.loops.records.prove_records": lambda *_: True},
+        {
+            "mirrors.engine.promote.record_check.doubt_records": _nothing,
+            "mirrors.engine.promote.record_check.prove_records": lambda *_: True,
+        },
     ),
     Mutant(
         "a repository made anew is trusted",
         "what was checked before counts in an emptied namespace",
-        {"mirrors.doubting.doubt_all": _nothing},
+        {"mirrors.transitions.doubt.doubt_all": _nothing},
     ),
     Mutant(
         "the source's identity is not asked",
         "a repository of the same name counts as the same, and a strange history as its own",
-        {"mirrors.loops.histories.identity_problem": lambda *_: ""},
+        {"mirrors.engine.sense.read_log.identity_problem": lambda *_: ""},
     ),
     Mutant(
         "nothing is checked a second time",
         "what is lost after its proof is never found",
-        {"mirrors.verifying.verify": lambda *_, **__: 0},
+        {"mirrors.engine.validate.reverify.verify": lambda *_, **__: 0},
     ),
     Mutant(
         "certificates are given on trust",
         "for any head, whatever is known of it",
-        {"mirrors.proving.judge": _allowed},
+        {"mirrors.queries.proof_facts.judge": _allowed},
     ),
     Mutant(
         "a head once proven stays so",
         "the page is not told what was taken back",
-        {"mirrors.proven_heads.unprove_heads": _nothing},
+        {"mirrors.transitions.proven_heads.unprove_heads": _nothing},
     ),
     Mutant(
         "certificates outlive their branches",
         "a stray of the name of a branch that was deleted is taken for ours after a rebuild",
-        {"mirrors.certificates.retire_certificate": _nothing},
+        {"mirrors.engine.certificates.retire_certificate": _nothing},
     ),
 )
 

@@ -24,14 +24,14 @@ from core.errors import Conflict, Invalid, LakeMirrorError, NotFound, RemoteFail
 from core.mirroring.branch_selection import OnUnselect
 from core.mirroring.object_check import Depth
 from jobs.models import Duty
-from mirrors.certificates import certificate_uri
 from mirrors.models import Blocker, Coverage, Mirror, Repository, SourceBranch, SourceTag, Validation, Waiver
-from mirrors.options import mirror_update
-from mirrors.priority import mirror_prioritise
-from mirrors.rebuild import Result, rebuild
-from mirrors.services import mirror_create, mirror_delete
-from mirrors.validations import validation_ask
-from mirrors.waivers import waiver_give, waiver_withdraw
+from mirrors.queries.certificates import certificate_uri
+from mirrors.services.mirrors import mirror_create, mirror_delete
+from mirrors.services.priority import mirror_prioritise
+from mirrors.services.rebuild import Result, rebuild
+from mirrors.services.settings import mirror_update
+from mirrors.services.validations import validation_ask
+from mirrors.services.waivers import waiver_give, waiver_withdraw
 from spark_jobs.check.job import check_batch
 from spark_jobs.check.settings import CheckSettings, Place
 from tests.fakes import BulkStandIn, FakeRepository

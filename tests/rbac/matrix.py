@@ -86,8 +86,8 @@ mirrors.see mirrors.sync: POST mirror_sync
 mirrors.validate: POST api-validate
 mirrors.see mirrors.validate: POST mirror_validate, POST api-job-stop, POST job_stop, POST api-job-retry, POST job_again
 mirrors.see mirrors.sync: POST duty_retry
-mirrors.see mirrors.repair: POST api-repair, POST commit_repair, POST commit_prioritise, POST blockers_retry
-mirrors.repair: POST api-prioritise, POST api-blockers-retry
+mirrors.see mirrors.services.repair: POST api-repair, POST commit_repair, POST commit_prioritise, POST blockers_retry
+mirrors.services.repair: POST api-prioritise, POST api-blockers-retry
 mirrors.waive: POST api-waivers, DELETE api-waiver
 mirrors.see mirrors.waive: GET commit_waive, POST commit_waive, POST waiver_withdraw
 mirrors.reset: POST api-reset-branch
@@ -123,7 +123,7 @@ def calls() -> dict[str, frozenset[str]]:
 
 
 VIEWS = frozenset({"mirrors.see", "exports.see", "installations.see", OWN_KEYS})
-RUNS_MIRRORS = frozenset({"mirrors.pause", "mirrors.sync", "mirrors.validate", "mirrors.repair"})
+RUNS_MIRRORS = frozenset({"mirrors.pause", "mirrors.sync", "mirrors.validate", "mirrors.services.repair"})
 RUNS_EXPORTS = frozenset({"exports.run", "exports.repair", "exports.verify"})
 MAY: dict[str, frozenset[str]] = {
     "nobody": frozenset(),
@@ -138,7 +138,7 @@ MAY: dict[str, frozenset[str]] = {
         "mirrors.change",
         "mirrors.waive",
         "mirrors.reset",
-        "mirrors.hooks",
+        "mirrors.api.webhooks",
         "mirrors.delete",
     },
 }

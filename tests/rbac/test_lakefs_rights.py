@@ -22,8 +22,8 @@ from core.access.policies import (
     tag_arn,
 )
 from core.ports import LakeFS
-from mirrors import services
 from mirrors.models import Mirror
+from mirrors.services import mirrors
 from rbac.models import User
 from rbac.services import builtin
 from tests.fakes import FakeLakeFS
@@ -110,7 +110,7 @@ def a_whole_life(lm: Deployment, owner: User) -> None:
     source = lm.us.repositories["lake"]
     lm.lake.commit(files={"a": b"1"})
     source.tags["v1"] = source.branches["main"]
-    services.mirror_create(
+    mirrors.mirror_create(
         actor=owner,
         source_repository="lake",
         name="lake-eu",
@@ -128,10 +128,10 @@ def a_whole_life(lm: Deployment, owner: User) -> None:
     assert lm.head() == source.branches["main"]
     lm.eu.repositories["lake-eu"].uncommitted.add("main")
     lm.work(2)
-    services.branch_reset(actor=owner, mirror=mirror, branch="main")
+    mirrors.branch_reset(actor=owner, mirror=mirror, branch="main")
     del source.branches["dev"], source.tags["v1"]
     lm.work(4)
-    services.mirror_delete(actor=owner, mirror=mirror)
+    mirrors.mirror_delete(actor=owner, mirror=mirror)
     lm.work(3)
 
 

@@ -30,7 +30,7 @@ def asked(tree: ast.AST) -> Iterator[str]:
 TOLD_IN = {
     "rbac/permission_catalog.py",
     "rbac/services/builtin.py",
-    "mirrors/steps.py",
+    "mirrors/services/permissions.py",
     "exports/steps.py",
 }
 """Where steps and policies are written down, not asked for."""

@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from core.errors import Conflict, LakeMirrorError, NotFound
 from exports import services as exports
-from mirrors import services
+from mirrors.services import mirrors
 
 
 class Wanted(NamedTuple):
@@ -82,7 +82,7 @@ def _mirrored(actor: Any, wanted: Wanted, deadline: float) -> str:
     """Make a mirror, and say so."""
 
     def make() -> None:
-        services.mirror_create(
+        mirrors.mirror_create(
             actor=actor,
             source_repository=wanted.source,
             source_region=wanted.source_region,

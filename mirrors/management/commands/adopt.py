@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from mirrors import services
+from mirrors.services import mirrors
 from rbac.management.base import AccessCommand, find_user
 
 
@@ -23,7 +23,7 @@ class Command(AccessCommand):
 
     def run(self, **options: Any) -> None:
         """Check and take it over."""
-        mirror = services.mirror_create(
+        mirror = mirrors.mirror_create(
             actor=find_user(options["actor"]),
             source_repository=options["source"],
             source_region=options["source_region"],

@@ -8,8 +8,8 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from core.errors import NotFound
-from mirrors.certificates import certify
 from mirrors.models import Mirror
+from mirrors.queries.certificates import certify
 from rbac.management.base import AccessCommand
 
 

@@ -9,7 +9,7 @@ from django.core.management.base import CommandError, CommandParser
 from core.errors import Invalid
 from deployment import config
 from installations import refresh
-from mirrors.rebuild import Line, Result, rebuild
+from mirrors.services.rebuild import Line, Result, rebuild
 from rbac.management.base import ACTOR, AccessCommand
 
 TITLES = ("region", "mirror", "source", "branches", "proven", "result")

@@ -12,7 +12,7 @@ from core.mirroring.object_check import Depth
 from core.mirroring.rpo import in_words
 from core.text.phrases import count
 from mirrors.models import Mirror, Validation
-from mirrors.validations import validation_ask
+from mirrors.services.validations import validation_ask
 from rbac.management.base import AccessCommand, find_user
 
 LOOK_SECONDS = 1.0

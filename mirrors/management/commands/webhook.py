@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from core.installations.webhook_action import ACTION_FILE
-from mirrors.webhook_file import webhook_file
+from mirrors.services.webhook_file import webhook_file
 from rbac.management.base import AccessCommand
 
 

@@ -9,7 +9,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand
 
 from deployment import config
-from mirrors.services import mirror_create
+from mirrors.services.mirrors import mirror_create
 from rbac.management.commands.ensure_admin import administrators
 from tests.fleet import WORLD
 from tests.fleet.wire import Remote

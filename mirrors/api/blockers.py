@@ -1,0 +1,165 @@
+"""The replication API: what is missing or wrong at a mirror."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.http import HttpResponseBase
+from drf_spectacular.utils import OpenApiParameter, PolymorphicProxySerializer
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from core.errors import Invalid
+from jobs.job_ids import accepted, duty_url
+from jobs.models import Duty
+from mirrors.api.mirrors import find_mirror
+from mirrors.api.schemas import ThingAnswer
+from mirrors.models import Blocker, Mirror
+from mirrors.queries.missing import thing_of
+from mirrors.queries.missing_counts import is_cut_short
+from mirrors.services.backlog import Group, Looked, blockers_of, blockers_retry, in_chunks
+from mirrors.services.mirrors import repository_arn
+from mirrors.status.mirror import thing_json
+from rbac import services as rbac
+from web.csv_export import FORMATS, TableView, csv_answer, wants_csv
+from web.openapi import answers
+from web.paging import PAGE, a_page, by_number, number_of, one_of, page_of
+from web.schemas import LOCATION, JobTakenAnswer, page_with, text_or_null
+from web.serializers import rfc3339
+
+MOST_IDS = 1000
+GROUPS = ("reason", "prefix")
+COLUMNS = tuple(ThingAnswer().fields)
+
+
+class ReasonGroupAnswer(serializers.Serializer):
+    """Things with one reason: how many, and when the first of them was seen."""
+
+    reason = serializers.CharField()
+    blockers = serializers.IntegerField()
+    oldest = serializers.DateTimeField()
+
+
+class PrefixGroupAnswer(serializers.Serializer):
+    """Things whose paths begin alike."""
+
+    prefix = text_or_null()
+    blockers = serializers.IntegerField()
+    oldest = serializers.DateTimeField()
+
+
+class BlockerPageAnswer(page_with(ThingAnswer)):  # type: ignore[misc]
+    """A page of things, or of their groups. With `all_named` false, there are more things than have names here.
+
+    Groups are of the things that were missed first; with `all_counted` false, there are more than were counted.
+    """
+
+    results = PolymorphicProxySerializer(
+        component_name="BlockerOrGroup",
+        serializers=[ThingAnswer, ReasonGroupAnswer, PrefixGroupAnswer],
+        resource_type_field_name=None,
+        many=True,
+    )
+    all_named = serializers.BooleanField()
+    all_counted = serializers.BooleanField(required=False)
+
+
+class RetriedAnswer(JobTakenAnswer):
+    """What is done now, and for how many things."""
+
+    blockers = serializers.IntegerField()
+
+
+WHICH = (
+    OpenApiParameter("commit", str, description="what keeps this commit from being promoted; six digits or more"),
+    OpenApiParameter("branch", str, description="the same of the newest commit of this branch of the source"),
+    OpenApiParameter("reason", str, description="only those of this reason"),
+    OpenApiParameter("prefix", str, description="only those whose path begins so"),
+    OpenApiParameter("kind", str, enum=Blocker.Kind.values, description="only those of this kind"),
+)
+GROUP_BY = OpenApiParameter("group_by", str, enum=GROUPS, description="groups in place of things, the largest first")
+FORMAT = OpenApiParameter("format", str, enum=FORMATS, description="csv: all of them, not a page, as a file")
+
+
+class Blockers(TableView):
+    """Every thing that is missing or wrong at a mirror."""
+
+    tag = "blockers"
+
+    @answers("List blockers", 200, BlockerPageAnswer, query=[*PAGE, *WHICH, GROUP_BY, FORMAT], fails=[409], csv=True)
+    def get(self, request: Request, repository: str, mirror_id: str) -> HttpResponseBase:
+        """A page of them, the longest known first; groups; or all as CSV. Needs fs:ListRepositories on `*`."""
+        rbac.require(request.user, ("fs:ListRepositories", "*"))
+        mirror = find_mirror(repository, mirror_id)
+        given = request.query_params
+        named = {name: given.get(name, "") for name in ("commit", "branch", "reason", "prefix")}
+        rows = blockers_of(mirror, kind=one_of(request, "kind", Blocker.Kind.values), **named)
+        group_by = one_of(request, "group_by", GROUPS)
+        if wants_csv(request):
+            if group_by:
+                raise Invalid("groups are not given as CSV", field="group_by")
+            return csv_answer(f"{mirror.name}-blockers", COLUMNS, map(blocker_json, in_chunks(rows)))
+        if group_by:
+            looked = Looked(rows)
+            groups = looked.by_reason() if group_by == "reason" else looked.by_prefix(named["prefix"])
+            return Response(_groups(request, groups, group_by) | _told(mirror) | {"all_counted": not looked.more})
+        return Response(by_number(request, rows, blocker_json, "pk", newest=False) | _told(mirror))
+
+
+class BlockersRetried(serializers.Serializer):
+    """The body of POST: which ones, by id or by reason; neither: all."""
+
+    ids = serializers.ListField(
+        child=serializers.IntegerField(min_value=1, max_value=2**63 - 1), allow_empty=False, max_length=MOST_IDS
+    )
+    reason = serializers.CharField(max_length=32)
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(partial=True, **given)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        unknown = sorted(set(self.initial_data) - set(self.fields))
+        if unknown:
+            raise serializers.ValidationError({unknown[0]: f"is not a field here (known: {', '.join(self.fields)})"})
+        if len(attrs) > 1:
+            raise serializers.ValidationError({"ids": "give ids or a reason, not both"})
+        return attrs
+
+
+class BlockersRetry(APIView):
+    """Look for what is missing now, not when its turn comes."""
+
+    tag = "blockers"
+
+    @answers("Retry blockers", 202, RetriedAnswer, body=BlockersRetried, query=[LOCATION])
+    def post(self, request: Request, repository: str, mirror_id: str) -> Response:
+        """202 with how many. Needs fs:OperateMirror on repository/{repository}."""
+        rbac.require(request.user, ("fs:OperateMirror", repository_arn(repository)))
+        body = BlockersRetried(data=request.data)
+        body.is_valid(raise_exception=True)
+        mirror = find_mirror(repository, mirror_id)
+        number = blockers_retry(actor=request.user, mirror=mirror, request=request, **body.validated_data)
+        told = {"message": f"{number} of what is missing or wrong is looked for now", "blockers": number}
+        return accepted(told, duty_url(Duty.Kind.VALIDATE, mirror.pk))
+
+
+def blocker_json(row: Blocker) -> dict[str, Any]:
+    """One thing that is missing or wrong."""
+    return thing_json(thing_of(row))
+
+
+def _groups(request: Request, groups: Sequence[Group], name: str) -> dict[str, Any]:
+    """A page of groups; its offset is how many larger ones were given before."""
+    amount, after = page_of(request)
+    start = number_of(after, "after") if after else 0
+    page, told = a_page(groups[start : start + amount + 1], amount, lambda row: start + amount)
+    results = [{name: row.group, "blockers": row.blockers, "oldest": rfc3339(row.oldest)} for row in page]
+    return told | {"results": results}
+
+
+def _told(mirror: Mirror) -> dict[str, Any]:
+    """Of a range that lacks very many things, only the first are kept by name."""
+    return {"all_named": not is_cut_short(mirror)}

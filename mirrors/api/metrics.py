@@ -1,0 +1,81 @@
+"""The replication API: lag, backlog and throughput of a mirror over time."""
+
+from __future__ import annotations
+
+from django.http import HttpResponseBase
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from db import clock
+from mirrors.api.mirrors import find_mirror
+from mirrors.status.series import PERIODS, measured, step_json
+from mirrors.transitions.rpo_breaches import target_of
+from rbac import services as rbac
+from web.csv_export import FORMATS, TableView, csv_answer, wants_csv
+from web.openapi import answers
+from web.paging import one_of
+from web.schemas import count_or_null, time_or_null
+from web.serializers import rfc3339
+
+FIRST = next(iter(PERIODS))
+PERIOD = OpenApiParameter("period", str, enum=list(PERIODS), default=FIRST, description="how far back")
+FORMAT = OpenApiParameter("format", str, enum=FORMATS, description="csv: the steps as a file")
+
+
+MetricsStepAnswer = type(
+    "MetricsStepAnswer",
+    (serializers.Serializer,),
+    {
+        "__doc__": "What was measured between two moments; null is what nobody knows.",
+        "from": serializers.DateTimeField(),
+        "until": serializers.DateTimeField(),
+        "lag_seconds": serializers.FloatField(allow_null=True, help_text="the worst of any branch"),
+        "backlog_commits": serializers.IntegerField(allow_null=True, help_text="the most that branches lacked"),
+        "backlog_commits_last": serializers.IntegerField(allow_null=True, help_text="at the last reading"),
+        "missing": serializers.IntegerField(allow_null=True, help_text="the most things that were waited for"),
+        "promoted_commits": count_or_null(),
+        "checks": serializers.IntegerField(allow_null=True, help_text="runs that began"),
+        "objects_checked": count_or_null(),
+        "bytes_checked": count_or_null(),
+    },
+)
+COLUMNS = tuple(MetricsStepAnswer().fields)
+
+
+class MetricsAnswer(serializers.Serializer):
+    """A mirror over a period, in steps of equal length, the oldest first; the last one goes on."""
+
+    as_of = serializers.DateTimeField()
+    read_at = time_or_null()
+    period = serializers.ChoiceField(list(PERIODS))
+    step_seconds = serializers.IntegerField()
+    target_seconds = serializers.IntegerField(help_text="the mirror's target for lag, now")
+    results = MetricsStepAnswer(many=True)
+
+
+class Metrics(TableView):
+    """A mirror over time."""
+
+    tag = "metrics"
+
+    @answers("Get metrics", 200, MetricsAnswer, query=[PERIOD, FORMAT], csv=True)
+    def get(self, request: Request, repository: str, mirror_id: str) -> HttpResponseBase:
+        """Lag, backlog and throughput, step by step. Needs fs:ListRepositories on `*`."""
+        rbac.require(request.user, ("fs:ListRepositories", "*"))
+        mirror, now = find_mirror(repository, mirror_id), clock.now()
+        period = one_of(request, "period", PERIODS) or FIRST
+        found = measured(mirror, PERIODS[period], now)
+        if wants_csv(request):
+            return csv_answer(f"{mirror.name}-metrics-{period}", COLUMNS, map(step_json, found.steps))
+        return Response(
+            {
+                "as_of": rfc3339(now),
+                "read_at": rfc3339(found.read_at),
+                "period": period,
+                "step_seconds": found.period.step * 60,
+                "target_seconds": round(target_of(mirror).total_seconds()),
+                "results": [step_json(step) for step in found.steps],
+            }
+        )

@@ -1,0 +1,247 @@
+"""The replication API: mirrors of a repository."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from core.errors import Invalid, NotFound
+from core.mirroring.branch_selection import OnUnselect
+from deployment import config, wiring
+from jobs.job_ids import accepted, duty_url
+from jobs.models import Duty
+from mirrors.api.schemas import MirrorAnswer, PromotionAnswer, TagAnswer
+from mirrors.api.serializers import BranchNamed, MirrorChange, MirrorCreation, mirror_json
+from mirrors.models import Mirror
+from mirrors.services import mirrors as services
+from mirrors.services import settings as options
+from mirrors.services.settings_etag import etag_of
+from mirrors.status import mirror as readings
+from mirrors.status.tags import tag_json, tag_readings
+from rbac import services as rbac
+from web.etags import ANYTHING, Seen, seen
+from web.openapi import IF_MATCH, answers, etag
+from web.paging import PAGE, a_page, newest_first, page_of
+from web.schemas import LOCATION, JobTakenAnswer, page_answer
+
+SOURCE_REGION = OpenApiParameter(
+    "source_region", str, description="the region of the repository, if it isn't the deployment's own"
+)
+BRANCH = OpenApiParameter("branch", str, description="only moves of this branch")
+
+
+def source_region(request: Request) -> str:
+    """The region of `{repo}`: this deployment's own, unless the query names another."""
+    region = request.query_params.get("source_region") or config.current().region
+    wiring.installation(region)
+    return region
+
+
+def as_json(reading: readings.MirrorReading) -> dict[str, Any]:
+    """A mirror with what is known of it now."""
+    mirror = reading.mirror
+    branches = [readings.branch_json(branch) for branch in reading.branches]
+    return mirror_json(
+        mirror,
+        status=reading.state_word,
+        reason_code=reading.reason_code,
+        reason=reading.sentence,
+        branches=branches,
+        left_out=reading.left_out,
+        warnings=reading.warnings,
+        looked_at=(reading.looked_at, reading.destination_looked_at),
+    )
+
+
+def mirror_answer(mirror: Mirror, status: int = 200) -> Response:
+    """A mirror with what is known of it now, and the tag of its settings."""
+    return Response(as_json(readings.mirror_reading(mirror)), status=status, headers={"ETag": etag_of(mirror)})
+
+
+def creation_asked(request: Request, repository: str) -> dict[str, Any]:
+    """What a body of creation asks services.check_creation for."""
+    body = request.data
+    if not isinstance(body, dict):
+        raise Invalid("expected a JSON object with name, region and storage_namespace")
+    creation = MirrorCreation(data=body)
+    creation.is_valid(raise_exception=True)
+    given = creation.validated_data
+    return {
+        "source_repository": repository,
+        "source_region": given["source_region"] or source_region(request),
+        "settings": creation.settings,
+        **{name: given[name] for name in ("name", "region", "storage_namespace", "adopt")},
+    }
+
+
+class Mirrors(APIView):
+    """Mirrors of one repository: list them, make one."""
+
+    tag = "mirrors"
+
+    @answers("List mirrors", 200, page_answer(MirrorAnswer), query=[*PAGE, SOURCE_REGION])
+    def get(self, request: Request, repository: str) -> Response:
+        """A page of mirrors by name. Needs fs:ListRepositories on `*`."""
+        rbac.require(request.user, ("fs:ListRepositories", "*"))
+        amount, after = page_of(request)
+        mirrors = Mirror.objects.live().filter(
+            source__name=repository, source__region=source_region(request), name__gt=after
+        )
+        rows = list(mirrors.select_related("source").order_by("name")[: amount + 1])
+        page, told = a_page(rows, amount, lambda mirror: mirror.name)
+        return Response(told | {"results": [as_json(reading) for reading in readings.mirror_readings(page)]})
+
+    @answers(
+        "Create a mirror", 201, MirrorAnswer, body=MirrorCreation, query=[SOURCE_REGION, etag(201)], fails=[502, 503]
+    )
+    def post(self, request: Request, repository: str) -> Response:
+        """Begin to mirror. 201 with the mirror; its repository follows within moments, unless one is adopted."""
+        asked = creation_asked(request, repository)
+        mirror = services.mirror_create(actor=request.user, request=request, **asked)
+        return mirror_answer(mirror, status=201)
+
+
+class MirrorDetail(APIView):
+    """One mirror: see it, change its settings, delete it."""
+
+    tag = "mirrors"
+
+    @answers("Get a mirror", 200, MirrorAnswer, query=[etag(200)])
+    def get(self, request: Request, repository: str, mirror_id: str) -> Response:
+        """The mirror. Needs fs:ListRepositories on `*`."""
+        rbac.require(request.user, ("fs:ListRepositories", "*"))
+        return mirror_answer(find_mirror(repository, mirror_id))
+
+    @answers("Change a mirror", 200, MirrorAnswer, body=MirrorChange, query=[IF_MATCH, etag(200)], fails=[409, 412])
+    def patch(self, request: Request, repository: str, mirror_id: str) -> Response:
+        """Change the settings that the body names. Needs fs:MirrorRepository on repository/{repository}."""
+        rbac.require(request.user, ("fs:MirrorRepository", services.repository_arn(repository)))
+        body = MirrorChange(data=request.data)
+        body.is_valid(raise_exception=True)
+        on_unselect = OnUnselect(body.validated_data.get("on_unselect", OnUnselect.KEEP))
+        if_match = seen(request.headers.get("If-Match", ""))
+        return _change(request, repository, mirror_id, body.settings, on_unselect, if_match)
+
+    @answers("Delete a mirror", 204, query=[IF_MATCH], fails=[412])
+    def delete(self, request: Request, repository: str, mirror_id: str) -> Response:
+        """Remove the mirror's references, never its objects. Needs fs:DeleteRepository on repository/{id}."""
+        rbac.require(request.user, ("fs:DeleteRepository", services.repository_arn(mirror_id)))
+        if_match = seen(request.headers.get("If-Match", ""))
+        mirror = find_mirror(repository, mirror_id)
+        services.mirror_delete(actor=request.user, mirror=mirror, seen=if_match, request=request)
+        return Response(status=204)
+
+
+class Pause(APIView):
+    """Let nothing of a mirror move; what arrives is copied and checked all the same."""
+
+    tag = "mirrors"
+
+    @answers("Pause a mirror", 200, MirrorAnswer, query=[etag(200)])
+    def post(self, request: Request, repository: str, mirror_id: str) -> Response:
+        """The mirror. Needs fs:OperateMirror on repository/{repository}."""
+        rbac.require(request.user, ("fs:OperateMirror", services.repository_arn(repository)))
+        return _change(request, repository, mirror_id, {"paused": True})
+
+
+class Resume(APIView):
+    """Let it move again: each branch straight to its newest complete commit."""
+
+    tag = "mirrors"
+
+    @answers("Resume a mirror", 200, MirrorAnswer, query=[etag(200)])
+    def post(self, request: Request, repository: str, mirror_id: str) -> Response:
+        """The mirror. Needs fs:OperateMirror on repository/{repository}."""
+        rbac.require(request.user, ("fs:OperateMirror", services.repository_arn(repository)))
+        return _change(request, repository, mirror_id, {"paused": False})
+
+
+class Sync(APIView):
+    """Look at the source, and for all that is missing, at once."""
+
+    tag = "mirrors"
+
+    @answers("Sync a mirror", 202, JobTakenAnswer, query=[LOCATION])
+    def post(self, request: Request, repository: str, mirror_id: str) -> Response:
+        """202: its duties are due now. Needs fs:OperateMirror on repository/{repository}."""
+        rbac.require(request.user, ("fs:OperateMirror", services.repository_arn(repository)))
+        mirror = find_mirror(repository, mirror_id)
+        services.mirror_sync(actor=request.user, mirror=mirror, request=request)
+        told = f"{repository} is looked at now, and all that is missing is looked for again"
+        return accepted({"message": told}, duty_url(Duty.Kind.SENSE, mirror.source_id))
+
+
+def _change(
+    request: Request,
+    repository: str,
+    mirror_id: str,
+    settings: Mapping[str, Any],
+    on_unselect: OnUnselect = OnUnselect.KEEP,
+    if_match: Seen = ANYTHING,
+) -> Response:
+    """The mirror with other settings. Who calls asked for the right before: else one learns which mirrors there are."""
+    mirror = find_mirror(repository, mirror_id)
+    changed = options.mirror_update(
+        actor=request.user, mirror=mirror, changes=settings, on_unselect=on_unselect, seen=if_match, request=request
+    )
+    return mirror_answer(changed)
+
+
+class Promotions(APIView):
+    """How the branches of a mirror were moved, by it and by others."""
+
+    tag = "mirrors"
+
+    @answers("List promotions", 200, page_answer(PromotionAnswer), query=[*PAGE, BRANCH])
+    def get(self, request: Request, repository: str, mirror_id: str) -> Response:
+        """A page of moves, the last one first. Needs fs:ListRepositories on `*`."""
+        rbac.require(request.user, ("fs:ListRepositories", "*"))
+        moves = find_mirror(repository, mirror_id).promotions.all()
+        if branch := request.query_params.get("branch"):
+            moves = moves.filter(branch=branch, is_tag=False)
+        return Response(newest_first(request, moves, readings.promotion_json))
+
+
+class Tags(APIView):
+    """The tags of a mirror: those that it follows, and those that are there."""
+
+    tag = "mirrors"
+
+    @answers("List tags", 200, page_answer(TagAnswer), query=PAGE)
+    def get(self, request: Request, repository: str, mirror_id: str) -> Response:
+        """A page of tags by name. Needs fs:ListRepositories on `*`."""
+        rbac.require(request.user, ("fs:ListRepositories", "*"))
+        amount, after = page_of(request)
+        tags = tag_readings(find_mirror(repository, mirror_id), after=after, amount=amount + 1)
+        page, told = a_page(tags, amount, lambda tag: tag.name)
+        return Response(told | {"results": [tag_json(tag) for tag in page]})
+
+
+class BranchReset(APIView):
+    """Undo what somebody wrote to a mirror's branch by force."""
+
+    tag = "mirrors"
+
+    @answers("Reset a branch", 202, JobTakenAnswer, body=BranchNamed, query=[LOCATION])
+    def post(self, request: Request, repository: str, mirror_id: str) -> Response:
+        """202: it is done in the next round. Needs fs:MirrorRepository on repository/{repository}."""
+        rbac.require(request.user, ("fs:MirrorRepository", services.repository_arn(repository)))
+        body = BranchNamed(data=request.data)
+        body.is_valid(raise_exception=True)
+        mirror, branch = find_mirror(repository, mirror_id), body.validated_data["branch"]
+        services.branch_reset(actor=request.user, mirror=mirror, branch=branch, request=request)
+        told = f"the uncommitted changes of {branch} are undone in the next round"
+        return accepted({"message": told}, duty_url(Duty.Kind.PROMOTE, mirror.pk))
+
+
+def find_mirror(repository: str, mirror_id: str) -> Mirror:
+    """The mirror of that id if it is one of the repository, else NotFound."""
+    found = Mirror.objects.live().select_related("source").filter(name=mirror_id, source__name=repository).first()
+    if found is None:
+        raise NotFound(f"there is no mirror '{mirror_id[:80]}' of '{repository[:80]}'")
+    return found

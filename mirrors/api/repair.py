@@ -1,0 +1,119 @@
+"""The replication API: repairing a commit at a mirror."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from core.mirroring.repair_plan import Plan, Way
+from db import clock
+from mirrors.api.mirrors import find_mirror
+from mirrors.queries.find_commit import find_commit
+from mirrors.services.repair import commit_repair, repair_plan
+from rbac import services as rbac
+from web.openapi import answers
+from web.schemas import count_or_null
+from web.serializers import rfc3339
+
+
+class RepairAsked(serializers.Serializer):
+    """The body: whether only the plan is wanted."""
+
+    dry_run = serializers.BooleanField(default=False)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        unknown = sorted(set(self.initial_data) - set(self.fields))
+        if unknown:
+            raise serializers.ValidationError({unknown[0]: "is not a field here (known: dry_run)"})
+        return attrs
+
+
+class RepairStepAnswer(serializers.Serializer):
+    """Things of one kind and reason, and who brings them: we (copied), the bucket's replication (awaited), people
+    (mended), or nobody (gone)."""
+
+    way = serializers.ChoiceField([way.value for way in Way])
+    kind = serializers.CharField()
+    reason = serializers.CharField()
+    number = serializers.IntegerField()
+    bytes = count_or_null()
+    message = serializers.CharField()
+    fix = serializers.CharField(allow_blank=True)
+
+
+class RepairRequestsAnswer(serializers.Serializer):
+    """What a retry asks: HEADs at the destination's store, and so many at the source's at most; objects that are
+    read; records that are sent to the destination's lakeFS."""
+
+    head = serializers.IntegerField()
+    head_at_source_at_most = serializers.IntegerField()
+    get = serializers.IntegerField()
+    records = serializers.IntegerField()
+
+
+class RepairPlanAnswer(serializers.Serializer):
+    """What would be done. With `at_least` the commit lacks more than is noted by name."""
+
+    commit = serializers.CharField()
+    steps = RepairStepAnswer(many=True)
+    requests = RepairRequestsAnswer()
+    at_least = serializers.BooleanField()
+    as_of = serializers.DateTimeField()
+
+
+class RepairedAnswer(serializers.Serializer):
+    """So many things are looked for now; `prioritised` if anything is left to do for the commit."""
+
+    message = serializers.CharField()
+    commit = serializers.CharField()
+    blockers = serializers.IntegerField()
+    prioritised = serializers.BooleanField()
+
+
+class CommitRepair(APIView):
+    """What a commit lacks is looked for now, before all else; or what that would be."""
+
+    tag = "repair"
+
+    @answers("Repair a commit", 202, RepairedAnswer, body=RepairAsked, also=(200, RepairPlanAnswer))
+    def post(self, request: Request, repository: str, mirror_id: str, commit: str) -> Response:
+        """202, or with `dry_run` 200 and the plan. Needs fs:ListRepositories on `*`; 202 fs:MirrorRepository too."""
+        rbac.require(request.user, ("fs:ListRepositories", "*"))
+        body = RepairAsked(data=request.data)
+        body.is_valid(raise_exception=True)
+        mirror = find_mirror(repository, mirror_id)
+        found = find_commit(mirror, commit)
+        if body.validated_data["dry_run"]:
+            plan = _plan_json(repair_plan(mirror, found))
+            return Response(plan | {"commit": found.sha, "as_of": rfc3339(clock.now())})
+        done = commit_repair(actor=request.user, mirror=mirror, commit=found, request=request)
+        told = f"{done.blockers} of what is missing or wrong is looked for now"
+        return Response(
+            {"message": told, "commit": found.sha, "blockers": done.blockers, "prioritised": done.first}, status=202
+        )
+
+
+def _plan_json(plan: Plan) -> dict[str, Any]:
+    steps = [
+        {
+            "way": step.way.value,
+            "kind": step.kind,
+            "reason": step.reason,
+            "number": step.number,
+            "bytes": step.bytes,
+            "message": step.told,
+            "fix": step.advice,
+        }
+        for step in plan.steps
+    ]
+    requests = {
+        "head": plan.looks,
+        "head_at_source_at_most": plan.looks,
+        "get": plan.reads,
+        "records": plan.records,
+    }
+    return {"steps": steps, "requests": requests, "at_least": plan.more}

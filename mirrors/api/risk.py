@@ -1,0 +1,244 @@
+"""The replication API: how much is at risk at a mirror."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from core.mirroring.states import ASIDE
+from db import clock
+from jobs.job_ids import accepted, duty_url
+from jobs.models import Duty
+from mirrors.api.mirrors import find_mirror
+from mirrors.api.risk_schemas import LagPageAnswer, LossPageAnswer, PrioritisedAnswer, UnreachedPageAnswer
+from mirrors.models import LagBreach, Mirror
+from mirrors.queries.branch_positions import Place
+from mirrors.queries.gc_exposure import AllUnreached, Gone, Unreached, gone_of, unreached_of
+from mirrors.queries.unreplicated import Loss, losses_of
+from mirrors.services.mirrors import repository_arn
+from mirrors.services.priority import mirror_prioritise
+from mirrors.status.mirror import BranchReading, MirrorReading, mirror_readings
+from mirrors.transitions.rpo_breaches import Kept, target_of, targets_kept
+from rbac import services as rbac
+from web.openapi import answers
+from web.paging import PAGE, a_page, number_of, page_of
+from web.schemas import LOCATION
+from web.serializers import rfc3339
+
+
+class GcSafety(APIView):
+    """What the source's garbage collection may take, or has taken, before it arrived."""
+
+    tag = "risk"
+
+    @answers("Get GC safety", 200, UnreachedPageAnswer, query=PAGE)
+    def get(self, request: Request, repository: str, mirror_id: str) -> Response:
+        """What is gone, and a page of the pending commits that no branch of the source leads to any more, the newest
+        first. Needs fs:ListRepositories on `*`."""
+        rbac.require(request.user, ("fs:ListRepositories", "*"))
+        amount, after = page_of(request)
+        mirror = find_mirror(repository, mirror_id)
+        found = unreached_of(mirror)
+        below = number_of(after, "after") if after else None
+        commits = [one for one in found.commits if below is None or one.key < below]
+        commits, told = a_page(commits, amount, lambda one: one.key)
+        return Response(
+            told
+            | {
+                "as_of": rfc3339(mirror.source.looked_at),
+                "retention_days": None,
+                "not_known": [f"the garbage-collection rules of {mirror.source.name}: they are not read"],
+                "gone": _gone_json(gone_of(mirror)),
+                "unreached": _all_unreached_json(found) if mirror.source.looked_at else None,
+                "results": [_unreached_json(one) for one in commits],
+            }
+        )
+
+
+def _gone_json(gone: Gone) -> dict[str, Any]:
+    return {
+        "objects": gone.kinds.get("object", 0),
+        "ranges": gone.kinds.get("range", 0),
+        "metaranges": gone.kinds.get("metarange", 0),
+        "commits": gone.commits,
+        "heads": [{"branch": branch, "commit": commit} for branch, commit in gone.heads],
+        "since": rfc3339(gone.since),
+        "examples": [
+            {"kind": row.kind, "path": row.path or None, "address": row.address, "first_seen": rfc3339(row.first_seen)}
+            for row in gone.examples
+        ],
+    }
+
+
+def _all_unreached_json(found: AllUnreached) -> dict[str, Any]:
+    """`objects` and `bytes` are those that have not arrived; null while `unchecked_commits` were not looked through."""
+    missing = found.missing
+    return {
+        "commits": len(found.commits),
+        "at_least": found.at_least,
+        "objects": missing.objects,
+        "bytes": missing.bytes,
+        "unchecked_commits": missing.unchecked,
+        "since": rfc3339(min((one.last.since for one in found.commits), default=None)),
+    }
+
+
+def _unreached_json(one: Unreached) -> dict[str, Any]:
+    return {
+        "commit": one.sha,
+        "data": one.data,
+        "seen_at": rfc3339(one.seen_at),
+        "branch": one.last.branch,
+        "why": one.last.why,
+        "since": rfc3339(one.last.since),
+    }
+
+
+class Prioritised(serializers.Serializer):
+    """The body of POST: a branch or a commit."""
+
+    branch = serializers.CharField(max_length=256, required=False)
+    commit = serializers.RegexField(r"^[0-9a-f]{64}\Z", required=False)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        unknown = sorted(set(self.initial_data) - set(self.fields))
+        if unknown:
+            raise serializers.ValidationError({unknown[0]: "is not a field here (known: branch, commit)"})
+        if len(attrs) != 1:
+            raise serializers.ValidationError({"branch": "give one of branch and commit"})
+        return attrs
+
+
+class Prioritise(APIView):
+    """Have a branch or a commit copied and checked before all others."""
+
+    tag = "risk"
+
+    @answers("Prioritise a commit", 202, PrioritisedAnswer, body=Prioritised, query=[LOCATION])
+    def post(self, request: Request, repository: str, mirror_id: str) -> Response:
+        """202 with the commit, and whether anything is left to do for it. Needs fs:OperateMirror on the source."""
+        rbac.require(request.user, ("fs:OperateMirror", repository_arn(repository)))
+        body = Prioritised(data=request.data)
+        body.is_valid(raise_exception=True)
+        mirror = find_mirror(repository, mirror_id)
+        row = mirror_prioritise(actor=request.user, mirror=mirror, request=request, **body.validated_data)
+        first = mirror.commits.filter(pk=row.pk, urgency__gt=0).exists()
+        told = {"commit": row.commit.sha, "prioritised": first, "as_of": rfc3339(clock.now())}
+        return accepted(told, duty_url(Duty.Kind.COPY, mirror.pk) if first else None)
+
+
+MOST_AUTHORS = 20
+
+
+class Lag(APIView):
+    """How late the branches of a mirror are, and how well they kept its target."""
+
+    tag = "risk"
+
+    @answers("Get lag", 200, LagPageAnswer, query=PAGE)
+    def get(self, request: Request, repository: str, mirror_id: str) -> Response:
+        """A page of branches by name. Needs fs:ListRepositories on `*`."""
+        rbac.require(request.user, ("fs:ListRepositories", "*"))
+        amount, after = page_of(request)
+        [reading] = mirror_readings([find_mirror(repository, mirror_id)])
+        branches = [branch for branch in reading.branches if branch.name > after]
+        branches, told = a_page(branches, amount, lambda branch: branch.name)
+        kept = targets_kept(reading.mirror, [branch.name for branch in branches], reading.as_of)
+        results = [_lag_json(branch, kept[branch.name], reading) for branch in branches]
+        return Response(told | _about_lag(reading) | {"results": results})
+
+
+class Losses(APIView):
+    """What would be lost if the source failed now."""
+
+    tag = "risk"
+
+    @answers("Get loss", 200, LossPageAnswer, query=PAGE)
+    def get(self, request: Request, repository: str, mirror_id: str) -> Response:
+        """Together, and a page of the branches that are behind, by name. Needs fs:ListRepositories on `*`."""
+        rbac.require(request.user, ("fs:ListRepositories", "*"))
+        amount, after = page_of(request)
+        mirror, now = find_mirror(repository, mirror_id), clock.now()
+        found = losses_of(mirror, after, amount + 1)
+        shown, told = a_page(found.branches, amount, lambda row: row[0].key[1])
+        looked_at = mirror.source.looked_at
+        return Response(
+            told
+            | {
+                "as_of": rfc3339(looked_at),
+                "unseen_seconds": None if looked_at is None else round((now - looked_at).total_seconds(), 3),
+                "not_counted": _not_counted(mirror),
+                "branches_behind": None if looked_at is None else found.behind,
+                "together": _loss_json(found.together) if looked_at else None,
+                "results": [_branch_loss_json(place, loss) for place, loss in shown],
+            }
+        )
+
+
+def _not_counted(mirror: Mirror) -> list[str]:
+    """What would be lost too, or may be, in words."""
+    looked_at = rfc3339(mirror.source.looked_at)
+    since = f"since {looked_at}, when its branches were last looked at" if looked_at else ": it was not looked at yet"
+    told = [f"what was committed in {mirror.source.region} {since}", "changes that are not committed", "tags"]
+    if not mirror.selection.everything:
+        told.append("branches that are not selected")
+    if mirror.source.look_error:
+        told.append(f"what the last look could not read: {mirror.source.look_error}")
+    return told
+
+
+def _loss_json(loss: Loss) -> dict[str, Any]:
+    """`objects` and `bytes` are those that have not arrived; null while `unchecked_commits` were not looked through."""
+    tally, missing = loss.tally, loss.missing
+    return {
+        "commits": tally.commits,
+        "at_least": loss.at_least,
+        "objects": missing.objects,
+        "bytes": missing.bytes,
+        "unchecked_commits": missing.unchecked,
+        "oldest_seen_at": rfc3339(tally.oldest),
+        "authors": [{"committer": who, "commits": number} for who, number in tally.authors.most_common(MOST_AUTHORS)],
+        "more_authors": max(0, len(tally.authors) - MOST_AUTHORS),
+    }
+
+
+def _branch_loss_json(place: Place, loss: Loss) -> dict[str, Any]:
+    head = place.mirror.head if place.mirror else ""
+    source = place.source.head if place.source else ""
+    return {"branch": place.key[1], "source_head": source or None, "mirror_head": head or None, **_loss_json(loss)}
+
+
+def _about_lag(reading: MirrorReading) -> dict[str, Any]:
+    """What holds for all branches."""
+    return {
+        "rpo_seconds": reading.mirror.rpo_seconds,
+        "target_seconds": int(target_of(reading.mirror).total_seconds()),
+        "watched_since": rfc3339(reading.mirror.watched_since),
+        "looked_at": rfc3339(reading.looked_at),
+        "as_of": rfc3339(reading.as_of),
+    }
+
+
+def _lag_json(branch: BranchReading, kept: Kept, reading: MirrorReading) -> dict[str, Any]:
+    """A branch that is gone at the source, or not mirrored, has no target to keep."""
+    counts = branch.state not in ASIDE
+    share = kept.share if counts else None
+    return {
+        "branch": branch.name,
+        "status": branch.state.word,
+        "lag_seconds": None if branch.lag is None else round(branch.lag, 3),
+        "pending_commits": branch.pending,
+        "oldest_pending_seen_at": rfc3339(branch.seen_at),
+        "attainment_30d": None if share is None else round(share, 6),
+        "measured_since": rfc3339(kept.since) if counts else None,
+        "breaches": [_breach_json(breach) for breach in kept.breaches],
+    }
+
+
+def _breach_json(breach: LagBreach) -> dict[str, Any]:
+    """`ended_at` is null while it lasts."""
+    return {"began_at": rfc3339(breach.began_at), "ended_at": rfc3339(breach.ended_at)}

@@ -1,0 +1,112 @@
+"""The replication API: the checks of a mirror, mostly Spark jobs, and how they went."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from core.errors import NotFound
+from core.text.eta import expected_end, per_second
+from db import clock
+from jobs.models import Duty
+from mirrors.api.mirrors import find_mirror
+from mirrors.models import Mirror, Run
+from rbac import services as rbac
+from web.openapi import answers
+from web.paging import PAGE, newest_first
+from web.schemas import number_or_null, page_answer, text_or_null, time_or_null
+from web.serializers import rfc3339
+
+
+class RunAnswer(serializers.Serializer):
+    """A check of ranges. `outcome` is null when its worker is lost."""
+
+    id = serializers.IntegerField()
+    job = serializers.CharField()
+    outcome = text_or_null()
+    error = text_or_null()
+    started_at = serializers.DateTimeField()
+    ended_at = time_or_null()
+    seconds = number_or_null()
+    ranges = serializers.IntegerField()
+    ranges_done = serializers.IntegerField()
+    entries = serializers.IntegerField()
+    looked_up = serializers.IntegerField(help_text="objects that no earlier check covered")
+    requests = serializers.IntegerField()
+    problems = serializers.IntegerField()
+    entries_per_second = number_or_null()
+    eta = time_or_null()
+
+
+class RunDetailAnswer(RunAnswer):
+    """A check of ranges, as it stands at a moment."""
+
+    as_of = serializers.DateTimeField()
+
+
+class Runs(APIView):
+    """The checks of a mirror."""
+
+    tag = "runs"
+
+    @answers("List runs", 200, page_answer(RunAnswer), query=PAGE)
+    def get(self, request: Request, repository: str, mirror_id: str) -> Response:
+        """A page of them, the last one first. Needs fs:ListRepositories on `*`."""
+        rbac.require(request.user, ("fs:ListRepositories", "*"))
+        mirror, now = find_mirror(repository, mirror_id), clock.now()
+        to_json = partial(run_json, now=now, held=is_held(mirror, now))
+        return Response(newest_first(request, mirror.runs, to_json))
+
+
+class RunDetail(APIView):
+    """One check: how far it is, how fast it goes, what it found."""
+
+    tag = "runs"
+
+    @answers("Get a run", 200, RunDetailAnswer)
+    def get(self, request: Request, repository: str, mirror_id: str, number: int) -> Response:
+        """The check. Needs fs:ListRepositories on `*`."""
+        rbac.require(request.user, ("fs:ListRepositories", "*"))
+        mirror, now = find_mirror(repository, mirror_id), clock.now()
+        found = mirror.runs.filter(pk=number).first() if number < 10**18 else None
+        if found is None:
+            raise NotFound(f"there is no run {str(number)[:40]} of '{mirror.name}'")
+        return Response(run_json(found, now=now, held=is_held(mirror, now)) | {"as_of": rfc3339(now)})
+
+
+def run_json(run: Run, *, now: datetime, held: bool) -> dict[str, Any]:
+    """A check. One that has no end is running only while the mirror's validation is `held`: else its worker is lost."""
+    running = run.ended_at is None and held
+    until = run.ended_at or (now if running else None)
+    return {
+        "id": run.pk,
+        "job": run.job,
+        "outcome": None if until is None else run.outcome,
+        "error": run.error or None,
+        "started_at": rfc3339(run.started_at),
+        "ended_at": rfc3339(run.ended_at),
+        "seconds": _rounded((until - run.started_at).total_seconds() if until else None),
+        "ranges": run.ranges,
+        "ranges_done": run.ranges_done,
+        "entries": run.entries,
+        "looked_up": run.looked_up,
+        "requests": run.requests,
+        "problems": run.problems,
+        "entries_per_second": _rounded(per_second(run.entries, run.started_at, until) if until else None),
+        "eta": rfc3339(expected_end(run.ranges_done, run.ranges, run.started_at, now) if running else None),
+    }
+
+
+def _rounded(number: float | None) -> float | None:
+    return None if number is None else round(number, 3)
+
+
+def is_held(mirror: Mirror, now: datetime) -> bool:
+    """Whether somebody works on the mirror's validation."""
+    return Duty.objects.filter(kind=Duty.Kind.VALIDATE, subject=mirror.pk, until__gt=now).exists()

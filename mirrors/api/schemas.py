@@ -1,0 +1,119 @@
+"""The shapes of the API's answers about mirrors, for its document. What fills them stands in readings and serializers.
+
+A field that may be unknown is null then, and always there.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from rest_framework import serializers
+
+from core.mirroring.object_check import Depth, Imported
+from core.mirroring.promotion import Repair
+from core.mirroring.sensing import FirstSync
+from mirrors.api.serializers import MirrorSettings
+from web.schemas import count_or_null, text_or_null, time_or_null
+
+
+class ThingAnswer(serializers.Serializer):
+    """One thing that is missing or wrong at a mirror."""
+
+    id = serializers.IntegerField()
+    kind = serializers.CharField(help_text="object, range, metarange or record")
+    path = text_or_null()
+    address = serializers.CharField(allow_blank=True)
+    size = count_or_null()
+    etag = text_or_null()
+    reason = serializers.CharField()
+    detail = serializers.CharField(allow_blank=True)
+    gone_at_source = serializers.BooleanField()
+    damage = serializers.BooleanField(help_text="what needs it had been complete before")
+    holder_kind = text_or_null()
+    holder = serializers.CharField(help_text="the commit, metarange or range that needs it")
+    first_seen = serializers.DateTimeField()
+    attempts = serializers.IntegerField()
+    look_at = time_or_null()
+
+
+class BranchAnswer(serializers.Serializer):
+    """One branch at one mirror; `blockers` are some of `blockers_total`."""
+
+    name = serializers.CharField()
+    source_head = text_or_null()
+    mirror_head = text_or_null()
+    inferred = serializers.BooleanField()
+    pending_commits = serializers.IntegerField()
+    lag_seconds = serializers.FloatField(allow_null=True)
+    status = serializers.CharField()
+    reason_code = serializers.CharField(allow_blank=True)
+    reason = serializers.CharField()
+    oldest_pending_seen_at = time_or_null()
+    advanced_at = time_or_null()
+    retry_at = time_or_null()
+    blockers_total = serializers.IntegerField()
+    blockers = ThingAnswer(many=True)
+
+
+class SelectedAnswer(serializers.Serializer):
+    """Which branches of the source the mirror follows, and how many it does not."""
+
+    include = serializers.ListField(child=serializers.CharField())
+    exclude = serializers.ListField(child=serializers.CharField())
+    left_out = serializers.IntegerField()
+
+
+def _known(words: type[StrEnum]) -> str:
+    return " or ".join(f"`{word.value}`" for word in words)
+
+
+class MirrorAnswer(MirrorSettings):
+    """A mirror: its settings, and what is known of it now. A newer version may add words to those that are known."""
+
+    validation_depth = serializers.CharField(help_text=_known(Depth))
+    imported = serializers.CharField(help_text=_known(Imported))
+    first_sync = serializers.CharField(help_text=_known(FirstSync))
+    repair_tampering = serializers.CharField(help_text=_known(Repair))
+    id = serializers.CharField()
+    name = serializers.CharField()
+    source_repository = serializers.CharField()
+    source_region = serializers.CharField()
+    region = serializers.CharField()
+    storage_namespace = serializers.CharField()
+    object_replication = serializers.CharField()
+    selected_branches = SelectedAnswer()
+    history = serializers.CharField()
+    status = serializers.CharField()
+    reason_code = serializers.CharField(allow_blank=True)
+    reason = serializers.CharField()
+    branches = BranchAnswer(many=True)
+    warnings = serializers.ListField(child=serializers.CharField())
+    source_looked_at = time_or_null()
+    destination_looked_at = time_or_null()
+    created_at = serializers.DateTimeField()
+    as_of = serializers.DateTimeField()
+
+
+PromotionAnswer = type(
+    "PromotionAnswer",
+    (serializers.Serializer,),
+    {
+        "__doc__": "One move of a branch or a tag. No commit: there was none before, or is none after.",
+        "id": serializers.IntegerField(),
+        "branch": text_or_null(),
+        "tag": text_or_null(),
+        "from": text_or_null(),
+        "to": text_or_null(),
+        "why": serializers.CharField(),
+        "at": serializers.DateTimeField(),
+    },
+)
+
+
+class TagAnswer(serializers.Serializer):
+    """A tag at both sides."""
+
+    name = serializers.CharField()
+    source_commit = text_or_null()
+    mirror_commit = text_or_null()
+    status = serializers.CharField()

@@ -1,0 +1,155 @@
+"""Mirrors as JSON, and the bodies that the API takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from core.mirroring.branch_selection import OnUnselect
+from core.mirroring.facts import History
+from core.mirroring.object_check import Depth, Imported
+from core.mirroring.promotion import Repair
+from core.mirroring.rpo import LONGEST_RPO
+from core.mirroring.sensing import FirstSync
+from db import clock
+from mirrors.models import Mirror
+from web.serializers import Body, TrueOrFalse
+from web.serializers import rfc3339 as rfc3339
+
+
+@extend_schema_field({"type": "number", "exclusiveMinimum": 0, "maximum": 1})
+class Share(serializers.FloatField):
+    """A number that is more than 0 and at most 1: a depth that reads no object would be `etag`."""
+
+    def to_internal_value(self, data: Any) -> float:
+        if isinstance(data, bool) or not isinstance(data, int | float) or not 0 < data <= 1:
+            raise serializers.ValidationError("must be a number from above 0 to 1: the share of objects to read")
+        return float(data)
+
+
+class Seconds(serializers.IntegerField):
+    """A whole number of seconds, as JSON's own number."""
+
+    def to_internal_value(self, data: Any) -> int:
+        if isinstance(data, bool) or not isinstance(data, int):
+            raise serializers.ValidationError("must be a whole number of seconds")
+        return data
+
+
+_GLOBS = {"type": "array", "items": {"type": "string"}}
+
+
+@extend_schema_field({"type": "object", "properties": {"include": _GLOBS, "exclude": _GLOBS}})
+class BranchGlobs(serializers.Field):
+    """Which branches: globs to include and to exclude, or one of both; mirrors/transitions/selection.py says what they
+    may be."""
+
+    def to_internal_value(self, data: Any) -> dict[str, list[str]]:
+        known = isinstance(data, dict) and data.keys() <= {"include", "exclude"}
+        if not known or not all(isinstance(globs, list) for globs in data.values()):
+            raise serializers.ValidationError("must be an object with 'include' and 'exclude', each a list of globs")
+        if not all(isinstance(glob, str) for globs in data.values() for glob in globs):
+            raise serializers.ValidationError("a glob must be a string")
+        return dict(data)
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
+class MirrorSettings(Body):
+    """What may be chosen when a mirror is made, and changed later: names in the API, `source` is the column.
+
+    Nothing is required: what is not given stays as it is, or is the column's default. See mirrors/services/settings.py.
+    """
+
+    paused = TrueOrFalse(required=False)
+    validation_depth = serializers.ChoiceField(source="depth", choices=[one.value for one in Depth], required=False)
+    content_sample = Share(required=False)
+    imported = serializers.ChoiceField(choices=[one.value for one in Imported], required=False)
+    first_sync = serializers.ChoiceField(choices=[one.value for one in FirstSync], required=False)
+    repair_tampering = serializers.ChoiceField(choices=[one.value for one in Repair], required=False)
+    branches = BranchGlobs(source="selected", required=False)
+    tags = TrueOrFalse(required=False)
+    rpo_seconds = Seconds(min_value=1, max_value=LONGEST_RPO, allow_null=True, required=False)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Those that were given, by column."""
+        columns = {field.source for field in MirrorSettings().fields.values()}
+        return {column: value for column, value in self.validated_data.items() if column in columns}
+
+
+class MirrorChange(MirrorSettings):
+    """The body of PATCH."""
+
+    on_unselect = serializers.ChoiceField(choices=[one.value for one in OnUnselect], required=False)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if "on_unselect" in attrs and "selected" not in attrs:
+            raise serializers.ValidationError({"on_unselect": "says nothing without 'branches'"})
+        return super().validate(attrs)
+
+
+class MirrorCreation(MirrorSettings):
+    """The body of POST."""
+
+    name = serializers.CharField(max_length=200)
+    region = serializers.CharField(max_length=64)
+    storage_namespace = serializers.CharField(max_length=1024)
+    source_region = serializers.CharField(max_length=64, required=False, default="", allow_blank=True)
+    adopt = serializers.BooleanField(required=False, default=False)
+    history = serializers.ChoiceField(choices=[one.value for one in History], default=History.FULL.value)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """With what is chosen once and for all."""
+        return super().settings | {"history": self.validated_data["history"]}
+
+
+class BranchNamed(serializers.Serializer):
+    """A body that names a branch."""
+
+    branch = serializers.CharField(max_length=256)
+
+
+def mirror_json(
+    mirror: Mirror,
+    *,
+    status: str,
+    reason_code: str,
+    reason: str,
+    branches: list[dict[str, Any]],
+    left_out: int,
+    warnings: Sequence[str],
+    looked_at: tuple[datetime | None, datetime | None],
+) -> dict[str, Any]:
+    """One mirror; times in RFC 3339 UTC. `branches` are readings; what is selected stands in `selected_branches`.
+
+    `looked_at`: when the last look at the source began, and when the destination was looked at.
+    """
+    settings = MirrorSettings(mirror).data
+    return {
+        "id": mirror.name,
+        "name": mirror.name,
+        "source_repository": mirror.source.name,
+        "source_region": mirror.source.region,
+        "region": mirror.region,
+        "storage_namespace": mirror.storage_namespace,
+        "object_replication": "native",
+        **settings,
+        "selected_branches": settings["branches"] | {"left_out": left_out},
+        "history": mirror.history,
+        "status": status,
+        "reason_code": reason_code,
+        "reason": reason,
+        "branches": branches,
+        "warnings": list(warnings),
+        "source_looked_at": rfc3339(looked_at[0]),
+        "destination_looked_at": rfc3339(looked_at[1]),
+        "created_at": rfc3339(mirror.created_at),
+        "as_of": rfc3339(clock.now()),
+    }

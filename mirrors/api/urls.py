@@ -1,0 +1,86 @@
+"""Addresses of the replication API, below /service/replication/v1/."""
+
+from django.urls import include, path
+
+from installations import api as installations_api
+from mirrors import audit_api, jobs_api, overview_api, search_api
+from mirrors.api import (
+    blockers,
+    commits,
+    cost,
+    everywhere,
+    metrics,
+    mirrors,
+    preflight,
+    repair,
+    risk,
+    runs,
+    validations,
+    waivers,
+    webhooks,
+)
+from web import openapi
+
+_of_mirror = [
+    path("branches", commits.Branches.as_view(), name="api-branches"),
+    path("commits", commits.Commits.as_view(), name="api-commits"),
+    path("commits/<str:commit>", commits.CommitDetail.as_view(), name="api-commit"),
+    path("runs", runs.Runs.as_view(), name="api-runs"),
+    path("runs/<int:number>", runs.RunDetail.as_view(), name="api-run"),
+    path("promotions", mirrors.Promotions.as_view(), name="api-promotions"),
+    path("tags", mirrors.Tags.as_view(), name="api-tags"),
+    path("lag", risk.Lag.as_view(), name="api-lag"),
+    path("metrics", metrics.Metrics.as_view(), name="api-metrics"),
+    path("gc-safety", risk.GcSafety.as_view(), name="api-gc-safety"),
+    path("loss", risk.Losses.as_view(), name="api-loss"),
+    path("prioritise", risk.Prioritise.as_view(), name="api-prioritise"),
+    path("reset-branch", mirrors.BranchReset.as_view(), name="api-reset-branch"),
+    path("pause", mirrors.Pause.as_view(), name="api-pause"),
+    path("resume", mirrors.Resume.as_view(), name="api-resume"),
+    path("sync", mirrors.Sync.as_view(), name="api-sync"),
+    path("commits/<str:commit>/certificate", commits.CommitCertificate.as_view(), name="api-certificate"),
+    path("commits/<str:commit>/repair", repair.CommitRepair.as_view(), name="api-repair"),
+    path("blockers", blockers.Blockers.as_view(), name="api-blockers"),
+    path("blockers/retry", blockers.BlockersRetry.as_view(), name="api-blockers-retry"),
+    path("validate", validations.Validate.as_view(), name="api-validate"),
+    path("validations", validations.Validations.as_view(), name="api-validations"),
+    path("validations/<int:job>", validations.ValidationDetail.as_view(), name="api-validation"),
+    path("waivers", waivers.Waivers.as_view(), name="api-waivers"),
+    path("waivers/<int:waiver>", waivers.WaiverDetail.as_view(), name="api-waiver"),
+]
+
+urlpatterns = [
+    path("openapi.json", openapi.Document.as_view(), name="api-openapi"),
+    path("overview", overview_api.Overview.as_view(), name="api-overview"),
+    path("audit", audit_api.Audit.as_view(), name="api-audit"),
+    path("jobs", jobs_api.Jobs.as_view(), name="api-jobs"),
+    path("jobs/<str:job>", jobs_api.JobDetail.as_view(), name="api-job"),
+    path("jobs/<str:job>/log", jobs_api.JobLog.as_view(), name="api-job-log"),
+    path("jobs/<str:job>/stop", jobs_api.JobStop.as_view(), name="api-job-stop"),
+    path("jobs/<str:job>/retry", jobs_api.JobRetry.as_view(), name="api-job-retry"),
+    path("installations", installations_api.Installations.as_view(), name="api-installations"),
+    path("installations/<str:region>", installations_api.InstallationDetail.as_view(), name="api-installation"),
+    path(
+        "installations/<str:region>/test", installations_api.InstallationTested.as_view(), name="api-installation-test"
+    ),
+    path("search", search_api.Search.as_view(), name="api-search"),
+    path("mirrors", everywhere.AllMirrors.as_view(), name="api-all-mirrors"),
+    path("commits/<str:commit>/regions", everywhere.CommitRegions.as_view(), name="api-commit-regions"),
+    path("repositories/<str:repository>/mirrors", mirrors.Mirrors.as_view(), name="api-mirrors"),
+    path(
+        "repositories/<str:repository>/mirrors/preflight",
+        preflight.MirrorPreflight.as_view(),
+        {"mirror_id": "preflight"},
+        name="api-preflight",
+    ),
+    path(
+        "repositories/<str:repository>/mirrors/preview",
+        cost.MirrorPreview.as_view(),
+        {"mirror_id": "preview"},
+        name="api-preview",
+    ),
+    path("repositories/<str:repository>/mirrors/<str:mirror_id>", mirrors.MirrorDetail.as_view(), name="api-mirror"),
+    path("repositories/<str:repository>/mirrors/<str:mirror_id>/", include(_of_mirror)),
+    path("hooks/lakefs/<str:installation>", webhooks.lakefs_hook, name="api-lakefs-hook"),
+    path("hooks/s3/<str:installation>", webhooks.s3_hook, name="api-s3-hook"),
+]

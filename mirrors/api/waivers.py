@@ -1,0 +1,93 @@
+"""The replication API: waivers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from mirrors.api.mirrors import find_mirror
+from mirrors.models import Waiver
+from mirrors.services.mirrors import repository_arn
+from mirrors.services.waivers import MOST_COMMITS, find_waiver, waiver_give, waiver_withdraw
+from rbac import services as rbac
+from web.openapi import answers
+from web.paging import PAGE, newest_first
+from web.schemas import page_answer
+from web.serializers import rfc3339
+
+
+class WaiverGiven(serializers.Serializer):
+    """The body of POST: which commits, and why."""
+
+    commits = serializers.ListField(
+        child=serializers.RegexField(r"^[0-9a-f]{64}\Z"), allow_empty=False, max_length=MOST_COMMITS
+    )
+    reason = serializers.CharField(max_length=1000)
+
+
+class WaiverAnswer(serializers.Serializer):
+    """A waiver with the commits that it is about."""
+
+    id = serializers.IntegerField()
+    commits = serializers.ListField(child=serializers.CharField())
+    reason = serializers.CharField()
+    given_by = serializers.CharField()
+    given_at = serializers.DateTimeField()
+
+
+class Waivers(APIView):
+    """What was waived at a mirror."""
+
+    tag = "waivers"
+
+    @answers("List waivers", 200, page_answer(WaiverAnswer), query=PAGE)
+    def get(self, request: Request, repository: str, mirror_id: str) -> Response:
+        """A page of waivers, the last one first. Needs fs:ListRepositories on `*`."""
+        rbac.require(request.user, ("fs:ListRepositories", "*"))
+        return Response(newest_first(request, find_mirror(repository, mirror_id).waivers, waiver_json))
+
+    @answers("Give a waiver", 201, WaiverAnswer, body=WaiverGiven)
+    def post(self, request: Request, repository: str, mirror_id: str) -> Response:
+        """Accept that commits are unreadable. 201 with the waiver. Needs fs:MirrorRepository on the source."""
+        rbac.require(request.user, ("fs:MirrorRepository", repository_arn(repository)))
+        body = WaiverGiven(data=request.data)
+        body.is_valid(raise_exception=True)
+        mirror = find_mirror(repository, mirror_id)
+        waiver = waiver_give(actor=request.user, mirror=mirror, request=request, **body.validated_data)
+        return Response(waiver_json(waiver), status=201)
+
+
+class WaiverDetail(APIView):
+    """One waiver: see it, withdraw it."""
+
+    tag = "waivers"
+
+    @answers("Get a waiver", 200, WaiverAnswer)
+    def get(self, request: Request, repository: str, mirror_id: str, waiver: int) -> Response:
+        """The waiver. Needs fs:ListRepositories on `*`."""
+        rbac.require(request.user, ("fs:ListRepositories", "*"))
+        return Response(waiver_json(find_waiver(find_mirror(repository, mirror_id), waiver)))
+
+    @answers("Withdraw a waiver", 204)
+    def delete(self, request: Request, repository: str, mirror_id: str, waiver: int) -> Response:
+        """Withdraw it; no branch is moved back. Needs fs:MirrorRepository on the source."""
+        rbac.require(request.user, ("fs:MirrorRepository", repository_arn(repository)))
+        waiver_withdraw(
+            actor=request.user, waiver=find_waiver(find_mirror(repository, mirror_id), waiver), request=request
+        )
+        return Response(status=204)
+
+
+def waiver_json(waiver: Waiver) -> dict[str, Any]:
+    """A waiver with the commits that it is about."""
+    return {
+        "id": waiver.pk,
+        "commits": list(waiver.commits.order_by("commit_id").values_list("commit__sha", flat=True)),
+        "reason": waiver.reason,
+        "given_by": waiver.given_by,
+        "given_at": rfc3339(waiver.given_at),
+    }

@@ -1,0 +1,86 @@
+"""What installations and their stores tell us: it makes the sensor, or the validator, look at once."""
+
+from __future__ import annotations
+
+import hmac
+import json
+from typing import Any
+
+from django.http import HttpRequest, JsonResponse
+from drf_spectacular.types import OpenApiTypes
+from rest_framework.decorators import api_view, authentication_classes, permission_classes
+
+from core.errors import Invalid
+from core.installations.s3_events import arrived_objects
+from core.text.phrases import count
+from deployment import config, wiring
+from installations import probes
+from mirrors.services import arrivals, mirrors
+from web.openapi import WEBHOOK_SECRET, answers
+from web.schemas import ToldAnswer
+
+MOST_BYTES = 1_000_000
+_NO_SECRET = "send 'Authorization: Bearer SECRET' with the installation's webhook secret"
+
+
+@answers("Hear a webhook of lakeFS", 202, ToldAnswer, body=OpenApiTypes.OBJECT, auth=WEBHOOK_SECRET, tag="hooks")
+@api_view(["POST"])
+@authentication_classes([])
+@permission_classes([])
+def lakefs_hook(request: HttpRequest, installation: str) -> JsonResponse:
+    """A lakeFS action of an installation. Repeated deliveries are harmless: each only asks for a look."""
+    if not _is_authentic(request, installation):
+        return _refuse(_NO_SECRET, 401)
+    repository = _repository(request)
+    if not repository:
+        return _refuse("expected the JSON body of a lakeFS webhook, with its repository_id", 400)
+    known = mirrors.source_changed(region=installation, repository=repository)
+    return JsonResponse({"message": "queued" if known else f"nobody mirrors {repository}"}, status=202)
+
+
+@answers("Hear an event of a store", 202, ToldAnswer, body=OpenApiTypes.OBJECT, auth=WEBHOOK_SECRET, tag="hooks")
+@api_view(["POST"])
+@authentication_classes([])
+@permission_classes([])
+def s3_hook(request: HttpRequest, installation: str) -> JsonResponse:
+    """Objects came to an installation's store. Repeated deliveries are harmless: each only asks for a look."""
+    if not _is_authentic(request, installation):
+        return _refuse(_NO_SECRET, 401)
+    try:
+        objects = arrived_objects(_body(request))
+    except Invalid as error:
+        return _refuse(str(error), 400)
+    number = arrivals.objects_arrived(region=installation, objects=objects)
+    waited = count(number, "missing thing is", "missing things are")
+    return JsonResponse({"message": f"{waited} looked for now"}, status=202)
+
+
+def _body(request: HttpRequest) -> Any:
+    """The body as JSON, else Invalid. One that is too long Django refuses."""
+    try:
+        return json.loads(request.body)
+    except (ValueError, RecursionError) as error:
+        raise Invalid("expected the JSON body of an S3 event notification") from error
+
+
+def _is_authentic(request: HttpRequest, installation: str) -> bool:
+    if installation not in wiring.regions():
+        return False
+    given = request.headers.get("Authorization", "")
+    expected = f"Bearer {config.current().hook_secret(installation)!s}"
+    return hmac.compare_digest(given.encode(), expected.encode())
+
+
+def _repository(request: HttpRequest) -> str:
+    try:
+        if int(request.headers.get("Content-Length") or 0) > MOST_BYTES:
+            return ""
+        body = json.loads(request.body)
+        named = str(body["repository_id"])
+        return named if probes.NAME.fullmatch(named) else ""
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return ""
+
+
+def _refuse(message: str, status: int) -> JsonResponse:
+    return JsonResponse({"message": message}, status=status)

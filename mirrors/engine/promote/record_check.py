@@ -1,0 +1,80 @@
+"""Are the records of commits still at the destination? Only what it says to another POST proves it.
+
+Its lakeFS may have been restored from a backup, younger than our books: records and moves of some minutes are gone
+there. A GET may be answered from a cache; POST answers 409 where the record is, and puts it where it is not.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection
+from concurrent.futures import ThreadPoolExecutor
+
+from django.db import transaction
+
+from core.ports import LakeFS
+from core.types import RecordOutcome
+from db.chunks import chunks
+from jobs import duties
+from jobs.duties import Lease
+from mirrors.models import Mirror, MirrorCommit
+from mirrors.transitions.ancestry import doubt_history
+from mirrors.transitions.validity import hold
+
+log = logging.getLogger("lakemirror.promote")
+
+WINDOW = 1000
+"""So many of the records that were accepted last are sent again where some may be lost; more, as long as some were."""
+MOST_PROVEN = 200
+AT_ONCE = 8
+
+
+def prove_records(mirror: Mirror, lakefs: LakeFS, sha: str, shown: Collection[str], lease: Lease) -> bool:
+    """Whether a commit's record is at the destination, and those that lie between it and what branches show there.
+
+    One that was lost is there again by then, but others may be too: then nothing moves until all were sent again.
+    """
+    records = [row.commit.record() for row in _unshown(mirror, sha, shown)]
+    with ThreadPoolExecutor(max(1, min(AT_ONCE, len(records)))) as pool:
+        outcomes = list(pool.map(lambda record: lakefs.put_commit_record(mirror.name, record), records))
+    if RecordOutcome.CREATED not in outcomes:
+        return True
+    log.error("%s: the record of %s, or one below it, was lost in %s", mirror.name, sha[:8], mirror.region)
+    doubt_records(mirror, lease)
+    return False
+
+
+def _unshown(mirror: Mirror, sha: str, shown: Collection[str]) -> list[MirrorCommit]:
+    """The commit and its ancestors down to those that branches show, at most so many; parents come last."""
+    found: list[MirrorCommit] = []
+    seen = set(shown)
+    ahead = [] if sha in seen else [sha]
+    while ahead and len(found) < MOST_PROVEN:
+        seen.update(ahead)
+        of_source = mirror.commits.filter(commit__repository=mirror.source_id, commit__sha__in=ahead)
+        rows = list(of_source.select_related("commit"))
+        found += rows
+        ahead = sorted({parent for row in rows for parent in row.commit.parents} - seen)
+    return found[:MOST_PROVEN]
+
+
+def doubt_records(mirror: Mirror, lease: Lease) -> None:
+    """The destination may have lost records: those that it accepted last are sent again before anything moves."""
+    with transaction.atomic():
+        hold(mirror, lease, settings=False)
+        newest = mirror.commits.filter(record=MirrorCommit.Record.ACCEPTED).order_by("-recorded_at", "-commit_id")
+        _send_again(mirror, list(newest.values_list("pk", "commit_id")[:WINDOW]))
+
+
+def doubt_older(mirror: Mirror, commit_id: int) -> None:
+    """A record was lost: so may be older ones. Inside of a transaction that holds the mirror."""
+    accepted = mirror.commits.filter(record=MirrorCommit.Record.ACCEPTED, commit_id__lt=commit_id)
+    _send_again(mirror, list(accepted.order_by("-commit_id").values_list("pk", "commit_id")[:WINDOW]))
+
+
+def _send_again(mirror: Mirror, rows: list[tuple[int, int]]) -> None:
+    for some in chunks([pk for pk, _ in rows]):
+        mirror.commits.filter(pk__in=some).update(record=MirrorCommit.Record.PENDING)
+    if rows:
+        doubt_history(mirror, [min(key for _, key in rows)])
+    duties.wake("copy", mirror.pk)

@@ -1,0 +1,235 @@
+"""Tags of a mirror that follows them: made once their commits are complete, after all of its branches."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+
+from django.db import transaction
+
+from core.errors import Conflict, Denied, LakeMirrorError, NoData, NotFound, RemoteFailure
+from core.mirroring.promotion import Action, Whose, Why
+from core.mirroring.tag_promotion import TagDecision, TagFacts, choose_tag, whose_tag_move
+from core.ports import LakeFS
+from db import clock
+from jobs.duties import Lease
+from mirrors.engine.manage import fence_call, require_pinned
+from mirrors.engine.promote.record_check import doubt_records, prove_records
+from mirrors.engine.sense.read_log import list_tags
+from mirrors.models import Mirror, MirrorTag, Promotion
+from mirrors.transitions.move_intents import intend, intents_of
+
+log = logging.getLogger("lakemirror.tags")
+
+Guard = Callable[[Mirror, str], AbstractContextManager[None]]
+"""Keeps what goes wrong with one name from delaying the others."""
+
+
+def follow_tags(mirror: Mirror, lakefs: LakeFS, lease: Lease, guard: Guard, shown: Collection[str]) -> int:
+    """One round over a mirror's tags; how many were made, moved or deleted. `shown`: what its branches point to."""
+    if not mirror.tags:
+        return 0
+    there, moved = list_tags(lakefs, mirror.name, lease), 0
+    for name, facts in list(_gather(mirror, there)):
+        lease.beat()
+        with guard(mirror, f"{name} (a tag)"):
+            if _settle(mirror, name, facts, lakefs, lease, {*shown, *there.values()}):
+                there.pop(name, None)  # no stray, although it was there when the round began
+                moved += 1
+    _note_strays(mirror, there, lease)
+    return moved
+
+
+def _gather(mirror: Mirror, there: dict[str, str]) -> Iterator[tuple[str, TagFacts]]:
+    """Facts about tags that are not at rest."""
+    ours = {row.name: row for row in mirror.tag_rows.all()}
+    stirring: dict[str, str] = {}
+    for name, commit, gone_at in mirror.source.tags.values_list("name", "commit_id", "gone_at"):
+        row, commit = ours.get(name), "" if gone_at else commit
+        noted = row.commit_id if row and not row.stray else ""
+        if not (commit == there.get(name, "") == noted and bool(commit) == (row is not None)):
+            stirring[name] = commit
+    promotable, intents = _promotable(mirror, set(stirring.values())), intents_of(mirror, tags=True)
+    for name, commit in stirring.items():
+        row = ours.get(name)
+        is_ours = row is not None and not row.stray
+        noted = row.commit_id if row and is_ours else ""
+        standing, its = there.get(name, ""), frozenset(intents[name])
+        yield name, TagFacts(commit, standing, noted, is_ours, commit in promotable, its)
+
+
+def _promotable(mirror: Mirror, commits: Collection[str]) -> set[str]:
+    asked, found = sorted(commits), set[str]()
+    for start in range(0, len(asked), 500):
+        rows = mirror.commits.promotable().filter(commit__sha__in=asked[start : start + 500])
+        found.update(rows.values_list("commit__sha", flat=True))
+    return found
+
+
+# --- decision, act, read back ---------------------------------------------------------------------------------------
+
+
+def _settle(mirror: Mirror, name: str, facts: TagFacts, lakefs: LakeFS, lease: Lease, shown: Collection[str]) -> bool:
+    whose = whose_tag_move(facts)
+    if whose is Whose.OURS and facts.there:
+        facts = _note_own_move(mirror, name, facts, lease)
+    elif whose in (Whose.OTHERS, Whose.VANISHED):
+        _note_foreign_move(mirror, name, facts, Why.FOREIGN if whose is Whose.OTHERS else Why.VANISHED, lease)
+    decision = choose_tag(facts)
+    if decision.action is Action.NOTHING:
+        _remember(mirror, name, facts, decision, lease)
+        return False
+    if not _carry_out(mirror, name, facts, decision, lakefs, lease, shown):
+        return False
+    found = _read_back(lakefs, mirror, name)
+    if found != decision.commit_id:
+        wanted = decision.commit_id[:8] or "nothing"
+        raise RemoteFailure(f"the tag {name} reads {found[:8] or 'nothing'} after it was to be {wanted}")
+    with transaction.atomic():
+        _record(mirror, name, facts.there, decision.commit_id, decision.why, lease)
+        _note(mirror, name, decision.commit_id or None, lease)
+        if decision.action is Action.DELETE:  # what stands there later is somebody's own
+            mirror.intents.filter(name=name, is_tag=True).delete()
+    return True
+
+
+def _note_own_move(mirror: Mirror, name: str, facts: TagFacts, lease: Lease) -> TagFacts:
+    """A worker ended between its call and its note: whatever the source's tag names by now, this one is ours."""
+    intent = mirror.intents.get(is_tag=True, name=name, to_commit=facts.there)
+    with transaction.atomic():
+        _record(mirror, name, facts.noted, facts.there, Why(intent.why), lease)
+        _note(mirror, name, facts.there, lease)
+    return replace(facts, noted=facts.there, ours=True)
+
+
+def _note_foreign_move(mirror: Mirror, name: str, facts: TagFacts, why: Why, lease: Lease) -> None:
+    """Once for each such move, although it may take several rounds until the tag can be put back."""
+    last = mirror.promotions.filter(is_tag=True, branch=name).first()
+    if last is None or (last.why, last.to_commit) != (why, facts.there):
+        doubt_records(mirror, lease)
+        _record(mirror, name, facts.noted, facts.there, why, lease)
+
+
+def _carry_out(
+    mirror: Mirror,
+    name: str,
+    facts: TagFacts,
+    decision: TagDecision,
+    lakefs: LakeFS,
+    lease: Lease,
+    shown: Collection[str],
+) -> bool:
+    """One forced call, or two, each judged last thing before it; false if that forbids it. Whatever they answer, the
+    tag is read back."""
+    require_pinned(mirror, lakefs)
+    if decision.commit_id and not prove_records(mirror, lakefs, decision.commit_id, shown, lease):
+        return False
+    if not _are_intended(mirror, name, facts, decision, _steps(decision), lease):
+        return False
+    try:
+        if decision.action is not Action.CREATE:
+            fence_call(lease)
+            lakefs.delete_tag(mirror.name, name)
+            if not _are_intended(mirror, name, facts, decision, _steps(decision)[:-1], lease):
+                return False
+        if decision.action is not Action.DELETE:
+            fence_call(lease)
+            lakefs.create_tag(mirror.name, name, decision.commit_id)
+    except (Conflict, NotFound, NoData, Denied) as error:
+        if isinstance(error, NotFound) and decision.commit_id:
+            doubt_records(mirror, lease)
+        log.warning("%s: %s", mirror.name, error)
+    except LakeMirrorError as error:
+        if not error.retryable:
+            raise
+        log.warning("%s: reading back after: %s", mirror.name, error)
+    return True
+
+
+def _are_intended(
+    mirror: Mirror, name: str, facts: TagFacts, decision: TagDecision, steps: Sequence[str], lease: Lease
+) -> bool:
+    for to_commit in steps:
+        judgement = intend(
+            mirror,
+            lease,
+            name=name,
+            from_commit=facts.there,
+            to_commit=to_commit,
+            why=decision.why,
+            is_tag=True,
+        )
+        if not judgement.allowed:
+            log.warning("%s: the tag %s is not moved: %s", mirror.name, name, judgement.detail)
+            return False
+    return True
+
+
+def _steps(decision: TagDecision) -> list[str]:
+    """What the tag names on the way: between deletion and creation there is none, and nobody is to blame."""
+    steps = {Action.CREATE: [decision.commit_id], Action.DELETE: [""]}
+    return steps.get(decision.action, [decision.commit_id, ""])
+
+
+def _read_back(lakefs: LakeFS, mirror: Mirror, name: str) -> str:
+    try:
+        return lakefs.get_tag(mirror.name, name).commit_id
+    except NotFound:
+        return ""
+
+
+# --- the books ------------------------------------------------------------------------------------------------------
+
+
+def _remember(mirror: Mirror, name: str, facts: TagFacts, decision: TagDecision, lease: Lease) -> None:
+    """The destination is where it should be although our books said otherwise (a crash after the call)."""
+    if not facts.source and not facts.there:
+        _note(mirror, name, None, lease)
+    elif decision.why is Why.UP_TO_DATE and facts.promotable and facts.noted != facts.source:
+        _note(mirror, name, facts.source, lease)
+
+
+def _note(mirror: Mirror, name: str, commit: str | None, lease: Lease, *, stray: bool = False) -> None:
+    with transaction.atomic():
+        lease.hold()
+        if commit is None:
+            mirror.tag_rows.filter(name=name).delete()
+            return
+        MirrorTag.objects.update_or_create(mirror=mirror, name=name, defaults={"commit_id": commit, "stray": stray})
+
+
+def _record(mirror: Mirror, name: str, from_commit: str, to_commit: str, why: Why, lease: Lease) -> None:
+    with transaction.atomic():
+        lease.hold()
+        Promotion.objects.create(
+            mirror=mirror,
+            branch=name,
+            is_tag=True,
+            from_commit=from_commit,
+            to_commit=to_commit,
+            why=why,
+            at=clock.now(),
+        )
+    log.info("%s: the tag %s is now at %s (%s)", mirror.name, name, to_commit[:8] or "nothing", why)
+
+
+def _note_strays(mirror: Mirror, there: dict[str, str], lease: Lease) -> None:
+    """Tags at the destination that the source never had, or has elsewhere and we did not make: shown, never touched."""
+    theirs = set(mirror.source.tags.values_list("name", flat=True))
+    if not theirs:
+        return  # the source's tags were not looked at yet
+    known = {row.name: row for row in mirror.tag_rows.all()}
+    mirror.tag_rows.filter(stray=True, name__in=known.keys() - there.keys()).delete()
+    for name, commit in there.items():
+        row = known.get(name)
+        foreign = name not in theirs or row is None or row.stray
+        if foreign and (row is None or not row.stray or row.commit_id != commit) and _is_foreign(mirror, name, commit):
+            _record(mirror, name, row.commit_id if row else "", commit, Why.FOREIGN, lease)
+            _note(mirror, name, commit, lease, stray=True)
+
+
+def _is_foreign(mirror: Mirror, name: str, commit: str) -> bool:
+    """Not one that is just where the source has it: its commit may only not be complete yet, as after a rebuild."""
+    return not mirror.source.tags.filter(name=name, commit_id=commit, gone_at=None).exists()

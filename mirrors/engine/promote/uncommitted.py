@@ -1,0 +1,63 @@
+"""Uncommitted changes on a mirror's branches: found by a few looks in each round, undone on a word or by setting.
+
+Somebody who writes to a read-only repository by force leaves them. They survive a hard reset, and readers see them.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+
+from django.db import transaction
+from django.db.models import F, Q
+
+from core.errors import NotFound
+from core.mirroring.promotion import Repair, Why
+from core.ports import LakeFS
+from db import clock
+from jobs.duties import Lease
+from mirrors.engine.manage import fence
+from mirrors.models import Mirror, MirrorBranch
+
+log = logging.getLogger("lakemirror.uncommitted")
+
+LOOKS_PER_ROUND = 10
+"""Each look is a call: with more branches than these, each of them has its turn every few rounds."""
+LOOK_AGAIN_AFTER = timedelta(seconds=30)
+
+
+def branches_to_look_at(mirror: Mirror) -> list[MirrorBranch]:
+    """Those that an operator wants cleaned, that were just moved, or were not looked at for longest."""
+    due = Q(reset_asked=True) | Q(looked_at=None) | Q(looked_at__lt=clock.now() - LOOK_AGAIN_AFTER)
+    rows = mirror.branches.filter(due, stray=False).exclude(head="")
+    return list(rows.order_by("-reset_asked", F("looked_at").asc(nulls_first=True), "name")[:LOOKS_PER_ROUND])
+
+
+def look_for_uncommitted(mirror: Mirror, row: MirrorBranch, lakefs: LakeFS, lease: Lease) -> None:
+    """Note whether readers of the branch see more than its head; undo that if an operator or the setting says so."""
+    MirrorBranch.objects.filter(pk=row.pk).update(looked_at=clock.now())
+    try:
+        found = left = lakefs.has_uncommitted(mirror.name, row.name)
+        undo = row.reset_asked or (found and mirror.repair_tampering == Repair.AUTO)
+        if undo:
+            fence(mirror, lakefs, lease)
+            lakefs.drop_uncommitted(mirror.name, row.name)
+            left = lakefs.has_uncommitted(mirror.name, row.name)
+    except NotFound:  # it went in the meantime
+        return
+    if found and not row.uncommitted:
+        log.error("%s: somebody wrote to %s by force", mirror.name, row.name)
+    with transaction.atomic():
+        lease.hold()
+        if found and not row.uncommitted:
+            _note(mirror, row, Why.WRITTEN)
+        if found and not left:
+            _note(mirror, row, Why.UNDONE)
+        done = {"reset_asked": False} if row.reset_asked else {}
+        MirrorBranch.objects.filter(pk=row.pk).update(uncommitted=left, **done)
+
+
+def _note(mirror: Mirror, row: MirrorBranch, why: Why) -> None:
+    """Into the branch's history, although no commit of it has changed."""
+    at = clock.now()
+    mirror.promotions.create(branch=row.name, from_commit=row.head, to_commit=row.head, why=why, at=at)

@@ -1,0 +1,249 @@
+"""The commit sensor: what do the source's branches point at, and by which history?"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from django.db import transaction
+
+from core.errors import Fenced, NoData, NotFound, RemoteFailure
+from core.mirroring import sensing
+from core.ports import LakeFS
+from core.types import main_parent
+from db import clock
+from deployment import config, wiring
+from jobs import duties
+from jobs.duties import Lease, Outcome
+from mirrors.engine.sense.inferred import keep_inferred
+from mirrors.engine.sense.ingest import Spool, served_mirrors
+from mirrors.engine.sense.read_log import freeze, identity_problem, read_histories, unreadable
+from mirrors.engine.sense.tags import look_at_tags
+from mirrors.models import Candidate, Commit, Repository, SourceBranch
+from mirrors.transitions import duties as mirror_duties
+from mirrors.transitions.ancestry import check_after_all
+from mirrors.transitions.required_commits import follow_moves
+
+log = logging.getLogger("lakemirror.sense")
+
+FIRST_WINDOW, LAST_WINDOW = 20, 1000
+"""Rows that are read at once on the way along a chain: most moves are short."""
+
+
+def sense(lease: Lease) -> Outcome:
+    """One look at one source repository: its branches, then its tags if a mirror follows them."""
+    repository = mirror_duties.subject_repository(lease)
+    if repository.frozen_reason:
+        return Outcome(f"frozen: {repository.frozen_reason}")
+    lakefs = wiring.lakefs(repository.region)
+    before = clock.now()
+    try:
+        heads = list_heads(lakefs, repository.name, lease)
+    except (NotFound, NoData):
+        if problem := identity_problem(repository, lakefs):
+            return freeze(repository, problem)
+        raise
+    if not sensing.is_valid_look(heads, repository.default_branch):
+        return _note_error(repository, f"the source gave no branch {repository.default_branch}: not taken for a look")
+    outcome = _take_look(repository, lakefs, heads, before, lease)
+    keep_inferred(repository, lease)
+    told = look_at_tags(repository, lakefs, lease)
+    return Outcome(f"{outcome.summary}, {told}") if told else outcome
+
+
+def list_heads(lakefs: LakeFS, repository: str, lease: Lease, *, hidden: bool = True) -> dict[str, str]:
+    """Branch name to commit id, all pages; without hidden branches if so told."""
+    heads: dict[str, str] = {}
+    after = ""
+    while True:
+        lease.beat()
+        page = lakefs.list_branches(
+            repository, after=after, amount=config.current().commit_sensor.list_branch_page_size, hidden=hidden
+        )
+        heads.update((branch.name, branch.commit_id) for branch in page.results)
+        after = page.next_after
+        if not after:
+            return heads
+
+
+def _take_look(repository: Repository, lakefs: LakeFS, heads: dict[str, str], at: datetime, lease: Lease) -> Outcome:
+    last, hidden = _last_heads(repository), _new_hidden(repository, lakefs, heads, lease)
+    changed = sensing.changed_branches(heads, _sensed_heads(repository))
+    spool, new = Spool(repository, lease), 0
+    unread: dict[str, str] = {}
+    errors = read_histories(spool, lakefs, set(changed.values()), lease) if changed else {}
+    if problem := identity_problem(repository, lakefs):
+        spool.clear()
+        return freeze(repository, problem)
+    if (wait := _wait_for_unrelated(repository, spool, set(changed.values()) - errors.keys(), at)) is not None:
+        spool.clear()
+        return wait
+    if changed:
+        new = spool.place(at)
+        unread = unreadable(spool, set(changed.values()), errors)
+    readable = {name: head for name, head in changed.items() if head not in unread}
+    for mirror in served_mirrors(repository).filter(follows_all=False) if readable else ():
+        follow_moves(mirror, readable.items(), lease)
+    with transaction.atomic():
+        Repository.objects.select_for_update(no_key=True).get(pk=repository.pk)
+        lease.hold()
+        if _last_heads(repository) != last:
+            raise Fenced(f"another look at {repository.name} came between")
+        _store_moves(repository, readable, last, at)
+        _note_hidden(repository, hidden)
+        went = _note_missing(repository, set(last) - heads.keys(), set(heads), at)
+        error = _name_unreadable(changed, unread)
+        Repository.objects.filter(pk=repository.pk).update(looked_at=at, look_error=error)
+        if readable or went:
+            _wake_promotion(repository)
+    return Outcome(error or f"{len(heads)} branches, {len(changed)} moved, {new} new commits")
+
+
+def _wait_for_unrelated(repository: Repository, spool: Spool, heads: set[str], at: datetime) -> Outcome | None:
+    """A head whose history shares no commit with what is known may be that of a repository made anew under the name,
+    of which another server's cache still knows the old one: it counts once a later look has found the same."""
+    unrelated = spool.unrelated(heads) if repository.commits.exists() else set()
+    if not unrelated:
+        if repository.unrelated_since is not None:
+            Repository.objects.filter(pk=repository.pk).update(unrelated_since=None)
+        return None
+    since = repository.unrelated_since
+    if since is None:
+        Repository.objects.filter(pk=repository.pk).update(unrelated_since=at)
+    elif at - since > sensing.CACHE_LASTS:
+        Repository.objects.filter(pk=repository.pk).update(unrelated_since=None)
+        return None
+    told = f"{min(unrelated)[:8]} shares no commit with what is known of {repository.name}"
+    outcome = _note_error(repository, f"{told}: a second look will tell whether it is still the same repository")
+    return replace(outcome, next_in=sensing.CACHE_LASTS.total_seconds() + 1)
+
+
+def _last_heads(repository: Repository) -> dict[str, str]:
+    return dict(repository.branches.filter(gone_at=None).values_list("name", "head"))
+
+
+def _new_hidden(repository: Repository, lakefs: LakeFS, heads: dict[str, str], lease: Lease) -> dict[bool, list[str]]:
+    """Branches that are new to us by whether they are hidden: a plain list leaves those out. It stays so for life."""
+    known = repository.branches.filter(gone_at=None, hidden__isnull=False).values_list("name", flat=True)
+    new = sorted(heads.keys() - set(known))
+    if not new:
+        return {}
+    plain = list_heads(lakefs, repository.name, lease, hidden=False)
+    if not sensing.is_valid_look(plain, repository.default_branch):
+        raise RemoteFailure(f"the source gave no branch {repository.default_branch}")
+    return {True: [name for name in new if name not in plain], False: [name for name in new if name in plain]}
+
+
+def _note_hidden(repository: Repository, branches: Mapping[bool, Sequence[str]]) -> None:
+    for hidden, names in branches.items():
+        for start in range(0, len(names), 500):
+            repository.branches.filter(name__in=names[start : start + 500]).update(hidden=hidden)
+
+
+def _sensed_heads(repository: Repository) -> dict[str, str]:
+    """Without the branches that only a mirror's certificate tells of: nothing is known of their candidates yet."""
+    return dict(repository.branches.filter(gone_at=None, position__gte=0).values_list("name", "head"))
+
+
+def _name_unreadable(changed: Mapping[str, str], unreadable: Mapping[str, str]) -> str:
+    """One sentence about branches whose history can't be read; the others went on without them."""
+    names = [name for name, head in changed.items() if head in unreadable]
+    return f"the history of {', '.join(names[:5])} can't be read: {unreadable[changed[names[0]]]}" if names else ""
+
+
+def _note_error(repository: Repository, error: str) -> Outcome:
+    Repository.objects.filter(pk=repository.pk).update(look_error=error)
+    return Outcome(error)
+
+
+# Branches
+
+
+def _store_moves(repository: Repository, changed: dict[str, str], last: dict[str, str], at: datetime) -> None:
+    for name, head in changed.items():
+        older = last.get(name, "")
+        move = sensing.describe_move(name, head, older, _MainParents(repository, older))
+        _store_move(repository, move, at)
+
+
+class _MainParents:
+    """Main parents of the commits stored after `older`: a chain that leaves them does not lead to it.
+
+    Rows are read a window at a time, for keys only fall on the way from child to parent.
+    """
+
+    def __init__(self, repository: Repository, older: str) -> None:
+        self._commits, self._size = repository.commits, FIRST_WINDOW
+        self._since = self._key(older) if older else None
+        self._window: dict[str, str] = {}
+
+    def __call__(self, sha: str) -> str:
+        if sha not in self._window:
+            self._load(sha)
+        return self._window.get(sha, "")
+
+    def _key(self, sha: str) -> int | None:
+        return self._commits.filter(sha=sha).values_list("pk", flat=True).first()
+
+    def _load(self, sha: str) -> None:
+        key = self._key(sha)
+        if key is None or self._since is None:
+            self._window = {}
+            return
+        rows = self._commits.filter(pk__lte=key, pk__gt=self._since).order_by("-pk")
+        lines = rows.values_list("sha", "parents", "version")[: self._size]
+        self._window = {sha: main_parent(parents, version) for sha, parents, version in lines}
+        self._size = min(4 * self._size, LAST_WINDOW)
+
+
+def _store_move(repository: Repository, move: sensing.Move, at: datetime) -> None:
+    branch, _ = SourceBranch.objects.get_or_create(
+        repository=repository, name=move.branch, defaults={"head": move.head, "position": -1, "changed_at": at}
+    )
+    if branch.gone_at is not None:
+        branch.candidates.all().delete()
+    for start in range(0, len(move.candidates), 500):
+        _store_candidates(branch, move.candidates[start : start + 500], branch.position + 1 + start, at)
+    SourceBranch.objects.filter(pk=branch.pk).update(
+        head=move.head,
+        position=branch.position + len(move.candidates),
+        changed_at=at,
+        missing_since=None,
+        missing_looks=0,
+        gone_at=None,
+    )
+
+
+def _store_candidates(branch: SourceBranch, some: Sequence[tuple[str, bool]], position: int, at: datetime) -> None:
+    commits = Commit.objects.filter(repository_id=branch.repository_id, sha__in=[sha for sha, _ in some])
+    keys = dict(commits.values_list("sha", "pk"))
+    check_after_all(branch.repository, list(keys.values()))
+    Candidate.objects.bulk_create(
+        Candidate(branch=branch, position=n, commit_id=keys[sha], seen_at=at, fast_forward=forward)
+        for n, (sha, forward) in enumerate(some, start=position)
+    )
+
+
+def _note_missing(repository: Repository, missing: set[str], there: set[str], at: datetime) -> bool:
+    """Count looks without a branch; true when one is now taken for deleted."""
+    absent = repository.branches.filter(missing_looks__gt=0).values_list("pk", "name")
+    returned = [pk for pk, name in absent if name in there]
+    if returned:
+        repository.branches.filter(pk__in=returned).update(missing_since=None, missing_looks=0)
+    went = False
+    for branch in repository.branches.filter(name__in=missing, gone_at=None):
+        since = branch.missing_since or at
+        looks = branch.missing_looks + 1
+        gone = sensing.is_gone(looks=looks, seconds=(at - since).total_seconds())
+        went |= gone
+        SourceBranch.objects.filter(pk=branch.pk).update(
+            missing_since=since, missing_looks=looks, gone_at=at if gone else None
+        )
+    return went
+
+
+def _wake_promotion(repository: Repository) -> None:
+    for mirror in served_mirrors(repository):
+        duties.wake("promote", mirror.pk)

@@ -1,0 +1,94 @@
+"""The tags of a source, if a mirror of it follows them: what do they name, and by which history?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from django.db import transaction
+
+from core.mirroring import sensing
+from core.ports import LakeFS
+from db import clock
+from jobs import duties
+from jobs.duties import Lease
+from mirrors.engine.sense.ingest import Spool, served_mirrors
+from mirrors.engine.sense.read_log import freeze, identity_problem, list_tags, read_histories, unreadable
+from mirrors.models import Repository, SourceTag
+from mirrors.transitions.required_commits import follow_heads
+
+
+def look_at_tags(repository: Repository, lakefs: LakeFS, lease: Lease) -> str:
+    """One look, right after a valid one at the branches; gives a word on it, "" if nobody follows tags."""
+    following = served_mirrors(repository).filter(tags=True, source__frozen_reason="")
+    if not following.exists():
+        return ""
+    at = clock.now()
+    found = list_tags(lakefs, repository.name, lease)
+    last = dict(repository.tags.filter(gone_at=None).values_list("name", "commit_id"))
+    changed = sensing.changed_branches(found, last)
+    unread: Mapping[str, str] = {}
+    if changed or last.keys() - found:
+        if problem := identity_problem(repository, lakefs):
+            return freeze(repository, problem).summary
+        unread = _read(repository, lakefs, set(changed.values()), at, lease)
+    readable = {name: commit for name, commit in changed.items() if commit not in unread}
+    for mirror in following.filter(follows_all=False):
+        follow_heads(mirror, set(readable.values()), lease)
+    with transaction.atomic():
+        Repository.objects.select_for_update(no_key=True).get(pk=repository.pk)
+        lease.hold()
+        _store(repository, readable, at)
+        if _note_missing(repository, found, at) or readable:
+            for mirror in following:
+                duties.wake("promote", mirror.pk)
+    return f"{len(found)} tags, {len(changed)} new or moved"
+
+
+def _read(repository: Repository, lakefs: LakeFS, commits: set[str], at: datetime, lease: Lease) -> Mapping[str, str]:
+    """Store the commits that tags name and no branch leads to; gives those that can't be read, and why.
+
+    A mirror that follows all branches and no tags is not given these: from now on it gets only what it needs. What a
+    look at the branches could not read to its end goes first: tags wait for the next one.
+    """
+    spool = Spool(repository, lease)
+    if repository.unplaced.exists():
+        return dict.fromkeys(commits - spool.stored(commits), "branches go first")
+    with transaction.atomic():
+        Repository.objects.select_for_update(no_key=True).get(pk=repository.pk)
+        repository.mirrors.filter(tags=False, follows_all=True).update(follows_all=False)
+    errors = read_histories(spool, lakefs, commits, lease)
+    if unrelated := spool.unrelated(commits):
+        spool.clear()
+        told = f"{min(unrelated)[:8]} shares no commit with any branch of the source"
+        return dict.fromkeys(commits - spool.stored(commits), told)
+    spool.place(at)
+    return unreadable(spool, commits, errors)
+
+
+def _store(repository: Repository, tags: Mapping[str, str], at: datetime) -> None:
+    rows = [SourceTag(repository=repository, name=name, commit_id=commit, seen_at=at) for name, commit in tags.items()]
+    SourceTag.objects.bulk_create(
+        rows,
+        batch_size=100,
+        update_conflicts=True,
+        unique_fields=["repository", "name"],
+        update_fields=["commit_id", "seen_at", "missing_since", "missing_looks", "gone_at"],
+    )
+
+
+def _note_missing(repository: Repository, there: Mapping[str, str], at: datetime) -> bool:
+    """Count looks without a tag; true when one is now taken for deleted, by the rule that holds for branches."""
+    went = False
+    for tag in repository.tags.filter(gone_at=None):
+        if tag.name in there:
+            if tag.missing_looks:
+                SourceTag.objects.filter(pk=tag.pk).update(missing_since=None, missing_looks=0)
+            continue
+        since, looks = tag.missing_since or at, tag.missing_looks + 1
+        gone = sensing.is_gone(looks=looks, seconds=(at - since).total_seconds())
+        went |= gone
+        SourceTag.objects.filter(pk=tag.pk).update(
+            missing_since=since, missing_looks=looks, gone_at=at if gone else None
+        )
+    return went

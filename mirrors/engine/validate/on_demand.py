@@ -1,0 +1,222 @@
+"""Checks that somebody asked for: everything that some commits name, from the bytes, whatever coverage says.
+
+A request is a row. The validator carries it out, some of it in each of its rounds, after the work on new commits; the
+ranges that are left are rows too, and go in the transaction that writes down what was found of them. So a worker may
+end at any moment. What is missing or wrong becomes damage, as when ranges are checked again by their age.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F
+
+from core.errors import Fenced, LakeMirrorError, Stopped
+from core.mirroring.check_planning import Data, RangeCheck, state_on_demand
+from core.mirroring.object_check import Depth
+from db import clock
+from jobs.duties import Lease
+from mirrors.engine.validate.reverify import within_budget
+from mirrors.engine.validate.run_check import CheckWriter, carry_out, found_deeper
+from mirrors.models import Coverage, Mirror, Validation, ValidationRange
+from mirrors.models.problem import Problem
+from mirrors.queries.metaranges import read_afresh
+from mirrors.transitions.metarange_states import note_metaranges
+from mirrors.transitions.range_states import reopen
+from mirrors.transitions.validity import NOTHING, hold
+
+METARANGES = 50
+"""A round reads so many metaranges at most, and then checks what verifying.BATCH and its budget allow."""
+BATCH = 200
+READERS = 8
+
+
+# --- asking ---------------------------------------------------------------------------------------------------------
+
+
+# --- carrying out ---------------------------------------------------------------------------------------------------
+
+
+def is_asked(mirror: Mirror) -> bool:
+    """Whether a check on demand has not ended."""
+    return mirror.validations.open().exists()
+
+
+def advance(mirror: Mirror, lease: Lease) -> LakeMirrorError | None:
+    """One round's share of what is asked for; gives what it failed of, which must delay no other work.
+
+    One that somebody stops ends there, and everything else goes on.
+    """
+    validation = mirror.validations.open().first()
+    if validation is None:
+        return None
+    try:
+        return _try(mirror, validation, lease)
+    except Stopped:
+        return None
+
+
+def _try(mirror: Mirror, validation: Validation, lease: Lease) -> LakeMirrorError | None:
+    try:
+        _advance(mirror, validation, lease)
+    except (Fenced, Stopped):
+        raise
+    except LakeMirrorError as error:
+        _note(validation, lease, failed_at=clock.now(), error=str(error)[:2000])
+        return error
+    return None
+
+
+def _advance(mirror: Mirror, validation: Validation, lease: Lease) -> None:
+    if validation.started_at is None:
+        _note(validation, lease, started_at=clock.now())
+    if validation.metaranges:
+        _read_metaranges(mirror, validation, lease)
+    if not validation.metaranges:
+        _check_ranges(mirror, validation, lease)
+    done = not validation.metaranges and not validation.left.exists()
+    ended = {"ended_at": clock.now()} if done else {}
+    if ended or validation.error:
+        _note(validation, lease, error="", **ended)
+
+
+def _note(validation: Validation, lease: Lease, **changes: Any) -> None:
+    with transaction.atomic():
+        lease.hold()
+        _change(validation, **changes)
+
+
+def _change(validation: Validation, **changes: Any) -> None:
+    """Raises Stopped when somebody had it stopped: the transaction takes back what it wrote."""
+    if not Validation.objects.filter(pk=validation.pk, ended_at=None).update(**changes):
+        raise Stopped("somebody stopped it")
+
+
+# --- metaranges -----------------------------------------------------------------------------------------------------
+
+
+def _read_metaranges(mirror: Mirror, validation: Validation, lease: Lease) -> None:
+    """Read the next ones from their bytes; their ranges are what is left to look through."""
+    ids = validation.metaranges[:METARANGES]
+    with lease.kept(), ThreadPoolExecutor(min(READERS, len(ids))) as pool:
+        read = dict(zip(ids, pool.map(lambda one: read_afresh(mirror, one), ids), strict=True))
+    with transaction.atomic():
+        hold(mirror, lease)
+        problems = note_metaranges(mirror, read)
+        refs = {ref.id: ref.count for found in read.values() for ref in found.ranges}
+        rows = [ValidationRange(validation=validation, range_id=one, entries=refs[one]) for one in sorted(refs)]
+        before = validation.left.count()
+        ValidationRange.objects.bulk_create(rows, batch_size=1000, ignore_conflicts=True)
+        validation.metaranges = validation.metaranges[METARANGES:]
+        _change(
+            validation,
+            metaranges=validation.metaranges,
+            ranges=F("ranges") + validation.left.count() - before,
+            problems=F("problems") + len(problems),
+        )
+
+
+# --- ranges ---------------------------------------------------------------------------------------------------------
+
+
+def _check_ranges(mirror: Mirror, validation: Validation, lease: Lease) -> None:
+    """The next ones, as many as a round has the time for: each as deep as asked, or as what found it damaged before."""
+    asked = Depth(validation.depth)
+    left = list(validation.left.order_by("pk")[:BATCH])
+    left = within_budget(left, [row.entries for row in left], asked)
+    covered = mirror.coverage.proving(mirror.depth).filter(range_id__in=[row.range_id for row in left])
+    before = {row.range_id: row for row in covered}
+    deeper = found_deeper(mirror, [row.range_id for row in left])
+    groups: dict[Depth, list[ValidationRange]] = defaultdict(list)
+    for row in left:
+        found_by = deeper.get(row.range_id, asked)
+        groups[found_by if found_by.is_deeper_than(asked) else asked].append(row)
+    for depth, rows in groups.items():
+        carry_out(_OnDemand(validation, mirror, rows, before, lease, depth=depth))
+
+
+class _OnDemand(CheckWriter):
+    """Writes down what is found of ranges that somebody asked about.
+
+    A check that is less deep than the mirror's own proves nothing complete; what it finds wrong counts all the same.
+    """
+
+    job = "validate"
+
+    def __init__(
+        self,
+        validation: Validation,
+        mirror: Mirror,
+        rows: Sequence[ValidationRange],
+        before: Mapping[str, Coverage],
+        lease: Lease,
+        *,
+        depth: Depth,
+    ) -> None:
+        super().__init__(mirror, [RangeCheck(row.range_id, (), row.entries) for row in rows], lease, depth=depth)
+        self.run.validation = validation
+        self.validation, self.before = validation, before
+        self.bases = {one: tuple(before[one].bases) if one in before else () for one in self.checks}
+        self.deep_enough = not Depth(mirror.depth).is_deeper_than(depth)
+        known = list(mirror.blockers.held_by(list(self.checks)))
+        self.gone = {(row.holder_id, row.key) for row in known if row.gone_at_source}
+        self.had_been_complete = {row.holder_id for row in known if row.damage}
+        self.had_been_complete |= {one for one, row in before.items() if row.state != Data.WAITING or row.verify_at}
+
+    def is_stopped(self) -> bool:
+        return super().is_stopped() or not Validation.objects.filter(pk=self.validation.pk, ended_at=None).exists()
+
+    def problem(self, row: Mapping[str, Any]) -> Problem:
+        """What is known to be gone at both sides is no news, and stays so until it is looked for again."""
+        found = super().problem(row)
+        gone = (found.holder_id, found.key) in self.gone and found.reason.endswith("missing")
+        return replace(found, damage=found.holder_id in self.had_been_complete, gone_at_source=gone)
+
+    def state_of(self, row: Mapping[str, Any]) -> Data | None:
+        """What a range is now; None: what it was before."""
+        return state_on_demand(
+            problems=row["problems"],
+            gone=sum(problem.gone_at_source for problem in self.problems[row["range_id"]]),
+            deep_enough=self.deep_enough,
+        )
+
+    def _was_open(self, range_id: str) -> bool:
+        return self.before[range_id].state != Data.COMPLETE
+
+    def note(self, rows: list[Mapping[str, Any]]) -> None:
+        super().note([row for row in rows if self.state_of(row) is not None])
+
+    def drop_stale_blockers(self, rows: list[Mapping[str, Any]]) -> None:
+        if self.deep_enough:
+            super().drop_stale_blockers(rows)
+
+    def coverage(self, row: Mapping[str, Any], now: datetime) -> Coverage:
+        made, known = super().coverage(row, now), self.before.get(row["range_id"])
+        made.state = self.state_of(row) or made.state
+        if not self.deep_enough and known is None:
+            made.depth = NOTHING
+        elif not self.deep_enough and known is not None:
+            made.problems = max(made.problems, known.problems)
+            made.depth = known.depth
+            if known.state == Coverage.State.WAITING:
+                made.verify_at, made.doubt = known.verify_at, known.doubt
+        return made
+
+    def settle(self, rows: list[Mapping[str, Any]]) -> None:
+        """Tell those that depend on the ranges, and the request; in the transaction that wrote the ranges down."""
+        now = {row["range_id"]: self.state_of(row) for row in rows}
+        changed = {one for one, state in now.items() if state is not None}
+        reopen(self.mirror, {one for one in changed if one not in self.before or self._was_open(one)})
+        self.validation.left.filter(range_id__in=list(now)).delete()
+        _change(
+            self.validation,
+            ranges_done=F("ranges_done") + len(rows),
+            entries=F("entries") + sum(row["entries"] for row in rows),
+            problems=F("problems") + sum(row["problems"] for row in rows),
+        )

@@ -1,0 +1,220 @@
+"""Looking again for what was missing: one HEAD each, from half a second on up to the cooldown."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from django.db import transaction
+
+from core.errors import LakeMirrorError
+from core.mirroring.content_proof import Prover, Refusals, is_sampled
+from core.mirroring.object_check import Depth, Imported, Reason, Verdict, What, judge_object, judge_refusal
+from core.ports import ObjectStore
+from core.types import ObjectInfo
+from db import clock
+from db.chunks import chunks
+from deployment import wiring
+from jobs.duties import Lease
+from mirrors.engine.validate.run_check import as_deep
+from mirrors.models import Blocker, Mirror
+from mirrors.models.problem import Problem
+from mirrors.queries.metaranges import METADATA_PREFIX, read_afresh
+from mirrors.transitions.blockers import LOOKED_FOR, is_full, note_problems
+from mirrors.transitions.doubt import doubt_ranges
+from mirrors.transitions.range_states import ask_anew, reopen, settle_ranges
+from mirrors.transitions.validity import hold
+
+log = logging.getLogger("lakemirror.rechecks")
+
+BATCH = 2000
+WORKERS = 16
+_READ = {Reason.CONTENT, Reason.UNPROVEN}
+
+
+@dataclass(slots=True)
+class Relook:
+    """How many things were looked for again, and how many had arrived."""
+
+    looks: int = 0
+    arrived: int = 0
+
+
+def look_again(mirror: Mirror, lease: Lease) -> Relook:
+    """Look for every due blocker; settle the ranges of which nothing is missing any more."""
+    due = mirror.blockers.filter(look_at__lte=clock.now(), kind__in=LOOKED_FOR)
+    rows = list(due.order_by("look_at")[:BATCH])
+    if not rows:
+        return Relook()
+    with lease.kept():
+        problems = _look(mirror, rows)
+    still = {(p.holder_id, p.key): p.gone_at_source for p in problems}
+    arrived = [row for row in rows if (row.holder_id, row.key) not in still]
+    # Missing at one side or at both: whichever it was, another answer than last time changes its holder.
+    holders = {row.holder_id for row in rows if still.get((row.holder_id, row.key)) is not row.gone_at_source}
+    holders.update(row.holder_id for row in arrived)
+    with transaction.atomic():
+        hold(mirror, lease)
+        note_problems(mirror, problems)
+        _forget(mirror, arrived)
+        doubt_ranges(mirror, _disputed(mirror, arrived))
+        settle_ranges(mirror, holders, damaged={row.holder_id for row in rows if row.damage})
+        reopen(mirror, holders)
+    return Relook(looks=len(rows), arrived=len(arrived))
+
+
+def _forget(mirror: Mirror, arrived: list[Blocker]) -> None:
+    """What arrived blocks no more. A range must be read first: its check settles the blocker."""
+    objects = [row.pk for row in arrived if row.kind != Blocker.Kind.RANGE]
+    files = [row.holder_id for row in arrived if row.kind == Blocker.Kind.RANGE]
+    for start in range(0, len(objects), 500):
+        Blocker.objects.filter(pk__in=objects[start : start + 500]).delete()
+    damaged = {row.holder_id for row in arrived if row.damage}
+    for row in mirror.coverage.filter(range_id__in=files):
+        ask_anew(row, damaged=row.range_id in damaged)
+
+
+def _disputed(mirror: Mirror, arrived: list[Blocker]) -> set[str]:
+    """Ranges of which something is in order as deep as the mirror looks, and known to be wrong by a deeper check of
+    another range. They are read, and wait for it as that one does, which is asked at once."""
+    deeper = list(mirror.coverage.exclude(deeper="").values_list("range_id", flat=True))
+    checksums = {row.crc for row in arrived if row.crc is not None}
+    wrong: set[int] = set()
+    for some in chunks(deeper if checksums else []):
+        held = mirror.blockers.held_by(some).order_by()
+        wrong |= checksums.intersection(held.exclude(crc=None).values_list("crc", flat=True))
+        held.filter(crc__in=wrong).update(look_at=clock.now())
+    return {row.holder_id for row in arrived if row.crc in wrong}
+
+
+def _look(mirror: Mirror, rows: list[Blocker]) -> list[Problem]:
+    destination = wiring.objects(mirror.region)
+    source = _Source(wiring.objects(mirror.source.region), mirror.source.namespace)
+    refusals = Refusals(destination, mirror.namespace)
+    as_found = _as_deep_as_found(mirror, rows)
+    with ThreadPoolExecutor(max_workers=min(WORKERS, len(rows))) as pool:
+        looked = pool.map(lambda row: _look_at(as_found[row.holder_id], row, destination, source, refusals), rows)
+        return [problem for problem in looked if problem is not None]
+
+
+def _as_deep_as_found(mirror: Mirror, rows: list[Blocker]) -> dict[str, Mirror]:
+    """The mirror by holder, with the depth of the check that found the blockers."""
+    holders = sorted({row.holder_id for row in rows})
+    found = dict.fromkeys(holders, mirror)
+    for start in range(0, len(holders), 500):
+        deeper = mirror.coverage.exclude(deeper="").filter(range_id__in=holders[start : start + 500])
+        for range_id, depth in deeper.values_list("range_id", "deeper"):
+            found[range_id] = as_deep(mirror, Depth(depth))
+    return found
+
+
+class _Source:
+    """What the source lacks for certain. One that can't be asked is not asked again in the same round."""
+
+    def __init__(self, store: ObjectStore, namespace: str) -> None:
+        self.store, self.namespace = store, namespace
+        self._lock = threading.Lock()
+        self._away: bool | None = None
+
+    def lacks(self, row: Blocker) -> bool:
+        """Whether it is gone there too: a definite 404; without an answer what was known before."""
+        try:
+            return row.gone_at_source if self._is_away() else self.store.head(self._uri(row)) is None
+        except LakeMirrorError as error:
+            self._give_up(error)
+            return row.gone_at_source
+
+    def _uri(self, row: Blocker) -> str:
+        return uri_of(self.namespace, row)
+
+    def _is_away(self) -> bool:
+        """A store that shows no metadata under the namespace (a wrong bucket, say) proves nothing by a 404."""
+        with self._lock:
+            if self._away is None:
+                prefix = f"{self.namespace}/{METADATA_PREFIX}/"
+                self._away = next(iter(self.store.list(prefix)), None) is None
+            return self._away
+
+    def _give_up(self, error: LakeMirrorError) -> None:
+        if not self._away:
+            log.warning("whether things are gone at the source is not known: %s", error)
+        self._away = True
+
+
+def _look_at(
+    mirror: Mirror, row: Blocker, destination: ObjectStore, source: _Source, refusals: Refusals
+) -> Problem | None:
+    """None when it has arrived; a file of metadata still has to be read."""
+    full = is_full(row)
+    if row.reason == Reason.IMPORTED and not (mirror.imported == Imported.ALLOW and row.address.startswith("s3://")):
+        return _again(row, row.reason, row.detail, gone=False)
+    try:
+        found = destination.head(uri_of(mirror.namespace, row))
+        verdict = _verdict(mirror, row, found, destination, source)
+    except LakeMirrorError as error:
+        if full and not error.retryable:
+            return _again(row, *judge_refusal(error), gone=False)
+        reason, detail = refusals.of_key(error, What(row.kind))
+        return _again(row, reason, detail, gone=False)
+    if verdict is None:
+        return None
+    reason, detail = verdict
+    gone = found is None and source.lacks(row)
+    return _again(row, reason, f"{detail}; gone at the source too" if gone else detail, gone=gone)
+
+
+def _verdict(
+    mirror: Mirror, row: Blocker, found: ObjectInfo | None, destination: ObjectStore, source: _Source
+) -> Verdict:
+    if row.kind == Blocker.Kind.OBJECT:
+        return _judge_again(mirror, row, found, destination, source)
+    if found is not None:
+        # Present is not readable: what refused to be read before is read again.
+        return _read_metadata(mirror, row, found)
+    missing = Reason.RANGE_MISSING if row.kind == Blocker.Kind.RANGE else Reason.METARANGE_MISSING
+    return missing, "not at the destination"
+
+
+def _read_metadata(mirror: Mirror, row: Blocker, found: ObjectInfo) -> Verdict:
+    if row.kind == Blocker.Kind.METARANGE:
+        return read_afresh(mirror, row.holder_id).verdict
+    if judge_object(found, size=found.size, etag=found.etag, depth=Depth.PRESENCE):
+        return Reason.RANGE_ARCHIVED, f"there, but in storage class {found.storage_class} without an active restore"
+    return None
+
+
+def _judge_again(
+    mirror: Mirror, row: Blocker, found: ObjectInfo | None, destination: ObjectStore, source: _Source
+) -> Verdict:
+    """As the check job judges; what was read is read again, and so is a share of what only now has arrived."""
+    verdict = judge_object(found, size=row.size or 0, etag=row.etag, depth=Depth(mirror.depth))
+    if found is None:
+        return verdict
+    uri = uri_of(mirror.namespace, row)
+    prover = Prover(destination, mirror.namespace, source.store, source.namespace)
+    verdict = prover.appeal(verdict, found, uri, size=row.size or 0, etag=row.etag).verdict
+    reads = row.reason in _READ or is_sampled(uri, mirror.content_sample, seed=row.pk)
+    return prover.read(uri).verdict if verdict is None and mirror.depth == Depth.CONTENT and reads else verdict
+
+
+def uri_of(namespace: str, row: Blocker) -> str:
+    """Where a blocker's thing lies: a FULL address names the place itself, others are under the namespace."""
+    return row.address if is_full(row) else f"{namespace}/{row.address}"
+
+
+def _again(row: Blocker, reason: str, detail: str, *, gone: bool) -> Problem:
+    return Problem(
+        kind=row.kind,
+        holder_id=row.holder_id,
+        address=row.address,
+        reason=reason,
+        path=row.path.encode("utf-8", "surrogateescape"),
+        size=row.size,
+        etag=row.etag,
+        detail=detail,
+        gone_at_source=gone,
+        known_key=row.key,
+        full=row.full,
+    )

@@ -1,0 +1,165 @@
+"""Ranges in question are read: does one name an object that was found missing or wrong? Its bytes tell, for good."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple
+
+from django.db import transaction
+
+from core.errors import LakeMirrorError, NotFound
+from core.mirroring.content_proof import Refusals
+from core.mirroring.doubt import address_crc
+from core.mirroring.object_check import Depth, Reason, What
+from core.ports import ObjectStore
+from db.chunks import chunks
+from deployment import wiring
+from graveler.errors import FormatError
+from graveler.ranges import read_range
+from jobs.duties import Lease
+from mirrors.models import Blocker, Coverage, Mirror
+from mirrors.models.problem import Problem
+from mirrors.queries.metaranges import METADATA_PREFIX, metadata_uri
+from mirrors.transitions.blockers import is_full, note_problems, stored_address
+from mirrors.transitions.range_states import reopen, settle_row
+from mirrors.transitions.validity import hold
+
+BATCH = 200
+READERS = 8
+
+
+class Named(NamedTuple):
+    """An entry of a range that may be missing."""
+
+    path: bytes
+    address: str
+    size: int
+    etag: str
+    full: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What a range names of some checksums, or the problem with its own file."""
+
+    named: tuple[Named, ...] = ()
+    broken: Problem | None = None
+
+
+def resolve_doubts(mirror: Mirror, lease: Lease) -> int:
+    """Read the ranges that may name what was found missing or wrong; how many. Each is then complete again, or waits
+    for the very things that it names."""
+    rows = list(mirror.coverage.to_read().order_by("pk")[:BATCH])
+    if not rows:
+        return 0
+    wanted = _missing(mirror)
+    store = wiring.objects(mirror.region)
+    read = partial(_read, store, mirror.namespace, Refusals(store, mirror.namespace), wanted)
+    with lease.kept(), ThreadPoolExecutor(min(READERS, len(rows))) as pool:
+        found = dict(zip([row.range_id for row in rows], pool.map(read, [row.range_id for row in rows]), strict=True))
+    with transaction.atomic():
+        hold(mirror, lease)
+        if _missing(mirror) - wanted:
+            return len(rows)  # something more was found meanwhile: they are read once more
+        _settle(mirror, found)
+    return len(rows)
+
+
+def _missing(mirror: Mirror) -> set[int]:
+    objects = mirror.blockers.filter(kind=Blocker.Kind.OBJECT, crc__isnull=False).order_by()
+    return set(objects.values_list("crc", flat=True).iterator())
+
+
+def _read(store: ObjectStore, namespace: str, refusals: Refusals, wanted: set[int], range_id: str) -> Read:
+    uri = metadata_uri(namespace, range_id)
+    try:
+        data = store.get(uri)
+        return Read(tuple(_named(data, range_id, uri, wanted)))
+    except NotFound:
+        return Read(broken=_broken(range_id, Reason.RANGE_MISSING, "the range's file is not at the destination"))
+    except FormatError as error:
+        return Read(broken=_broken(range_id, Reason.RANGE_DAMAGED, str(error)))
+    except LakeMirrorError as error:
+        return Read(broken=_broken(range_id, *refusals.of_key(error, What.RANGE)))
+
+
+def _named(data: bytes, range_id: str, uri: str, wanted: set[int]) -> Iterable[Named]:
+    for entry in read_range(data, expected_id=range_id, file=uri):
+        if address_crc(entry.address) in wanted:
+            yield Named(entry.path, entry.address, entry.size, entry.etag, not entry.relative)
+
+
+def _broken(range_id: str, reason: Reason, detail: str) -> Problem:
+    address = f"{METADATA_PREFIX}/{range_id}"
+    return Problem(Blocker.Kind.RANGE, range_id, address, reason, detail=detail, damage=True)
+
+
+# --- writing down ---------------------------------------------------------------------------------------------------
+
+
+def _settle(mirror: Mirror, found: Mapping[str, Read]) -> None:
+    """Inside of a transaction that holds the mirror."""
+    open_ones, deeper = _open(mirror, found), _depths(mirror)
+    rows = list(mirror.coverage.to_read().filter(range_id__in=list(found)))
+    for row in rows:
+        problems = _problems(row, found[row.range_id], open_ones)
+        note_problems(mirror, problems)
+        row.deeper = _depth_of(row, problems, open_ones, deeper)
+        row.problems = max(row.problems, len(problems))
+        row.save(update_fields=["deeper", "problems"])
+        settle_row(mirror, row, damaged=row.doubt == Coverage.Doubt.SHARED)
+    reopen(mirror, set(found))
+
+
+def _depth_of(
+    row: Coverage,
+    problems: Iterable[Problem],
+    open_ones: Mapping[tuple[str, bool], Blocker],
+    deeper: Mapping[str, Depth],
+) -> str:
+    """As deep as what found the things that it shares, if that was deeper than the mirror's own checks."""
+    keys = [(stored_address(problem.address), bool(problem.full)) for problem in problems]
+    holders = {open_ones[key].holder_id for key in keys if key in open_ones}
+    return max((deeper[one] for one in holders if one in deeper), key=list(Depth).index, default=row.deeper)
+
+
+def _depths(mirror: Mirror) -> dict[str, Depth]:
+    """How deep those checks were that found something which the mirror's own depth would not see."""
+    return {one: Depth(depth) for one, depth in mirror.coverage.exclude(deeper="").values_list("range_id", "deeper")}
+
+
+def _open(mirror: Mirror, found: Mapping[str, Read]) -> dict[tuple[str, bool], Blocker]:
+    """What is missing or wrong now, of what these ranges name, by address."""
+    checksums = {address_crc(one.address) for read in found.values() for one in read.named}
+    rows: dict[tuple[str, bool], Blocker] = {}
+    for some in chunks(sorted(checksums)):
+        for row in mirror.blockers.filter(kind=Blocker.Kind.OBJECT, crc__in=some):
+            rows.setdefault((row.address, is_full(row)), row)
+    return rows
+
+
+def _problems(row: Coverage, read: Read, open_ones: Mapping[tuple[str, bool], Blocker]) -> list[Problem]:
+    damage = row.doubt == Coverage.Doubt.SHARED
+    if read.broken is not None:
+        return [replace(read.broken, damage=damage)]
+    shared = [(one, open_ones.get((stored_address(one.address), one.full))) for one in read.named]
+    return [_shared(row.range_id, one, blocker, damage=damage) for one, blocker in shared if blocker is not None]
+
+
+def _shared(range_id: str, one: Named, blocker: Blocker, *, damage: bool) -> Problem:
+    return Problem(
+        kind=Blocker.Kind.OBJECT,
+        holder_id=range_id,
+        address=one.address,
+        reason=blocker.reason,
+        path=one.path,
+        size=one.size,
+        etag=one.etag,
+        detail=blocker.detail,
+        gone_at_source=blocker.gone_at_source,
+        damage=damage,
+        full=one.full,
+    )

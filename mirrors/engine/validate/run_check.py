@@ -1,0 +1,344 @@
+"""Running the `check` job for a mirror, mostly by Spark, and writing down what it finds as it comes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Count, F
+
+from core.errors import LakeMirrorError, Stopped
+from core.mirroring.check_planning import RangeCheck, is_small
+from core.mirroring.doubt import KEY_BYTES, KnownRange, Suspect, unpack, with_memory
+from core.mirroring.object_check import OF_RANGE, Depth
+from db import clock
+from db.chunks import chunks
+from deployment import config, wiring
+from jobs.duties import Lease
+from mirrors.models import Blocker, Coverage, Mirror, Run
+from mirrors.models.problem import KEPT_PER_HOLDER, Problem
+from mirrors.transitions.blockers import note_problems
+from mirrors.transitions.doubt import doubt_holders, doubt_sharers
+from mirrors.transitions.measures import note_checked
+from mirrors.transitions.range_states import next_check
+from mirrors.transitions.validity import hold
+
+MOST_ASKED = 5000
+"""So many checksums are looked up among what is missing; for more of them all that is missing is read."""
+_CHECKED = [
+    "state",
+    "depth",
+    "deeper",
+    "doubt",
+    "bases",
+    "min_key",
+    "max_key",
+    "looked",
+    "entries",
+    "bytes",
+    "looked_up",
+    "problems",
+    "note",
+    "checked_at",
+    "verify_at",
+]
+
+
+def run_checks(mirror: Mirror, checks: Sequence[RangeCheck], lease: Lease) -> None:
+    """Check ranges at the destination; coverage and blockers are written batch by batch.
+
+    By Spark, unless so little is new that a job would take longer to start than to do. What a deeper look has found
+    damaged is looked at as deep again: a check that can't see the damage must not end it.
+    """
+    most = config.current().validator.small_check_entries
+    found_by = found_deeper(mirror, [check.range_id for check in checks])
+    groups: dict[Depth, list[RangeCheck]] = defaultdict(list)
+    for check in checks:
+        groups[found_by.get(check.range_id, Depth(mirror.depth))].append(check)
+    for depth, some in groups.items():
+        carry_out(CheckWriter(mirror, some, lease, depth=depth), small=is_small(some, most))
+
+
+def found_deeper(mirror: Mirror, range_ids: Sequence[str]) -> dict[str, Depth]:
+    """How deep ranges were looked at that were found damaged beyond the mirror's own depth; whatever became of them."""
+    deeper = [depth.value for depth in Depth(mirror.depth).deeper]
+    found: dict[str, Depth] = {}
+    for some in chunks(range_ids):
+        rows = mirror.coverage.filter(range_id__in=some, deeper__in=deeper)
+        found.update((one, Depth(depth)) for one, depth in rows.values_list("range_id", "deeper"))
+    return found
+
+
+def carry_out(writer: CheckWriter, *, small: bool = False) -> None:
+    """Run the job that a writer waits for; one that breaks off keeps what it had written. Raises what it raised."""
+    mirror, run, lease = writer.mirror, writer.run, writer.lease
+    _end_orphans(mirror)
+    run.save()
+    try:
+        with lease.kept():
+            _look(writer, small=small)
+    except Stopped as error:
+        _end(run, "stopped", error.message)
+        raise
+    except LakeMirrorError as error:
+        _end(run, "failed", error.message)
+        raise
+    except Exception as error:
+        _end(run, "failed", f"{type(error).__name__}: {error}"[:2000])
+        raise
+    _end(run, "done", "")
+
+
+def _look(writer: CheckWriter, *, small: bool) -> None:
+    mirror, work = as_deep(writer.mirror, writer.depth), writer.work()
+    rows = wiring.check_small(mirror, work) if small else None
+    if rows is None:
+        wiring.run_check(mirror, work, writer.write)
+    else:
+        writer.write(rows)
+
+
+def as_deep(mirror: Mirror, depth: Depth) -> Mirror:
+    """The mirror as if its depth were another: for one check, never to be saved."""
+    other = copy(mirror)
+    other.depth = depth.value
+    return other
+
+
+def _end_orphans(mirror: Mirror) -> None:
+    """We hold the lease: a run that still counts as running lost its worker."""
+    orphans = mirror.runs.filter(ended_at=None)
+    orphans.update(outcome="broken-off", error="its worker ended before it did", ended_at=clock.now())
+
+
+def _end(run: Run, outcome: str, error: str) -> None:
+    run.outcome, run.error, run.ended_at = outcome, error, clock.now()
+    run.save(update_fields=["outcome", "error", "ended_at"])
+
+
+class CheckWriter:
+    """Takes result rows as they come and writes ranges down once all of their problems are known."""
+
+    job = "check"
+    damage = False
+
+    def __init__(
+        self, mirror: Mirror, checks: Sequence[RangeCheck], lease: Lease, *, depth: Depth | None = None
+    ) -> None:
+        self.mirror, self.lease = mirror, lease
+        self.checks = {check.range_id: check for check in checks}
+        self.depth = depth or Depth(mirror.depth)
+        self.run = Run(mirror=mirror, job=self.job, started_at=clock.now(), ranges=len(checks))
+        self.bases = {check.range_id: check.base_ids for check in checks}
+        self.problems: dict[str, list[Problem]] = defaultdict(list)
+        self.nameless: dict[str, list[Suspect]] = defaultdict(list)
+        self.most = {holder: KEPT_PER_HOLDER + 4 * known for holder, known in self._known().items()}
+
+    def work(self) -> list[tuple[str, list[str]]]:
+        """Range ids, each with those of the bases that it is checked on."""
+        return [(check.range_id, list(check.base_ids)) for check in self.checks.values()]
+
+    @property
+    def deeper(self) -> str:
+        """The depth of this check, if it is deeper than the mirror's own."""
+        return self.depth.value if self.depth.is_deeper_than(Depth(self.mirror.depth)) else ""
+
+    def _known(self) -> dict[str, int]:
+        """How many problems each range has by name. One that is checked again because those led nowhere keeps more."""
+        asked = list(self.checks)
+        known: dict[str, int] = {}
+        for start in range(0, len(asked), 500):
+            named = self.mirror.blockers.held_by(asked[start : start + 500]).order_by()
+            known.update(named.values_list("holder_id").annotate(Count("pk")))
+        return known
+
+    def write(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Rows of CHECK_COLUMNS; a range's problems stand before its own row. Without rows: a moment to look up.
+
+        Raises Stopped when somebody had the check stopped: from then on nothing of it is written down.
+        """
+        if self.is_stopped():
+            raise Stopped("somebody stopped it")
+        ranges = []
+        for row in rows:
+            if row["kind"] == "problem":
+                self._collect(row)
+            else:
+                ranges.append(row)
+        if ranges:
+            with transaction.atomic():
+                hold(self.mirror, self.lease)
+                self._write_ranges(ranges)
+
+    def is_stopped(self) -> bool:
+        """Whether somebody had it stopped."""
+        return Run.objects.filter(pk=self.run.pk, stop_asked=True).exists()
+
+    def _collect(self, row: Mapping[str, Any]) -> None:
+        """Of a range that lacks very much only the first problems get a name; others may need the rest of it too."""
+        kept = self.problems[row["range_id"]]
+        if len(kept) < self.most.get(row["range_id"], KEPT_PER_HOLDER):
+            kept.append(self.problem(row))
+        else:
+            self.nameless[row["range_id"]].append(self.problem(row).suspect)
+
+    def problem(self, row: Mapping[str, Any]) -> Problem:
+        """What a row of the job tells."""
+        return _problem(row, damage=self.damage)
+
+    def _write_ranges(self, rows: list[Mapping[str, Any]]) -> None:
+        self.note(rows)
+        self._count(rows)
+        self.settle(rows)
+        note_checked(self.mirror, sum(row["entries"] for row in rows), sum(row["bytes"] for row in rows))
+
+    def note(self, rows: list[Mapping[str, Any]]) -> None:
+        """Blockers and coverage of ranges that were looked through, inside of a transaction that holds the lease."""
+        now = clock.now()
+        note_problems(self.mirror, [p for row in rows for p in self.problems[row["range_id"]]])
+        for row in rows:
+            doubt_sharers(self.mirror, row["range_id"], self.nameless[row["range_id"]], named=False)
+        self.drop_stale_blockers(rows)
+        self.store([self.coverage(row, now) for row in rows])
+
+    def settle(self, rows: list[Mapping[str, Any]]) -> None:
+        """What follows from ranges that were written down, in the same transaction: for new ones nothing."""
+
+    def store(self, rows: list[Coverage]) -> None:
+        """Write coverage, over what there was. What had been complete, and is so no more, is in question everywhere."""
+        before = {row.range_id: row for row in _rows_of(self.mirror, [row.range_id for row in rows])}
+        for row in rows:
+            _keep_what_was_looked_for(row, before.get(row.range_id))
+        question_shared(self.mirror, rows)
+        built_on = {one: check.base_ids for one, check in self.checks.items()}
+        question_built_on_doubt(self.mirror, rows, built_on)
+        Coverage.objects.bulk_create(
+            rows, batch_size=400, update_conflicts=True, unique_fields=["mirror", "range_id"], update_fields=_CHECKED
+        )
+        counted = {range_id for range_id, row in before.items() if row.state != Coverage.State.WAITING}
+        doubt_holders(self.mirror, [row.range_id for row in rows if row.state == "waiting" and row.range_id in counted])
+
+    def drop_stale_blockers(self, rows: list[Mapping[str, Any]]) -> None:
+        """Forget what an earlier check found and this one did not. A range that it couldn't read tells nothing."""
+        for row in rows:
+            if any(p.kind == Blocker.Kind.RANGE for p in self.problems[row["range_id"]]):
+                continue
+            found = {p.key for p in self.problems[row["range_id"]]}
+            stale = self.mirror.blockers.held_by([row["range_id"]]).exclude(key__in=found) if len(found) < 500 else None
+            if stale is not None:
+                stale.delete()
+
+    def coverage(self, row: Mapping[str, Any], now: datetime) -> Coverage:
+        """A range's row, by what was found of it."""
+        bad = row["problems"]
+        return Coverage(
+            mirror=self.mirror,
+            range_id=row["range_id"],
+            state=Coverage.State.WAITING if bad else Coverage.State.COMPLETE,
+            depth=self.mirror.depth,
+            deeper=self.deeper if bad else "",
+            doubt=Coverage.Doubt.NONE,
+            bases=list(self.bases[row["range_id"]]),
+            min_key=row["min_key"][:KEY_BYTES],
+            max_key=row["max_key"][:KEY_BYTES],
+            looked=row["looked"],
+            entries=row["entries"],
+            bytes=row["bytes"],
+            looked_up=row["looked_up"],
+            problems=bad,
+            note=(row.get("detail") or "")[:2000],
+            checked_at=now,
+            verify_at=None if bad else next_check(row["range_id"], now),
+        )
+
+    def _count(self, rows: list[Mapping[str, Any]]) -> None:
+        """In the transaction that writes the rows down: one that was stopped meanwhile takes them back."""
+        found = {"ranges_done": len(rows), "requests": sum(row["s3_requests"] for row in rows)}
+        found |= {name: sum(row[name] for row in rows) for name in ("entries", "looked_up", "problems")}
+        going_on = Run.objects.filter(pk=self.run.pk, stop_asked=False)
+        if not going_on.update(**{name: F(name) + number for name, number in found.items()}):
+            raise Stopped("somebody stopped it")
+
+
+def _rows_of(mirror: Mirror, range_ids: Sequence[str]) -> Iterator[Coverage]:
+    for some in chunks(range_ids):
+        yield from mirror.coverage.filter(range_id__in=some)
+
+
+def _keep_what_was_looked_for(row: Coverage, before: Coverage | None) -> None:
+    """Others build on this range by what earlier checks of it had looked for: a row never knows less of that."""
+    if before is None or before.looked is None:
+        return
+    kept = with_memory(_known(row), _known(before))
+    row.looked, row.bases, row.min_key, row.max_key = kept.looked, list(kept.bases), kept.min_key, kept.max_key
+
+
+def _known(row: Coverage) -> KnownRange:
+    low, high = bytes(row.min_key or b""), bytes(row.max_key or b"")
+    return KnownRange(row.range_id, low, high, bytes(row.looked or b""), row.bases)
+
+
+def question_built_on_doubt(mirror: Mirror, rows: Sequence[Coverage], built_on: Mapping[str, Sequence[str]]) -> None:
+    """A base may have come into question since this check began, or by this very check, for what was left out on its
+    account: then the range that was checked on it (`built_on`) is read, too, and so is what was checked on that one.
+
+    Where a base lacks more than is known by name, reading tells too little: all of the range is looked through.
+    """
+    complete = {row.range_id: row for row in rows if row.state == Coverage.State.COMPLETE}
+    asked = sorted({base for one in complete for base in built_on[one]} - {row.range_id for row in rows})
+    names = ("range_id", "state", "doubt", "problems")
+    bases = [one for some in chunks(asked) for one in mirror.coverage.filter(range_id__in=some).values_list(*names)]
+    bases += [(row.range_id, row.state, row.doubt, row.problems) for row in rows]
+    whole = {one for one, state, _, _ in bases if state == Coverage.State.COMPLETE} - complete.keys()
+    is_unnamed = any(doubt == Coverage.Doubt.WHOLE or problems > KEPT_PER_HOLDER for _, _, doubt, problems in bases)
+    while fallen := [one for one in complete if not (whole | complete.keys()).issuperset(built_on[one])]:
+        for one in fallen:
+            row = complete.pop(one)
+            row.doubt = Coverage.Doubt.WHOLE if is_unnamed else Coverage.Doubt.FRESH
+            row.state, row.verify_at = Coverage.State.WAITING, clock.now()
+
+
+def question_shared(mirror: Mirror, rows: Iterable[Coverage]) -> None:
+    """A range that was found complete may name what others found missing or wrong: it is read to find out, and what was
+    missing is looked for at once, for it may have arrived since."""
+    complete = [row for row in rows if row.state == Coverage.State.COMPLETE]
+    if not complete or not mirror.blockers.filter(kind=Blocker.Kind.OBJECT).exists():
+        return
+    missing = _missing_of(mirror, [crc for row in complete for crc in unpack(row.looked or b"")])
+    if not missing:
+        return
+    for row in complete:
+        if not missing.isdisjoint(unpack(row.looked or b"")):
+            row.state, row.doubt, row.verify_at = Coverage.State.WAITING, Coverage.Doubt.FRESH, clock.now()
+    for some in chunks(sorted(missing)):
+        mirror.blockers.filter(crc__in=some).update(look_at=clock.now())
+
+
+def _missing_of(mirror: Mirror, checksums: Sequence[int]) -> set[int]:
+    """Which of these checksums are those of objects that are missing or wrong: asked for by the shorter way."""
+    missing = (
+        mirror.blockers.filter(kind=Blocker.Kind.OBJECT, crc__isnull=False).order_by().values_list("crc", flat=True)
+    )
+    if len(checksums) > MOST_ASKED:
+        return set(missing.iterator()).intersection(checksums)
+    return {crc for some in chunks(checksums) for crc in missing.filter(crc__in=some)}
+
+
+def _problem(row: Mapping[str, Any], *, damage: bool) -> Problem:
+    of_range = row["reason"] in OF_RANGE
+    return Problem(
+        kind=Blocker.Kind.RANGE if of_range else Blocker.Kind.OBJECT,
+        holder_id=row["range_id"],
+        address=row["address"],
+        reason=row["reason"],
+        path=bytes(row["path"] or b""),
+        size=row["size"],
+        etag=row["etag"] or "",
+        detail=row["detail"] or "",
+        damage=damage,
+        full=row.get("full"),
+    )

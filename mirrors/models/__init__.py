@@ -1,0 +1,37 @@
+"""What LakeMirror remembers: facts about sources and destinations, and checks in hand.
+
+Facts are written by duties (mirrors/engine/), decisions are made from them by pure functions in core/.
+"""
+
+from mirrors.models.history import LagBreach, Measure, Promotion
+from mirrors.models.mirror import Mirror, MirrorBranch, MirrorCommit, MirrorTag, PlaceLock, Waiver, all_branches
+from mirrors.models.proofs import MetarangeCoverage, MoveIntent
+from mirrors.models.source import Candidate, Commit, CommitRecord, Repository, SourceBranch, SourceTag, UnplacedCommit
+from mirrors.models.validation import Blocker, Coverage, Run, Validation, ValidationRange
+
+__all__ = [
+    "Blocker",
+    "Candidate",
+    "Commit",
+    "CommitRecord",
+    "Coverage",
+    "LagBreach",
+    "Measure",
+    "MetarangeCoverage",
+    "Mirror",
+    "MirrorBranch",
+    "MirrorCommit",
+    "MirrorTag",
+    "MoveIntent",
+    "PlaceLock",
+    "Promotion",
+    "Repository",
+    "Run",
+    "SourceBranch",
+    "SourceTag",
+    "UnplacedCommit",
+    "Validation",
+    "ValidationRange",
+    "Waiver",
+    "all_branches",
+]

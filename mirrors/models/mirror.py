@@ -1,0 +1,215 @@
+"""Mirrors: settings and state, and their branches, tags and commits."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from core.mirroring.branch_selection import ALL, Selection
+from db.fields import ExactTextField
+from mirrors.models.querysets import (
+    MirrorCommitQuerySet,
+    MirrorQuerySet,
+)
+from mirrors.models.source import Commit, Repository
+
+
+def all_branches() -> dict[str, list[str]]:
+    """The selection of a mirror that follows every branch."""
+    return {"include": list(ALL), "exclude": []}
+
+
+class Mirror(models.Model):
+    """A read-only copy of a source repository in another region. `name` is its id and its repository's name there."""
+
+    class State(models.TextChoices):
+        CREATING = "creating", "New"
+        ACTIVE = "active", "Active"
+        STOPPED = "stopped", "Stopped"
+        DELETING = "deleting", "Deleting"
+
+    name = models.CharField(max_length=64, unique=True)
+    source = models.ForeignKey(Repository, models.PROTECT, related_name="mirrors")
+    region = models.CharField(max_length=64)
+    storage_namespace = models.CharField(max_length=1024)
+    state = models.CharField(max_length=16, choices=State.choices, default=State.CREATING)
+    reason_code = models.CharField(max_length=64, blank=True)
+    reason = ExactTextField(blank=True, help_text="why it is stopped, or what the last attempt met")
+    paused = models.BooleanField(default=False)
+    depth = models.CharField(max_length=16, default="etag")
+    content_sample = models.FloatField(default=1.0, help_text="the share of objects that depth `content` reads, 0 to 1")
+    imported = models.CharField(max_length=16, default="block")
+    selected = models.JSONField(
+        default=all_branches, db_default=all_branches(), help_text="branches to mirror: globs to include and to exclude"
+    )
+    follows_all = models.BooleanField(
+        default=False, db_default=False, help_text="has every commit of its source, and is given each new one"
+    )
+    reselected = models.BooleanField(
+        default=False, db_default=False, help_text="branches were unselected: commits that it needs no more are to go"
+    )
+    tags = models.BooleanField(default=False, db_default=False, help_text="follows the source's tags")
+    repair_tampering = models.CharField(
+        max_length=16, default="report", db_default="report", help_text="what becomes of uncommitted changes"
+    )
+    history = models.CharField(
+        max_length=16, default="full", db_default="full", help_text="full, or head: of ancestors the records only"
+    )
+    first_sync = models.CharField(
+        max_length=16, default="exact", db_default="exact", help_text="what the default branch may show at first"
+    )
+    rpo_seconds = models.IntegerField(null=True, help_text="how late a branch may be; null: core.lag.LATE_AFTER")
+    watched_since = models.DateTimeField(
+        null=True, help_text="since when breaches of that are noted: the end of its first copy"
+    )
+    pinned_creation_date = models.BigIntegerField(null=True, help_text="of the destination repository, Unix seconds")
+    created_at = models.DateTimeField(auto_now_add=True)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    described = models.CharField(
+        max_length=64, default="", db_default="", blank=True, help_text="digest of the descriptor at the destination"
+    )
+    store = models.CharField(
+        max_length=1100, default="", db_default="", blank=True, help_text="the store that its checks were made at"
+    )
+    facts_epoch = models.BigIntegerField(
+        default=0, db_default=0, help_text="counts the times that something proven was taken back"
+    )
+    last_validated_at = models.DateTimeField(null=True)
+    destination_looked_at = models.DateTimeField(null=True)
+
+    objects = MirrorQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["region", "storage_namespace"], name="mirror_namespace"),
+        ]
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def namespace(self) -> str:
+        """Where its objects lie, to put a `/` and a key behind."""
+        return self.storage_namespace.rstrip("/")
+
+    @property
+    def selection(self) -> Selection:
+        """Which branches of its source it follows."""
+        return Selection(self.source.default_branch, tuple(self.selected["include"]), tuple(self.selected["exclude"]))
+
+
+class Waiver(models.Model):
+    """An operator accepts that some commits of a mirror are unreadable there: history that was never replicated."""
+
+    mirror = models.ForeignKey(Mirror, models.CASCADE, related_name="waivers")
+    reason = models.CharField(max_length=1000)
+    given_by = models.CharField(max_length=150)
+    given_at = models.DateTimeField()
+
+
+class MirrorBranch(models.Model):
+    """A branch at the destination as last read back, and which candidate that is."""
+
+    mirror = models.ForeignKey(Mirror, models.CASCADE, related_name="branches")
+    name = models.CharField(max_length=256)
+    head = models.CharField(max_length=64)
+    position = models.BigIntegerField(default=-1, help_text="of the candidate that it points to; -1 unknown")
+    advanced_at = models.DateTimeField(null=True)
+    certified = models.CharField(
+        max_length=64, default="", db_default="", blank=True, help_text="the commit that its certificate tells of"
+    )
+    uncommitted = models.BooleanField(default=False, help_text="somebody wrote to the mirror's branch by force")
+    stray = models.BooleanField(default=False, help_text="exists at the destination only, not by us")
+    misplaced = models.BooleanField(
+        default=False, db_default=False, help_text="its head is not where this mirror put it, and is to be put back"
+    )
+    proven = models.BooleanField(
+        default=False, db_default=False, help_text="its head is proven whole now: kept by mirrors/proven_heads.py"
+    )
+    looked_at = models.DateTimeField(null=True, help_text="last look for uncommitted changes")
+    reset_asked = models.BooleanField(
+        default=False, db_default=False, help_text="an operator wants its uncommitted changes undone"
+    )
+    delete_asked = models.BooleanField(
+        default=False, db_default=False, help_text="it is no longer selected, and an operator wants it deleted"
+    )
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["mirror", "name"], name="mirror_branch_name")]
+        ordering = ["name"]
+
+
+class MirrorTag(models.Model):
+    """A tag at the destination as last read back."""
+
+    mirror = models.ForeignKey(Mirror, models.CASCADE, related_name="tag_rows")
+    name = models.CharField(max_length=256)
+    commit_id = models.CharField(max_length=64, blank=True, help_text="empty: on its way to another commit")
+    stray = models.BooleanField(default=False, help_text="not made by us")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["mirror", "name"], name="mirror_tag_name")]
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class MirrorCommit(models.Model):
+    """One commit at one mirror: what has arrived, since when, and what it waits for."""
+
+    class Record(models.TextChoices):
+        PENDING = "pending"
+        ACCEPTED = "accepted"
+        REFUSED = "refused"
+        TAMPERED = "tampered"
+
+    class Data(models.TextChoices):
+        UNKNOWN = "unknown"
+        WAITING = "waiting"
+        COMPLETE = "complete"
+        GONE = "gone"
+        UNCHECKED = "unchecked"
+
+    class Urgency(models.IntegerChoices):
+        NONE = 0, "in its turn"
+        ASKED = 1, "somebody wants it first; what it needs is not marked yet"
+        NEEDED = 2, "goes first, and so does all that it needs"
+
+    mirror = models.ForeignKey(Mirror, models.CASCADE, related_name="commits")
+    commit = models.ForeignKey(Commit, models.CASCADE, related_name="at_mirrors")
+    record = models.CharField(max_length=16, choices=Record.choices, default=Record.PENDING)
+    data = models.CharField(max_length=16, choices=Data.choices, default=Data.UNKNOWN)
+    history = models.BooleanField(default=False, help_text="all its ancestors' records and data are in order")
+    waiver = models.ForeignKey(Waiver, models.SET_NULL, null=True, related_name="commits", db_index=False)
+    urgency = models.SmallIntegerField(
+        choices=Urgency.choices, default=Urgency.NONE, db_default=0, help_text="whether it goes before others"
+    )
+    detail = ExactTextField(blank=True)
+    waits_for = models.JSONField(default=list, help_text="metarange and range ids it waits for, at most 100")
+    recorded_at = models.DateTimeField(null=True)
+    metadata_at = models.DateTimeField(null=True)
+    validated_at = models.DateTimeField(null=True)
+    promoted_at = models.DateTimeField(null=True)
+    superseded_at = models.DateTimeField(null=True)
+    objects = MirrorCommitQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["mirror", "commit"], name="mirror_commit")]
+        indexes = [
+            models.Index(fields=["mirror", "commit"], condition=Q(record="pending"), name="mirror_commit_to_copy"),
+            models.Index(
+                fields=["mirror", "commit"], condition=Q(data__in=["unknown", "waiting"]), name="mirror_commit_to_check"
+            ),
+            models.Index(fields=["mirror", "commit"], condition=Q(history=False), name="mirror_commit_open_history"),
+            models.Index(fields=["waiver"], condition=Q(waiver__isnull=False), name="mirror_commit_waived"),
+            models.Index(fields=["mirror", "commit"], condition=Q(urgency__gt=0), name="mirror_commit_urgent"),
+        ]
+
+
+class PlaceLock(models.Model):
+    """One row: who wants a place for a mirror or an export holds it while looking whose the places are."""
+
+    taken_at = models.DateTimeField(null=True)

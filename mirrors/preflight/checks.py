@@ -1,0 +1,171 @@
+"""Asks everything that would keep a planned mirror from working, and stores nothing.
+
+Two rounds of calls side by side: the second asks about what the first has found. What they mean is decided in
+`core.installations.preflight` and `core.installations.preflight_stores`, and by the rules of creation in
+`mirrors.services.placement`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from typing import Any, TypeVar
+
+from core.access.policies import namespace_arn, repository_arn
+from core.errors import LakeMirrorError, NotFound
+from core.installations import preflight as decide
+from core.installations import preflight_stores as stores
+from core.installations.preflight import Check, NotAsked, Outcome
+from core.types import RepositoryInfo
+from db import clock
+from deployment import wiring
+from installations import probes
+from installations.permission_probes import UNTRIED, is_of_branches, tries_of
+from installations.probes import Answers, ask, is_name
+from mirrors.models import Repository
+from mirrors.preflight.questions import Plan, first_round, second_round
+from mirrors.services import mirrors, placement
+from rbac import services as rbac
+
+T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Preflight:
+    """What was found, at the moment `as_of`."""
+
+    checks: list[Check]
+    as_of: datetime
+    deciding: Collection[str] = decide.DECIDING
+    ok: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ok", decide.passed(self.checks, self.deciding))
+
+
+def preflight(*, actor: Any, plan: Plan) -> Preflight:
+    """Every check of a plan. Raises Denied unless the actor might make this mirror; nothing else is raised."""
+    rbac.require(actor, *mirrors.rights_to_create(plan.source_repository, plan.name, plan.namespace))
+    answers: Answers = ask(first_round(plan))
+    answers |= ask(second_round(plan, answers))
+    return Preflight(list(_checks(plan, answers)), clock.now())
+
+
+# --- what it means ----------------------------------------------------------------------------------------------------
+
+
+def _checks(plan: Plan, answers: Answers) -> Iterator[Check]:
+    def answer(key: str) -> Any:
+        return answers.get(key, NotAsked("something that comes before it failed"))
+
+    yield from _of_installation("source", plan.source_region, answer("source"))
+    yield _judged("source-repository", partial(_source, plan, answer))
+    yield decide.check_branches(answer("repository"), plan.include, plan.exclude, answer("branches"))
+    yield from _of_installation("destination", plan.region, answer("destination"))
+    yield _judged("name", partial(_name, plan, answer))
+    yield _judged("namespace", partial(_namespace, plan, answer))
+    yield from _of_place(plan, answer)
+    yield from _of_clocks(plan, answer)
+    yield from _of_rights(plan, answer)
+
+
+def _of_installation(side: str, region: str, server: Any) -> Iterator[Check]:
+    yield decide.check_reachable(side, region, server)
+    yield decide.check_credentials(side, region, server)
+    yield decide.check_version(side, region, server)
+
+
+def _judged(check_id: str, rules: Callable[[], Check]) -> Check:
+    """What rules that raise come to; one that breaks says nothing."""
+    try:
+        return rules()
+    except LakeMirrorError as error:
+        return decide.failing(check_id, error)
+    except Exception as error:
+        logger.exception("the check %s broke", check_id)
+        return Check(check_id, Outcome.UNKNOWN, f"This check broke ({type(error).__name__}); the log has more")
+
+
+def _source(plan: Plan, answer: Callable[[str], Any]) -> Check:
+    found = answer("repository") if is_name(plan.source_repository) else NotFound("that is no name of a repository")
+    known = Repository.objects.filter(region=plan.source_region, name=plan.source_repository).first()
+    if known and isinstance(found, RepositoryInfo):
+        placement.check_same_source(known, found)
+    return decide.check_repository(plan.source_repository, plan.source_region, found, answer("head"))
+
+
+def _name(plan: Plan, answer: Callable[[str], Any]) -> Check:
+    placement.check_name(plan.name)
+    wiring.installation(plan.region)
+    placement.check_served(plan.region)
+    placement.check_not_the_source(plan.name, plan.region, plan.source_repository, plan.source_region)
+    placement.check_unused(plan.name)
+    there = _had(answer("there"))
+    placement.check_free(there, plan.region, plan.adopt)
+    if there is None:
+        return Check("name", Outcome.OK, f"'{plan.name}' is free in {plan.region}")
+    _had(answer("adoptable"))
+    return Check("name", Outcome.OK, f"'{plan.name}' in {plan.region} can be adopted")
+
+
+def _namespace(plan: Plan, answer: Callable[[str], Any]) -> Check:
+    probes.check_namespace(plan.namespace)
+    placement.check_apart_from_mirrors(plan.namespace, plan.region)
+    placement.check_apart_from_source(plan.namespace, _had(answer("repository")))
+    placement.check_still_free(plan.namespace, plan.region, plan.name)
+    placement.check_apart_from_repositories(plan.namespace, _had(answer("others")), plan.region, plan.name)
+    told = f"{plan.namespace} overlaps no other repository's, mirror's or export's place"
+    return Check("namespace", Outcome.OK, told)
+
+
+def _had(answer: T | LakeMirrorError) -> T:
+    """The answer, if one was had; a source that isn't there is said elsewhere, and is no fault of the place."""
+    if isinstance(answer, NotFound):
+        raise NotAsked(answer.message)
+    if isinstance(answer, LakeMirrorError):
+        raise answer
+    return answer
+
+
+def _of_place(plan: Plan, answer: Callable[[str], Any]) -> Iterator[Check]:
+    source = answer("repository")
+    place = source.storage_namespace if isinstance(source, RepositoryInfo) else ""
+    yield stores.check_bucket(plan.namespace, answer("destination-content"))
+    yield stores.check_content(plan.namespace, answer("destination-content"), answer("source-content"))
+    yield stores.check_versioning("source", place, answer("source-versioning"))
+    yield stores.check_versioning("destination", plan.namespace, answer("destination-versioning"))
+    yield stores.check_replication(place, plan.namespace, answer("rules"))
+    yield stores.check_proxy(plan.region, answer("destination-proxy"))
+    yield stores.check_metadata_prefix("source", plan.source_region, answer("source-metadata"))
+    yield stores.check_metadata_prefix("destination", plan.region, answer("destination-metadata"))
+
+
+def _of_clocks(plan: Plan, answer: Callable[[str], Any]) -> Iterator[Check]:
+    yield stores.check_clock("database-clock", "the database", -clock.machine_ahead())
+    for side, region in (("source", plan.source_region), ("destination", plan.region)):
+        server = answer(side)
+        told = server if isinstance(server, LakeMirrorError) else server.clock_ahead
+        yield stores.check_clock(f"{side}-lakefs-clock", f"the lakeFS of {region}", told)
+        store = f"the store of {region}"
+        yield stores.check_clock(f"{side}-store-clock", store, answer(f"{side}-store-clock"), signed=True)
+
+
+def _of_rights(plan: Plan, answer: Callable[[str], Any]) -> Iterator[Check]:
+    for side, name in (("source", plan.source_repository), ("destination", plan.name)):
+        for action in tries_of(side, tags=plan.tags):
+            yield decide.check_right(side, action, _arn(action, name, plan), answer(f"{side}-right:{action}"))
+        for action, why in UNTRIED[side].items():
+            yield decide.untried(side, action, _arn(action, name, plan), why)
+
+
+def _arn(action: str, name: str, plan: Plan) -> str:
+    if action == "fs:ListRepositories":
+        return "*"
+    if action == "fs:AttachStorageNamespace":
+        return namespace_arn(plan.namespace)
+    return repository_arn(f"{name}/*" if is_of_branches(action) else name)

@@ -1,0 +1,180 @@
+"""What is asked about a planned mirror: calls by question, in two rounds, of which the second needs the first.
+
+A question that can't be asked, for something that it needs is not known, is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import Any, TypeVar
+
+from core.errors import NotFound
+from core.installations.preflight import NotAsked
+from core.mirroring.branch_selection import ALL
+from core.ports import LakeFS, ObjectStore
+from core.types import Commit, RepositoryInfo
+from deployment import wiring
+from installations.permission_probes import NOWHERE, Target, only_reads, target_at_destination, tries_of
+from installations.probes import Answers, Calls, _is_namespace, _list, about_bucket, is_name, may_ask
+from mirrors.services import placement
+from mirrors.services.adoption import all_heads, check_adoptable
+
+T = TypeVar("T")
+
+SHOWING = 3
+"""So many repositories of the destination are asked where its metadata is."""
+TRIED_KEYS = 3
+"""So many keys that a listing of the destination lacks are asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A mirror that somebody thinks of. "" is what isn't filled in yet."""
+
+    source_repository: str
+    source_region: str
+    name: str
+    region: str
+    storage_namespace: str
+    include: tuple[str, ...] = ALL
+    exclude: tuple[str, ...] = ()
+    tags: bool = False
+    adopt: bool = False
+
+    @property
+    def namespace(self) -> str:
+        """As it would be stored."""
+        return self.storage_namespace.rstrip("/")
+
+
+def first_round(plan: Plan) -> Calls:
+    """Of both installations."""
+    return {
+        "source": _at(plan.source_region, lambda lakefs: lakefs.server()),
+        "destination": _at(plan.region, lambda lakefs: lakefs.server()),
+        "others": _at(plan.region, lambda lakefs: list(placement.repositories_of(lakefs, plan.region))),
+        **(first_of_source(plan) if is_name(plan.source_repository) else {}),
+        **({"there": _at(plan.region, partial(_if_there, name=plan.name))} if is_name(plan.name) else {}),
+    }
+
+
+def first_of_source(plan: Plan) -> Calls:
+    """Of a source whose name can be one: the repository and its branches."""
+    return {
+        "repository": _at(plan.source_region, lambda lakefs: lakefs.get_repository(plan.source_repository)),
+        "branches": _at(plan.source_region, partial(all_heads, repository=plan.source_repository)),
+    }
+
+
+def _at(region: str, call: Callable[[LakeFS], T]) -> Callable[[], T]:
+    """The call at a region's lakeFS; one that isn't configured is an answer like another."""
+    return lambda: call(wiring.quick_lakefs(region))
+
+
+def _if_there(lakefs: LakeFS, name: str) -> RepositoryInfo | None:
+    try:
+        return lakefs.get_repository(name)
+    except NotFound:
+        return None
+
+
+def second_round(plan: Plan, known: Answers) -> Calls:
+    """Of what was found there, and of the stores; `known` are the first round's answers."""
+    source = known.get("repository")
+    found = isinstance(source, RepositoryInfo)
+    return {
+        **(_about_source(plan, source, known["branches"]) if found and may_ask(plan.source_region) else {}),
+        **(_about_destination(plan, known) if may_ask(plan.region) else {}),
+        **(_about_adoption(plan, source, known.get("there")) if found and plan.adopt else {}),
+    }
+
+
+def _about_source(plan: Plan, source: RepositoryInfo, heads: Any) -> Calls:
+    lakefs, store = wiring.quick_lakefs(plan.source_region), wiring.quick_objects(plan.source_region)
+    head = heads.get(source.default_branch, NOWHERE) if isinstance(heads, dict) else NOWHERE
+    return {
+        **_trying("source", lakefs, Target(source.id, source.default_branch, head), plan.tags),
+        **about_bucket("source", store, source.storage_namespace),
+        "rules": partial(store.replication_rules, source.storage_namespace),
+        "head": partial(_head, lakefs, source),
+        "source-metadata": partial(_shows_metadata, lakefs, store, [source]),
+    }
+
+
+def _about_destination(plan: Plan, known: Answers) -> Calls:
+    lakefs, store = wiring.quick_lakefs(plan.region), wiring.quick_objects(plan.region)
+    asked = about_bucket("destination", store, plan.namespace) if _is_namespace(plan.namespace) else {}
+    source = known.get("repository")
+    if asked and isinstance(source, RepositoryInfo) and may_ask(plan.source_region):
+        asked["destination-proxy"] = partial(_shown_for_another, plan, source)
+    if isinstance(known["others"], list):
+        showing = [other for other in known["others"] if other.id != plan.name][:SHOWING]
+        asked["destination-metadata"] = partial(_shows_metadata, lakefs, store, showing)
+    if is_name(plan.name):
+        tries = _trying("destination", lakefs, target_at_destination(plan.name), plan.tags)
+        asked |= {key: call for key, call in tries.items() if _may_try(plan, known["there"], key)}
+    return asked
+
+
+def _about_adoption(plan: Plan, source: RepositoryInfo, there: Any) -> Calls:
+    if not isinstance(there, RepositoryInfo):
+        return {}
+    return {"adoptable": partial(check_adoptable, there, plan.region, plan.namespace, source, plan.source_region)}
+
+
+def _trying(side: str, lakefs: LakeFS, target: Target, tags: bool) -> Calls:
+    tries = tries_of(side, tags=tags)
+    return {f"{side}-right:{action}": partial(call, lakefs, target) for action, call in tries.items()}
+
+
+def _may_try(plan: Plan, there: Any, key: str) -> bool:
+    """Calls that would write are for a free name, or the mirror to adopt: never for others' repositories."""
+    free = there is None or (plan.adopt and isinstance(there, RepositoryInfo) and there.read_only)
+    return free or only_reads(key.partition(":")[2])
+
+
+def _shown_for_another(plan: Plan, source: RepositoryInfo) -> str:
+    """A key that the source has and the destination has not, but shows to others; "" if it shows none of these."""
+    store = wiring.quick_objects(plan.region)
+    for key in _only_at_source(plan, source):
+        shown = store.proxies(f"{plan.namespace}/{key}")
+        if shown is not None:
+            return key if shown else ""
+    if not store.replication_rules(plan.namespace):
+        return ""  # there is nobody whom it could ask
+    raise NotAsked("nothing was found that only the source has: all has arrived")
+
+
+def _only_at_source(plan: Plan, source: RepositoryInfo) -> Iterator[str]:
+    """Keys of the source that may not have arrived, likeliest first: its newest metarange, and what listings lack."""
+    lakefs, store = wiring.quick_lakefs(plan.source_region), wiring.quick_objects(plan.source_region)
+    place = source.storage_namespace.rstrip("/")
+    try:
+        newest = f"_lakefs/{_head(lakefs, source).metarange_id}"
+    except NotFound:  # a bare repository
+        return
+    if store.head(f"{place}/{newest}") is not None:
+        yield newest
+    arrived = set(_list(wiring.quick_objects(plan.region), plan.namespace).keys)
+    yield from islice((key for key in _list(store, place).keys if key not in arrived), TRIED_KEYS)
+
+
+def _head(lakefs: LakeFS, repository: RepositoryInfo) -> Commit:
+    branch = lakefs.get_branch(repository.id, repository.default_branch)
+    return lakefs.get_commit(repository.id, branch.commit_id)
+
+
+def _shows_metadata(lakefs: LakeFS, store: ObjectStore, repositories: Iterable[RepositoryInfo]) -> bool:
+    """Whether the metarange of the first of these repositories that has one is where it should be."""
+    for repository in repositories:
+        try:
+            head = _head(lakefs, repository)
+        except NotFound:  # a bare repository
+            continue
+        if head.metarange_id:
+            place = repository.storage_namespace.rstrip("/")
+            return store.head(f"{place}/_lakefs/{head.metarange_id}") is not None
+    raise NotAsked("no repository there has a commit that would show it")

@@ -1,0 +1,155 @@
+"""Where do the branches of mirrors stand, beside those of their sources?"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from core.mirroring.promotion import UNKNOWN
+from db.raw_sql import moment
+from mirrors.models import Mirror, MirrorBranch, SourceBranch
+from mirrors.queries.branch_summary import Open
+from mirrors.queries.candidates import Pending, Spots, pending_of
+from mirrors.queries.missing import Key
+from mirrors.queries.tables import fetch
+
+Names = Mapping[str, SourceBranch]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A branch at the source and at one mirror; `reached` is the position that the mirror has, -1 for none."""
+
+    key: Key
+    source: SourceBranch | None
+    mirror: MirrorBranch | None
+    reached: int
+    default: bool
+    selected: bool
+
+    @property
+    def behind(self) -> bool:
+        live = self.source is not None and self.source.gone_at is None
+        return live and self.selected and self.reached < self.source.position
+
+    @property
+    def unproven(self) -> bool:
+        """Whether the mirror's branch shows what is not proven whole there now."""
+        here = self.mirror
+        return here is not None and bool(here.head) and not here.stray and not here.proven
+
+    @property
+    def inferred(self) -> bool:
+        """Whether the mirror's branch shows what nobody has seen at the source's."""
+        return self.behind and self.mirror is not None and self.mirror.position < UNKNOWN
+
+
+# --- branch by branch -----------------------------------------------------------------------------------------------
+
+
+def places_of(mirror: Mirror) -> list[Place]:
+    """Every branch of a mirror, or selected of its source."""
+    return places_at([mirror], source_branches([mirror]), Open())
+
+
+def first_pending(places: Sequence[Place]) -> dict[str, Pending]:
+    """The oldest commit that a mirror's branch has not reached; by branch, of those behind."""
+    rows = pending_of(spots_of([place for place in places if place.behind]), few=1)
+    return {name: row[0] for (_, name), row in rows.items()}
+
+
+def source_branches(mirrors: Sequence[Mirror]) -> dict[int, dict[str, SourceBranch]]:
+    """Branches of the mirrors' sources, by the source's key and by name."""
+    source: dict[int, dict[str, SourceBranch]] = defaultdict(dict)
+    for row in SourceBranch.objects.filter(repository__in={mirror.source_id for mirror in mirrors}):
+        source[row.repository_id][row.name] = row
+    return source
+
+
+def places_at(mirrors: Sequence[Mirror], source: Mapping[int, Names], opened: Open) -> list[Place]:
+    """Branches of each mirror, or selected of its source, by name; without those that are gone at both, or settled."""
+    theirs: dict[int, dict[str, MirrorBranch]] = defaultdict(dict)
+    for ours in MirrorBranch.objects.filter(mirror__in=[one for one in mirrors if one.pk not in opened.counted]):
+        theirs[ours.mirror_id][ours.name] = ours
+    places = []
+    for mirror in mirrors:
+        if mirror.pk in opened.counted:
+            places += _of_mirror(mirror, opened.source[mirror.pk], opened.here[mirror.pk])
+        else:
+            places += _of_mirror(mirror, source[mirror.source_id], theirs[mirror.pk])
+    return places
+
+
+def _of_mirror(mirror: Mirror, source: Names, ours: Mapping[str, MirrorBranch]) -> list[Place]:
+    chosen = mirror.selection
+    live = {name for name, row in source.items() if row.gone_at is None and name in chosen}
+    places = []
+    for name in sorted(live | ours.keys()):
+        there, here = source.get(name), ours.get(name)
+        default = name == mirror.source.default_branch
+        places.append(Place((mirror.pk, name), there, here, _reached(there, here), default, name in chosen))
+    return places
+
+
+def _reached(source: SourceBranch | None, mirror: MirrorBranch | None) -> int:
+    """A mirror whose branch reads the source's head has reached the newest candidate, whatever we noted. One that is
+    not where we put it has not even reached that."""
+    if source is None or mirror is None or mirror.stray:
+        return -1
+    if mirror.misplaced and mirror.head != source.head:
+        return max(mirror.position - 1, UNKNOWN)
+    return source.position if mirror.head == source.head else max(mirror.position, UNKNOWN)
+
+
+def spots_of(places: Sequence[Place]) -> Spots:
+    """As the queries for commits take them; those that the source has, or had."""
+    return {place.key: (place.source.pk, place.reached) for place in places if place.source}
+
+
+# --- of very many, in plain values ----------------------------------------------------------------------------------
+
+_ALL = """
+SELECT mirror.id, there.name, there.id, there.position, CASE
+        WHEN here.id IS NULL OR here.stray THEN {unknown}
+        WHEN here.head = there.head THEN there.position
+        WHEN here.position < {unknown} THEN {unknown}
+        WHEN here.misplaced AND here.position > {unknown} THEN here.position - 1
+        ELSE here.position
+    END, CASE WHEN here.id IS NULL THEN 0 ELSE 1 END, here.advanced_at
+FROM {mirror} mirror
+JOIN {source} there ON there.repository_id = mirror.source_id AND there.gone_at IS NULL
+LEFT JOIN {branch} here ON here.mirror_id = mirror.id AND here.name = there.name
+WHERE mirror.id IN ({mirrors}) ORDER BY mirror.name, there.name
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """Where one branch stands: `first` is what it lacks first, None where it lacks nothing."""
+
+    mirror: int
+    branch: str
+    here: bool
+    advanced_at: datetime | None
+    first: Pending | None
+
+
+def stand(mirrors: Sequence[Mirror]) -> Iterator[Stand]:
+    """Where each branch of several mirrors stands. Without those that are aside: dropped by the source, left by the
+    selection, or not made by us. No row of a model is made for what is up to date."""
+    narrow = {mirror.pk: mirror.selection for mirror in mirrors if not mirror.selection.everything}
+    rows = [row for row in _all_rows(mirrors) if row[0] not in narrow or row[1] in narrow[row[0]]]
+    behind = {(row[0], row[1]): (row[2], row[4]) for row in rows if row[4] < row[3]}
+    pending = pending_of(behind, few=1)
+    for mirror, branch, _, _, _, here, advanced_at in rows:
+        first = pending[mirror, branch][0] if (mirror, branch) in pending else None
+        yield Stand(mirror, branch, bool(here), moment(advanced_at) if advanced_at else None, first)
+
+
+def _all_rows(mirrors: Sequence[Mirror]) -> list[tuple[Any, ...]]:
+    if not mirrors:
+        return []
+    return fetch(_ALL, unknown=UNKNOWN, mirrors=", ".join(f"{mirror.pk:d}" for mirror in mirrors))

@@ -1,0 +1,161 @@
+"""Which branches have to be told of one by one? The others are only counted.
+
+A list of many mirrors has far more branches than it has lines, and nearly all of them are where they should be. Where
+many are behind, the few of a mirror that have waited longest speak for it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db.models import Count, Max, Model
+
+from core.mirroring.facts import Counted
+from core.mirroring.promotion import UNKNOWN
+from mirrors.models import Mirror, MirrorBranch, SourceBranch
+from mirrors.queries.tables import fetch
+
+# Each branch of a source is looked up at each of its mirrors by the index; only those that differ come back.
+_OPEN = """
+SELECT mirror.id, there.id, here.id, here.stray, here.uncommitted, here.misplaced OR NOT here.proven,
+    there.missing_since, there.position, here.position, next.seen_at
+FROM {mirror} mirror
+JOIN {source} there ON there.repository_id = mirror.source_id AND there.gone_at IS NULL
+LEFT JOIN {branch} here ON here.mirror_id = mirror.id AND here.name = there.name
+LEFT JOIN {candidate} next ON next.branch_id = there.id
+    AND next.position = CASE WHEN here.id IS NULL OR here.stray OR here.position < 0 THEN 0 ELSE here.position + 1 END
+WHERE mirror.id IN ({mirrors}) AND (
+    here.id IS NULL OR here.head <> there.head OR here.stray OR here.uncommitted
+    OR here.head = '' OR NOT here.proven OR here.misplaced OR there.missing_since IS NOT NULL
+)
+"""
+_ONLY_HERE = """
+SELECT here.id
+FROM {branch} here
+JOIN {mirror} mirror ON mirror.id = here.mirror_id
+LEFT JOIN {source} there ON there.repository_id = mirror.source_id AND there.name = here.name AND there.gone_at IS NULL
+WHERE here.mirror_id IN ({mirrors}) AND there.id IS NULL
+"""
+
+
+TOLD = 5
+"""So many branches of a mirror that are behind are told of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A branch that differs: keys of its mirror and of its rows there and here, and how far it is."""
+
+    mirror: int
+    there: int
+    here: int | None
+    stray: bool
+    uncommitted: bool
+    doubtful: bool
+    missing_since: Any
+    newest: int
+    reached: int | None
+    waits_since: Any
+
+    @property
+    def behind(self) -> bool:
+        """Whether there is nothing else with it."""
+        return not (self.stray or self.uncommitted or self.doubtful or self.missing_since)
+
+    @property
+    def pending(self) -> int:
+        """How many candidates it is behind."""
+        return self.newest - max(UNKNOWN, UNKNOWN if self.reached is None else self.reached)
+
+    @property
+    def age(self) -> tuple[bool, Any]:
+        """Sorts those that have waited longest first, and before them those of which that isn't known."""
+        return self.waits_since is not None, self.waits_since or self.there
+
+
+@dataclass(slots=True)
+class Open:
+    """Rows of the branches to tell of, by mirror and name, and how many others there are."""
+
+    source: dict[int, dict[str, SourceBranch]] = field(default_factory=lambda: defaultdict(dict))
+    here: dict[int, dict[str, MirrorBranch]] = field(default_factory=lambda: defaultdict(dict))
+    counted: dict[int, Counted] = field(default_factory=dict)
+
+
+def open_branches(mirrors: Sequence[Mirror]) -> Open:
+    """For mirrors that follow every branch of their source."""
+    found = Open()
+    if not mirrors:
+        return found
+    rows: dict[int, list[Row]] = defaultdict(list)
+    for values in _rows(_OPEN, [mirror.pk for mirror in mirrors]):
+        rows[values[0]].append(Row(*values))
+    live, told = _live(mirrors), []
+    both: dict[int, int] = {}
+    for mirror in mirrors:
+        its = rows[mirror.pk]
+        number, name = live.get(mirror.source_id, (0, ""))
+        behind = sorted((row for row in its if row.behind), key=lambda row: row.age)
+        told += [row for row in its if not row.behind] + behind[:TOLD]
+        rest = behind[TOLD:]
+        pending = sum(row.pending for row in rest)
+        found.counted[mirror.pk] = Counted(settled=number - len(its), name=name, behind=len(rest), pending=pending)
+        both[mirror.pk] = number - sum(row.here is None for row in its)
+    _load(found, mirrors, told, _only_here(mirrors, both))
+    return found
+
+
+def _live(mirrors: Sequence[Mirror]) -> dict[int, tuple[int, str]]:
+    """How many branches each source has, and the name of one: that of its only one, where it has no other."""
+    rows = SourceBranch.objects.filter(repository__in={mirror.source_id for mirror in mirrors}, gone_at=None)
+    counted = rows.order_by().values_list("repository_id").annotate(Count("pk"), Max("name"))
+    return {repository: (number, name) for repository, number, name in counted}
+
+
+def _only_here(mirrors: Sequence[Mirror], known: Mapping[int, int]) -> list[int]:
+    """Keys of branches that the mirror has and its source has not; counts tell where there are such."""
+    rows = MirrorBranch.objects.filter(mirror__in=mirrors).order_by().values_list("mirror_id").annotate(Count("pk"))
+    odd = [mirror for mirror, number in rows if number > known[mirror]]
+    return [pk for (pk,) in _rows(_ONLY_HERE, odd)]
+
+
+def _load(found: Open, mirrors: Sequence[Mirror], rows: Sequence[Row], more: Sequence[int]) -> None:
+    there = _by_key(SourceBranch, {row.there for row in rows})
+    for row in rows:
+        found.source[row.mirror][there[row.there].name] = there[row.there]
+    for here in _by_key(MirrorBranch, {row.here for row in rows if row.here is not None} | set(more)).values():
+        found.here[here.mirror_id][here.name] = here
+    _add_gone(found, mirrors, more)
+
+
+def _add_gone(found: Open, mirrors: Sequence[Mirror], more: Sequence[int]) -> None:
+    """What was at the source once says since when it is gone."""
+    if not more:
+        return
+    wanted = set(more)
+    names = {(mirror, name) for mirror, its in found.here.items() for name, row in its.items() if row.pk in wanted}
+    by_source: dict[int, list[int]] = defaultdict(list)
+    for mirror in mirrors:
+        by_source[mirror.source_id].append(mirror.pk)
+    sources = {row.source_id for row in mirrors if row.pk in {mirror for mirror, _ in names}}
+    gone = SourceBranch.objects.filter(repository__in=sources, name__in={name for _, name in names})
+    for row in gone.exclude(gone_at=None):
+        for mirror in by_source[row.repository_id]:
+            if (mirror, row.name) in names:
+                found.source[mirror][row.name] = row
+
+
+def _by_key(model: type[Model], keys: set[int]) -> dict[int, Any]:
+    """Rows by their keys, in one query however many there are."""
+    if not keys:
+        return {}
+    listed = ", ".join(f"{key:d}" for key in sorted(keys))
+    rows: Any = model.objects.raw(f"SELECT * FROM {model._meta.db_table} WHERE id IN ({listed})")  # type: ignore[attr-defined]
+    return {row.pk: row for row in rows}
+
+
+def _rows(query: str, mirrors: Sequence[int]) -> list[tuple[Any, ...]]:
+    return fetch(query, mirrors=", ".join(f"{pk:d}" for pk in mirrors)) if mirrors else []

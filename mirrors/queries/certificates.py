@@ -1,0 +1,347 @@
+"""What a destination can answer for itself when the database is lost: a descriptor, and a certificate for each branch.
+
+Both are small files below the mirror's namespace, kept by its manager: written when they differ from the books, again
+and again until the store takes them. They hold no secrets.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote
+
+from core.errors import Invalid, NotFound
+from core.mirroring.facts import History
+from core.mirroring.judgement import Judgement
+from core.mirroring.object_check import Depth, Imported
+from core.mirroring.promotion import Repair
+from core.mirroring.rpo import LONGEST_RPO
+from core.mirroring.sensing import FirstSync
+from deployment import config, wiring
+from graveler.content import Content, digest_of
+from mirrors.models import Commit, Mirror, MirrorCommit, all_branches
+from mirrors.queries.coverage import covering
+from mirrors.queries.metaranges import ranges_named
+from mirrors.queries.proof_facts import judge, row_of
+
+PREFIX = "_lakemirror"
+DESCRIPTOR = f"{PREFIX}/mirror.json"
+METHOD = "ids of commit, metarange and ranges recomputed from the bytes; every entry compared with its object"
+
+
+# --- the descriptor -------------------------------------------------------------------------------------------------
+
+_NEWER_SETTINGS = {
+    "repair_tampering": "report",
+    "branches": all_branches(),
+    "history": "full",
+    "first_sync": "exact",
+    "tags": False,
+    "rpo_seconds": None,
+}
+"""Those that descriptors of earlier versions don't have, as they were then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Descriptor:
+    """A mirror as its destination describes it: source, pins and settings. Creation dates in Unix seconds."""
+
+    mirror: str
+    region: str
+    storage_namespace: str
+    creation_date: int
+    created_at: datetime
+    source_region: str
+    source_repository: str
+    source_namespace: str
+    source_creation_date: int
+    default_branch: str
+    depth: str
+    content_sample: float
+    imported: str
+    paused: bool
+    repair_tampering: str
+    selected: Mapping[str, list[str]]
+    history: str
+    first_sync: str
+    tags: bool
+    rpo_seconds: int | None
+
+
+def describe(mirror: Mirror) -> Descriptor:
+    """What the books say of a mirror."""
+    source = mirror.source
+    return Descriptor(
+        mirror=mirror.name,
+        region=mirror.region,
+        storage_namespace=mirror.storage_namespace,
+        creation_date=mirror.pinned_creation_date or 0,
+        created_at=mirror.created_at,
+        source_region=source.region,
+        source_repository=source.name,
+        source_namespace=source.storage_namespace,
+        source_creation_date=source.creation_date,
+        default_branch=source.default_branch,
+        depth=mirror.depth,
+        content_sample=mirror.content_sample,
+        imported=mirror.imported,
+        paused=mirror.paused,
+        repair_tampering=mirror.repair_tampering,
+        selected=mirror.selected,
+        history=mirror.history,
+        first_sync=mirror.first_sync,
+        tags=mirror.tags,
+        rpo_seconds=mirror.rpo_seconds,
+    )
+
+
+def descriptor_bytes(told: Descriptor) -> bytes:
+    """The file's text; the same facts give the same bytes."""
+    body = {
+        "organization": config.current().organization_id,
+        "mirror": told.mirror,
+        "region": told.region,
+        "storage_namespace": told.storage_namespace,
+        "creation_date": told.creation_date,
+        "created_at": told.created_at.astimezone(UTC).isoformat(),
+        "source": {
+            "region": told.source_region,
+            "repository": told.source_repository,
+            "storage_namespace": told.source_namespace,
+            "creation_date": told.source_creation_date,
+            "default_branch": told.default_branch,
+        },
+        "settings": {
+            "depth": told.depth,
+            "content_sample": told.content_sample,
+            "imported": told.imported,
+            "paused": told.paused,
+            "repair_tampering": told.repair_tampering,
+            "branches": {name: told.selected[name] for name in ("include", "exclude")},
+            "history": told.history,
+            "first_sync": told.first_sync,
+            "tags": told.tags,
+            "rpo_seconds": told.rpo_seconds,
+        },
+    }
+    return json.dumps(body, indent=1).encode()
+
+
+def parse_descriptor(data: bytes) -> Descriptor:
+    """A descriptor from its bytes. Raises Invalid, naming what is wrong with them."""
+    body = _object(data, "the descriptor")
+    source, settings = _part(body, "source"), _NEWER_SETTINGS | _part(body, "settings")
+    return Descriptor(
+        mirror=_text(body, "mirror", 64),
+        region=_text(body, "region", 64),
+        storage_namespace=_text(body, "storage_namespace", 1024),
+        creation_date=_number(body, "creation_date"),
+        created_at=_moment(body, "created_at"),
+        source_region=_text(source, "region", 64),
+        source_repository=_text(source, "repository", 64),
+        source_namespace=_text(source, "storage_namespace", 1024),
+        source_creation_date=_number(source, "creation_date"),
+        default_branch=_text(source, "default_branch", 256),
+        depth=_choice(settings, "depth", list(Depth)),
+        content_sample=_share(settings, "content_sample"),
+        imported=_choice(settings, "imported", list(Imported)),
+        paused=_field(settings, "paused", bool),
+        repair_tampering=_choice(settings, "repair_tampering", list(Repair)),
+        tags=_field(settings, "tags", bool),
+        selected={name: _texts(_part(settings, "branches"), name, 256) for name in ("include", "exclude")},
+        history=_choice(settings, "history", list(History)),
+        first_sync=_choice(settings, "first_sync", list(FirstSync)),
+        rpo_seconds=_seconds(settings, "rpo_seconds"),
+    )
+
+
+# --- certificates ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """What was proven of a commit at a destination. The digest covers all of it: equal facts, equal digest.
+
+    `content` is as much of it as the bytes alone tell, with a digest of its own: `python -m graveler certify`.
+    """
+
+    commit: str
+    metarange: str
+    ranges: int
+    entries: int
+    bytes: int
+    depth: str
+    method: str
+    region: str
+    storage_namespace: str
+
+    def facts(self) -> dict[str, Any]:
+        """The facts by name."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    @property
+    def content(self) -> Content:
+        """What the commit holds, wherever it lies."""
+        return Content(self.commit, self.metarange, self.ranges, self.entries, self.bytes)
+
+    def digest(self) -> str:
+        """That of all of the facts."""
+        return digest_of(self.facts())
+
+    def document(self, **about: Any) -> dict[str, Any]:
+        """The facts and their digests; `about` (who, when, for which branch) is outside of the digests."""
+        return {**self.facts(), "content_digest": self.content.digest(), "digest": self.digest(), **about}
+
+
+def certify(mirror: Mirror, commit: Commit) -> Certificate:
+    """The certificate of a commit that the judge finds whole now. NotFound, with why, when it is not."""
+    row = row_of(mirror, commit.sha)
+    judgement = judge(mirror, row)
+    if not judgement.allowed:
+        raise _not_validated(mirror, commit, _why(row, judgement))
+    named = ranges_named(mirror, commit.metarange_id) or ()
+    covered = covering(mirror.coverage.proving(mirror.depth), [ref.id for ref in named])
+    if covered.ranges != len(named):
+        raise _not_validated(mirror, commit, f"{covered.ranges} of its {len(named)} ranges are proven now")
+    return Certificate(
+        commit=commit.sha,
+        metarange=commit.metarange_id,
+        ranges=covered.ranges,
+        entries=covered.entries,
+        bytes=covered.bytes,
+        depth=mirror.depth,
+        method=METHOD,
+        region=mirror.region,
+        storage_namespace=mirror.storage_namespace,
+    )
+
+
+def _not_validated(mirror: Mirror, commit: Commit, reason: str) -> NotFound:
+    return NotFound(f"commit {commit.sha[:8]} is not validated at '{mirror.name}': {reason}")
+
+
+def _why(row: MirrorCommit | None, judgement: Judgement) -> str:
+    detail = row.detail if row is not None and row.data != MirrorCommit.Data.COMPLETE else ""
+    return f"{judgement.detail} ({detail})" if detail else judgement.detail
+
+
+def certificate_uri(namespace: str, branch: str) -> str:
+    """Where the certificate of a branch's head lies: one file a branch, so that their number stays bounded."""
+    return f"{namespace}/{PREFIX}/certificates/{quote(branch, safe='')}.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """A certificate as read back: the commit that a branch was promoted to, and when that was written."""
+
+    commit: str
+    at: datetime
+
+
+def read_certificate(region: str, namespace: str, branch: str) -> Proof | None:
+    """The certificate of a branch at a destination; None when there is none. Raises Invalid when it proves nothing."""
+    try:
+        data = wiring.objects(region).get(certificate_uri(namespace, branch))
+    except NotFound:
+        return None
+    body = _object(data, f"the certificate of {branch}")
+    if body.get("retired"):
+        return None
+    told = Certificate(
+        commit=_text(body, "commit", 64),
+        metarange=_text(body, "metarange", 64),
+        ranges=_number(body, "ranges"),
+        entries=_number(body, "entries"),
+        bytes=_number(body, "bytes"),
+        depth=_text(body, "depth", 16),
+        method=_text(body, "method", 1024),
+        region=_text(body, "region", 64),
+        storage_namespace=_text(body, "storage_namespace", 1024),
+    )
+    # Earlier versions wrote no digest of the content.
+    if (body.get("digest"), body.get("content_digest", told.content.digest())) != (
+        told.digest(),
+        told.content.digest(),
+    ):
+        raise Invalid(f"the certificate of {branch} does not give its digest")
+    if (told.region, told.storage_namespace, body.get("branch")) != (region, namespace, branch):
+        raise Invalid(f"the certificate of {branch} was made for another place")
+    return Proof(told.commit, _moment(body, "at"))
+
+
+# --- keeping both ---------------------------------------------------------------------------------------------------
+
+
+# --- reading --------------------------------------------------------------------------------------------------------
+
+
+def _object(data: bytes, what: str) -> Mapping[str, Any]:
+    try:
+        body = json.loads(data)
+    except ValueError as error:
+        raise Invalid(f"{what} is damaged: it is no JSON") from error
+    if not isinstance(body, dict):
+        raise Invalid(f"{what} is damaged: it is no JSON object")
+    return body
+
+
+def _part(body: Mapping[str, Any], name: str) -> dict[str, Any]:
+    found: dict[str, Any] = _field(body, name, dict)
+    return found
+
+
+def _field(body: Mapping[str, Any], name: str, kind: type) -> Any:
+    found = body.get(name)
+    if type(found) is not kind:
+        raise Invalid(f"the field '{name}' is missing or damaged")
+    return found
+
+
+def _text(body: Mapping[str, Any], name: str, most: int) -> str:
+    found: str = _field(body, name, str)
+    if len(found) > most or "\x00" in found:
+        raise Invalid(f"the field '{name}' is damaged")
+    return found
+
+
+def _texts(body: Mapping[str, Any], name: str, most: int) -> list[str]:
+    found: list[str] = _field(body, name, list)
+    return [_text({name: one}, name, most) for one in found]
+
+
+def _choice(body: Mapping[str, Any], name: str, known: Sequence[str]) -> str:
+    found = _text(body, name, 64)
+    if found not in known:
+        raise Invalid(f"the field '{name}' is damaged: '{found}' is none of {', '.join(known)}")
+    return found
+
+
+def _number(body: Mapping[str, Any], name: str) -> int:
+    found: int = _field(body, name, int)
+    if not 0 <= found < 2**63:
+        raise Invalid(f"the field '{name}' is damaged")
+    return found
+
+
+def _seconds(body: Mapping[str, Any], name: str) -> int | None:
+    found = None if body.get(name) is None else _number(body, name)
+    if found is not None and not 0 < found <= LONGEST_RPO:
+        raise Invalid(f"the field '{name}' is damaged: {found} is no target")
+    return found
+
+
+def _share(body: Mapping[str, Any], name: str) -> float:
+    found: float = _field(body, name, float)
+    if not 0 < found <= 1:
+        raise Invalid(f"the field '{name}' is damaged: {found} is no share")
+    return found
+
+
+def _moment(body: Mapping[str, Any], name: str) -> datetime:
+    try:
+        return datetime.fromisoformat(_field(body, name, str)).astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise Invalid(f"the field '{name}' is no moment") from error

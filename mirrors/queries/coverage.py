@@ -1,0 +1,63 @@
+"""How much of a commit is covered by checks that found its ranges complete: how many, how deep, how old."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Count, Max, Min, Sum
+
+from core.mirroring.object_check import Depth
+from mirrors.models import Coverage, Mirror
+from mirrors.models.querysets import CoverageQuerySet
+from mirrors.queries.metaranges import ranges_named
+
+CHUNK = 10_000
+"""So many ids in one question; hardly a commit has more ranges."""
+
+
+@dataclass(frozen=True, slots=True)
+class Covered:
+    """Complete ranges, their entries and the bytes of these; the least depth, the oldest and the latest check."""
+
+    ranges: int = 0
+    entries: int = 0
+    bytes: int = 0
+    depth: Depth | None = None
+    oldest: datetime | None = None
+    latest: datetime | None = None
+
+
+def covering(coverage: CoverageQuerySet, range_ids: Sequence[str]) -> Covered:
+    """What complete `coverage` there is of some ranges."""
+    found = []
+    for start in range(0, len(range_ids), CHUNK):
+        rows = coverage.filter(range_id__in=range_ids[start : start + CHUNK], state=Coverage.State.COMPLETE)
+        found += rows.order_by().values_list(
+            "depth", Count("pk"), Sum("entries"), Sum("bytes"), Min("checked_at"), Max("checked_at")
+        )
+    if not found:
+        return Covered()
+    depths, ranges, entries, sizes, oldest, latest = zip(*found, strict=True)
+    depth = next(depth for depth in Depth if depth in depths)
+    return Covered(sum(ranges), sum(entries), sum(sizes), depth, min(oldest), max(latest))
+
+
+@dataclass(frozen=True, slots=True)
+class CommitCoverage:
+    """How many ranges and entries a commit has, and what of them is covered."""
+
+    ranges: int
+    entries: int
+    covered: Covered
+
+
+def commit_coverage(mirror: Mirror, metarange_id: str) -> CommitCoverage | None:
+    """What is covered of the commit of a metarange; None while the metarange is not at hand."""
+    named = ranges_named(mirror, metarange_id)
+    if named is None:
+        return None
+    proving = mirror.coverage.proving(next(iter(Depth)))
+    covered = covering(proving, [ref.id for ref in named])
+    return CommitCoverage(len(named), sum(ref.count for ref in named), covered)

@@ -1,0 +1,149 @@
+"""What may the source's garbage collection take, or has taken, that a mirror still waits for?
+
+Its rules are not read: so this tells what is gone, and which pending commits no branch of the source leads to any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Count, F, Min, OuterRef, Q, Subquery
+
+from core.mirroring.unreplicated import Painting
+from db.chunks import few
+from mirrors.models import Blocker, Candidate, Mirror
+from mirrors.queries.branch_positions import places_of
+from mirrors.queries.unreplicated import Missing, MissingThings, descend
+
+MOST_FORMER = 200
+EXAMPLES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """Things that are gone at the source and have not arrived: how many of each kind, since when, some of them.
+
+    `commits` need nothing else; `heads` (branch, commit) can't be promoted for it.
+    """
+
+    kinds: dict[str, int]
+    since: datetime | None
+    examples: Sequence[Blocker]
+    commits: int
+    heads: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Former:
+    """A commit that a branch pointed to, until it was `moved` otherwise than forward, or `deleted`."""
+
+    branch: str
+    commit: str
+    why: str
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Unreached:
+    """A commit that has not arrived, and the last branch that led to it."""
+
+    key: int
+    sha: str
+    data: str
+    seen_at: datetime
+    last: Former
+
+
+@dataclass(frozen=True, slots=True)
+class AllUnreached:
+    """Commits that have not arrived and that no branch leads to, the newest first; `at_least` if there may be more."""
+
+    commits: Sequence[Unreached]
+    missing: Missing
+    at_least: bool
+
+
+# --- gone -------------------------------------------------------------------------------------------------------------
+
+
+def gone_of(mirror: Mirror) -> Gone:
+    """What is gone at the source."""
+    gone = mirror.blockers.filter(gone_at_source=True)
+    counted = gone.order_by().values_list("kind").annotate(Count("key", distinct=True), Min("first_seen"))
+    rows = list(counted)
+    return Gone(
+        kinds={kind: number for kind, number, _ in rows},
+        since=min((first for _, _, first in rows), default=None),
+        examples=list(gone[:EXAMPLES]),
+        commits=mirror.commits.filter(data="gone").count(),
+        heads=_heads_without(mirror) if rows else [],
+    )
+
+
+def _heads_without(mirror: Mirror) -> list[tuple[str, str]]:
+    """Branches whose head at the source lacks something that is gone."""
+    behind = [(place.key[1], place.source.head) for place in places_of(mirror) if place.behind and place.source]
+    waits_for: dict[str, list[str]] = {}
+    for some in few({head for _, head in behind}):
+        rows = mirror.commits.filter(commit__sha__in=some, data__in=["gone", "waiting"])
+        waits_for.update(rows.values_list("commit__sha", "waits_for"))
+    gone: set[str] = set()
+    for some in few({one for ids in waits_for.values() for one in ids}):
+        lost = mirror.blockers.held_by(some).filter(gone_at_source=True)
+        gone.update(lost.order_by().values_list("holder_id", flat=True).distinct())
+    return [(branch, head) for branch, head in behind if not gone.isdisjoint(waits_for.get(head, ()))]
+
+
+# --- may go -----------------------------------------------------------------------------------------------------------
+
+
+def unreached_of(mirror: Mirror) -> AllUnreached:
+    """Commits that the mirror has not got yet, and that only former heads of the source's branches lead to."""
+    former = _former_heads(mirror)
+    more, former = len(former) > MOST_FORMER, former[:MOST_FORMER]
+    live = mirror.source.branches.filter(gone_at=None, missing_since=None).values_list("head", flat=True)
+    painting = Painting([[one.commit] for one in former], live)
+    groups = {key: groups for groups, key, _, _ in descend(mirror.source, painting)}
+    found = [
+        Unreached(last=_last_of(former, groups[row["key"]]), **row)
+        for some in few(groups)
+        for row in _open(mirror, some)
+    ]
+    found.sort(key=lambda one: -one.key)
+    missing = MissingThings(mirror, [one.key for one in found]).missing_of([one.key for one in found])
+    return AllUnreached(found, missing, more or not painting.done or missing.at_least)
+
+
+def _open(mirror: Mirror, keys: Sequence[int]) -> list[dict[str, Any]]:
+    rows = mirror.commits.filter(commit_id__in=keys, data__in=["unknown", "waiting"])
+    return list(rows.values("data", key=F("commit_id"), sha=F("commit__sha"), seen_at=F("commit__seen_at")))
+
+
+def _last_of(former: Sequence[Former], groups: int) -> Former:
+    """Of the former heads that lead to a commit the one that was left last."""
+    return max((one for number, one in enumerate(former) if groups >> number & 1), key=lambda one: one.since)
+
+
+def _former_heads(mirror: Mirror) -> list[Former]:
+    """The last ones, up to one more than are gone through."""
+    found = [*_moved(mirror), *_deleted(mirror)]
+    return sorted(found, key=lambda one: one.since, reverse=True)[: MOST_FORMER + 1]
+
+
+def _moved(mirror: Mirror) -> list[Former]:
+    """Where live branches stood before they moved otherwise than forward."""
+    before = Candidate.objects.filter(branch=OuterRef("branch"), position=OuterRef("position") - 1)
+    moves = Candidate.objects.filter(branch__repository=mirror.source_id, branch__gone_at=None, fast_forward=False)
+    rows = moves.annotate(former=Subquery(before.values("commit__sha")[:1])).order_by("-seen_at", "-pk")
+    some = rows.values_list("branch__name", "former", "seen_at")[: MOST_FORMER + 1]
+    return [Former(branch, sha, "moved", at) for branch, sha, at in some if sha]
+
+
+def _deleted(mirror: Mirror) -> list[Former]:
+    """Where branches stood that are there no more, or were not at the last look."""
+    rows = mirror.source.branches.filter(Q(gone_at__isnull=False) | Q(missing_since__isnull=False))
+    some = rows.order_by("-missing_since").values_list("name", "head", "missing_since", "gone_at")[: MOST_FORMER + 1]
+    return [Former(name, head, "deleted", since or at) for name, head, since, at in some if head]

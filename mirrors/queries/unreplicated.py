@@ -1,0 +1,153 @@
+"""If the source failed now: which commits are at no branch of a mirror, and what of theirs has not arrived?
+
+Of a long history so much is read at most, and then everything that is told is a lower bound.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from core.mirroring.unreplicated import Painting, Tally, group_tally
+from db.chunks import few
+from mirrors.models import Coverage, Mirror, Repository
+from mirrors.models.problem import KEPT_PER_HOLDER
+from mirrors.queries.ancestors import highest_key
+from mirrors.queries.branch_positions import Place, places_of
+
+FIRST_WINDOW, LAST_WINDOW, MOST_ROWS = 50, 1000, 10_000
+"""Commits that are read at once, and in all."""
+KEPT_IDS = 100
+"""A waiting commit notes so many of the things that it waits for."""
+MOST_HOLDERS, MOST_THINGS = 2_000, 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Objects that have not arrived, and their bytes; None where that isn't known. `unchecked` commits are why."""
+
+    objects: int | None
+    bytes: int | None
+    unchecked: int
+    at_least: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """What would be lost of a branch, or of the mirror as a whole; `at_least` if that isn't all of it."""
+
+    tally: Tally
+    missing: Missing
+    at_least: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """Of a mirror, and of those branches that were asked for, by name. So many in all are `behind` the source's."""
+
+    together: Loss
+    branches: Sequence[tuple[Place, Loss]]
+    behind: int
+
+
+def losses_of(mirror: Mirror, after: str, amount: int) -> Losses:
+    """What would be lost of the whole mirror, and of so many of its branches, by name."""
+    places = places_of(mirror)
+    behind = [place for place in places if place.behind]
+    shown = [place for place in behind if place.key[1] > after][:amount]
+    kept = [place.mirror.head for place in places if place.mirror and not place.mirror.stray]
+    painting = Painting([_heads(behind), *(_heads([place]) for place in shown)], kept)
+    tallies: dict[int, Tally] = defaultdict(Tally)
+    for groups, key, committer, seen_at in descend(mirror.source, painting):
+        tallies[groups].add(key, committer, seen_at)
+    things, more = MissingThings(mirror, [key for tally in tallies.values() for key in tally.keys]), not painting.done
+    told = [_loss(group_tally(tallies, number), things, more) for number in range(len(shown) + 1)]
+    return Losses(told[0], list(zip(shown, told[1:], strict=True)), len(behind))
+
+
+def _heads(places: Sequence[Place]) -> list[str]:
+    return [place.source.head for place in places if place.source]
+
+
+def _loss(tally: Tally, things: MissingThings, more: bool) -> Loss:
+    missing = things.missing_of(tally.keys)
+    return Loss(tally, missing, more or missing.at_least)
+
+
+# --- commits ----------------------------------------------------------------------------------------------------------
+
+
+def descend(source: Repository, painting: Painting) -> Iterator[tuple[int, int, str, datetime]]:
+    """Groups, key, committer and first sight of the commits that belong to a group, children first.
+
+    Keys only fall on the way from child to parent. So rows are read downwards, and where few commits are ahead, what
+    lies between them is passed over. After MOST_ROWS it ends, and the painting is not done.
+    """
+    size, read, top = FIRST_WINDOW, 0, highest_key(source, painting.ahead, None)
+    while not painting.done and top is not None and read < MOST_ROWS:
+        rows = source.commits.filter(pk__lte=top).order_by("-pk")
+        lines = list(rows.values_list("pk", "sha", "parents", "committer", "seen_at")[:size])
+        for key, sha, parents, committer, seen_at in lines:
+            if groups := painting.visit(sha, parents):
+                yield groups, key, committer, seen_at
+        read += len(lines)
+        top = highest_key(source, painting.ahead, lines[-1][0] - 1) if lines else None
+        size = min(4 * size, LAST_WINDOW)
+
+
+# --- objects ----------------------------------------------------------------------------------------------------------
+
+
+class MissingThings:
+    """What some commits of a mirror lack, as far as the checks have told."""
+
+    def __init__(self, mirror: Mirror, keys: Sequence[int]) -> None:
+        self._mirror = mirror
+        self._waits_for: dict[int, list[str]] = {}
+        self._known: set[int] = set()
+        for some in few(keys):
+            rows = mirror.commits.filter(commit_id__in=some)
+            self._known.update(rows.filter(data__in=["complete", "gone"]).values_list("commit_id", flat=True))
+            self._waits_for.update(rows.filter(data="waiting").values_list("commit_id", "waits_for"))
+        asked = sorted({one for ids in self._waits_for.values() for one in ids})
+        self._holders = asked[:MOST_HOLDERS]
+        self._things, self._cut_short = self._load()
+        self._checked = self._load_checked()
+
+    def _load(self) -> tuple[dict[str, dict[str, tuple[str, int | None]]], bool]:
+        """Kind and size of the missing things of each holder, by their keys; and whether there are more of them."""
+        rows = self._mirror.blockers.held_by(self._holders).filter(gone_at_source=False)
+        found = list(rows.order_by().values_list("holder_id", "key", "kind", "size")[: MOST_THINGS + 1])
+        things: dict[str, dict[str, tuple[str, int | None]]] = defaultdict(dict)
+        for holder, key, kind, size in found:
+            things[holder][key] = kind, size
+        return things, len(found) > MOST_THINGS
+
+    def _load_checked(self) -> dict[str, bool]:
+        """Ranges of which every object was looked for, and whether all that is missing is kept by name."""
+        rows = Coverage.objects.filter(mirror=self._mirror, range_id__in=self._holders)
+        found = rows.exclude(state="complete").values_list("range_id", "problems")
+        return {one: problems <= KEPT_PER_HOLDER for one, problems in found}
+
+    def missing_of(self, keys: Sequence[int]) -> Missing:
+        """Of these commits together, each object once."""
+        unchecked = sum(not self._is_checked(key) for key in keys)
+        if unchecked:
+            return Missing(None, None, unchecked)
+        holders = {one for key in keys for one in self._waits_for.get(key, ())}
+        sizes = {key: size for one in holders for key, (_, size) in self._things.get(one, {}).items()}
+        known = [size for size in sizes.values() if size is not None]
+        whole = not self._cut_short and all(self._checked[one] for one in holders)
+        return Missing(len(sizes), sum(known) if len(known) == len(sizes) else None, 0, at_least=not whole)
+
+    def _is_checked(self, key: int) -> bool:
+        """Whether all objects of a commit were looked for: its metarange and ranges are there."""
+        holders = self._waits_for.get(key)
+        if holders is None:
+            return key in self._known
+        return 0 < len(holders) < KEPT_IDS and all(map(self._is_looked_through, holders))
+
+    def _is_looked_through(self, holder: str) -> bool:
+        return holder in self._checked and all(kind == "object" for kind, _ in self._things.get(holder, {}).values())

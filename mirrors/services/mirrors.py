@@ -1,0 +1,265 @@
+"""The business verbs of mirrors: typed, keyword-only, knowing nothing of HTTP or the queue."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.db.models.functions import Now
+
+from core.errors import Conflict, NotFound
+from core.types import RepositoryInfo
+from db import clock
+from deployment import config, wiring
+from installations import probes
+from jobs import duties
+from mirrors.models import Mirror, MirrorBranch, Repository, all_branches
+from mirrors.services import placement
+from mirrors.services.adoption import Adopted, check_adoptable, reaching
+from mirrors.services.settings_etag import etag_of
+from mirrors.transitions import duties as mirror_duties
+from mirrors.transitions.selection import whole_selection
+from rbac import services as rbac
+from web.etags import ANYTHING, Seen
+
+
+def repository_arn(name: str) -> str:
+    """A repository as a resource of `fs:*` actions."""
+    return f"arn:lakefs:fs:::repository/{name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Creation:
+    """A mirror that could be made: all that was asked is in order. `settings` are columns of the mirror's."""
+
+    source: RepositoryInfo
+    source_region: str
+    name: str
+    region: str
+    namespace: str
+    settings: Mapping[str, Any]
+    adopted: Adopted | None
+
+
+def mirror_create(
+    *,
+    actor: Any,
+    source_repository: str,
+    name: str,
+    region: str,
+    storage_namespace: str,
+    source_region: str = "",
+    adopt: bool = False,
+    settings: Mapping[str, Any] | None = None,
+    request: Any = None,
+) -> Mirror:
+    """Begin to mirror a repository; its manager makes the copy's repository next, or takes over the one to `adopt`.
+
+    Raises what `check_creation` does; then nothing is stored.
+    """
+    found = check_creation(
+        actor=actor,
+        source_repository=source_repository,
+        name=name,
+        region=region,
+        storage_namespace=storage_namespace,
+        source_region=source_region,
+        adopt=adopt,
+        settings=settings,
+    )
+    mirror = _store(actor, found)
+    told = {"mirror": found.name, "region": found.region, "storage_namespace": found.namespace}
+    rbac.audit(
+        actor=actor,
+        action="fs:MirrorRepository",
+        arn=repository_arn(found.source.id),
+        after={**told, "adopted": found.adopted is not None, **found.settings},
+        request=request,
+    )
+    return mirror
+
+
+def check_creation(
+    *,
+    actor: Any,
+    source_repository: str,
+    name: str,
+    region: str,
+    storage_namespace: str,
+    source_region: str = "",
+    adopt: bool = False,
+    settings: Mapping[str, Any] | None = None,
+) -> Creation:
+    """What may be made of what is asked. `settings` are columns; those that are not given have their default.
+
+    Raises Denied, Invalid (naming the field), NotFound (no such source), Conflict (name or namespace taken) and
+    Unreachable (source or destination can't be asked).
+    """
+    namespace = storage_namespace.rstrip("/")
+    rbac.require(actor, *rights_to_create(source_repository, name, namespace))
+    placement.check_name(name)
+    probes.check_namespace(namespace)
+    wiring.installation(region)
+    placement.check_served(region)
+    source_region = source_region or config.current().region
+    source = _ask_source(source_repository, source_region)
+    placement.check_apart_from_source(namespace, source)
+    placement.check_not_the_source(name, region, source.id, source_region)
+    placement.check_still_free(namespace, region, name)
+    there = _ask_destination(name, region)
+    placement.check_free(there, region, adopt)
+    others = placement.repositories_of(wiring.lakefs(region), region)
+    placement.check_apart_from_repositories(namespace, others, region, name)
+    adopted = check_adoptable(there, region, namespace, source, source_region) if there else None
+    placement.check_unused(name)
+    given = dict(whole_selection(settings or {}, all_branches(), source.default_branch))
+    return Creation(source, source_region, name, region, namespace, given, adopted)
+
+
+def rights_to_create(source: str, name: str, namespace: str) -> list[tuple[str, str]]:
+    """What making a mirror, and asking whether one can be made, needs: action and ARN."""
+    return [
+        ("fs:CreateRepository", repository_arn(name)),
+        ("fs:MirrorRepository", repository_arn(source)),
+        ("fs:AttachStorageNamespace", f"arn:lakefs:fs:::namespace/{namespace}"),
+    ]
+
+
+def _ask_source(repository: str, region: str) -> RepositoryInfo:
+    wiring.installation(region)
+    try:
+        with reaching(f"source {region}"):
+            return wiring.lakefs(region).get_repository(repository)
+    except NotFound:
+        raise NotFound(f"there is no repository '{repository}' in {region}") from None
+
+
+def _ask_destination(name: str, region: str) -> RepositoryInfo | None:
+    """The repository of that name, if there is one."""
+    try:
+        with reaching(f"destination {region}"):
+            return wiring.lakefs(region).get_repository(name)
+    except NotFound:
+        return None
+
+
+def _store(actor: Any, found: Creation) -> Mirror:
+    adopted = found.adopted
+    try:
+        with transaction.atomic():
+            placement.hold_places()
+            placement.check_still_free(found.namespace, found.region, found.name)
+            repository = _pin_source(found.source, found.source_region)
+            mirror = Mirror.objects.create(
+                name=found.name,
+                source=repository,
+                region=found.region,
+                storage_namespace=found.namespace,
+                pinned_creation_date=adopted.creation_date if adopted else None,
+                created_by=actor,
+                **found.settings,
+            )
+            Mirror.objects.filter(pk=mirror.pk).update(created_at=Now())  # and not by this machine's clock
+            if adopted:
+                rows = [MirrorBranch(mirror=mirror, name=branch, head=head) for branch, head in adopted.heads.items()]
+                MirrorBranch.objects.bulk_create(rows, batch_size=500)
+            mirror_duties.ensure_mirror_duties(mirror)
+            duties.wake("manage", mirror.pk)
+    except IntegrityError:
+        placement.check_unused(found.name)
+        raise Conflict(
+            f"the namespace {found.namespace} in {found.region} is another mirror's", field="storage_namespace"
+        ) from None
+    return mirror
+
+
+def _pin_source(source: RepositoryInfo, region: str) -> Repository:
+    repository, _ = Repository.objects.select_for_update(no_key=True).get_or_create(
+        region=region,
+        name=source.id,
+        defaults={
+            "storage_namespace": source.storage_namespace,
+            "creation_date": source.creation_date,
+            "default_branch": source.default_branch,
+        },
+    )
+    if placement.is_pinned(repository, source):
+        # Somebody who may wants a mirror of it, and it is the one that we pinned: that ends a freeze.
+        repository.frozen_reason = ""
+        repository.save(update_fields=["frozen_reason"])
+        return repository
+    placement.check_same_source(repository, source)
+    repository.delete()
+    return _pin_source(source, region)
+
+
+def mirror_lock(mirror: Mirror) -> Mirror:
+    """A mirror as it is now and stays until the transaction ends. Raises NotFound when it is being deleted."""
+    rows = Mirror.objects.live().select_related("source").select_for_update(of=("self",), no_key=True)
+    found: Mirror | None = rows.filter(pk=mirror.pk).first()
+    if found is None:
+        raise NotFound(f"there is no mirror '{mirror.name}'")
+    return found
+
+
+def mirror_delete(*, actor: Any, mirror: Mirror, seen: Seen = ANYTHING, request: Any = None) -> None:
+    """Forget a mirror: its references at the destination go, its objects stay; the name is free when that is done.
+
+    Raises Denied, NotFound (it is being deleted) and Stale (not as it was `seen`).
+    """
+    rbac.require(actor, ("fs:DeleteRepository", repository_arn(mirror.name)))
+    with transaction.atomic():
+        seen.require(etag_of(mirror_lock(mirror)), mirror.name)
+        states = [state for state in Mirror.State if state != Mirror.State.DELETING]
+        if not any(Mirror.objects.move(mirror.pk, state, Mirror.State.DELETING) for state in states):
+            raise NotFound(f"there is no mirror '{mirror.name}'")
+        duties.wake("manage", mirror.pk)
+    before = {"mirror": mirror.name, "region": mirror.region, "storage_namespace": mirror.storage_namespace}
+    rbac.audit(
+        actor=actor, action="fs:DeleteRepository", arn=repository_arn(mirror.name), before=before, request=request
+    )
+
+
+def mirror_sync(*, actor: Any, mirror: Mirror, request: Any = None) -> None:
+    """Look at the source, and again for everything that is missing, at once."""
+    arn = repository_arn(mirror.source.name)
+    rbac.require(actor, ("fs:OperateMirror", arn))
+    mirror.blockers.update(look_at=clock.now())
+    for kind, subject in (
+        ("sense", mirror.source_id),
+        ("manage", mirror.pk),
+        ("copy", mirror.pk),
+        ("validate", mirror.pk),
+        ("promote", mirror.pk),
+    ):
+        duties.wake(kind, subject)
+    rbac.audit(actor=actor, action="fs:MirrorRepository", arn=arn, after={"sync": mirror.name}, request=request)
+
+
+def branch_reset(*, actor: Any, mirror: Mirror, branch: str, request: Any = None) -> None:
+    """Have the uncommitted changes of a mirror's branch undone: whatever somebody wrote there by force is lost.
+
+    Raises Denied, NotFound (no such branch) and Conflict (nothing is forced on this mirror now).
+    """
+    arn = repository_arn(mirror.source.name)
+    rbac.require(actor, ("fs:MirrorRepository", arn))
+    if mirror.state != Mirror.State.ACTIVE or mirror.paused or mirror.source.frozen_reason:
+        raise Conflict(f"nothing is forced on '{mirror.name}' while it is paused, stopped or frozen")
+    can_be = "\0" not in branch  # PostgreSQL would take it for an error of ours
+    if not (can_be and mirror.branches.filter(name=branch, stray=False).update(reset_asked=True)):
+        raise NotFound(f"'{mirror.name}' has made no branch {branch[:80]!r}")
+    duties.wake("promote", mirror.pk)
+    told = {"reset_branch": branch, "mirror": mirror.name}
+    rbac.audit(actor=actor, action="fs:MirrorRepository", arn=arn, after=told, request=request)
+
+
+def source_changed(*, region: str, repository: str) -> bool:
+    """An installation says that a repository of its own has moved; false when nobody mirrors or exports it."""
+    concerned = [(guest.kind, one) for guest in duties.guests() for one in guest.concerned(region, repository)]
+    found = Repository.objects.filter(region=region, name=repository).values_list("pk", flat=True)
+    concerned += [("sense", pk) for pk in found]
+    for kind, subject in concerned:
+        duties.wake(kind, subject)
+    return bool(concerned)

@@ -1,0 +1,198 @@
+"""May a mirror have this name, and this place? The rules of creation, and what the preflight says of them.
+
+A place is taken by whoever stores it first. So it is judged once more inside of the transaction that stores it, while
+`hold_places` keeps everybody else who wants one waiting: mirrors, sources and exports alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from django.db.models.functions import Now
+
+from core.errors import Conflict, Invalid
+from core.ports import LakeFS
+from core.types import RepositoryInfo
+from deployment import config
+from installations.probes import NAME
+from mirrors import beside
+from mirrors.models import Mirror, PlaceLock, Repository
+from mirrors.services.adoption import reaching
+
+RESERVED = frozenset({"new"})
+"""Names that would hide a page: `/mirrors/new/` makes mirrors."""
+
+_APART = "Choose a place of its own for the mirror"
+
+
+def check_served(region: str) -> None:
+    """Raises Invalid for a region whose mirrors another deployment works for."""
+    if region not in config.current().served:
+        raise Invalid(
+            f"this deployment does not serve the region '{region}'",
+            field="region",
+            hint=f"It serves {', '.join(config.current().served)}",
+        )
+
+
+# --- the name ---------------------------------------------------------------------------------------------------------
+
+
+def check_name(name: str) -> None:
+    """Raises Invalid unless lakeFS would take it for a repository, and the pages have a place for it."""
+    if not NAME.fullmatch(name):
+        raise Invalid(
+            f"'{name[:80]}' can't name a mirror",
+            field="name",
+            hint="Use 3 to 63 lower-case letters, digits and '-', beginning with a letter or digit",
+        )
+    if name in RESERVED:
+        raise Invalid(
+            f"'{name}' can't name a mirror: /mirrors/{name}/ is a page of LakeMirror's own",
+            field="name",
+            hint="Choose another name",
+        )
+
+
+def check_not_the_source(name: str, region: str, source_repository: str, source_region: str) -> None:
+    """Raises Invalid for a mirror that would be its own source."""
+    if (region, name) == (source_region, source_repository):
+        raise Invalid(f"'{name}' is the source itself", field="name", hint="Choose another name")
+
+
+def check_unused(name: str) -> None:
+    """Raises Conflict if a mirror has the name, or keeps it until it is deleted."""
+    reserved = Mirror.objects.filter(name=name).first()
+    if reserved is None:
+        return
+    if reserved.state == Mirror.State.DELETING:
+        raise Conflict(f"the mirror '{name}' is just being deleted", field="name", hint="Try again in some seconds")
+    raise Conflict(f"a mirror named '{name}' exists", field="name", hint="Choose another name")
+
+
+def check_free(there: RepositoryInfo | None, region: str, adopt: bool) -> None:
+    """Raises Conflict if the destination has a repository of the name; Invalid if one to adopt isn't there."""
+    if adopt and there is None:
+        raise Invalid(
+            f"there is no such repository to adopt in {region}", field="name", hint="Name the repository that is there"
+        )
+    if there is not None and not adopt:
+        raise Conflict(
+            f"a repository named '{there.id}' exists in {region}",
+            field="name",
+            hint='If it is a read-only copy of this source, "adopt": true (or manage.py adopt) takes it over',
+        )
+
+
+# --- the place --------------------------------------------------------------------------------------------------------
+
+
+def hold_places() -> None:
+    """Inside of a transaction, before anything else in it is locked: nobody else takes a place until it ends. What
+    others have stored before can be seen from here on."""
+    if not _taken():
+        PlaceLock.objects.bulk_create([PlaceLock(pk=1)], ignore_conflicts=True)
+        _taken()
+
+
+def _taken() -> bool:
+    """An update locks the row, and on SQLite the whole database."""
+    return PlaceLock.objects.filter(pk=1).update(taken_at=Now()) == 1
+
+
+def check_still_free(namespace: str, region: str, name: str) -> None:
+    """By all that is stored, for the mirror of this name. Raises Conflict."""
+    check_apart_from_mirrors(namespace, region)
+    check_apart_from_sources(namespace, region, name)
+    check_apart_from_exports(namespace)
+
+
+def overlap(one: str, other: str) -> bool:
+    """Whether a namespace is, contains or lies in another."""
+    a, b = one.rstrip("/") + "/", other.rstrip("/") + "/"
+    return a.startswith(b) or b.startswith(a)
+
+
+def check_apart_from_source(namespace: str, source: RepositoryInfo) -> None:
+    """Raises Invalid if the mirror's objects would lie among the source's."""
+    if overlap(source.storage_namespace, namespace):
+        raise Invalid(
+            f"the namespace {namespace} overlaps the source's {source.storage_namespace}",
+            field="storage_namespace",
+            hint=_APART,
+        )
+
+
+def check_apart_from_mirrors(namespace: str, region: str) -> None:
+    """Raises Conflict if they would lie among another mirror's."""
+    for other in Mirror.objects.filter(region=region):
+        if overlap(other.storage_namespace, namespace):
+            raise Conflict(
+                f"the namespace {namespace} overlaps that of the mirror '{other.name}'",
+                field="storage_namespace",
+                hint=_APART,
+            )
+
+
+def check_apart_from_sources(namespace: str, region: str, name: str) -> None:
+    """Raises Conflict if they would lie among those of a repository that somebody mirrors: of another one, that is, for
+    a mirror may have mirrors of its own."""
+    for source in Repository.objects.order_by("pk"):
+        is_itself = (source.region, source.name) == (region, name)
+        if not is_itself and overlap(source.storage_namespace, namespace):
+            raise Conflict(
+                f"the namespace {namespace} overlaps that of '{source.name}' in {source.region}",
+                field="storage_namespace",
+                hint=_APART,
+            )
+
+
+def check_apart_from_exports(namespace: str) -> None:
+    """Raises Conflict if an export would write among them, or they lie among what it wrote."""
+    for place, whose in beside.exports().places():
+        if overlap(place, namespace):
+            raise Conflict(
+                f"the namespace {namespace} overlaps {place}, {whose}", field="storage_namespace", hint=_APART
+            )
+
+
+def check_apart_from_repositories(namespace: str, others: Iterable[RepositoryInfo], region: str, name: str) -> None:
+    """Raises Conflict: lakeFS lets repositories share a place, and one's garbage collection may take another's."""
+    for other in others:
+        if other.id != name and overlap(other.storage_namespace, namespace):
+            raise Conflict(
+                f"the namespace {namespace} overlaps that of the repository '{other.id}' in {region}",
+                field="storage_namespace",
+                hint=_APART,
+            )
+
+
+def repositories_of(lakefs: LakeFS, region: str) -> Iterator[RepositoryInfo]:
+    """All repositories of an installation. Raises Unreachable."""
+    after, amount = "", config.current().list_repositories_page_size
+    while True:
+        with reaching(f"destination {region}"):
+            page = lakefs.list_repositories(after=after, amount=amount)
+        yield from page.results
+        after = page.next_after
+        if not after:
+            return
+
+
+# --- the source -------------------------------------------------------------------------------------------------------
+
+
+def is_pinned(repository: Repository, source: RepositoryInfo) -> bool:
+    """Whether the source is the repository that we know by its name."""
+    pinned = (repository.storage_namespace, repository.creation_date)
+    return pinned == (source.storage_namespace, source.creation_date)
+
+
+def check_same_source(repository: Repository, source: RepositoryInfo) -> None:
+    """Raises Conflict if mirrors were made from an earlier repository of the name."""
+    if not is_pinned(repository, source) and repository.mirrors.exists():
+        raise Conflict(
+            f"'{source.id}' in {repository.region} is not the repository that existing mirrors were made from",
+            field="source_repository",
+            hint="Delete the mirrors of the former repository first",
+        )

@@ -1,0 +1,105 @@
+"""Some commits first: what somebody needs is copied and checked before all else, whatever waits longer.
+
+Asking marks one row. The next round of *copy* or *validate* marks what that commit needs, and takes such rows first,
+parents before children as ever. A mark goes when there is nothing left to do for its commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.db import transaction
+
+from core.errors import NotFound
+from core.mirroring.facts import History
+from db.chunks import few
+from jobs import duties
+from jobs.duties import Lease
+from mirrors.models import Mirror, MirrorCommit
+from mirrors.queries.ancestors import FIRST_WINDOW, LAST_WINDOW, highest_key
+from mirrors.services.mirrors import repository_arn
+from mirrors.transitions.validity import hold
+from rbac import services as rbac
+
+Urgency = MirrorCommit.Urgency
+_OPEN = ("unknown", "waiting")
+
+
+def mirror_prioritise(
+    *, actor: Any, mirror: Mirror, commit: str = "", branch: str = "", request: Any = None
+) -> MirrorCommit:
+    """Have a commit, or the head that a branch has at the source, copied and checked first; gives it as it stands.
+
+    Raises Denied and NotFound (no such branch, or nothing is known of the commit at this mirror).
+    """
+    arn = repository_arn(mirror.source.name)
+    rbac.require(actor, ("fs:OperateMirror", arn))
+    sha = commit or _head(mirror, branch)
+    row = mirror.commits.filter(commit__repository=mirror.source_id, commit__sha=sha).select_related("commit").first()
+    if row is None:
+        raise NotFound(f"nothing is known of a commit '{sha[:80]}' at '{mirror.name}'")
+    if not mirror.commits.settled().filter(pk=row.pk).exists():
+        mirror.commits.filter(pk=row.pk).update(urgency=Urgency.ASKED)
+        for kind in ("copy", "validate"):
+            duties.wake(kind, mirror.pk)
+    told = {"prioritise": mirror.name, "branch": branch, "commit": sha}
+    rbac.audit(actor=actor, action="fs:MirrorRepository", arn=arn, after=told, request=request)
+    return row
+
+
+def _head(mirror: Mirror, branch: str) -> str:
+    found = mirror.source.branches.filter(name=branch, gone_at=None).values_list("head", flat=True).first()
+    if found is None or branch not in mirror.selection:
+        raise NotFound(f"'{mirror.name}' follows no branch '{branch[:80]}'")
+    return found
+
+
+# --- in the rounds ----------------------------------------------------------------------------------------------------
+
+
+def mark_needed(mirror: Mirror, lease: Lease) -> None:
+    """Mark what the commits need that somebody asked for since the last round."""
+    asked = dict(mirror.commits.asked_for().values_list("commit_id", "commit__sha"))
+    if not asked:
+        return
+    needed = {*asked, *_needed(mirror, set(asked.values()), lease)}
+    with transaction.atomic():
+        hold(mirror, lease, settings=False)
+        for some in few(needed):
+            mirror.commits.filter(commit_id__in=some).update(urgency=Urgency.NEEDED)
+
+
+def unmark_settled(mirror: Mirror) -> None:
+    """Those for which nothing is left to do are urgent no more. Writes only if there are any."""
+    settled = mirror.commits.urgent().settled()
+    if settled.exists():
+        settled.update(urgency=Urgency.NONE)
+
+
+def ask_again(mirror: Mirror) -> None:
+    """What the urgent ones need is to be found out anew: all records are to be copied once more."""
+    mirror.commits.urgent().update(urgency=Urgency.ASKED)
+
+
+def _needed(mirror: Mirror, targets: set[str], lease: Lease) -> Iterator[int]:
+    """Keys of the commits on which others wait to be promoted: not copied, or not judged as complete.
+
+    Below one whose history is in order there are none. With the history `head`, records are all that is needed of
+    ancestors.
+    """
+    wanted, size = set(targets), FIRST_WINDOW
+    top = highest_key(mirror.source, wanted, None)
+    names = ("commit_id", "commit__sha", "commit__parents", "record", "data", "history")
+    while wanted and top is not None:
+        lease.beat()
+        rows = mirror.commits.filter(commit_id__lte=top).order_by("-commit_id").values_list(*names)[:size]
+        for key, sha, parents, record, data, history in (lines := list(rows)):
+            if sha not in wanted:
+                continue
+            wanted.discard(sha)
+            wanted.update(() if history else parents)
+            if record == MirrorCommit.Record.PENDING or (data in _OPEN and mirror.history == History.FULL):
+                yield key
+        top = highest_key(mirror.source, wanted, lines[-1][0] - 1) if lines else None
+        size = min(4 * size, LAST_WINDOW)

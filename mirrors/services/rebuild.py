@@ -1,0 +1,276 @@
+"""Mirrors made again from their destinations, for a database that was lost.
+
+Rows only: nothing is moved, written or deleted at a destination. What the rows can't say any more the ordinary loops
+find out. A branch stays where lakeFS says that it stands until the source was looked at anew; the certificate of its
+head proves that the source's branch pointed there, so that a fast-forward since then is told from a move back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from django.db import IntegrityError, transaction
+
+from core.errors import Conflict, Invalid, LakeMirrorError, NotFound
+from core.ports import LakeFS
+from core.types import RepositoryInfo
+from db import clock
+from deployment import config, wiring
+from mirrors.models import Mirror, MirrorBranch, MirrorTag, Repository, SourceBranch
+from mirrors.queries.certificates import DESCRIPTOR, Descriptor, Proof, parse_descriptor, read_certificate
+from mirrors.services.adoption import all_heads, all_tags
+from mirrors.services.mirrors import repository_arn
+from mirrors.services.placement import check_still_free, hold_places
+from mirrors.transitions import duties
+from mirrors.transitions.required_commits import add_commits
+from rbac import services as rbac
+
+
+class Result(StrEnum):
+    """What became of one repository of a destination."""
+
+    MADE = "made again"
+    WOULD = "would be made again"
+    UNCHANGED = "unchanged"
+    NO_MIRROR = "no mirror"
+    LEFT = "left alone"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What is told of one repository. `proven` of its `branches` stand where their certificates say."""
+
+    region: str
+    name: str
+    result: Result
+    detail: str = ""
+    source: str = ""
+    branches: int = 0
+    proven: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A mirror as its destination shows it. `proofs` by branch; `doubts` tell of certificates that prove nothing."""
+
+    told: Descriptor
+    heads: dict[str, str]
+    tags: dict[str, str] = field(default_factory=dict)
+    proofs: dict[str, Proof] = field(default_factory=dict)
+    doubts: list[str] = field(default_factory=list)
+
+    def proven(self, branch: str) -> bool:
+        """Whether the branch stands where its certificate says."""
+        return branch in self.proofs and self.proofs[branch].commit == self.heads[branch]
+
+    def line(self, result: Result) -> Line:
+        told, proven = self.told, sum(map(self.proven, self.heads))
+        source = f"{told.source_repository} ({told.source_region})"
+        return Line(told.region, told.mirror, result, "; ".join(self.doubts), source, len(self.heads), proven)
+
+
+def rebuild(*, actor: str, regions: Sequence[str], only: str = "", dry_run: bool = False) -> Iterator[Line]:
+    """Make the rows of every mirror in `regions` again (or of the one named `only`), and tell of each repository."""
+    seen = False
+    for region in regions:
+        try:
+            for found in _repositories(wiring.lakefs(region), only):
+                seen = True
+                yield _rebuild_one(actor, region, found.id, dry_run)
+        except LakeMirrorError as error:
+            seen = True
+            yield Line(region, only or "*", Result.LEFT, f"the repositories can't be listed: {error}")
+    if only and not seen:
+        yield Line(", ".join(regions), only, Result.LEFT, "there is no repository of that name")
+
+
+def _repositories(lakefs: LakeFS, only: str) -> Iterator[RepositoryInfo]:
+    if only:
+        try:
+            yield lakefs.get_repository(only)
+        except NotFound:
+            return
+        return
+    after = ""
+    while True:
+        page = lakefs.list_repositories(after=after, amount=config.current().list_repositories_page_size)
+        yield from page.results
+        after = page.next_after
+        if not after:
+            return
+
+
+def _rebuild_one(actor: str, region: str, name: str, dry_run: bool) -> Line:
+    if Mirror.objects.filter(name=name, region=region).exists():
+        return Line(region, name, Result.UNCHANGED)
+    try:
+        there = wiring.lakefs(region).get_repository(name)
+        if not _has_descriptor(region, there):
+            return Line(region, name, Result.NO_MIRROR, there.storage_namespace)
+        found = _look(region, there)
+        _check_books(found.told)
+        if not dry_run:
+            _make(actor, found)
+    except LakeMirrorError as error:
+        return Line(region, name, Result.LEFT, str(error))
+    except IntegrityError:
+        return Line(region, name, Result.LEFT, "somebody else made it, or one over its namespace, at the same time")
+    return found.line(Result.WOULD if dry_run else Result.MADE)
+
+
+# --- looking --------------------------------------------------------------------------------------------------------
+
+
+def _has_descriptor(region: str, there: RepositoryInfo) -> bool:
+    """A writable repository without one is no mirror. Raises NotFound for a read-only one, which may have been."""
+    try:
+        if wiring.objects(region).head(f"{there.storage_namespace}/{DESCRIPTOR}") is not None:
+            return True
+    except LakeMirrorError:
+        if there.read_only:
+            raise
+        return False
+    if there.read_only:
+        hint = "If it is a mirror, `manage.py adopt` takes it over"
+        raise NotFound(f"a read-only repository without {DESCRIPTOR} below {there.storage_namespace}", hint=hint)
+    return False
+
+
+def _look(region: str, there: RepositoryInfo) -> Found:
+    told = parse_descriptor(wiring.objects(region).get(f"{there.storage_namespace}/{DESCRIPTOR}"))
+    _check_pins(region, there, told)
+    wiring.installation(told.source_region)
+    lakefs = wiring.lakefs(region)
+    found = Found(told, all_heads(lakefs, there.id), all_tags(lakefs, there.id) if told.tags else {})
+    for branch in found.heads:
+        _read_proof(found, branch)
+    return found
+
+
+def _check_pins(region: str, there: RepositoryInfo, told: Descriptor) -> None:
+    """Raises Conflict unless the repository is the one that the descriptor tells of, and read-only."""
+    pins = (
+        ("name", there.id, told.mirror),
+        ("region", region, told.region),
+        ("storage namespace", there.storage_namespace, told.storage_namespace),
+        ("creation date", there.creation_date, told.creation_date),
+    )
+    for what, is_, was in pins:
+        if is_ != was:
+            raise Conflict(f"its descriptor is another repository's: {what} {was}, but this one has {is_}")
+    if not there.read_only:
+        raise Conflict("it is writable now: people may work there")
+
+
+def _read_proof(found: Found, branch: str) -> None:
+    try:
+        proof = read_certificate(found.told.region, found.told.storage_namespace, branch)
+    except Invalid as error:
+        found.doubts.append(error.message)
+        return
+    if proof is not None:
+        found.proofs[branch] = proof
+
+
+def _check_books(told: Descriptor) -> None:
+    """Raises Conflict when what the descriptor says can't stand beside the rows that there are."""
+    if Mirror.objects.filter(name=told.mirror).exists():
+        raise Conflict(f"a mirror named '{told.mirror}' exists in another region")
+    check_still_free(told.storage_namespace, told.region, told.mirror)
+    source = Repository.objects.filter(region=told.source_region, name=told.source_repository).first()
+    pins = (told.source_namespace, told.source_creation_date)
+    if source and (source.storage_namespace, source.creation_date) != pins:
+        raise Conflict(f"its source '{source.name}' in {source.region} is not the one that other mirrors were made of")
+
+
+# --- writing --------------------------------------------------------------------------------------------------------
+
+
+@transaction.atomic
+def _make(actor: str, found: Found) -> None:
+    told = found.told
+    hold_places()
+    _check_books(told)
+    source = _source(found)
+    mirror = Mirror.objects.create(
+        name=told.mirror,
+        source=source,
+        region=told.region,
+        storage_namespace=told.storage_namespace,
+        state=Mirror.State.ACTIVE,
+        paused=told.paused,
+        depth=told.depth,
+        content_sample=told.content_sample,
+        imported=told.imported,
+        repair_tampering=told.repair_tampering,
+        selected=dict(told.selected),
+        history=told.history,
+        first_sync=told.first_sync,
+        tags=told.tags,
+        rpo_seconds=told.rpo_seconds,
+        pinned_creation_date=told.creation_date,
+        destination_looked_at=clock.now(),
+    )
+    Mirror.objects.filter(pk=mirror.pk).update(created_at=told.created_at)
+    MirrorBranch.objects.bulk_create([_branch(mirror, found, name) for name in found.heads], batch_size=500)
+    tags = [MirrorTag(mirror=mirror, name=name, commit_id=commit) for name, commit in found.tags.items()]
+    MirrorTag.objects.bulk_create(tags, batch_size=500)
+    for name in filter(found.proven, found.heads):
+        _remember_source_branch(source, found, name)
+    add_commits(mirror)
+    duties.ensure_mirror_duties(mirror)
+    rbac.audit(
+        actor=actor,
+        action="fs:MirrorRepository",
+        arn=repository_arn(source.name),
+        after={"mirror": mirror.name, "region": mirror.region, "storage_namespace": mirror.storage_namespace},
+        reason="made again from the destination's descriptor",
+    )
+
+
+def _source(found: Found) -> Repository:
+    """The source as it was pinned. It was last looked at when the newest certificate was written, at the latest."""
+    told = found.told
+    source, _ = Repository.objects.select_for_update(no_key=True).get_or_create(
+        region=told.source_region,
+        name=told.source_repository,
+        defaults={
+            "storage_namespace": told.source_namespace,
+            "creation_date": told.source_creation_date,
+            "default_branch": told.default_branch,
+            "looked_at": max((proof.at for proof in found.proofs.values()), default=told.created_at),
+        },
+    )
+    return source
+
+
+def _branch(mirror: Mirror, found: Found, name: str) -> MirrorBranch:
+    """A branch where lakeFS says that it stands. Which candidate that is comes out at the first look at the source.
+
+    Only a certificate of this very commit makes it ours. Else it may be somebody's own, made under the name of one that
+    we had: it counts as such until the source is seen to have it too. Nothing of its head is proven now.
+    """
+    proven = found.proven(name)
+    return MirrorBranch(
+        mirror=mirror,
+        name=name,
+        head=found.heads[name],
+        stray=not proven and name != found.told.default_branch,
+        advanced_at=found.proofs[name].at if proven else None,
+        certified=found.heads[name] if proven else "",
+    )
+
+
+def _remember_source_branch(source: Repository, found: Found, name: str) -> None:
+    """A certificate of its head proves that the source had the branch there: when it is gone there, it is deleted as
+    any other. No other mirror's certificate may tell of another head."""
+    head = found.heads[name]
+    row, made = SourceBranch.objects.get_or_create(
+        repository=source,
+        name=name,
+        defaults={"head": head, "position": -1, "changed_at": found.proofs[name].at},
+    )
+    if not made and row.position < 0 and row.head != head:
+        SourceBranch.objects.filter(pk=row.pk, position=-1).update(head="")

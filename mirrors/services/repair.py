@@ -1,0 +1,76 @@
+"""Repairing a commit at a mirror: a plan that changes nothing, and carrying it out, as often as one likes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Count, Sum
+
+from core.mirroring.repair_plan import Group, Plan, plan_repair
+from mirrors.models import Commit, Mirror
+from mirrors.queries.missing import OPEN_COMMITS, TROUBLED, Commits, open_rows
+from mirrors.queries.missing_counts import is_cut_short
+from mirrors.services.backlog import blockers_of, blockers_retry
+from mirrors.services.priority import mirror_prioritise
+
+
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """How many things are looked for now, and whether the commit goes first: nothing may be left to do for it."""
+
+    blockers: int
+    first: bool
+
+
+def repair_plan(mirror: Mirror, commit: Commit) -> Plan:
+    """What a commit lacks, who brings it, and what a retry would look at. Nothing is asked but the database."""
+    records, more_records = _records_to_copy(mirror, commit)
+    key = (mirror.pk, commit.sha)
+    troubled = len(Commits([key], [key]).needed_by(key))
+    return plan_repair(
+        _groups(mirror, commit),
+        records=records,
+        more=more_records or troubled >= TROUBLED or is_cut_short(mirror),
+        imported=mirror.imported,
+        region=mirror.region,
+        source_region=mirror.source.region,
+    )
+
+
+def commit_repair(*, actor: Any, mirror: Mirror, commit: Commit, request: Any = None) -> Repaired:
+    """Have all that keeps a commit back looked for now, and the commit copied and checked before others.
+
+    Raises Denied. Once more is the same again: what has arrived meanwhile is looked for no more.
+    """
+    with transaction.atomic():
+        number = blockers_retry(actor=actor, mirror=mirror, commit=commit.sha, request=request)
+        row = mirror_prioritise(actor=actor, mirror=mirror, commit=commit.sha, request=request)
+        first = mirror.commits.filter(pk=row.pk, urgency__gt=0).exists()
+    return Repaired(number, first)
+
+
+def _groups(mirror: Mirror, commit: Commit) -> list[Group]:
+    rows = blockers_of(mirror, commit=commit.sha).order_by().values("kind", "reason", "gone_at_source")
+    counted = rows.annotate(number=Count("pk"), bytes=Sum("size")).order_by("-number", "kind", "reason")
+    return [Group(**row) for row in counted]
+
+
+def _records_to_copy(mirror: Mirror, commit: Commit) -> tuple[int, bool]:
+    """Of a commit and what it descends from: how many records are still to be copied, and whether there may be more.
+
+    So many open commits are gone through; below one whose history is in order there are none.
+    """
+    rows = open_rows({(mirror.pk, commit.sha)})
+    opened = {row["commit__sha"]: row for row in rows}
+    number, ahead, seen = 0, [commit.sha], {commit.sha}
+    while ahead:
+        row = opened.get(ahead.pop())
+        if row is None:
+            continue
+        number += row["record"] == "pending"
+        parents = () if row["history"] else set(row["commit__parents"]) - seen
+        seen.update(parents)
+        ahead.extend(parents)
+    return number, len(rows) == OPEN_COMMITS

@@ -1,0 +1,117 @@
+"""The settings of a mirror that may be changed, and what follows when one is.
+
+A setting is declared in three places: its column in `Mirror`, its field in `serializers.MirrorSettings`, its line here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from copy import copy
+from functools import partial
+from typing import Any
+
+from django.db import transaction
+
+from core.errors import Invalid
+from core.mirroring.branch_selection import OnUnselect
+from jobs import duties
+from mirrors.models import Mirror
+from mirrors.services.mirrors import mirror_lock, repository_arn
+from mirrors.services.settings_etag import etag_of
+from mirrors.transitions.selection import reselect, start_or_end_tags, whole_selection
+from mirrors.transitions.validity import judge_anew
+from rbac import services as rbac
+from web.etags import ANYTHING, Seen
+
+Follow = Callable[[Mirror, Mirror], None]
+"""What a change entails, in its transaction: the mirror as it was, and as it is."""
+
+
+def mirror_update(
+    *,
+    actor: Any,
+    mirror: Mirror,
+    changes: Mapping[str, Any],
+    on_unselect: OnUnselect = OnUnselect.KEEP,
+    seen: Seen = ANYTHING,
+    request: Any = None,
+) -> Mirror:
+    """Change settings of a mirror, named by their columns; gives it as it is then. What is so already is no change.
+
+    `on_unselect` says what becomes of branches that are there, and are `selected` no more by this very change.
+    Raises Denied, NotFound (it is being deleted), Stale (not as it was `seen`) and Invalid (no such setting).
+    """
+    arn = repository_arn(mirror.source.name)
+    rbac.require(actor, ("fs:OperateMirror" if changes.keys() == {"paused"} else "fs:MirrorRepository", arn))
+    if unknown := sorted(changes.keys() - SETTINGS.keys()):
+        raise Invalid(f"a mirror has no setting '{unknown[0]}' that can be changed", field=unknown[0])
+    with transaction.atomic():
+        old = mirror_lock(mirror)
+        seen.require(etag_of(old), old.name)
+        changes = whole_selection(changes, old.selected, old.source.default_branch)
+        before = {column: getattr(old, column) for column in changes if getattr(old, column) != changes[column]}
+        after = {column: changes[column] for column in before}
+        if not after:
+            return old
+        new = _store(old, after)
+        follows = {**SETTINGS, "selected": partial(reselect, on_unselect=on_unselect)}
+        for follow in dict.fromkeys(follows[column] for column in after):
+            follow(old, new)
+        duties.wake("manage", old.pk)  # which writes the descriptor
+        rbac.audit(
+            actor=actor,
+            action="fs:MirrorRepository",
+            arn=arn,
+            before={"mirror": old.name, **before},
+            after={"mirror": old.name, **after},
+            request=request,
+        )
+    return new
+
+
+def _store(old: Mirror, after: Mapping[str, Any]) -> Mirror:
+    new = copy(old)
+    for column, value in after.items():
+        setattr(new, column, value)
+    new.save(update_fields=list(after))
+    return new
+
+
+# --- what follows -----------------------------------------------------------------------------------------------------
+
+
+def _move_on(old: Mirror, new: Mirror) -> None:
+    """After a pause each branch goes straight to its newest complete commit."""
+    if not new.paused:
+        duties.wake("promote", new.pk)
+
+
+def _infer(old: Mirror, new: Mirror) -> None:
+    """The look at the source stores what is inferred, or forgets it."""
+    duties.wake("sense", new.source_id)
+    duties.wake("promote", new.pk)
+
+
+def _look_for_tampering(old: Mirror, new: Mirror) -> None:
+    """What is known to be there is undone, or told, in the next round."""
+    new.branches.filter(uncommitted=True).update(looked_at=None)
+    duties.wake("promote", new.pk)
+
+
+def _measure(old: Mirror, new: Mirror) -> None:
+    """Which branches are too late by the new target is noted in the next round."""
+    duties.wake("promote", new.pk)
+
+
+SETTINGS: Mapping[str, Follow] = {
+    "paused": _move_on,
+    "depth": judge_anew,
+    "content_sample": judge_anew,
+    "imported": judge_anew,
+    "first_sync": _infer,
+    "repair_tampering": _look_for_tampering,
+    "selected": reselect,
+    "tags": start_or_end_tags,
+    "rpo_seconds": _measure,
+}
+"""By column."""

@@ -1,0 +1,63 @@
+"""Having a check stopped: what was written down of it stays, nothing more is, and no commit is judged by it.
+
+The worker finds out before it writes the next ranges down, and ends the Spark job then. Whoever stops and whoever
+writes change the same rows, so one of them comes first: locks are taken in one order, the run before its validation.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import transaction
+
+from core.errors import Conflict
+from db import clock
+from jobs.job_ids import JobType, job_id
+from jobs.models import Duty
+from mirrors.models import Mirror, Run, Validation
+from mirrors.services.mirrors import repository_arn
+from rbac import services as rbac
+
+
+def job_stop(*, actor: Any, kind: JobType, row: Any, request: Any = None) -> str:
+    """Have a check stopped; says what happens now. A run that is part of a check on demand stops that.
+
+    Raises Denied, and Conflict when it has ended, when its worker is gone, or for a duty.
+    """
+    if kind is JobType.DUTY:
+        raise Conflict(
+            "a duty is never over, so it can't be stopped", hint="Pause the mirror or export, or stop its run"
+        )
+    rbac.require(actor, ("fs:OperateMirror", repository_arn(row.mirror.source.name)))
+    asked = row if kind is JobType.VALIDATION else row.validation
+    with transaction.atomic():
+        told = _stop_run(row) if asked is None else _stop_validation(asked, actor)
+        _audit(actor, row.mirror, job_id(kind, row.pk), request)
+    if asked is not None:
+        # Not before: whoever is just writing holds these rows, and waits for the validation's.
+        asked.left.all().delete()
+    return told
+
+
+def _stop_run(run: Run) -> str:
+    held = Duty.objects.filter(kind=Duty.Kind.VALIDATE, subject=run.mirror_id, until__gt=clock.now())
+    if run.ended_at is None and not held.exists():
+        raise Conflict(f"the worker of run {run.pk} is gone: there is nothing to stop")
+    if not Run.objects.filter(pk=run.pk, ended_at=None).update(stop_asked=True):
+        raise Conflict(f"run {run.pk} has ended already")
+    return "it ends before it writes anything more; the next round begins anew with what is left"
+
+
+def _stop_validation(validation: Validation, actor: Any) -> str:
+    who = actor if isinstance(actor, str) else actor.username
+    Run.objects.filter(validation=validation.pk, ended_at=None).update(stop_asked=True)
+    ended = {"ended_at": clock.now(), "stopped_by": who or "somebody", "metaranges": []}
+    if not Validation.objects.filter(pk=validation.pk, ended_at=None).update(**ended):
+        raise Conflict(f"validation {validation.pk} has ended already")
+    return "it is stopped; what was found so far stays noted"
+
+
+def _audit(actor: Any, mirror: Mirror, job: str, request: Any) -> None:
+    told = {"stop": job, "mirror": mirror.name}
+    arn = repository_arn(mirror.source.name)
+    rbac.audit(actor=actor, action="fs:MirrorRepository", arn=arn, after=told, request=request)

@@ -1,0 +1,121 @@
+"""Waivers: an operator accepts that commits are unreadable at a mirror, so that what descends from them may be shown.
+
+For old history that was never replicated. A waived commit serves its descendants as one that is gone at both sides
+does, and is no candidate itself, whatever arrives of it. Its record has to be accepted all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db import transaction
+
+from core.errors import Conflict, Invalid, NotFound
+from core.mirroring.facts import CommitFacts
+from db import clock
+from jobs import duties
+from mirrors.models import Mirror, MirrorCommit, Waiver
+from mirrors.services.mirrors import repository_arn
+from mirrors.transitions.ancestry import doubt_history
+from rbac import services as rbac
+
+MOST_COMMITS = 1000
+
+
+def waiver_give(*, actor: Any, mirror: Mirror, commits: Sequence[str], reason: str, request: Any = None) -> Waiver:
+    """Accept that these commits are unreadable at the mirror.
+
+    Raises Denied, Invalid (none or too many, no reason), NotFound (nothing is known of one) and Conflict: one is the
+    head of a branch, which readers see or are to see, or is waived already.
+    """
+    arn = repository_arn(mirror.source.name)
+    rbac.require(actor, ("fs:MirrorRepository", arn))
+    asked = list(dict.fromkeys(commits))
+    _check(asked, reason)
+    with transaction.atomic():
+        Mirror.objects.select_for_update(no_key=True).filter(pk=mirror.pk).first()
+        rows = _rows(mirror, asked)
+        _check_heads(mirror, asked)
+        given_by = actor if isinstance(actor, str) else actor.username
+        waiver = Waiver.objects.create(mirror=mirror, reason=reason.strip(), given_by=given_by, given_at=clock.now())
+        mirror.commits.filter(pk__in=[row.pk for row in rows]).update(waiver=waiver)
+        duties.wake("validate", mirror.pk)
+        told = {"waiver": waiver.pk, "mirror": mirror.name, "commits": asked}
+        rbac.audit(
+            actor=actor, action="fs:MirrorRepository", arn=arn, after=told, reason=waiver.reason, request=request
+        )
+    return waiver
+
+
+def waiver_withdraw(*, actor: Any, waiver: Waiver, request: Any = None) -> None:
+    """What the waiver accepted counts again. No branch is moved back; what is not promoted yet waits for it."""
+    mirror = waiver.mirror
+    arn = repository_arn(mirror.source.name)
+    rbac.require(actor, ("fs:MirrorRepository", arn))
+    with transaction.atomic():
+        Mirror.objects.select_for_update(no_key=True).filter(pk=mirror.pk).first()
+        rows = list(waiver.commits.values_list("commit_id", "commit__sha"))
+        doubt_history(mirror, [commit_id for commit_id, _ in rows])
+        before = {"waiver": waiver.pk, "mirror": mirror.name, "commits": [sha for _, sha in rows]}
+        reason = waiver.reason
+        waiver.delete()
+        duties.wake("validate", mirror.pk)
+        rbac.audit(actor=actor, action="fs:MirrorRepository", arn=arn, before=before, reason=reason, request=request)
+
+
+def find_waiver(mirror: Mirror, number: int) -> Waiver:
+    """The waiver of a mirror by its number. Raises NotFound."""
+    found = mirror.waivers.select_related("mirror__source").filter(pk=number).first() if number < 10**18 else None
+    if found is None:
+        raise NotFound(f"there is no waiver {str(number)[:40]} at '{mirror.name}'")
+    return found
+
+
+def check_waivable(mirror: Mirror, sha: str) -> None:
+    """Raises what giving a waiver for the commit would: NotFound or Conflict."""
+    _rows(mirror, [sha])
+    _check_heads(mirror, [sha])
+
+
+def is_waivable(mirror: Mirror, commit: CommitFacts) -> bool:
+    """Whether a commit is one that somebody may want to waive: it lacks something, and no branch points to it."""
+    if commit.waived or commit.data not in ("waiting", "gone"):
+        return False
+    try:
+        _check_heads(mirror, [commit.commit_id])
+    except Conflict:
+        return False
+    return True
+
+
+def _check(commits: Sequence[str], reason: str) -> None:
+    if not 0 < len(commits) <= MOST_COMMITS:
+        raise Invalid(f"name 1 to {MOST_COMMITS:,} commits", field="commits")
+    if not reason.strip():
+        raise Invalid("say why they may be unreadable", field="reason")
+
+
+def _rows(mirror: Mirror, shas: Sequence[str]) -> list[MirrorCommit]:
+    found = mirror.commits.filter(commit__repository=mirror.source_id, commit__sha__in=shas).select_related("commit")
+    rows = list(found)
+    unknown = set(shas) - {row.commit.sha for row in rows}
+    if unknown:
+        raise NotFound(f"nothing is known of a commit '{min(unknown)[:80]}' at '{mirror.name}'")
+    for row in rows:
+        if row.waiver_id is not None:
+            raise Conflict(f"{row.commit.sha[:8]} is waived already (waiver {row.waiver_id})", field="commits")
+    return rows
+
+
+def _check_heads(mirror: Mirror, shas: Sequence[str]) -> None:
+    """Only ancestors are waived: a head is what people read."""
+    shown = mirror.branches.filter(head__in=shas).first()
+    if shown is not None:
+        raise Conflict(f"{shown.head[:8]} is the head of {shown.name} at '{mirror.name}'", field="commits")
+    tagged = mirror.tag_rows.filter(commit_id__in=shas, stray=False).first()
+    if tagged is not None:
+        raise Conflict(f"the tag {tagged.name} names {tagged.commit_id[:8]} at '{mirror.name}'", field="commits")
+    wanted = mirror.source.branches.filter(head__in=shas, gone_at=None).first()
+    if wanted is not None:
+        raise Conflict(f"{wanted.head[:8]} is the head of {wanted.name} in {mirror.source.region}", field="commits")

@@ -1,0 +1,181 @@
+"""Queries that gather the facts about mirrors: their number doesn't grow with mirrors, branches or commits."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Count, Q
+
+from core.mirroring.facts import BranchFacts, Counted, DutyFacts, MirrorFacts, RunFacts, Waiting
+from core.mirroring.promotion import UNKNOWN
+from jobs.models import Duty
+from mirrors.models import Mirror, MirrorCommit, Run, SourceBranch
+from mirrors.models.querysets import UNCHECKED
+from mirrors.queries.branch_positions import Place, places_at, source_branches, spots_of
+from mirrors.queries.branch_summary import Open, open_branches
+from mirrors.queries.candidates import Pending, past_of, pending_of
+from mirrors.queries.missing import Commits, Key
+from mirrors.queries.missing_counts import waiting_at
+
+AHEAD = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """Facts of several mirrors by their keys, and the commits to draw, oldest first."""
+
+    facts: Mapping[int, MirrorFacts]
+    pending: Mapping[Key, Sequence[Pending]]
+    past: Mapping[Key, Sequence[str]]
+    commits: Commits
+
+
+def gather(mirrors: Sequence[Mirror], now: datetime, *, rails: bool = False, brief: bool = False) -> Gathered:
+    """All that the explanations need; with `rails` also the commits that a branch's line shows.
+
+    If `brief`, most branches are only counted (mirrors/queries/branch_summary.py), where the mirror follows every
+    branch.
+    """
+    counted = [mirror for mirror in mirrors if brief and mirror.selection.everything]
+    opened = open_branches(counted)
+    source = source_branches([mirror for mirror in mirrors if mirror.pk not in opened.counted])
+    places = places_at(mirrors, source, opened)
+    pending = pending_of(spots_of([place for place in places if place.behind]), few=AHEAD if rails else 1)
+    past = past_of(spots_of([place for place in places if place.mirror and not place.behind])) if rails else {}
+    shown = {(key[0], row.commit_id) for key, rows in pending.items() for row in rows}
+    newest = {(key[0], rows[-1].commit_id) for key, rows in pending.items()}
+    unproven = {(place.key[0], place.mirror.head) for place in places if place.mirror and place.unproven}
+    commits = Commits(shown | unproven, newest | unproven)
+    branches: dict[int, list[BranchFacts]] = defaultdict(list)
+    for place in places:
+        branches[place.key[0]].append(_branch_facts(place, pending.get(place.key, []), commits))
+    facts = _mirrors(mirrors, branches, source, opened, sorted({key[0] for key in newest}), now)
+    return Gathered(facts, pending, past, commits)
+
+
+def _branch_facts(place: Place, rows: Sequence[Pending], commits: Commits) -> BranchFacts:
+    source, mirror = place.source, place.mirror
+    newest = (place.key[0], rows[-1].commit_id) if rows else None
+    head = (place.key[0], mirror.head) if mirror and place.unproven else None
+    return BranchFacts(
+        name=place.key[1],
+        default=place.default,
+        source_head=source.head if source and source.gone_at is None else "",
+        mirror_head=mirror.head if mirror else "",
+        pending=rows[0].number + (UNKNOWN - 1 - mirror.position if place.inferred and mirror else 0) if rows else 0,
+        oldest_seen_at=rows[0].seen_at if rows else None,
+        advanced_at=mirror.advanced_at if mirror else None,
+        changed_at=source.changed_at if source else None,
+        rewound=bool(rows and rows[0].rewound),
+        stray=bool(mirror and mirror.stray),
+        uncommitted=bool(mirror and mirror.uncommitted),
+        inferred=place.inferred,
+        missing_since=source.missing_since if source else None,
+        gone=source is None or source.gone_at is not None,
+        selected=place.selected or source is None,
+        dropped=bool(mirror and mirror.delete_asked),
+        newest=commits.facts.get(newest) if newest else None,
+        troubled=commits.needed_by(newest) if newest else (),
+        proven=not place.unproven,
+        misplaced=bool(mirror and mirror.misplaced and not mirror.stray),
+        standing=commits.facts.get(head) if head else None,
+        standing_needs=commits.needed_by(head) if head else (),
+    )
+
+
+# --- the mirror -----------------------------------------------------------------------------------------------------
+
+
+def _mirrors(
+    mirrors: Sequence[Mirror],
+    branches: Mapping[int, Sequence[BranchFacts]],
+    source: Mapping[int, Mapping[str, SourceBranch]],
+    opened: Open,
+    behind: Sequence[int],
+    now: datetime,
+) -> dict[int, MirrorFacts]:
+    copying, checking = _open_counts(behind)
+    duties, runs, waiting = _duties(mirrors), _runs(mirrors, now), waiting_at(mirrors)
+    return {
+        mirror.pk: _mirror_facts(
+            mirror,
+            duties,
+            branches=branches.get(mirror.pk, ()),
+            copying=copying.get(mirror.pk, 0),
+            checking=checking.get(mirror.pk, 0),
+            run=runs.get(mirror.pk),
+            waiting=waiting.get(mirror.pk, Waiting()),
+            counted=opened.counted.get(mirror.pk, Counted()),
+            **_selected(mirror, source.get(mirror.source_id, {}), branches.get(mirror.pk, ())),
+        )
+        for mirror in mirrors
+    }
+
+
+def _selected(mirror: Mirror, source: Mapping[str, SourceBranch], shown: Sequence[BranchFacts]) -> Mapping[str, Any]:
+    """How many branches are left out, and what about the selection may be a slip."""
+    if mirror.selection.everything:
+        return {}
+    chosen, here = mirror.selection, {branch.name for branch in shown}
+    live = [name for name, row in source.items() if row.gone_at is None]
+    left_out = sum(name not in chosen and name not in here for name in live)
+    return {"left_out": left_out, "warnings": chosen.warnings(live) if live else ()}
+
+
+def _open_counts(mirrors: Sequence[int]) -> tuple[dict[int, int], dict[int, int]]:
+    """How many commits still need their record copied, and their data checked; each by an index of its own."""
+    rows = MirrorCommit.objects.filter(mirror__in=mirrors).order_by().values_list("mirror_id").annotate(Count("pk"))
+    return (dict(rows.filter(record="pending")), dict(rows.filter(UNCHECKED))) if mirrors else ({}, {})
+
+
+def _duties(mirrors: Sequence[Mirror]) -> dict[Key, list[Duty]]:
+    """Failing duties by their subject: ("sense" for a repository, else "mirror")."""
+    sensing = Q(kind="sense", subject__in={mirror.source_id for mirror in mirrors})
+    others = ~Q(kind="sense") & Q(subject__in=[mirror.pk for mirror in mirrors])
+    found: dict[Key, list[Duty]] = defaultdict(list)
+    for duty in Duty.objects.filter(sensing | others, failures__gt=0):
+        found[duty.subject, "sense" if duty.kind == "sense" else "mirror"].append(duty)
+    return found
+
+
+def _runs(mirrors: Sequence[Mirror], now: datetime) -> dict[int, RunFacts]:
+    """The running Spark job of each mirror whose validation somebody holds the lease of."""
+    held = Duty.objects.filter(kind="validate", until__gt=now).values("subject")
+    rows = Run.objects.filter(mirror__in=mirrors, ended_at=None, mirror_id__in=held).order_by("started_at")
+    return {row.mirror_id: _run_facts(row) for row in rows}
+
+
+def _run_facts(row: Run) -> RunFacts:
+    return RunFacts(ranges=row.ranges, ranges_done=row.ranges_done, started_at=row.started_at)
+
+
+def _mirror_facts(mirror: Mirror, duties: Mapping[Key, list[Duty]], **more: Any) -> MirrorFacts:
+    source = mirror.source
+    sensing = duties.get((source.pk, "sense"), [])
+    return MirrorFacts(
+        name=mirror.name,
+        source=source.name,
+        source_region=source.region,
+        region=mirror.region,
+        state=mirror.state,
+        reason_code=mirror.reason_code,
+        reason=mirror.reason,
+        paused=mirror.paused,
+        frozen_reason=source.frozen_reason,
+        look_error=source.look_error or next((duty.outcome for duty in sensing), ""),
+        looked_at=source.looked_at,
+        destination_looked_at=mirror.destination_looked_at,
+        failing=_worst_duty(duties.get((mirror.pk, "mirror"), [])),
+        **more,
+    )
+
+
+def _worst_duty(failing: Sequence[Duty]) -> DutyFacts | None:
+    duty = max(failing, key=lambda duty: duty.failures, default=None)
+    if duty is None:
+        return None
+    return DutyFacts(kind=duty.kind, failures=duty.failures, outcome=duty.outcome, due_at=duty.due_at)

@@ -1,0 +1,118 @@
+"""All mirrors at once: how each is doing, for pages that sort, filter or sum up over many.
+
+Of a few mirrors this is read for each request. Of many it takes a while, so a process keeps what it has read. What is
+some seconds old is given while it is read anew behind the request's back, what is older is waited for. The pages say
+as of when. Of rows that somebody looks at, those whose mirror was changed or moved since are read afresh.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.db import connection
+
+from db import clock
+from mirrors.models import Mirror, Promotion
+from mirrors.models.querysets import MirrorQuerySet
+from mirrors.status.mirror import MirrorReading, mirror_briefs
+
+FEW = 200
+FRESH_SECONDS = 5.0
+STALE_SECONDS = 20.0
+AT_ONCE = 50
+REST = 3.0
+"""Behind requests' backs so many are read at a time, then it rests so many times as long as that took: a request that
+comes meanwhile shares the interpreter with one such piece, not with the whole."""
+_LOOKS = {"destination_looked_at"}
+"""Fields of a mirror that change with each look at it."""
+
+_reading = threading.Lock()
+_kept: tuple[float, Sequence[MirrorReading]] | None = None
+_took = 0.0
+"""Seconds of the last reading: the longer it takes, the less often it is done."""
+
+
+def fleet_readings(visible: MirrorQuerySet, now: datetime) -> Sequence[MirrorReading]:
+    """These mirrors by name, each with a few of its branches; `as_of` may be some seconds ago."""
+    wanted = set(visible.values_list("pk", flat=True))
+    if len(wanted) <= FEW:
+        return mirror_briefs(visible.select_related("source").order_by("name"), now)
+    return [reading for reading in _all() if reading.mirror.pk in wanted]
+
+
+def up_to_date(page: Sequence[MirrorReading], now: datetime) -> Sequence[MirrorReading]:
+    """These readings without mirrors that are gone, and anew where somebody changed the mirror or a branch moved."""
+    rows = Mirror.objects.live().select_related("source").in_bulk([reading.mirror.pk for reading in page])
+    here = [reading for reading in page if reading.mirror.pk in rows]
+    moved = _moved(here)
+    old = [rows[one.mirror.pk] for one in here if one.mirror.pk in moved or _changed(one.mirror, rows[one.mirror.pk])]
+    anew = {reading.mirror.pk: reading for reading in mirror_briefs(old, now)} if old else {}
+    return [anew.get(reading.mirror.pk, reading) for reading in here]
+
+
+def _moved(page: Sequence[MirrorReading]) -> set[int]:
+    """Mirrors of which a branch was moved after they were read."""
+    read_at = {reading.mirror.pk: reading.as_of for reading in page}
+    since = min(read_at.values(), default=None)
+    if since is None:
+        return set()
+    rows = Promotion.objects.filter(mirror__in=read_at, at__gte=since).values_list("mirror_id", "at")
+    return {mirror for mirror, at in rows if at >= read_at[mirror]}
+
+
+def _changed(kept: Mirror, row: Mirror) -> bool:
+    fields = (field.attname for field in Mirror._meta.concrete_fields if field.attname not in _LOOKS)
+    return any(getattr(kept, name) != getattr(row, name) for name in fields)
+
+
+def _all() -> Sequence[MirrorReading]:
+    kept = _kept
+    age = time.monotonic() - kept[0] if kept else STALE_SECONDS
+    if kept is None or age >= STALE_SECONDS:
+        return _read_or_wait()
+    if age >= max(FRESH_SECONDS, 4 * _took) and not _reading.locked():
+        threading.Thread(target=_read_aside, daemon=True).start()
+    return kept[1]
+
+
+def _read_or_wait() -> Sequence[MirrorReading]:
+    """One thread reads; others wait for what it finds."""
+    with _reading:
+        if _kept is not None and time.monotonic() - _kept[0] < STALE_SECONDS:
+            return _kept[1]
+        return _read()
+
+
+def _read_aside() -> None:
+    """Unless another thread just does it."""
+    if not _reading.acquire(blocking=False):
+        return
+    try:
+        _read(AT_ONCE)
+    finally:
+        _reading.release()
+        connection.close()
+
+
+def _read(at_once: int = 0) -> Sequence[MirrorReading]:
+    """All of them, in one go or so many at a time."""
+    global _kept, _took
+    began = time.monotonic()
+    rows = Mirror.objects.live().select_related("source").order_by("name")
+    readings = _piecemeal(rows, at_once) if at_once else mirror_briefs(rows, clock.now())
+    rested = 1 + REST if at_once else 1
+    _took, _kept = (time.monotonic() - began) / rested, (began if at_once else time.monotonic(), readings)
+    return readings
+
+
+def _piecemeal(rows: MirrorQuerySet, at_once: int) -> Sequence[MirrorReading]:
+    readings: list[MirrorReading] = []
+    keys = list(rows.values_list("pk", flat=True))
+    for first in range(0, len(keys), at_once):
+        began = time.monotonic()
+        readings += mirror_briefs(rows.filter(pk__in=keys[first : first + at_once]), clock.now())
+        time.sleep(REST * (time.monotonic() - began))
+    return readings

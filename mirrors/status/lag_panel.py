@@ -1,0 +1,47 @@
+"""How well a mirror keeps its target, and what would be lost now: the figures above its branches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from core.mirroring.states import ASIDE
+from core.mirroring.unreplicated import say_loss
+from core.text.phrases import Phrase
+from mirrors.queries.unreplicated import Loss, losses_of
+from mirrors.status.mirror import MirrorReading
+from mirrors.transitions.rpo_breaches import target_of, targets_kept
+
+MOST_BRANCHES = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class LagPanel:
+    """`worst_kept` is the least share of the time in which a branch kept the target; None: nobody measured it.
+
+    `since`: from when on that is told; a month at most.
+    """
+
+    target: timedelta
+    worst_kept: float | None
+    since: datetime | None
+    loss: Loss
+    told: Phrase
+
+
+def lag_panel(reading: MirrorReading) -> LagPanel:
+    """In a constant number of queries. With very many branches nobody adds up how well each kept the target."""
+    mirror = reading.mirror
+    names = [branch.name for branch in reading.branches if branch.state not in ASIDE]
+    kept = targets_kept(mirror, names, reading.as_of).values() if len(names) <= MOST_BRANCHES else ()
+    worst = min((one for one in kept if one.share is not None), key=lambda one: one.share or 0, default=None)
+    loss = losses_of(mirror, "", 0).together
+    told = say_loss(
+        source_region=mirror.source.region,
+        tally=loss.tally,
+        at_least=loss.at_least,
+        objects=loss.missing.objects,
+        unchecked=loss.missing.unchecked,
+        seen=reading.looked_at is not None,
+    )
+    return LagPanel(target_of(mirror), worst.share if worst else None, worst.since if worst else None, loss, told)

@@ -1,0 +1,320 @@
+"""How mirrors, branches and commits are doing, for pages and API alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from core.mirroring.blocker_text import count_waiting
+from core.mirroring.explain import Verdict, explain, judge_standing, stage_of
+from core.mirroring.facts import BranchFacts, MirrorFacts, Thing
+from core.mirroring.rpo import lag
+from core.mirroring.states import ASIDE, Stage, State
+from core.text.phrases import Phrase
+from db import clock
+from mirrors.models import Mirror, Promotion
+from mirrors.queries.candidates import Pending
+from mirrors.status.facts import Gathered, gather
+from mirrors.transitions.rpo_breaches import targets
+from web.serializers import rfc3339
+
+LIVELY = timedelta(minutes=2)
+"""A mirror on which something happened so lately is worth looking at often."""
+RAIL_COMMITS = 7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RailCommit:
+    """A commit on a branch's line."""
+
+    commit_id: str
+    stage: Stage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchReading:
+    """One branch at one mirror. `lag` in seconds, None when nobody knows; heads are "" where the branch isn't.
+
+    `blockers` are some of the things that it waits for, or that its head lacks; `lacking` is how many there are. `rail`
+    runs from the mirror's head to the source's; `hidden` commits are left out after its third.
+    """
+
+    name: str
+    default: bool
+    source_head: str
+    mirror_head: str
+    pending: int
+    rewound: bool
+    lag: float | None
+    state: State
+    reason_code: str
+    brief: Phrase
+    told: Phrase
+    inferred: bool
+    since: datetime | None
+    retry_at: datetime | None
+    seen_at: datetime | None
+    advanced_at: datetime | None
+    blockers: Sequence[Thing]
+    lacking: int
+    rail: Sequence[RailCommit] = ()
+    hidden: int = 0
+
+    @property
+    def sentence(self) -> str:
+        """What is going on and what to do, as plain text."""
+        return str(self.told)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MirrorReading:
+    """A mirror and its branches; `counted` more are not read one by one.
+
+    `waiting` counts the things that have not arrived, since the oldest was missed; with `waiting_more` there are more.
+    `lag`, `pending` and `behind` are those of the `staying` branches: what the source has dropped is no loss, nor is
+    what is not selected. `left_out` branches of the source are not selected and not here; `warnings` are about that.
+    """
+
+    mirror: Mirror
+    state: State
+    reason_code: str
+    told: Phrase
+    retry_at: datetime | None
+    branches: Sequence[BranchReading]
+    counted: int
+    caught_up: int
+    lag: float | None
+    staying: int
+    pending: int
+    behind: int
+    waiting: int
+    waiting_more: bool
+    waiting_words: str
+    waiting_since: datetime | None
+    left_out: int
+    warnings: Sequence[str]
+    looked_at: datetime | None
+    destination_looked_at: datetime | None
+    as_of: datetime
+    active: bool
+
+    @property
+    def sentence(self) -> str:
+        """What is going on and what to do, as plain text."""
+        return str(self.told)
+
+    @property
+    def waiting_figure(self) -> str:
+        """How many things it waits for, with "+" where there are more."""
+        return f"{self.waiting:,}{'+' if self.waiting_more else ''}"
+
+    @property
+    def state_word(self) -> str:
+        """The state as people read it."""
+        return self.state.word
+
+
+def mirror_reading(mirror: Mirror, now: datetime | None = None) -> MirrorReading:
+    """One mirror with the rails of its branches."""
+    now = now or clock.now()
+    gathered = gather([mirror], now, rails=True)
+    return _read(mirror, gathered, now)
+
+
+def mirror_briefs(mirrors: Iterable[Mirror], now: datetime | None = None) -> list[MirrorReading]:
+    """Many mirrors, in their order, each with a few of its `branches`: those that there is something to say of."""
+    now = now or clock.now()
+    rows = list(mirrors)
+    gathered = gather(rows, now, brief=True)
+    return [_read(mirror, gathered, now) for mirror in rows]
+
+
+def mirror_readings(mirrors: Iterable[Mirror], now: datetime | None = None) -> list[MirrorReading]:
+    """Several mirrors, in their order, without rails. A queryset should select the related source."""
+    now = now or clock.now()
+    rows = list(mirrors)
+    gathered = gather(rows, now)
+    return [_read(mirror, gathered, now) for mirror in rows]
+
+
+def moved_lately(mirrors: Sequence[Mirror], now: datetime) -> bool:
+    """Whether a branch of one of them was moved so lately that it is worth looking at often."""
+    return Promotion.objects.filter(mirror__in=mirrors, at__gt=now - LIVELY).exists()
+
+
+# --- mirrors and branches -------------------------------------------------------------------------------------------
+
+
+def _read(mirror: Mirror, gathered: Gathered, now: datetime) -> MirrorReading:
+    facts = gathered.facts[mirror.pk]
+    verdict, verdicts = explain(facts, now, targets(mirror))
+    standing = judge_standing(facts, now, targets(mirror)) is not None
+    known = verdict.state is not State.UNKNOWN
+    branches = [
+        _read_branch(branch, its, mirror, gathered, now, known=known)
+        for branch, its in zip(facts.branches, verdicts, strict=True)
+    ]
+    staying = [branch for branch in branches if branch.state not in ASIDE]
+    counted = facts.counted
+    lags = [branch.lag for branch in staying if branch.lag is not None] + [0.0] * bool(counted.settled)
+    return MirrorReading(
+        mirror=mirror,
+        state=verdict.state,
+        reason_code=verdict.reason_code,
+        told=verdict.sentence,
+        retry_at=verdict.retry_at,
+        branches=branches,
+        counted=counted.settled + counted.behind,
+        caught_up=sum(branch.state is State.UP_TO_DATE for branch in branches) + (0 if standing else counted.settled),
+        lag=max(lags, default=None) if known or any(lags) else None,
+        staying=counted.settled + counted.behind + len(staying),
+        pending=counted.pending + sum(branch.pending for branch in staying),
+        behind=counted.behind + sum(branch.pending > 0 for branch in staying),
+        waiting=facts.waiting.number,
+        waiting_more=facts.waiting.more,
+        waiting_words=count_waiting(facts.waiting),
+        waiting_since=facts.waiting.since,
+        left_out=facts.left_out,
+        warnings=facts.warnings,
+        looked_at=facts.looked_at,
+        destination_looked_at=facts.destination_looked_at,
+        as_of=now,
+        active=_is_active(facts, verdict, now),
+    )
+
+
+def _is_active(facts: MirrorFacts, verdict: Verdict, now: datetime) -> bool:
+    """Whether something is going on that one would like to see at once."""
+    if verdict.state in (State.PAUSED, State.STOPPED, State.FROZEN):
+        return False
+    times = [time for branch in facts.branches for time in (branch.advanced_at, branch.changed_at) if time]
+    lately = max(times, default=None)
+    lively = lately is not None and now - lately < LIVELY
+    return lively or verdict.state is not State.UP_TO_DATE
+
+
+def _read_branch(
+    branch: BranchFacts, verdict: Verdict, mirror: Mirror, gathered: Gathered, now: datetime, *, known: bool
+) -> BranchReading:
+    rail, hidden = _rail(branch, mirror, gathered, now)
+    troubled = {commit.commit_id: commit for commit in (*branch.standing_needs, *branch.troubled)}.values()
+    things = _different(thing for commit in troubled for thing in commit.things)
+    sure = known and branch.mirror_head and branch.proven and not branch.misplaced
+    late = lag(branch.oldest_seen_at, now) if branch.pending or sure else None
+    return BranchReading(
+        name=branch.name,
+        default=branch.default,
+        source_head=branch.source_head,
+        mirror_head=branch.mirror_head,
+        pending=branch.pending,
+        rewound=branch.rewound,
+        lag=late,
+        state=verdict.state,
+        reason_code=verdict.reason_code,
+        brief=verdict.brief,
+        told=verdict.sentence,
+        inferred=branch.inferred,
+        since=verdict.since,
+        retry_at=verdict.retry_at,
+        seen_at=branch.oldest_seen_at,
+        advanced_at=branch.advanced_at,
+        blockers=things,
+        lacking=max([len(things), *(commit.lacking for commit in troubled)]),
+        rail=rail,
+        hidden=hidden,
+    )
+
+
+def _different(things: Iterable[Thing]) -> tuple[Thing, ...]:
+    """Each thing once, although several ranges need it; as it was seen first."""
+    found: dict[tuple[str, str, str], Thing] = {}
+    for thing in sorted(things, key=lambda thing: thing.first_seen):
+        found.setdefault((thing.kind, thing.address, thing.path), thing)
+    return tuple(found.values())
+
+
+# --- the rail -------------------------------------------------------------------------------------------------------
+
+
+def _rail(branch: BranchFacts, mirror: Mirror, gathered: Gathered, now: datetime) -> tuple[list[RailCommit], int]:
+    """From the mirror's head to the source's; a branch that is up to date shows how it came there."""
+    key = (mirror.pk, branch.name)
+    pending = gathered.pending.get(key, [])
+    past = gathered.past.get(key, [])
+    line = [RailCommit(commit_id=sha, stage=Stage.PAST) for sha in past[:-1]] if not pending else []
+    if branch.mirror_head:
+        line.append(RailCommit(commit_id=branch.mirror_head, stage=Stage.HEAD))
+    room = RAIL_COMMITS - len(line)
+    number = pending[-1].number if pending else 0
+    shown = pending if number <= room else [*pending[: room - 4], *pending[-3:]]
+    line += [_rail_commit(row, branch, mirror, gathered, now) for row in shown]
+    return line, branch.pending - len(shown)
+
+
+def _rail_commit(row: Pending, branch: BranchFacts, mirror: Mirror, gathered: Gathered, now: datetime) -> RailCommit:
+    commit = gathered.commits.facts.get((mirror.pk, row.commit_id))
+    validating = gathered.facts[mirror.pk].run is not None
+    stage = stage_of(commit, now=now, targets=targets(mirror), validating=validating)
+    return RailCommit(commit_id=row.commit_id, stage=stage)
+
+
+# --- as JSON --------------------------------------------------------------------------------------------------------
+
+
+def branch_json(branch: BranchReading) -> dict[str, Any]:
+    """A branch as the API gives it. Unknown is null; times in RFC 3339 UTC."""
+    return {
+        "name": branch.name,
+        "source_head": branch.source_head or None,
+        "mirror_head": branch.mirror_head or None,
+        "inferred": branch.inferred,
+        "pending_commits": branch.pending,
+        "lag_seconds": None if branch.lag is None else round(branch.lag, 3),
+        "status": branch.state.word,
+        "reason_code": branch.reason_code,
+        "reason": branch.sentence,
+        "oldest_pending_seen_at": rfc3339(branch.seen_at),
+        "advanced_at": rfc3339(branch.advanced_at),
+        "retry_at": rfc3339(branch.retry_at),
+        "blockers_total": branch.lacking,
+        "blockers": [thing_json(thing) for thing in branch.blockers],
+    }
+
+
+def promotion_json(move: Promotion) -> dict[str, Any]:
+    """One move of a branch or a tag. No commit: there was none before, or is none after."""
+    return {
+        "id": move.pk,
+        "branch": None if move.is_tag else move.branch,
+        "tag": move.branch if move.is_tag else None,
+        "from": move.from_commit or None,
+        "to": move.to_commit or None,
+        "why": move.why,
+        "at": rfc3339(move.at),
+    }
+
+
+def thing_json(thing: Thing) -> dict[str, Any]:
+    """One thing that is missing or wrong; `holder` is what needs it: a commit, a metarange or a range."""
+    return {
+        "id": thing.id,
+        "kind": thing.kind,
+        "path": thing.path or None,
+        "address": thing.address,
+        "size": thing.size,
+        "etag": thing.etag or None,
+        "reason": thing.reason,
+        "detail": thing.detail,
+        "gone_at_source": thing.gone_at_source,
+        "damage": thing.damage,
+        "holder_kind": _HOLDERS.get(thing.kind),
+        "holder": thing.holder_id,
+        "first_seen": rfc3339(thing.first_seen),
+        "attempts": thing.attempts,
+        "look_at": rfc3339(thing.look_at),
+    }
+
+
+_HOLDERS = {"record": "commit", "metarange": "metarange", "range": "range", "object": "range"}

@@ -1,0 +1,78 @@
+"""Which regions can read a commit: its sources, and their mirrors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from core.errors import NotFound
+from core.mirroring.judgement import Judgement, judge_commit
+from core.mirroring.readable_regions import Readable, at_mirror, at_source
+from mirrors.models import Commit, Mirror, MirrorCommit
+from mirrors.queries.find_commit import commits_beginning, expect_one
+from mirrors.queries.proof_facts import judge_at
+from mirrors.status.commit_json import facts_of
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A source or a mirror where a commit may be read. `as_of`: the last look at it."""
+
+    region: str
+    repository: str
+    role: str
+    readable: Readable
+    as_of: datetime | None
+
+    @property
+    def offset(self) -> str:
+        """What places are ordered by."""
+        return f"{self.region}/{self.repository}"
+
+
+def places_of(mirrors: Sequence[Mirror], given: str) -> tuple[str, list[Place]]:
+    """The commit whose id begins so, and each source of these mirrors, and each mirror of those, where it may be read.
+
+    `mirrors` come with their sources. What is a mirror and another one's source too stands there once, as the mirror.
+    Raises NotFound, Invalid (too short) and Conflict (several commits).
+    """
+    commits = _find({mirror.source_id for mirror in mirrors}, given)
+    rows = _rows(mirrors, commits)
+    concerned = [mirror for mirror in mirrors if mirror.source_id in commits]
+    sources = [_source(commit, rows) for commit in commits.values()]
+    judged = judge_at({mirror.pk: mirror for mirror in concerned}, [rows[m.pk] for m in concerned if m.pk in rows])
+    theirs = [_mirror(mirror, rows.get(mirror.pk), judged.get(mirror.pk)) for mirror in concerned]
+    places = {place.offset: place for place in (*sources, *theirs)}
+    sha = next(iter(commits.values())).sha
+    return sha, [places[offset] for offset in sorted(places)]
+
+
+def _find(repositories: set[int], given: str) -> dict[int, Commit]:
+    """The commit in each source that has it, by the source's key."""
+    found = commits_beginning(repositories, given)
+    shas = list(found.order_by("sha").values_list("sha", flat=True).distinct()[:4])
+    if not shas:
+        raise NotFound(f"nothing is known of a commit '{given[:80]}'")
+    expect_one(given, shas)
+    return {commit.repository_id: commit for commit in found.filter(sha=shas[0]).select_related("repository")}
+
+
+def _rows(mirrors: Iterable[Mirror], commits: Mapping[int, Commit]) -> dict[int, MirrorCommit]:
+    """How it stands at each mirror that has it, by the mirror's key."""
+    rows = MirrorCommit.objects.filter(commit__in=commits.values(), mirror__in=mirrors)
+    return {row.mirror_id: row for row in rows.select_related("commit", "waiver")}
+
+
+def _source(commit: Commit, rows: Mapping[int, MirrorCommit]) -> Place:
+    source = commit.repository
+    gone = any(row.data == MirrorCommit.Data.GONE for row in rows.values() if row.commit_id == commit.pk)
+    readable = at_source(
+        seen_at=commit.seen_at, looked_at=source.looked_at, frozen=bool(source.frozen_reason), gone=gone
+    )
+    return Place(source.region, source.name, "source", readable, source.looked_at)
+
+
+def _mirror(mirror: Mirror, row: MirrorCommit | None, judgement: Judgement | None) -> Place:
+    readable = at_mirror(facts_of(row) if row else None, judgement or judge_commit(None), state=mirror.state)
+    return Place(mirror.region, mirror.name, "mirror", readable, mirror.destination_looked_at)

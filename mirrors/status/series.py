@@ -1,0 +1,108 @@
+"""What was measured of a mirror over a period, in steps of equal length: for its page and the API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from mirrors.models import Measure, Mirror
+from mirrors.transitions.measures import LONG, SHORT, began
+from web.serializers import rfc3339
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """How far back, in steps of so many minutes, each from measures of so many."""
+
+    back: timedelta
+    step: int
+    made_of: int
+
+
+PERIODS = {
+    "24h": Period(timedelta(hours=24), 5, SHORT),
+    "7d": Period(timedelta(days=7), 60, LONG),
+    "30d": Period(timedelta(days=30), 240, LONG),
+    "90d": Period(timedelta(days=90), 720, LONG),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What was measured between two moments; None is what nobody knows. The last one may still go on."""
+
+    at: datetime
+    until: datetime
+    lag_seconds: float | None = None
+    backlog: int | None = None
+    backlog_last: int | None = None
+    missing: int | None = None
+    promoted: int | None = None
+    checks: int | None = None
+    objects: int | None = None
+    bytes: int | None = None
+    known: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Every step of a period, the oldest first. `read_at` is when lag was last read in it."""
+
+    period: Period
+    steps: Sequence[Step]
+    read_at: datetime | None
+
+
+def measured(mirror: Mirror, period: Period, now: datetime) -> Measured:
+    """In one query. Steps begin at whole multiples of their length; the last one holds `now`."""
+    length = timedelta(minutes=period.step)
+    number = period.back // length
+    last = began(now, period.step)
+    starts = [last - n * length for n in reversed(range(number))]
+    rows: list[list[Measure]] = [[] for _ in starts]
+    found = list(mirror.measures.filter(minutes=period.made_of, began_at__gte=starts[0], began_at__lte=now))
+    for row in found:
+        rows[(row.began_at - starts[0]) // length].append(row)
+    steps = [_step(at, at + length, its) for at, its in zip(starts, rows, strict=True)]
+    return Measured(period, steps, max((row.read_at for row in found if row.read_at), default=None))
+
+
+def _step(at: datetime, until: datetime, rows: Sequence[Measure]) -> Step:
+    """Some measures, the oldest first, as one."""
+    return Step(
+        at=at,
+        until=until,
+        lag_seconds=_of(max, (row.lag_seconds for row in rows)),
+        backlog=_of(max, (row.backlog for row in rows)),
+        backlog_last=_of(lambda them: them[-1], (row.backlog_last for row in rows)),
+        missing=_of(max, (row.missing for row in rows)),
+        promoted=_of(sum, (row.promoted for row in rows)),
+        checks=_of(sum, (row.checks for row in rows)),
+        objects=_of(sum, (row.objects_checked for row in rows)),
+        bytes=_of(sum, (row.bytes_checked for row in rows)),
+        known=bool(rows),
+    )
+
+
+def _of(how: Callable[[list[Any]], Any], values: Iterable[Any]) -> Any:
+    """Those that are known put together; None if none is."""
+    known = [value for value in values if value is not None]
+    return how(known) if known else None
+
+
+def step_json(step: Step) -> dict[str, Any]:
+    """One step as the API gives it."""
+    return {
+        "from": rfc3339(step.at),
+        "until": rfc3339(step.until),
+        "lag_seconds": None if step.lag_seconds is None else round(step.lag_seconds, 3),
+        "backlog_commits": step.backlog,
+        "backlog_commits_last": step.backlog_last,
+        "missing": step.missing,
+        "promoted_commits": step.promoted,
+        "checks": step.checks,
+        "objects_checked": step.objects,
+        "bytes_checked": step.bytes,
+    }

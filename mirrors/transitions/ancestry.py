@@ -1,0 +1,115 @@
+"""Whose history is in order at a mirror? Spread from parents to children. And what of it is left unchecked?"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q
+
+from core.mirroring.facts import History, Link, put_in_order
+from core.mirroring.sensing import FirstSync
+from jobs import duties
+from mirrors.models import Candidate, Mirror, MirrorCommit, Repository, SourceTag
+from mirrors.transitions.proven_heads import unprove_heads
+
+BATCH = 1000
+
+OpenRow = tuple[int, int, str, list[str], str, str, int | None]
+"""Key, the commit's key, sha, parents, record, data, the key of its waiver."""
+
+_MAY_SERVE = Q(data__in=["complete", "gone"]) | Q(waiver__isnull=False)
+_RECORDED = Q(record="accepted", history=True)
+
+
+def settle_history(mirror: Mirror) -> int:
+    """Mark the commits of which all ancestors are recorded and complete (or gone at both sides, or waived); how many?
+
+    Commits are visited in the order of their keys, which is parents first, so many at a time: what an earlier batch
+    settled is read back by the next one.
+    """
+    settled, last = 0, 0
+    while True:
+        with transaction.atomic():
+            Mirror.objects.select_for_update(no_key=True).filter(pk=mirror.pk).first()
+            rows = _open_rows(mirror, last)
+            settled += _settle(mirror, rows)
+        if len(rows) < BATCH:
+            return settled
+        last = rows[-1][1]
+
+
+def doubt_history(mirror: Mirror, commit_ids: list[int]) -> None:
+    """These commits stand in question again, and so does whatever was built on them: settle it anew.
+
+    Descendants have larger keys; that others are asked as well costs little. Inside of a transaction.
+    """
+    if commit_ids:
+        Mirror.objects.select_for_update(no_key=True).filter(pk=mirror.pk).first()
+        mirror.commits.filter(commit_id__gt=min(commit_ids), history=True).update(history=False)
+        unprove_heads(mirror)
+
+
+def leave_unchecked(mirror: Mirror) -> None:
+    """Where heads alone are checked, nobody looks at commits that no branch of the source is known to have pointed to.
+
+    Nor any tag, where the mirror follows them. Under the source's lock, as a branch's moves are: what a branch just
+    moved to is a candidate by then.
+    """
+    if mirror.history != History.HEAD:
+        return
+    with transaction.atomic():
+        Repository.objects.select_for_update(no_key=True).filter(pk=mirror.source_id).first()
+        Mirror.objects.select_for_update(no_key=True).filter(pk=mirror.pk).first()
+        pointed_to = Candidate.objects.filter(commit=OuterRef("commit"))
+        if mirror.first_sync != FirstSync.INFERRED:
+            pointed_to = pointed_to.filter(position__gte=0)
+        tagged = SourceTag.objects.filter(repository=mirror.source_id, commit_id=OuterRef("commit__sha"), gone_at=None)
+        named = Exists(tagged) if mirror.tags else Q(pk__in=[])
+        others = mirror.commits.filter(~Exists(pointed_to), ~named, data=MirrorCommit.Data.UNKNOWN)
+        others.update(data=MirrorCommit.Data.UNCHECKED)
+        mirror.commits.filter(named, data=MirrorCommit.Data.UNCHECKED).update(data=MirrorCommit.Data.UNKNOWN)
+
+
+def check_after_all(repository: Repository, commit_ids: Collection[int]) -> None:
+    """A branch points at these now: mirrors that left them unchecked look at them. Inside of the move's transaction."""
+    left = MirrorCommit.objects.filter(
+        mirror__source=repository, commit__in=commit_ids, data=MirrorCommit.Data.UNCHECKED
+    )
+    mirrors = list(left.order_by().values_list("mirror", flat=True).distinct())
+    if not mirrors:
+        return
+    list(Mirror.objects.select_for_update(no_key=True).filter(pk__in=mirrors).order_by("pk").values_list("pk"))
+    left.update(data=MirrorCommit.Data.UNKNOWN)
+    for mirror_id in mirrors:
+        duties.wake("validate", mirror_id)
+
+
+def _open_rows(mirror: Mirror, after: int) -> list[OpenRow]:
+    rows = mirror.commits.filter(history=False, commit_id__gt=after).order_by("commit_id")
+    names = ("pk", "commit_id", "commit__sha", "commit__parents", "record", "data", "waiver_id")
+    return list(rows.values_list(*names)[:BATCH])
+
+
+def _settle(mirror: Mirror, rows: Sequence[OpenRow]) -> int:
+    sound = _sound_parents(mirror, {sha for _, _, _, parents, _, _, _ in rows for sha in parents})
+    links = (
+        Link(pk, sha, parents, record, data, waiver is not None) for pk, _, sha, parents, record, data, waiver in rows
+    )
+    settled = put_in_order(links, sound, mirror.history)
+    for start in range(0, len(settled), 500):
+        mirror.commits.filter(pk__in=settled[start : start + 500]).update(history=True)
+    return len(settled)
+
+
+def _sound_parents(mirror: Mirror, shas: set[str]) -> set[str]:
+    """With the source's key, so that a commit is found by its index."""
+    asked = sorted(shas)
+    may_serve = Q() if mirror.history == History.HEAD else _MAY_SERVE
+    sound: set[str] = set()
+    for start in range(0, len(asked), 500):
+        rows = mirror.commits.filter(
+            _RECORDED, may_serve, commit__repository_id=mirror.source_id, commit__sha__in=asked[start : start + 500]
+        )
+        sound.update(rows.values_list("commit__sha", flat=True))
+    return sound

@@ -1,0 +1,92 @@
+"""Moves are written down before they are made: judged and noted in one transaction, last thing before the call.
+
+Whatever becomes of the worker then, whoever finds a ref where an intent was to bring it knows that it was us.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from datetime import timedelta
+
+from django.db import transaction
+
+from core.mirroring.judgement import Judgement, judge_circumstances, judge_move
+from core.mirroring.promotion import UNKNOWN
+from db import clock
+from jobs.duties import Lease
+from mirrors.models import Mirror, MirrorCommit, MoveIntent
+from mirrors.queries.metaranges import ranges_named
+from mirrors.queries.proof_facts import circumstances, proof_of, row_of
+from mirrors.transitions.doubt import doubt_commits
+
+KEPT = timedelta(days=1)
+"""So long an intent is remembered after a later one: no call that was given up can be carried out after that."""
+
+
+def intend(
+    mirror: Mirror,
+    lease: Lease,
+    *,
+    name: str,
+    from_commit: str,
+    to_commit: str,
+    why: str,
+    position: int = UNKNOWN,
+    is_tag: bool = False,
+) -> Judgement:
+    """Judge a move by the facts as they are, and write its intent if it is allowed. "" as `to_commit` deletes.
+
+    A commit that its row still called whole, and that is not, is judged again by the validator.
+    """
+    row = row_of(mirror, to_commit) if to_commit else None
+    named = ranges_named(mirror, row.commit.metarange_id) if row else ()
+    with transaction.atomic():
+        lease.hold()
+        now, around = circumstances(mirror)
+        if now is None or not to_commit:
+            judgement = judge_circumstances(around)
+        else:
+            row = row_of(now, to_commit)
+            judgement = judge_move(proof_of(now, row, named) if row else None, around)
+        if now is not None and judgement.allowed:
+            _write(now, name, from_commit, to_commit, why, position, is_tag=is_tag)
+        elif now is not None and row is not None and judge_circumstances(around).allowed:
+            _doubt(now, row)
+    return judgement
+
+
+def _write(
+    mirror: Mirror, name: str, from_commit: str, to_commit: str, why: str, position: int, *, is_tag: bool
+) -> None:
+    MoveIntent.objects.update_or_create(
+        mirror=mirror,
+        name=name,
+        is_tag=is_tag,
+        to_commit=to_commit,
+        defaults={
+            "from_commit": from_commit,
+            "position": position,
+            "why": why,
+            "facts_epoch": mirror.facts_epoch,
+            "at": clock.now(),
+        },
+    )
+
+
+def _doubt(mirror: Mirror, row: MirrorCommit) -> None:
+    if row.data == MirrorCommit.Data.COMPLETE:
+        doubt_commits(mirror, [(row.pk, row.commit_id)])
+
+
+def intents_of(mirror: Mirror, *, tags: bool = False) -> Mapping[str, dict[str, MoveIntent]]:
+    """Where we have meant to bring each ref lately: by its name, then by commit."""
+    found: dict[str, dict[str, MoveIntent]] = defaultdict(dict)
+    for intent in mirror.intents.filter(is_tag=tags):
+        found[intent.name][intent.to_commit] = intent
+    return found
+
+
+def forget_old_intents(mirror: Mirror) -> None:
+    """Those that can't be carried out any more."""
+    mirror.intents.filter(at__lt=clock.now() - KEPT).delete()

@@ -1,0 +1,73 @@
+"""Ranges get their state from the blockers that are left; commits that waited for them are judged again."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from datetime import datetime
+
+from core.mirroring.check_planning import Data, settled, verify_again_at
+from db import clock
+from db.chunks import chunks
+from deployment import config
+from mirrors.models import Coverage, Mirror, MirrorCommit
+from mirrors.models.problem import KEPT_PER_HOLDER
+from mirrors.transitions.ancestry import doubt_history
+
+State = Coverage.State
+
+
+def settle_ranges(mirror: Mirror, range_ids: Iterable[str], *, damaged: Collection[str]) -> None:
+    """Ranges of which something was looked for again. Those in question stay so until they were read.
+
+    When nothing more can come of the problems that were kept by name a range is looked through anew: those that are
+    `damaged` (had been complete) for themselves, for no commit asks for them any more.
+    """
+    open_ones = mirror.coverage.filter(state__in=[State.WAITING, State.GONE], verify_at=None)
+    for some in chunks(sorted(set(range_ids))):
+        for row in open_ones.filter(range_id__in=some):
+            settle_row(mirror, row, damaged=row.range_id in damaged)
+
+
+def settle_row(mirror: Mirror, row: Coverage, *, damaged: bool) -> None:
+    """One range that is in no question any more, by the blockers that it holds."""
+    left = list(mirror.blockers.held_by([row.range_id]).values_list("gone_at_source", flat=True))
+    state = settled(left, counted=row.problems, kept=KEPT_PER_HOLDER)
+    if state is None:
+        ask_anew(row, damaged=damaged)
+        return
+    row.state, row.doubt, row.verify_at = state.value, Coverage.Doubt.NONE, None
+    row.problems = max(row.problems, len(left)) if state is Data.WAITING else len(left)
+    if state is Data.COMPLETE:
+        row.deeper, row.verify_at = "", next_check(row.range_id, clock.now())
+    row.save(update_fields=["state", "doubt", "verify_at", "problems", "deeper"])
+
+
+def ask_anew(row: Coverage, *, damaged: bool) -> None:
+    """Have all of a range looked for anew: for itself, or by the commits that wait for it."""
+    if damaged:
+        changes = {"state": State.WAITING, "doubt": Coverage.Doubt.WHOLE, "verify_at": clock.now()}
+    else:
+        changes = taken_down()
+    Coverage.objects.filter(pk=row.pk).update(**changes)
+
+
+def taken_down() -> dict[str, object]:
+    """The columns of a row that proves nothing any more. It stays, for others may build on what it looked for."""
+    return {"state": State.WAITING, "depth": "", "doubt": Coverage.Doubt.NONE, "verify_at": None, "problems": 0}
+
+
+def reopen(mirror: Mirror, holders: Collection[str]) -> None:
+    """Commits that waited for these must be judged again; in one transaction with what makes it so."""
+    if not holders:
+        return
+    wanted = set(holders)
+    judged = mirror.commits.filter(data__in=[MirrorCommit.Data.WAITING, MirrorCommit.Data.GONE])
+    again = [row for row in judged.only("commit_id", "data", "waits_for") if wanted.intersection(row.waits_for)]
+    for some in chunks([row.pk for row in again]):
+        mirror.commits.filter(pk__in=some).update(data=MirrorCommit.Data.UNKNOWN)
+    doubt_history(mirror, [row.commit_id for row in again if row.data == MirrorCommit.Data.GONE])
+
+
+def next_check(range_id: str, now: datetime) -> datetime:
+    """When a range that is complete now is checked again."""
+    return verify_again_at(range_id, now, config.current().validator.reverify_after)

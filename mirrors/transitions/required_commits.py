@@ -1,0 +1,192 @@
+"""Which commits does a mirror need? Those that its branches lead to: they get rows, others lose them.
+
+A commit's row stands only beside those of all its ancestors. So a search for what lacks one ends at each row that is
+there, and rows come and go under the lock of the source repository only: otherwise one could go below another's search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef
+
+from db.chunks import few
+from jobs import duties
+from jobs.duties import Lease
+from mirrors.models import Candidate, Coverage, Mirror, MirrorCommit, Repository, SourceBranch
+from mirrors.queries.ancestors import FIRST_WINDOW, LAST_WINDOW, highest_key
+from mirrors.transitions.range_states import taken_down
+
+# --- rows for what is needed ----------------------------------------------------------------------------------------
+
+
+def add_commits(mirror: Mirror) -> int:
+    """All rows that a mirror needs and lacks, by what was sensed so far; how many. Inside of a transaction."""
+    lock_source(mirror)
+    if not _wants_all(mirror):
+        return _add_history(mirror, {*_heads(mirror), *_left_heads(mirror)})
+    known = mirror.commits.values("commit_id")
+    missing = mirror.source.commits.exclude(pk__in=known).order_by("pk").values_list("pk", flat=True)
+    Mirror.objects.filter(pk=mirror.pk).update(follows_all=True)
+    return _add_rows(mirror, list(missing))
+
+
+def add_missing(mirror: Mirror, lease: Lease) -> None:
+    """Rows for what a mirror came to need otherwise than by a look at the source: a branch that is selected now."""
+    if mirror.follows_all if _wants_all(mirror) else not _lacking(mirror):
+        return
+    with transaction.atomic():
+        lock_source(mirror)
+        lease.hold()
+        if add_commits(mirror):
+            _wake(mirror)
+
+
+def follow_moves(mirror: Mirror, moved: Iterable[tuple[str, str]], lease: Lease) -> None:
+    """Rows for the new heads of the branches that a mirror follows, and for what these lead to."""
+    follow_heads(mirror, {head for name, head in moved if name in mirror.selection}, lease)
+
+
+def follow_heads(mirror: Mirror, heads: Collection[str], lease: Lease) -> None:
+    """Rows for these commits, which a look has found that the mirror needs, and for what they lead to."""
+    if not heads:
+        return
+    with transaction.atomic():
+        lock_source(mirror)
+        lease.hold()
+        if _add_history(mirror, heads):
+            _wake(mirror)
+
+
+def lock_source(mirror: Mirror) -> None:
+    """Keep other processes from adding or dropping commits until the transaction ends."""
+    Repository.objects.select_for_update(no_key=True).get(pk=mirror.source_id)
+
+
+def _wake(mirror: Mirror) -> None:
+    for kind in ("copy", "validate", "promote"):
+        duties.wake(kind, mirror.pk)
+
+
+def _wants_all(mirror: Mirror) -> bool:
+    """Whether it needs every commit that was sensed. Those of tags may have been, for another mirror or formerly."""
+    source = mirror.source
+    only_branches = not (source.mirrors.filter(tags=True).exists() or source.tags.exists())
+    return mirror.selection.everything and (mirror.tags or only_branches)
+
+
+def _heads(mirror: Mirror) -> set[str]:
+    """What selected branches, and tags that are followed, point at; and the mirror's own: those are kept valid too."""
+    chosen = mirror.selection
+    live = mirror.source.branches.filter(gone_at=None).values_list("name", "head")
+    own = mirror.branches.filter(stray=False).values_list("head", flat=True)
+    tags = mirror.source.tags.filter(gone_at=None).values_list("commit_id", flat=True) if mirror.tags else ()
+    own_tags = mirror.tag_rows.filter(stray=False).values_list("commit_id", flat=True)
+    return {*(head for name, head in live if name in chosen), *own, *tags, *own_tags} - {""}
+
+
+def _left_heads(mirror: Mirror) -> set[str]:
+    """What the selected branches pointed at before they moved otherwise than forward: candidates all the same."""
+    chosen = mirror.selection
+    live = SourceBranch.objects.filter(repository=mirror.source_id, gone_at=None)
+    moved = Candidate.objects.filter(
+        branch=OuterRef("branch"), position=OuterRef("position") + 1, fast_forward=False
+    ).order_by()
+    rows = Candidate.objects.filter(Exists(moved), branch__in=live).order_by()
+    return {sha for name, sha in rows.values_list("branch__name", "commit__sha") if name in chosen}
+
+
+def _lacking(mirror: Mirror) -> bool:
+    """Whether a commit that a branch points at has no row. Few queries, however long the histories."""
+    own = MirrorCommit.objects.filter(mirror=mirror, commit=OuterRef("pk"))
+    return any(mirror.source.commits.filter(~Exists(own), sha__in=some).exists() for some in few(_heads(mirror)))
+
+
+def _add_history(mirror: Mirror, heads: Collection[str]) -> int:
+    return _add_rows(mirror, _ancestry(mirror, heads, beyond_rows=False))
+
+
+def _add_rows(mirror: Mirror, keys: Collection[int]) -> int:
+    rows = (MirrorCommit(mirror=mirror, commit_id=key) for key in sorted(keys))
+    MirrorCommit.objects.bulk_create(rows, batch_size=1000, ignore_conflicts=True)
+    return len(keys)
+
+
+# --- no rows for what is not ----------------------------------------------------------------------------------------
+
+
+def drop_unneeded(mirror: Mirror, lease: Lease) -> int:
+    """After branches were unselected: forget what only those need, and what it waits for; how many commits.
+
+    What was checked stays known, and is checked again as before. While ranges stand in question it is put off: what is
+    missing must be known until they were read.
+    """
+    if not mirror.reselected or mirror.state != Mirror.State.ACTIVE or mirror.coverage.to_read().exists():
+        return 0
+    with transaction.atomic():
+        lock_source(mirror)
+        lease.hold()
+        now = Mirror.objects.select_for_update(of=("self",), no_key=True).select_related("source").get(pk=mirror.pk)
+        dropped = set() if _wants_all(now) else _drop_rows(now)
+        if dropped:
+            _drop_blockers(now)
+        Mirror.objects.filter(pk=now.pk).update(reselected=False)
+    return len(dropped)
+
+
+def _drop_rows(mirror: Mirror) -> set[int]:
+    needed = set(_ancestry(mirror, {*_heads(mirror), *_left_heads(mirror)}, beyond_rows=True))
+    keys = set(mirror.commits.values_list("commit_id", flat=True)) - needed
+    for some in few(keys):
+        mirror.commits.filter(commit_id__in=some).delete()
+    return keys
+
+
+def _drop_blockers(mirror: Mirror) -> None:
+    """Forget what stands in nobody's way any more. Damage of what had been complete stays."""
+    needed = set()
+    rows = mirror.commits.exclude(data="complete", record="accepted")
+    for sha, metarange, waits_for in rows.values_list("commit__sha", "commit__metarange_id", "waits_for").iterator():
+        needed.update((sha, metarange, *waits_for))
+    waiting = mirror.blockers.filter(damage=False).order_by().values_list("holder_id", flat=True).distinct()
+    # A waiting commit notes its first hundred ranges only: those of others are asked for anew when it is judged again.
+    for some in few(set(waiting) - needed):
+        mirror.blockers.held_by(some).filter(damage=False).delete()
+        Coverage.objects.filter(mirror=mirror, range_id__in=some, state="waiting", verify_at=None).update(
+            **taken_down()
+        )
+        Coverage.objects.filter(mirror=mirror, range_id__in=some, state="gone").update(**taken_down())
+
+
+# --- histories ------------------------------------------------------------------------------------------------------
+
+
+def _ancestry(mirror: Mirror, heads: Collection[str], *, beyond_rows: bool) -> list[int]:
+    """Keys of the commits named and of all their ancestors; without those that have a row, unless `beyond_rows`.
+
+    Keys only fall on the way from child to parent. So the commits are read downwards by key, some at a time, and where
+    few are looked for, what lies between them is passed over.
+    """
+    wanted, found, size = set(heads), [], FIRST_WINDOW
+    top = highest_key(mirror.source, wanted, None)
+    while wanted and top is not None:
+        rows = mirror.source.commits.filter(pk__lte=top).order_by("-pk").values_list("pk", "sha", "parents")
+        lines = list(rows[:size])
+        if not lines:
+            break
+        least = lines[-1][0]
+        there = set() if beyond_rows else _rows_between(mirror, least, top)
+        for pk, sha, parents in lines:
+            if sha in wanted:
+                wanted.discard(sha)
+                if pk not in there:
+                    found.append(pk)
+                    wanted.update(parents)
+        top, size = highest_key(mirror.source, wanted, least - 1), min(4 * size, LAST_WINDOW)
+    return found
+
+
+def _rows_between(mirror: Mirror, least: int, top: int) -> set[int]:
+    rows = mirror.commits.filter(commit_id__gte=least, commit_id__lte=top)
+    return set(rows.values_list("commit_id", flat=True))

@@ -1,0 +1,139 @@
+"""When was a branch later than its mirror's target? Times that begin and end: kept, and summed up.
+
+Noted in each round of *promote*, before and after branches are moved; a round in which nothing changed writes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import DurationField, ExpressionWrapper, F, OuterRef, Q, QuerySet, Subquery, Sum, Window
+from django.db.models.functions import Coalesce, Greatest, RowNumber
+
+from core.mirroring.rpo import LATE_AFTER, MEASURED, Targets, attainment, breached_at
+from db import clock
+from deployment import config
+from jobs.duties import Lease
+from mirrors.models import Candidate, LagBreach, Mirror, SourceBranch
+from mirrors.queries.branch_positions import Place
+from mirrors.queries.candidates import Pending
+
+KEPT = timedelta(days=35)
+SHOWN = 5
+
+
+def target_of(mirror: Mirror) -> timedelta:
+    """How late a branch of it may be."""
+    return LATE_AFTER if mirror.rpo_seconds is None else timedelta(seconds=mirror.rpo_seconds)
+
+
+# --- noting -----------------------------------------------------------------------------------------------------------
+
+
+def note_breaches(mirror: Mirror, places: Sequence[Place], pending: Mapping[str, Pending], lease: Lease) -> None:
+    """Write down which branches became too late, and which are no more. A first copy takes what it takes."""
+    now = clock.now()
+    if mirror.watched_since is None and not any(map(_shows, places)):
+        return
+    late = _late(mirror, pending, now)
+    opened = dict(mirror.breaches.filter(ended_at=None).values_list("branch", "pk"))
+    ended = [pk for branch, pk in opened.items() if branch not in late]
+    began = {branch: at for branch, at in late.items() if branch not in opened}
+    if began or ended or mirror.watched_since is None:
+        _write(mirror, began, ended, now, lease)
+
+
+def _shows(place: Place) -> bool:
+    """Whether the mirror has something in that branch that was seen at the source."""
+    return place.mirror is not None and bool(place.mirror.head) and not place.inferred
+
+
+def _late(mirror: Mirror, pending: Mapping[str, Pending], now: datetime) -> dict[str, datetime]:
+    """Branches that are later than the target, since when."""
+    target = target_of(mirror)
+    since = {name: breached_at(first.seen_at, now, target) for name, first in pending.items()}
+    return {name: at for name, at in since.items() if at is not None}
+
+
+def _write(mirror: Mirror, began: Mapping[str, datetime], ended: Sequence[int], now: datetime, lease: Lease) -> None:
+    since = mirror.watched_since or now
+    rows = [LagBreach(mirror=mirror, branch=branch, began_at=max(at, since)) for branch, at in began.items()]
+    with transaction.atomic():
+        lease.hold()
+        Mirror.objects.filter(pk=mirror.pk, watched_since=None).update(watched_since=now)
+        for start in range(0, len(ended), 500):
+            mirror.breaches.filter(pk__in=ended[start : start + 500]).update(ended_at=now)
+        LagBreach.objects.bulk_create(rows, batch_size=500, ignore_conflicts=True)
+        mirror.breaches.filter(ended_at__lt=now - KEPT).delete()
+    mirror.watched_since = since
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """How well a branch kept its target: the share of the time since `since`, None when nothing was measured.
+
+    `breaches` are the last ones, the newest first.
+    """
+
+    share: float | None
+    since: datetime | None
+    breaches: Sequence[LagBreach]
+
+
+def targets_kept(mirror: Mirror, branches: Sequence[str], now: datetime) -> dict[str, Kept]:
+    """Of some branches of a mirror, by name: over the last 30 days, or since the branch or the first breach was
+    watched for. Three queries."""
+    since = _measured_since(mirror, branches, now)
+    breached = _breached(mirror, branches, now)
+    last: dict[str, list[LagBreach]] = {name: [] for name in branches}
+    for row in _last(mirror, branches):
+        last[row.branch].append(row)
+    return {name: _kept(since.get(name), breached.get(name, timedelta()), last[name], now) for name in branches}
+
+
+def _kept(since: datetime | None, breached: timedelta, last: Sequence[LagBreach], now: datetime) -> Kept:
+    share = None if since is None else attainment(breached, now - since)
+    return Kept(share, since if share is not None else None, last)
+
+
+def _first_seen(of: str) -> QuerySet[Candidate]:
+    """When a branch was first seen; one that was deleted and made again begins anew."""
+    return Candidate.objects.filter(branch=OuterRef(of), position__gte=0).order_by("position").values("seen_at")[:1]
+
+
+def _measured_since(mirror: Mirror, branches: Sequence[str], now: datetime) -> dict[str, datetime]:
+    watched = mirror.watched_since
+    if watched is None:
+        return {}
+    rows = mirror.source.branches.filter(name__in=branches, gone_at=None).annotate(first=Subquery(_first_seen("pk")))
+    start = max(watched, now - MEASURED)
+    return {name: max(start, first) for name, first in rows.values_list("name", "first") if first is not None}
+
+
+def _breached(mirror: Mirror, branches: Sequence[str], now: datetime) -> dict[str, timedelta]:
+    """How long each branch was too late in the last 30 days."""
+    start = now - MEASURED
+    live = SourceBranch.objects.filter(repository=mirror.source_id, name=OuterRef("branch"), gone_at=None)
+    rows = mirror.breaches.filter(Q(ended_at=None) | Q(ended_at__gt=start), branch__in=branches)
+    rows = rows.annotate(first=Subquery(live.annotate(at=Subquery(_first_seen("pk"))).values("at")[:1]))
+    length = ExpressionWrapper(Coalesce(F("ended_at"), now) - Greatest(F("began_at"), start), DurationField())
+    summed = rows.filter(began_at__gte=F("first")).order_by().values("branch").annotate(breached=Sum(length))
+    return dict(summed.values_list("branch", "breached"))
+
+
+def _last(mirror: Mirror, branches: Sequence[str]) -> QuerySet[LagBreach]:
+    place = Window(RowNumber(), partition_by=[F("branch")], order_by=["-began_at", "-pk"])
+    rows = mirror.breaches.filter(branch__in=branches).annotate(place=place)
+    return rows.filter(place__lte=SHOWN).order_by("-began_at", "-pk")
+
+
+def targets(mirror: Mirror) -> Targets:
+    """From when on waiting is late, by the mirror's own target and this deployment's intervals."""
+    interval = config.current().commit_sensor.process_branches_duration
+    return Targets(look_interval=interval, late_after=target_of(mirror))

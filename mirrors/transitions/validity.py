@@ -1,0 +1,58 @@
+"""By which settings is a mirror judged, and what of an earlier judgement still counts when they change?
+
+`Coverage.depth` says what a check has proven of a range: that, and all that is less deep. Where the settings ask for
+more than a check has looked at, its depth is taken down. No branch is moved back for that: what it shows is checked
+anew too, and is not called proven until then.
+"""
+
+from __future__ import annotations
+
+from core.errors import Fenced
+from core.mirroring.object_check import Depth, Imported
+from db import clock
+from jobs import duties
+from jobs.duties import Lease
+from mirrors.models import Coverage, Mirror
+from mirrors.transitions.doubt import doubt_judgements
+
+NOTHING = ""
+"""The depth of a check that proves nothing any more."""
+_SETTINGS = ("depth", "content_sample", "imported", "pinned_creation_date")
+"""Those by which something is judged; with them the repository that it was looked for in."""
+
+
+def hold(mirror: Mirror, lease: Lease, *, settings: bool = True) -> None:
+    """Inside of a transaction that writes down a judgement: the lease is ours, and it was made by today's settings, of
+    the repository that is there today.
+
+    Raises Fenced when either has changed since `mirror` was read: then it is judged again. Without `settings`
+    it only keeps others from writing judgements until the transaction ends.
+    """
+    lease.hold()
+    # Without a key's lock: who inserts rows that name the mirror need not wait, nor be waited for.
+    now = Mirror.objects.select_for_update(no_key=True).filter(pk=mirror.pk).values_list(*_SETTINGS).first()
+    if settings and now != tuple(getattr(mirror, name) for name in _SETTINGS):
+        raise Fenced(f"the settings or the repository of {mirror.name} were changed meanwhile")
+
+
+def judge_anew(old: Mirror, new: Mirror) -> None:
+    """What follows from other settings, in the transaction that changes them, under the mirror's lock."""
+    if _take_down(old, new):
+        doubt_judgements(new)
+    new.blockers.update(look_at=clock.now())  # it may pass now
+    duties.wake("validate", new.pk)
+
+
+def _take_down(old: Mirror, new: Mirror) -> bool:
+    """Let no coverage say more than it proves by the new settings; true if some of it doesn't count any more."""
+    deeper = new.depth in Depth(old.depth).deeper
+    reads_more = new.content_sample > old.content_sample
+    bars_more = (old.imported, new.imported) == (Imported.ALLOW, Imported.BLOCK)
+    # What still waits is completed by looks of the new depth.
+    waiting = new.coverage.exclude(state=Coverage.State.COMPLETE)
+    waiting.filter(depth__in=Depth(new.depth).deeper).update(depth=new.depth)
+    if reads_more:
+        new.coverage.filter(depth=Depth.CONTENT).update(depth=Depth.ETAG)
+    if bars_more:
+        new.coverage.update(depth=NOTHING)
+    return deeper or bars_more or (reads_more and new.depth == Depth.CONTENT)

@@ -1,0 +1,96 @@
+"""What a mirror lacks, on its page: grouped, filtered, looked for at once."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from core.errors import Invalid, LakeMirrorError
+from core.text.phrases import count
+from db import clock
+from mirrors.models import Blocker
+from mirrors.queries.missing_counts import is_cut_short
+from mirrors.services.backlog import Looked, blockers_of, blockers_retry
+from mirrors.status.mirror import mirror_readings
+from mirrors.views.tabs import carry_out, find_visible, may_see, show_tab
+from web.pages import page_of_rows, with_query
+from web.paging import number_of
+
+FILTERS = ("kind", "reason", "prefix", "branch", "commit")
+GROUPS = 10
+MOST_IDS = 1000
+
+
+@never_cache
+@require_safe
+@may_see
+def backlog(request: HttpRequest, name: str) -> HttpResponse:
+    """Everything that is missing or wrong at a mirror: by reason, by folder, and one by one."""
+    mirror = find_visible(request, name)
+    [reading] = mirror_readings([mirror])
+    given = {field: request.GET.get(field, "").strip() for field in FILTERS}
+    wrong = ""
+    try:
+        rows = blockers_of(mirror, **given)
+    except LakeMirrorError as error:
+        rows, wrong = mirror.blockers.none(), str(error)
+    looked = Looked(rows)
+    context = {
+        "page": page_of_rows(request, rows, "pk", newest=False),
+        "looked": looked,
+        "reasons": looked.by_reason()[:GROUPS],
+        "folders": looked.by_prefix(given["prefix"])[:GROUPS],
+        "given": given,
+        "wrong": wrong,
+        "chips": [(field, value, with_query(request, **{field: None})) for field, value in given.items() if value],
+        "kinds": Blocker.Kind.values,
+        "csv": _csv(request, mirror.source.name, mirror.name),
+        "all_named": not is_cut_short(mirror),
+        "now": clock.now(),
+    }
+    return show_tab(request, reading, "mirror_backlog", context)
+
+
+def _csv(request: HttpRequest, repository: str, mirror: str) -> str:
+    """The same rows as a file."""
+    return reverse("api-blockers", args=[repository, mirror]) + with_query(request, format="csv")
+
+
+@require_POST
+@may_see
+def blockers_retried(request: HttpRequest, name: str) -> HttpResponse:
+    """Look now for one thing, for those selected, for those of a reason, or for all."""
+    mirror = find_visible(request, name)
+    retry = partial(blockers_retry, actor=request.user, mirror=mirror, request=request)
+    which = request.POST.get("which", "")
+    if which.startswith("one-"):
+        retry = partial(retry, ids=_ids([which.removeprefix("one-")]))
+    elif which == "selected":
+        retry = partial(retry, ids=_ids(request.POST.getlist("thing")))
+    elif which == "reason":
+        retry = partial(retry, reason=_reason(request.POST.get("reason", "")))
+    elif which != "all":
+        raise Invalid("say which ones: one, those selected, those of a reason, or all", field="which")
+    return carry_out(request, mirror, retry, _told)
+
+
+def _reason(given: str) -> str:
+    """One that was chosen: an empty one would mean all."""
+    if not given or not given.isprintable():
+        raise Invalid("say which reason", field="reason")
+    return given
+
+
+def _ids(given: list[str]) -> list[int]:
+    return [number_of(one, "thing") for one in given[:MOST_IDS]]
+
+
+def _told(number: int) -> str:
+    """What is told of a retry that found so many things to look for."""
+    if not number:
+        return "Nothing was selected that is looked for: it may have arrived meanwhile."
+    return f"Queued: {count(number, 'thing is', 'things are')} looked for now."

@@ -1,0 +1,114 @@
+"""The pages of a mirror's commits: the list with their ladders, and one commit with what keeps it back."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from core.errors import NotFound
+from core.mirroring.commit_text import SETTLED
+from core.text.phrases import SHORT_ID
+from db import clock
+from mirrors.models import Mirror
+from mirrors.queries.find_commit import find_commit
+from mirrors.queries.missing_counts import COUNTED, is_cut_short
+from mirrors.services.backlog import blockers_of
+from mirrors.services.priority import mirror_prioritise
+from mirrors.services.waivers import is_waivable
+from mirrors.status.commit import certificate_of, ladder_rows, read_commit
+from mirrors.status.commit_json import STAGES, commits_of, commits_of_branch
+from mirrors.status.mirror import mirror_readings
+from mirrors.status.readable_regions import places_of
+from mirrors.views.tabs import SECTION, carry_out, find_visible, may_change, may_operate, may_see, show_tab
+from web.pages import Rows, page_of_rows, whole_or_part, with_query
+
+STAGE_WORDS = {
+    "seen": "Seen",
+    "recorded": "Record copied",
+    "metadata": "Metadata arrived",
+    "validated": "Objects validated",
+    "superseded": "Superseded",
+    "promoted": "Promoted",
+}
+
+
+@never_cache
+@require_safe
+@may_see
+def commit_list(request: HttpRequest, name: str) -> HttpResponse:
+    """A mirror's commits, the last one seen first; of one branch, or those that have come to one stage."""
+    mirror, now = find_visible(request, name), clock.now()
+    branch, stage = (request.GET.get(field, "").strip() for field in ("branch", "stage"))
+    page, wrong = _page_of_commits(request, mirror, branch, stage if stage in STAGES else "")
+    context = {
+        "commits": ladder_rows(mirror, page.rows, now),
+        "page": page,
+        "branch": branch,
+        "stage": stage,
+        "stages": [(code, STAGE_WORDS[code]) for code in STAGES],
+        "wrong": wrong,
+        "first_page": with_query(request),
+    }
+    return show_tab(request, mirror_readings([mirror], now)[0], "mirror_commits", context)
+
+
+def _page_of_commits(request: HttpRequest, mirror: Mirror, branch: str, stage: str) -> tuple[Rows, str]:
+    """The asked page, and why there is none."""
+    rows = commits_of(mirror, stage=stage)
+    if not branch:
+        return page_of_rows(request, rows, "commit_id", newest=True), ""
+    try:
+        return page_of_rows(request, commits_of_branch(rows, mirror, branch), "position", newest=True), ""
+    except NotFound as error:
+        return Rows([], "", first=True), str(error)
+
+
+@never_cache
+@require_safe
+@may_see
+def commit_detail(request: HttpRequest, name: str, commit: str) -> HttpResponse:
+    """A commit at a mirror: what is going on, its ladder, what blocks it or what was proven."""
+    mirror, now = find_visible(request, name), clock.now()
+    one = read_commit(mirror, find_commit(mirror, commit), now)
+    sha = one.commit.sha
+    blockers = blockers_of(mirror, commit=sha)
+    total = blockers[: COUNTED + 1].count()
+    certificate, unproven = certificate_of(mirror, one)
+    concerned = Mirror.objects.visible_to(request.user).filter(source__commits__sha=sha)
+    _, places = places_of(list(concerned.select_related("source")), sha)
+    context = SECTION | {
+        "mirror": mirror,
+        "one": one,
+        "total": min(total, COUNTED),
+        "more": total > COUNTED,
+        "page": page_of_rows(request, blockers, "pk", newest=False) if total else None,
+        "all_named": not total or not is_cut_short(mirror),
+        "certificate": json.dumps(certificate.document(), indent=1) if certificate else "",
+        "digest": certificate.digest() if certificate else "",
+        "unproven": unproven,
+        "places": places,
+        "may_operate": may_operate(request, mirror),
+        "waivable": may_change(request, mirror) and is_waivable(mirror, one.facts),
+        "waiver": json.dumps({"commits": [sha], "reason": "…"}, ensure_ascii=False),
+        "pending": not one.settled and one.stage not in SETTLED,
+        "active": one.stage not in SETTLED,
+        "now": now,
+        "body": json.dumps({"commit": sha}),
+    }
+    return render(request, whole_or_part(request, "mirrors/commit.html", "mirrors/_one_commit.html"), context)
+
+
+@require_POST
+@may_see
+def commit_prioritise(request: HttpRequest, name: str) -> HttpResponse:
+    """Have a commit copied and checked before all that waits longer."""
+    mirror = find_visible(request, name)
+    sha = find_commit(mirror, request.POST.get("commit", "")).sha
+    first = partial(mirror_prioritise, actor=request.user, mirror=mirror, commit=sha, request=request)
+    told = f"Queued: {sha[:SHORT_ID]} and what it needs are copied and checked before all else."
+    return carry_out(request, mirror, first, told)

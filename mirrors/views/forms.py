@@ -1,0 +1,152 @@
+"""What people type. The checks that count are those of the services; a form only carries and repeats them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+
+from core.errors import LakeMirrorError
+from core.mirroring.branch_selection import ALL
+from core.text.phrases import SHORT_ID
+from deployment import config
+from installations.region_usage import region_facts
+from mirrors.preflight.questions import Plan
+
+
+class MirrorForm(forms.Form):
+    """A new mirror, in the words of the API."""
+
+    source_repository = forms.CharField(
+        label="Repository", max_length=64, help_text="The name that it has in lakeFS, like lake."
+    )
+    source_region = forms.ChoiceField(label="Its region", widget=forms.RadioSelect)
+    region = forms.ChoiceField(
+        label="Region of the mirror", widget=forms.RadioSelect, help_text="Readers there get the copy."
+    )
+    name = forms.CharField(
+        label="Name of the mirror",
+        max_length=200,
+        help_text="Also the name of its repository there: 3 to 63 lower-case letters, digits and dashes.",
+    )
+    storage_namespace = forms.CharField(
+        label="Storage namespace",
+        max_length=2000,
+        help_text="Where your bucket replication puts the objects, like s3://bucket/lake; apart from the source's own.",
+    )
+
+    include = forms.CharField(
+        label="Branches to mirror",
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="One name or glob a line, like release-*; * also matches /. Empty: all branches.",
+    )
+    exclude = forms.CharField(
+        label="Branches to leave out",
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="One name or glob a line, like tmp-*. The default branch is always mirrored.",
+    )
+
+    tags = forms.BooleanField(label="Mirror its tags too", required=False)
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, label_suffix="", **more)
+        facts = {each.name: each for each in region_facts(config.current().regions)}
+        self.fields["source_region"].choices = list(facts.items())
+        self.fields["region"].choices = [(region, facts[region]) for region in config.current().served]
+        for field in self.fields.values():
+            field.widget.attrs.update(autocapitalize="none", autocomplete="off", spellcheck="false")
+
+    @classmethod
+    def fresh(cls) -> MirrorForm:
+        """The empty form, with the likeliest regions chosen."""
+        return cls(initial={"source_region": config.current().region, "region": likely_region()})
+
+    @classmethod
+    def typed(cls, data: Mapping[str, str]) -> MirrorForm:
+        """The form with what was typed so far, which nobody has to answer for yet."""
+        return cls(initial={name: data.get(name, "") for name in cls.base_fields})
+
+    @property
+    def plan(self) -> Plan:
+        """What was typed, be it finished or not."""
+        said = {name: str(self[name].value() or "").strip() for name in self.fields}
+        return Plan(
+            **{name: said[name] for name in ("source_repository", "source_region", "name", "region")},
+            storage_namespace=said["storage_namespace"],
+            include=tuple(_lines(said["include"])) or ALL,
+            exclude=tuple(_lines(said["exclude"])),
+            tags=bool(self["tags"].value()),
+        )
+
+    @property
+    def creation(self) -> dict[str, Any]:
+        """What was typed, as `services.mirror_create` takes it."""
+        given = dict(self.cleaned_data)
+        include, exclude = (_lines(given.pop(name)) for name in ("include", "exclude"))
+        chosen = {"selected": {"include": include or list(ALL), "exclude": exclude}, "tags": given.pop("tags")}
+        return given | {"settings": chosen}
+
+    def refuse(self, error: LakeMirrorError) -> None:
+        """Say why a service did not accept it, beside the field that it names."""
+        field = getattr(error, "field", "")
+        self.add_error(field if field in self.fields else None, str(error))
+
+
+def likely_region() -> str:
+    """Where a mirror most likely goes: away from here."""
+    known = config.current()
+    away = [region for region in known.served if region != known.region]
+    return (away or list(known.served))[0]
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+class WaiverForm(forms.Form):
+    """Why a commit may be unreadable, and its id or the mirror's name, typed, so that none is waived by a slip."""
+
+    reason = forms.CharField(
+        label="Why may it be unreadable?",
+        max_length=1000,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="Everybody who sees the mirror can read it, and it stays in the audit trail.",
+        error_messages={"required": "Say why: whoever meets this commit later has to know."},
+    )
+    typed = forms.CharField(required=False)
+
+    def __init__(self, *args: Any, commit: str, mirror: str, **more: Any) -> None:
+        super().__init__(*args, label_suffix="", **more)
+        self.commit, self.mirror = commit, mirror
+        self.fields["typed"].label = f"Type {commit[:SHORT_ID]} or {mirror} to waive it"
+        self.fields["typed"].widget.attrs.update(autocapitalize="none", autocomplete="off", spellcheck="false")
+
+    def clean_typed(self) -> str:
+        """The mirror's name, or the commit's id: its first eight digits or more."""
+        typed: str = self.cleaned_data["typed"].strip().lower()
+        is_id = len(typed) >= SHORT_ID and self.commit.startswith(typed)
+        if not is_id and typed != self.mirror:
+            wanted = f"{self.commit[:SHORT_ID]} or {self.mirror}"
+            raise forms.ValidationError(f"Type {wanted} exactly as it stands here. Nothing was waived.")
+        return typed
+
+
+class DeletionForm(forms.Form):
+    """The name, typed, so that no mirror goes by a slip."""
+
+    typed = forms.CharField(label="Type the mirror's name to delete it", required=False)
+
+    def __init__(self, *args: Any, name: str, **more: Any) -> None:
+        super().__init__(*args, label_suffix="", **more)
+        self.name = name
+        self.fields["typed"].widget.attrs.update(autocapitalize="none", autocomplete="off", spellcheck="false")
+
+    def clean_typed(self) -> str:
+        """Exactly the mirror's name."""
+        typed: str = self.cleaned_data["typed"]
+        if typed.strip() != self.name:
+            raise forms.ValidationError(f"Type {self.name} exactly as it stands here. Nothing was deleted.")
+        return typed

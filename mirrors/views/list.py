@@ -1,0 +1,143 @@
+"""The list of mirrors, and what is done to several of them at once."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from core.errors import Invalid, LakeMirrorError
+from core.mirroring.states import State
+from core.text.phrases import Phrase, count, name, say, sentence
+from db import clock
+from installations.probes import NAME
+from mirrors.models import Mirror
+from mirrors.services import mirrors as services
+from mirrors.services import settings
+from mirrors.services.validations import validation_ask
+from mirrors.status.fleet import FEW, fleet_readings, up_to_date
+from mirrors.status.mirror import MirrorReading, moved_lately
+from mirrors.views.forms import likely_region
+from mirrors.views.list_query import COLUMNS, ORDERS, Asked, csv_name, needing
+from mirrors.views.tabs import SECTION, may_see
+
+PAGE = 30
+NAMED = 3
+
+
+@never_cache
+@require_safe
+@may_see
+def mirror_list(request: HttpRequest) -> HttpResponse:
+    """The mirrors that the address asks for, those that need somebody first."""
+    now = clock.now()
+    asked = Asked.of(request.GET)
+    visible = Mirror.objects.visible_to(request.user)
+    readings = fleet_readings(asked.narrow(visible), now)
+    found = asked.found(readings)
+    if request.GET.get("format") == "csv":
+        return _csv(found, now)
+    page, more = asked.page(found, PAGE)
+    page = page if len(readings) <= FEW else up_to_date(page, now)
+    context = SECTION | {
+        "asked": asked,
+        "readings": page,
+        "number": len(found),
+        "now": now,
+        "as_of": min((reading.as_of for reading in page), default=now),
+        "told": tell(found),
+        "active": any(reading.active for reading in page) or moved_lately([one.mirror for one in page], now),
+        "changes": ", ".join(f"{reading.mirror.name}: {reading.state.word}" for reading in needing(page)),
+        "more": more,
+        "none": not found and not visible.exists(),
+        "states": list(State),
+        "orders": {key: words for key, (words, _) in ORDERS.items()},
+        "regions": visible.order_by("region").values_list("region", flat=True).distinct(),
+        "example_region": likely_region,
+    }
+    part = "mirrors/_list.html" if request.htmx.target == "live" else "mirrors/list.html"
+    return render(request, part, context)
+
+
+def _csv(found: Sequence[MirrorReading], now: datetime) -> HttpResponse:
+    """All that were found, on one page."""
+    answer = HttpResponse(content_type="text/csv; charset=utf-8")
+    answer["Content-Disposition"] = f'attachment; filename="{csv_name(now)}"'
+    writer = csv.writer(answer)
+    writer.writerow(COLUMNS)
+    writer.writerows([value(reading) for value in COLUMNS.values()] for reading in found)
+    return answer
+
+
+def tell(readings: Sequence[MirrorReading]) -> Phrase:
+    """One sentence for all mirrors: who needs somebody, and whether the rest is well."""
+    urgent = needing(readings)
+    well = sum(reading.state is State.UP_TO_DATE for reading in readings)
+    if not urgent:
+        return sentence(f"{well} of {count(len(readings), 'mirror')} up to date; nothing needs you")
+    listed = say(*(_named(reading, first=number == 0) for number, reading in enumerate(urgent[:NAMED])))
+    more = f", and {len(urgent) - NAMED:,} more" if len(urgent) > NAMED else ""
+    need = count(len(urgent), "mirror needs", "mirrors need")
+    return sentence(f"{need} you: ", listed, more, f". {well:,} of {len(readings):,} are up to date")
+
+
+def _named(reading: MirrorReading, *, first: bool) -> Phrase:
+    return say("" if first else ", ", name(reading.mirror.name), f" is {reading.state.word.lower()}")
+
+
+# --- several at once --------------------------------------------------------------------------------------------------
+
+
+def _pause(paused: bool) -> Callable[..., object]:
+    def pause(**who: Any) -> object:
+        return settings.mirror_update(changes={"paused": paused}, **who)
+
+    return pause
+
+
+VERBS: Mapping[str, tuple[str, Callable[..., object]]] = {
+    "sync": ("Queued: looked at now", services.mirror_sync),
+    "pause": ("Queued: paused", _pause(True)),
+    "resume": ("Queued: resumed", _pause(False)),
+    "validate": ("Queued: every head is checked again from its bytes", validation_ask),
+}
+
+
+@require_POST
+@may_see
+def mirrors_change(request: HttpRequest) -> HttpResponse:
+    """Do one thing to each of the chosen mirrors; those that refuse are told one by one, the others go on."""
+    told, verb = VERBS.get(request.POST.get("verb", ""), ("", None))
+    if verb is None:
+        raise Invalid("choose what to do", field="verb")
+    chosen = Mirror.objects.visible_to(request.user).select_related("source").order_by("name")
+    names = filter(NAME.fullmatch, request.POST.getlist("mirror")[:PAGE])
+    mirrors = list(chosen.filter(name__in=list(names)))
+    refused = {mirror.name: why for mirror in mirrors if (why := _refusal(request, verb, mirror))}
+    done = [mirror.name for mirror in mirrors if mirror.name not in refused]
+    if done:
+        messages.success(request, f"{told}: {', '.join(done)}.")
+    for mirror, why in refused.items():
+        messages.error(request, f"{mirror}: {why}")
+    if not mirrors:
+        messages.error(request, "Nothing was done: choose mirrors by the boxes beside their names first.")
+    if request.htmx:
+        return render(request, "_notices.html")
+    return redirect(f"{reverse('mirrors')}?{request.GET.urlencode()}")
+
+
+def _refusal(request: HttpRequest, verb: Callable[..., object], mirror: Mirror) -> str:
+    """Do it; why not, or ""."""
+    try:
+        verb(actor=request.user, mirror=mirror, request=request)
+    except LakeMirrorError as error:
+        return str(error)
+    return ""

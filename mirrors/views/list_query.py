@@ -1,0 +1,174 @@
+"""Which mirrors a list shows, in which order, from where on: all of it stands in the address."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from django.http import QueryDict
+
+from core.mirroring.states import State, Tone
+from mirrors.models.querysets import MirrorQuerySet
+from mirrors.status.mirror import MirrorReading
+from web.serializers import rfc3339
+
+LAST = 10**11
+"""After every moment in Unix seconds."""
+
+COLUMNS: Mapping[str, Callable[[MirrorReading], Any]] = {
+    "name": lambda reading: reading.mirror.name,
+    "status": lambda reading: reading.state_word,
+    "reason_code": lambda reading: reading.reason_code,
+    "reason": lambda reading: reading.sentence,
+    "source_repository": lambda reading: reading.mirror.source.name,
+    "source_region": lambda reading: reading.mirror.source.region,
+    "region": lambda reading: reading.mirror.region,
+    "branches": lambda reading: reading.staying,
+    "branches_up_to_date": lambda reading: reading.caught_up,
+    "pending_commits": lambda reading: reading.pending,
+    "lag_seconds": lambda reading: "" if reading.lag is None else round(reading.lag, 3),
+    "waiting_for": lambda reading: reading.waiting_words,
+    "last_validated_at": lambda reading: rfc3339(reading.mirror.last_validated_at),
+    "as_of": lambda reading: rfc3339(reading.as_of),
+}
+"""Of the list as CSV."""
+
+
+def _by_urgency(reading: MirrorReading) -> int:
+    return -reading.state.severity
+
+
+def _by_name(reading: MirrorReading) -> int:
+    return 0
+
+
+def _by_lag(reading: MirrorReading) -> int:
+    """Since when it is behind, which stays the same while it waits; then those that are not, and those unknown."""
+    if not reading.lag:
+        return LAST if reading.lag is None else LAST - 1
+    return int(reading.as_of.timestamp() - reading.lag)
+
+
+ORDERS: Mapping[str, tuple[str, Callable[[MirrorReading], int]]] = {
+    "urgency": ("worst first", _by_urgency),
+    "lag": ("longest behind first", _by_lag),
+    "name": ("by name", _by_name),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """A filter that is on: what it says, and the query without it."""
+
+    what: str
+    value: str
+    without: str
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the address asks for. Values that mean nothing are left out, so an old link still opens a list."""
+
+    query: QueryDict
+    states: Sequence[State] = field(default_factory=tuple)
+    source: str = ""
+    origin: str = ""
+    region: str = ""
+    find: str = ""
+    sort: str = "urgency"
+    after: tuple[int, str] | None = None
+
+    @classmethod
+    def of(cls, query: QueryDict) -> Asked:
+        """From the query of a request."""
+        known = {state.value for state in State}
+        sort = query.get("sort", "")
+        return cls(
+            query=query,
+            states=[State(value) for value in dict.fromkeys(query.getlist("state")) if value in known],
+            source=query.get("source", "").strip(),
+            origin=query.get("from", "").strip(),
+            region=query.get("region", "").strip(),
+            find=query.get("find", "").strip(),
+            sort=sort if sort in ORDERS else "urgency",
+            after=_cursor(query.get("after", "")),
+        )
+
+    def narrow(self, mirrors: MirrorQuerySet) -> MirrorQuerySet:
+        """Those that the tables alone can tell."""
+        wanted = {
+            "source__name": self.source,
+            "source__region": self.origin,
+            "region": self.region,
+            "name__icontains": self.find,
+        }
+        return mirrors.filter(**{column: value for column, value in wanted.items() if value})
+
+    def found(self, readings: Sequence[MirrorReading]) -> list[MirrorReading]:
+        """Those in the states that are asked for, in the order that is."""
+        chosen = [reading for reading in readings if not self.states or reading.state in self.states]
+        return sorted(chosen, key=self._key)
+
+    def page(self, found: Sequence[MirrorReading], amount: int) -> tuple[list[MirrorReading], str]:
+        """The next few after the cursor, and the query of those that follow, "" if none do."""
+        rest = [reading for reading in found if self.after is None or self._key(reading) > self.after]
+        page = rest[:amount]
+        if len(rest) <= amount:
+            return page, ""
+        rank, name = self._key(page[-1])
+        return page, self._with(after=f"{rank}:{name}")
+
+    def _key(self, reading: MirrorReading) -> tuple[int, str]:
+        return ORDERS[self.sort][1](reading), reading.mirror.name
+
+    @property
+    def chips(self) -> list[Chip]:
+        """Filters that are on."""
+        chips = [Chip("State", state.word, self._without("state", state.value)) for state in self.states]
+        named = {"source": "Source", "from": "From", "region": "To", "find": "Name holds"}
+        values = {"source": self.source, "from": self.origin, "region": self.region, "find": self.find}
+        return chips + [Chip(named[key], value, self._without(key)) for key, value in values.items() if value]
+
+    @property
+    def csv(self) -> str:
+        """The query of the same list as CSV."""
+        return self._with(format="csv")
+
+    @property
+    def first(self) -> str:
+        """The query of the list's beginning."""
+        return self._without("after")
+
+    def _with(self, **values: str) -> str:
+        query = self.query.copy()
+        for key, value in values.items():
+            query[key] = value
+        return "?" + query.urlencode()
+
+    def _without(self, key: str, value: str = "") -> str:
+        """Whatever is filtered otherwise begins at its beginning."""
+        query = self.query.copy()
+        query.pop("after", None)
+        kept = [one for one in query.getlist(key) if value and one != value]
+        query.setlist(key, kept)
+        if not kept:
+            del query[key]
+        return "?" + query.urlencode()
+
+
+def _cursor(given: str) -> tuple[int, str] | None:
+    rank, colon, name = given.partition(":")
+    return (int(rank), name) if colon and rank.lstrip("-").isascii() and rank.lstrip("-").isdigit() else None
+
+
+def csv_name(now: datetime) -> str:
+    """What the file is called."""
+    return f"mirrors-{now.astimezone(UTC):%Y%m%dT%H%M%SZ}.csv"
+
+
+def needing(readings: Sequence[MirrorReading]) -> list[MirrorReading]:
+    """Those that need somebody, the worst first."""
+    urgent = [reading for reading in readings if reading.state.tone is Tone.BAD]
+    return sorted(urgent, key=lambda reading: (-reading.state.severity, -(reading.lag or 0), reading.mirror.name))

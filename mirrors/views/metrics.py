@@ -1,0 +1,52 @@
+"""Lag, backlog and throughput of a mirror over time, on its page."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from core.errors import Invalid
+from db import clock
+from deployment import config
+from mirrors.status.mirror import mirror_readings
+from mirrors.status.series import PERIODS, measured
+from mirrors.transitions.rpo_breaches import target_of
+from mirrors.views.charts import plots, unmeasured
+from mirrors.views.tabs import find_visible, may_see, show_tab
+from web.pages import with_query
+
+
+@never_cache
+@require_safe
+@may_see
+def metrics(request: HttpRequest, name: str) -> HttpResponse:
+    """Pictures of a period, and the same as a table."""
+    mirror, now = find_visible(request, name), clock.now()
+    period = _period(request)
+    found = measured(mirror, PERIODS[period], now)
+    known = [step for step in reversed(found.steps) if step.known]
+    api = reverse("api-metrics", args=[mirror.source.name, mirror.name])
+    context = {
+        "periods": [(one, with_query(request, period=one), one == period) for one in PERIODS],
+        "plots": plots(found, target_of(mirror), now) if known else [],
+        "steps": known,
+        "found": found,
+        "length": timedelta(minutes=found.period.step),
+        "since": known[-1].at if known and known[-1].at > found.steps[0].at else None,
+        "unmeasured": unmeasured(found),
+        "target": target_of(mirror).total_seconds(),
+        "interval": config.current().validator.run_interval,
+        "api": f"{api}?period={period}",
+    }
+    return show_tab(request, mirror_readings([mirror], now)[0], "mirror_metrics", context)
+
+
+def _period(request: HttpRequest) -> str:
+    given = request.GET.get("period", "") or next(iter(PERIODS))
+    if given not in PERIODS:
+        raise Invalid(f"'{given[:40]}' is none of {', '.join(PERIODS)}", field="period")
+    return given

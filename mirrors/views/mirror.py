@@ -1,0 +1,163 @@
+"""The pages of one mirror. One view for a page; the part that updates itself has the same address."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from hashlib import sha256
+
+from django.contrib import messages
+from django.core.paginator import Page, Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from core.errors import LakeMirrorError
+from core.mirroring.states import ASIDE
+from db import clock
+from mirrors.models import Mirror
+from mirrors.services import mirrors, settings
+from mirrors.status.branch_commits import BranchCommits, branch_commits
+from mirrors.status.lag_panel import lag_panel
+from mirrors.status.mirror import BranchReading, MirrorReading, mirror_reading
+from mirrors.status.tags import count_tags, tag_readings
+from mirrors.views.forms import DeletionForm
+from mirrors.views.tabs import SECTION, carry_out, find_visible, may_see, show_tab
+from web.errors import status_of
+
+PAGE = 100
+OPENED = 10
+
+
+# --- one mirror -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A branch on the page; `commits` when it is opened."""
+
+    anchor: str
+    branch: BranchReading
+    commits: BranchCommits | None
+
+
+@never_cache
+@require_safe
+@may_see
+def mirror_detail(request: HttpRequest, name: str) -> HttpResponse:
+    """A mirror and its branches; those named by `branch` are opened to their commits."""
+    mirror = find_visible(request, name)
+    now = clock.now()
+    reading = mirror_reading(mirror, now)
+    opened = request.GET.getlist("branch")[:OPENED]
+    find = request.GET.get("find", "").strip()
+    page = _page_of_branches(reading, find, request.GET.get("page"))
+    context = {
+        "page": page,
+        "many": len(reading.branches) > PAGE,
+        "find": find,
+        "rows": _rows(mirror, page, opened, now),
+        "opened": opened,
+        "tags": tag_readings(mirror, amount=PAGE),
+        "tags_number": count_tags(mirror),
+        "panel": lag_panel(reading),
+    }
+    return show_tab(request, reading, "mirror", context)
+
+
+def _page_of_branches(reading: MirrorReading, find: str, number: str | None) -> Page:
+    """Branches whose name holds `find`, those that need somebody first: the asked page, or the nearest one."""
+    found = [branch for branch in reading.branches if find.casefold() in branch.name.casefold()]
+    return Paginator(sorted(found, key=_rank), PAGE).get_page(number)
+
+
+def _rows(mirror: Mirror, page: Iterable[BranchReading], opened: Sequence[str], now: datetime) -> list[Row]:
+    return [
+        Row(
+            anchor=anchor(branch.name),
+            branch=branch,
+            commits=branch_commits(mirror, branch.name, now) if branch.name in opened else None,
+        )
+        for branch in page
+    ]
+
+
+def _rank(branch: BranchReading) -> tuple[bool, int, bool, str]:
+    """Who needs somebody first, who goes last."""
+    return branch.state in ASIDE, -branch.state.severity, not branch.default, branch.name
+
+
+def anchor(branch: str) -> str:
+    """A place on the page that stays the same branch's, whatever others come and go."""
+    return f"b-{sha256(branch.encode()).hexdigest()[:12]}"
+
+
+# --- verbs ----------------------------------------------------------------------------------------------------------
+
+
+def _status(error: LakeMirrorError) -> int:
+    return int(status_of(error) or 500)
+
+
+@require_POST
+@may_see
+def mirror_sync(request: HttpRequest, name: str) -> HttpResponse:
+    """Queue a look at source and destination; the page says so at once."""
+    mirror = find_visible(request, name)
+    told = f"Queued: {mirror.source.name} is looked at now, and all that is missing is looked for again."
+    sync = partial(mirrors.mirror_sync, actor=request.user, mirror=mirror, request=request)
+    return carry_out(request, mirror, sync, told)
+
+
+@require_POST
+@may_see
+def mirror_pause(request: HttpRequest, name: str, paused: bool) -> HttpResponse:
+    """Let nothing of a mirror move, or let it move again."""
+    mirror = find_visible(request, name)
+    told = f"{mirror.name} is paused: no branch is moved; what arrives is copied and checked all the same."
+    if not paused:
+        told = f"{mirror.name} is resumed: each branch goes to its newest complete commit."
+    change = {"paused": paused}
+    pause = partial(settings.mirror_update, actor=request.user, mirror=mirror, changes=change, request=request)
+    return carry_out(request, mirror, pause, told)
+
+
+@require_POST
+@may_see
+def branch_reset(request: HttpRequest, name: str) -> HttpResponse:
+    """Queue the undoing of what somebody wrote to a branch by force."""
+    mirror, branch = find_visible(request, name), request.POST.get("branch", "")
+    told = f"Queued: the uncommitted changes of {branch} are undone now."
+    reset = partial(mirrors.branch_reset, actor=request.user, mirror=mirror, branch=branch, request=request)
+    return carry_out(request, mirror, reset, told)
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@may_see
+def mirror_delete(request: HttpRequest, name: str) -> HttpResponse:
+    """Say what goes and what stays, and ask for the name."""
+    mirror = find_visible(request, name)
+    form = DeletionForm(request.POST if request.method == "POST" else None, name=mirror.name)
+    if not (form.is_bound and form.is_valid()):
+        return _show_deletion(request, mirror, form, 400 if form.is_bound else 200)
+    try:
+        mirrors.mirror_delete(actor=request.user, mirror=mirror, request=request)
+    except LakeMirrorError as error:
+        form.add_error(None, str(error))
+        return _show_deletion(request, mirror, form, _status(error))
+    messages.success(request, f"{mirror.name} is being deleted. Its objects stay where they are.")
+    return redirect("mirrors")
+
+
+def _show_deletion(request: HttpRequest, mirror: Mirror, form: DeletionForm, status: int) -> HttpResponse:
+    context = SECTION | {
+        "mirror": mirror,
+        "form": form,
+        "branches": mirror.branches.count(),
+        "commits": mirror.commits.filter(data="complete").count(),
+    }
+    return render(request, "mirrors/delete.html", context, status=status)

@@ -1,0 +1,49 @@
+"""The plan for a commit that is not there yet, and the click that carries it out."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from core.text.phrases import SHORT_ID, count
+from db import clock
+from mirrors.models import Commit
+from mirrors.queries.find_commit import find_commit
+from mirrors.services.repair import Repaired, commit_repair, repair_plan
+from mirrors.views.tabs import SECTION, carry_out, find_visible, may_operate, may_see
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@may_see
+def commit_repaired(request: HttpRequest, name: str, commit: str) -> HttpResponse:
+    """Say what repairing a commit would look at; on POST, do it."""
+    mirror = find_visible(request, name)
+    found = find_commit(mirror, commit)
+    if request.method == "POST":
+        repair = partial(commit_repair, actor=request.user, mirror=mirror, commit=found, request=request)
+        return carry_out(request, mirror, repair, partial(_told, found))
+    context = SECTION | {
+        "mirror": mirror,
+        "commit": found,
+        "plan": repair_plan(mirror, found),
+        "may_operate": may_operate(request, mirror),
+        "back": reverse("mirror_commit", args=[mirror.name, found.sha]),
+        "now": clock.now(),
+    }
+    return render(request, _template(request), context)
+
+
+def _template(request: HttpRequest) -> str:
+    return "mirrors/_repair_plan.html" if request.htmx.target == "plan" else "mirrors/repair.html"
+
+
+def _told(commit: Commit, done: Repaired) -> str:
+    things = count(done.blockers, "thing is", "things are")
+    first = f", and {commit.sha[:SHORT_ID]} goes first" if done.first else ""
+    return f"Queued: {things} looked for now{first}."

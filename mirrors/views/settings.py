@@ -1,0 +1,116 @@
+"""The settings of a mirror on its page: seen by all who see it, changed by those who may."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from core.errors import LakeMirrorError, Stale
+from core.installations.webhook_action import ACTION_FILE
+from core.mirroring.branch_selection import OnUnselect
+from core.text.phrases import count
+from mirrors.models import Mirror
+from mirrors.services import settings
+from mirrors.services.mirrors import repository_arn
+from mirrors.services.settings_etag import etag_of
+from mirrors.services.webhook_file import webhook_file
+from mirrors.status.mirror import mirror_readings
+from mirrors.views.settings_form import SettingsForm
+from mirrors.views.tabs import find_visible, may_change, may_see, show_tab
+from rbac import services as rbac
+from rbac.signin.form_recovery import GIVEN_BACK, keeps_typed, take
+from web.errors import status_of
+from web.etags import Seen
+
+NAMED = 5
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@may_see
+@keeps_typed
+def mirror_settings(request: HttpRequest, name: str) -> HttpResponse:
+    """The form of a mirror's settings, and the file by which its source tells of changes."""
+    mirror = find_visible(request, name)
+    if request.method != "POST":
+        given = take(request)
+        if given is not None:
+            return _give_back(request, mirror, SettingsForm(given))
+        return _show(request, mirror, SettingsForm.of(mirror, etag_of(mirror)))
+    rbac.require(request.user, ("fs:MirrorRepository", repository_arn(mirror.source.name)))
+    form = SettingsForm(request.POST)
+    if not form.is_valid() or not _asked(form, mirror):
+        return _show(request, mirror, form, status=400)
+    return _save(request, mirror, form)
+
+
+def _asked(form: SettingsForm, mirror: Mirror) -> bool:
+    """Whether it is said what becomes of the branches that fall out, if any do."""
+    if form.cleaned_data["on_unselect"]:
+        return True
+    names = form.falling_out(mirror)
+    if names:
+        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+        listed = ", ".join(names[:NAMED]) + more
+        told = f"{count(len(names), 'branch', 'branches')} at the mirror would not be mirrored any more: {listed}"
+        form.add_error("on_unselect", told)
+    return not names
+
+
+def _save(request: HttpRequest, mirror: Mirror, form: SettingsForm) -> HttpResponse:
+    try:
+        settings.mirror_update(
+            actor=request.user,
+            mirror=mirror,
+            changes=form.changes,
+            on_unselect=OnUnselect(form.cleaned_data["on_unselect"] or OnUnselect.KEEP),
+            seen=Seen(frozenset({form.cleaned_data["seen"]})),
+            request=request,
+        )
+    except Stale:
+        return _show_stale(request, find_visible(request, mirror.name), form)
+    except LakeMirrorError as error:
+        form.refuse(error)
+        return _show(request, mirror, form, status=int(status_of(error) or 500))
+    messages.success(request, "Queued: the settings are saved, and what follows from them is done now.")
+    return redirect("mirror_settings", mirror.name)
+
+
+def _show_stale(request: HttpRequest, mirror: Mirror, form: SettingsForm) -> HttpResponse:
+    """The form once more, with what was typed over what the other one chose."""
+    fresh, changed = form.over(mirror, etag_of(mirror))
+    return _show(request, mirror, fresh, status=412, changed=changed, stale=True)
+
+
+def _give_back(request: HttpRequest, mirror: Mirror, form: SettingsForm) -> HttpResponse:
+    """The form with what was typed when the session ended; somebody may have changed the settings since."""
+    messages.info(request, GIVEN_BACK)
+    fresh, changed = form.over(mirror, etag_of(mirror))
+    return _show(request, mirror, fresh, changed=changed, stale=bool(changed), unsaved=True)
+
+
+def _show(request: HttpRequest, mirror: Mirror, form: SettingsForm, status: int = 200, **more: Any) -> HttpResponse:
+    changer = may_change(request, mirror)
+    context = {
+        "form": form,
+        "may_change": changer,
+        "arn": repository_arn(mirror.source.name),
+        "action_file": ACTION_FILE,
+        "webhook": _webhook(request, mirror, changer),
+        **more,
+    }
+    return show_tab(request, mirror_readings([mirror])[0], "mirror_settings", context, status=status)
+
+
+def _webhook(request: HttpRequest, mirror: Mirror, changer: bool) -> str:
+    """The file's text; who may not change the mirror doesn't get the secret."""
+    address = request.build_absolute_uri("/")
+    try:
+        return webhook_file(mirror.source.region, address, secret="" if changer else "<the secret>")
+    except LakeMirrorError:  # the region is no longer configured
+        return ""

@@ -1,0 +1,74 @@
+"""What the pages of one mirror share: finding it, its tabs, and how a click is answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+
+from mirrors.beside import exports
+from mirrors.models import Mirror
+from mirrors.services.mirrors import repository_arn
+from mirrors.status.incidents import trouble_of
+from mirrors.status.mirror import MirrorReading
+from rbac import services as rbac
+from rbac.signin.views import permission_required
+from web.pages import answered, whole_or_part
+
+SECTION = {"section": "mirrors"}
+TABS = (
+    ("mirror", "Branches"),
+    ("mirror_commits", "Commits"),
+    ("mirror_backlog", "Backlog"),
+    ("mirror_runs", "Runs"),
+    ("mirror_metrics", "Metrics"),
+    ("mirror_settings", "Settings"),
+    ("mirror_audit", "Audit"),
+)
+"""The name of each address, and what stands on the tab."""
+EXPORTED = 5
+may_see = permission_required("fs:ListRepositories", "*")
+
+
+def find_visible(request: HttpRequest, name: str) -> Mirror:
+    """The mirror of that name, if the user may see it. Raises Http404."""
+    mirror = Mirror.objects.visible_to(request.user).select_related("source", "created_by").filter(name=name).first()
+    if mirror is None:
+        raise Http404(f"no mirror {name}")
+    return mirror
+
+
+def may_change(request: HttpRequest, mirror: Mirror) -> bool:
+    """Whether the user may change it."""
+    return rbac.allowed(request.user, "fs:MirrorRepository", repository_arn(mirror.source.name))
+
+
+def may_operate(request: HttpRequest, mirror: Mirror) -> bool:
+    """Whether the user may have it paused, looked at, checked."""
+    return rbac.allowed(request.user, "fs:OperateMirror", repository_arn(mirror.source.name))
+
+
+def show_tab(
+    request: HttpRequest, reading: MirrorReading, tab: str, context: Mapping[str, Any], status: int = 200
+) -> HttpResponse:
+    """A mirror's page with one of its tabs, whose template is named for it."""
+    shared = SECTION | {"mirror": reading.mirror, "reading": reading, "tab": tab, "tabs": TABS}
+    shared["may_change"] = may_change(request, reading.mirror)
+    shared["may_operate"] = may_operate(request, reading.mirror)
+    shared["may_delete"] = rbac.allowed(request.user, "fs:DeleteRepository", repository_arn(reading.mirror.name))
+    shared["trouble"] = trouble_of(reading)
+    source = reading.mirror.source
+    shared["exported"] = exports().of_source(request.user, source.region, source.name, reading.as_of, EXPORTED)
+    shared["part"] = f"mirrors/_tab_{dict(TABS)[tab].lower()}.html"
+    template = whole_or_part(request, "mirrors/detail.html", "mirrors/_detail.html")
+    return render(request, template, {**shared, **context}, status=status)
+
+
+def carry_out(
+    request: HttpRequest, mirror: Mirror, verb: Callable[[], object], told: str | Callable[[Any], str]
+) -> HttpResponse:
+    """Carry out a verb of a mirror, and lead back to it; see `answered`."""
+    return answered(request, verb, told, reverse("mirror", args=[mirror.name]))
