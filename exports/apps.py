@@ -7,7 +7,8 @@ class ExportsConfig(AppConfig):
     name = "exports"
 
     def ready(self) -> None:
-        from exports import steps, tasks
+        from exports import tasks
+        from exports.services import permissions
 
         tasks.register()
-        steps.register_exports()
+        permissions.register_exports()

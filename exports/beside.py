@@ -13,12 +13,12 @@ from core.access.policies import branch_arn
 from core.exporting.explain import STATES
 from core.exporting.state_machine import State
 from core.text.phrases import count, sentence
-from exports import placement
-from exports.api import narrowed, visible
+from exports.api.exports import narrowed, visible
 from exports.models import Export, ExportRun
-from exports.readings import ExportReading, readings
-from exports.services import KIND, subject_of
-from exports.timeline import progress_of
+from exports.services import destinations
+from exports.services.exports import KIND, subject_of
+from exports.status.export import ExportReading, readings
+from exports.status.timeline import progress_of
 from jobs.job_ids import JobType, job_id
 from jobs.models import Duty
 from mirrors.beside import About, ExportHit, GoingOn, Link, Need, Place, Summary
@@ -79,7 +79,7 @@ class Exports:
 
     def places(self) -> Iterator[tuple[str, str]]:
         """All that exports write to, each with whose it is."""
-        return placement.places()
+        return destinations.places()
 
     def gauges(self, now: datetime) -> Iterator[Gauge]:
         """Of all exports, in a number of queries that doesn't grow."""

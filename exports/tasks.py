@@ -27,7 +27,7 @@ def _exports() -> beside.Exports:
 
 
 def _advance(lease: Lease) -> Outcome:
-    from exports.loop import advance
+    from exports.engine.advance import advance
 
     return advance(lease)
 

@@ -18,7 +18,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("readyz", health.readyz, name="readyz"),
     path("service/replication/v1/", include("mirrors.api.urls")),
     path("api/v1/", include("rbac.api.urls")),
-    path("api/v1/", include("exports.api_urls")),
+    path("api/v1/", include("exports.api.urls")),
     path("api/v1/auth/", include("rbac.api.signin_urls")),
     path("metrics", Metrics.as_view(), name="metrics"),
     path("docs/api", api_docs.api_docs, name="api-docs"),

@@ -73,7 +73,7 @@ def test_a_destination_is_verified(olgas: Terminal, monkeypatch: pytest.MonkeyPa
     asked = olgas("export", "verify", MAIN)
     assert (asked.exit_code, "Comparing: 9f31c0aa" in asked.stdout) == (0, True), asked.stderr
     found = drifted(Export.objects.get())
-    monkeypatch.setattr("exports.verification.begin", lambda export, asked_by: found)
+    monkeypatch.setattr("exports.engine.verifications.begin", lambda export, asked_by: found)
     told = olgas("export", "verify", MAIN, "--wait")
     assert (told.exit_code, told.stdout.splitlines()[2:]) == (1, ["+ a b", "* c", "- =bad"]), told.stderr
     assert "7 files equal (1,000 bytes), 1 missing, 1 different, 1 foreign" in told.stdout

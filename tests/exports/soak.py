@@ -19,9 +19,9 @@ from django.db.models.functions import Now
 from adapters.s3.store import answer_error
 from core.errors import Denied, LakeMirrorError, NotFound, Throttled, Unreachable
 from core.exporting.deadline import Deadline, Late
+from exports.engine.time_slice import Slice
 from exports.models import Export, ExportVerification
-from exports.services import Wish, export_pause, export_repair, export_run, export_set, export_verify
-from exports.slices import Slice
+from exports.services.exports import Wish, export_pause, export_repair, export_run, export_set, export_verify
 from jobs import duties
 from jobs.models import Duty
 from mirrors.models import Mirror
@@ -38,7 +38,7 @@ NAMES = ("a", "b c", "ü", "_SUCCESS")
 KEYS = [f"{top}{name}" for top in ("", "d1/", "d2/", "d1/e1/", "d1/e2/", "d2//") for name in NAMES]
 KEYS += ["d1/_lakefs_success", "_lakefs_success"]
 RIVALS = [f"s3://out{place}" for place in ("", "/latest", "/latest/d1", "/other", "/other/x", "/states/lake", "/free")]
-LAST_OF_EXPORTS = "exports.services.placement.check_reached"
+LAST_OF_EXPORTS = "exports.services.exports.destinations.check_reached"
 LAST_OF_MIRRORS = "mirrors.services.mirrors.placement.check_unused"
 FOREIGN = {
     "latest/theirs": b"x",

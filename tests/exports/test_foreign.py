@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from core.errors import Denied
+from exports.api.serializers import run_json
 from exports.models import Export, ExportFailure, ExportRun
-from exports.serializers import run_json
-from exports.services import export_repair
-from exports.timeline import steps_of
+from exports.services.exports import export_repair
+from exports.status.timeline import steps_of
 from tests.exports.soak import Soak
 
 pytestmark = pytest.mark.django_db

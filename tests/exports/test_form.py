@@ -140,7 +140,7 @@ def test_what_may_not_be_fails_and_nothing_is_written_there(w: World, api: Api) 
         ({"exportPath": "http://x"}, "path", "no s3:// address"),
         ({"lastKeysInPrefixRegexp": ["ok", "(open"]}, "patterns", "attern 2, '(open', is no RE2 pattern"),
     ]
-    with mock.patch("exports.checking.probe", wraps=write_probe.probe) as tried:
+    with mock.patch("exports.preflight.checks.probe", wraps=write_probe.probe) as tried:
         for body, check, words in wrong:
             told = api.call("POST", CHECK, BODY | body)[1]
             found = checks(told)[check]
@@ -217,8 +217,8 @@ def test_the_parts_of_the_form_say_what_is_found_and_write_nothing(w: World, olg
 
 def test_what_is_bounded_says_so(lm: Deployment, olga: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     lm.lake.commit(files={f"bounded/{n}/x": b"1" for n in range(9)})
-    monkeypatch.setattr("exports.branch_sample.MOST_DIRECTORIES", 3)
-    monkeypatch.setattr("exports.branch_sample.MOST_KEYS", 4)
+    monkeypatch.setattr("exports.preflight.branch_sample.MOST_DIRECTORIES", 3)
+    monkeypatch.setattr("exports.preflight.branch_sample.MOST_KEYS", 4)
     said = part(olga, "trial", patterns=r"bounded/\d/")
     assert "1 of the first 3 directories" in said and "Not all was tried: 9 of 9 files were read" in said
 

@@ -11,10 +11,10 @@ from adapters.s3.writes import Writer
 from core.errors import Denied, Full, LakeMirrorError, NotSent, RemoteFailure, Throttled, Unreachable
 from core.exporting.deadline import Deadline
 from db import clock
-from exports import loop
+from exports.engine import advance
+from exports.engine.time_slice import MARGIN_SECONDS, Slice
 from exports.models import Export, ExportRun
-from exports.services import export_repair, export_run
-from exports.slices import MARGIN_SECONDS, Slice
+from exports.services.exports import export_repair, export_run
 from jobs import duties
 from jobs.models import Duty
 from tests.exports.memory_s3 import MemoryS3
@@ -138,7 +138,7 @@ def test_a_phase_goes_on_at_once_and_is_tried_so_often_and_no_more(life: Soak) -
     life.lake.commit(files={"k": b"old", "l": b"1"})
     life.set()
     unanswered(life, lambda method, key: key == "latest/k", times=10_000)
-    told = at_once(life, loop.TRIES + 1)
+    told = at_once(life, advance.TRIES + 1)
     assert (state(), out(life, "l")) == ("export-failed", b"1")
     assert not [one for one in told if one.startswith("waits")]
     assert ExportRun.objects.get().compare  # nobody knows whether it is there
@@ -149,7 +149,7 @@ def test_a_repair_waits_though_a_status_file_was_written_since(life: Soak) -> No
     life.lake.commit(files={"k": b"old"})
     life.set()
     unanswered(life, lambda method, key: key == "latest/k", times=10_000)
-    at_once(life, loop.TRIES + 1)
+    at_once(life, advance.TRIES + 1)
     export = Export.objects.get()
     assert (state(), export.writes_until is not None) == ("export-failed", True)
     life.lake.commit(files={"k": b"new"})
@@ -167,7 +167,7 @@ def test_that_it_failed_is_not_told_before_a_late_status_that_says_otherwise(lif
     status = f"states/lake-main-{head}"
     life.set()
     unanswered(life, lambda method, key: key == status, times=10_000)
-    told = at_once(life, loop.TRIES + 3)
+    told = at_once(life, advance.TRIES + 3)
     assert (state(), life.s3.buckets["out"].get(status)) == ("in-progress", None)
     assert "has failed, and waits for a status file that got no answer" in told
     life.s3.before = lambda method, bucket, key: None
@@ -184,7 +184,7 @@ def test_that_it_failed_is_not_told_before_a_late_status_that_says_otherwise(lif
 
 
 def test_an_export_that_is_deleted_goes_when_its_last_write_can_not_arrive_any_more(life: Soak) -> None:
-    from exports.services import export_delete
+    from exports.services.exports import export_delete
 
     life.lake.commit(files={"k": b"old"})
     life.set()

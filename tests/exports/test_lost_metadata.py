@@ -9,10 +9,10 @@ import pytest
 
 from core.errors import NotFound
 from core.types import Commit
+from exports.api.serializers import run_json
 from exports.models import Export, ExportRun
-from exports.serializers import run_json
-from exports.services import export_repair
-from exports.timeline import steps_of
+from exports.services.exports import export_repair
+from exports.status.timeline import steps_of
 from tests.exports.soak import Soak
 
 pytestmark = pytest.mark.django_db

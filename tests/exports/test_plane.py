@@ -11,8 +11,8 @@ from adapters.s3.store import keys_of
 from core.exporting.unit_work import Phase
 from db import clock
 from deployment import config, wiring
-from exports.plane import Plane
-from exports.slices import MARGIN_SECONDS, Slice
+from exports.engine.data_plane import Plane
+from exports.engine.time_slice import MARGIN_SECONDS, Slice
 from tests.exports.test_pages import a_run, an_export
 from tests.site.test_config import SOURCE
 

@@ -8,8 +8,9 @@ import pytest
 from django.test import Client
 
 from core.errors import Invalid
-from exports import loop, placement, reporting
+from exports.engine import advance, status_files
 from exports.models import Export, ExportRun
+from exports.services import destinations
 from graveler.entries import Entry
 from tests.exports.soak import Soak
 from tests.exports.test_places import at
@@ -121,7 +122,7 @@ def test_a_run_whose_worker_dies_each_time_is_a_failure_and_not_in_progress_for_
     life.lake.commit(files={"a": b"1"})
     life.set()
     life.rounds(1)
-    for _ in range(loop.MOST_TAKEOVERS + 1):
+    for _ in range(advance.MOST_TAKEOVERS + 1):
         life.kill_in = 1
         life.work()
     life.kill_in = 0
@@ -141,12 +142,12 @@ def test_a_manifest_is_never_in_memory_whole() -> None:
         for taken in range(1, 30_001):
             yield Entry(b"k%d" % taken, "data/x", 1, "e")
 
-    pieces = reporting.manifest(entries())
-    assert next(pieces).count(b"\n") == taken == reporting.LINES_AT_ONCE
+    pieces = status_files.manifest(entries())
+    assert next(pieces).count(b"\n") == taken == status_files.LINES_AT_ONCE
     assert sum(piece.count(b"\n") for piece in pieces) == 20_000
 
 
 def test_the_sources_region_exports() -> None:
-    placement.check_region("us-east-1")
+    destinations.check_region("us-east-1")
     with pytest.raises(Invalid):
-        placement.check_region("mars")
+        destinations.check_region("mars")

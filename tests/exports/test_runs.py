@@ -9,10 +9,10 @@ import pytest
 
 from core.errors import Denied
 from db import clock
-from exports import landing
-from exports.failing import status_file
+from exports.engine import commits_behind
 from exports.models import Export, ExportRun
-from exports.services import export_repair, export_run
+from exports.services.exports import export_repair, export_run
+from exports.status.failures import status_file
 from tests.exports.world import World
 
 pytestmark = pytest.mark.django_db
@@ -171,7 +171,7 @@ def test_commits_that_wait_for_a_run_are_counted_while_it_goes_on(w: World) -> N
     w.lm.us.repositories["lake"].branches["main"] = heads[-1]
     Export.objects.update(paused=False, head_at=clock.now() - timedelta(minutes=2))
     export.refresh_from_db()
-    landing.look_meanwhile(export)
+    commits_behind.look_meanwhile(export)
     export.refresh_from_db()
     assert (export.current_ref, export.head) == (base, heads[-1])
     assert (export.behind_commits, export.behind_more) == (3, False) and export.behind_since is not None

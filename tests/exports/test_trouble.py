@@ -14,10 +14,10 @@ from django.utils import timezone
 
 from adapters.s3.multipart import Upload, Uploads
 from core.errors import Conflict, Denied
-from exports import loop, verifying
+from exports.engine import advance, verify
 from exports.models import Export, ExportVerification
-from exports.readings import readings
-from exports.services import export_delete, export_repair, find_export
+from exports.services.exports import export_delete, export_repair, find_export
+from exports.status.export import readings
 from jobs import duties
 from jobs.models import Duty
 from spark_jobs.check.settings import Place
@@ -32,7 +32,7 @@ SOME = {"a": b"1", "d1/a": b"2", "d1/e1/a": b"3", "d2/a": b"4", "d2/b c": b"5"}
 
 
 def ended(life: Soak) -> tuple[str, str]:
-    life.rounds(loop.TRIES + 2)
+    life.rounds(advance.TRIES + 2)
     export = Export.objects.get()
     assert life.watcher.problems == []
     return export.state, export.error
@@ -53,7 +53,7 @@ def test_a_store_that_stays_full_is_told_after_some_tries_and_repaired(life: Soa
     life.rounds(2)
     life.lake.commit(files={"a": b"other", "new": b"6"})
     life.full = True
-    life.rounds(loop.TRIES)  # the first one begins the run
+    life.rounds(advance.TRIES)  # the first one begins the run
     told = readings([Export.objects.get()], timezone.now())[0].told
     assert (told.word, "507" in str(told.sentence)) == ("Retrying", True)
     state, why = ended(life)
@@ -218,8 +218,8 @@ def test_a_verification_whose_worker_dies_each_time_ends(life: Soak, monkeypatch
         life.dead = True
         life._before("LIST", "out", "")
 
-    monkeypatch.setattr(verifying, "_slice", die)
-    life.rounds(verifying.MOST_TAKEOVERS + 2)
+    monkeypatch.setattr(verify, "_slice", die)
+    life.rounds(verify.MOST_TAKEOVERS + 2)
     found = ExportVerification.objects.get()
     assert (found.outcome, "its worker was gone 6 times in a row" in found.error) == ("failed", True)
 

@@ -18,9 +18,9 @@ from core.exporting.unit_work import UnitWork
 from core.exporting.work_units import Unit, plan_units
 from db import clock
 from deployment import config
-from exports import verifying
+from exports.engine import verify
 from exports.models import Export, ExportDrift, ExportVerification, VerificationUnit
-from exports.services import export_run, export_verify
+from exports.services.exports import export_run, export_verify
 from graveler.entries import Entry
 from graveler.ranges import write_range
 from rbac.models import User
@@ -269,14 +269,14 @@ def test_a_run_goes_before_it_and_makes_it_outdated(w: World) -> None:
 @pytest.mark.django_db
 def test_a_slice_that_a_run_overtakes_notes_nothing(w: World, monkeypatch: pytest.MonkeyPatch) -> None:
     export = exported(w)
-    compare = verifying.wiring.export_verify
+    compare = verify.wiring.export_verify
 
     def overtaken(*given: Any, **more: Any) -> None:
         w.lake.commit(files={"a": b"other"})
         export_run(actor=w.owner, export=export)
         compare(*given, **more)
 
-    monkeypatch.setattr(verifying.wiring, "export_verify", overtaken)
+    monkeypatch.setattr(verify.wiring, "export_verify", overtaken)
     asked = export_verify(actor=w.owner, export=export)
     assert w.work(1) == ["the verification is outdated: a run began"]
     asked.refresh_from_db()
@@ -298,7 +298,7 @@ def test_it_waits_for_writes_and_needs_a_success(w: World) -> None:
 @pytest.mark.django_db
 def test_what_may_pass_is_tried_again_and_what_may_not_ends_it(w: World, monkeypatch: pytest.MonkeyPatch) -> None:
     export = exported(w)
-    compare = verifying.wiring.export_verify
+    compare = verify.wiring.export_verify
     errors: list[Exception] = [Unreachable("away")]
 
     def failing(*given: Any, **more: Any) -> None:
@@ -306,7 +306,7 @@ def test_what_may_pass_is_tried_again_and_what_may_not_ends_it(w: World, monkeyp
             raise errors.pop()
         compare(*given, **more)
 
-    monkeypatch.setattr(verifying.wiring, "export_verify", failing)
+    monkeypatch.setattr(verify.wiring, "export_verify", failing)
     asked = verified(w, export)
     assert asked.outcome == "equal"
     errors[:] = [NotFound("the bucket is gone")]
@@ -316,7 +316,7 @@ def test_what_may_pass_is_tried_again_and_what_may_not_ends_it(w: World, monkeyp
 
 @pytest.mark.django_db
 def test_so_many_are_named_and_more_are_counted(w: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verifying, "MOST_NAMED", 2)
+    monkeypatch.setattr(verify, "MOST_NAMED", 2)
     export = exported(w)
     for number in range(5):
         w.put(f"latest/x{number}")
@@ -327,7 +327,7 @@ def test_so_many_are_named_and_more_are_counted(w: World, monkeypatch: pytest.Mo
 @pytest.mark.django_db
 def test_what_a_slice_has_seen_is_not_looked_at_again(w: World, monkeypatch: pytest.MonkeyPatch) -> None:
     export = exported(w)
-    compare, lows = verifying.wiring.export_verify, []
+    compare, lows = verify.wiring.export_verify, []
 
     def in_two(work: Any, settings: Any, take: Any, **more: Any) -> None:
         lows.append(work[0].unit.low)
@@ -336,7 +336,7 @@ def test_what_a_slice_has_seen_is_not_looked_at_again(w: World, monkeypatch: pyt
         counts = dict.fromkeys(job.COUNTS, 0) | {"equal": 1, "bytes": 1}
         take([{**counts, "unit": 0, "drift": [], "requests": 1, "done": False, "upto": b"a"}])
 
-    monkeypatch.setattr(verifying.wiring, "export_verify", in_two)
+    monkeypatch.setattr(verify.wiring, "export_verify", in_two)
     asked = verified(w, export)
     assert (lows, asked.outcome, asked.equal, asked.equal_bytes) == ([b"", b"a\0"], "equal", 3, 6)
 
@@ -346,7 +346,7 @@ def test_large_ones_are_sparks(w: World, monkeypatch: pytest.MonkeyPatch) -> Non
     export = exported(w)
     seen: list[tuple[bool, str]] = []
     monkeypatch.setattr(
-        verifying.wiring, "export_verify", lambda work, settings, take, *, here, tag: seen.append((here, tag))
+        verify.wiring, "export_verify", lambda work, settings, take, *, here, tag: seen.append((here, tag))
     )
     settings = config.current()
     monkeypatch.setattr(config, "current", lambda: settings)
@@ -355,7 +355,7 @@ def test_large_ones_are_sparks(w: World, monkeypatch: pytest.MonkeyPatch) -> Non
     VerificationUnit.objects.create(
         verification=asked, number=0, unit={"low": "", "high": None, "target": "", "others": [[]]}
     )
-    monkeypatch.setattr(verifying, "_some", lambda it: list(it.units.all()) if not seen else [])
+    monkeypatch.setattr(verify, "_some", lambda it: list(it.units.all()) if not seen else [])
     w.work(1)
     assert seen == [(False, str(export.pk))]
 

@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from audit.models import AuditEvent
 from db import clock
 from exports.models import Export, ExportFailure, ExportRun, SkippedCommit
-from exports.timeline import progress_of, steps_of
+from exports.status.timeline import progress_of, steps_of
 from rbac.models import User
 from tests.exports.test_pages import HEAD, NOW, OLD, a_run, an_export, body, failed
 from tests.mirrors.api import Api

@@ -24,7 +24,7 @@ from tests.mirrors.harness import NAMESPACE, Deployment
 
 pytestmark = pytest.mark.django_db
 LAST_LOOK = {
-    "export": "exports.services.placement.check_reached",
+    "export": "exports.services.exports.destinations.check_reached",
     "mirror": "mirrors.services.mirrors.placement.check_unused",
 }
 

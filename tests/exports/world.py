@@ -15,7 +15,7 @@ from adapters.s3.fast_store import FastObjectStore
 from adapters.s3.store import S3ObjectStore, StoreKeys, remember_keys
 from deployment import config
 from exports.models import Export
-from exports.services import Wish, export_set
+from exports.services.exports import Wish, export_set
 from jobs import duties
 from jobs.models import Duty
 from mirrors.tasks import handlers

@@ -190,7 +190,7 @@ class Soak:
         branch, head = self.random.choice(heads)
         what = self.random.choice([{"branch": branch}, {"commit": head}, {}])
         depth = self.random.choice([None, *Depth])
-        with mock.patch("mirrors.engine.validate.on_demand.rbac.require"), suppress(NotFound, Conflict):
+        with mock.patch("mirrors.services.validations.rbac.require"), suppress(NotFound, Conflict):
             validation_ask(actor="system:soak", mirror=mirror, depth=depth, **what)
 
     def prioritise(self) -> None:

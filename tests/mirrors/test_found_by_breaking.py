@@ -49,7 +49,7 @@ def change(**settings: Any) -> None:
 
 
 def ask(**what: Any) -> None:
-    with mock.patch("mirrors.engine.validate.on_demand.rbac.require"):
+    with mock.patch("mirrors.services.validations.rbac.require"):
         validation_ask(actor="system:tests", mirror=Mirror.objects.get(), **what)
 
 

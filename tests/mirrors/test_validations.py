@@ -49,7 +49,7 @@ def head(lm: Deployment) -> str:
 
 
 def ask(**what: Any) -> Validation:
-    with mock.patch("mirrors.engine.validate.on_demand.rbac.require"):
+    with mock.patch("mirrors.services.validations.rbac.require"):
         return validation_ask(actor="system:tests", mirror=Mirror.objects.get(), **what)
 
 

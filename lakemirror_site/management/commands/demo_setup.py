@@ -10,7 +10,7 @@ from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from core.errors import Conflict, LakeMirrorError, NotFound
-from exports import services as exports
+from exports.services import exports
 from mirrors.services import mirrors
 
 

@@ -1,0 +1,145 @@
+"""The API of verifications: does the destination hold what the last complete export brought?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http.response import HttpResponseBase
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from core.access.policies import branch_arn
+from core.errors import NotFound
+from db import clock
+from exports.api.exports import REGION, OfBranch
+from exports.models import Export, ExportDrift, ExportVerification
+from exports.services import exports
+from mirrors.services.backlog import in_chunks
+from rbac import services as rbac
+from web.csv_export import FORMATS, TableView, csv_answer, wants_csv
+from web.openapi import answers
+from web.paging import PAGE, by_number
+from web.schemas import count_or_null, page_answer, text_or_null, time_or_null
+from web.serializers import rfc3339
+
+FORMAT = OpenApiParameter("format", str, enum=FORMATS, description="csv: all that are named, not a page, as a file")
+COUNTS = ("equal", "equal_bytes", "missing", "different", "foreign", "named", "requests")
+COLUMNS = ("path", "kind", "size", "etag", "there_size", "there_etag")
+
+
+class VerificationAnswer(serializers.Serializer):
+    """A verification: how far it is, or what it found."""
+
+    id = serializers.CharField()
+    ref = serializers.CharField(help_text="the commit that the destination shall hold")
+    path = serializers.CharField(help_text="the destination")
+    asked_by = text_or_null()
+    started_at = serializers.DateTimeField()
+    ended_at = time_or_null()
+    outcome = serializers.ChoiceField(
+        ExportVerification.Outcome.choices, allow_null=True, help_text="null while it goes on"
+    )
+    error = text_or_null()
+    files = count_or_null()
+    equal = serializers.IntegerField(help_text="files that are there as the commit has them; so far, as all counts")
+    equal_bytes = serializers.IntegerField()
+    missing = serializers.IntegerField()
+    different = serializers.IntegerField()
+    foreign = serializers.IntegerField(help_text="objects of which the commit knows nothing")
+    named = serializers.IntegerField(help_text="so many of what drifted are in export-drift; others are counted only")
+    requests = serializers.IntegerField()
+    as_of = serializers.DateTimeField()
+
+
+class DriftAnswer(serializers.Serializer):
+    """A key that is not as the commit has it."""
+
+    path = serializers.CharField()
+    kind = serializers.ChoiceField(ExportDrift.Kind.choices)
+    size = count_or_null()
+    etag = text_or_null()
+    there_size = count_or_null()
+    there_etag = text_or_null()
+
+
+class Verify(OfBranch):
+    """Compare a destination with its commit."""
+
+    tag = "verification"
+
+    @answers("Verify an export", 202, VerificationAnswer, query=[REGION], fails=[503])
+    def post(self, request: Request, repository: str, branch: str) -> Response:
+        """Compare the destination with the commit of the last success; nothing is written there. 202 with the
+        verification, of which export-verification tells more; one that goes on already is not begun anew. 409 while an
+        export goes on, and before any has succeeded. Needs fs:RunExport on the branch."""
+        rbac.require(request.user, ("fs:RunExport", branch_arn(repository, branch)))
+        export = self.found(request, repository, branch)
+        begun = exports.export_verify(actor=request.user, export=export, request=request)
+        return Response(verification_json(begun), status=202)
+
+
+class Verification(OfBranch):
+    """The last verification."""
+
+    tag = "verification"
+
+    @answers("Get an export verification", 200, VerificationAnswer, query=[REGION], fails=[503])
+    def get(self, request: Request, repository: str, branch: str) -> Response:
+        """The last verification: how far it is, or what it found. 404 when nobody has asked for one. Needs
+        fs:ReadBranch on the branch."""
+        return Response(verification_json(last_verification(self.readable(request, repository, branch))))
+
+
+class Drift(OfBranch, TableView):
+    """What is not as it should be."""
+
+    tag = "verification"
+
+    @answers("List export drift", 200, page_answer(DriftAnswer), query=[*PAGE, FORMAT, REGION], fails=[503], csv=True)
+    def get(self, request: Request, repository: str, branch: str) -> HttpResponseBase:
+        """A page of keys that the last verification found missing, different or foreign; or all that are named, as CSV.
+        Needs fs:ReadBranch on the branch."""
+        verification = last_verification(self.readable(request, repository, branch))
+        if wants_csv(request):
+            rows = map(drift_json, in_chunks(verification.drift.all()))
+            return csv_answer(f"{repository}-export-drift", COLUMNS, rows)
+        return Response(by_number(request, verification.drift, drift_json, "pk", newest=False))
+
+
+def last_verification(export: Export) -> ExportVerification:
+    """The one that goes on, else the last one. Raises NotFound."""
+    found: ExportVerification | None = export.verifications.order_by("-pk").first()
+    if found is None:
+        raise NotFound(f"the export of '{export.branch}' was not verified yet", hint="Ask for it: POST export-verify")
+    return found
+
+
+def verification_json(verification: ExportVerification) -> dict[str, Any]:
+    """A verification and its figures."""
+    return {
+        "id": str(verification.pk),
+        "ref": verification.ref,
+        "path": verification.path,
+        "asked_by": verification.asked_by or None,
+        "started_at": rfc3339(verification.started_at),
+        "ended_at": rfc3339(verification.ended_at),
+        "outcome": verification.outcome or None,
+        "error": verification.error or None,
+        "files": verification.files if verification.cut else None,
+        **{name: getattr(verification, name) for name in COUNTS},
+        "as_of": rfc3339(clock.now()),
+    }
+
+
+def drift_json(drift: ExportDrift) -> dict[str, Any]:
+    """A key; what of it is no UTF-8 is shown as \\xNN. What one side does not have is null."""
+    return {
+        "path": drift.name,
+        "kind": drift.kind,
+        "size": drift.size,
+        "etag": drift.etag or None,
+        "there_size": drift.there_size,
+        "there_etag": drift.there_etag or None,
+    }

@@ -1,0 +1,116 @@
+"""The data plane as a run uses it: the jobs, in this process or by Spark, and the few objects that it writes itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from adapters.s3.store import split_uri
+from adapters.s3.writes import Writer
+from core.errors import Denied, NotFound
+from core.exporting.unit_work import Marked, Phase, UnitWork
+from core.exporting.work_units import holders
+from deployment import config, wiring
+from exports.engine.source_commits import ranges_of
+from exports.engine.time_slice import Slice
+from exports.models import ExportRun
+
+OnRows = Callable[[Sequence[Mapping[str, Any]]], None]
+
+
+class Plane:
+    """What one slice of a run reads and writes."""
+
+    def __init__(self, run: ExportRun, piece: Slice, last_try: bool = False) -> None:
+        self.run, self.piece, self.last_try = run, piece, last_try
+        self.elsewhere = False
+        """Whether tasks of Spark's may still be at work: of a job that did not come to its end."""
+
+    def settings(self) -> Any:
+        """Of now: limits may have been changed, and something may have failed."""
+        export, run = self.run.export, self.run
+        return wiring.export_settings(
+            region=export.region,
+            namespace=export.storage_namespace,
+            path=run.path,
+            patterns=tuple(run.patterns),
+            former=tuple(run.former),
+            deadline=self.piece.deadline,
+            compare=run.compare,
+            failed=tuple(one.encode("latin-1") for one in run.failed_in),
+            objects_per_second=float(export.objects_per_second or 0),
+            bytes_per_second=float(export.bytes_per_second or 0),
+            patient=not self.last_try,
+        )
+
+    def check_places(self) -> None:
+        """Raises NotFound for a bucket that does not exist: no file could arrive. Who may not list may still write."""
+        for uri in filter(None, (self.run.path, self.run.status_path)):
+            try:
+                wiring.export_store_of(self.run.export.region, uri).page(f"{uri}/")
+            except NotFound as error:
+                bucket = split_uri(uri)[0]
+                raise NotFound(
+                    f"the bucket '{bucket}' does not exist", hint="Make it, then repair the export"
+                ) from error
+            except Denied:
+                continue
+
+    def diff(self, work: Sequence[UnitWork], on_rows: OnRows) -> None:
+        """Plan units."""
+        small = sum(one.unit.entries for one in work) <= config.current().validator.small_check_entries
+        wiring.export_diff(work, self.settings(), on_rows, here=small, tag=self._tag())
+
+    def work(self, work: Sequence[UnitWork], phase: Phase, on_rows: OnRows) -> None:
+        """Work on units in a phase."""
+        here = self._is_small()
+        self.elsewhere = not here
+        wiring.export_copy(work, self.settings(), phase, on_rows, here=here, tag=self._tag())
+        self.elsewhere = False
+
+    def _is_small(self) -> bool:
+        """Of the whole run: whether the worker does it by itself."""
+        most = config.current().exports
+        run = self.run
+        return run.to_copy + run.to_delete <= most.small_files and run.to_copy_bytes <= most.small_bytes
+
+    def _tag(self) -> str:
+        return str(self.run.export_id)
+
+    def held(self, keys: Sequence[bytes], ref: str = "") -> set[bytes]:
+        """Which of these keys the run's commit has itself, or another one."""
+        ranges = ranges_of(self.run.export, ref or self.run.ref)
+        return wiring.export_held(holders(ranges, sorted(keys)), self.settings())
+
+    def remove_markers(self, directories: Sequence[bytes]) -> Marked:
+        """Take markers away."""
+        return self._heard(wiring.export_markers(directories, self.settings(), write=False))
+
+    def write_markers(self, directories: Sequence[bytes]) -> Marked:
+        """Write markers, children first."""
+        return self._heard(wiring.export_markers(directories, self.settings(), write=True))
+
+    def _heard(self, marked: Marked) -> Marked:
+        self.piece.unanswered |= marked.unanswered
+        return marked
+
+    def unfinished(self) -> Mapping[bytes, Sequence[str]]:
+        """Uploads in parts that were begun at the destination, by key; those of others too."""
+        return wiring.export_uploads(self.settings())
+
+    def abort(self, uploads: Mapping[bytes, Sequence[str]]) -> None:
+        """Give uploads up."""
+        wiring.export_abort(uploads, self.settings())
+
+    def put(self, uri: str, data: bytes) -> None:
+        """Write an object anywhere, a status file say."""
+        writer = Writer(wiring.export_store_of(self.run.export.region, uri), self.piece.until())
+        try:
+            writer.put(uri, data)
+        finally:
+            self.piece.unanswered |= writer.unanswered
+
+    def put_stream(self, uri: str, pieces: Iterator[bytes]) -> None:
+        """Write an object of any size from pieces, none of it kept in memory for long."""
+        self.piece.until().check()
+        wiring.export_store_of(self.run.export.region, uri).put_stream(uri, pieces)

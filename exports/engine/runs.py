@@ -1,0 +1,103 @@
+"""The life of a run: it starts, is carried on by whoever holds the export's duty, and ends one way or the other."""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from core.errors import Conflict
+from core.exporting import state_machine
+from core.exporting.state_machine import State
+from core.types import RepositoryInfo
+from db import clock
+from deployment import wiring
+from exports.engine import verifications
+from exports.engine.abandoned_destinations import left_with
+from exports.models import Export, ExportRun
+from jobs import duties
+
+STARTABLE = (State.NEVER, State.SUCCESS, State.REPAIRED)
+
+
+def head_of(export: Export) -> str:
+    """The commit that the branch points to now, noted. NotFound when branch or repository are gone, Conflict when the
+    repository is another one than the one that was configured."""
+    lakefs = wiring.lakefs(export.region)
+    check_same(export, lakefs.get_repository(export.repository))
+    head = lakefs.get_branch(export.repository, export.branch).commit_id
+    Export.objects.filter(pk=export.pk).update(head=head, head_at=clock.now(), look_error="")
+    export.head = head
+    return head
+
+
+def check_same(export: Export, found: RepositoryInfo) -> None:
+    """Raises Conflict for a repository that was deleted and made anew under the old name."""
+    pinned = (export.creation_date, export.storage_namespace)
+    if (found.creation_date, found.storage_namespace) != pinned:
+        raise Conflict(
+            f"the repository '{export.repository}' in {export.region} is another one than the one that was configured",
+            hint="Delete this export and configure it again",
+        )
+
+
+def start(export: Export, head: str, *, asked_by: str = "") -> ExportRun:
+    """Begin to export a commit; of several who try at once one wins, others get Conflict. Inside of a transaction."""
+    now = Export.objects.select_for_update().get(pk=export.pk)
+    standing = now.standing()
+    state_machine.check_start(standing, head)
+    basis = state_machine.basis(standing)
+    marked = now.marked.get(now.path, [])
+    former = [pattern for pattern in marked if pattern not in now.patterns]
+    Export.objects.filter(pk=now.pk).update(
+        state=State.IN_PROGRESS,
+        error="",
+        wanted=False,
+        current_ref=head,
+        attempted=list(state_machine.note_attempt(standing, head)),
+        attempted_path=now.path,
+        left=left_with(now, now.attempted_path, now.attempted, at=now.path),
+        marked={**now.marked, now.path: [*former, *now.patterns]},
+    )
+    run = ExportRun.objects.create(
+        export=now,
+        ref=head,
+        base=basis.base,
+        attempted=list(basis.attempted),
+        path=now.path,
+        status_path=now.status_path,
+        patterns=now.patterns,
+        former=former,
+        asked_by=asked_by,
+        started_at=clock.now(),
+    )
+    duties.wake("export", -now.pk)
+    verifications.outdate(now, head)
+    return run
+
+
+@transaction.atomic
+def succeed(run: ExportRun) -> None:
+    """The destination holds the commit, whole: that is the base of what comes."""
+    now = clock.now()
+    export = Export.objects.select_for_update().get(pk=run.export_id)
+    ExportRun.objects.filter(pk=run.pk).update(
+        ended_at=now, outcome=State.SUCCESS, phase=ExportRun.Phase.DONE, error=""
+    )
+    Export.objects.filter(pk=run.export_id).update(
+        state=State.SUCCESS,
+        error="",
+        last_success_ref=run.ref,
+        path_at_success=run.path,
+        succeeded_at=now,
+        attempted=[],
+        attempted_path="",
+        left=left_with(export, export.path_at_success, [export.last_success_ref], at=run.path),
+    )
+    run.units.all().delete()
+
+
+@transaction.atomic
+def fail(run: ExportRun, error: str) -> None:
+    """It waits for somebody who repairs what is wrong; what it wrote is known, so nothing of it is lost or left."""
+    ExportRun.objects.filter(pk=run.pk).update(ended_at=clock.now(), outcome=State.FAILED, error=error)
+    Export.objects.filter(pk=run.export_id).update(state=State.FAILED, error=error)
+    run.units.all().delete()

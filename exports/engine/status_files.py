@@ -1,0 +1,61 @@
+"""What a run leaves at the status path: a manifest of all files, a status for programs, last the status file of old."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+
+from core.exporting.destinations import status_uri, timed_uris
+from core.exporting.state_machine import State, status_text
+from exports.engine.data_plane import Plane
+from exports.engine.source_commits import entries_of, ranges_of
+from exports.models import ExportRun
+from graveler.entries import Entry
+from web.serializers import rfc3339
+
+LINES_AT_ONCE = 10_000
+
+
+def write_manifest(run: ExportRun, plane: Plane) -> None:
+    """All files of the commit, a JSON object a line: path, etag, size. Streamed, in parts; of a success alone."""
+    if not run.status_path:
+        return
+    export = run.export
+    entries = entries_of(export, ranges_of(export, run.ref))
+    uri = timed_uris(run.status_path, export.repository, export.branch, run.started_at).manifest
+    plane.put_stream(uri, manifest(entries))
+
+
+def manifest(entries: Iterable[Entry]) -> Iterator[bytes]:
+    """The manifest's text in pieces of some thousand lines."""
+    lines: list[str] = []
+    for entry in entries:
+        path = entry.path.decode("utf-8", "surrogateescape")
+        lines.append(json.dumps({"path": path, "etag": entry.etag, "size": entry.size}) + "\n")
+        if len(lines) == LINES_AT_ONCE:
+            yield "".join(lines).encode()
+            lines = []
+    yield "".join(lines).encode()
+
+
+def write_status(run: ExportRun, plane: Plane, state: State, errors: int, at: datetime) -> None:
+    """Tell at the status path what came of a run: the file for programs first, the one that people wait for last."""
+    if not run.status_path:
+        return
+    export = run.export
+    timed = timed_uris(run.status_path, export.repository, export.branch, run.started_at)
+    told = {
+        "status": state,
+        "commit_id": run.ref,
+        "message": run.message,
+        "repository": export.repository,
+        "branch": export.branch,
+        "export_path": run.path,
+        "signalled_errors": errors,
+        "manifest": timed.manifest if state is State.SUCCESS else None,
+        "at": rfc3339(at),
+    }
+    plane.put(timed.status, (json.dumps(told, indent=2) + "\n").encode())
+    of_old = status_uri(run.status_path, export.repository, export.branch, run.ref)
+    plane.put(of_old, status_text(state, errors).encode())

@@ -1,0 +1,156 @@
+"""Units of a run as rows: cut from metaranges, kept as JSON, handed to the jobs."""
+
+from __future__ import annotations
+
+import logging
+from base64 import b64decode, b64encode
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F
+
+from core.errors import NotFound
+from core.exporting.state_machine import State
+from core.exporting.unit_work import UnitWork
+from core.exporting.work_units import Unit, parts_of, plan_units
+from exports.engine.commits_behind import between_runs, note_skipped
+from exports.engine.source_commits import commit_of, has_range, ranges_of
+from exports.models import Export, ExportDirectory, ExportRun, ExportUnit, VerificationUnit
+from graveler.metarange import RangeRef
+from jobs.duties import Lease
+
+log = logging.getLogger("lakemirror.export")
+
+ROWS_AT_ONCE = 500
+
+
+def cut(run: ExportRun, lease: Lease) -> None:
+    """Cut a run's work into units: once, whoever tries. A run without a base compares with what is there."""
+    export = run.export
+    known = _known(run)
+    rows = [
+        ExportUnit(run=run, number=number, unit=to_json(unit), entries=unit.entries)
+        for number, unit in enumerate(known.units)
+    ]
+    message = commit_of(export, run.ref).message
+    run.base = "" if run.base in known.lost else run.base
+    run.attempted, run.lost = [ref for ref in run.attempted if ref not in known.lost], known.lost
+    skipped = between_runs(run)
+    with transaction.atomic():
+        lease.hold()
+        run.units.all().delete()
+        ExportUnit.objects.bulk_create(rows, batch_size=ROWS_AT_ONCE)
+        run.cut, run.compare, run.message = True, run.compare or not run.base or bool(run.attempted), message
+        run.save(update_fields=["cut", "compare", "message", "base", "attempted", "lost"])
+        note_skipped(run, skipped)
+    if known.lost:
+        log.warning("%s: nobody knows any more what was brought with %s", run, ", ".join(known.lost))
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """Units by the commits of which the source still knows what they hold; `lost` are the others."""
+
+    units: Sequence[Unit]
+    lost: list[str]
+
+
+def _known(run: ExportRun) -> _Known:
+    """The target has to be there. Another commit may be gone from the source for good: then what the destination holds
+    of it is not known, and the run compares. Raises NotFound for the target; what stores and installations raise."""
+    export = run.export
+    target, lost = ranges_of(export, run.ref), list[str]()
+    others: dict[str, Sequence[RangeRef]] = {}
+    for ref in (run.base, *run.attempted):
+        try:
+            others[ref] = ranges_of(export, ref)
+        except NotFound:
+            lost.append(ref)
+    units = _units(target, others, lost)
+    if _failed_before(run) and (unread := _without_ranges(export, units, others)):
+        lost += unread
+        units = _units(target, others, lost)
+    return _Known(units, lost)
+
+
+def _units(
+    target: Sequence[RangeRef], others: Mapping[str, Sequence[RangeRef]], lost: Collection[str]
+) -> Sequence[Unit]:
+    """What is lost may have changed any key: one that is empty stands for it, so that all keys are planned."""
+    known = [refs for ref, refs in others.items() if ref not in lost]
+    return list(plan_units(target, [*known, []] if lost else known))
+
+
+def _failed_before(run: ExportRun) -> bool:
+    """Perhaps because of ranges that are gone: that is looked for only then."""
+    return bool(run.attempted) and run.export.runs.filter(outcome=State.FAILED, ref__in=[*run.attempted]).exists()
+
+
+def _without_ranges(export: Export, units: Sequence[Unit], others: Mapping[str, Sequence[RangeRef]]) -> list[str]:
+    """The commits of which a range that is to be read is gone."""
+    read = {one for unit in units for ids in unit.others for one in ids}
+    gone = {one for one in read if not has_range(export, one)}
+    return [ref for ref, refs in others.items() if any(one.id in gone for one in refs)]
+
+
+def work_of(row: ExportUnit) -> UnitWork:
+    """A row as the jobs take it."""
+    left = None if row.left is None else tuple((start, stop) for start, stop in row.left)
+    return UnitWork(row.number, of_json(row.unit, row.entries), row.part, row.parts, left)
+
+
+def whole_work_of(row: VerificationUnit) -> UnitWork:
+    """The same of a verification's: all that the target has there."""
+    return UnitWork(row.number, of_json(row.unit, row.entries))
+
+
+def note_planned(run: ExportRun, rows: Iterable[dict[str, Any]]) -> None:
+    """What the diff job found of some units, each counted once. One of which nothing is planned goes; a large one is
+    cut into parts."""
+    with transaction.atomic():
+        for row in rows:
+            _note_one(run, row)
+
+
+def _note_one(run: ExportRun, row: dict[str, Any]) -> None:
+    unit = run.units.select_for_update().filter(number=row["unit"], planned=False).first()
+    if unit is None:
+        return
+    ExportRun.objects.filter(pk=run.pk).update(
+        to_copy=F("to_copy") + row["to_copy"],
+        to_copy_bytes=F("to_copy_bytes") + row["copy_bytes"],
+        to_delete=F("to_delete") + row["to_delete"],
+        requests=F("requests") + row["requests"],
+    )
+    found = [ExportDirectory(run=run, path=path, depth=path.count(b"/")) for path in row["directories"]]
+    ExportDirectory.objects.bulk_create(found, batch_size=ROWS_AT_ONCE, ignore_conflicts=True)
+    files = row["to_copy"] + row["to_delete"]
+    if not files:
+        unit.delete()
+        return
+    unit.planned, unit.files, unit.last_keys = True, files, row["last_keys"]
+    unit.parts = parts_of(files, row["copy_bytes"])
+    unit.save(update_fields=["planned", "files", "last_keys", "parts"])
+    more = [_part(unit, number) for number in range(1, unit.parts)]
+    ExportUnit.objects.bulk_create(more, batch_size=ROWS_AT_ONCE)
+
+
+def _part(unit: ExportUnit, number: int) -> ExportUnit:
+    names = ("run", "number", "parts", "unit", "entries", "planned", "files", "last_keys")
+    return ExportUnit(part=number, **{name: getattr(unit, name) for name in names})
+
+
+def to_json(unit: Unit) -> dict[str, Any]:
+    """A unit as a column keeps it: keys are bytes."""
+    high = None if unit.high is None else b64encode(unit.high).decode()
+    others = [list(ids) for ids in unit.others]
+    return {"low": b64encode(unit.low).decode(), "high": high, "target": unit.target, "others": others}
+
+
+def of_json(told: dict[str, Any], entries: int) -> Unit:
+    """The unit that was kept."""
+    high = None if told["high"] is None else b64decode(told["high"])
+    others = tuple(tuple(ids) for ids in told["others"])
+    return Unit(b64decode(told["low"]), high, told["target"], others, entries)

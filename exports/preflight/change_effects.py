@@ -1,0 +1,18 @@
+"""What a change of an export that is configured will do."""
+
+from __future__ import annotations
+
+from core.exporting.change_effects import consequences
+from exports.preflight.checks import Plan
+from exports.services import exports
+
+
+def changes_of(plan: Plan) -> list[str]:
+    """In sentences; nothing of a new one."""
+    if plan.export is None:
+        return []
+    before = {name: getattr(plan.export, name) for name in exports.SETTINGS}
+    after = {name: getattr(plan.wish, name) for name in exports.SETTINGS}
+    for name in ("path", "status_path"):
+        after[name] = after[name].rstrip("/")
+    return consequences(before, after, ever=bool(plan.export.last_success_ref or plan.export.attempted_path))

@@ -1,0 +1,208 @@
+"""Asks everything that would keep an export from working, and stores nothing.
+
+What reads is asked while one types. What writes (a probe below the paths, removed at once) only where somebody asked
+for it, and never at a place that is somebody else's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from adapters.s3.fast_store import ListedPage
+from adapters.s3.store import split_uri
+from adapters.s3.write_probe import PARTS, PUT, TRIED, Probed, probe
+from core.access.policies import branch_arn
+from core.errors import Invalid, LakeMirrorError
+from core.exporting import preflight as decide
+from core.exporting.destinations import check_beside, check_place
+from core.exporting.markers import is_marker
+from core.installations import preflight_stores as stores
+from core.installations.preflight import Check, NotAsked, Outcome, failing
+from db import clock
+from deployment import config, wiring
+from exports.models import Export
+from exports.preflight.branch_sample import Branch, FirstFiles, branch_of, first_files
+from exports.preflight.pattern_trial import named, try_patterns
+from exports.services import destinations
+from exports.services.exports import Wish
+from installations.probes import Answers, Calls, ask
+from mirrors.preflight.checks import Preflight
+from rbac import services as rbac
+
+PROBE_SECONDS = 6.0
+SIDES = {"path": "exportPath", "status": "exportStatusPath"}
+NOT_TRIED = NotAsked("nothing is written while you type", hint="Leave the field, or press Check")
+_UNPLACED = NotAsked("the place is not one to write to")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """An export that somebody thinks of. "" is what isn't filled in yet. `export`: the one that is configured."""
+
+    region: str
+    repository: str
+    branch: str
+    wish: Wish
+    export: Export | None = None
+
+
+def check_plan(*, actor: Any, plan: Plan, writing: bool) -> Preflight:
+    """Every check of a plan; `writing`: with probes. Raises Denied unless the actor might configure this export."""
+    rbac.require(actor, ("fs:ExportConfig", branch_arn(plan.repository, plan.branch)))
+    try:
+        destinations.check_region(plan.region)
+    except LakeMirrorError as error:
+        return _found([failing("branch", error)])
+    places, wrong = _places(plan.wish)
+    answers: Answers = ask(_first_round(plan, places))
+    wrong |= _not_apart(plan, places, answers["branch"])
+    answers |= ask(_second_round(plan, places, answers["branch"], wrong, writing))
+    return _found(list(_checks(plan, places, wrong, answers)))
+
+
+def _found(checks: list[Check]) -> Preflight:
+    return Preflight(checks, clock.now(), decide.DECIDING)
+
+
+def _places(wish: Wish) -> tuple[dict[str, str], dict[str, LakeMirrorError]]:
+    """The places that have the right form, by side, and what is wrong with others."""
+    typed = {"path": wish.path, "status": wish.status_path}
+    places: dict[str, str] = {}
+    wrong: dict[str, LakeMirrorError] = {}
+    for side, uri in typed.items():
+        if not uri and side == "status":
+            continue
+        try:
+            places[side] = check_place(uri, SIDES[side])
+        except Invalid as error:
+            wrong[side] = error
+    return places, wrong
+
+
+def _not_apart(plan: Plan, places: dict[str, str], branch: Any) -> dict[str, LakeMirrorError]:
+    """Places that are somebody else's, or in each other, by the name of the check."""
+    wrong: dict[str, LakeMirrorError] = {}
+    if not isinstance(branch, Branch):
+        return {f"{side}-apart": NotAsked("the repository is not known") for side in places}
+    source = branch.repository
+    for side, place in places.items():
+        given = (place, "") if side == "path" else ("", place)
+        try:
+            destinations.check_apart(*given, source, plan.region, plan.branch)
+            if side == "status" and "path" in places:
+                check_beside(place, places["path"])
+        except LakeMirrorError as error:
+            wrong[f"{side}-apart"] = error
+    return wrong
+
+
+# --- questions --------------------------------------------------------------------------------------------------------
+
+
+def _first_round(plan: Plan, places: dict[str, str]) -> Calls:
+    calls: Calls = {"branch": partial(branch_of, plan.region, plan.repository, plan.branch)}
+    for side, place in places.items():
+        store = wiring.quick_export_store(plan.region, split_uri(place)[0])
+        calls[f"{side}-page"] = partial(store.page, f"{place}/")
+        calls[f"{side}-clock"] = partial(store.clock_ahead, place)
+    return calls
+
+
+def _second_round(
+    plan: Plan, places: dict[str, str], branch: Any, wrong: dict[str, LakeMirrorError], writing: bool
+) -> Calls:
+    calls: Calls = {"files": partial(first_files, branch)} if isinstance(branch, Branch) else {}
+    for side, place in places.items():
+        if writing and f"{side}-apart" not in wrong:
+            store = wiring.quick_export_store(plan.region, split_uri(place)[0])
+            calls[f"{side}-probe"] = partial(probe, store, place, seconds=PROBE_SECONDS)
+    return calls
+
+
+# --- what the answers mean --------------------------------------------------------------------------------------------
+
+
+def _checks(plan: Plan, places: dict[str, str], wrong: dict[str, LakeMirrorError], answers: Answers) -> Iterator[Check]:
+    branch = answers["branch"]
+    yield _of_branch(plan, branch)
+    for side in SIDES:
+        if side in wrong:
+            yield failing(side, wrong[side])
+        if side in places:
+            yield from _of_place(plan, side, places[side], wrong, answers)
+    files = answers.get("files", branch)
+    yield _of_patterns(plan, files)
+    yield decide.check_markers(*_marker_names(files))
+    yield stores.check_clock("database-clock", "the database", -clock.machine_ahead())
+
+
+def _of_branch(plan: Plan, branch: Any) -> Check:
+    taken = Export.objects.of_branch(plan.region, plan.repository, plan.branch).exists()
+    if plan.export is None and taken:
+        return Check("branch", Outcome.FAILED, "This branch is exported already", "Edit that export")
+    return decide.check_branch(plan.branch, plan.repository, branch.commit.id if isinstance(branch, Branch) else branch)
+
+
+def _of_place(
+    plan: Plan, side: str, place: str, wrong: dict[str, LakeMirrorError], answers: Answers
+) -> Iterator[Check]:
+    store, page = _store(plan.region, place), answers[f"{side}-page"]
+    yield Check(side, Outcome.OK, f"{place} is an address of S3")
+    yield decide.check_apart(side, place, wrong.get(f"{side}-apart"))
+    yield decide.check_store(side, store)
+    yield decide.check_bucket(side, store, page)
+    if side == "path":
+        yield decide.check_list(side, place, page)
+        ours = plan.export is not None and place in (plan.export.path_at_success, plan.export.attempted_path)
+        keys = page.keys if isinstance(page, ListedPage) else page
+        yield decide.check_content(place, keys, isinstance(page, ListedPage) and page.more, ours=ours)
+    yield from _of_rights(side, place, answers.get(f"{side}-probe"), wrong)
+    yield stores.check_clock(f"{side}-clock", f"the store of {store.bucket}", answers[f"{side}-clock"], signed=True)
+
+
+def _of_rights(side: str, place: str, probed: Any, wrong: dict[str, LakeMirrorError]) -> Iterator[Check]:
+    """Status files are only written."""
+    untried = _UNPLACED if f"{side}-apart" in wrong else NOT_TRIED
+    for action in TRIED if side == "path" else (PUT, PARTS):
+        if isinstance(probed, Probed):
+            yield decide.check_right(side, action, place, probed.answers[action], probed.left)
+        else:
+            yield decide.check_right(side, action, place, probed or untried)
+
+
+def _store(region: str, place: str) -> decide.Store:
+    bucket = split_uri(place)[0]
+    name, there = config.current().export_store(region, bucket)
+    where = wiring.quick_export_store(region, bucket).where
+    return decide.Store(bucket, where, name != region, region, there.credentials.access_key_id)
+
+
+def _of_patterns(plan: Plan, files: Any) -> Check:
+    patterns = plan.wish.patterns
+    try:
+        empty = FirstFiles(0, 0, (), (), True)
+        trial = try_patterns(patterns, files if isinstance(files, FirstFiles) else empty)
+    except LakeMirrorError as error:
+        return decide.check_patterns((), 0, error)
+    if not isinstance(files, FirstFiles):
+        return decide.check_patterns((), len(patterns), files)
+    return decide.check_patterns([one.pattern for one in trial.each if one.nothing], len(patterns), looked_at(files))
+
+
+def looked_at(files: FirstFiles) -> str:
+    """What was looked through, in words."""
+    if files.whole:
+        return f"the {files.files:,} files of the branch"
+    return (
+        f"the first {len(files.keys):,} of {files.files:,} files and the first {len(files.directories):,} directories"
+    )
+
+
+def _marker_names(files: Any) -> tuple[list[str], str | LakeMirrorError]:
+    if not isinstance(files, FirstFiles):
+        return [], files
+    seen = "the branch's files" if files.whole else f"the first {len(files.keys):,} of {files.files:,} files"
+    return named(key for key in files.keys if is_marker(key)), seen

@@ -1,0 +1,197 @@
+"""What would the next run of an export copy? Told from metaranges, and from some of the ranges that differ.
+
+Nothing is stored, and the destination is not asked. Figures that are not of all ranges say so.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from core.errors import LakeMirrorError, NotFound
+from core.exporting.destinations import check_place
+from core.exporting.run_cost import THROUGH, WITHIN, Pace, RunCost, run_cost
+from core.exporting.state_machine import State, basis
+from core.exporting.unit_work import UnitWork
+from core.exporting.work_units import Unit, plan_units
+from deployment import config, wiring
+from exports.models import Export, ExportRun
+from exports.preflight.branch_sample import Branch, branch_of, ranges_of
+from exports.preflight.checks import Plan
+from exports.services.exports import Wish
+from graveler.metarange import RangeRef
+from jobs.concurrent_calls import ask_all
+
+SECONDS = 8.0
+MOST_UNITS, MOST_ENTRIES = 8, 300_000
+RUNS, MANY = 5, 100
+"""So many of the last runs to the same bucket tell the pace, if they copied so many files."""
+ANYWHERE = "s3://anywhere"
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """`full`: everything is copied; else what changed since `base`. `copies` and `removals` are exact unless
+    `estimated`, `bytes` unless `bytes_estimated`; None where nobody can tell. `read` of `ranges` that differ were read;
+    `cost` is for these figures, `pace` what its seconds are told by."""
+
+    commit: str
+    base: str
+    full: bool
+    copies: int | None
+    removals: int | None
+    bytes: int | None
+    estimated: bool
+    bytes_estimated: bool
+    ranges: int
+    read: int
+    within: bool
+    pace: Pace
+    cost: RunCost | None
+
+
+def planned_run(plan: Plan) -> Planned:
+    """Raises Invalid, NotFound and Unreachable where the branch can't be read."""
+    source, wish = branch_of(plan.region, plan.repository, plan.branch), plan.wish
+    base, attempted = _basis(plan.export, wish.path)
+    known = [one for ref in (base, *attempted) if (one := _ranges(source, ref)) is not None]
+    target = ranges_of(source)
+    units = list(plan_units(target, known or [[]]))
+    some = _some(units)
+    return _told(source, wish, base, target, units, some, _diff(source, some))
+
+
+def _basis(export: Export | None, path: str) -> tuple[str, Sequence[str]]:
+    if export is None:
+        return "", ()
+    try:
+        path = check_place(path, "exportPath")
+    except LakeMirrorError:
+        return "", ()
+    found = basis(replace(export.standing(), path=path))
+    return found.base, found.attempted
+
+
+def _ranges(source: Branch, ref: str) -> list[RangeRef] | None:
+    """None for a commit that is gone, or whose metadata is; no ranges for "", that is: for nothing."""
+    if not ref:
+        return []
+    try:
+        commit = wiring.quick_lakefs(source.region).get_commit(source.repository.id, ref)
+        return ranges_of(source, commit)
+    except NotFound:
+        return None
+
+
+def _some(units: Sequence[Unit]) -> list[UnitWork]:
+    """Some of the units, all if they are few: by chance, for ids are hashes."""
+    chosen: list[UnitWork] = []
+    entries = 0
+    for number, unit in sorted(enumerate(units), key=lambda one: (one[1].target, one[1].others)):
+        if chosen and (len(chosen) == MOST_UNITS or entries + unit.entries > MOST_ENTRIES):
+            break
+        chosen.append(UnitWork(number, unit))
+        entries += unit.entries
+    return chosen
+
+
+def _diff(source: Branch, some: Sequence[UnitWork]) -> list[Mapping[str, Any]]:
+    """What is planned for these units; nothing if they could not be read in time."""
+    rows: list[Mapping[str, Any]] = []
+    namespace = source.repository.storage_namespace
+    settings = partial(wiring.export_settings, region=source.region, namespace=namespace, path=ANYWHERE, tries=1)
+
+    def read() -> list[Mapping[str, Any]]:
+        wiring.export_diff(some, settings(deadline=time.time() + SECONDS), rows.extend, here=True, tag="")
+        return rows
+
+    if not some:
+        return []
+    answer = ask_all({"diff": read}, limit=1, seconds=SECONDS)["diff"]
+    return [] if isinstance(answer, LakeMirrorError) else answer
+
+
+def _told(
+    source: Branch,
+    wish: Wish,
+    base: str,
+    target: Sequence[RangeRef],
+    units: Sequence[Unit],
+    some: Sequence[UnitWork],
+    rows: Sequence[Mapping[str, Any]],
+) -> Planned:
+    complete = len(rows) == len(units)
+    share = _share(units, some, rows)
+    copies, removals, size = (_scaled(rows, name, share) for name in ("to_copy", "to_delete", "copy_bytes"))
+    if not base:
+        copies, removals = sum(ref.count for ref in target), removals or 0
+    within, pace = _pace(source.region, wish.path)
+    cost = None
+    if copies is not None and size is not None:
+        cost = run_cost(
+            copies=copies,
+            removals=removals or 0,
+            size=size,
+            ranges=len(units),
+            within=within,
+            compare=not base,
+            pace=pace,
+            objects_limit=wish.objects_per_second,
+            bytes_limit=wish.bytes_per_second,
+        )
+    return Planned(
+        commit=source.commit.id,
+        base=base,
+        full=not base,
+        copies=copies,
+        removals=removals,
+        bytes=size,
+        estimated=bool(base) and not complete,
+        bytes_estimated=not complete,
+        ranges=len(units),
+        read=len(rows),
+        within=within,
+        pace=pace,
+        cost=cost,
+    )
+
+
+def _share(units: Sequence[Unit], some: Sequence[UnitWork], rows: Sequence[Mapping[str, Any]]) -> float | None:
+    """By how much figures of what was read are multiplied to be those of all; None if nothing was read."""
+    if not units:
+        return 1.0
+    read = {row["unit"] for row in rows}
+    entries = sum(one.unit.entries for one in some if one.number in read)
+    return sum(unit.entries for unit in units) / entries if entries else None
+
+
+def _scaled(rows: Sequence[Mapping[str, Any]], name: str, share: float | None) -> int | None:
+    return None if share is None else round(sum(row[name] for row in rows) * share)
+
+
+# --- how fast ---------------------------------------------------------------------------------------------------------
+
+
+def _pace(region: str, path: str) -> tuple[bool, Pace]:
+    """Whether the store copies by itself, and how fast: as the last runs to the same bucket, or assumed."""
+    bucket = path.partition("://")[2].partition("/")[0]
+    known = config.current()
+    there, here = known.export_store(region, bucket)[1], known.store(region)
+    same_keys = there.credentials.access_key_id == here.credentials.access_key_id
+    within = there.endpoint == here.endpoint and same_keys
+    return within, _measured(region, bucket) or (WITHIN if within else THROUGH)
+
+
+def _measured(region: str, bucket: str) -> Pace | None:
+    """By runs that ended well."""
+    runs = ExportRun.objects.filter(export__region=region, path__startswith=f"s3://{bucket}/", copied__gte=MANY)
+    ended = runs.filter(outcome=State.SUCCESS, ended_at__isnull=False).order_by("-pk")[:RUNS]
+    figures = list(ended.values_list("copied", "copied_bytes", "started_at", "ended_at"))
+    seconds = sum((ended_at - started_at).total_seconds() for _, _, started_at, ended_at in figures)
+    copied, size = sum(one[0] for one in figures), sum(one[1] for one in figures)
+    if not seconds or not size:
+        return None
+    return Pace(copied / seconds, size / seconds, measured=True)

@@ -1,0 +1,240 @@
+"""The business verbs of exports: typed, keyword-only, knowing nothing of HTTP or the queue."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+
+from adapters.regex import Patterns
+from core.access.policies import branch_arn
+from core.errors import Conflict, Invalid, NotFound
+from core.exporting import state_machine
+from core.exporting.destinations import check_beside, check_place
+from core.exporting.state_machine import State
+from db import clock
+from exports.engine import runs, verifications
+from exports.engine.abandoned_destinations import take
+from exports.models import Export, ExportRun, ExportVerification
+from exports.services import destinations
+from jobs import duties
+from mirrors.services.placement import hold_places
+from rbac import services as rbac
+
+KIND = "export"
+MOST_PATTERNS, LONGEST_PATTERN = 50, 1000
+PATTERNS = "lastKeysInPrefixRegexp"
+MOST_PER_SECOND = {"objects_per_second": 10**9, "bytes_per_second": 10**15}
+SETTINGS = ("path", "status_path", "patterns", "continuous", "objects_per_second", "bytes_per_second")
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is asked of a configuration: every field of it, as PUT replaces them all."""
+
+    path: str
+    status_path: str = ""
+    patterns: Sequence[str] = ()
+    continuous: bool = False
+    objects_per_second: int | None = None
+    bytes_per_second: int | None = None
+
+
+# --- configuration ----------------------------------------------------------------------------------------------------
+
+
+def export_set(
+    *, actor: Any, region: str, repository: str, branch: str, wish: Wish, request: Any = None
+) -> tuple[Export, bool]:
+    """Configure the export of a branch, and have its state of now exported at once; also whether it is a new one.
+
+    Raises Denied, Invalid (naming the field), NotFound (no such repository or branch), Conflict (it is just being
+    deleted) and Unreachable (the source).
+    """
+    arn = branch_arn(repository, branch)
+    rbac.require(actor, ("fs:ExportConfig", arn))
+    destinations.check_region(region)
+    settings = checked(wish)
+    source = destinations.source_of(region, repository)
+    destinations.check_branch(region, repository, branch)
+    destinations.check_apart(settings["path"], settings["status_path"], source, region, branch)
+    destinations.check_reached(settings["path"], settings["status_path"], region)
+    with transaction.atomic():
+        hold_places()
+        destinations.check_apart(settings["path"], settings["status_path"], source, region, branch)
+        export, before = _store(region, branch, source, settings)
+        duties.ensure(KIND, subject_of(export), region)
+        duties.wake(KIND, subject_of(export))
+        rbac.audit(actor=actor, action="fs:ExportConfig", arn=arn, before=before, after=settings, request=request)
+    return export, before is None
+
+
+def checked(wish: Wish) -> dict[str, Any]:
+    """A wish as columns. Raises Invalid naming the field."""
+    path = check_place(wish.path, "exportPath")
+    status_path = check_place(wish.status_path, "exportStatusPath") if wish.status_path else ""
+    check_beside(status_path, path)
+    check_patterns(wish.patterns)
+    for name in ("objects_per_second", "bytes_per_second"):
+        if (limit := getattr(wish, name)) is not None and limit < 1:
+            raise Invalid("must be 1 or more, or null for no limit", field=name)
+    return {
+        "path": path,
+        "status_path": status_path,
+        "patterns": list(wish.patterns),
+        "continuous": wish.continuous,
+        "objects_per_second": wish.objects_per_second,
+        "bytes_per_second": wish.bytes_per_second,
+    }
+
+
+def check_patterns(patterns: Sequence[str]) -> None:
+    """Raises Invalid, saying which expression is none, where, and what to write instead."""
+    if len(patterns) > MOST_PATTERNS:
+        raise Invalid(f"at most {MOST_PATTERNS} expressions", field=PATTERNS, hint="Join some by |")
+    for number, pattern in enumerate(patterns, 1):
+        if len(pattern) > LONGEST_PATTERN:
+            told = f"pattern {number} has {len(pattern):,} characters, and {LONGEST_PATTERN:,} are the most"
+            raise Invalid(told, field=PATTERNS, hint="Make it several")
+    Patterns(patterns, field=PATTERNS)
+
+
+def _store(region: str, branch: str, source: Any, settings: dict[str, Any]) -> tuple[Export, dict[str, Any] | None]:
+    """The row with its new settings, and the settings before, None if it is new."""
+    now = clock.now()
+    there = Export.objects.select_for_update().of_branch(region, source.id, branch).first()
+    if there is None:
+        pins = {"creation_date": source.creation_date, "storage_namespace": source.storage_namespace}
+        made = Export.objects.create(
+            region=region,
+            repository=source.id,
+            branch=branch,
+            created_at=now,
+            changed_at=now,
+            wanted=True,
+            **pins,
+            **settings,
+        )
+        take(made)
+        return made, None
+    if there.deleting:
+        raise Conflict("the export is just being deleted", hint="Try again in a minute")
+    before = {name: getattr(there, name) for name in SETTINGS}
+    for name, value in {**settings, "wanted": True, "changed_at": now}.items():
+        setattr(there, name, value)
+    there.save(update_fields=[*settings, "wanted", "changed_at"])
+    take(there)
+    return there, before
+
+
+def export_delete(*, actor: Any, export: Export, reason: str = "", request: Any = None) -> None:
+    """Export no more. What was exported stays; the row goes when no task of it can write any more."""
+    arn = branch_arn(export.repository, export.branch)
+    rbac.require(actor, ("fs:ExportConfig", arn))
+    with transaction.atomic():
+        Export.objects.filter(pk=export.pk).update(deleting=True)
+        duties.wake(KIND, subject_of(export))
+        before = {name: getattr(export, name) for name in SETTINGS}
+        rbac.audit(actor=actor, action="fs:ExportConfig", arn=arn, before=before, reason=reason, request=request)
+
+
+def export_pause(*, actor: Any, export: Export, paused: bool, request: Any = None) -> None:
+    """Stop after the slice that is being copied, or go on; nothing is lost."""
+    arn = branch_arn(export.repository, export.branch)
+    rbac.require(actor, ("fs:PauseExport", arn))
+    with transaction.atomic():
+        Export.objects.filter(pk=export.pk).update(paused=paused)
+        duties.wake(KIND, subject_of(export))
+        rbac.audit(
+            actor=actor,
+            action="fs:ExportConfig",
+            arn=arn,
+            before={"paused": export.paused},
+            after={"paused": paused},
+            request=request,
+        )
+
+
+def export_limits(*, actor: Any, export: Export, changes: Mapping[str, int | None], request: Any = None) -> None:
+    """Change how fast it may go: `objects_per_second`, `bytes_per_second`, None for no limit. A run that goes on takes
+    it up with its next slice; nothing is exported for it. Raises Denied, and Invalid naming the field."""
+    arn = branch_arn(export.repository, export.branch)
+    rbac.require(actor, ("fs:ExportConfig", arn))
+    for name, limit in changes.items():
+        check_limit(name, limit)
+    with transaction.atomic():
+        Export.objects.filter(pk=export.pk).update(**changes, changed_at=clock.now())
+        before = {name: getattr(export, name) for name in changes}
+        rbac.audit(actor=actor, action="fs:ExportConfig", arn=arn, before=before, after=dict(changes), request=request)
+
+
+def check_limit(name: str, limit: int | None) -> None:
+    """Raises Invalid for a limit that would let nothing through, or that no column holds."""
+    if limit is not None and not 1 <= limit <= MOST_PER_SECOND[name]:
+        raise Invalid(f"must be from 1 to {MOST_PER_SECOND[name]:,}, or empty for no limit", field=name)
+
+
+# --- running ----------------------------------------------------------------------------------------------------------
+
+
+def export_run(*, actor: Any, export: Export, request: Any = None) -> ExportRun:
+    """Start to export the branch's head of now. Raises Denied, Conflict, NotFound (the branch is gone), Unreachable."""
+    arn = branch_arn(export.repository, export.branch)
+    rbac.require(actor, ("fs:RunExport", arn))
+    state_machine.check_start(export.standing(), "")
+    head = runs.head_of(export)
+    with transaction.atomic():
+        run = runs.start(export, head, asked_by=_name(actor))
+        rbac.audit(
+            actor=actor, action="fs:CreateCommit", arn=arn, after={"export": run.pk, "ref": head}, request=request
+        )
+    return run
+
+
+def export_repair(*, actor: Any, export: Export, request: Any = None) -> None:
+    """Somebody has repaired what kept the export from succeeding: it goes on. Raises Denied and Conflict."""
+    arn = branch_arn(export.repository, export.branch)
+    rbac.require(actor, ("fs:RunExport", arn))
+    state_machine.check_repair(export.standing())
+    with transaction.atomic():
+        if not Export.objects.move(export.pk, states=[State.FAILED], state=State.REPAIRED):
+            export.refresh_from_db()
+            state_machine.check_repair(export.standing())
+        duties.wake(KIND, subject_of(export))
+        rbac.audit(
+            actor=actor, action="fs:CreateCommit", arn=arn, after={"repair": export.current_ref}, request=request
+        )
+
+
+def export_verify(*, actor: Any, export: Export, request: Any = None) -> ExportVerification:
+    """Compare the destination with the commit of the last success; one that goes on already is given. Raises Denied and
+    Conflict."""
+    arn = branch_arn(export.repository, export.branch)
+    rbac.require(actor, ("fs:RunExport", arn))
+    with transaction.atomic():
+        begun = verifications.begin(export, asked_by=_name(actor))
+        after = {"verify": begun.ref}
+        rbac.audit(actor=actor, action="fs:CreateCommit", arn=arn, after=after, request=request)
+    return begun
+
+
+def find_export(region: str, repository: str, branch: str) -> Export:
+    """The export of a branch. NotFound says what is missing: a configuration, not the branch."""
+    found = Export.objects.of_branch(region, repository, branch).filter(deleting=False).first()
+    if found is None:
+        raise NotFound(
+            f"no export is configured for branch '{branch[:80]}' of '{repository[:80]}' in {region}",
+            hint="Configure one by PUT, or by lakemirror export set",
+        )
+    return found
+
+
+def subject_of(export: Export) -> int:
+    """The subject of an export's duty: below zero, so that nobody takes it for a mirror's."""
+    return -export.pk
+
+
+def _name(actor: Any) -> str:
+    return actor if isinstance(actor, str) else str(actor.username)

@@ -1,0 +1,134 @@
+"""What is said of exports: the state in words with its reason, how far behind, what comes next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Max
+
+from core.exporting.explain import ExportFacts, RunFacts, Told, tell
+from core.exporting.state_machine import is_exported
+from core.mirroring.states import State, Tone
+from core.text.phrases import count
+from exports.models import Export, ExportRun
+from exports.services.exports import KIND, subject_of
+from jobs.models import Duty
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """How far a destination is behind its branch. `commits` None: by how many nobody knows, but behind; `since` when
+    the first of them was made."""
+
+    commits: int | None
+    more: bool = False
+    since: datetime | None = None
+
+    @property
+    def words(self) -> str:
+        """In words: "up to date", "2 commits", "more than 1,000 commits", "some commits"."""
+        if self.commits is None:
+            return "some commits"
+        told = count(self.commits, "commit")
+        return f"more than {told}" if self.more else told if self.commits else "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class ExportReading:
+    """An export with its last run, and what is said of it."""
+
+    export: Export
+    run: ExportRun | None
+    told: Told
+    as_of: datetime
+    retrying: str = ""
+    due_at: datetime | None = None
+    """When its duty is looked at next."""
+
+    @property
+    def active(self) -> bool:
+        """Whether something is going on that somebody may watch."""
+        return self.run is not None and self.run.ended_at is None and not self.export.paused
+
+    @property
+    def moving(self) -> bool:
+        """Whether its page will soon say something else: a run goes on, or is about to begin."""
+        soon = self.told.state in (State.NEW, State.SYNCING, State.RETRYING) and not self.told.action
+        return self.active or (soon and not self.export.paused)
+
+    @property
+    def runs_now(self) -> bool:
+        """Whether somebody's asking for a run is what helps."""
+        return self.told.action == "run"
+
+    @property
+    def behind(self) -> Behind | None:
+        """None before the branch was looked at, and before a first success: all of it is to come then."""
+        return behind_of(self.export)
+
+    @property
+    def lag(self) -> float | None:
+        """Seconds since the first commit was made that has not been exported; None: unknown."""
+        behind = self.behind
+        if behind is None:
+            return None
+        if behind.since is None:
+            return 0.0 if behind.commits == 0 else None
+        return max(0.0, (self.as_of - behind.since).total_seconds())
+
+    @property
+    def needs_somebody(self) -> bool:
+        """Whether nothing goes on before somebody acts."""
+        return self.told.state.tone is Tone.BAD
+
+
+def behind_of(export: Export) -> Behind | None:
+    """As it was counted for these two commits; see exports/engine/commits_behind.py."""
+    if not export.head or not export.last_success_ref:
+        return None
+    if is_exported(export.standing(), export.head) or export.head == export.last_success_ref:
+        return Behind(0)
+    if export.behind_of != f"{export.head}:{export.last_success_ref}":
+        return Behind(None)
+    return Behind(export.behind_commits, export.behind_more, export.behind_since)
+
+
+def readings(exports: Sequence[Export], now: datetime) -> list[ExportReading]:
+    """All in three queries, those that need somebody first."""
+    keys = [export.pk for export in exports]
+    last = ExportRun.objects.filter(export__in=keys).order_by().values("export").annotate(last=Max("pk"))
+    runs = {run.export_id: run for run in ExportRun.objects.filter(pk__in=[row["last"] for row in last])}
+    duties = {-duty.subject: duty for duty in Duty.objects.filter(kind=KIND, subject__in=map(subject_of, exports))}
+    found = [_reading(export, runs.get(export.pk), duties.get(export.pk), now) for export in exports]
+    return sorted(found, key=lambda one: (-one.told.state.severity, str(one.export)))
+
+
+def _reading(export: Export, run: ExportRun | None, duty: Duty | None, now: datetime) -> ExportReading:
+    retrying = duty.outcome if duty and duty.failures else ""
+    facts = ExportFacts(
+        branch=export.branch,
+        standing=export.standing(),
+        head=export.head,
+        error=export.error,
+        look_error=export.look_error,
+        run=run and _facts(run),
+        succeeded_at=export.succeeded_at,
+        retrying=retrying,
+    )
+    return ExportReading(export, run, tell(facts, now), now, retrying, duty and duty.due_at)
+
+
+def _facts(run: ExportRun) -> RunFacts:
+    return RunFacts(
+        ref=run.ref,
+        phase=run.phase,
+        started_at=run.started_at,
+        ended_at=run.ended_at,
+        base=run.base,
+        to_copy=run.to_copy,
+        to_delete=run.to_delete,
+        through=run.copied + run.skipped + run.deleted,
+        failed=run.failed,
+    )

@@ -1,0 +1,129 @@
+"""What people type about an export. The checks that count are those of the services."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+
+from core.errors import LakeMirrorError
+from deployment import config
+from exports.api.serializers import LONGEST_URI
+from exports.models import Export
+from exports.preflight.checks import Plan
+from exports.services.exports import Wish
+
+FIELDS = {
+    "exportPath": "path",
+    "exportStatusPath": "status_path",
+    "lastKeysInPrefixRegexp": "patterns",
+}
+"""The names of the API's fields, and those of the form's."""
+PINNED = ("region", "repository", "branch")
+
+
+class ExportForm(forms.Form):
+    """An export, in the words of the API. Which branch it is of can't be changed later."""
+
+    region = forms.ChoiceField(label="Region of the repository")
+    repository = forms.CharField(label="Repository", max_length=64, help_text="The name that it has in lakeFS.")
+    branch = forms.CharField(label="Branch", max_length=256)
+    path = forms.CharField(
+        label="Export path",
+        max_length=LONGEST_URI,
+        help_text="Where the files go, under their keys: s3://bucket/latest",
+    )
+    status_path = forms.CharField(
+        label="Status path",
+        max_length=LONGEST_URI,
+        required=False,
+        help_text="Where a status file and a manifest are written after an export: beside the export path, not in it.",
+    )
+    patterns = forms.CharField(
+        label="Directories with a success file",
+        required=False,
+        strip=False,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="One RE2 expression a line, searched for in the directory with its slash, like .*/day=\\d+/ . "
+        "Each directory that matches gets a _lakefs_success when all below it has arrived. One that matches the end of "
+        "a file's key, like .*/_SUCCESS, has that file come last.",
+    )
+    continuous = forms.BooleanField(
+        label="Export every commit", required=False, help_text="Otherwise the branch is exported once, now."
+    )
+    objects_per_second = forms.IntegerField(label="Most objects a second", required=False, min_value=1, max_value=10**9)
+    bytes_per_second = forms.IntegerField(label="Most bytes a second", required=False, min_value=1, max_value=10**15)
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, label_suffix="", **more)
+        self.fields["region"].choices = [(region, region) for region in config.current().served]
+        for name in ("repository", "branch", "path", "status_path", "patterns"):
+            self.fields[name].widget.attrs.update(autocapitalize="none", autocomplete="off", spellcheck="false")
+
+    @classmethod
+    def fresh(cls) -> ExportForm:
+        """The empty form: continuous, for that is what people come for."""
+        return cls(initial={"region": config.current().region, "continuous": True})
+
+    @classmethod
+    def of(cls, export: Export) -> ExportForm:
+        """The form with what is configured."""
+        told = {name: getattr(export, name) for name in cls.base_fields if name != "patterns"}
+        return cls(initial=told | {"patterns": "\n".join(export.patterns)}).pinned()
+
+    @classmethod
+    def typed(cls, data: Mapping[str, str], export: Export | None = None) -> ExportForm:
+        """The form with what was typed so far, which nobody has to answer for yet."""
+        told = {name: data.get(name, "") for name in cls.base_fields}
+        if export is None:
+            return cls(initial=told)
+        return cls(initial=told | {name: getattr(export, name) for name in PINNED}).pinned()
+
+    def pinned(self) -> ExportForm:
+        """The branch stays what it is."""
+        for name in PINNED:
+            self.fields[name].disabled = True
+        return self
+
+    def plan(self, export: Export | None = None) -> Plan:
+        """What was typed, be it finished or not."""
+        said = {name: str(self[name].value() or "").strip() for name in self.fields}
+        limits = {name: _number(said[name]) for name in ("objects_per_second", "bytes_per_second")}
+        wish = Wish(
+            path=said["path"],
+            status_path=said["status_path"],
+            patterns=patterns_of(str(self["patterns"].value() or "")),
+            continuous=bool(self["continuous"].value()),
+            **limits,
+        )
+        return Plan(said["region"], said["repository"], said["branch"], wish, export)
+
+    @property
+    def wish(self) -> Wish:
+        """What the service takes. Of a form that is valid."""
+        given = self.cleaned_data
+        return Wish(
+            path=given["path"],
+            status_path=given["status_path"],
+            patterns=patterns_of(given["patterns"]),
+            continuous=given["continuous"],
+            objects_per_second=given["objects_per_second"],
+            bytes_per_second=given["bytes_per_second"],
+        )
+
+    def refuse(self, error: LakeMirrorError) -> None:
+        """Say why a service did not accept it, beside the field that it names."""
+        named = getattr(error, "field", "").partition("[")[0]
+        field = FIELDS.get(named, named)
+        self.add_error(field if field in self.fields else None, str(error))
+
+
+def _number(text: str) -> int | None:
+    """A limit, if it is one."""
+    return int(text) if text.isascii() and text.isdigit() and 0 < len(text) < 16 and int(text) else None
+
+
+def patterns_of(text: str) -> list[str]:
+    """An expression a line; blanks in a line count, empty lines don't."""
+    return [line for line in text.replace("\r\n", "\n").split("\n") if line.strip()]

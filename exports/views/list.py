@@ -1,0 +1,120 @@
+"""The list of exports, and what is done to several of them at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from core.access.policies import branch_arn
+from core.errors import Invalid, LakeMirrorError
+from core.exporting.explain import STATES
+from db import clock
+from exports.api.exports import narrowed, visible
+from exports.models import Export
+from exports.services import exports as services
+from exports.status.export import ExportReading, readings
+from exports.views.list_query import Asked, needing, tell
+from rbac import services as rbac
+from web.pages import whole_or_part
+
+PAGE = 30
+
+
+@never_cache
+@require_safe
+def export_list(request: HttpRequest) -> HttpResponse:
+    """The exports that the address asks for, of those whose branches the user may read; who needs somebody first."""
+    rbac.require(request.user)
+    now, asked = clock.now(), Asked.of(request.GET)
+    seen = Export.objects.filter(pk__in=visible(request.user))
+    found = asked.chosen(readings(list(narrowed(seen, asked.find)), now))
+    page = Paginator(found, PAGE).get_page(asked.page)
+    shown = list(page)
+    context = {
+        "section": "exports",
+        "asked": asked,
+        "readings": shown,
+        "page": page,
+        "told": tell(found),
+        "none": not found and not asked.find and not asked.states,
+        "states": STATES,
+        "mine": _may_act(request, shown),
+        "now": now,
+        "active": any(one.moving for one in shown),
+        "changes": ", ".join(f"{one.export}: {one.told.word}" for one in needing(shown)),
+    }
+    return render(request, whole_or_part(request, "exports/list.html", "exports/_list.html"), context)
+
+
+def _may_act(request: HttpRequest, shown: list[ExportReading]) -> set[int]:
+    """The numbers of the exports whose one action the user may do."""
+    needs = {"resume": "fs:PauseExport"}
+    return {
+        one.export.pk
+        for one in shown
+        if rbac.allowed(request.user, needs.get(one.told.action, "fs:RunExport"), _arn(one.export))
+    }
+
+
+def _arn(export: Export) -> str:
+    return branch_arn(export.repository, export.branch)
+
+
+# --- several at once --------------------------------------------------------------------------------------------------
+
+VERBS: Mapping[str, tuple[str, Callable[..., object]]] = {
+    "run": ("Queued: exported now", services.export_run),
+    "repair": ("Queued: repaired", services.export_repair),
+    "pause": ("Queued: paused", partial(services.export_pause, paused=True)),
+    "resume": ("Queued: resumed", partial(services.export_pause, paused=False)),
+}
+
+
+@require_POST
+def exports_change(request: HttpRequest) -> HttpResponse:
+    """Do one thing to each of the chosen exports; those that refuse are told one by one, the others go on."""
+    rbac.require(request.user)
+    told, verb = VERBS.get(request.POST.get("verb", ""), ("", None))
+    if verb is None:
+        raise Invalid("choose what to do", field="verb")
+    exports = _chosen(request)
+    refused = {export.pk: why for export in exports if (why := _refusal(request, verb, export))}
+    done = [_name(export) for export in exports if export.pk not in refused]
+    if done:
+        messages.success(request, f"{told}: {', '.join(done)}.")
+    for export in exports:
+        if export.pk in refused:
+            messages.error(request, f"{_name(export)}: {refused[export.pk]}")
+    if not exports:
+        messages.error(request, "Nothing was done: choose exports by the boxes beside their names first.")
+    if request.htmx:
+        return render(request, "_notices.html")
+    return redirect(f"{reverse('exports')}?{request.GET.urlencode()}")
+
+
+def _chosen(request: HttpRequest) -> list[Export]:
+    given = request.POST.getlist("export")[:PAGE]
+    numbers = {int(one) for one in given if one.isascii() and one.isdigit() and len(one) < 19}
+    return list(Export.objects.filter(pk__in=numbers & set(visible(request.user))))
+
+
+def _name(export: Export) -> str:
+    return f"{export.repository} · {export.branch}"
+
+
+def _refusal(request: HttpRequest, verb: Callable[..., Any], export: Export) -> str:
+    """Do it; why not, or ""."""
+    try:
+        verb(actor=request.user, export=export, request=request)
+    except LakeMirrorError as error:
+        return str(error)
+    return ""

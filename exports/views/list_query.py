@@ -1,0 +1,79 @@
+"""Which exports a list shows, from where on: all of it stands in the address."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from django.http import QueryDict
+
+from core.exporting.explain import STATES
+from core.mirroring.states import State
+from core.text.phrases import Phrase, count, name, say, sentence
+from exports.status.export import ExportReading
+from mirrors.views.list_query import Chip
+
+NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the address asks for. Values that mean nothing are left out, so an old link still opens a list."""
+
+    query: QueryDict
+    states: Sequence[State] = field(default_factory=tuple)
+    find: str = ""
+    page: str = ""
+
+    @classmethod
+    def of(cls, query: QueryDict) -> Asked:
+        """From the query of a request."""
+        known = {state.value for state in STATES}
+        states = [State(value) for value in dict.fromkeys(query.getlist("state")) if value in known]
+        return cls(query, states, query.get("find", "").strip()[:200], query.get("page", ""))
+
+    def chosen(self, readings: Sequence[ExportReading]) -> list[ExportReading]:
+        """Those in the states that are asked for, the worst first."""
+        return [one for one in readings if not self.states or one.told.state in self.states]
+
+    @property
+    def chips(self) -> list[Chip]:
+        """Filters that are on."""
+        chips = [Chip("State", state.word, self._without("state", state.value)) for state in self.states]
+        return chips + ([Chip("Holds", self.find, self._without("find"))] if self.find else [])
+
+    def _without(self, key: str, value: str = "") -> str:
+        query = self.query.copy()
+        query.pop("page", None)
+        kept = [one for one in query.getlist(key) if value and one != value]
+        query.setlist(key, kept)
+        if not kept:
+            del query[key]
+        return "?" + query.urlencode()
+
+
+def needing(readings: Sequence[ExportReading]) -> list[ExportReading]:
+    """Those that need somebody, in the order given."""
+    return [reading for reading in readings if reading.needs_somebody]
+
+
+def tell(readings: Sequence[ExportReading]) -> Phrase:
+    """One sentence for all exports: who needs somebody, and whether the rest is well."""
+    urgent = needing(readings)
+    well = sum(reading.told.state is State.UP_TO_DATE for reading in readings)
+    if not urgent:
+        return sentence(f"{well:,} of {count(len(readings), 'export')} up to date; nothing needs you")
+    listed = say(*(_named(reading, first=number == 0) for number, reading in enumerate(urgent[:NAMED])))
+    more = f", and {len(urgent) - NAMED:,} more" if len(urgent) > NAMED else ""
+    need = count(len(urgent), "export needs", "exports need")
+    return sentence(f"{need} you: ", listed, more, f". {well:,} of {len(readings):,} are up to date")
+
+
+def _named(reading: ExportReading, *, first: bool) -> Phrase:
+    export = reading.export
+    who = name(f"{export.repository} · {export.branch}")
+    return say(
+        "" if first else ", ",
+        who,
+        " has failed" if reading.told.state is State.FAILED else f" is {reading.told.word.lower()}",
+    )
