@@ -10,20 +10,12 @@ from deployment import config
 from installations import services
 from jobs import duties
 from jobs.duties import Lease, Outcome
-from mirrors import beside
 
 
 def register() -> None:
     """Make the duty known to the loops that all duties share."""
     duties.register(duties.Guest("export", _advance, _interval, _needed, _concerned, heavy=True))
     services.register_user("export", _by_region)
-    beside.register(_exports)
-
-
-def _exports() -> beside.Exports:
-    from exports.beside import Exports
-
-    return Exports()
 
 
 def _advance(lease: Lease) -> Outcome:

@@ -33,6 +33,7 @@ INSTALLED_APPS = [
     "installations",
     "mirrors",
     "exports",
+    "console",
 ]
 AUTH_USER_MODEL = "rbac.User"
 MIDDLEWARE = [

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, include, path
 
-from lakemirror_site import api_docs, health
+from lakemirror_site import health
 from mirrors.api import webhooks
-from mirrors.metrics import Metrics
 
 handler400 = "lakemirror_site.error_pages.bad_request"
 handler403 = "lakemirror_site.error_pages.permission_denied"
@@ -16,16 +15,18 @@ handler500 = "lakemirror_site.error_pages.server_error"
 urlpatterns: list[URLPattern | URLResolver] = [
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
+    path("service/replication/v1/", include("console.api_urls")),
+    path("service/replication/v1/", include("installations.api_urls")),
     path("service/replication/v1/", include("mirrors.api.urls")),
     path("api/v1/", include("rbac.api.urls")),
     path("api/v1/", include("exports.api.urls")),
     path("api/v1/auth/", include("rbac.api.signin_urls")),
-    path("metrics", Metrics.as_view(), name="metrics"),
-    path("docs/api", api_docs.api_docs, name="api-docs"),
     path("hooks/lakefs/<str:installation>", webhooks.lakefs_hook, name="lakefs-hook"),
     path("hooks/s3/<str:installation>", webhooks.s3_hook, name="s3-hook"),
     path("", include("rbac.urls")),
     path("", include("rbac.views.urls")),
     path("", include("exports.urls")),
+    path("", include("installations.urls")),
     path("", include("mirrors.urls")),
+    path("", include("console.urls")),
 ]

@@ -1,29 +1,13 @@
-"""Addresses of the pages: overview, jobs, installations, mirrors."""
+"""Addresses of the pages of mirrors."""
 
 from __future__ import annotations
 
 from django.urls import path
 
-from installations import views as installation_views
-from mirrors import audit_list_views, jobs_views, overview_views, search_views
 from mirrors.views import audit, backlog, commits, create, metrics, mirror, repair, runs, settings, waivers
 from mirrors.views import list as list_views
 
 urlpatterns = [
-    path("", overview_views.overview, name="home"),
-    path("search/", search_views.search_page, name="search"),
-    path("audit/", audit_list_views.audit_list, name="audit"),
-    path("jobs/", jobs_views.jobs, name="jobs"),
-    path("jobs/<int:duty>/retry/", jobs_views.duty_retry, name="duty_retry"),
-    path("jobs/<str:job>/log/", jobs_views.job_log, name="job_log"),
-    path("jobs/<str:job>/stop/", jobs_views.job_stopped, name="job_stop"),
-    path("jobs/<str:job>/again/", jobs_views.job_again, name="job_again"),
-    path("installations/", installation_views.installation_list, name="installations"),
-    path("installations/new/", installation_views.installation_new, name="installation_new"),
-    path("installations/<str:region>/", installation_views.installation_detail, name="installation"),
-    path("installations/<str:region>/edit/", installation_views.installation_edit, name="installation_edit"),
-    path("installations/<str:region>/test/", installation_views.installation_tested, name="installation_test"),
-    path("installations/<str:region>/delete/", installation_views.installation_deleted, name="installation_delete"),
     path("mirrors/", list_views.mirror_list, name="mirrors"),
     path("mirrors/_change/", list_views.mirrors_change, name="mirrors_change"),
     path("mirrors/new/", create.mirror_new, name="mirror_new"),

@@ -13,14 +13,8 @@ from typing import Any
 
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import serializers
-from rest_framework.request import Request
-from rest_framework.response import Response
-from rest_framework.views import APIView
-
-from rbac import services as rbac
 
 PREFIX, EXPORTS_PREFIX = "/service/replication/v1/", "/api/v1/"
 PREFIXES = (PREFIX, EXPORTS_PREFIX)
@@ -152,15 +146,3 @@ def document() -> dict[str, Any]:
     """The whole API as an OpenAPI document."""
     made: dict[str, Any] = SchemaGenerator(urlconf="lakemirror_site.urls").get_schema(request=None, public=True)
     return made
-
-
-class Document(APIView):
-    """The API's description of itself."""
-
-    tag = "document"
-
-    @answers("Get this document", 200, OpenApiTypes.OBJECT)
-    def get(self, request: Request) -> Response:
-        """OpenAPI 3.1, as JSON. For everyone who is signed in."""
-        rbac.require(request.user)
-        return Response(document())

@@ -1,9 +1,7 @@
-"""Addresses of the replication API, below /service/replication/v1/."""
+"""Addresses of mirrors in the replication API, below /service/replication/v1/."""
 
 from django.urls import include, path
 
-from installations import api as installations_api
-from mirrors import audit_api, jobs_api, overview_api, search_api
 from mirrors.api import (
     blockers,
     commits,
@@ -19,7 +17,6 @@ from mirrors.api import (
     waivers,
     webhooks,
 )
-from web import openapi
 
 _of_mirror = [
     path("branches", commits.Branches.as_view(), name="api-branches"),
@@ -50,20 +47,6 @@ _of_mirror = [
 ]
 
 urlpatterns = [
-    path("openapi.json", openapi.Document.as_view(), name="api-openapi"),
-    path("overview", overview_api.Overview.as_view(), name="api-overview"),
-    path("audit", audit_api.Audit.as_view(), name="api-audit"),
-    path("jobs", jobs_api.Jobs.as_view(), name="api-jobs"),
-    path("jobs/<str:job>", jobs_api.JobDetail.as_view(), name="api-job"),
-    path("jobs/<str:job>/log", jobs_api.JobLog.as_view(), name="api-job-log"),
-    path("jobs/<str:job>/stop", jobs_api.JobStop.as_view(), name="api-job-stop"),
-    path("jobs/<str:job>/retry", jobs_api.JobRetry.as_view(), name="api-job-retry"),
-    path("installations", installations_api.Installations.as_view(), name="api-installations"),
-    path("installations/<str:region>", installations_api.InstallationDetail.as_view(), name="api-installation"),
-    path(
-        "installations/<str:region>/test", installations_api.InstallationTested.as_view(), name="api-installation-test"
-    ),
-    path("search", search_api.Search.as_view(), name="api-search"),
     path("mirrors", everywhere.AllMirrors.as_view(), name="api-all-mirrors"),
     path("commits/<str:commit>/regions", everywhere.CommitRegions.as_view(), name="api-commit-regions"),
     path("repositories/<str:repository>/mirrors", mirrors.Mirrors.as_view(), name="api-mirrors"),

@@ -14,10 +14,10 @@ from core.text.eta import expected_end, per_second
 from db import clock
 from jobs.job_ids import JobType, job_id
 from mirrors.api.runs import is_held
-from mirrors.jobs import Asked, expected_of
 from mirrors.models import Mirror, Run
 from mirrors.services.validations import validation_ask
 from mirrors.status.mirror import mirror_readings
+from mirrors.status.validations import Asked, expected_of
 from mirrors.views.tabs import carry_out, find_visible, may_see, show_tab
 from web.pages import page_of_rows, with_query
 

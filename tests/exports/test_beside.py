@@ -9,8 +9,8 @@ from django.db.models.functions import Now
 from django.test import Client
 
 from audit.models import AuditEvent
+from console.exports_summary import Exports
 from db import clock
-from exports.beside import Exports
 from exports.models import Export
 from jobs import duties
 from jobs.models import Duty, JobLine

@@ -96,7 +96,7 @@ def test_duties_are_filtered_by_kind_state_and_mirror(
 
 
 def test_duties_are_paged(olga: Client, mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mirrors.jobs_views.PAGE", 2)
+    monkeypatch.setattr("console.jobs.views.PAGE", 2)
     assert len(kinds(olga)) == 2
     assert kinds(olga, "?page=3") == [kinds(olga, "?page=99")[0]]
 

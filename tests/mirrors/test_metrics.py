@@ -12,9 +12,9 @@ from django.test.utils import CaptureQueriesContext
 from prometheus_client.parser import text_string_to_metric_families
 
 from audit import chain
+from console.metrics.prometheus import gauges
 from db import clock
 from jobs.models import Duty
-from mirrors.metrics import gauges
 from mirrors.models import Mirror, Repository
 from mirrors.status.mirror import mirror_readings
 from rbac.models import User

@@ -10,8 +10,8 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from console.jobs.listing import duty_retry
 from jobs.models import Duty
-from mirrors.jobs import duty_retry
 from mirrors.models import Mirror, Promotion
 from mirrors.services import mirrors, settings
 from mirrors.services.validations import validation_ask
@@ -70,7 +70,7 @@ def test_what_needs_somebody_stands_first_with_one_action_each(olga: Client, com
 def test_of_many_mirrors_the_worst_lag_between_regions_is_told(
     olga: Client, company: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mirrors.overview_views.FEW", 3)
+    monkeypatch.setattr("console.overview.views.FEW", 3)
     page = olga.get("/")
     rows = dict(page.context["matrix"].rows)
     assert dict(rows["us-east-1"])["us-east-1"] is None

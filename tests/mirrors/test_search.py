@@ -13,9 +13,9 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from mirrors import search
+from console.search import find
+from console.search.find import named_commits
 from mirrors.models import Blocker, Commit, Mirror, SourceBranch
-from mirrors.search import named_commits
 from rbac.models import User
 from tests.mirrors.api import Api
 from tests.mirrors.factories import Line, at_mirror, block, make_commit, make_company, make_mirror, make_repository
@@ -94,7 +94,7 @@ def test_who_may_see_nothing_finds_nothing(outsider: User, client: Client, compa
     assert Api(outsider).call("GET", "/service/replication/v1/search?q=lab")[0] == 403
     client.force_login(outsider)
     assert look(client, "lab").status_code == 403
-    assert search.search(Mirror.objects.visible_to(outsider), "lab").number == 0
+    assert find.search(Mirror.objects.visible_to(outsider), "lab").number == 0
 
 
 # A whole id
@@ -197,7 +197,7 @@ def test_thousands_that_fit_are_cut_short(olga: Client, api: Api) -> None:
 def test_only_the_last_rows_are_gone_through_and_the_page_says_so(
     olga: Client, api: Api, company: dict[str, Mirror], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search, "LOOKED", 1)
+    monkeypatch.setattr(find, "LOOKED", 1)
     Blocker.objects.filter(path=ORDERS).update(path="early/x")
     answer = found(api, "early/")
     assert answer["missing"] == {"results": [], "has_more": False, "looked_at_all": False}

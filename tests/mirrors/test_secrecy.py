@@ -233,7 +233,7 @@ def test_no_secret_shows_anywhere(
             but = (HOOK,) if who is olga and address == "/mirrors/lake-eu/settings/" else ()
             found += found_in(address, b"".join(answer).decode() if answer.streaming else answer.content.decode(), *but)
             found += found_in(f"headers of {address}", str(dict(answer.headers)))
-    with mock.patch("mirrors.jobs_views.render", side_effect=KeyError(SECRETS["the key"])):
+    with mock.patch("console.jobs.views.render", side_effect=KeyError(SECRETS["the key"])):
         broken = olga.get("/jobs/")
     assert broken.status_code == 500
     found += found_in("an error of ours", broken.content.decode())

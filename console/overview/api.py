@@ -11,12 +11,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from console.overview.recent_events import Happening, latest
+from console.overview.summary import Pair, is_within, matrix, oldest_unchecked, tell
 from db import clock
 from jobs.queue_status import QueueReading, queue_readings, troubles
 from mirrors.beside import Summary, exports
-from mirrors.latest import Happening, latest
 from mirrors.models import Mirror
-from mirrors.overview import Pair, is_within, matrix, oldest_unchecked, tell
 from mirrors.status.fleet import fleet_readings
 from mirrors.status.mirror import MirrorReading
 from mirrors.views.list_query import needing

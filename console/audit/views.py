@@ -11,9 +11,9 @@ from django.views.decorators.http import require_safe
 from audit import refusals, search
 from audit.chain_status import standing
 from audit.changes import changes_of
+from console.audit.api import MAY_SEE
 from core.errors import Invalid
 from db import clock
-from mirrors.audit_api import MAY_SEE
 from rbac.signin.views import permission_required
 from web.pages import ROWS, with_query
 

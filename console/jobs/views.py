@@ -13,14 +13,14 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
+from console.jobs.api import find_job, jobs_json
+from console.jobs.listing import KINDS, RUNS, STATES, asked_of, duties_of, in_state, job_retry, jobs_of, progress_of
+from console.jobs.listing import duty_retry as retry
 from db import clock
 from jobs.job_ids import JobType
 from jobs.log import KEPT, lines_of
 from jobs.queue_status import queue_readings, troubles
 from mirrors.beside import exports
-from mirrors.jobs import KINDS, RUNS, STATES, asked_of, duties_of, in_state, job_retry, jobs_of, progress_of
-from mirrors.jobs import duty_retry as retry
-from mirrors.jobs_api import find_job, jobs_json
 from mirrors.models import Mirror
 from mirrors.services.mirrors import repository_arn
 from mirrors.services.stop_check import job_stop

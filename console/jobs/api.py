@@ -11,15 +11,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from core.errors import Invalid, NotFound
-from db import clock
-from jobs.job_ids import JobType, accepted, job_url, parse_job_id
-from jobs.log import lines_of
-from jobs.models import Duty
-from jobs.queue_status import queue_readings, troubles
-from mirrors.beside import exports
-from mirrors.jobs import KINDS, STATES, duties_of, in_state, job_retry, jobs_of
-from mirrors.jobs_answers import (
+from console.jobs.listing import KINDS, STATES, duties_of, in_state, job_retry, jobs_of
+from console.jobs.schemas import (
     JobAnswer,
     JobDetailAnswer,
     LineAnswer,
@@ -32,6 +25,13 @@ from mirrors.jobs_answers import (
     validation_job_json,
     workers_json,
 )
+from core.errors import Invalid, NotFound
+from db import clock
+from jobs.job_ids import JobType, accepted, job_url, parse_job_id
+from jobs.log import lines_of
+from jobs.models import Duty
+from jobs.queue_status import queue_readings, troubles
+from mirrors.beside import exports
 from mirrors.models import Mirror, Run, Validation
 from mirrors.models.querysets import MirrorQuerySet
 from mirrors.services.stop_check import job_stop

@@ -9,12 +9,12 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from console.overview.recent_events import latest
+from console.overview.summary import LOOK_AGAIN, matrix, oldest_unchecked, tell, tiles
 from db import clock
 from jobs.queue_status import queue_readings, troubles
 from mirrors.beside import Summary, exports
-from mirrors.latest import latest
 from mirrors.models import Mirror
-from mirrors.overview import LOOK_AGAIN, matrix, oldest_unchecked, tell, tiles
 from mirrors.status.fleet import fleet_readings
 from mirrors.status.mirror import MirrorReading
 from mirrors.views.forms import likely_region

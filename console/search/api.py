@@ -11,10 +11,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from console.search.find import LONGEST, BranchHit, CommitHit, Hits, PathHit, search, text_of
 from db import clock
 from mirrors.beside import ExportHit
 from mirrors.models import Mirror, Repository
-from mirrors.search import LONGEST, BranchHit, CommitHit, Hits, PathHit, search, text_of
 from rbac import services as rbac
 from web.openapi import answers
 from web.schemas import many_texts

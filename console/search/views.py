@@ -10,10 +10,10 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from console.search.find import FEW, LOOKED, search, text_of
 from core.errors import Invalid
 from db import clock
 from mirrors.models import Mirror
-from mirrors.search import FEW, LOOKED, search, text_of
 from mirrors.views.tabs import may_see
 
 SHOWN = 200

@@ -10,9 +10,9 @@ from typing import Any
 from django.db.models import Exists, OuterRef
 
 from audit.models import AuditEvent
+from console.jobs.listing import duties_of, jobs_of
 from core.mirroring.promotion import MOVED_BY_OTHERS, Why
 from core.text.phrases import Phrase, name, say, short
-from mirrors.jobs import duties_of, jobs_of
 from mirrors.models import Promotion
 from mirrors.models.querysets import MirrorQuerySet
 

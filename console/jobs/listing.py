@@ -12,7 +12,6 @@ from django.db.models import Q
 
 from core.errors import Conflict, NotFound
 from core.mirroring.object_check import Depth
-from core.text.eta import expected_end
 from db import clock
 from jobs import duties
 from jobs.job_ids import JobType, duty_url, job_id, job_url
@@ -24,6 +23,7 @@ from mirrors.models import Mirror, Repository, Run, Validation
 from mirrors.models.querysets import MirrorQuerySet
 from mirrors.services.mirrors import repository_arn
 from mirrors.services.validations import validation_ask
+from mirrors.status.validations import Asked, expected_of
 from rbac import services as rbac
 
 RUNS = 20
@@ -86,30 +86,6 @@ class Progress:
     def id(self) -> str:
         """Its name as a job."""
         return job_id(JobType.RUN, self.run.pk)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """A check that somebody asked for, and when it will be done, as far as that is known."""
-
-    validation: Validation
-    eta: datetime | None
-
-    @property
-    def id(self) -> str:
-        """Its name as a job."""
-        return job_id(JobType.VALIDATION, self.validation.pk)
-
-    @property
-    def tone(self) -> str:
-        """Its state's colour."""
-        return {"running": "busy", "retrying": "warn", "done": "good"}.get(self.validation.state, "quiet")
-
-    @property
-    def icon(self) -> str:
-        """Its state's icon."""
-        icons = {"running": "half", "retrying": "retry", "done": "check", "stopped": "stop"}
-        return icons.get(self.validation.state, "clock")
 
 
 def duties_of(visible: MirrorQuerySet, subjects: Sequence[int] = ()) -> DutyQuerySet:
@@ -182,13 +158,6 @@ def asked_of(visible: MirrorQuerySet, now: datetime) -> list[Asked]:
     opened = rows.filter(ended_at=None).order_by("pk")[:RUNS]
     ended = rows.exclude(ended_at=None).order_by("-pk")[:ENDED]
     return [Asked(validation=one, eta=expected_of(one, now)) for one in (*opened, *ended)]
-
-
-def expected_of(one: Validation, now: datetime) -> datetime | None:
-    """When a check that was asked for will be done: known once all of its metaranges are read."""
-    if one.ended_at is not None or one.started_at is None or one.metaranges:
-        return None
-    return expected_end(one.ranges_done, one.ranges, one.started_at, now)
 
 
 def _progress(run: Run, now: datetime) -> Progress:

@@ -13,10 +13,10 @@ from django.http import HttpResponse
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
+from console.metrics import audit
 from core.mirroring.rpo import is_stale, lag
 from db import clock
 from jobs.models import Duty
-from mirrors import audit_metrics
 from mirrors.beside import exports
 from mirrors.models import Mirror
 from mirrors.queries.branch_positions import stand
@@ -47,7 +47,7 @@ def gauges() -> Iterator[Gauge]:
     yield from _of_branches(mirrors, now)
     yield from _of_duties(now)
     yield from exports().gauges(now)
-    yield from audit_metrics.gauges()
+    yield from audit.gauges()
 
 
 def _of_mirrors(mirrors: Sequence[Mirror]) -> Iterator[Gauge]:

@@ -9,6 +9,7 @@ from typing import Any
 from django.db.models import Count, Max
 from rest_framework import serializers
 
+from console.jobs.listing import Job
 from core.text.eta import expected_end, per_second
 from jobs.duties import LEASE_SECONDS
 from jobs.job_ids import JobType, job_id, job_url
@@ -16,8 +17,8 @@ from jobs.models import JobLine
 from jobs.querysets import DutyQuerySet
 from jobs.queue_status import QueueReading
 from mirrors.beside import Place
-from mirrors.jobs import Job, expected_of
 from mirrors.models import Repository, Run, Validation
+from mirrors.status.validations import expected_of
 from web.schemas import count_or_null, number_or_null, text_or_null, time_or_null
 from web.serializers import rfc3339
 

@@ -14,9 +14,13 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
+from drf_spectacular.types import OpenApiTypes
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
 
 from rbac import services as rbac
-from web.openapi import CSV, JSON, PREFIX, WEBHOOK_SECRET, document
+from web.openapi import CSV, JSON, PREFIX, WEBHOOK_SECRET, answers, document
 
 _PLAIN = {"string": "text", "integer": "whole number", "boolean": "true or false", "null": "null"}
 _LIMITS = {
@@ -167,3 +171,15 @@ def _rich(text: str) -> SafeString:
     return format_html_join(
         "", "{}", ((format_html("<code>{}</code>", p) if n % 2 else p,) for n, p in enumerate(parts))
     )
+
+
+class Document(APIView):
+    """The API's description of itself."""
+
+    tag = "document"
+
+    @answers("Get this document", 200, OpenApiTypes.OBJECT)
+    def get(self, request: Request) -> Response:
+        """OpenAPI 3.1, as JSON. For everyone who is signed in."""
+        rbac.require(request.user)
+        return Response(document())

@@ -1,0 +1,25 @@
+"""Addresses of the pages that look over all apps: overview, search, audit, jobs, the API's document; and metrics."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from console import api_docs
+from console.audit import views as audit_views
+from console.jobs import views as jobs_views
+from console.metrics.prometheus import Metrics
+from console.overview import views as overview_views
+from console.search import views as search_views
+
+urlpatterns = [
+    path("", overview_views.overview, name="home"),
+    path("search/", search_views.search_page, name="search"),
+    path("audit/", audit_views.audit_list, name="audit"),
+    path("jobs/", jobs_views.jobs, name="jobs"),
+    path("jobs/<int:duty>/retry/", jobs_views.duty_retry, name="duty_retry"),
+    path("jobs/<str:job>/log/", jobs_views.job_log, name="job_log"),
+    path("jobs/<str:job>/stop/", jobs_views.job_stopped, name="job_stop"),
+    path("jobs/<str:job>/again/", jobs_views.job_again, name="job_again"),
+    path("docs/api", api_docs.api_docs, name="api-docs"),
+    path("metrics", Metrics.as_view(), name="metrics"),
+]
