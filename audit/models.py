@@ -31,7 +31,7 @@ class AuditChain(models.Model):
     wrong = models.CharField(max_length=300, blank=True)
 
     class Meta:
-        app_label = "rbac"
+        db_table = "rbac_auditchain"
 
 
 class AuditCheckpoint(models.Model):
@@ -46,7 +46,7 @@ class AuditCheckpoint(models.Model):
     sealed_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
-        app_label = "rbac"
+        db_table = "rbac_auditcheckpoint"
 
     def save(self, *args: Any, **kwargs: Any) -> None:
         """Write a new one; a written one is refused."""
@@ -72,7 +72,7 @@ class RefusalCount(models.Model):
     last_at = models.DateTimeField()
 
     class Meta:
-        app_label = "rbac"
+        db_table = "rbac_refusalcount"
         constraints = (models.UniqueConstraint(fields=("since", "actor", "key"), name="refusals_counted_once"),)
 
 
@@ -102,7 +102,7 @@ class AuditEvent(models.Model):
     objects: ClassVar[Any] = AuditEventQuerySet.as_manager()
 
     class Meta:
-        app_label = "rbac"
+        db_table = "rbac_auditevent"
         ordering = ("-pk",)
         indexes = (
             models.Index(fields=("arn", "-id"), name="audit_by_resource"),

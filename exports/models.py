@@ -188,7 +188,7 @@ class ExportUnit(models.Model):
     number = models.IntegerField(help_text="in the order of their keys")
     part = models.IntegerField(default=0)
     parts = models.IntegerField(default=1)
-    unit = models.JSONField(help_text="as exports/units.py writes it")
+    unit = models.JSONField(help_text="as exports/engine/units.py writes it")
     entries = models.BigIntegerField(default=0, help_text="that are read for it, at most")
     planned = models.BooleanField(default=False)
     files = models.BigIntegerField(default=0, help_text="planned ones, of all parts together")
@@ -305,7 +305,7 @@ class VerificationUnit(models.Model):
 
     verification = models.ForeignKey(ExportVerification, models.CASCADE, related_name="units")
     number = models.IntegerField(help_text="in the order of their keys")
-    unit = models.JSONField(help_text="as exports/units.py writes it")
+    unit = models.JSONField(help_text="as exports/engine/units.py writes it")
     entries = models.BigIntegerField(default=0)
 
     class Meta:

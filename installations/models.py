@@ -42,7 +42,7 @@ class Installation(models.Model):
     changed_at = models.DateTimeField()
 
     class Meta:
-        app_label = "mirrors"
+        db_table = "mirrors_installation"
         ordering = ["region"]
 
     def __str__(self) -> str:
@@ -109,7 +109,7 @@ class InstallationTest(models.Model):
     checks = models.JSONField(default=list, help_text="id, state, message, fix of each")
 
     class Meta:
-        app_label = "mirrors"
+        db_table = "mirrors_installationtest"
 
     def __str__(self) -> str:
         return f"{self.region} at {self.tested_at}"

@@ -35,7 +35,7 @@ class Duty(models.Model):
     objects = DutyQuerySet.as_manager()
 
     class Meta:
-        app_label = "mirrors"
+        db_table = "mirrors_duty"
         constraints = [models.UniqueConstraint(fields=["kind", "subject"], name="duty_once")]
         indexes = [models.Index(fields=["due_at"], name="duty_due")]
 
@@ -54,7 +54,7 @@ class JobLine(models.Model):
     text = ExactTextField()
 
     class Meta:
-        app_label = "mirrors"
+        db_table = "mirrors_jobline"
 
     def __str__(self) -> str:
         return f"{self.level} {self.text[:80]}"

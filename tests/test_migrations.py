@@ -20,13 +20,14 @@ from django.db.models import Field, ManyToManyField
 from django.db.models.fields import NOT_PROVIDED
 
 ROOT = Path(__file__).resolve().parent.parent
+APPS = ("audit", "jobs", "rbac", "installations", "mirrors", "exports")
 RENAMES = (RenameField, RenameModel, AlterModelTable)
 REMOVALS = (RemoveField, DeleteModel)
 
 
 def later() -> list[str]:
     """Every migration after an app's first, as a module's name."""
-    paths = (path for app in ("rbac", "mirrors", "exports") for path in (ROOT / app / "migrations").glob("[0-9]*.py"))
+    paths = (path for app in APPS for path in (ROOT / app / "migrations").glob("[0-9]*.py"))
     return sorted(".".join(path.relative_to(ROOT).with_suffix("").parts) for path in paths if "0001" not in path.name)
 
 

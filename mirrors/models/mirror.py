@@ -59,7 +59,7 @@ class Mirror(models.Model):
     first_sync = models.CharField(
         max_length=16, default="exact", db_default="exact", help_text="what the default branch may show at first"
     )
-    rpo_seconds = models.IntegerField(null=True, help_text="how late a branch may be; null: core.lag.LATE_AFTER")
+    rpo_seconds = models.IntegerField(null=True, help_text="how late a branch may be; null: core.mirroring.rpo")
     watched_since = models.DateTimeField(
         null=True, help_text="since when breaches of that are noted: the end of its first copy"
     )
@@ -126,7 +126,7 @@ class MirrorBranch(models.Model):
         default=False, db_default=False, help_text="its head is not where this mirror put it, and is to be put back"
     )
     proven = models.BooleanField(
-        default=False, db_default=False, help_text="its head is proven whole now: kept by mirrors/proven_heads.py"
+        default=False, db_default=False, help_text="its head is proven whole now: kept by transitions/proven_heads.py"
     )
     looked_at = models.DateTimeField(null=True, help_text="last look for uncommitted changes")
     reset_asked = models.BooleanField(

@@ -101,7 +101,8 @@ def world(owner: Any, seed: int) -> Iterator[World]:
 
 def empty_tables() -> None:
     """Of mirrors; the people stay. Keys begin anew, so that they say nothing of earlier lives."""
-    tables = [model._meta.db_table for model in apps.get_app_config("mirrors").get_models()]
+    ours = [apps.get_app_config(app) for app in ("jobs", "installations", "mirrors")]
+    tables = [model._meta.db_table for app in ours for model in app.get_models()]
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             cursor.execute(f"TRUNCATE {', '.join(tables)} RESTART IDENTITY CASCADE")
