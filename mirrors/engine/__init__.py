@@ -1,1 +1,1 @@
-"""The loops of transactional mirroring, a module each: manage, sense, copy, validate, promote."""
+"""What the duties of mirrors do: manage, sense, copy records, validate, promote."""
