@@ -1,6 +1,6 @@
 """What people do, by part of the site, and what each step needs: the apps register theirs when they are loaded.
 
-`tests/rbac/test_steps.py` holds that every right that the code asks for is in a step.
+`tests/rbac/test_permission_catalog.py` holds that every right that the code asks for is in a step.
 """
 
 from __future__ import annotations

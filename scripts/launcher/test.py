@@ -20,7 +20,21 @@ from launcher.console import Problem, console
 from launcher.processes import Supervisor
 
 _STAGES = {"web": 400, "sandbox": 100, "build": 50, "spark": 1500, "cli": 100, "test": 600}
-_LIGHT = ("tests/cli", "tests/core", "tests/graveler", "tests/mirrors", "tests/rbac")
+_LIGHT = [
+    f"tests/{name}"
+    for name in (
+        "audit",
+        "cli",
+        "console",
+        "core",
+        "db",
+        "graveler",
+        "installations",
+        "mirrors",
+        "rbac",
+        "web",
+    )
+]
 _CHECKS = {
     "ruff": ["-m", "ruff", "check", "--quiet", "."],
     "mypy": ["-m", "mypy"],

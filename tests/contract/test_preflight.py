@@ -1,4 +1,4 @@
-"""The preflight on the sandbox's servers: what the stand-ins of tests/mirrors/test_preflight.py claim."""
+"""The preflight on the sandbox's servers: what the stand-ins of tests/mirrors/preflight/test_preflight.py claim."""
 
 from __future__ import annotations
 

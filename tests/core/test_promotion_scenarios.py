@@ -1,6 +1,6 @@
 """The scenarios of docs/promotion.md as pure cases: what was seen at the source, what is there, what to do.
 
-Commits are letters. A scenario that is about data, calls or several loops is in tests/mirrors/test_scenarios.py.
+Commits are letters. A scenario that is about data, calls or several loops is in tests/mirrors/engine/test_scenarios.py.
 """
 
 from __future__ import annotations
@@ -246,13 +246,13 @@ def test_39_a_branch_that_was_made_from_another_begins_where_it_was_first_seen()
 
 FILES = {
     "core": "tests/core/test_promotion_scenarios.py",
-    "loops": "tests/mirrors/test_scenarios.py",
-    "selection": "tests/mirrors/test_selection.py",
-    "tags": "tests/mirrors/test_tags.py",
+    "loops": "tests/mirrors/engine/test_scenarios.py",
+    "selection": "tests/mirrors/transitions/test_selection.py",
+    "tags": "tests/mirrors/engine/test_tags.py",
     "sandbox": "tests/e2e/test_scenarios.py",
-    "damage": "tests/mirrors/test_promise_scenarios.py",
-    "cases": "tests/mirrors/test_promise_findings.py",
-    "database": "tests/mirrors/test_promise_database.py",
+    "damage": "tests/mirrors/engine/test_promise_scenarios.py",
+    "cases": "tests/mirrors/engine/test_promise_findings.py",
+    "database": "tests/mirrors/engine/test_promise_database.py",
     "servers": "tests/e2e/test_promise.py",
 }
 

@@ -30,8 +30,8 @@ from mirrors.tasks import handlers
 from rbac.models import User
 from sandbox.client import Sandbox
 from sandbox.lakefs_http import LakeFS
+from tests.api import Api
 from tests.e2e.conftest import forget
-from tests.mirrors.api import Api
 
 REAL = os.environ.get("LAKEMIRROR_TEST_S3", "")
 MARKER = "_lakefs_success"

@@ -8,10 +8,10 @@ import pytest
 import requests
 
 from rbac.models import User
+from tests.api import Api
 from tests.documented import answers_as_documented
 from tests.exports.soak import Soak, soaking
 from tests.exports.world import World, world
-from tests.mirrors.api import Api
 from tests.mirrors.harness import Deployment, deployment
 from tests.s3_double import running_moto
 

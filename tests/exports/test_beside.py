@@ -15,8 +15,8 @@ from exports.models import Export
 from jobs import duties
 from jobs.models import Duty, JobLine
 from rbac.models import User
+from tests.api import Api
 from tests.exports.test_pages import HEAD, NOW, OLD, a_run, an_export, body, failed
-from tests.mirrors.api import Api
 from tests.mirrors.factories import make_mirror, make_repository
 
 pytestmark = pytest.mark.django_db

@@ -10,7 +10,7 @@ from audit.models import AuditEvent
 from exports.models import Export, ExportRun
 from jobs.models import Duty
 from rbac.models import User
-from tests.mirrors.api import Api
+from tests.api import Api
 from tests.mirrors.harness import Deployment
 
 BRANCH = "/api/v1/repositories/lake/branches/main"

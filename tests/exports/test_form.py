@@ -15,11 +15,11 @@ from adapters.s3 import write_probe
 from core.errors import Denied, NotFound, Unauthenticated, Unreachable
 from exports.models import Export
 from rbac.models import User
+from tests.api import Api
 from tests.exports.world import World
 from tests.fakes import EmptyPlace
-from tests.mirrors.api import Api
 from tests.mirrors.harness import Deployment
-from tests.mirrors.test_typed import KEPT, sign_in
+from tests.rbac.test_form_recovery import KEPT, sign_in
 
 pytestmark = pytest.mark.django_db
 

@@ -13,8 +13,8 @@ from db import clock
 from deployment import config, wiring
 from exports.engine.data_plane import Plane
 from exports.engine.time_slice import MARGIN_SECONDS, Slice
+from tests.deployment.test_config import SOURCE
 from tests.exports.test_pages import a_run, an_export
-from tests.site.test_config import SOURCE
 
 
 def tell(monkeypatch: pytest.MonkeyPatch, **told: Any) -> None:

@@ -12,9 +12,9 @@ from exports.engine import advance, status_files
 from exports.models import Export, ExportRun
 from exports.services import destinations
 from graveler.entries import Entry
+from tests.api import Api
 from tests.exports.soak import Soak
 from tests.exports.test_places import at
-from tests.mirrors.api import Api
 
 pytestmark = pytest.mark.django_db
 BRANCH = "/api/v1/repositories/lake/branches/main"

@@ -27,10 +27,10 @@ from rbac.models import User
 from spark_jobs.check.settings import Place
 from spark_jobs.export import verify as job
 from spark_jobs.export.settings import ExportSettings
+from tests.api import Api
 from tests.exports.memory_s3 import MemoryS3, etag
 from tests.exports.test_pages import a_run, an_export, body
 from tests.exports.world import World
-from tests.mirrors.api import Api
 from tests.mirrors.harness import Deployment
 
 DESTINATION = "latest/"

@@ -16,8 +16,8 @@ from db import clock
 from exports.models import Export, ExportFailure, ExportRun, SkippedCommit
 from exports.status.timeline import progress_of, steps_of
 from rbac.models import User
+from tests.api import Api
 from tests.exports.test_pages import HEAD, NOW, OLD, a_run, an_export, body, failed
-from tests.mirrors.api import Api
 
 pytestmark = pytest.mark.django_db
 BRANCH = "/api/v1/repositories/analytics/branches"

@@ -2,52 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from tests.fixtures import api, documented, head, lm, olga
 
-import pytest
-from django.test import Client
-
-from rbac.models import User
-from tests.documented import answers_as_documented
-from tests.mirrors.api import Api
-from tests.mirrors.harness import Deployment, deployment
-
-
-@pytest.fixture(autouse=True)
-def documented() -> Iterator[None]:
-    """What the API answers is what its document says."""
-    with answers_as_documented():
-        yield
-
-
-@pytest.fixture
-def lm() -> Iterator[Deployment]:
-    """A deployment on fakes with one mirror."""
-    with deployment() as made:
-        made.add_mirror()
-        yield made
-
-
-@pytest.fixture
-def head(lm: Deployment) -> str:
-    """A commit that was promoted."""
-    commit = lm.lake.commit(files={"a": b"1", "b": b"2"})
-    lm.arrive()
-    lm.work()
-    assert lm.head() == commit
-    lm.checked.clear()
-    return commit
-
-
-@pytest.fixture
-def api(owner: User) -> Api:
-    """Olga's program."""
-    return Api(owner)
-
-
-@pytest.fixture
-def olga(owner: User) -> Client:
-    """Olga's browser."""
-    client = Client()
-    client.force_login(owner)
-    return client
+__all__ = ["api", "documented", "head", "lm", "olga"]

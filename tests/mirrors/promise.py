@@ -20,8 +20,8 @@ from mirrors.status.mirror import MirrorReading, mirror_reading
 from spark_jobs.check import job
 from spark_jobs.runner import _Handover
 from tests.fakes import BulkStandIn, replicate
+from tests.mirrors.engine.test_scenarios import point
 from tests.mirrors.harness import NAMESPACE, Deployment
-from tests.mirrors.test_scenarios import point
 
 ACTIONS = {"create_branch", "hard_reset_branch", "delete_branch"}
 BLAME = {Why.FOREIGN, Why.BACK, Why.VANISHED}

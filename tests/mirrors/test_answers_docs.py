@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mirrors.api import urls
-from tests.mirrors.test_api_docs import calls_of, shape
+from tests.console.test_api_docs import calls_of, shape
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/answers-tests.md").read_text()

@@ -8,15 +8,15 @@ from tests.postgres import passes_on_postgresql
 
 MODULES = (
     "../rbac/test_last_administrator.py",
-    "test_duties.py",
-    "test_idempotency.py",
-    "test_loops.py",
-    "test_many_blockers.py",
-    "test_measuring.py",
-    "test_promise_database.py",
-    "test_readings.py",
-    "test_rebuild.py",
-    "test_sensor.py",
+    "../rbac/test_idempotency.py",
+    "../jobs/test_duties.py",
+    "engine/test_loops.py",
+    "engine/test_promise_database.py",
+    "engine/test_sensor.py",
+    "services/test_rebuild.py",
+    "status/test_readings.py",
+    "transitions/test_many_blockers.py",
+    "transitions/test_measuring.py",
 )
 
 

@@ -23,8 +23,8 @@ from mirrors.services import mirrors
 from mirrors.tasks import handlers
 from rbac import services as rbac
 from rbac.models import User
+from tests.deployment.test_config import changed
 from tests.mirrors.harness import Deployment
-from tests.site.test_config import changed
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -13,8 +13,8 @@ from django.test import Client, override_settings
 from rbac import services
 from rbac.keys import secrets
 from rbac.models import AccessKey, User
+from tests.api import Api
 from tests.cast import PASSWORD, person
-from tests.mirrors.api import Api
 
 pytestmark = pytest.mark.django_db
 AUTH = "/api/v1/auth"

@@ -14,7 +14,7 @@ from django.utils import timezone
 from audit.models import AuditEvent
 from rbac import services
 from rbac.models import AccessKey, Policy, User
-from tests.mirrors.api import Api
+from tests.api import Api
 
 AUTH = "/api/v1/auth"
 ALLOW = {"effect": "allow", "action": ["fs:Read*"], "resource": "*"}

@@ -21,8 +21,8 @@ from rbac.keys.authenticators import No
 from rbac.models import Guesses, User
 from rbac.signin import brute_force
 from tests.cast import person
+from tests.deployment.test_config import changed
 from tests.documented import answers_as_documented
-from tests.site.test_config import changed
 
 pytestmark = pytest.mark.django_db
 

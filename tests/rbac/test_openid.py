@@ -22,7 +22,7 @@ from deployment import config
 from rbac import services
 from rbac.models import Session, User
 from rbac.signin import openid
-from tests.site.test_config import changed
+from tests.deployment.test_config import changed
 
 pytestmark = pytest.mark.django_db
 

@@ -14,7 +14,7 @@ from rbac import services
 from rbac.models import Attachment, Policy, User
 from rbac.services import policy_cache
 from tests.cast import person
-from tests.site.test_config import changed
+from tests.deployment.test_config import changed
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

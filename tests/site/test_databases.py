@@ -12,7 +12,7 @@ import pytest
 
 from deployment import config
 from lakemirror_site import databases
-from tests.site.test_config import SOURCE
+from tests.deployment.test_config import SOURCE
 
 
 def settings_for(connection_string: str) -> dict[str, object]:

@@ -21,7 +21,7 @@ import pytest
 from core.errors import NotFound
 from deployment import config, wiring
 from lakemirror_site import databases
-from tests.site.test_config import SOURCE, changed
+from tests.deployment.test_config import SOURCE, changed
 
 ASK = """
 import json

@@ -1,0 +1,158 @@
+"""The first page: what needs somebody, figures, the worst lag between regions, what happened last."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from console.jobs.listing import duty_retry
+from jobs.models import Duty
+from mirrors.models import Mirror, Promotion
+from mirrors.services import mirrors, settings
+from mirrors.services.validations import validation_ask
+from mirrors.transitions import duties
+from rbac.models import User
+from tests.mirrors.factories import Line, make_company, make_mirror, make_repository
+from tests.mirrors.harness import Deployment
+from tests.mirrors.views.test_pages import HTMX, text
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def company() -> dict[str, Mirror]:
+    return make_company()
+
+
+def tiles(client: Client) -> dict[str, tuple[str, str]]:
+    return {tile.name: (tile.figure, tile.below) for tile in client.get("/").context["tiles"]}
+
+
+def test_without_mirrors_it_teaches(olga: Client) -> None:
+    said = text(olga.get("/"))
+    assert "No mirror yet" in said and "Make the first mirror" in said
+    assert "/service/replication/v1/repositories/lake/mirrors" in said
+
+
+def test_one_sentence_says_how_many_are_within_their_target(olga: Client, company: Any) -> None:
+    assert "2 of 8 mirrors are within their target: 3 need you, 2 are unknown." in text(olga.get("/"))
+
+
+def test_where_all_is_well_it_says_so(olga: Client, company: Any) -> None:
+    Mirror.objects.exclude(name="models-eu").delete()
+    said = text(olga.get("/"))
+    assert "1 of 1 mirror is within its target; nothing needs you." in said
+    assert "Needs you" not in said
+    assert tiles(olga)["Waiting to arrive"] == ("nothing", "no object or file is missed")
+    assert tiles(olga)["Oldest unchecked commit"][0] == "none"
+
+
+def test_tiles_are_of_facts(olga: Client, company: Any) -> None:
+    told = tiles(olga)
+    assert told["Within target"] == ("2 / 8", "worst: billing-us, 3 h")
+    assert told["Waiting to arrive"] == ("4 things", "oldest for 13 min")
+    assert told["Oldest unchecked commit"] == ("14 min", "since it was seen")
+
+
+def test_what_needs_somebody_stands_first_with_one_action_each(olga: Client, company: Any) -> None:
+    page = olga.get("/")
+    assert [one.mirror.name for one in page.context["needing"]] == ["archive-eu", "lab-eu", "analytics-eu"]
+    html = page.content.decode()
+    assert 'aria-label="Sync now: analytics-eu"' in html
+    assert 'aria-label="Look at archive-eu"' in html
+
+
+def test_of_many_mirrors_the_worst_lag_between_regions_is_told(
+    olga: Client, company: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("console.overview.views.FEW", 3)
+    page = olga.get("/")
+    rows = dict(page.context["matrix"].rows)
+    assert dict(rows["us-east-1"])["us-east-1"] is None
+    pair = dict(rows["us-east-1"])["eu-west-1"]
+    assert pair and (pair.number, pair.bad, 830 < (pair.lag or 0) < 900) == (7, True, True)
+    assert "?from=us-east-1&amp;region=eu-west-1&amp;sort=lag" in page.content.decode()
+
+
+def test_a_queue_without_a_worker_is_told_and_leads_to_the_jobs(olga: Client, company: Any) -> None:
+    past = datetime.now(UTC) - timedelta(minutes=3)
+    Duty.objects.create(kind="manage", subject=company["lab-eu"].pk, queue="eu-west-1", due_at=past)
+    said = text(olga.get("/"))
+    assert "No worker of the queue eu-west-1 was heard of at all." in said
+    assert "1 queue is late" in said
+
+
+def test_the_latest_are_moves_failures_and_what_somebody_did(
+    owner: User, olga: Client, company: Any, lm: Deployment
+) -> None:
+    now, models = datetime.now(UTC), company["models-eu"]
+    duties.ensure_mirror_duties(models)
+    Promotion.objects.create(mirror=models, branch="main", to_commit="4be0" * 16, why="advanced", at=now)
+    Promotion.objects.create(mirror=models, branch="main", to_commit="4be0" * 16, why="moved-by-somebody", at=now)
+    failed = Duty.objects.filter(kind="copy", subject=models.pk)
+    failed.update(failures=2, outcome="no answer.", ended_at=now)
+    who = {"actor": owner, "mirror": models}
+    settings.mirror_update(changes={"paused": True}, **who)
+    settings.mirror_update(changes={"paused": False}, **who)
+    mirrors.mirror_sync(**who)
+    validation_ask(**who)
+    duty_retry(actor=owner, duty=failed.get())
+    mirrors.mirror_delete(actor=owner, mirror=company["lab-eu"])
+    told = [str(one.told) for one in olga.get("/").context["latest"]]
+    assert told[:6] == [
+        "olga deleted lab-eu",
+        "olga had a duty done again for models-eu",
+        "olga asked for a check of models-eu",
+        "olga asked for a look at models-eu",
+        "olga resumed models-eu",
+        "olga paused models-eu",
+    ]
+    assert sorted(told[6:]) == [
+        "models-eu · main promoted to 4be04be0",
+        "models-eu · main was moved by somebody",
+        "models-eu: copy failed, no answer",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("why", "to_commit", "told", "bad"),
+    [
+        ("back-where-it-was", "4be0" * 16, "is back at 4be04be0: moved by somebody, or restored", True),
+        ("gone-at-the-mirror", "", "is gone at the mirror: deleted by somebody, or restored", True),
+        ("found-there", "4be0" * 16, "was found at 4be04be0", False),
+    ],
+)
+def test_the_latest_tell_what_a_restored_destination_may_have_done(
+    olga: Client, company: Any, why: str, to_commit: str, told: str, bad: bool
+) -> None:
+    Promotion.objects.create(
+        mirror=company["models-eu"], branch="main", to_commit=to_commit, why=why, at=datetime.now(UTC)
+    )
+    first = olga.get("/").context["latest"][0]
+    assert (str(first.told), first.bad) == (f"models-eu · main {told}", bad)
+
+
+def test_the_number_of_queries_stays(olga: Client, company: Any) -> None:
+    def asked() -> int:
+        with CaptureQueriesContext(connection) as captured:
+            olga.get("/", headers=HTMX)
+        return len(captured)
+
+    few, now = asked(), datetime.now(UTC)
+    for number in range(5):
+        source = make_repository(f"more-{number}", now=now)
+        mirror = make_mirror(f"more-{number}", source, now=now)
+        line = Line(source, "main", now)
+        line.reached(mirror, line.commit("1", ago=100))
+        line.commit("2", ago=10)
+    assert asked() <= few
+
+
+def test_a_poll_gets_the_part_that_changes(olga: Client, company: Any) -> None:
+    part = olga.get("/", headers=HTMX).content.decode()
+    assert part.count('id="live"') == 1 and "<html" not in part and "None" not in part

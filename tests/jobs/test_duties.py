@@ -1,0 +1,139 @@
+"""Leases: who does the work, what a wake-up means, and what a worker that lost its lease may still do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from unittest import mock
+
+import pytest
+from django.db.models.functions import Now
+
+from core.errors import Denied, Fenced, Unreachable
+from deployment import config
+from jobs import duties
+from jobs.duties import Lease, Outcome
+from jobs.models import Duty
+from tests.deployment.test_config import SOURCE
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def sent() -> Iterator[mock.Mock]:
+    with mock.patch("jobs.duties.async_task") as messages:
+        yield messages
+
+
+@pytest.fixture
+def duty(sent: mock.Mock) -> Duty:
+    return Duty.objects.create(kind="copy", subject=1, queue="us", due_at=datetime.now(UTC) - timedelta(seconds=1))
+
+
+def run(duty: Duty, work: object = lambda lease: Outcome("done"), holder: str = "w1") -> str:
+    return duties.run(duty.pk, {"copy": (work, 60.0)}, holder=holder)  # type: ignore[dict-item]
+
+
+def test_a_duty_that_is_due_is_done_and_due_again_after_its_interval(duty: Duty) -> None:
+    assert run(duty) == "done"
+    duty.refresh_from_db()
+    ahead = (duty.due_at - datetime.now(UTC)).total_seconds()
+    assert 50 < ahead < 61
+    assert (duty.holder, duty.until, duty.failures) == ("", None, 0)
+    assert run(duty) == "not due, or in other hands"
+
+
+def test_a_second_worker_loses(duty: Duty) -> None:
+    inner: list[str] = []
+
+    def work(lease: Lease) -> Outcome:
+        Duty.objects.filter(pk=duty.pk).update(due_at=Now())
+        inner.append(run(duty, holder="w2"))
+        return Outcome("done")
+
+    assert run(duty, work) == "done"
+    assert inner == ["not due, or in other hands"]
+
+
+def test_a_wake_up_during_the_work_makes_it_due_again_at_once(duty: Duty, sent: mock.Mock) -> None:
+    def work(lease: Lease) -> Outcome:
+        duties.wake("copy", 1)
+        return Outcome("done")
+
+    run(duty, work)
+    assert sent.call_count == 1
+    assert run(duty) == "done"
+
+
+def test_waking_twice_sends_one_message(duty: Duty, sent: mock.Mock) -> None:
+    duties.wake("copy", 1)
+    duties.wake("copy", 1)
+    assert sent.call_count == 1
+
+
+def test_a_message_that_nobody_answered_is_sent_again(duty: Duty, sent: mock.Mock) -> None:
+    duties.wake("copy", 1)
+    Duty.objects.update(woken_at=datetime.now(UTC) - timedelta(seconds=6))
+    duties.send(Duty.objects.all().to_send())
+    assert sent.call_count == 2
+
+
+def test_a_lease_that_ran_out_is_taken_over_and_its_old_holder_is_fenced(duty: Duty) -> None:
+    def work(lease: Lease) -> Outcome:
+        lease.fence(1)
+        Duty.objects.filter(pk=duty.pk).update(until=datetime.now(UTC) - timedelta(seconds=1), due_at=Now())
+        assert run(duty, holder="w2") == "done"
+        with pytest.raises(Fenced):
+            lease.fence(1)
+        lease.renewed -= 1000
+        with pytest.raises(Fenced):
+            lease.beat()
+        return Outcome("too late")
+
+    run(duty, work)
+    duty.refresh_from_db()
+    assert (duty.attempt, duty.outcome) == (2, "done")
+
+
+def test_a_lease_that_ends_before_the_call_would_is_no_lease(duty: Duty) -> None:
+    def work(lease: Lease) -> Outcome:
+        with pytest.raises(Fenced):
+            lease.fence(duties.LEASE_SECONDS + 5)
+        return Outcome("done")
+
+    assert run(duty, work) == "done"
+
+
+@pytest.mark.parametrize(
+    ("error", "soon"), [(Unreachable("away"), True), (Denied("no right"), False), (ZeroDivisionError(), True)]
+)
+def test_a_failure_is_written_down_and_tried_again_when_that_makes_sense(
+    duty: Duty, error: Exception, soon: bool
+) -> None:
+    def work(lease: Lease) -> Outcome:
+        raise error
+
+    run(duty, work)
+    duty.refresh_from_db()
+    assert duty.failures == 1
+    assert duty.outcome
+    assert ((duty.due_at - datetime.now(UTC)).total_seconds() < 10) is soon
+    Duty.objects.update(due_at=Now())
+    run(duty)
+    duty.refresh_from_db()
+    assert (duty.failures, duty.outcome) == (0, "done")
+
+
+@pytest.mark.parametrize(("error", "failures"), [(Unreachable("away"), 20), (Denied("no right"), 0)])
+def test_cooldown_on_error_is_the_longest_pause_after_a_failure(
+    duty: Duty, monkeypatch: pytest.MonkeyPatch, error: Exception, failures: int
+) -> None:
+    def work(lease: Lease) -> Outcome:
+        raise error
+
+    told = config.parse({**SOURCE, "validator": {"cooldown_on_error": "7s"}})
+    monkeypatch.setattr(config, "current", lambda: told)
+    Duty.objects.update(failures=failures)
+    run(duty, work)
+    duty.refresh_from_db()
+    assert 5 < (duty.due_at - datetime.now(UTC)).total_seconds() <= 7

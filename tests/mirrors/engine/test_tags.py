@@ -1,0 +1,371 @@
+"""Mirrors that follow tags: scenario 30 of docs/promotion.md, on stand-ins."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from io import StringIO
+from unittest import mock
+
+import pytest
+from django.core.management import call_command
+from django.db.models import F
+from django.test import Client
+
+from core.errors import RemoteFailure
+from core.mirroring.promotion import MOVED_BY_OTHERS
+from jobs.models import Duty
+from mirrors.models import (
+    Blocker,
+    Commit,
+    Mirror,
+    MirrorCommit,
+    MirrorTag,
+    MoveIntent,
+    Promotion,
+    Repository,
+    SourceTag,
+)
+from mirrors.queries.certificates import parse_descriptor
+from mirrors.services.settings import mirror_update
+from mirrors.status.tags import tag_readings
+from rbac.models import User
+from tests.api import Api
+from tests.mirrors.harness import NAMESPACE, Deployment
+from tests.mirrors.transitions.test_selection import MIRROR, commit_only, mirrored, whole_histories
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def a(lm: Deployment) -> str:
+    """A commit that was promoted, at a mirror that follows tags."""
+    Mirror.objects.update(tags=True)
+    return mirrored(lm, a=b"1")
+
+
+def source_tags(lm: Deployment) -> dict[str, str]:
+    return lm.lake.repository.tags
+
+
+def tags(lm: Deployment) -> dict[str, str]:
+    """What the mirror's lakeFS says."""
+    return lm.eu.repositories["lake-eu"].tags
+
+
+def history(tag: str) -> list[tuple[str, str, str]]:
+    moves = Promotion.objects.filter(branch=tag, is_tag=True).order_by("pk")
+    return list(moves.values_list("why", "from_commit", "to_commit"))
+
+
+def states() -> dict[str, str]:
+    return {tag.name: tag.status for tag in tag_readings(Mirror.objects.get(), amount=100)}
+
+
+def lone_commit(lm: Deployment, path: str, parent: str) -> str:
+    """A commit on no branch."""
+    branches = lm.lake.repository.branches
+    branches["lone"] = parent
+    made = lm.lake.commit("lone", {path: b"1"})
+    del branches["lone"]
+    return made
+
+
+def forget_tag(lm: Deployment, name: str) -> None:
+    """Delete a tag of the source, and let both looks go by."""
+    del source_tags(lm)[name]
+    lm.work(1)
+    SourceTag.objects.filter(name=name).update(missing_since=datetime.now(UTC) - timedelta(seconds=61))
+    lm.work(2)
+
+
+def test_tags_are_left_alone_unless_they_are_asked_for(lm: Deployment) -> None:
+    source_tags(lm)["v1"] = mirrored(lm, a=b"1")
+    lm.work(2)
+    assert tags(lm) == {}
+    assert "list_tags" not in [*lm.us.calls, *lm.eu.calls]
+
+
+def test_30_a_tag_follows_once_its_commit_is_complete(lm: Deployment, a: str) -> None:
+    b = lm.lake.commit(files={"b": b"1"})
+    source_tags(lm).update(v1=a, v2=b)
+    held = lm.lake.address_of(b, "b")
+    lm.arrive(held)
+    lm.work(2)
+    assert tags(lm) == {"v1": a}
+    assert states() == {"v1": "Up to date", "v2": "Waiting for its commit"}
+    lm.arrive()
+    lm.work(2)
+    assert tags(lm) == {"v1": a, "v2": b}
+    assert history("v2") == [("first-promotion", "", b)]
+    assert not Promotion.objects.filter(branch="v1", is_tag=False).exists()
+
+
+def test_30_a_tag_that_moved_at_the_source_is_deleted_and_made_anew(lm: Deployment, a: str) -> None:
+    source_tags(lm)["v1"] = a
+    lm.work(2)
+    b = lm.lake.commit(files={"b": b"1"})
+    source_tags(lm)["v1"] = b
+    lm.arrive(lm.lake.address_of(b, "b"))
+    lm.work(2)
+    assert tags(lm) == {"v1": a}
+    lm.arrive()
+    lm.work(2)
+    assert tags(lm) == {"v1": b}
+    assert history("v1")[-1] == ("source-moved", a, b)
+
+
+def test_30_a_tag_is_deleted_after_two_looks_without_it(lm: Deployment, a: str) -> None:
+    source_tags(lm).update(v1=a, v2=a)
+    lm.work(2)
+    del source_tags(lm)["v1"]
+    lm.work(2)
+    assert tags(lm) == {"v1": a, "v2": a}
+    SourceTag.objects.filter(name="v1").update(missing_since=datetime.now(UTC) - timedelta(seconds=61))
+    lm.work(2)
+    assert tags(lm) == {"v2": a}
+    assert history("v1")[-1] == ("deleted-at-source", a, "")
+    source_tags(lm)["v1"] = a
+    lm.work(2)
+    assert tags(lm) == {"v1": a, "v2": a}
+
+
+def test_30_a_commit_that_only_a_tag_names_is_copied_and_checked_as_others(lm: Deployment, a: str) -> None:
+    t = lone_commit(lm, "t", a)
+    u = lone_commit(lm, "u", t)
+    source_tags(lm)["v1"] = u
+    held = lm.lake.address_of(t, "t")
+    lm.arrive(held)
+    lm.work(2)
+    assert tags(lm) == {}
+    assert [blocker.address for blocker in Blocker.objects.all()][:1] == [held]
+    lm.arrive()
+    lm.work(2)
+    assert tags(lm) == {"v1": u}
+    assert {t, u} <= lm.eu.repositories["lake-eu"].commits.keys()
+
+
+def test_a_mirror_beside_it_does_not_get_the_commits_of_tags(lm: Deployment, a: str) -> None:
+    other = Mirror.objects.create(
+        name="plain",
+        source=Repository.objects.get(),
+        region="eu-west-1",
+        storage_namespace="s3://dst/plain",
+        state="active",
+        follows_all=True,
+    )
+    t = lone_commit(lm, "t", a)
+    source_tags(lm)["v1"] = t
+    lm.arrive()
+    sense = Duty.objects.get(kind="sense").pk
+    lm.run(sense)
+    assert list(MirrorCommit.objects.filter(commit__sha=t).values_list("mirror__name", flat=True)) == ["lake-eu"]
+    lm.lake.repository.branches["dev"] = t
+    u = lm.lake.commit("dev", {"u": b"1"})
+    lm.run(sense)
+    assert set(other.commits.values_list("commit__sha", flat=True)) >= {t, u}
+    whole_histories(lm)
+
+
+def test_30_what_others_made_is_neither_moved_nor_deleted(lm: Deployment, a: str) -> None:
+    root = lm.lake.repository.commits[a].parents[0]
+    tags(lm).update(v1=root, theirs=a)
+    source_tags(lm).update(v1=a, v2=a)
+    lm.work(2)
+    assert tags(lm) == {"v1": root, "theirs": a, "v2": a}
+    assert states() == {"theirs": "Not made by this mirror", "v1": "Not made by this mirror", "v2": "Up to date"}
+    assert [why for why, _, _ in history("v1")] == ["moved-by-somebody"]
+    forget_tag(lm, "v1")
+    assert tags(lm)["v1"] == root
+
+
+def test_a_tag_of_ours_that_somebody_moved_or_deleted_is_put_back(lm: Deployment, a: str) -> None:
+    source_tags(lm)["v1"] = a
+    lm.work(2)
+    tags(lm)["v1"] = lm.lake.repository.commits[a].parents[0]
+    lm.work(2)
+    assert tags(lm) == {"v1": a}
+    assert [why for why, _, _ in history("v1")[1:]] == ["moved-by-somebody", "put-back"]
+    del tags(lm)["v1"]
+    lm.work(2)
+    assert tags(lm) == {"v1": a}
+    assert [why for why, _, _ in history("v1")[3:]] == ["put-back"], "our own call may have deleted it so late"
+    MoveIntent.objects.update(at=F("at") - timedelta(days=2))
+    lm.work(1)
+    del tags(lm)["v1"]
+    lm.work(2)
+    assert tags(lm) == {"v1": a}
+    assert [why for why, _, _ in history("v1")[4:]] == ["gone-at-the-mirror", "put-back"]
+
+
+@pytest.mark.parametrize("call", ["create_tag", "delete_tag"])
+def test_a_call_whose_answer_is_lost_is_not_made_twice_and_blames_nobody(lm: Deployment, a: str, call: str) -> None:
+    source_tags(lm)["v1"] = a
+    lm.work(2)
+    b = mirrored(lm, b=b"1")
+    source_tags(lm)["v1"] = b
+    lm.eu.after[call] = RemoteFailure("500")
+    lm.work(2)
+    assert tags(lm) == {"v1": b}
+    assert not {*MOVED_BY_OTHERS} & {why for why, _, _ in history("v1")}
+
+
+def work_without_a_note(lm: Deployment) -> None:
+    """A worker ends between its call for a tag and its note of it."""
+    with mock.patch("mirrors.engine.promote.tags._record", side_effect=RuntimeError("killed")):
+        lm.work(1)
+
+
+def test_a_tag_that_was_made_before_a_crash_follows_the_source_all_the_same(lm: Deployment, a: str) -> None:
+    source_tags(lm)["v1"] = a
+    work_without_a_note(lm)
+    assert (tags(lm), history("v1")) == ({"v1": a}, [])
+    b = source_tags(lm)["v1"] = commit_only(lm, b=b"1")
+    lm.work(2)
+    assert tags(lm) == {"v1": b}
+    assert history("v1") == [("first-promotion", "", a), ("source-moved", a, b)]
+    assert states() == {"v1": "Up to date"}
+
+
+def test_a_tag_that_was_made_before_a_crash_is_deleted_with_the_sources(lm: Deployment, a: str) -> None:
+    source_tags(lm)["v1"] = a
+    work_without_a_note(lm)
+    del source_tags(lm)["v1"]
+    work_without_a_note(lm)
+    assert (tags(lm), history("v1")) == ({"v1": a}, [])
+    SourceTag.objects.filter(name="v1").update(missing_since=datetime.now(UTC) - timedelta(seconds=61))
+    lm.work(2)
+    assert tags(lm) == {}
+    assert history("v1") == [("first-promotion", "", a), ("deleted-at-source", a, "")]
+
+
+def test_a_tag_with_the_name_of_a_branch_waits_and_delays_nobody(lm: Deployment, a: str) -> None:
+    """lakeFS lets no tag have a branch's name, but at the mirror that branch may still be on its way out."""
+    lm.eu.repositories["lake-eu"].branches["v1"] = a
+    source_tags(lm).update(v1=a, v2=a)
+    lm.work(2)
+    assert tags(lm) == {"v2": a}
+
+
+def test_tags_are_read_page_by_page(lm: Deployment, a: str) -> None:
+    source_tags(lm).update({f"v{n:04}": a for n in range(1500)})
+    lm.run(Duty.objects.get(kind="sense").pk)
+    assert SourceTag.objects.count() == 1500
+    assert lm.us.calls.count("list_tags") >= 2
+
+
+def test_nothing_is_taken_from_a_source_that_is_another_one_now(lm: Deployment, a: str) -> None:
+    source_tags(lm)["v1"] = a
+    lm.work(2)
+    lm.lake.repository.info = replace(lm.lake.repository.info, creation_date=1)
+    del source_tags(lm)["v1"]
+    lm.work(2)
+    assert Repository.objects.get().frozen_reason
+    assert not SourceTag.objects.filter(missing_looks__gt=0).exists()
+    assert tags(lm) == {"v1": a}
+
+
+# --- switched on and off ----------------------------------------------------------------------------------------------
+
+
+def test_tags_that_are_no_longer_followed_stay_where_they_are(lm: Deployment, a: str, owner: User) -> None:
+    t = lone_commit(lm, "t", a)
+    w = lone_commit(lm, "w", a)
+    source_tags(lm).update(v1=t, v2=w)
+    lm.arrive(lm.lake.address_of(w, "w"))
+    lm.work(2)
+    assert tags(lm) == {"v1": t}
+    assert Blocker.objects.exists()
+    mirror_update(actor=owner, mirror=Mirror.objects.get(), changes={"tags": False})
+    lm.work(2)
+    assert not Blocker.objects.exists()
+    needed = set(MirrorCommit.objects.values_list("commit__sha", flat=True))
+    assert (t in needed, w in needed) == (True, False)
+    source_tags(lm)["v1"] = a
+    lm.work(2)
+    assert tags(lm) == {"v1": t}
+    assert states() == {"v1": "Not mirrored"}
+    del source_tags(lm)["v2"]
+    mirror_update(actor=owner, mirror=Mirror.objects.get(), changes={"tags": True})
+    lm.work(2)
+    assert tags(lm) == {"v1": a}
+    whole_histories(lm)
+
+
+def test_tags_are_followed_by_patch_and_listed(lm: Deployment, owner: User) -> None:
+    api = Api(owner)
+    a = mirrored(lm, a=b"1")
+    source_tags(lm).update(v1=a, v2=a, v3=a)
+    assert api.call("GET", MIRROR)[1]["tags"] is False
+    assert api.call("GET", f"{MIRROR}/tags")[1]["results"] == []
+    status, shown = api.call("PATCH", MIRROR, {"tags": True})
+    assert (status, shown["tags"]) == (200, True)
+    assert api.call("PATCH", MIRROR, {"tags": "yes"})[0] == 400
+    lm.work(2)
+    status, page = api.call("GET", f"{MIRROR}/tags?amount=2")
+    up_to_date = {"source_commit": a, "mirror_commit": a, "status": "Up to date"}
+    assert (status, page["results"]) == (200, [{"name": "v1", **up_to_date}, {"name": "v2", **up_to_date}])
+    assert page["pagination"]["next_offset"] == "v2"
+    assert [tag["name"] for tag in api.call("GET", f"{MIRROR}/tags?after=v2")[1]["results"]] == ["v3"]
+    moves = api.call("GET", f"{MIRROR}/promotions")[1]["results"]
+    assert [(move["branch"], move["tag"]) for move in moves] == [
+        (None, "v3"),
+        (None, "v2"),
+        (None, "v1"),
+        ("main", None),
+    ]
+    assert api.call("GET", f"{MIRROR}/promotions?branch=v1")[1]["results"] == []
+
+
+def test_tags_need_the_right_to_list(lm: Deployment, outsider: User) -> None:
+    assert Api(outsider).call("GET", f"{MIRROR}/tags")[0] == 403
+
+
+def test_the_page_has_a_table_of_tags(lm: Deployment, a: str, owner: User) -> None:
+    client = Client()
+    client.force_login(owner)
+    assert "<h2>Tags" not in client.get("/mirrors/lake-eu/").content.decode()
+    source_tags(lm)["v1.0"] = a
+    lm.work(2)
+    page = client.get("/mirrors/lake-eu/").content.decode()
+    assert '<h2>Tags <span class="number">1</span></h2>' in page
+    assert '<th scope="row" class="name">v1.0</th><td>Up to date</td>' in page
+    assert a in page
+
+
+def test_a_mirror_is_made_with_tags_by_the_form(lm: Deployment, owner: User) -> None:
+    Mirror.objects.all().delete()
+    client = Client()
+    client.force_login(owner)
+    typed = {"source_repository": "lake", "source_region": "us-east-1", "name": "lake-eu", "region": "eu-west-1"}
+    client.post("/mirrors/new/", typed | {"storage_namespace": NAMESPACE, "tags": "on"})
+    assert Mirror.objects.get().tags
+
+
+def test_tags_are_known_again_after_the_database_was_lost(lm: Deployment, a: str) -> None:
+    source_tags(lm).update(v1=a, v2=a)
+    lm.work(2)
+    assert parse_descriptor(lm.eu_store.objects[f"{NAMESPACE}/_lakemirror/mirror.json"]).tags
+    for model in (Duty, Mirror, Repository):
+        model.objects.all().delete()
+    call_command("rebuild", "--from-destination", stdout=StringIO())
+    assert Mirror.objects.get().tags
+    b = lm.lake.commit(files={"b": b"1"})
+    source_tags(lm)["v1"] = b
+    lm.arrive()
+    lm.work(2)
+    assert tags(lm) == {"v1": b, "v2": a}
+    assert [why for why, _, _ in history("v1")] == ["source-moved"]
+
+
+def test_tags_are_made_again_in_a_repository_that_was_made_anew(lm: Deployment, a: str) -> None:
+    source_tags(lm)["v1"] = a
+    lm.work(2)
+    gone = lm.eu.repositories.pop("lake-eu")
+    made = lm.eu.add_repository("lake-eu", NAMESPACE, read_only=True)
+    made.info = replace(gone.info, creation_date=gone.info.creation_date + 60)
+    lm.work(2)
+    assert tags(lm) == {"v1": a}
+    assert not {*MOVED_BY_OTHERS} & {why for why, _, _ in history("v1")}
+    assert Commit.objects.count() == 2
+    assert MirrorTag.objects.get().commit_id == a

@@ -1,0 +1,405 @@
+"""Everything that would keep a mirror from working is said before it is made, with what to do about it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from audit.models import AuditEvent
+from core.errors import Denied, LakeMirrorError, NotFound, RemoteFailure, Unauthenticated, Unreachable
+from core.installations.preflight import DECIDING, Check, Outcome
+from core.types import ReplicationRule, ServerInfo
+from deployment import wiring
+from installations import probes
+from installations.permission_probes import UNTRIED, tries_of
+from mirrors.models import Mirror, Repository
+from mirrors.preflight import checks as module
+from mirrors.preflight.checks import Preflight, preflight
+from mirrors.preflight.questions import Plan
+from rbac.models import User
+from rbac.services import builtin
+from tests.api import BODY, MIRRORS, Api
+from tests.fakes import Lake
+from tests.mirrors.harness import Deployment, deployment
+
+pytestmark = pytest.mark.django_db
+
+OK, WARNING, FAILED, UNKNOWN = Outcome
+PLAN = Plan("lake", "us-east-1", "lake-eu", "eu-west-1", "s3://dst/lake")
+DOWN = Unreachable("http://eu did not answer")
+REFUSED = Denied("http://us answered 403 AccessDenied")
+PREFLIGHT = f"{MIRRORS}/preflight"
+
+
+@pytest.fixture
+def lm() -> Iterator[Deployment]:
+    """Two regions between which everything is in order, and no mirror yet."""
+    with deployment() as made:
+        made.lake.commit()
+        Lake(made.eu, made.eu_store, "orders", "s3://dst/orders").commit()
+        made.us_store.bucket_versioning["src"] = made.eu_store.bucket_versioning["dst"] = "Enabled"
+        made.us_store.rules["src"] = [ReplicationRule("to-eu", True, "", "dst")]
+        yield made
+
+
+def ask(owner: User, **change: Any) -> Preflight:
+    return preflight(actor=owner, plan=replace(PLAN, **change))
+
+
+def the(found: Preflight, check_id: str) -> Check:
+    (check,) = [check for check in found.checks if check.id == check_id]
+    return check
+
+
+# --- when all is well -------------------------------------------------------------------------------------------------
+
+
+def test_a_plan_that_nothing_stands_in_the_way_of_passes(lm: Deployment, owner: User) -> None:
+    found = ask(owner)
+    assert found.ok
+    by_state = {state: [check.id for check in found.checks if check.state is state] for state in Outcome}
+    assert by_state[FAILED] == by_state[WARNING] == []
+    assert all("-right:" in check_id for check_id in by_state[UNKNOWN])
+    assert {*by_state[OK]} >= DECIDING
+    assert len({check.id for check in found.checks}) == len(found.checks)
+    assert all(check.message and (check.fix == "") is (check.state is OK) for check in found.checks)
+
+
+def test_nothing_is_stored_or_changed(lm: Deployment, owner: User) -> None:
+    before = repr([fake.repositories for fake in (lm.us, lm.eu)]), dict(lm.us_store.objects), dict(lm.eu_store.objects)
+    ask(owner)
+    after = repr([fake.repositories for fake in (lm.us, lm.eu)]), dict(lm.us_store.objects), dict(lm.eu_store.objects)
+    assert before == after
+    assert not (Mirror.objects.exists() or Repository.objects.exists())
+    assert not AuditEvent.objects.filter(action="fs:MirrorRepository", refused=False).exists()
+
+
+def test_each_right_of_the_policy_is_tried_or_said_not_to_be(lm: Deployment, owner: User) -> None:
+    narrow = builtin.replicator_for(source="lake", mirror="lake-eu", namespace="s3://dst/lake")
+    found = ask(owner, tags=True)
+    for side, statements in (("source", [1]), ("destination", [0, 2, 3])):
+        granted = {action for number in statements for action in narrow["statement"][number]["action"]}
+        assert {*tries_of(side, tags=True)} | {*UNTRIED[side]} == granted
+        for action in granted:
+            assert the(found, f"{side}-right:{action}").state is (UNKNOWN if action in UNTRIED[side] else OK)
+
+
+# --- what may be wrong ------------------------------------------------------------------------------------------------
+
+Break = Callable[[Deployment], Any]
+
+
+def says(fake: str, method: str, error: LakeMirrorError) -> Break:
+    return lambda lm: getattr(lm, fake).failing.update({method: error})
+
+
+def rules(*rules: ReplicationRule) -> Break:
+    return lambda lm: lm.us_store.rules.update(src=list(rules))
+
+
+def store(name: str, **values: Any) -> Break:
+    return lambda lm: [setattr(getattr(lm, name), key, value) for key, value in values.items()]
+
+
+def shows_elsewhere(lm: Deployment) -> None:
+    """Of whatever it lacks, the destination's store shows others what the source has."""
+    lm.eu_store.elsewhere = {uri.replace("s3://src/", "s3://dst/") for uri in lm.us_store.objects}
+
+
+def all_arrived(lm: Deployment) -> None:
+    """There is nothing by which that could show, and a rule that leads back."""
+    lm.arrive()
+    lm.eu_store.rules["dst"] = [ReplicationRule("back", True, "", "src")]
+
+
+WRONG: list[tuple[str, Break, Outcome, str, str]] = [
+    ("source-reachable", says("us", "server", DOWN), FAILED, "did not answer", "runs"),
+    ("destination-reachable", says("eu", "server", RemoteFailure("500")), FAILED, "500", "configured address"),
+    ("source-credentials", says("us", "server", DOWN), UNKNOWN, "is not known", ""),
+    (
+        "destination-credentials",
+        says("eu", "server", Unauthenticated("401", hint="Let the key in")),
+        FAILED,
+        "refuses the key",
+        "Let the key in",
+    ),
+    ("source-version", lambda lm: setattr(lm.us, "info", ServerInfo("1.9.2")), FAILED, "1.9.2", "Upgrade it to 1.10"),
+    ("source-version", lambda lm: setattr(lm.us, "info", ServerInfo("dev")), UNKNOWN, "dev", ""),
+    ("destination-version", lambda lm: setattr(lm.eu, "info", ServerInfo("2.0.0")), WARNING, "not tried", "1.84"),
+    ("source-repository", lambda lm: lm.us.repositories.pop("lake"), FAILED, "no repository 'lake'", "Give the name"),
+    ("source-repository", lambda lm: lm.lake.repository.branches.clear(), FAILED, "no commit on main", "Commit"),
+    ("source-repository", says("us", "get_commit", DOWN), UNKNOWN, "has commits is not known", ""),
+    ("name", lambda lm: lm.eu.add_repository("lake-eu", "s3://x/y"), FAILED, "a repository named 'lake-eu'", "adopt"),
+    ("name", says("eu", "get_repository", DOWN), UNKNOWN, "did not answer", ""),
+    (
+        "namespace",
+        lambda lm: lm.eu.add_repository("mine", "s3://dst/lake/in"),
+        FAILED,
+        "overlaps that of the repository 'mine'",
+        "a place of its own",
+    ),
+    ("namespace", says("eu", "list_repositories", DOWN), UNKNOWN, "can't be asked", ""),
+    (
+        "namespace-bucket",
+        store("eu_store", down=NotFound("NoSuchBucket")),
+        FAILED,
+        "NoSuchBucket",
+        "Make the bucket dst",
+    ),
+    ("namespace-bucket", store("eu_store", down=REFUSED), FAILED, "403", "s3:ListBucket on dst"),
+    ("namespace-bucket", store("eu_store", down=DOWN), FAILED, "did not answer", "reaches the store"),
+    (
+        "namespace-content",
+        lambda lm: lm.eu_store.put("s3://dst/lake/theirs", b""),
+        WARNING,
+        "holds what the source's namespace does not: theirs",
+        "a place of the mirror's own",
+    ),
+    ("namespace-content", store("eu_store", down=DOWN), UNKNOWN, "is not known", ""),
+    ("source-versioning", lambda lm: lm.us_store.bucket_versioning.clear(), FAILED, "src keeps no versions", "Switch"),
+    (
+        "destination-versioning",
+        store("eu_store", bucket_error=REFUSED),
+        UNKNOWN,
+        "403",
+        "s3:GetBucketVersioning on dst",
+    ),
+    ("replication-rule", rules(), FAILED, "No replication rule of src", "with the destination dst"),
+    ("replication-rule", rules(ReplicationRule("r", False, "", "dst")), FAILED, "is switched off", "Switch it on"),
+    ("replication-rule", rules(ReplicationRule("r", True, "raw/", "dst")), FAILED, "covers only 'raw/'", "'lake/'"),
+    ("replication-rule", rules(ReplicationRule("r", True, "lake/data/", "dst")), FAILED, "not all of", "'lake/'"),
+    ("replication-rule", rules(ReplicationRule("r", True, "", "dst", tagged=True)), FAILED, "with tags", "Make a"),
+    ("replication-rule", rules(ReplicationRule("r", True, "", "ap")), FAILED, "to ap, not to dst", "namespace in ap"),
+    (
+        "replication-rule",
+        store("us_store", bucket_error=REFUSED),
+        UNKNOWN,
+        "403",
+        "s3:GetReplicationConfiguration on src",
+    ),
+    ("destination-proxy", shows_elsewhere, WARNING, "shows others what only the source has", "--proxy"),
+    ("destination-proxy", store("eu_store", down=DOWN), UNKNOWN, "did not answer", "where a rule leads back"),
+    ("destination-proxy", says("us", "get_commit", DOWN), UNKNOWN, "did not answer", "where a rule leads back"),
+    ("destination-proxy", all_arrived, UNKNOWN, "all has arrived", "where a rule leads back"),
+    (
+        "source-metadata-prefix",
+        lambda lm: lm.us_store.objects.clear(),
+        FAILED,
+        "below _lakefs/",
+        "block_storage_prefix",
+    ),
+    (
+        "destination-metadata-prefix",
+        lambda lm: lm.eu.repositories.pop("orders"),
+        UNKNOWN,
+        "no repository there",
+        "block_storage_prefix",
+    ),
+    ("source-store-clock", store("us_store", ahead=-1200.0), FAILED, "20 min behind", "NTP"),
+    ("destination-store-clock", store("eu_store", ahead=200.0), WARNING, "ahead of", "NTP"),
+    ("source-lakefs-clock", lambda lm: setattr(lm.us, "info", ServerInfo("1.84.0", 3e6)), WARNING, "ahead of", "NTP"),
+    ("destination-lakefs-clock", lambda lm: setattr(lm.eu, "info", ServerInfo("1.84.0")), UNKNOWN, "not tell", ""),
+    (
+        "destination-right:fs:RevertBranch",
+        says("eu", "hard_reset_branch", REFUSED),
+        FAILED,
+        "may not fs:RevertBranch",
+        "Allow fs:RevertBranch on arn:lakefs:fs:::repository/lake-eu/*",
+    ),
+    (
+        "destination-right:fs:ReadRepository",
+        says("eu", "get_repository", REFUSED),
+        FAILED,
+        "may not fs:ReadRepository",
+        "as the policy ReplicationPolicy does",
+    ),
+    ("source-right:fs:ReadCommit", says("us", "get_commit", REFUSED), FAILED, "may not", "repository/lake to"),
+    ("destination-right:fs:CreateCommit", says("eu", "put_commit_record", DOWN), UNKNOWN, "is not known", ""),
+]
+
+
+@pytest.mark.parametrize(
+    ("check_id", "breaks", "state", "message", "fix"), WRONG, ids=[f"{row[0]}-{row[2]}-{row[3]}" for row in WRONG]
+)
+def test_what_is_wrong_is_said_with_its_fix(
+    lm: Deployment, owner: User, check_id: str, breaks: Break, state: Outcome, message: str, fix: str
+) -> None:
+    assert the(ask(owner), check_id).state is OK
+    breaks(lm)
+    found = ask(owner)
+    check = the(found, check_id)
+    assert check.state is state, check
+    assert message.casefold() in check.message.casefold()
+    assert fix in check.fix
+    assert found.ok is not (state is FAILED or (state is UNKNOWN and check_id in DECIDING) or not found.ok)
+
+
+PLANNED: list[tuple[str, dict[str, Any], Outcome, str, str]] = [
+    ("source-reachable", {"source_region": "mars-1"}, FAILED, "Unknown region 'mars-1'", ""),
+    ("destination-reachable", {"region": "mars-1"}, FAILED, "Unknown region 'mars-1'", ""),
+    ("source-repository", {"source_repository": "No Name"}, FAILED, "no repository 'No Name'", "Give the name"),
+    ("branches", {"include": ("main", "nope-*")}, WARNING, "1 of 1 branch", "globs"),
+    ("branches", {"exclude": ("main",)}, FAILED, "can't be excluded", "Take it out"),
+    ("name", {"name": "Not A Name"}, FAILED, "can't name a mirror", "lower-case"),
+    ("name", {"name": "new"}, FAILED, "is a page of LakeMirror's own", "another name"),
+    ("name", {"name": "lake", "region": "us-east-1"}, FAILED, "is the source itself", "another name"),
+    ("name", {"adopt": True}, FAILED, "no such repository to adopt", "Name the repository"),
+    ("namespace", {"storage_namespace": "/tmp/x"}, FAILED, "is no storage namespace", "s3://bucket/prefix"),
+    ("namespace", {"storage_namespace": "s3://src/lake/in"}, FAILED, "overlaps the source's", "of its own"),
+    (
+        "replication-rule",
+        {"storage_namespace": "s3://dst/other"},
+        FAILED,
+        "arrive in s3://dst/lake",
+        "Take s3://dst/lake",
+    ),
+    ("source-right:fs:ListTags", {"tags": True}, OK, "may fs:ListTags", ""),
+]
+
+
+@pytest.mark.parametrize(
+    ("check_id", "change", "state", "message", "fix"), PLANNED, ids=[f"{row[0]}-{row[3]}" for row in PLANNED]
+)
+def test_what_was_planned_wrongly_is_said_with_its_fix(
+    lm: Deployment, owner: User, check_id: str, change: dict[str, Any], state: Outcome, message: str, fix: str
+) -> None:
+    found = ask(owner, **change)
+    check = the(found, check_id)
+    assert check.state is state, check
+    assert message in check.message and fix in check.fix
+    assert found.ok is (state is not FAILED)
+
+
+def test_an_overlap_with_a_mirror_and_its_name_are_said_too(lm: Deployment, owner: User) -> None:
+    lm.add_mirror()
+    found = ask(owner, storage_namespace="s3://dst/lake/inside")
+    assert "overlaps that of the mirror 'lake-eu'" in the(found, "namespace").message
+    assert "a mirror named 'lake-eu' exists" in the(found, "name").message.casefold()
+
+
+def test_another_repository_in_place_of_the_source_is_said(lm: Deployment, owner: User) -> None:
+    lm.add_mirror()
+    Repository.objects.update(creation_date=1)
+    check = the(ask(owner), "source-repository")
+    assert check.state is FAILED and "Delete the mirrors" in check.fix
+
+
+def test_only_what_replication_put_there_is_in_order(lm: Deployment, owner: User) -> None:
+    lm.arrive()
+    lm.eu_store.put("s3://dst/lake/_lakemirror/mirror.json", b"{}")
+    check = the(ask(owner), "namespace-content")
+    assert check.state is OK and "which the source's namespace holds too" in check.message
+
+
+def test_a_mirror_made_by_hand_can_be_adopted_or_why_not(lm: Deployment, owner: User) -> None:
+    made = lm.eu.add_repository("lake-eu", "s3://dst/lake", read_only=True)
+    made.branches["main"] = lm.lake.repository.branches["main"]
+    assert "can be adopted" in the(ask(owner, adopt=True), "name").message
+    made.branches["main"] = "e" * 64
+    check = the(ask(owner, adopt=True), "name")
+    assert check.state is FAILED and "has another history" in check.message
+
+
+def test_nobodys_repository_is_tried_for_rights(lm: Deployment, owner: User) -> None:
+    """Somebody may type the name of a repository on the way to another one."""
+    lm.eu.add_repository("lake-eu", "s3://x/y")
+    lm.eu.calls.clear()
+    found = ask(owner)
+    assert not {"create_branch", "hard_reset_branch", "delete_branch", "put_commit_record"} & {*lm.eu.calls}
+    assert the(found, "destination-right:fs:CreateBranch").state is UNKNOWN
+    assert the(found, "destination-right:fs:ListBranches").state is OK
+
+
+@pytest.mark.parametrize("rest", ["an object", "nothing"])
+def test_a_store_that_shows_what_only_the_source_has_is_found_by_whatever_lacks(
+    lm: Deployment, owner: User, rest: str
+) -> None:
+    """The newest metarange has arrived; an object perhaps not."""
+    last = lm.lake.address_of(lm.lake.commit(files={"a": b"1"}), "a")
+    lm.arrive(*([last] if rest == "an object" else []))
+    shows_elsewhere(lm)
+    check = the(ask(owner), "destination-proxy")
+    assert check.state is (WARNING if rest == "an object" else OK)
+    assert (f"it lacks {last}" in check.message) is (rest == "an object")
+
+
+def test_a_repository_without_commits_shows_nothing_of_its_destinations_store(lm: Deployment, owner: User) -> None:
+    lm.lake.repository.branches.clear()
+    shows_elsewhere(lm)
+    assert the(ask(owner), "destination-proxy").state is OK
+    lm.eu_store.rules["dst"] = [ReplicationRule("back", True, "", "src")]
+    assert the(ask(owner), "destination-proxy").state is UNKNOWN
+
+
+# --- what a pass is ---------------------------------------------------------------------------------------------------
+
+
+def test_nothing_checked_is_no_pass(owner: User, lm: Deployment) -> None:
+    assert not Preflight([], module.clock.now()).ok
+    every = [Check(check_id, UNKNOWN, "") for check_id in DECIDING]
+    assert not Preflight(every, module.clock.now()).ok
+
+
+def test_a_check_that_breaks_is_unknown_and_the_others_go_on(
+    lm: Deployment, owner: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(lm.eu, "server", broken)
+    monkeypatch.setattr(module.placement, "check_name", broken)
+    found = ask(owner)
+    assert (the(found, "name").state, the(found, "destination-version").state) == (UNKNOWN, UNKNOWN)
+    assert the(found, "destination-reachable").state is not OK
+    assert the(found, "source-reachable").state is OK and not found.ok
+
+
+def test_what_takes_too_long_is_unknown(lm: Deployment, owner: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probes, "ROUND_SECONDS", 0.2)
+    monkeypatch.setattr(lm.us_store, "versioning", lambda uri: time.sleep(1))
+    began = time.monotonic()
+    check = the(ask(owner), "source-versioning")
+    assert time.monotonic() - began < 0.9
+    assert check.state is UNKNOWN and "no answer within 0.2 s" in check.message
+
+
+def test_who_waits_has_adapters_that_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (wiring.quick_lakefs("us-east-1").tries, wiring.quick_objects("us-east-1").tries) == (1, 1)
+    assert wiring.quick_lakefs("us-east-1").read_seconds == wiring.quick_objects("us-east-1").read_seconds == 4
+
+
+# --- the API ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_api_gives_every_check_and_stores_nothing(lm: Deployment, api: Api) -> None:
+    status, answer = api.call("POST", PREFLIGHT, BODY | {"branches": {"include": ["main"]}, "paused": True})
+    assert (status, answer["ok"]) == (200, True)
+    assert answer["as_of"].endswith("Z")
+    assert {*answer["checks"][0]} == {"id", "state", "message", "fix"}
+    assert not Mirror.objects.exists()
+    status, answer = api.call("POST", PREFLIGHT, BODY | {"storage_namespace": "s3://src"})
+    failed = {check["id"]: check["fix"] for check in answer["checks"] if check["state"] == "failed"}
+    assert (status, answer["ok"]) == (200, False)
+    assert failed["namespace"] == "Choose a place of its own for the mirror"
+
+
+@pytest.mark.parametrize("body", [{}, [], BODY | {"unknown": 1}, BODY | {"paused": "yes"}])
+def test_a_body_that_creation_would_not_read_is_refused(lm: Deployment, api: Api, body: Any) -> None:
+    assert api.call("POST", PREFLIGHT, body)[0] == api.call("POST", MIRRORS, body)[0] == 400
+
+
+def test_who_may_not_make_the_mirror_may_not_ask(lm: Deployment, teammate: User) -> None:
+    status, answer = Api(teammate).call("POST", PREFLIGHT, BODY)
+    assert status == 403 and "fs:CreateRepository" in answer["message"]
+    assert lm.us.calls == lm.eu.calls == []
+
+
+def test_a_mirror_of_that_name_keeps_its_address(lm: Deployment, api: Api) -> None:
+    lm.add_mirror()
+    Mirror.objects.update(name="preflight")
+    assert api.call("GET", PREFLIGHT)[1]["name"] == "preflight"
+    assert api.call("PATCH", PREFLIGHT, {"paused": True})[1]["paused"] is True

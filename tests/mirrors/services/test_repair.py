@@ -1,0 +1,172 @@
+"""Repairing a commit: the plan tells the truth and changes nothing, running it looks for exactly what it needs."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from audit.models import AuditEvent
+from mirrors.models import Blocker, Commit, Mirror, MirrorCommit
+from rbac.models import User
+from tests.api import Api
+from tests.mirrors.factories import block, make_company
+from tests.mirrors.harness import Deployment
+from tests.mirrors.page_text import text
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+MIRROR = "/mirrors/analytics-eu/"
+COMMITS = "repositories/analytics/mirrors/analytics-eu/commits"
+
+
+@pytest.fixture
+def company(lm: Deployment) -> dict[str, Mirror]:
+    """`nightly orders load` lacks four objects in three ways; another commit, that it does not need, lacks one."""
+    made = make_company()
+    mirror, now = made["analytics-eu"], datetime.now(UTC)
+    blocked = Commit.objects.get(message="nightly orders load")
+    block(mirror, blocked, "users/a", now=now, ago=60, reason="etag-differs")
+    block(mirror, blocked, "users/b", now=now, ago=60, gone_at_source=True)
+    block(mirror, Commit.objects.get(message="model 42"), "m/1", now=now, ago=60)
+    return made
+
+
+def repair(api: Api, message: str, body: Any = None) -> tuple[int, Any]:
+    return api.call("POST", f"/service/replication/v1/{COMMITS}/{sha_of(message)}/repair", body or {})
+
+
+def sha_of(message: str) -> str:
+    return Commit.objects.get(message=message).sha
+
+
+def page_of(message: str) -> str:
+    return f"{MIRROR}commits/{sha_of(message)}/repair/"
+
+
+def looks() -> dict[str, datetime]:
+    return dict(Blocker.objects.values_list("path", "look_at"))
+
+
+def test_a_dry_run_tells_who_brings_what_and_changes_nothing(api: Api, company: Any) -> None:
+    before = looks()
+    status, plan = repair(api, "nightly orders load", {"dry_run": True})
+    assert status == 200
+    found = [(step["way"], step["kind"], step["reason"], step["number"]) for step in plan["steps"]]
+    assert found == [
+        ("awaited", "object", "missing", 3),
+        ("mended", "object", "etag-differs", 1),
+        ("gone", "object", "gone-at-source", 1),
+    ]
+    assert plan["requests"] == {"head": 5, "head_at_source_at_most": 5, "get": 0, "records": 0}
+    assert plan["steps"][0]["bytes"] == 3 * 20_100_000 and "replication" in plan["steps"][0]["fix"]
+    assert looks() == before
+    assert not MirrorCommit.objects.filter(urgency__gt=0).exists()
+    assert not AuditEvent.objects.filter(actor="olga").exists()
+
+
+def test_records_that_are_still_to_be_copied_are_ours_to_bring(api: Api, company: Any) -> None:
+    plan = repair(api, "week 12", {"dry_run": True})[1]
+    assert [(step["way"], step["number"]) for step in plan["steps"]] == [("copied", 4)]
+    assert plan["requests"]["records"] == 4
+
+
+def test_running_looks_for_what_this_commit_needs_alone_and_puts_it_first(api: Api, company: Any) -> None:
+    before = looks()
+    status, told = repair(api, "nightly orders load")
+    assert (status, told["blockers"], told["prioritised"]) == (202, 5, True)
+    after = looks()
+    assert {path for path in after if after[path] != before[path]} == {path for path in before if path[0] in "ou"} - {
+        "orders/hour=9/part-0.parquet"
+    }
+    assert MirrorCommit.objects.get(commit__sha=told["commit"], mirror=company["analytics-eu"]).urgency == 1
+    audited = AuditEvent.objects.get(after__retry_blockers__commit=told["commit"])
+    assert (audited.actor, audited.after["blockers"]) == ("olga", 5)
+
+
+def test_running_it_again_is_the_same_again(api: Api, company: Any) -> None:
+    first, second = (repair(api, "nightly orders load") for _ in range(2))
+    assert first == second
+
+
+def test_what_an_ancestor_lacks_is_part_of_the_plan(api: Api, company: Any) -> None:
+    assert repair(api, "returns", {"dry_run": True})[1]["requests"]["head"] == 5
+
+
+def test_a_commit_that_is_there_needs_nothing(api: Api, company: Any) -> None:
+    plan = repair(api, "f5", {"dry_run": True})[1]
+    assert (plan["steps"], plan["requests"]["head"], plan["at_least"]) == ([], 0, False)
+    assert repair(api, "f5")[1]["prioritised"] is False
+
+
+@pytest.mark.parametrize(("body", "status"), [({"dry_run": "perhaps"}, 400), ({"dry": True}, 400), ([], 400)])
+def test_a_body_that_is_none_is_refused(api: Api, company: Any, body: Any, status: int) -> None:
+    path = f"/service/replication/v1/{COMMITS}/{sha_of('returns')}/repair"
+    assert api.call("POST", path, body)[0] == status
+    assert api.call("POST", path.replace(sha_of("returns"), "0" * 64), {})[0] == 404
+
+
+def test_who_may_look_may_plan_and_not_run(teammate: User, outsider: User, company: Any) -> None:
+    assert repair(Api(teammate), "returns", {"dry_run": True})[0] == 200
+    assert repair(Api(teammate), "returns")[0] == 403
+    assert repair(Api(outsider), "returns", {"dry_run": True})[0] == 403
+
+
+def test_the_cost_of_a_plan_does_not_grow_with_what_is_missing(
+    api: Api, company: Any, django_assert_max_num_queries: Any
+) -> None:
+    commit, now = Commit.objects.get(message="nightly orders load"), datetime.now(UTC)
+    for number in range(40):
+        block(company["analytics-eu"], commit, f"more/{number}", now=now, ago=60)
+    with django_assert_max_num_queries(25):
+        assert repair(api, "nightly orders load", {"dry_run": True})[1]["requests"]["head"] == 45
+
+
+# The page
+
+
+def test_the_page_says_the_same_without_scripts(olga: Client, company: Any) -> None:
+    assert "Plan repair" in text(olga.get(f"{MIRROR}commits/{sha_of('nightly orders load')}/"))
+    said = text(olga.get(page_of("nightly orders load")))
+    for words in (
+        "Awaited 3 objects have not reached eu-west-1 (57.5",
+        "To mend 1 object has other content",
+        "Gone 1 object is missing in us-east-1 too",
+        "asks the store in eu-west-1 for 5 things now (5 requests",
+    ):
+        assert words in said
+    answer = olga.post(page_of("nightly orders load"), {"back": MIRROR}, follow=True)
+    assert "Queued: 5 things are looked for now, and" in text(answer)
+
+
+def test_a_click_gets_the_plan_alone(olga: Client, company: Any) -> None:
+    part = olga.get(page_of("returns"), headers={"HX-Request": "true", "HX-Target": "plan"}).content.decode()
+    assert "<html" not in part and 'id="run-repair"' in part
+
+
+def test_who_may_not_run_it_gets_no_button(teammate: User, client: Client, company: Any) -> None:
+    client.force_login(teammate)
+    assert 'id="run-repair"' not in client.get(page_of("returns")).content.decode()
+    assert client.post(page_of("returns")).status_code == 403
+
+
+def test_a_plan_in_which_nothing_helps_offers_nothing(olga: Client, company: Any) -> None:
+    Blocker.objects.filter(mirror=company["analytics-eu"]).update(reason="imported")
+    page = olga.get(page_of("nightly orders load"))
+    assert "nothing in it that looking again would change" in text(page)
+    assert 'id="run-repair"' not in page.content.decode()
+
+
+def test_a_repaired_commit_is_promoted(olga: Client, lm: Deployment) -> None:
+    commit = lm.lake.commit(files={"a": b"1"})
+    lm.arrive(lm.lake.address_of(commit, "a"))
+    lm.work()
+    lm.arrive()
+    Blocker.objects.update(look_at=datetime(2100, 1, 1, tzinfo=UTC))
+    lm.work(look=False)
+    assert lm.head() != commit
+    olga.post(f"/mirrors/lake-eu/commits/{commit}/repair/")
+    lm.work(look=False)
+    assert lm.head() == commit
