@@ -14,9 +14,8 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Any
 
+from local_deployment import fresh_database
 from pages import Fleet, make_id, measure, sign_in
-
-from deployment import fresh_database
 
 KEPT = 1000
 """Things of one range that have names: as many as LakeMirror keeps."""

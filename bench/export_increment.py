@@ -22,12 +22,12 @@ from typing import Any
 from unittest import mock
 
 from lake import CHANGES, Written, changed_commit, first_commit, near_each_other, scattered
+from local_deployment import fresh_database, run_duty
 from two_buckets import COMPUTED, MIRROR, NAMES, PREFIX, SOURCE, Counted, Server, running_server
 from validate import KEYS, REGION, expect, spark_at
 
 from adapters.s3.store import S3ObjectStore
 from core.types import BranchHead, Commit, Page, RepositoryInfo
-from deployment import fresh_database, run_duty
 
 GOAL, GOAL_FROM = 20.0, 1_000_000
 NAMESPACE = f"s3://{SOURCE}/{PREFIX.rstrip('/')}"

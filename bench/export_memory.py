@@ -21,13 +21,13 @@ from pathlib import Path
 from typing import Any
 
 from export_increment import NAMESPACE
+from local_deployment import RunningSpark
 from two_buckets import COMPUTED, MIRROR, PREFIX, Server, address_of, body_of, running_server
 from validate import KEYS, REGION, expect, spark_at
 
 from adapters.s3.store import S3ObjectStore
 from core.exporting.unit_work import Phase, UnitWork
 from core.exporting.work_units import parts_of, plan_units
-from deployment import RunningSpark
 from graveler.entries import Entry
 from graveler.metarange import read_metarange, write_metarange
 from graveler.ranges import write_ranges

@@ -17,11 +17,11 @@ from typing import Any
 from unittest import mock
 
 from lake import CHANGES, Written, changed_commit, first_commit, metadata_key, near_each_other, scattered
+from local_deployment import add_mirror, fresh_database, run_duty
 from two_buckets import COMPUTED, MIRROR, NAMES, PREFIX, SOURCE, Counted, Server, running_server
 from validate import KEYS, expect, spark_at
 
 from adapters.s3.store import S3ObjectStore
-from deployment import add_mirror, fresh_database, run_duty
 from spark_jobs.runner import warm_up
 
 GOAL = 1.5

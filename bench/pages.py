@@ -19,7 +19,7 @@ from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Any
 
-from deployment import fresh_database
+from local_deployment import fresh_database
 
 GOAL_SECONDS = 0.1
 GOAL_BYTES = 10_000

@@ -17,8 +17,9 @@ from collections.abc import Sequence
 from statistics import median
 from unittest import mock
 
+from local_deployment import Took, add_mirror, fresh_database, run_duty
+
 from core.types import BranchHead, Commit, Page, RecordOutcome, RepositoryInfo
-from deployment import Took, add_mirror, fresh_database, run_duty
 from graveler.identity import commit_id
 
 GOAL_SECONDS = 0.05

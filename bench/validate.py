@@ -23,12 +23,12 @@ from hashlib import md5
 from statistics import median
 
 from lake import CHANGES, Written, changed_commit, first_commit, near_each_other, scattered
+from local_deployment import RunningSpark, running_spark
 from two_buckets import COMPUTED, MIRROR, MOTO, NAMES, PREFIX, SOURCE, Server, address_of, body_of, running_server
 
 from adapters.s3.fast_store import FastObjectStore
 from adapters.s3.store import S3ObjectStore
 from core.mirroring.check_planning import Data, is_small, plan_checks
-from deployment import RunningSpark, running_spark
 from deployment.config import Validator
 from graveler.metarange import RangeRef, read_metarange
 from spark_jobs.check.job import CheckSettings, check_small
