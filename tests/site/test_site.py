@@ -162,7 +162,7 @@ class Verbs:
 def set_up(monkeypatch: pytest.MonkeyPatch, *outcomes: Exception | None) -> tuple[Verbs, str]:
     """Run demo_setup on these outcomes; (the calls, what it said)."""
     verbs, said = Verbs(*outcomes), StringIO()
-    monkeypatch.setattr(demo_setup, "services", verbs)
+    monkeypatch.setattr(demo_setup, "mirrors", verbs)
     monkeypatch.setattr(demo_setup, "exports", verbs)
     call_command("demo_setup", actor="olga", stdout=said)
     return verbs, said.getvalue()
