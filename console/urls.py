@@ -1,4 +1,4 @@
-"""Addresses of the pages that look over all apps: overview, search, audit, jobs, the API's document; and metrics."""
+"""Addresses of the pages that look over all apps: overview, search, audit, jobs, the API's document."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from django.urls import path
 from console import api_docs
 from console.audit import views as audit_views
 from console.jobs import views as jobs_views
-from console.metrics.prometheus import Metrics
 from console.overview import views as overview_views
 from console.search import views as search_views
 
@@ -21,5 +20,4 @@ urlpatterns = [
     path("jobs/<str:job>/stop/", jobs_views.job_stopped, name="job_stop"),
     path("jobs/<str:job>/again/", jobs_views.job_again, name="job_again"),
     path("docs/api", api_docs.api_docs, name="api-docs"),
-    path("metrics", Metrics.as_view(), name="metrics"),
 ]

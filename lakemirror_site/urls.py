@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, include, path
 
+from console.metrics.prometheus import Metrics
 from lakemirror_site import health
 from mirrors.api import webhooks
 
@@ -21,6 +22,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/", include("rbac.api.urls")),
     path("api/v1/", include("exports.api.urls")),
     path("api/v1/auth/", include("rbac.api.signin_urls")),
+    path("metrics", Metrics.as_view(), name="metrics"),
     path("hooks/lakefs/<str:installation>", webhooks.lakefs_hook, name="lakefs-hook"),
     path("hooks/s3/<str:installation>", webhooks.s3_hook, name="s3-hook"),
     path("", include("rbac.urls")),

@@ -9,9 +9,12 @@ from typing import Any
 
 from django.urls import URLPattern
 
-from mirrors.api import urls
+from console import api_urls as of_all
+from installations import api_urls as of_installations
+from mirrors.api import urls as of_mirrors
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs/api.md").read_text()
+URLS = [*of_all.urlpatterns, *of_installations.urlpatterns, *of_mirrors.urlpatterns]
 METHODS = ("get", "post", "put", "patch", "delete")
 
 
@@ -42,4 +45,4 @@ def calls_told() -> Iterator[tuple[str, str]]:
 
 def test_every_call_is_told_and_every_call_told_exists() -> None:
     told = list(calls_told())
-    assert sorted(told) == sorted(set(calls_of(urls.urlpatterns)))
+    assert sorted(told) == sorted(set(calls_of(URLS)))

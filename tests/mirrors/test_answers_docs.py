@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mirrors.api import urls
-from tests.console.test_api_docs import calls_of, shape
+from tests.console.test_api_docs import URLS, calls_of, shape
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/answers-tests.md").read_text()
@@ -39,4 +38,4 @@ def test_every_test_that_is_named_exists(file: str, test: str) -> None:
 
 
 def test_no_call_is_left_out() -> None:
-    assert set(calls_of(urls.urlpatterns)) - set(calls_shown()) == set()
+    assert set(calls_of(URLS)) - set(calls_shown()) == set()
