@@ -24,7 +24,18 @@ from core.errors import Conflict, Invalid, LakeMirrorError, NotFound, RemoteFail
 from core.presence import Depth
 from core.selection import OnUnselect
 from mirrors.certificates import certificate_uri
-from mirrors.models import Blocker, Coverage, Duty, Mirror, Repository, SourceBranch, SourceTag, Validation, Waiver
+from mirrors.models import (
+    Blocker,
+    Coverage,
+    Duty,
+    MetarangeCoverage,
+    Mirror,
+    Repository,
+    SourceBranch,
+    SourceTag,
+    Validation,
+    Waiver,
+)
 from mirrors.options import mirror_update
 from mirrors.priority import mirror_prioritise
 from mirrors.rebuild import Result, rebuild
@@ -369,9 +380,10 @@ class World:
         self._age(share=0.5)
 
     def _age(self, share: float = 1.0) -> None:
-        keys = list(Coverage.objects.filter(state="complete").order_by("pk").values_list("pk", flat=True))
-        chosen = [key for key in keys if self.random.random() < share]
-        Coverage.objects.filter(pk__in=chosen).update(verify_at=LONG_AGO)
+        for rows in (Coverage.objects.filter(state="complete"), MetarangeCoverage.objects.filter(state="complete")):
+            keys = list(rows.order_by("pk").values_list("pk", flat=True))
+            chosen = [key for key in keys if self.random.random() < share]
+            rows.filter(pk__in=chosen).update(verify_at=LONG_AGO)
 
     def check_all(self) -> None:
         """A week passes for everything, and the workers do their work: then what heads lack is known."""
