@@ -20,7 +20,7 @@ def settle_ranges(mirror: Mirror, range_ids: Iterable[str], *, damaged: Collecti
     When nothing more can come of the problems that were kept by name a range is looked through anew: those that are
     `damaged` (had been complete) for themselves, for no commit asks for them any more.
     """
-    open_ones = mirror.coverage.filter(state__in=[State.WAITING, State.GONE], verify_at=None)
+    open_ones = mirror.coverage.filter(state__in=[State.WAITING, State.GONE], verify_at=None).exclude(depth="")
     for some in chunks(sorted(set(range_ids))):
         for row in open_ones.filter(range_id__in=some):
             settle_row(mirror, row, damaged=row.range_id in damaged)
@@ -41,11 +41,14 @@ def settle_row(mirror: Mirror, row: Coverage, *, damaged: bool) -> None:
 
 
 def ask_anew(row: Coverage, *, damaged: bool) -> None:
-    """Have all of a range looked for anew: for itself, or by the commits that wait for it."""
-    if damaged:
+    """Have all of a range looked for anew: for itself, or by the commits that wait for it.
+
+    If it was taken down before and nobody has asked for it since, no commit waits for it: it was checked on demand.
+    """
+    changes = taken_down()
+    if damaged or not row.depth:
         changes = {"state": State.WAITING, "doubt": Coverage.Doubt.WHOLE, "verify_at": clock.now()}
-    else:
-        changes = taken_down()
+        changes["depth"] = row.depth or row.mirror.depth
     Coverage.objects.filter(pk=row.pk).update(**changes)
 
 
