@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from core.validation import Data, settled
+from lakemirror_site import config
 from mirrors import clock
 from mirrors.checks import next_check
 from mirrors.doubting import KEPT_PER_HOLDER, chunks
@@ -30,7 +31,7 @@ def settle_row(mirror: Mirror, row: Coverage, *, damaged: bool) -> None:
     """One range that is in no question any more, by the blockers that it holds."""
     left = list(mirror.blockers.held_by([row.range_id]).values_list("gone_at_source", flat=True))
     state = settled(left, counted=row.problems, kept=KEPT_PER_HOLDER)
-    if state is None:
+    if state is None or (state is Data.COMPLETE and _is_old(row)):
         ask_anew(row, damaged=damaged)
         return
     row.state, row.doubt, row.verify_at = state.value, Coverage.Doubt.NONE, None
@@ -38,6 +39,11 @@ def settle_row(mirror: Mirror, row: Coverage, *, damaged: bool) -> None:
     if state is Data.COMPLETE:
         row.deeper, row.verify_at = "", next_check(row.range_id, clock.now())
     row.save(update_fields=["state", "doubt", "verify_at", "problems", "deeper"])
+
+
+def _is_old(row: Coverage) -> bool:
+    """Whether its check was so long ago that other things of it may have been lost while it waited."""
+    return row.checked_at <= clock.now() - config.current().validator.reverify_after
 
 
 def ask_anew(row: Coverage, *, damaged: bool) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from core.states import State
-from mirrors.models import Duty, Mirror, MirrorCommit, Repository
+from mirrors.models import Duty, Mirror, MirrorBranch, MirrorCommit, Repository
 from mirrors.readings import mirror_reading
 from mirrors.rebuild import rebuild
 from rbac.models import User
@@ -80,6 +80,7 @@ def test_a_commit_that_was_seen_before_its_branch_moved_is_checked(api: Api, lm:
     branch.position -= 1
     branch.head = lm.lake.repository.commits[new].parents[0]
     branch.save()
+    MirrorBranch.objects.update(head=branch.head, position=branch.position)
     lm.run(Duty.objects.get(kind="validate").pk)
     assert state_of(new).data == "unchecked"
     lm.work()

@@ -101,6 +101,24 @@ def test_rows_come_back_as_they_were_and_the_loops_go_on(lm: Deployment) -> None
     assert lm.torn() == []
 
 
+def test_81_what_readers_see_is_checked_where_heads_alone_are(lm: Deployment) -> None:
+    """The source has moved on, to what has not arrived: the mirror's own head is looked at all the same."""
+    Mirror.objects.update(history="head")
+    head = promoted(lm, a=b"1")
+    lm.lake.commit(files={"b": b"2"})
+    lose_database()
+    rebuild()
+    lm.work()
+    assert MirrorBranch.objects.get(head=head).proven
+    lose_database()
+    rebuild()
+    lm.eu_store.hidden.add(f"{NAMESPACE}/{lm.lake.address_of(head, 'a')}")
+    lm.small_checks = True
+    lm.work(4)
+    assert (lm.head(), MirrorBranch.objects.get().proven) == (head, False)
+    assert list(Blocker.objects.filter(kind="object").values_list("reason", flat=True)) == ["missing"]
+
+
 def test_it_is_written_into_the_audit_trail(lm: Deployment) -> None:
     promoted(lm, a=b"1")
     lose_database()

@@ -165,7 +165,7 @@ def test_a_range_file_that_is_lost_is_damage(lm: Deployment, head: str) -> None:
 
 
 @pytest.mark.parametrize("harm", ["gone", "torn"])
-def test_a_range_that_no_commit_waits_for_is_whole_again_once_it_is_back(lm: Deployment, harm: str) -> None:
+def test_83_a_range_that_no_commit_waits_for_is_whole_again_once_it_is_back(lm: Deployment, harm: str) -> None:
     """What was asked for lies below the history that the mirror needs."""
     lm.add_mirror()
     Mirror.objects.update(history="head")

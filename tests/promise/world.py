@@ -384,6 +384,7 @@ class World:
             keys = list(rows.order_by("pk").values_list("pk", flat=True))
             chosen = [key for key in keys if self.random.random() < share]
             rows.filter(pk__in=chosen).update(verify_at=LONG_AGO)
+        Coverage.objects.filter(state="waiting").update(checked_at=LONG_AGO)
 
     def check_all(self) -> None:
         """A week passes for everything, and the workers do their work: then what heads lack is known."""
