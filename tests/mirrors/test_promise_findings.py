@@ -270,9 +270,8 @@ def test_80_a_source_that_is_recreated_once_more_after_an_operator_let_it_go_on_
         Repository.objects.filter(unrelated_since__isnull=False).update(
             unrelated_since=datetime(2020, 1, 1, tzinfo=UTC)
         )
-        with mock.patch.object(
-            lm.us, "get_repository", lambda name: replace(born, creation_date=real.info.creation_date)
-        ):
+        cached = replace(born, creation_date=real.info.creation_date)
+        with mock.patch.object(lm.us, "get_repository", return_value=cached):
             run(lm, "sense", "copy", "validate", "promote")
             assert (lm.head(), whys()) == (a, ["first-promotion"])
         lm.work()
