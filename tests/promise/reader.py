@@ -270,7 +270,11 @@ class Reader:
         for name, head in self.source.heads.items():
             if name in books.mirror.selection and there.branches.get(name) != head and self._can_be_shown(books, head):
                 told.append(f"{name} is at {there.branches.get(name, 'nothing')[:8]} instead of {head[:8]}")
+        strays = set(books.mirror.tag_rows.filter(stray=True).values_list("name", flat=True))
+        left_alone = self.unclaimed & strays  # nobody knows any more that we made them
         for name, head in self.source.tags.items() if books.mirror.tags else ():
+            if name in left_alone:
+                continue
             if there.tags.get(name) != head and self._can_be_shown(books, head) and name not in there.branches:
                 told.append(f"the tag {name} is at {there.tags.get(name, 'nothing')[:8]} instead of {head[:8]}")
         told += [
