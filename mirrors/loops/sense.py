@@ -21,7 +21,7 @@ from mirrors.history import check_after_all
 from mirrors.inferring import keep_inferred
 from mirrors.loops.histories import freeze, identity_problem, read_histories, unreadable
 from mirrors.loops.sense_tags import look_at_tags
-from mirrors.models import Candidate, Commit, Repository, SourceBranch
+from mirrors.models import Candidate, Commit, MirrorBranch, Repository, SourceBranch
 from mirrors.spool import Spool, served_mirrors
 
 log = logging.getLogger("lakemirror.sense")
@@ -102,7 +102,7 @@ def _take_look(repository: Repository, lakefs: LakeFS, heads: dict[str, str], at
 def _wait_for_unrelated(repository: Repository, spool: Spool, heads: set[str], at: datetime) -> Outcome | None:
     """A head whose history shares no commit with what is known may be that of a repository made anew under the name,
     of which another server's cache still knows the old one: it counts once a later look has found the same."""
-    unrelated = spool.unrelated(heads) if repository.commits.exists() else set()
+    unrelated = spool.unrelated(heads) if repository.commits.exists() else _unheard_of(repository, spool, heads)
     if not unrelated:
         if repository.unrelated_since is not None:
             Repository.objects.filter(pk=repository.pk).update(unrelated_since=None)
@@ -116,6 +116,14 @@ def _wait_for_unrelated(repository: Repository, spool: Spool, heads: set[str], a
     told = f"{min(unrelated)[:8]} shares no commit with what is known of {repository.name}"
     outcome = _note_error(repository, f"{told}: a second look will tell whether it is still the same repository")
     return replace(outcome, next_in=sensing.CACHE_LASTS.total_seconds() + 1)
+
+
+def _unheard_of(repository: Repository, spool: Spool, heads: set[str]) -> set[str]:
+    """The heads, if books that were made again from the destination know nothing but what its branches show, and the
+    source has none of that."""
+    shown = MirrorBranch.objects.filter(mirror__source=repository, stray=False).exclude(head="")
+    known = set(shown.values_list("head", flat=True))
+    return heads if known and not spool.known(known) else set()
 
 
 def _last_heads(repository: Repository) -> dict[str, str]:

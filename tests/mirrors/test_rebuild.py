@@ -21,7 +21,7 @@ from mirrors import readings
 from mirrors.certificates import Certificate, describe
 from mirrors.models import Blocker, Commit, Duty, Mirror, MirrorBranch, Promotion, Repository, SourceBranch
 from rbac.models import AuditEvent
-from tests.fakes import FakeRepository
+from tests.fakes import FakeRepository, FakeStore, Lake
 from tests.mirrors.harness import NAMESPACE, Deployment
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -117,6 +117,22 @@ def test_81_what_readers_see_is_checked_where_heads_alone_are(lm: Deployment) ->
     lm.work(4)
     assert (lm.head(), MirrorBranch.objects.get().proven) == (head, False)
     assert list(Blocker.objects.filter(kind="object").values_list("reason", flat=True)) == ["missing"]
+
+
+def test_84_a_source_recreated_behind_a_cache_moves_nothing_of_books_that_know_no_commit(lm: Deployment) -> None:
+    head = promoted(lm, a=b"1")
+    old = lm.us.repositories.pop("lake").info
+    made = Lake(lm.us, FakeStore())
+    made.repository.branches["main"] = made._record((), "", "Repository created", {})
+    born = replace(lm.us.repositories["lake"].info, creation_date=old.creation_date + 100)
+    lm.us.repositories["lake"].info = born
+    with mock.patch.object(lm.us, "get_repository", return_value=replace(born, creation_date=old.creation_date)):
+        lose_database()
+        rebuild()
+        lm.work()
+        assert lm.head() == head
+    lm.work()
+    assert (lm.head(), state()) == (head, State.FROZEN)
 
 
 def test_it_is_written_into_the_audit_trail(lm: Deployment) -> None:
