@@ -10,7 +10,7 @@ from datetime import datetime
 from django.db import transaction
 
 from core import sensing
-from core.errors import Fenced, NoData, NotFound, RemoteFailure
+from core.errors import Fenced, LakeMirrorError, NoData, NotFound, RemoteFailure
 from core.ports import LakeFS
 from core.types import main_parent
 from lakemirror_site import config, wiring
@@ -21,7 +21,7 @@ from mirrors.history import check_after_all
 from mirrors.inferring import keep_inferred
 from mirrors.loops.histories import freeze, identity_problem, read_histories, unreadable
 from mirrors.loops.sense_tags import look_at_tags
-from mirrors.models import Candidate, Commit, MirrorBranch, Repository, SourceBranch
+from mirrors.models import Candidate, Commit, Mirror, MirrorBranch, Repository, SourceBranch
 from mirrors.spool import Spool, served_mirrors
 
 log = logging.getLogger("lakemirror.sense")
@@ -120,10 +120,23 @@ def _wait_for_unrelated(repository: Repository, spool: Spool, heads: set[str], a
 
 def _unheard_of(repository: Repository, spool: Spool, heads: set[str]) -> set[str]:
     """The heads, if books that were made again from the destination know nothing but what its branches show, and the
-    source has none of that."""
+    source has none of that; nor has the destination the roots of the source's history."""
     shown = MirrorBranch.objects.filter(mirror__source=repository, stray=False).exclude(head="")
     known = set(shown.values_list("head", flat=True))
-    return heads if known and not spool.known(known) else set()
+    if not known or spool.known(known):
+        return set()
+    roots = repository.unplaced.filter(parents=[]).values_list("sha", flat=True)
+    mirrors = list(served_mirrors(repository))
+    return set() if any(_has_record(mirror, root) for root in roots for mirror in mirrors) else heads
+
+
+def _has_record(mirror: Mirror, sha: str) -> bool:
+    """Whether a mirror's destination has a commit's record. One that does not answer proves nothing."""
+    try:
+        return bool(wiring.lakefs(mirror.region).get_commit(mirror.name, sha))
+    except LakeMirrorError as error:
+        log.warning("whether %s has %s is not known: %s", mirror.name, sha[:8], error)
+        return False
 
 
 def _last_heads(repository: Repository) -> dict[str, str]:
