@@ -43,9 +43,21 @@ class Company:
         if new not in self.pointed[branch]:
             problems.append(f"{branch} shows {new[:8]}, which the source branch never pointed to")
         order = self.order[branch]
-        if old in order and new in order and order[::-1].index(new) > len(order) - 1 - order.index(old):
+        left = old in order and new in order and order[::-1].index(new) > len(order) - 1 - order.index(old)
+        if left and not self._on_the_way(old, new, order[order.index(old) :]):
             problems.append(f"{branch} goes back from {old[:8]} to {new[:8]}, which the source left before")
         return problems
+
+    def _on_the_way(self, old: str, new: str, heads: list[str]) -> bool:
+        """Whether a commit lies between another one and a head that came later: nobody can know that it was jumped."""
+        return old in self._first_parents(new) and any(new in self._first_parents(head) for head in heads)
+
+    def _first_parents(self, commit: str) -> list[str]:
+        """The commit, and its first parents down to the root."""
+        chain = [commit]
+        while parents := self.lake.repository.commits[chain[-1]].parents:
+            chain.append(parents[0])
+        return chain
 
     # What they do
 

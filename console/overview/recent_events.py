@@ -64,7 +64,7 @@ def _move(row: Promotion) -> Phrase:
     if row.why == Why.FOREIGN:
         return say(which, " was moved by somebody")
     if row.why == Why.BACK:
-        return say(which, " is back at ", short(row.to_commit), ": moved by somebody, or restored")
+        return say(which, " is back at ", short(row.to_commit), ": moved back, restored, or by a late call")
     if row.why == Why.VANISHED:
         return say(which, " is gone at the mirror: deleted by somebody, or restored")
     if row.why == Why.FOUND:

@@ -354,11 +354,11 @@ def _moved(case: _Case) -> Verdict | None:
         else say(f" is gone in {region}")
     )
     told = sentences(
-        sentence(name(branch.name), what, ", where this mirror did not put it"),
+        sentence(name(branch.name), what, ", not where this mirror left it"),
         sentence("it is put back as soon as that can be done"),
         _last_failure(case),
     )
-    return Verdict(State.TAMPERED, "moved_at_the_mirror", told, say("not where this mirror put it"))
+    return Verdict(State.TAMPERED, "moved_at_the_mirror", told, say("not where this mirror left it"))
 
 
 def _last_failure(case: _Case) -> Phrase:

@@ -7,11 +7,13 @@ from collections.abc import Collection, Sequence
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 
-from core.mirroring.facts import History, Link, put_in_order
-from core.mirroring.sensing import FirstSync
-from jobs import duties
+from core.facts import History, Link, put_in_order
+from core.sensing import FirstSync
+from mirrors import duties
+from mirrors.descent import few
 from mirrors.models import Candidate, Mirror, MirrorCommit, Repository, SourceTag
-from mirrors.transitions.proven_heads import unprove_heads
+from mirrors.proven_heads import unprove_heads
+from mirrors.querysets import MirrorCommitQuerySet
 
 BATCH = 1000
 
@@ -53,8 +55,8 @@ def doubt_history(mirror: Mirror, commit_ids: list[int]) -> None:
 def leave_unchecked(mirror: Mirror) -> None:
     """Where heads alone are checked, nobody looks at commits that no branch of the source is known to have pointed to.
 
-    Nor any tag, where the mirror follows them. Under the source's lock, as a branch's moves are: what a branch just
-    moved to is a candidate by then.
+    Nor any tag, where the mirror follows them; nor what readers see at the mirror. Under the source's lock, as a
+    branch's moves are: what a branch just moved to is a candidate by then.
     """
     if mirror.history != History.HEAD:
         return
@@ -68,7 +70,19 @@ def leave_unchecked(mirror: Mirror) -> None:
         named = Exists(tagged) if mirror.tags else Q(pk__in=[])
         others = mirror.commits.filter(~Exists(pointed_to), ~named, data=MirrorCommit.Data.UNKNOWN)
         others.update(data=MirrorCommit.Data.UNCHECKED)
-        mirror.commits.filter(named, data=MirrorCommit.Data.UNCHECKED).update(data=MirrorCommit.Data.UNKNOWN)
+        _look_at(mirror.commits.filter(named))
+        for some in few(_shown(mirror)):
+            _look_at(mirror.commits.filter(commit__repository=mirror.source_id, commit__sha__in=some))
+
+
+def _look_at(rows: MirrorCommitQuerySet) -> None:
+    rows.filter(data=MirrorCommit.Data.UNCHECKED).update(data=MirrorCommit.Data.UNKNOWN)
+
+
+def _shown(mirror: Mirror) -> set[str]:
+    """What its branches and tags point at. The books may have been lost since: then nothing proves it yet."""
+    branches = mirror.branches.filter(stray=False).values_list("head", flat=True)
+    return {*branches, *mirror.tag_rows.filter(stray=False).values_list("commit_id", flat=True)} - {""}
 
 
 def check_after_all(repository: Repository, commit_ids: Collection[int]) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from datetime import datetime
 
-from core.mirroring.check_planning import Data, settled, verify_again_at
-from db import clock
-from db.chunks import chunks
-from deployment import config
+from core.validation import Data, settled
+from lakemirror_site import config
+from mirrors import clock
+from mirrors.checks import next_check
+from mirrors.doubting import KEPT_PER_HOLDER, chunks
+from mirrors.history import doubt_history
 from mirrors.models import Coverage, Mirror, MirrorCommit
 from mirrors.models.problem import KEPT_PER_HOLDER
 from mirrors.transitions.ancestry import doubt_history
@@ -22,7 +24,7 @@ def settle_ranges(mirror: Mirror, range_ids: Iterable[str], *, damaged: Collecti
     When nothing more can come of the problems that were kept by name a range is looked through anew: those that are
     `damaged` (had been complete) for themselves, for no commit asks for them any more.
     """
-    open_ones = mirror.coverage.filter(state__in=[State.WAITING, State.GONE], verify_at=None)
+    open_ones = mirror.coverage.filter(state__in=[State.WAITING, State.GONE], verify_at=None).exclude(depth="")
     for some in chunks(sorted(set(range_ids))):
         for row in open_ones.filter(range_id__in=some):
             settle_row(mirror, row, damaged=row.range_id in damaged)
@@ -32,7 +34,7 @@ def settle_row(mirror: Mirror, row: Coverage, *, damaged: bool) -> None:
     """One range that is in no question any more, by the blockers that it holds."""
     left = list(mirror.blockers.held_by([row.range_id]).values_list("gone_at_source", flat=True))
     state = settled(left, counted=row.problems, kept=KEPT_PER_HOLDER)
-    if state is None:
+    if state is None or (state is Data.COMPLETE and _is_old(row)):
         ask_anew(row, damaged=damaged)
         return
     row.state, row.doubt, row.verify_at = state.value, Coverage.Doubt.NONE, None
@@ -42,12 +44,20 @@ def settle_row(mirror: Mirror, row: Coverage, *, damaged: bool) -> None:
     row.save(update_fields=["state", "doubt", "verify_at", "problems", "deeper"])
 
 
+def _is_old(row: Coverage) -> bool:
+    """Whether its check was so long ago that other things of it may have been lost while it waited."""
+    return row.checked_at <= clock.now() - config.current().validator.reverify_after
+
+
 def ask_anew(row: Coverage, *, damaged: bool) -> None:
-    """Have all of a range looked for anew: for itself, or by the commits that wait for it."""
-    if damaged:
+    """Have all of a range looked for anew: for itself, or by the commits that wait for it.
+
+    If it was taken down before and nobody has asked for it since, no commit waits for it: it was checked on demand.
+    """
+    changes = taken_down()
+    if damaged or not row.depth:
         changes = {"state": State.WAITING, "doubt": Coverage.Doubt.WHOLE, "verify_at": clock.now()}
-    else:
-        changes = taken_down()
+        changes["depth"] = row.depth or row.mirror.depth
     Coverage.objects.filter(pk=row.pk).update(**changes)
 
 

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.errors import LakeMirrorError
-from core.mirroring.promotion import Why
-from core.mirroring.states import ASIDE, State
+from core.promotion import Why
+from core.states import ASIDE, State
+from graveler.ranges import read_range
+from mirrors.certificates import certify
 from mirrors.models import Blocker, Commit, Mirror, Promotion, SourceBranch
 from mirrors.queries.certificates import certify
 from mirrors.status.mirror import mirror_reading
@@ -243,12 +245,21 @@ class Reader:
         told = []
         for branch in books.mirror.branches.filter(stray=False):
             metadata = {key for key in self.truth.parts(branch.head) if key.startswith(METADATA)}
-            if books.open.keys() & metadata:
-                continue  # what a file lists that can't be read, nobody can look for
+            if books.open.keys() & metadata or not books.mirror.commits.filter(commit__sha=branch.head).exists():
+                continue  # what a file lists that can't be read, or a commit that nobody has, can't be looked for
+            known = books.open.keys() | self._in_open_ranges(books.mirror, metadata)
             for key in self.truth.wrong(branch.head, books.mirror.depth):
-                if key not in books.open:
+                if key not in known:
                     told.append(f"{key}, which {branch.name} at {branch.head[:8]} needs")
         return told
+
+    def _in_open_ranges(self, mirror: Mirror, metadata: set[str]) -> set[str]:
+        """Ranges of which something is missing, and what they list: they are looked through once that is there."""
+        ids = [key.removeprefix(METADATA) for key in metadata]
+        rows = mirror.coverage.filter(range_id__in=ids, state="waiting", problems__gt=0)
+        files = {one: self.truth.originals[METADATA + one] for one in rows.values_list("range_id", flat=True)}
+        listed = (read_range(data, expected_id=one, file=one) for one, data in files.items())
+        return {entry.address for entries in listed for entry in entries} | {METADATA + one for one in files}
 
     def unreached(self) -> list[str]:
         """Branches and tags that are not where the source has them, although nothing stands in their way."""
@@ -260,7 +271,11 @@ class Reader:
         for name, head in self.source.heads.items():
             if name in books.mirror.selection and there.branches.get(name) != head and self._can_be_shown(books, head):
                 told.append(f"{name} is at {there.branches.get(name, 'nothing')[:8]} instead of {head[:8]}")
+        strays = set(books.mirror.tag_rows.filter(stray=True).values_list("name", flat=True))
+        left_alone = self.unclaimed & strays  # nobody knows any more that we made them
         for name, head in self.source.tags.items() if books.mirror.tags else ():
+            if name in left_alone:
+                continue
             if there.tags.get(name) != head and self._can_be_shown(books, head) and name not in there.branches:
                 told.append(f"the tag {name} is at {there.tags.get(name, 'nothing')[:8]} instead of {head[:8]}")
         told += [

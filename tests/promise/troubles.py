@@ -105,6 +105,8 @@ class Troubles:
                 self.there.objects.pop(f"{SOURCE}/{key}", None)
                 if at_both and self.here.objects.pop(HERE + key, None) is not None:
                     self.kept_back.add(key)
+                    self.here.archived.discard(HERE + key)
+                    self.here.forbidden.discard(HERE + key)
 
     def wipe(self) -> None:
         """Everything below the namespace goes; what the source has is replicated again."""

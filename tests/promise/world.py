@@ -21,19 +21,29 @@ from django.db.models import F
 from django.db.models.functions import Now
 
 from core.errors import Conflict, Invalid, LakeMirrorError, NotFound, RemoteFailure, Throttled, Unreachable
-from core.mirroring.branch_selection import OnUnselect
-from core.mirroring.object_check import Depth
-from jobs.models import Duty
-from mirrors.models import Blocker, Coverage, Mirror, Repository, SourceBranch, SourceTag, Validation, Waiver
-from mirrors.queries.certificates import certificate_uri
-from mirrors.services.mirrors import mirror_create, mirror_delete
-from mirrors.services.priority import mirror_prioritise
-from mirrors.services.rebuild import Result, rebuild
-from mirrors.services.settings import mirror_update
-from mirrors.services.validations import validation_ask
-from mirrors.services.waivers import waiver_give, waiver_withdraw
-from spark_jobs.check.job import check_batch
-from spark_jobs.check.settings import CheckSettings, Place
+from core.presence import Depth
+from core.selection import OnUnselect
+from mirrors.certificates import certificate_uri
+from mirrors.models import (
+    Blocker,
+    Coverage,
+    Duty,
+    MetarangeCoverage,
+    Mirror,
+    Repository,
+    SourceBranch,
+    SourceTag,
+    Validation,
+    Waiver,
+)
+from mirrors.options import mirror_update
+from mirrors.priority import mirror_prioritise
+from mirrors.rebuild import Result, rebuild
+from mirrors.services import mirror_create, mirror_delete
+from mirrors.validations import validation_ask
+from mirrors.waivers import waiver_give, waiver_withdraw
+from spark_jobs.check import check_batch
+from spark_jobs.settings import CheckSettings, Place
 from tests.fakes import BulkStandIn, FakeRepository
 from tests.mirrors.harness import NAMESPACE, Deployment
 from tests.promise.reader import Reader
@@ -370,9 +380,11 @@ class World:
         self._age(share=0.5)
 
     def _age(self, share: float = 1.0) -> None:
-        keys = list(Coverage.objects.filter(state="complete").order_by("pk").values_list("pk", flat=True))
-        chosen = [key for key in keys if self.random.random() < share]
-        Coverage.objects.filter(pk__in=chosen).update(verify_at=LONG_AGO)
+        for rows in (Coverage.objects.filter(state="complete"), MetarangeCoverage.objects.filter(state="complete")):
+            keys = list(rows.order_by("pk").values_list("pk", flat=True))
+            chosen = [key for key in keys if self.random.random() < share]
+            rows.filter(pk__in=chosen).update(verify_at=LONG_AGO)
+        Coverage.objects.filter(state="waiting").update(checked_at=LONG_AGO)
 
     def check_all(self) -> None:
         """A week passes for everything, and the workers do their work: then what heads lack is known."""

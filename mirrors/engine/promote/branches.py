@@ -459,6 +459,7 @@ def _note_foreign_move(
 
 _TOLD = {
     Why.FOUND: "%s was noted at %s and is at %s, where the source had it later: the books have lost that move",
-    Why.BACK: "%s is not at %s any more but back at %s: somebody moved it, or the destination was restored",
+    Why.BACK: "%s is not at %s any more but back at %s: somebody moved it, the destination was "
+    "restored, or an earlier call of this mirror was carried out late",
     Why.VANISHED: "%s, which was at %s, is gone (%s): somebody deleted it, or the destination was restored",
 }

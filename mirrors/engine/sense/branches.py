@@ -9,22 +9,20 @@ from datetime import datetime
 
 from django.db import transaction
 
-from core.errors import Fenced, NoData, NotFound, RemoteFailure
-from core.mirroring import sensing
+from core import sensing
+from core.errors import Fenced, LakeMirrorError, NoData, NotFound, RemoteFailure
 from core.ports import LakeFS
 from core.types import main_parent
-from db import clock
-from deployment import config, wiring
-from jobs import duties
-from jobs.duties import Lease, Outcome
-from mirrors.engine.sense.inferred import keep_inferred
-from mirrors.engine.sense.ingest import Spool, served_mirrors
-from mirrors.engine.sense.read_log import freeze, identity_problem, read_histories, unreadable
-from mirrors.engine.sense.tags import look_at_tags
-from mirrors.models import Candidate, Commit, Repository, SourceBranch
-from mirrors.transitions import duties as mirror_duties
-from mirrors.transitions.ancestry import check_after_all
-from mirrors.transitions.required_commits import follow_moves
+from lakemirror_site import config, wiring
+from mirrors import clock, duties
+from mirrors.duties import Lease, Outcome
+from mirrors.following import follow_moves
+from mirrors.history import check_after_all
+from mirrors.inferring import keep_inferred
+from mirrors.loops.histories import freeze, identity_problem, read_histories, unreadable
+from mirrors.loops.sense_tags import look_at_tags
+from mirrors.models import Candidate, Commit, Mirror, MirrorBranch, Repository, SourceBranch
+from mirrors.spool import Spool, served_mirrors
 
 log = logging.getLogger("lakemirror.sense")
 
@@ -104,7 +102,7 @@ def _take_look(repository: Repository, lakefs: LakeFS, heads: dict[str, str], at
 def _wait_for_unrelated(repository: Repository, spool: Spool, heads: set[str], at: datetime) -> Outcome | None:
     """A head whose history shares no commit with what is known may be that of a repository made anew under the name,
     of which another server's cache still knows the old one: it counts once a later look has found the same."""
-    unrelated = spool.unrelated(heads) if repository.commits.exists() else set()
+    unrelated = spool.unrelated(heads) if repository.commits.exists() else _unheard_of(repository, spool, heads)
     if not unrelated:
         if repository.unrelated_since is not None:
             Repository.objects.filter(pk=repository.pk).update(unrelated_since=None)
@@ -118,6 +116,27 @@ def _wait_for_unrelated(repository: Repository, spool: Spool, heads: set[str], a
     told = f"{min(unrelated)[:8]} shares no commit with what is known of {repository.name}"
     outcome = _note_error(repository, f"{told}: a second look will tell whether it is still the same repository")
     return replace(outcome, next_in=sensing.CACHE_LASTS.total_seconds() + 1)
+
+
+def _unheard_of(repository: Repository, spool: Spool, heads: set[str]) -> set[str]:
+    """The heads, if books that were made again from the destination know nothing but what its branches show, and the
+    source has none of that; nor has the destination the roots of the source's history."""
+    shown = MirrorBranch.objects.filter(mirror__source=repository, stray=False).exclude(head="")
+    known = set(shown.values_list("head", flat=True))
+    if not known or spool.known(known):
+        return set()
+    roots = repository.unplaced.filter(parents=[]).values_list("sha", flat=True)
+    mirrors = list(served_mirrors(repository))
+    return set() if any(_has_record(mirror, root) for root in roots for mirror in mirrors) else heads
+
+
+def _has_record(mirror: Mirror, sha: str) -> bool:
+    """Whether a mirror's destination has a commit's record. One that does not answer proves nothing."""
+    try:
+        return bool(wiring.lakefs(mirror.region).get_commit(mirror.name, sha))
+    except LakeMirrorError as error:
+        log.warning("whether %s has %s is not known: %s", mirror.name, sha[:8], error)
+        return False
 
 
 def _last_heads(repository: Repository) -> dict[str, str]:

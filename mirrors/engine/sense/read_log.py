@@ -32,8 +32,8 @@ def identity_problem(repository: Repository, lakefs: LakeFS) -> str:
 
 
 def freeze(repository: Repository, reason: str) -> Outcome:
-    """Delete and move nothing any more; only an operator's word goes on from here."""
-    Repository.objects.filter(pk=repository.pk).update(frozen_reason=reason)
+    """Delete and move nothing any more; only an operator's word goes on from here, and what was seen before is void."""
+    Repository.objects.filter(pk=repository.pk).update(frozen_reason=reason, unrelated_since=None)
     return Outcome(f"frozen: {reason}")
 
 

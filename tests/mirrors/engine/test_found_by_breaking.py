@@ -146,6 +146,27 @@ def test_a_lost_range_file_does_not_make_its_missing_objects_forgotten(lm: Deplo
     assert "new" not in branches(lm)
 
 
+@pytest.mark.parametrize("weeks", [0, 2])
+def test_82_what_was_lost_while_a_range_waited_for_something_else_is_found_when_that_comes(
+    lm: Deployment, two: tuple[str, str], weeks: int
+) -> None:
+    """Nobody looks at a range again that waits, nor any more at what it is built on once that file is lost."""
+    _, second = two
+    lose(lm, second, "c")
+    age(second, lm=lm)
+    lm.work(1)
+    lose(lm, second, "a")
+    lm.eu_store.hidden.add(f"{NAMESPACE}/_lakefs/{Coverage.objects.get(state='complete').range_id}")
+    age(two[0], lm=lm)
+    lm.work(1)
+    Coverage.objects.update(checked_at=datetime.now(UTC) - timedelta(weeks=weeks))
+    lm.eu_store.hidden.remove(uri_of(lm, second, "c"))
+    lm.work(2)
+    assert MirrorBranch.objects.get().proven is (weeks == 0)  # what was seen within the week counts
+    named = set(Blocker.objects.filter(kind="object").values_list("address", flat=True))
+    assert (lm.lake.address_of(second, "a") in named) is (weeks > 0)
+
+
 def test_what_only_a_deeper_look_sees_is_not_forgotten_with_new_settings(lm: Deployment) -> None:
     Mirror.objects.update(depth="size", imported="allow")
     a = mirrored(lm, a=b"1")

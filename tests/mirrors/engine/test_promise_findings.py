@@ -256,6 +256,30 @@ def test_63_a_recreated_source_of_which_one_server_has_not_heard_moves_nothing(l
     assert (lm.head(), read().state, whys()) == (a, State.FROZEN, ["first-promotion"])
 
 
+def test_80_a_source_that_is_recreated_once_more_after_an_operator_let_it_go_on_moves_nothing(
+    lm: Deployment, a: str
+) -> None:
+    """What was seen before it was frozen is not the first of two looks that it takes."""
+    real = lm.us.repositories["lake"]
+    for _ in range(2):
+        lm.us.repositories.pop("lake")
+        made = Lake(lm.us, FakeStore())
+        made.repository.branches["main"] = made._record((), "", "Repository created", {})
+        born = replace(lm.us.repositories["lake"].info, creation_date=real.info.creation_date + 100)
+        lm.us.repositories["lake"].info = born
+        Repository.objects.filter(unrelated_since__isnull=False).update(
+            unrelated_since=datetime(2020, 1, 1, tzinfo=UTC)
+        )
+        cached = replace(born, creation_date=real.info.creation_date)
+        with mock.patch.object(lm.us, "get_repository", return_value=cached):
+            run(lm, "sense", "copy", "validate", "promote")
+            assert (lm.head(), whys()) == (a, ["first-promotion"])
+        lm.work()
+        assert read().state == State.FROZEN
+        lm.us.repositories["lake"] = real
+        Repository.objects.update(frozen_reason="")
+
+
 @pytest.mark.parametrize("then", ["damaged", "deeper"])
 def test_64_a_worker_that_died_after_its_move_blames_nobody_whatever_comes_then(
     lm: Deployment, a: str, owner: User, then: str

@@ -166,6 +166,33 @@ def test_a_range_file_that_is_lost_is_damage(lm: Deployment, head: str) -> None:
     assert not Blocker.objects.exists()
 
 
+@pytest.mark.parametrize("harm", ["gone", "torn"])
+def test_83_a_range_that_no_commit_waits_for_is_whole_again_once_it_is_back(lm: Deployment, harm: str) -> None:
+    """What was asked for lies below the history that the mirror needs."""
+    lm.add_mirror()
+    Mirror.objects.update(history="head")
+    old = lm.lake.commit(files={"old": b"0", "a": b"older"})
+    head = lm.lake.commit(files={"old": b"1", "a": b"newer"})
+    lm.arrive()
+    lm.work()
+    assert (lm.head(), state_of(old).data) == (head, "unchecked")
+    uri = f"{NAMESPACE}/_lakefs/{lm.lake.files_of(old)[1]}"
+    kept = lm.eu_store.objects[uri]
+    if harm == "gone":
+        lm.eu_store.hidden.add(uri)
+    else:
+        lm.eu_store.objects[uri] = kept[:-8]
+    ask(commit=old)
+    lm.small_checks = True
+    lm.work()
+    assert Blocker.objects.get().kind == "range"
+    lm.eu_store.hidden.clear()
+    lm.eu_store.objects[uri] = kept
+    lm.work(4)
+    assert not Blocker.objects.exists()
+    assert lm.head() == head
+
+
 def test_a_deeper_check_finds_more_and_its_finds_are_looked_for_as_deep(lm: Deployment, head: str) -> None:
     Mirror.objects.update(depth="presence")
     Coverage.objects.update(depth="presence")

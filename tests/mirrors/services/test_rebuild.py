@@ -16,13 +16,13 @@ from django.db.models.functions import Now
 
 from audit.models import AuditEvent
 from core.errors import Unreachable
-from core.mirroring.states import State
-from deployment import config
-from jobs.models import Duty
-from mirrors.models import Blocker, Commit, Mirror, MirrorBranch, Promotion, Repository, SourceBranch
-from mirrors.queries.certificates import Certificate, describe
-from mirrors.status import mirror as readings
-from tests.fakes import FakeRepository
+from core.states import State
+from lakemirror_site import config
+from mirrors import readings
+from mirrors.certificates import Certificate, describe
+from mirrors.models import Blocker, Commit, Duty, Mirror, MirrorBranch, Promotion, Repository, SourceBranch
+from rbac.models import AuditEvent
+from tests.fakes import FakeRepository, FakeStore, Lake
 from tests.mirrors.harness import NAMESPACE, Deployment
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -100,6 +100,40 @@ def test_rows_come_back_as_they_were_and_the_loops_go_on(lm: Deployment) -> None
     assert promoted(lm, b=b"2")
     assert Promotion.objects.first().why == "advanced"
     assert lm.torn() == []
+
+
+def test_81_what_readers_see_is_checked_where_heads_alone_are(lm: Deployment) -> None:
+    """The source has moved on, to what has not arrived: the mirror's own head is looked at all the same."""
+    Mirror.objects.update(history="head")
+    head = promoted(lm, a=b"1")
+    lm.lake.commit(files={"b": b"2"})
+    lose_database()
+    rebuild()
+    lm.work()
+    assert MirrorBranch.objects.get(head=head).proven
+    lose_database()
+    rebuild()
+    lm.eu_store.hidden.add(f"{NAMESPACE}/{lm.lake.address_of(head, 'a')}")
+    lm.small_checks = True
+    lm.work(4)
+    assert (lm.head(), MirrorBranch.objects.get().proven) == (head, False)
+    assert list(Blocker.objects.filter(kind="object").values_list("reason", flat=True)) == ["missing"]
+
+
+def test_84_a_source_recreated_behind_a_cache_moves_nothing_of_books_that_know_no_commit(lm: Deployment) -> None:
+    head = promoted(lm, a=b"1")
+    old = lm.us.repositories.pop("lake").info
+    made = Lake(lm.us, FakeStore())
+    made.repository.branches["main"] = made._record((), "", "Repository created", {})
+    born = replace(lm.us.repositories["lake"].info, creation_date=old.creation_date + 100)
+    lm.us.repositories["lake"].info = born
+    with mock.patch.object(lm.us, "get_repository", return_value=replace(born, creation_date=old.creation_date)):
+        lose_database()
+        rebuild()
+        lm.work()
+        assert lm.head() == head
+    lm.work()
+    assert (lm.head(), state()) == (head, State.FROZEN)
 
 
 def test_it_is_written_into_the_audit_trail(lm: Deployment) -> None:

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from core.mirroring.states import State
-from jobs.models import Duty
-from mirrors.models import Mirror, MirrorCommit, Repository
-from mirrors.services.rebuild import rebuild
-from mirrors.status.mirror import mirror_reading
+from core.states import State
+from mirrors.models import Duty, Mirror, MirrorBranch, MirrorCommit, Repository
+from mirrors.readings import mirror_reading
+from mirrors.rebuild import rebuild
 from rbac.models import User
 from tests.api import BODY, MIRRORS, Api
 from tests.mirrors.harness import NAMESPACE, Deployment, deployment, state_of
@@ -81,6 +80,7 @@ def test_a_commit_that_was_seen_before_its_branch_moved_is_checked(api: Api, lm:
     branch.position -= 1
     branch.head = lm.lake.repository.commits[new].parents[0]
     branch.save()
+    MirrorBranch.objects.update(head=branch.head, position=branch.position)
     lm.run(Duty.objects.get(kind="validate").pk)
     assert state_of(new).data == "unchecked"
     lm.work()

@@ -475,7 +475,8 @@ def test_an_opened_branch_tells_who_else_moved_it(olga: Client, company: Any) ->
     assert "somebody moved this branch at the mirror to bbbbbbbb" in page
     assert "somebody deleted this branch at the mirror" in page
     for why, told in {
-        "back-where-it-was": "this branch was back at bbbbbbbb: somebody moved it, or the destination was restored",
+        "back-where-it-was": "this branch was back at bbbbbbbb: somebody moved it, the destination was restored, "
+        "or an earlier call of this mirror was carried out late",
         "gone-at-the-mirror": "this branch was gone at the mirror: somebody deleted it, or the destination was",
     }.items():
         company["lab-eu"].promotions.create(
