@@ -7,13 +7,13 @@ from collections.abc import Collection, Sequence
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 
-from core.facts import History, Link, put_in_order
-from core.sensing import FirstSync
-from mirrors import duties
-from mirrors.descent import few
+from core.mirroring.facts import History, Link, put_in_order
+from core.mirroring.sensing import FirstSync
+from db.chunks import few
+from jobs import duties
 from mirrors.models import Candidate, Mirror, MirrorCommit, Repository, SourceTag
-from mirrors.proven_heads import unprove_heads
-from mirrors.querysets import MirrorCommitQuerySet
+from mirrors.models.querysets import MirrorCommitQuerySet
+from mirrors.transitions.proven_heads import unprove_heads
 
 BATCH = 1000
 

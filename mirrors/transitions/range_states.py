@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from datetime import datetime
 
-from core.validation import Data, settled
-from lakemirror_site import config
-from mirrors import clock
-from mirrors.checks import next_check
-from mirrors.doubting import KEPT_PER_HOLDER, chunks
-from mirrors.history import doubt_history
+from core.mirroring.check_planning import Data, settled, verify_again_at
+from db import clock
+from db.chunks import chunks
+from deployment import config
 from mirrors.models import Coverage, Mirror, MirrorCommit
 from mirrors.models.problem import KEPT_PER_HOLDER
 from mirrors.transitions.ancestry import doubt_history

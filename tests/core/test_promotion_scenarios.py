@@ -250,12 +250,12 @@ FILES = {
     "selection": "tests/mirrors/transitions/test_selection.py",
     "tags": "tests/mirrors/engine/test_tags.py",
     "sandbox": "tests/e2e/test_scenarios.py",
-    "damage": "tests/mirrors/test_promise_scenarios.py",
-    "cases": "tests/mirrors/test_promise_findings.py",
-    "rebuild": "tests/mirrors/test_rebuild.py",
-    "breaking": "tests/mirrors/test_found_by_breaking.py",
-    "demand": "tests/mirrors/test_validations.py",
-    "database": "tests/mirrors/test_promise_database.py",
+    "damage": "tests/mirrors/engine/test_promise_scenarios.py",
+    "cases": "tests/mirrors/engine/test_promise_findings.py",
+    "rebuild": "tests/mirrors/services/test_rebuild.py",
+    "breaking": "tests/mirrors/engine/test_found_by_breaking.py",
+    "demand": "tests/mirrors/engine/test_validations.py",
+    "database": "tests/mirrors/engine/test_promise_database.py",
     "servers": "tests/e2e/test_promise.py",
 }
 

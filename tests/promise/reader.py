@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.errors import LakeMirrorError
-from core.promotion import Why
-from core.states import ASIDE, State
+from core.mirroring.promotion import Why
+from core.mirroring.states import ASIDE, State
 from graveler.ranges import read_range
-from mirrors.certificates import certify
 from mirrors.models import Blocker, Commit, Mirror, Promotion, SourceBranch
 from mirrors.queries.certificates import certify
 from mirrors.status.mirror import mirror_reading

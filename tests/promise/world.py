@@ -21,13 +21,12 @@ from django.db.models import F
 from django.db.models.functions import Now
 
 from core.errors import Conflict, Invalid, LakeMirrorError, NotFound, RemoteFailure, Throttled, Unreachable
-from core.presence import Depth
-from core.selection import OnUnselect
-from mirrors.certificates import certificate_uri
+from core.mirroring.branch_selection import OnUnselect
+from core.mirroring.object_check import Depth
+from jobs.models import Duty
 from mirrors.models import (
     Blocker,
     Coverage,
-    Duty,
     MetarangeCoverage,
     Mirror,
     Repository,
@@ -36,14 +35,15 @@ from mirrors.models import (
     Validation,
     Waiver,
 )
-from mirrors.options import mirror_update
-from mirrors.priority import mirror_prioritise
-from mirrors.rebuild import Result, rebuild
-from mirrors.services import mirror_create, mirror_delete
-from mirrors.validations import validation_ask
-from mirrors.waivers import waiver_give, waiver_withdraw
-from spark_jobs.check import check_batch
-from spark_jobs.settings import CheckSettings, Place
+from mirrors.queries.certificates import certificate_uri
+from mirrors.services.mirrors import mirror_create, mirror_delete
+from mirrors.services.priority import mirror_prioritise
+from mirrors.services.rebuild import Result, rebuild
+from mirrors.services.settings import mirror_update
+from mirrors.services.validations import validation_ask
+from mirrors.services.waivers import waiver_give, waiver_withdraw
+from spark_jobs.check.job import check_batch
+from spark_jobs.check.settings import CheckSettings, Place
 from tests.fakes import BulkStandIn, FakeRepository
 from tests.mirrors.harness import NAMESPACE, Deployment
 from tests.promise.reader import Reader

@@ -9,20 +9,22 @@ from datetime import datetime
 
 from django.db import transaction
 
-from core import sensing
 from core.errors import Fenced, LakeMirrorError, NoData, NotFound, RemoteFailure
+from core.mirroring import sensing
 from core.ports import LakeFS
 from core.types import main_parent
-from lakemirror_site import config, wiring
-from mirrors import clock, duties
-from mirrors.duties import Lease, Outcome
-from mirrors.following import follow_moves
-from mirrors.history import check_after_all
-from mirrors.inferring import keep_inferred
-from mirrors.loops.histories import freeze, identity_problem, read_histories, unreadable
-from mirrors.loops.sense_tags import look_at_tags
+from db import clock
+from deployment import config, wiring
+from jobs import duties
+from jobs.duties import Lease, Outcome
+from mirrors.engine.sense.inferred import keep_inferred
+from mirrors.engine.sense.ingest import Spool, served_mirrors
+from mirrors.engine.sense.read_log import freeze, identity_problem, read_histories, unreadable
+from mirrors.engine.sense.tags import look_at_tags
 from mirrors.models import Candidate, Commit, Mirror, MirrorBranch, Repository, SourceBranch
-from mirrors.spool import Spool, served_mirrors
+from mirrors.transitions import duties as mirror_duties
+from mirrors.transitions.ancestry import check_after_all
+from mirrors.transitions.required_commits import follow_moves
 
 log = logging.getLogger("lakemirror.sense")
 

@@ -16,12 +16,12 @@ from django.db.models.functions import Now
 
 from audit.models import AuditEvent
 from core.errors import Unreachable
-from core.states import State
-from lakemirror_site import config
-from mirrors import readings
-from mirrors.certificates import Certificate, describe
-from mirrors.models import Blocker, Commit, Duty, Mirror, MirrorBranch, Promotion, Repository, SourceBranch
-from rbac.models import AuditEvent
+from core.mirroring.states import State
+from deployment import config
+from jobs.models import Duty
+from mirrors.models import Blocker, Commit, Mirror, MirrorBranch, Promotion, Repository, SourceBranch
+from mirrors.queries.certificates import Certificate, describe
+from mirrors.status import mirror as readings
 from tests.fakes import FakeRepository, FakeStore, Lake
 from tests.mirrors.harness import NAMESPACE, Deployment
 

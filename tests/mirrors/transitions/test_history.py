@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from core.states import State
-from mirrors.models import Duty, Mirror, MirrorBranch, MirrorCommit, Repository
-from mirrors.readings import mirror_reading
-from mirrors.rebuild import rebuild
+from core.mirroring.states import State
+from jobs.models import Duty
+from mirrors.models import Mirror, MirrorBranch, MirrorCommit, Repository
+from mirrors.services.rebuild import rebuild
+from mirrors.status.mirror import mirror_reading
 from rbac.models import User
 from tests.api import BODY, MIRRORS, Api
 from tests.mirrors.harness import NAMESPACE, Deployment, deployment, state_of
