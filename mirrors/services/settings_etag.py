@@ -5,11 +5,24 @@ from __future__ import annotations
 import hashlib
 import json
 
-from mirrors.api.serializers import MirrorSettings
 from mirrors.models import Mirror
+
+COLUMNS = {
+    "paused": "paused",
+    "validation_depth": "depth",
+    "content_sample": "content_sample",
+    "imported": "imported",
+    "first_sync": "first_sync",
+    "repair_tampering": "repair_tampering",
+    "branches": "selected",
+    "tags": "tags",
+    "rpo_seconds": "rpo_seconds",
+}
+"""The settings by their names in the API, with their columns: those of `MirrorSettings` there."""
 
 
 def etag_of(mirror: Mirror) -> str:
     """The tag of a mirror's settings. One that is made anew under an old name has another one."""
-    told = json.dumps([mirror.pk, MirrorSettings(mirror).data], sort_keys=True)
-    return f'"{hashlib.sha256(told.encode()).hexdigest()[:32]}"'
+    settings = {name: getattr(mirror, column) for name, column in COLUMNS.items()}
+    text = json.dumps([mirror.pk, settings], sort_keys=True)
+    return f'"{hashlib.sha256(text.encode()).hexdigest()[:32]}"'

@@ -21,7 +21,7 @@ from rbac.api.schemas import (
     listing,
 )
 from rbac.api.users import user_arn
-from rbac.keys.secrets import IssuedKey
+from rbac.key_secrets import IssuedKey
 from rbac.models import AccessKey
 from web.openapi import answers
 

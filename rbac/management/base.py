@@ -9,7 +9,7 @@ from django.core.management.base import CommandError
 from audit.management.base import ACTOR as ACTOR
 from audit.management.base import PlainCommand
 from core.errors import NotFound
-from rbac.keys.secrets import IssuedKey
+from rbac.key_secrets import IssuedKey
 from rbac.models import User
 
 

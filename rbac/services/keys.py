@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from audit.record import Actor, audit
 from core.errors import Conflict, Invalid, NotFound
-from rbac.keys import secrets
-from rbac.keys.secrets import IssuedKey
+from rbac import key_secrets
+from rbac.key_secrets import IssuedKey
 from rbac.models import AccessKey, User
 from rbac.services.administrators import administrator_kept
 from rbac.services.rows import locked
@@ -44,7 +44,7 @@ def key_create(
     request: Any = None,
 ) -> IssuedKey:
     """A new access key; its secret is in the answer and nowhere else. An id and a secret of one's own may be given."""
-    key_id, secret = secrets.pair(key_id, secret)
+    key_id, secret = key_secrets.pair(key_id, secret)
     if expires_at is not None and expires_at <= timezone.now():
         raise Invalid("a new key can't have expired already", field="expires_at", hint="Give a time that is to come")
     locked(user)
@@ -53,7 +53,7 @@ def key_create(
             key = AccessKey.objects.create(
                 key_id=key_id,
                 user=user,
-                secret_hash=secrets.hashed(secret),
+                secret_hash=key_secrets.hashed(secret),
                 description=description[:200],
                 expires_at=expires_at,
             )
@@ -140,7 +140,7 @@ def key_check(*, key_id: str, secret: str, now: datetime | None = None) -> Acces
     """
     now = now or timezone.now()
     key = _find_key(key_id)
-    matches = secrets.matches(secret, key.secret_hash if key else secrets.NO_HASH)
+    matches = key_secrets.matches(secret, key.secret_hash if key else secrets.NO_HASH)
     if key is None or not matches or not key.is_usable(now):
         return None
     _note_use(key, now)
@@ -149,7 +149,7 @@ def key_check(*, key_id: str, secret: str, now: datetime | None = None) -> Acces
 
 
 def _find_key(key_id: str) -> AccessKey | None:
-    if not secrets.is_key_id(key_id):
+    if not key_secrets.is_key_id(key_id):
         return None
     key: AccessKey | None = AccessKey.objects.select_related("user").filter(key_id=key_id).first()
     return key

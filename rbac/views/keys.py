@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 from core.access.policies import auth_arn
 from core.errors import LakeMirrorError
 from rbac import services
-from rbac.keys.secrets import IssuedKey
+from rbac.key_secrets import IssuedKey
 from rbac.models import AccessKey, User
 from rbac.views.forms import AccessForm, KeyForm, OverlapForm
 from rbac.views.parts import carry_out, reason_of, show, tabs_of

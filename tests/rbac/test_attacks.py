@@ -10,8 +10,8 @@ import pytest
 from django.core.checks import Tags, run_checks
 from django.test import Client, override_settings
 
+from rbac import key_secrets
 from rbac import services
-from rbac.keys import secrets
 from rbac.models import AccessKey, User
 from tests.api import Api
 from tests.cast import PASSWORD, person

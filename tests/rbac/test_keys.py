@@ -17,8 +17,8 @@ from rest_framework.views import APIView
 from audit.models import AuditEvent
 from core.errors import Conflict, Invalid
 from rbac import services
+from rbac.key_secrets import IssuedKey
 from rbac.keys.authentication import AccessKeyAuthentication
-from rbac.keys.secrets import IssuedKey
 from rbac.models import AccessKey, User
 
 
