@@ -140,7 +140,7 @@ def key_check(*, key_id: str, secret: str, now: datetime | None = None) -> Acces
     """
     now = now or timezone.now()
     key = _find_key(key_id)
-    matches = key_secrets.matches(secret, key.secret_hash if key else secrets.NO_HASH)
+    matches = key_secrets.matches(secret, key.secret_hash if key else key_secrets.NO_HASH)
     if key is None or not matches or not key.is_usable(now):
         return None
     _note_use(key, now)

@@ -1,7 +1,8 @@
-"""`scripts/test [PYTEST ARGUMENTS]`: install what the tests need, check style, types and imports, run the tests.
+"""`scripts/test [FOLDERS AND PYTEST ARGUMENTS]`: install what the tests need, check style, types and imports, run the tests.
 
-With arguments only pytest runs, with those. Without, the tests that start few servers run beside the others, and what
-they say follows at the end. In CI (CI=true) nothing that a test needs may be missing.
+With arguments only pytest runs, with those; `core mirrors/engine` are the tests of these folders. Without, the tests that
+start few servers run beside the others, and what they say follows at the end. In CI (CI=true) nothing that a test needs
+may be missing.
 """
 
 from __future__ import annotations
@@ -51,10 +52,16 @@ def main(arguments: list[str]) -> int:
             environment.install(run, stage, megabytes=megabytes)
     env = _environment(java.home(run), _chromium(run))
     failed = [] if arguments else [name for name, check in _CHECKS.items() if _run(check, env) != 0]
-    status = _run(["-m", "pytest", *arguments], env) if arguments else _run_all(env)
+    status = _run(["-m", "pytest", *map(_place, arguments)], env) if arguments else _run_all(env)
     if failed:
         raise Problem(f"{' and '.join(failed)} found something: see above")
     return status
+
+
+def _place(argument: str) -> str:
+    """Where the tests of a folder lie; any other argument as it is."""
+    place = Path("tests", argument)
+    return str(place) if argument.strip("./") and (ROOT / place).is_dir() else argument
 
 
 def _environment(java_home: Path, chromium: str) -> dict[str, str]:

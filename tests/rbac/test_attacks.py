@@ -10,8 +10,7 @@ import pytest
 from django.core.checks import Tags, run_checks
 from django.test import Client, override_settings
 
-from rbac import key_secrets
-from rbac import services
+from rbac import key_secrets, services
 from rbac.models import AccessKey, User
 from tests.api import Api
 from tests.cast import PASSWORD, person
@@ -84,8 +83,8 @@ def test_a_body_that_is_too_large_is_not_read(admin: Api, owner: User) -> None:
 
 def test_a_wrong_id_costs_the_work_of_a_wrong_secret(teammate: User, monkeypatch: pytest.MonkeyPatch) -> None:
     key, compared = services.key_create(actor="system:tests", user=teammate).key, []
-    real = secrets.matches
-    monkeypatch.setattr(secrets, "matches", lambda *both: compared.append(1) or real(*both))
+    real = key_secrets.matches
+    monkeypatch.setattr(key_secrets, "matches", lambda *both: compared.append(1) or real(*both))
     for key_id in (key.key_id, "AKIAWRONGWRONGWRONG2"):
         assert services.key_check(key_id=key_id, secret="not the secret of it") is None
     assert len(compared) == 2

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from launcher import environment, java, ports
+from launcher import environment, java, ports, test
 from launcher.console import Problem
 from launcher.processes import Failed
 
@@ -135,3 +135,19 @@ def test_a_port_base_that_is_no_number_is_told(monkeypatch: pytest.MonkeyPatch) 
 
 def test_waiting_ends_when_everything_stops() -> None:
     assert not ports.wait(lambda: False, seconds=60, stop=lambda: True)
+
+
+@pytest.mark.parametrize(
+    ("argument", "place"),
+    [
+        ("core", "tests/core"),
+        ("mirrors/engine", "tests/mirrors/engine"),
+        ("tests/core", "tests/core"),
+        ("tests/core/test_doubt.py", "tests/core/test_doubt.py"),
+        ("-k", "-k"),
+        (".", "."),
+        ("no such folder", "no such folder"),
+    ],
+)
+def test_folders_stand_for_their_tests(argument: str, place: str) -> None:
+    assert test._place(argument) == place
