@@ -1,8 +1,8 @@
-"""`scripts/test [FOLDERS AND PYTEST ARGUMENTS]`: install what the tests need, check style, types and imports, run the tests.
+"""`scripts/test [FOLDERS, PYTEST ARGUMENTS]`: install what the tests need, check style, types and imports, run them.
 
-With arguments only pytest runs, with those; `core mirrors/engine` are the tests of these folders. Without, the tests that
-start few servers run beside the others, and what they say follows at the end. In CI (CI=true) nothing that a test needs
-may be missing.
+With arguments only pytest runs, with those; `core mirrors/engine` are the tests of these folders. Without, the tests
+that start few servers run beside the others, and what they say follows at the end. In CI (CI=true) nothing that a test
+needs may be missing.
 """
 
 from __future__ import annotations
