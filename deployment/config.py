@@ -11,17 +11,32 @@ import functools
 import hashlib
 import hmac
 import os
-import re
 import secrets
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from core.store_access import DIRECT, StoreAccess
+from deployment import config_checks as checks
+from deployment.config_sections import (
+    Auth,
+    AuthSession,
+    Blockstore,
+    CommitSensor,
+    Encrypt,
+    Exports,
+    Hooks,
+    LocalCache,
+    Logging,
+    MirrorsDatabase,
+    MirrorsManager,
+    Store,
+    StoreCredentials,
+    Validator,
+    Workers,
+)
 from deployment.reader import (
     ConfigError,
     Secret,
@@ -35,11 +50,19 @@ from deployment.reader import (
 )
 
 __all__ = [
+    "Auth",
+    "AuthSession",
     "Config",
     "ConfigError",
+    "Encrypt",
+    "Hooks",
     "Installation",
+    "LakeFSKeys",
+    "Logging",
     "Secret",
     "Store",
+    "StoreCredentials",
+    "Validator",
     "current",
     "env_name",
     "load",
@@ -50,296 +73,6 @@ __all__ = [
 BASE_DIR = Path(__file__).resolve().parent.parent
 # The seed's Kubernetes secret carries these names into the environment without a prefix.
 PLAIN_NAMES = ("source_lakefs_access_key_id", "source_lakefs_secret_access_key", "auth.encrypt.secret_key")
-
-
-# --- checks: each returns "" or what is wrong -------------------------------------------------------------------------
-
-
-def _named(value: str) -> str:
-    return (
-        "" if re.fullmatch(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?", value) else f"{value!r} is no region's name (a-z, 0-9, -)"
-    )
-
-
-def _filled(value: str) -> str:
-    return "" if value.strip() else "is required and must not be empty"
-
-
-def _url(value: str) -> str:
-    parts = urlsplit(value)
-    good = parts.scheme in ("http", "https") and parts.hostname
-    return "" if good else f"{value!r} is no URL (http://host:port or https://host)"
-
-
-def _url_or_empty(value: str) -> str:
-    return _url(value) if value else ""
-
-
-def _urls(value: Mapping[str, str]) -> str:
-    return next((f"{region}: {text}" for region, url in value.items() if (text := _named(region) or _url(url))), "")
-
-
-def _positive(value: int) -> str:
-    return "" if value > 0 else f"must be more than 0, not {value}"
-
-
-def _not_negative(value: int) -> str:
-    return "" if value >= 0 else "must not be negative"
-
-
-def _page(value: int) -> str:
-    return "" if 0 < value <= 1000 else f"must be from 1 to 1000 (lakeFS gives no longer page), not {value}"
-
-
-def _lasting(value: timedelta) -> str:
-    return "" if value > timedelta(0) else "must be longer than 0s"
-
-
-def _one_of(*choices: str) -> Callable[[str], str]:
-    return lambda value: "" if value in choices else f"{value!r} is not one of {', '.join(choices)}"
-
-
-def _scope(value: str) -> str:
-    return "" if "openid" in value.split() else f"{value!r} lacks 'openid'"
-
-
-def _authenticators(value: tuple[str, ...]) -> str:
-    wrong = next((name for name in value if name not in ("keys", "api", "lakefs")), None)
-    if wrong is not None:
-        return f"{wrong!r} is not one of keys, api, lakefs"
-    return "names one of them twice" if len(set(value)) < len(value) else ""
-
-
-def _address(value: str) -> str:
-    _host, colon, port = value.rpartition(":")
-    good = colon and port.isdigit() and 0 < int(port) < 65536
-    return "" if good else f"{value!r} is no host:port"
-
-
-# --- the fields -------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Postgres:
-    """A PostgreSQL (or CockroachDB) server that all deployments share."""
-
-    connection_string: Secret = spec(Secret(""))
-    max_connection_age: timedelta = spec(timedelta(minutes=1))
-
-
-@dataclass(frozen=True, slots=True)
-class Sqlite:
-    """A file for one machine; empty: lakemirror.sqlite3 in the folder for changing data."""
-
-    path: str = spec("")
-
-
-@dataclass(frozen=True, slots=True)
-class MirrorsDatabase:
-    """Where mirrors, users and duties are kept."""
-
-    type: str = spec(check=_one_of("sqlite", "postgres"))
-    postgres: Postgres = sub(Postgres)
-    sqlite: Sqlite = sub(Sqlite)
-
-
-@dataclass(frozen=True, slots=True)
-class StoreCredentials:
-    """Keys of an object store; empty: the usual AWS chain (environment, profile, instance role)."""
-
-    access_key_id: str = spec("")
-    secret_access_key: Secret = spec(Secret(""))
-    session_token: Secret = spec(Secret(""))
-
-
-@dataclass(frozen=True, slots=True)
-class Store:
-    """One region's S3-compatible object store; an empty endpoint is AWS's own."""
-
-    region: str = spec("")
-    endpoint: str = spec("", check=_url_or_empty)
-    force_path_style: bool = spec(False)
-    credentials: StoreCredentials = sub(StoreCredentials)
-
-
-@dataclass(frozen=True, slots=True)
-class Blockstore:
-    """The object store as lakeFS's own configuration names it; `stores` overrides it per region."""
-
-    type: str = spec(check=_one_of("s3"))
-    s3: Store = sub(Store)
-
-
-@dataclass(frozen=True, slots=True)
-class Encrypt:
-    """The key that signs sessions, seals secrets of installations and makes webhook secrets; the same in all
-    deployments of an organization."""
-
-    secret_key: Secret = spec(check=_filled)
-
-
-@dataclass(frozen=True, slots=True)
-class AuthApi:
-    """A service that speaks lakeFS's authorization API, asked for keys that are not ours; empty: none."""
-
-    endpoint: str = spec("", check=_url_or_empty)
-    token: Secret = spec(Secret(""))
-
-
-@dataclass(frozen=True, slots=True)
-class AuthCache:
-    """How long answers about a user's rights may be reused."""
-
-    enabled: bool = spec(False)
-    size: int = spec(1024, check=_positive)
-    ttl: timedelta = spec(timedelta(seconds=20), check=_lasting)
-    jitter: timedelta = spec(timedelta(seconds=3))
-
-
-@dataclass(frozen=True, slots=True)
-class AuthSession:
-    """How long a browser stays signed in: without anybody there, and at most."""
-
-    idle: timedelta = spec(timedelta(hours=24), check=_lasting)
-    lifetime: timedelta = spec(timedelta(days=14), check=_lasting)
-
-
-@dataclass(frozen=True, slots=True)
-class AuthLakeFS:
-    """The lakeFS that knows the keys of authenticator `lakefs`; an empty region is the deployment's own."""
-
-    region: str = spec("")
-    ttl: timedelta = spec(timedelta(minutes=1), check=_lasting)
-
-
-@dataclass(frozen=True, slots=True)
-class OpenID:
-    """A provider by which people may sign in to the pages; an empty issuer: none."""
-
-    issuer: str = spec("", check=_url_or_empty)
-    client_id: str = spec("")
-    client_secret: Secret = spec(Secret(""))
-    name: str = spec("OpenID")
-    scope: str = spec("openid profile email", check=_scope)
-    claim: str = spec("preferred_username", check=_filled)
-    create_users: bool = spec(False)
-
-
-@dataclass(frozen=True, slots=True)
-class RateLimit:
-    """How much one access key may ask of one web process; 0 requests per second: no limit."""
-
-    requests_per_second: int = spec(50, check=_not_negative)
-    burst: int = spec(500, check=_positive)
-
-
-@dataclass(frozen=True, slots=True)
-class Auth:
-    encrypt: Encrypt = spec()
-    api: AuthApi = sub(AuthApi)
-    cache: AuthCache = sub(AuthCache)
-    session: AuthSession = sub(AuthSession)
-    authenticators: tuple[str, ...] = spec((), check=_authenticators)
-    lakefs: AuthLakeFS = sub(AuthLakeFS)
-    rate_limit: RateLimit = sub(RateLimit)
-    openid: OpenID = sub(OpenID)
-
-    @property
-    def tried(self) -> tuple[str, ...]:
-        """Who is asked for a key, in this order."""
-        return self.authenticators or (("keys", "api") if self.api.endpoint else ("keys",))
-
-
-@dataclass(frozen=True, slots=True)
-class Logging:
-    level: str = spec("INFO", check=_one_of("TRACE", "DEBUG", "INFO", "WARN", "WARNING", "ERROR"))
-    format: str = spec("text", check=_one_of("text", "json"))
-
-
-@dataclass(frozen=True, slots=True)
-class MirrorsManager:
-    process_mirrors_interval_duration: timedelta = spec(timedelta(seconds=20), check=_lasting)
-
-
-@dataclass(frozen=True, slots=True)
-class CommitSensor:
-    process_branches_duration: timedelta = spec(timedelta(minutes=1), check=_lasting)
-    branches_scanner_concurrency_limit: int = spec(10, check=_positive)
-    list_branch_page_size: int = spec(1000, check=_page)
-    log_commit_page_size: int = spec(1000, check=_page)
-
-
-@dataclass(frozen=True, slots=True)
-class MetarangePresenceCache:
-    size: int = spec(5_000, check=_positive)
-    expiry: timedelta = spec(timedelta(hours=1440), check=_lasting)
-    cooldown: timedelta = spec(timedelta(seconds=30), check=_lasting)
-
-
-@dataclass(frozen=True, slots=True)
-class RangePresenceCache:
-    size: int = spec(500_000, check=_positive)
-    expiry: timedelta = spec(timedelta(hours=1440), check=_lasting)
-    cooldown: timedelta = spec(timedelta(seconds=10), check=_lasting)
-
-
-@dataclass(frozen=True, slots=True)
-class ObjectPresenceCache:
-    size: int = spec(5_000_000, check=_positive)
-    expiry: timedelta = spec(timedelta(hours=24), check=_lasting)
-    cooldown: timedelta = spec(timedelta(seconds=5), check=_lasting)
-
-
-@dataclass(frozen=True, slots=True)
-class StorageNamespaceCache:
-    size: int = spec(1_000, check=_positive)
-    expiry: timedelta = spec(timedelta(seconds=17), check=_lasting)
-
-
-@dataclass(frozen=True, slots=True)
-class Validator:
-    run_interval: timedelta = spec(timedelta(minutes=1), check=_lasting)
-    num_workers: int = spec(3, check=_positive)
-    small_check_entries: int = spec(200_000, check=_not_negative)
-    cooldown_on_missing: timedelta = spec(timedelta(minutes=1), check=_lasting)
-    cooldown_on_error: timedelta = spec(timedelta(minutes=1), check=_lasting)
-    reverify_after: timedelta = spec(timedelta(days=7), check=_lasting)
-    metarange_presence_cache: MetarangePresenceCache = sub(MetarangePresenceCache)
-    range_presence_cache: RangePresenceCache = sub(RangePresenceCache)
-    object_presence_cache: ObjectPresenceCache = sub(ObjectPresenceCache)
-    storage_namespace_cache: StorageNamespaceCache = sub(StorageNamespaceCache)
-
-
-@dataclass(frozen=True, slots=True)
-class LocalCache:
-    """Metadata files kept on disk; a relative folder lies in the folder for changing data."""
-
-    base_dir: str = spec("cache", check=_filled)
-    size_bytes: int = spec(512_000_000, check=_positive)
-
-
-@dataclass(frozen=True, slots=True)
-class Hooks:
-    """Bearer secrets of the webhooks by installation; one that is not given is derived from auth.encrypt.secret_key."""
-
-    secrets: Mapping[str, Secret] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Workers:
-    """How many tasks a deployment runs at a time; spark 0: as many as validator.num_workers, two at most per core."""
-
-    io: int = spec(4, check=_positive)
-    spark: int = spec(0, check=_not_negative)
-
-
-@dataclass(frozen=True, slots=True)
-class Exports:
-    """How exports work: what a worker copies by itself, and for how long one export has a worker at a time."""
-
-    small_files: int = spec(2000, check=_not_negative)
-    small_bytes: int = spec(1_000_000_000, check=_not_negative)
-    slice: timedelta = spec(timedelta(seconds=30), check=_lasting)
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,10 +98,10 @@ class Installation:
 class Config:
     """Everything that a deployment is told."""
 
-    region: str = spec(check=_named)
-    organization_id: str = spec(check=_filled)
-    regional_endpoint: str = spec(check=_url)
-    dst_endpoints: Mapping[str, str] = spec(check=_urls)
+    region: str = spec(check=checks.named)
+    organization_id: str = spec(check=checks.filled)
+    regional_endpoint: str = spec(check=checks.url)
+    dst_endpoints: Mapping[str, str] = spec(check=checks.urls)
     mirrors_database: MirrorsDatabase = spec()
     blockstore: Blockstore = spec()
     auth: Auth = spec()
@@ -377,9 +110,9 @@ class Config:
     source_lakefs_access_key_id: str = spec("")
     source_lakefs_secret_access_key: Secret = spec(Secret(""))
     stores: Mapping[str, Store] = field(default_factory=dict)
-    listen_address: str = spec("0.0.0.0:8008", check=_address)
-    list_mirrors_page_size: int = spec(1000, check=_page)
-    list_repositories_page_size: int = spec(1000, check=_page)
+    listen_address: str = spec("0.0.0.0:8008", check=checks.address)
+    list_mirrors_page_size: int = spec(1000, check=checks.page)
+    list_repositories_page_size: int = spec(1000, check=checks.page)
     logging: Logging = sub(Logging)
     mirrors_manager: MirrorsManager = sub(MirrorsManager)
     commit_sensor: CommitSensor = sub(CommitSensor)
@@ -458,9 +191,6 @@ class Config:
 def derived(secret_key: str, purpose: str) -> str:
     """64 hexadecimal digits that follow from a key, for one purpose."""
     return hmac.new(secret_key.encode(), purpose.encode(), hashlib.sha256).hexdigest()
-
-
-# --- the whole -------------------------------------------------------------------------------------------------------
 
 
 def parse(data: Mapping[str, Any], environ: Mapping[str, str] = types.MappingProxyType({})) -> Config:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from adapters.authorization import AuthorizationAPI, user_at
 from adapters.disk_cache import LocalCache
 from adapters.lakefs import LakeFSAdapter
-from adapters.s3.store import S3ObjectStore, StoreKeys, remember_keys, split_uri
+from adapters.s3.store import S3ObjectStore, split_uri
+from adapters.s3.store_keys import StoreKeys, remember_keys
 from adapters.sealing import seal_keys
 from core.errors import Invalid, Unreadable
 from core.ports import LakeFS, ObjectStore

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
-from adapters.s3.store import keys_hint
+from adapters.s3.store_keys import keys_hint
 from core.errors import Denied, LakeMirrorError, Unauthenticated
 
 if TYPE_CHECKING:

@@ -18,7 +18,8 @@ from xml.etree import ElementTree
 
 import urllib3
 
-from adapters.s3.store import NO_HEADERS, S3ObjectStore, answer_error, is_restored, own_only, split_uri
+from adapters.s3.refusals import answer_error
+from adapters.s3.store import NO_HEADERS, S3ObjectStore, is_restored, own_only, split_uri
 from core.errors import LakeMirrorError, NotFound, NotSent, RemoteFailure, Throttled, Unreachable
 from core.types import ObjectInfo
 

@@ -1,7 +1,7 @@
 """Object stores that speak S3, by boto3. Implements `core.ports.ObjectStore`; errors are those of `core.errors`.
 
 Reads and writes of whole objects are repeated after connection errors, throttling and 5xx; what is raised in the end
-says whether a later try may help. `objects_fast` adds what looking at many objects needs.
+says whether a later try may help. `fast_store` adds what looking at many objects needs.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -29,22 +28,12 @@ from botocore.httpsession import get_cert_path
 from botocore.parsers import ResponseParserError
 from botocore.utils import get_environ_proxies
 
+from adapters.s3.refusals import answer_error
 from adapters.s3.signing import Signer
+from adapters.s3.store_keys import StoreKeys
 from core.clocks import seconds_ahead
-from core.errors import (
-    Archived,
-    Conflict,
-    Denied,
-    Full,
-    Invalid,
-    LakeMirrorError,
-    NotFound,
-    RemoteFailure,
-    Throttled,
-    Unauthenticated,
-    Unreachable,
-)
-from core.store_access import DIRECT, EXECUTORS_KEY, StoreAccess
+from core.errors import Invalid, LakeMirrorError, NotFound, RemoteFailure, Unauthenticated, Unreachable
+from core.store_access import DIRECT, StoreAccess
 from core.types import ObjectInfo, ReplicationRule
 
 R = TypeVar("R")
@@ -66,104 +55,7 @@ with what the other site has: what is lost with the other site would count as th
 
 _NO_ANSWER = (boto_errors.HTTPClientError, boto_errors.ConnectionError, boto_errors.IncompleteReadError)
 _FROM_BOTO = (boto_errors.ClientError, boto_errors.BotoCoreError, ResponseParserError)
-_WRONG_KEYS = {
-    "InvalidAccessKeyId",
-    "SignatureDoesNotMatch",
-    "ExpiredToken",
-    "InvalidToken",
-    "AuthorizationHeaderMalformed",
-}
-_THROTTLED = {
-    "SlowDown",
-    "Throttling",
-    "ThrottlingException",
-    "RequestLimitExceeded",
-    "TooManyRequests",
-    "503 SlowDown",
-}
-_CLOCK = "RequestTimeTooSkewed"
-_ASK_CLOCKS = "Set the clocks right, that of this machine and the store's: a signature lasts for minutes"
-_ASK_KEYS = (
-    "The store refuses the key, or what it asks for: once that is allowed there, work goes on by itself; another key "
-    "is given on the page of installations, or in the configuration file with a restart"
-)
-_ARCHIVED = "InvalidObjectState"
-_ASK_RESTORE = "Restore it there from the archive"
 _NO_REPLICATION = "ReplicationConfigurationNotFoundError"
-_FULL = {"QuotaExceeded", "XMinioStorageFull", "XMinioAdminBucketQuotaExceeded"}
-_ABSENT = {"NoSuchKey", "NoSuchBucket", "NotFound", "404"}
-_BY_STATUS: Mapping[int, type[LakeMirrorError]] = {
-    401: Unauthenticated,
-    403: Denied,
-    404: NotFound,
-    408: Unreachable,
-    409: Conflict,
-    412: Conflict,
-    501: Invalid,
-    507: Full,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class StoreKeys:
-    """Credentials of a store; they never show in a repr."""
-
-    access_key_id: str
-    secret_access_key: str = field(repr=False)
-    session_token: str = field(default="", repr=False)
-
-
-def keys_from_environment(region: str = "", environment: Mapping[str, str] | None = None) -> StoreKeys | None:
-    """The credentials of a region's store: LAKEMIRROR_STORE_<REGION>_ACCESS_KEY_ID and so on, else the AWS names.
-
-    None without either: then boto3's own chain decides (profile, instance role). What this process was told goes first.
-    """
-    if environment is None and region in _told:
-        return _told[region]
-    known = os.environ if environment is None else environment
-    for prefix in (keys_prefix(region), "AWS_") if region else ("AWS_",):
-        if known.get(f"{prefix}ACCESS_KEY_ID") and known.get(f"{prefix}SECRET_ACCESS_KEY"):
-            names = ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN")
-            return StoreKeys(*(known.get(prefix + name, "") for name in names))
-    return None
-
-
-_told: dict[str, StoreKeys] = {}
-
-
-def remember_keys(name: str, keys: StoreKeys | None) -> None:
-    """For a process that has its keys from a configuration, and not in its environment; None: there are none now."""
-    if keys is None:
-        _told.pop(name, None)
-    else:
-        _told[name] = keys
-
-
-def keys_of(region: str, access: StoreAccess) -> StoreKeys | None:
-    """The keys of a place that a job was told of: what this process was told, what came sealed, the environment."""
-    sealed = None if region in _told else _sealed_keys(access)
-    return keys_from_environment(region) if sealed is None else sealed
-
-
-def _sealed_keys(access: StoreAccess) -> StoreKeys | None:
-    if not access.sealed or not os.environ.get(EXECUTORS_KEY):
-        return None
-    from adapters.sealing import sealed_keys  # executors of a Spark without our key need no such library
-
-    found = sealed_keys(access)
-    return None if found is None else StoreKeys(*found)
-
-
-def keys_hint(region: str) -> str:
-    """Which variables of this process hold a region's keys, and whether they do: for whoever is refused elsewhere."""
-    names = [f"{keys_prefix(region) if region else 'AWS_'}{name}" for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY")]
-    found = "set there" if all(map(os.environ.get, names)) else "not set there"
-    return f"Executors take keys from {' and '.join(names)} ({found}), else from AWS_..."
-
-
-def keys_prefix(name: str) -> str:
-    """What the variables begin with that hold the keys of a region's store, or of a bucket with a store of its own."""
-    return f"LAKEMIRROR_STORE_{name.upper().replace('-', '_').replace('.', '_')}_"
 
 
 def split_uri(uri: str) -> tuple[str, str]:
@@ -486,26 +378,3 @@ def core_error(error: Exception, doing: str, where: str) -> LakeMirrorError:
     if isinstance(error, ResponseParserError):
         return RemoteFailure(f"{where} answered something that is not S3 to {doing}")
     return Invalid(f"{doing}: {error}")
-
-
-def answer_error(
-    status: int, code: str, message: str, doing: str, where: str, retry_after: float = 0.0
-) -> LakeMirrorError:
-    """What a store's refusal means for the caller."""
-    text = f"{where} answered {status} {code} to {doing}".replace("  ", " ") + (f": {message}" if message else "")
-    if code in _THROTTLED or status in (429, 503):
-        return Throttled(text, retry_after=retry_after)
-    if code in _FULL:
-        return Full(text)
-    if code == _CLOCK:
-        return Unauthenticated(text, hint=_ASK_CLOCKS)
-    if code in _WRONG_KEYS:
-        return Unauthenticated(text, hint=_ASK_KEYS)
-    if code == "RequestTimeout":
-        return Unreachable(text)
-    if code == _ARCHIVED:
-        return Archived(text, hint=_ASK_RESTORE)
-    if code in _ABSENT and status in (0, 404):
-        return NotFound(text)
-    known = _BY_STATUS.get(status, RemoteFailure if status >= 500 else Invalid)
-    return known(text, hint=_ASK_KEYS if known in (Unauthenticated, Denied) else "")

@@ -19,7 +19,8 @@ from xml.sax.saxutils import escape
 import urllib3
 
 from adapters.s3.fast_store import FastObjectStore, pause_before
-from adapters.s3.store import NO_HEADERS, answer_error, split_uri
+from adapters.s3.refusals import answer_error
+from adapters.s3.store import NO_HEADERS, split_uri
 from core.errors import Full, Invalid, LakeMirrorError, NotFound, NotSent, RemoteFailure, Unreachable
 from core.exporting.deadline import Deadline
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from core.mirroring.blocker_text import NOUNS, common_reason, tell_reason
+from core.mirroring.explain.blocker_text import NOUNS, common_reason, tell_reason
 from core.mirroring.object_check import Imported, Reason
 from core.text.phrases import count
 

@@ -8,8 +8,8 @@ from datetime import datetime
 
 from django.db.models import F
 
-from core.mirroring.commit_steps import Step, climb
-from core.mirroring.explain import stage_of
+from core.mirroring.explain.commit_steps import Step, climb
+from core.mirroring.explain.stage import stage_of
 from core.mirroring.facts import CommitFacts, Thing, Waived
 from core.mirroring.promotion import MOVED_BY_OTHERS, UNKNOWN, Why
 from core.mirroring.states import Stage

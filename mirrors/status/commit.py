@@ -9,9 +9,11 @@ from datetime import datetime
 from django.db.models import QuerySet
 
 from core.errors import LakeMirrorError
-from core.mirroring.commit_steps import Step, climb
-from core.mirroring.commit_text import SETTLED, explain_commit
-from core.mirroring.explain import Verdict, judge_standing, stage_of
+from core.mirroring.explain.commit_steps import Step, climb
+from core.mirroring.explain.commit_text import SETTLED, explain_commit
+from core.mirroring.explain.stage import stage_of
+from core.mirroring.explain.standing import judge_standing
+from core.mirroring.explain.verdict import Verdict
 from core.mirroring.facts import CommitFacts
 from core.mirroring.states import Stage
 from core.text.phrases import Phrase

@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import F, Q, QuerySet
 
 from core.errors import NotFound
-from core.mirroring.commit_steps import last_step, step_times
+from core.mirroring.explain.commit_steps import last_step, step_times
 from core.mirroring.facts import CommitFacts, Waived
 from mirrors.models import Commit, Mirror, MirrorCommit
 from mirrors.queries.coverage import CommitCoverage

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from core.mirroring.blocker_text import count_waiting
-from core.mirroring.explain import Verdict, explain, judge_standing, stage_of
+from core.mirroring.explain.blocker_text import count_waiting
+from core.mirroring.explain.mirror import explain
+from core.mirroring.explain.stage import stage_of
+from core.mirroring.explain.standing import judge_standing
+from core.mirroring.explain.verdict import Verdict
 from core.mirroring.facts import BranchFacts, MirrorFacts, Thing
 from core.mirroring.rpo import lag
 from core.mirroring.states import ASIDE, Stage, State

@@ -11,7 +11,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from core.errors import NotFound
-from core.mirroring.commit_text import SETTLED
+from core.mirroring.explain.commit_text import SETTLED
 from core.text.phrases import SHORT_ID
 from db import clock
 from mirrors.models import Mirror

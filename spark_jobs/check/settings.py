@@ -6,7 +6,7 @@ import functools
 from dataclasses import asdict, dataclass
 
 from adapters.s3.fast_store import FastObjectStore
-from adapters.s3.store import keys_of
+from adapters.s3.store_keys import keys_of
 from core.mirroring.object_check import Depth, Imported
 from core.store_access import DIRECT, StoreAccess
 

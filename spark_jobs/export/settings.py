@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from adapters.s3.copier import Copier, Destination, Sizes
 from adapters.s3.fast_store import FastObjectStore
-from adapters.s3.store import StoreKeys, keys_of
+from adapters.s3.store_keys import StoreKeys, keys_of
 from core.exporting.deadline import Deadline, Rate
 from core.store_access import StoreAccess
 from spark_jobs.check.settings import Place, store_at

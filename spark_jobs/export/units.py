@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from adapters.s3.store import keys_hint
+from adapters.s3.store_keys import keys_hint
 from core.errors import Denied, LakeMirrorError, Unauthenticated
 from core.exporting.unit_work import UnitWork
 from core.exporting.work_units import Interval, Unit, grouped

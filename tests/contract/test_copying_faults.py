@@ -12,7 +12,7 @@ import urllib3
 
 from adapters.s3.copier import Copier, Destination, Item, described, is_of
 from adapters.s3.fast_store import FastObjectStore
-from adapters.s3.store import answer_error
+from adapters.s3.refusals import answer_error
 from adapters.s3.writes import Writer
 from core.errors import Denied, LakeMirrorError, RemoteFailure, Throttled, Unreachable
 from core.exporting.deadline import Deadline, Late, Rate

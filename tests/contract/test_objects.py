@@ -13,7 +13,8 @@ import boto3
 import pytest
 
 from adapters.s3.fast_store import FastObjectStore
-from adapters.s3.store import S3ObjectStore, StoreKeys, keys_from_environment, split_uri
+from adapters.s3.store import S3ObjectStore, split_uri
+from adapters.s3.store_keys import StoreKeys, keys_from_environment
 from core.errors import Archived, Denied, Invalid, NotFound, RemoteFailure, Throttled, Unauthenticated, Unreachable
 from core.ports import ObjectStore
 from core.types import ReplicationRule

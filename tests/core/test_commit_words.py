@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from core.mirroring.commit_text import explain_commit
-from core.mirroring.explain import Verdict
+from core.mirroring.explain.commit_text import explain_commit
+from core.mirroring.explain.verdict import Verdict
 from core.mirroring.facts import CommitFacts, Thing, Waived
 from core.mirroring.states import Stage, State
 from core.text.phrases import sentence

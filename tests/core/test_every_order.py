@@ -16,7 +16,7 @@ import pytest
 
 from core.mirroring import check_planning, doubt, facts, judgement, promotion
 from core.mirroring.check_planning import Data
-from core.mirroring.explain import explain
+from core.mirroring.explain.mirror import explain
 from core.mirroring.facts import MirrorFacts
 from core.mirroring.promotion import UNKNOWN
 from core.mirroring.rpo import Targets

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from core.mirroring.explain import Verdict, explain, stage_of
+from core.mirroring.explain.mirror import explain
+from core.mirroring.explain.stage import stage_of
+from core.mirroring.explain.verdict import Verdict
 from core.mirroring.facts import BranchFacts, CommitFacts, Counted, DutyFacts, MirrorFacts, RunFacts, Thing, Waiting
 from core.mirroring.rpo import Targets
 from core.mirroring.states import Stage, State, Tone

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from core.mirroring.commit_steps import Rung, Step, climb
+from core.mirroring.explain.commit_steps import Rung, Step, climb
 from core.mirroring.facts import CommitFacts, Thing
 from core.mirroring.states import Stage
 

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.mirroring.blocker_text import describe_lack
-from core.mirroring.commit_steps import Rung, climb
-from core.mirroring.explain import stage_of
+from core.mirroring.explain.blocker_text import describe_lack
+from core.mirroring.explain.commit_steps import Rung, climb
+from core.mirroring.explain.stage import stage_of
 from core.mirroring.facts import CommitFacts, Waived, serves_descendants
 from core.mirroring.rpo import Targets
 from core.mirroring.states import Stage

@@ -16,7 +16,7 @@ from unittest import mock
 
 from django.db.models.functions import Now
 
-from adapters.s3.store import answer_error
+from adapters.s3.refusals import answer_error
 from core.errors import Denied, LakeMirrorError, NotFound, Throttled, Unreachable
 from core.exporting.deadline import Deadline, Late
 from exports.engine.time_slice import Slice

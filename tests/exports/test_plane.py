@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from adapters.s3.store import keys_of
+from adapters.s3.store_keys import keys_of
 from core.exporting.unit_work import Phase
 from db import clock
 from deployment import config, wiring

@@ -12,7 +12,8 @@ import boto3
 from django.db.models.functions import Now
 
 from adapters.s3.fast_store import FastObjectStore
-from adapters.s3.store import S3ObjectStore, StoreKeys, remember_keys
+from adapters.s3.store import S3ObjectStore
+from adapters.s3.store_keys import StoreKeys, remember_keys
 from deployment import config
 from exports.models import Export
 from exports.services.exports import Wish, export_set

@@ -17,7 +17,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from adapters.lakefs import LakeFSAdapter
-from adapters.s3.store import S3ObjectStore, keys_of
+from adapters.s3.store import S3ObjectStore
+from adapters.s3.store_keys import keys_of
 from audit.models import AuditEvent
 from core.errors import Conflict, Denied, Invalid, Stale, Unreachable, Unreadable
 from core.installations.settings import Secrets, Wish, check_wish
@@ -122,7 +123,7 @@ def opened_by_executor(folder: Path, access: StoreAccess, environment: dict[str,
     archive = folder / "code.zip"
     archive.write_bytes(code_archive())
     ask = (
-        "import pickle, sys; from adapters.s3.store import keys_of\n"
+        "import pickle, sys; from adapters.s3.store_keys import keys_of\n"
         "k = keys_of('mars-1', pickle.load(sys.stdin.buffer))\n"
         "print(type(k).__name__, k.access_key_id, k.secret_access_key) if k else print(None)"
     )

@@ -17,7 +17,7 @@ from django.urls import Resolver404, resolve
 from core.exporting import explain as export_words
 from core.exporting import failures
 from core.installations.preflight import Check
-from core.mirroring import blocker_text, explain
+from core.mirroring.explain import blocker_text, branch, mirror, standing
 from core.mirroring.object_check import Reason
 from core.mirroring.promotion import Why
 from core.mirroring.states import Stage, State
@@ -59,9 +59,9 @@ def codes_of(module: Any, call: str, at: int) -> set[str]:
 
 
 REASONS = {
-    *codes_of(explain, "Verdict", 1),
+    *(code for module in (mirror, standing, branch) for code in codes_of(module, "Verdict", 1)),
     *(f"{kind}_failed" for kind in Duty.Kind.values),
-    *(reason.replace("-", "_") for reason in explain._STOPPED_ADVICE),
+    *(reason.replace("-", "_") for reason in standing._STOPPED_ADVICE),
     "damaged",
     "stopped",
 }

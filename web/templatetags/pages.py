@@ -16,7 +16,7 @@ from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from core.installations.preflight import Outcome
-from core.mirroring.blocker_text import brief_reason
+from core.mirroring.explain.blocker_text import brief_reason
 from core.mirroring.facts import Thing
 from core.mirroring.rpo import in_words
 from core.mirroring.states import Stage, State, Tone

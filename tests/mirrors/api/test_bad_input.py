@@ -15,7 +15,7 @@ from unittest import mock
 
 import pytest
 
-from adapters.s3.store import answer_error
+from adapters.s3.refusals import answer_error
 from core.errors import Conflict, Denied, Invalid, LakeMirrorError, RemoteFailure, Throttled, Unauthenticated
 from core.mirroring.promotion import MOVED_BY_OTHERS
 from core.mirroring.states import State

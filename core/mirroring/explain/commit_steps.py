@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from core.mirroring.blocker_text import describe_lack
+from core.mirroring.explain.blocker_text import describe_lack
 from core.mirroring.facts import CommitFacts
 from core.mirroring.states import Stage
 from core.text.phrases import Phrase, say

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.mirroring.blocker_text import describe_lack
-from core.mirroring.explain import Verdict
+from core.mirroring.explain.blocker_text import describe_lack
+from core.mirroring.explain.verdict import Verdict
 from core.mirroring.facts import CommitFacts
 from core.mirroring.states import Stage
 from core.text.phrases import Phrase, name, say, sentence, sentences

@@ -1,0 +1,71 @@
+"""The credentials of stores: what this process was told, what came sealed with a job, or the environment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from core.store_access import EXECUTORS_KEY, StoreAccess
+
+
+@dataclass(frozen=True, slots=True)
+class StoreKeys:
+    """Credentials of a store; they never show in a repr."""
+
+    access_key_id: str
+    secret_access_key: str = field(repr=False)
+    session_token: str = field(default="", repr=False)
+
+
+def keys_from_environment(region: str = "", environment: Mapping[str, str] | None = None) -> StoreKeys | None:
+    """The credentials of a region's store: LAKEMIRROR_STORE_<REGION>_ACCESS_KEY_ID and so on, else the AWS names.
+
+    None without either: then boto3's own chain decides (profile, instance role). What this process was told goes first.
+    """
+    if environment is None and region in _told:
+        return _told[region]
+    known = os.environ if environment is None else environment
+    for prefix in (keys_prefix(region), "AWS_") if region else ("AWS_",):
+        if known.get(f"{prefix}ACCESS_KEY_ID") and known.get(f"{prefix}SECRET_ACCESS_KEY"):
+            names = ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN")
+            return StoreKeys(*(known.get(prefix + name, "") for name in names))
+    return None
+
+
+_told: dict[str, StoreKeys] = {}
+
+
+def remember_keys(name: str, keys: StoreKeys | None) -> None:
+    """For a process that has its keys from a configuration, and not in its environment; None: there are none now."""
+    if keys is None:
+        _told.pop(name, None)
+    else:
+        _told[name] = keys
+
+
+def keys_of(region: str, access: StoreAccess) -> StoreKeys | None:
+    """The keys of a place that a job was told of: what this process was told, what came sealed, the environment."""
+    sealed = None if region in _told else _sealed_keys(access)
+    return keys_from_environment(region) if sealed is None else sealed
+
+
+def _sealed_keys(access: StoreAccess) -> StoreKeys | None:
+    if not access.sealed or not os.environ.get(EXECUTORS_KEY):
+        return None
+    from adapters.sealing import sealed_keys  # executors of a Spark without our key need no such library
+
+    found = sealed_keys(access)
+    return None if found is None else StoreKeys(*found)
+
+
+def keys_hint(region: str) -> str:
+    """Which variables of this process hold a region's keys, and whether they do: for whoever is refused elsewhere."""
+    names = [f"{keys_prefix(region) if region else 'AWS_'}{name}" for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY")]
+    found = "set there" if all(map(os.environ.get, names)) else "not set there"
+    return f"Executors take keys from {' and '.join(names)} ({found}), else from AWS_..."
+
+
+def keys_prefix(name: str) -> str:
+    """What the variables begin with that hold the keys of a region's store, or of a bucket with a store of its own."""
+    return f"LAKEMIRROR_STORE_{name.upper().replace('-', '_').replace('.', '_')}_"

@@ -1,0 +1,271 @@
+"""How one branch is doing. Rules are tried in order; the first that applies speaks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from core.mirroring.explain.blocker_text import describe_lack
+from core.mirroring.explain.verdict import Verdict, tell_failing, tell_unreachable
+from core.mirroring.facts import BranchFacts, CommitFacts, MirrorFacts
+from core.mirroring.rpo import Targets, in_words, lag
+from core.mirroring.states import State
+from core.text.phrases import Phrase, count, name, say, sentence, sentences, short
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """What the rules look at."""
+
+    mirror: MirrorFacts
+    branch: BranchFacts
+    now: datetime
+    targets: Targets
+
+    @property
+    def lag(self) -> float:
+        return lag(self.branch.oldest_seen_at, self.now)
+
+    @property
+    def worst(self) -> CommitFacts | None:
+        """The commit in trouble to speak of: what waiting won't help first, then the oldest."""
+        return min(self.branch.troubled, key=lambda commit: not commit.hopeless, default=None)
+
+
+def explain_branch(
+    branch: BranchFacts, mirror: MirrorFacts, standing: Verdict | None, now: datetime, targets: Targets
+) -> Verdict:
+    """How a branch is doing. `standing`: what holds for the whole mirror, and so for each of its branches."""
+    if standing:
+        return replace(standing, brief=_waiting_commits(branch) or standing.brief)
+    case = _Case(mirror, branch, now, targets)
+    for rule in _BRANCH_RULES:
+        verdict = rule(case)
+        if verdict:
+            return _tell_inferred(branch, verdict)
+    return _tell_inferred(branch, _if_late(case, _retrying(case) or _rewound(case) or _syncing(case)))
+
+
+def _tell_inferred(branch: BranchFacts, verdict: Verdict) -> Verdict:
+    """A branch shows an older commit in the meantime: nobody has seen it there at the source."""
+    if not branch.inferred:
+        return verdict
+    shows = sentence("until then it shows ", short(branch.mirror_head), ", inferred from the history")
+    return replace(verdict, sentence=sentences(verdict.sentence, shows))
+
+
+def _waiting_commits(branch: BranchFacts) -> Phrase:
+    return say(f"{count(branch.pending, 'commit waits', 'commits wait')}") if branch.pending else say()
+
+
+def _behind(case: _Case) -> Phrase:
+    """The beginning of a sentence: "main is 4 commits and 14 min behind"."""
+    late = f" and {in_words(case.lag)}" if case.lag >= 1 else ""
+    commits = count(case.branch.pending, "commit")
+    if case.branch.mirror_head:
+        return say(name(case.branch.name), f" is {commits}{late} behind")
+    waits = f", and has waited {in_words(case.lag)} for its first commit" if case.lag >= 1 else ""
+    return say(name(case.branch.name), f" is not in {case.mirror.region} yet{waits}")
+
+
+def _tampered(case: _Case) -> Verdict | None:
+    branch, region = case.branch, case.mirror.region
+    if branch.uncommitted:
+        told = sentences(
+            sentence("somebody wrote to ", name(branch.name), f" in {region} by force, and readers see it"),
+            say("Undo the uncommitted changes of that branch there, or have that done here."),
+        )
+        return Verdict(State.TAMPERED, "uncommitted_change", told, say("uncommitted change at the mirror"))
+    if branch.stray and branch.source_head:
+        told = sentences(
+            sentence("somebody made ", name(branch.name), f" in {region} before this mirror did, and readers see it"),
+            sentence("it is moved to the source's as soon as a commit of that is complete"),
+        )
+        return Verdict(State.TAMPERED, "stray_branch", told, say("not made by this mirror"))
+    if branch.stray:
+        told = sentences(
+            sentence(name(branch.name), f" is only in {region}; this mirror did not make it"),
+            say("Delete it there, or make it at the source."),
+        )
+        return Verdict(State.TAMPERED, "stray_branch", told, say("not made by this mirror"))
+    return None
+
+
+def _unselected(case: _Case) -> Verdict | None:
+    branch = case.branch
+    if branch.selected:
+        return None
+    what, brief = "stays where it is", "kept as it is"
+    if branch.dropped:
+        what, brief = f"is being deleted in {case.mirror.region}", "being deleted here"
+    told = sentence(name(branch.name), f" is not selected for this mirror and {what}")
+    return Verdict(State.UNSELECTED, "not_selected", told, say(brief), branch.advanced_at)
+
+
+def _leaving(case: _Case) -> Verdict | None:
+    branch = case.branch
+    if not (branch.gone or branch.missing_since):
+        return None
+    when, brief = "will be deleted here once a second look confirms it", "until a second look"
+    if branch.gone:
+        when, brief = "is being deleted here too", "being deleted here"
+    if branch.default:
+        when, brief = "stays here, since the default branch is never deleted", "stays here"
+    told = sentence(name(branch.name), f" is gone at the source and {when}")
+    return Verdict(State.LEAVING, "deleted_at_source", told, say(brief), branch.missing_since)
+
+
+def _moved(case: _Case) -> Verdict | None:
+    """Somebody moved it, or its destination was restored: readers do not see what this mirror promoted."""
+    branch, region = case.branch, case.mirror.region
+    if not branch.misplaced:
+        return None
+    what = (
+        say(" is at ", short(branch.mirror_head), f" in {region}")
+        if branch.mirror_head
+        else say(f" is gone in {region}")
+    )
+    told = sentences(
+        sentence(name(branch.name), what, ", not where this mirror left it"),
+        sentence("it is put back as soon as that can be done"),
+        _last_failure(case),
+    )
+    return Verdict(State.TAMPERED, "moved_at_the_mirror", told, say("not where this mirror left it"))
+
+
+def _last_failure(case: _Case) -> Phrase:
+    failing = case.mirror.failing
+    return sentence("the last try failed: ", failing.outcome.rstrip(".")) if failing else say()
+
+
+def _unproven(case: _Case) -> Verdict | None:
+    """Readers see a head that is not known to be whole now, whether it is what the source has or not."""
+    branch = case.branch
+    if branch.proven or not branch.mirror_head:
+        return None
+    region, head = case.mirror.region, short(branch.mirror_head)
+    worst = min(branch.standing_needs, key=lambda commit: not commit.hopeless, default=None)
+    if worst is None:
+        told = sentences(
+            sentence(name(branch.name), " shows ", head, f" in {region}, which is not proven whole there now"),
+            say("It is being checked; until then readers may meet something missing."),
+        )
+        return Verdict(State.UNPROVEN, "head_not_proven", told, say("head is being checked"))
+    lack = describe_lack(worst, region=region, source_region=case.mirror.source_region)
+    told = sentences(
+        sentence(name(branch.name), " is damaged: readers of ", head, f" in {region} may meet this: ", lack.clause),
+        lack.advice,
+    )
+    since = worst.lacking_since
+    return Verdict(State.DAMAGED, "head_damaged", told, say("head is damaged"), since, worst.look_at)
+
+
+def _up_to_date(case: _Case) -> Verdict | None:
+    branch = case.branch
+    if branch.pending or not branch.mirror_head:
+        return None
+    told = sentence(name(branch.name), " is up to date")
+    return Verdict(State.UP_TO_DATE, "up_to_date", told, since=branch.advanced_at)
+
+
+def _in_trouble(case: _Case) -> Verdict | None:
+    """Failed, tampered or blocked: a commit that the branch needs lacks something, for long or for good."""
+    commit = case.worst
+    if commit is None:
+        return None
+    since = commit.lacking_since
+    waited = case.now - since if since else timedelta(seconds=case.lag)
+    if not commit.hopeless and waited < case.targets.blocked_after:
+        return None
+    lack = describe_lack(commit, region=case.mirror.region, source_region=case.mirror.source_region)
+    state = {"refused": State.FAILED, "tampered": State.TAMPERED}.get(commit.record, State.BLOCKED)
+    told = sentences(sentence(_behind(case), ": ", lack.clause), lack.advice)
+    return Verdict(state, lack.code, told, lack.brief, since, commit.look_at)
+
+
+def _rewound(case: _Case) -> Verdict | None:
+    if not (case.branch.rewound and case.branch.mirror_head):
+        return None
+    head = short(case.branch.source_head)
+    told = sentences(
+        sentence("the source moved ", name(case.branch.name), " to ", head, ", not forward from where it was"),
+        sentence("the mirror follows once that commit is complete"),
+    )
+    return Verdict(State.REWOUND, "source_rewound", told, say("waits for ", head))
+
+
+def _retrying(case: _Case) -> Verdict | None:
+    failing = case.mirror.failing
+    if failing is None:
+        if not case.mirror.look_error:
+            return None
+        told = sentences(sentence(_behind(case)), tell_unreachable(case.mirror))
+        return Verdict(State.RETRYING, "source_unreachable", told, say("source not reached"))
+    told = sentences(sentence(_behind(case), f": {tell_failing(failing)}"), say("It is tried again."))
+    brief = say(f"“{failing.kind}” failed {count(failing.failures, 'time')}")
+    return Verdict(State.RETRYING, f"{failing.kind}_failed", told, brief, retry_at=failing.due_at)
+
+
+def _if_late(case: _Case, verdict: Verdict) -> Verdict:
+    """Work goes on, but longer than aimed at. A first copy takes what it takes."""
+    mirror = case.mirror
+    copied = mirror.counted.settled or any(branch.mirror_head and not branch.inferred for branch in mirror.branches)
+    if not copied or timedelta(seconds=case.lag) <= case.targets.late_after:
+        return verdict
+    target = in_words(case.targets.late_after.total_seconds())
+    told = sentences(verdict.sentence, say(f"The target is {target}."))
+    return replace(verdict, state=State.LATE, sentence=told)
+
+
+def _syncing(case: _Case) -> Verdict:
+    at_work = _at_work(case)
+    return replace(at_work, sentence=sentence(_behind(case), ": ", at_work.sentence))
+
+
+def _at_work(case: _Case) -> Verdict:
+    """Which step the newest commit is in. The sentence is only its second half."""
+    commit = case.branch.newest
+    head = short(case.branch.source_head)
+    if commit is None or commit.record == "pending":
+        return Verdict(State.SYNCING, "copying_record", _copying(case), say("copying ", head))
+    if commit.promotable:
+        told = say(head, " is complete and about to be promoted")
+        return Verdict(State.SYNCING, "promoting", told, say("promoting ", head))
+    if case.worst is not None:
+        return _arriving(case, case.worst)
+    progress = _progress(case)
+    told = say(head, " is being validated", f" ({progress})" if progress else "")
+    return Verdict(State.VALIDATING, "validating", told, say(progress) if progress else say("validating ", head))
+
+
+def _copying(case: _Case) -> Phrase:
+    copying = case.mirror.copying
+    if copying > 1:
+        return say(f"the records of {copying:,} commits are being copied")
+    return say("the record of ", short(case.branch.source_head), " is being copied")
+
+
+def _arriving(case: _Case, commit: CommitFacts) -> Verdict:
+    lack = describe_lack(commit, region=case.mirror.region, source_region=case.mirror.source_region)
+    return Verdict(State.SYNCING, lack.code, say(lack.clause, " yet"), lack.brief, commit.lacking_since, commit.look_at)
+
+
+def _progress(case: _Case) -> str:
+    run = case.mirror.run
+    if run and run.ranges:
+        return f"{run.ranges_done:,} of {count(run.ranges, 'range')}"
+    if case.mirror.checking > 1:
+        return f"{case.mirror.checking:,} commits to check"
+    return ""
+
+
+_BRANCH_RULES: tuple[Callable[[_Case], Verdict | None], ...] = (
+    _tampered,
+    _unselected,
+    _leaving,
+    _moved,
+    _unproven,
+    _up_to_date,
+    _in_trouble,
+)

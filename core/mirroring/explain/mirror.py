@@ -1,0 +1,121 @@
+"""From facts to a state, a reason and one sentence that says what is going on and what to do.
+
+The pages and the API say the same, because both ask here. What holds for the whole mirror speaks first, else the branch
+that is worst off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from core.mirroring.explain.branch import explain_branch
+from core.mirroring.explain.standing import judge_standing
+from core.mirroring.explain.verdict import Verdict, tell_failing
+from core.mirroring.facts import BranchFacts, Counted, MirrorFacts
+from core.mirroring.rpo import Targets, lag
+from core.mirroring.states import ASIDE, State
+from core.text.phrases import Phrase, code, count, name, say, sentence, sentences
+
+STUBBORN = 3
+"""Keeping the mirror's own files is told when it failed so often in a row, although no commit waits for that."""
+
+_WELL = Verdict(State.UP_TO_DATE, "up_to_date", say())
+
+
+def explain(mirror: MirrorFacts, now: datetime, targets: Targets) -> tuple[Verdict, list[Verdict]]:
+    """How the mirror is doing, and each of its branches in their order.
+
+    What holds for all of it goes first, else its worst branch speaks, with a word on the others.
+    """
+    standing = judge_standing(mirror, now, targets)
+    verdicts = [explain_branch(branch, mirror, standing, now, targets) for branch in mirror.branches]
+    if standing:
+        return standing, verdicts
+    if not verdicts and not mirror.counted.settled:
+        told = sentence("no branch of ", name(mirror.source), " has been read yet; the first look is under way")
+        return Verdict(State.NEW, "not_looked_yet", told), []
+    worst = _of_worst(mirror, list(zip(mirror.branches, verdicts, strict=True)), now)
+    return _with_damage(mirror, _with_managing(mirror, worst)), verdicts
+
+
+def _with_managing(mirror: MirrorFacts, verdict: Verdict) -> Verdict:
+    """Every branch is where it should be, but what the destination holds of its own can't be kept: nobody would see."""
+    failing = mirror.failing
+    if verdict.state is not State.UP_TO_DATE or failing is None:
+        return verdict
+    if failing.kind != "manage" or failing.failures < STUBBORN:
+        return verdict
+    told = sentences(verdict.sentence, sentence(tell_failing(failing)), say("It is tried again."))
+    return replace(
+        verdict, state=State.RETRYING, reason_code=f"{failing.kind}_failed", sentence=told, retry_at=failing.due_at
+    )
+
+
+def _with_damage(mirror: MirrorFacts, verdict: Verdict) -> Verdict:
+    """What had been complete and is no more is said first; it is worse than anything that is only late."""
+    number, example = mirror.waiting.damaged, mirror.waiting.example
+    if not number:
+        return verdict
+    what = count(number, "thing that was complete before is", "things that were complete before are")
+    what = f"more than {what}" if mirror.waiting.more_damaged else what
+    named = say(" (", code(example), " among them)" if number > 1 else ")") if example else say()
+    told = sentences(
+        sentence(f"damaged: {what} missing or wrong in {mirror.region} now", named),
+        say(f"No branch was moved back. Copy {'it' if number == 1 else 'them'} again from {mirror.source_region}."),
+        verdict.sentence,
+    )
+    if verdict.state.severity > State.DAMAGED.severity:
+        return replace(verdict, sentence=told)
+    return replace(verdict, state=State.DAMAGED, reason_code="damaged", sentence=told)
+
+
+def _of_worst(mirror: MirrorFacts, verdicts: Sequence[tuple[BranchFacts, Verdict]], now: datetime) -> Verdict:
+    """The verdict on the branch that is worst off; branches that go, or are not selected, are only counted."""
+    aside = [verdict for _, verdict in verdicts if verdict.state in ASIDE]
+    staying = [pair for pair in verdicts if pair[1].state not in ASIDE]
+    counted = mirror.counted
+    if not staying and not counted.settled:
+        staying, aside = list(verdicts), []
+    branch, worst = max(staying, key=lambda pair: _weight(pair[0], pair[1], now), default=(None, _WELL))
+    if worst.state is State.UP_TO_DATE:
+        told = _all_well(mirror, [other for other, _ in staying])
+    else:
+        others = [verdict for other, verdict in staying if other is not branch]
+        told = sentences(worst.sentence, _the_others(others, counted))
+    return replace(worst, sentence=sentences(told, *_those_aside(aside)))
+
+
+def _weight(branch: BranchFacts, verdict: Verdict, now: datetime) -> tuple[int, float, bool]:
+    return verdict.state.severity, lag(branch.oldest_seen_at, now), branch.default
+
+
+def _all_well(mirror: MirrorFacts, branches: Sequence[BranchFacts]) -> Phrase:
+    number = len(branches) + mirror.counted.settled
+    only = branches[0].name if branches else mirror.counted.name
+    which = say(f"all {number} branches are") if number > 1 else say(name(only), " is")
+    proof = f"{mirror.region} has every commit that was seen in {mirror.source_region}"
+    return sentence(which, " up to date: ", proof)
+
+
+def _those_aside(verdicts: Sequence[Verdict]) -> Iterator[Phrase]:
+    """How many branches go, and how many are only kept."""
+    for state, what in ((State.LEAVING, "gone at the source"), (State.UNSELECTED, "kept, but not mirrored")):
+        number = sum(verdict.state is state for verdict in verdicts)
+        if number:
+            yield sentence(f"{count(number, 'branch is', 'branches are')} {what}")
+
+
+def _the_others(others: Sequence[Verdict], counted: Counted) -> Phrase:
+    """How the branches that the sentence doesn't name are doing."""
+    number = len(others) + counted.settled + counted.behind
+    well = counted.settled + sum(verdict.state is State.UP_TO_DATE for verdict in others)
+    behind = number - well
+    if not number:
+        return say()
+    if not behind:
+        return sentence("the other branch is up to date" if well == 1 else f"the other {well} branches are up to date")
+    if not well:
+        return sentence(f"{count(behind, 'other branch is', 'other branches are')} behind too")
+    return sentence(f"{count(behind, 'other branch is', 'other branches are')} behind too, {well} up to date")

@@ -1,0 +1,30 @@
+"""How far a commit has come at a mirror."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from core.mirroring.facts import CommitFacts
+from core.mirroring.rpo import Targets
+from core.mirroring.states import Stage
+
+
+def stage_of(commit: CommitFacts | None, *, now: datetime, targets: Targets, validating: bool = False) -> Stage:
+    """How far a commit has come that its branch has not been promoted to, or past."""
+    if commit is None:
+        return Stage.WAITING
+    if commit.waived is not None:
+        return Stage.WAIVED
+    if commit.promotable:
+        return Stage.READY
+    if commit.data == "gone":
+        return Stage.GONE
+    if commit.in_trouble and (commit.hopeless or _waited(commit, now) >= targets.blocked_after):
+        return Stage.BLOCKED
+    if commit.record == "accepted" and commit.data in ("unknown", "waiting") and (validating or commit.metadata_at):
+        return Stage.CHECKING
+    return Stage.WAITING
+
+
+def _waited(commit: CommitFacts, now: datetime) -> timedelta:
+    return now - commit.lacking_since if commit.lacking_since else timedelta()

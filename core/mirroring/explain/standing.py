@@ -1,0 +1,105 @@
+"""What holds for a mirror as a whole, whatever its branches say: stopped, frozen, paused, or not looked at for long."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from core.mirroring.explain.verdict import Verdict, tell_unreachable
+from core.mirroring.facts import MirrorFacts
+from core.mirroring.rpo import Targets, in_words, is_stale
+from core.mirroring.states import State
+from core.text.phrases import Phrase, count, say, sentence, sentences
+
+
+def judge_standing(mirror: MirrorFacts, now: datetime, targets: Targets) -> Verdict | None:
+    """What holds for the whole mirror, whatever its branches say; None when it works as it should."""
+    for rule in (_stopped, _frozen, _paused, _creating):
+        verdict = rule(mirror, now)
+        if verdict:
+            return verdict
+    return _stale_source(mirror, now, targets) or _stale_destination(mirror, now, targets)
+
+
+_STOPPED_ADVICE = {
+    "name-taken": "Delete this mirror and make it under another name.",
+    "repository-removed": "Put it back, or delete this mirror and make a new one.",
+    "repository-replaced": "Find out who replaced it; to mirror again, delete this mirror and make a new one.",
+    "failed-over": "If people work there now, delete this mirror: it keeps their repository.",
+    "tampered-record": "Compare the two records; to mirror again, make a new mirror in an empty namespace.",
+}
+
+
+def _stopped(mirror: MirrorFacts, now: datetime) -> Verdict | None:
+    if mirror.state != "stopped":
+        return None
+    why = mirror.reason or "the repository at the destination is not the one that this mirror made"
+    advice = _STOPPED_ADVICE.get(mirror.reason_code, "Look at that repository before anything else.")
+    told = sentences(sentence("stopped: ", why.rstrip(".")), say(advice))
+    return Verdict(State.STOPPED, _as_code(mirror.reason_code) or "stopped", told, say("nothing is written any more"))
+
+
+def _as_code(reason: str) -> str:
+    return reason.replace("-", "_")
+
+
+def _frozen(mirror: MirrorFacts, now: datetime) -> Verdict | None:
+    if not mirror.frozen_reason:
+        return None
+    told = sentences(
+        sentence("frozen: ", mirror.frozen_reason.rstrip(".")),
+        say(f"What is in {mirror.region} stays as it is. If the change was meant, make a new mirror."),
+    )
+    return Verdict(State.FROZEN, "source_changed", told, say("stays as it is"))
+
+
+def _paused(mirror: MirrorFacts, now: datetime) -> Verdict | None:
+    if not mirror.paused:
+        return None
+    behind = mirror.counted.behind + sum(branch.pending > 0 for branch in mirror.branches)
+    waiting = f"{count(behind, 'branch waits', 'branches wait')}" if behind else "nothing waits"
+    told = sentences(sentence("paused: no branch is moved until it is resumed"), sentence(waiting))
+    return Verdict(State.PAUSED, "paused", told)
+
+
+def _creating(mirror: MirrorFacts, now: datetime) -> Verdict | None:
+    if mirror.state != "creating":
+        return None
+    if mirror.failing:
+        why = mirror.failing.outcome.rstrip(".")
+        told = sentence(f"the repository in {mirror.region} could not be made yet: {why}. It is tried again")
+        return Verdict(State.RETRYING, "creating_failed", told, say("to be made"), retry_at=mirror.failing.due_at)
+    told = sentence(f"new: the repository in {mirror.region} is being made")
+    return Verdict(State.NEW, "creating", told)
+
+
+def _stale_source(mirror: MirrorFacts, now: datetime, targets: Targets) -> Verdict | None:
+    looked_at = mirror.looked_at
+    if looked_at is None or not is_stale(looked_at, now, targets):
+        return None
+    unknown = sentence(f"the source was last looked at {_ago(looked_at, now)}, so nobody knows what it has now")
+    if mirror.look_error:
+        told = sentences(unknown, tell_unreachable(mirror))
+        return Verdict(State.UNKNOWN, "source_unreachable", told, say("source not reached"), looked_at)
+    told = sentences(unknown, _ask_for_workers())
+    return Verdict(State.UNKNOWN, "not_looked", told, say("no look at the source"), looked_at)
+
+
+def _stale_destination(mirror: MirrorFacts, now: datetime, targets: Targets) -> Verdict | None:
+    looked_at = mirror.destination_looked_at
+    if looked_at is None or not is_stale(looked_at, now, targets):
+        return None
+    unknown = sentence(f"{mirror.region} was last looked at {_ago(looked_at, now)}, so nobody knows what it has now")
+    if mirror.failing:
+        why = sentence(f"the last try failed: {mirror.failing.outcome.rstrip('.')}. It is tried again")
+        told = sentences(unknown, why)
+        return Verdict(State.UNKNOWN, "destination_unreachable", told, say("destination not reached"), looked_at)
+    told = sentences(unknown, _ask_for_workers())
+    return Verdict(State.UNKNOWN, "not_looked", told, say("no look at the destination"), looked_at)
+
+
+def _ago(moment: datetime, now: datetime) -> str:
+    return f"{in_words((now - moment).total_seconds())} ago"
+
+
+def _ask_for_workers() -> Phrase:
+    return say("Check that the controller and the workers are running.")

@@ -1,0 +1,107 @@
+"""What is known of a mirror's branches when a round begins: candidates, where each stands, what we did before."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+
+from core.mirroring.promotion import MOVED_BY_OTHERS, UNKNOWN, BranchFacts, CandidateCommit, Why
+from mirrors.engine.promote.unselected import facts_of_unselected
+from mirrors.engine.sense.inferred import inferred_candidates
+from mirrors.models import Candidate, Mirror, MirrorBranch, SourceBranch
+from mirrors.queries.certificates import read_certificate
+from mirrors.transitions.move_intents import intents_of
+
+_NOT_OUR_DOING = [*MOVED_BY_OTHERS, Why.WRITTEN]
+
+
+def gather_facts(mirror: Mirror, heads: dict[str, str]) -> list[tuple[SourceBranch, BranchFacts]]:
+    """What `choose_promotion` needs, for branches that are not at rest. Few queries, however many branches."""
+    ours, chosen = {b.name: b for b in mirror.branches.all()}, mirror.selection
+    branches = list(mirror.source.branches.all())
+    stirring = [b for b in branches if b.name in chosen and not _is_at_rest(b, ours.get(b.name), heads)]
+    candidates = _candidates(stirring, ours)
+    for default in (b for b in stirring if b.name == mirror.source.default_branch and b.gone_at is None):
+        inferred = inferred_candidates(mirror, ours.get(default.name), heads.get(default.name, ""))
+        candidates[default.pk] = inferred + candidates[default.pk]
+    followed = [
+        (branch, _facts(mirror, branch, ours.get(branch.name), heads.get(branch.name, ""), candidates[branch.pk]))
+        for branch in stirring
+    ]
+    followed += facts_of_unselected([b for b in branches if b.name not in chosen], ours, heads)
+    intents = intents_of(mirror)
+    return [(branch, _with_past(mirror, branch, facts, frozenset(intents[branch.name]))) for branch, facts in followed]
+
+
+def _with_past(mirror: Mirror, branch: SourceBranch, facts: BranchFacts, intended: frozenset[str]) -> BranchFacts:
+    """What we did with a branch before: asked only where it does not stand as noted."""
+    if facts.head not in intended and _is_condemned(mirror, branch, facts):
+        facts = replace(facts, condemned=True)
+    if facts.head == facts.noted:
+        return facts
+    before = mirror.promotions.filter(branch=branch.name, is_tag=False, to_commit=facts.head)
+    former = bool(facts.head) and before.exclude(why__in=_NOT_OUR_DOING).exists()
+    return replace(facts, intended=intended, former=former)
+
+
+def _facts(
+    mirror: Mirror, branch: SourceBranch, ours: MirrorBranch | None, head: str, candidates: list[CandidateCommit]
+) -> BranchFacts:
+    return BranchFacts(
+        candidates=candidates,
+        head=head,
+        noted=ours.head if ours else "",
+        position=ours.position if ours else -1,
+        stray=bool(ours and ours.stray),
+        misplaced=bool(ours and ours.misplaced),
+        gone=branch.gone_at is not None,
+        default=branch.name == mirror.source.default_branch,
+    )
+
+
+def _is_condemned(mirror: Mirror, branch: SourceBranch, facts: BranchFacts) -> bool:
+    """Whether a branch stands at a commit of the source's that is known not to be whole, beyond where it was put. Books
+    that were restored know less than the destination: where its certificate tells of the head, that was us."""
+    if facts.position == UNKNOWN and facts.noted and not facts.stray:
+        return False  # taken over as it stood: adopted, or made again from the destination
+    ahead = {c.commit_id for c in facts.candidates if facts.position < c.position}
+    put = {c.commit_id for c in facts.candidates if c.position == facts.position}
+    if facts.head not in ahead - put:
+        return False
+    if not mirror.commits.filter(commit__sha=facts.head, data__in=["waiting", "gone"]).exists():
+        return False
+    proof = read_certificate(mirror.region, mirror.storage_namespace, branch.name)
+    return proof is None or proof.commit != facts.head
+
+
+def _is_at_rest(branch: SourceBranch, ours: MirrorBranch | None, heads: dict[str, str]) -> bool:
+    """At its newest candidate, in our books and at the destination; or gone at both."""
+    if branch.gone_at is not None:
+        return branch.name not in heads and ours is None
+    if ours is None or ours.misplaced:
+        return False
+    return ours.position == branch.position and heads.get(branch.name) == branch.head == ours.head
+
+
+def _candidates(branches: list[SourceBranch], ours: dict[str, MirrorBranch]) -> dict[int, list[CandidateCommit]]:
+    found: dict[int, list[CandidateCommit]] = defaultdict(list)
+    least = {b.pk: max(0, ours[b.name].position) if b.name in ours else 0 for b in branches}
+    for start in range(0, len(branches), 500):
+        keys = [b.pk for b in branches[start : start + 500]]
+        rows = Candidate.objects.filter(branch__in=keys, position__gte=min(least[key] for key in keys))
+        for branch, sha, position, forward in rows.order_by("branch_id", "position").values_list(
+            "branch_id", "commit__sha", "position", "fast_forward"
+        ):
+            if position >= least[branch]:
+                found[branch].append(CandidateCommit(sha, position, forward))
+    return found
+
+
+def promotable(mirror: Mirror, facts: BranchFacts) -> set[str]:
+    """The candidates' commits that the branch may be moved to."""
+    shas = [c.commit_id for c in facts.candidates]
+    found: set[str] = set()
+    for start in range(0, len(shas), 500):
+        rows = mirror.commits.promotable().filter(commit__sha__in=shas[start : start + 500])
+        found.update(rows.values_list("commit__sha", flat=True))
+    return found
