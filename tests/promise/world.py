@@ -393,6 +393,8 @@ class World:
         self._age()
         for _ in range(4):
             self.round()
+        for _ in range(2):  # nothing missing is looked for yet: what it keeps from its turn has one now
+            self._run_all("validate")
         for told in self.reader.unfound():
             self.reader.tell("loss-not-found", told)
 
