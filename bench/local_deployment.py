@@ -80,12 +80,11 @@ def run_duty(kind: str, subject: int) -> Took:
 
     from jobs import duties
     from jobs.models import Duty
-    from mirrors.tasks import handlers
 
     duty = Duty.objects.get(kind=kind, subject=subject)
     Duty.objects.filter(pk=duty.pk).update(due_at=Now())
     began, used = time.perf_counter(), time.process_time()
-    summary = duties.run(duty.pk, handlers())
+    summary = duties.run(duty.pk)
     took = Took(time.perf_counter() - began, time.process_time() - used)
     duty.refresh_from_db()
     if duty.failures:

@@ -13,7 +13,9 @@ import hmac
 import os
 import secrets
 import types
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -68,6 +70,8 @@ __all__ = [
     "load",
     "parse",
     "parse_duration",
+    "put_together",
+    "snapshot",
 ]
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -310,14 +314,30 @@ def from_file() -> Config:
 
 
 _put_together: Config | None = None
+_of_this_work: ContextVar[Config | None] = ContextVar("configuration", default=None)
 
 
 def current() -> Config:
-    """The configuration that holds now: the file's, with the installations of the database once they were read."""
-    return _put_together or from_file()
+    """The configuration that holds now: the file's, with the installations of the database once they were read.
+
+    Within `snapshot` it stays the same, whatever other threads of this process read meanwhile.
+    """
+    return _of_this_work.get() or _put_together or from_file()
+
+
+@contextmanager
+def snapshot() -> Iterator[None]:
+    """One request, or one round of a duty: what holds at its beginning holds to its end, but for its own changes."""
+    token = _of_this_work.set(current())
+    try:
+        yield
+    finally:
+        _of_this_work.reset(token)
 
 
 def put_together(whole: Config | None) -> None:
     """Let this hold from now on in this process; None: what it was started with."""
     global _put_together
     _put_together = whole
+    if _of_this_work.get() is not None:
+        _of_this_work.set(whole or from_file())

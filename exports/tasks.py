@@ -1,4 +1,8 @@
-"""What the queues call for an export: its one duty."""
+"""What recurs for an export: one kind of work.
+
+Its subjects are below zero: a version before this one takes every subject for a mirror's, and would delete the duty of
+an export together with the mirror of the same key.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +12,14 @@ from django.db.models import Count
 
 from deployment import config
 from installations import services
-from jobs import duties
-from jobs.duties import Lease, Outcome
+from jobs import kinds
+from jobs.kinds import DutyKind
+from jobs.lease import Lease, Outcome
 
 
 def register() -> None:
     """Make the duty known to the loops that all duties share."""
-    duties.register(duties.Guest("export", _advance, _interval, _needed, _concerned, heavy=True))
+    kinds.register(DutyKind("export", _advance, _interval, _needed, _concerned, heavy=True))
     services.register_user("export", _by_region)
 
 

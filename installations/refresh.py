@@ -1,7 +1,8 @@
 """Installations of the database become part of this process's configuration, and stay so as they change.
 
 Read at the beginning of a request, a round of a duty and a tick, at most every `settings.INSTALLATIONS_SECONDS`: what
-somebody adds or changes holds everywhere some seconds later, and for one request or round it stays the same.
+somebody adds or changes holds everywhere some seconds later; one request or round sees one configuration
+(`config.snapshot`), whatever another thread reads meanwhile.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _last_read: list[tuple[int, int, str]] | None = None
 
 
 class UpToDate:
-    """Middleware: a request sees the installations of now."""
+    """Middleware: a request sees the installations of now, and the same ones to its end."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -37,7 +38,8 @@ class UpToDate:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         if request.path != "/healthz":  # which has to answer without a database
             refresh()
-        return self.get_response(request)
+        with config.snapshot():
+            return self.get_response(request)
 
 
 def refresh() -> None:

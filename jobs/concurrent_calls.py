@@ -8,7 +8,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any, Generic, TypeVar
 
 from core.errors import LakeMirrorError, RemoteFailure, Unreachable
-from jobs.duties import Lease
+from jobs.lease import Lease
 
 K = TypeVar("K")
 R = TypeVar("R")

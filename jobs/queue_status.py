@@ -15,7 +15,7 @@ from django.db.models import Count, Max, Min, Q
 from django_q.models import OrmQ
 
 from core.mirroring.rpo import in_words
-from jobs.duties import LEASE_SECONDS
+from jobs.lease import LEASE_SECONDS
 from jobs.models import Duty
 
 SILENT_AFTER = timedelta(seconds=60)

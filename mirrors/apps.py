@@ -9,14 +9,12 @@ class MirrorsConfig(AppConfig):
     def ready(self) -> None:
         """Tell the steps of mirrors, what of their duties only they know, and what they need of regions."""
         from installations import connection_test, region_usage, services
-        from jobs import duties
-        from mirrors.engine import compat
+        from mirrors import tasks
         from mirrors.queries import region_traffic
         from mirrors.services import permissions
-        from mirrors.transitions import duties as mirror_duties
 
         permissions.register_mirrors()
-        duties.register_home(duties.Home(compat.beyond_us, mirror_duties.needed))
+        tasks.register()
         services.register_user("mirror", region_traffic.mirrors_by_region)
         services.register_user("mirrored repository", region_traffic.sources_by_region)
         region_usage.register_traffic(region_traffic.traffic)

@@ -1,35 +1,107 @@
-"""What the queues call."""
+"""What recurs for a mirror and its source: five kinds of work, and what the queues call."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from deployment import config
 from installations import refresh
-from jobs import duties
+from jobs import duties, kinds
+from jobs.kinds import DutyKind
+from jobs.lease import Lease, Outcome
 from jobs.models import Duty
-from mirrors.engine.copy_records import copy
-from mirrors.engine.manage import manage
-from mirrors.engine.promote.branches import promote
-from mirrors.engine.sense.branches import sense
-from mirrors.engine.validate.commits import validate
-
-
-def handlers() -> dict[str, tuple[duties.Handler, float]]:
-    """What does each kind of duty, and its interval in seconds."""
-    now = config.current()
-    manage_every = now.mirrors_manager.process_mirrors_interval_duration.total_seconds()
-    sense_every = now.commit_sensor.process_branches_duration.total_seconds()
-    validate_every = now.validator.run_interval.total_seconds()
-    return {
-        Duty.Kind.MANAGE: (manage, manage_every),
-        Duty.Kind.SENSE: (sense, sense_every),
-        Duty.Kind.COPY: (copy, sense_every),
-        Duty.Kind.VALIDATE: (validate, validate_every),
-        Duty.Kind.PROMOTE: (promote, validate_every),
-        **{guest.kind: (guest.handler, guest.interval()) for guest in duties.guests()},
-    }
 
 
 def run_duty(duty_id: int) -> str:
     """A wake-up: do the duty's work if it is due and nobody else has it."""
     refresh.refresh()
-    return duties.run(duty_id, handlers())
+    with config.snapshot():
+        return duties.run(duty_id)
+
+
+def register() -> None:
+    """Make the work known to the queues and the controller that all apps share."""
+    kinds.register(
+        _of_a_mirror(Duty.Kind.MANAGE, _manage, _manage_seconds),
+        DutyKind(Duty.Kind.SENSE.value, _sense, _sense_seconds, _sources, _changed),
+        _of_a_mirror(Duty.Kind.COPY, _copy_records, _sense_seconds),
+        _of_a_mirror(Duty.Kind.VALIDATE, _validate, _validate_seconds, heavy=True),
+        _of_a_mirror(Duty.Kind.PROMOTE, _promote, _validate_seconds),
+    )
+
+
+def _of_a_mirror(
+    kind: Duty.Kind, handler: Callable[[Lease], Outcome], interval: Callable[[], float], *, heavy: bool = False
+) -> DutyKind:
+    return DutyKind(kind.value, handler, interval, _mirrors, beyond_us=_beyond_us, heavy=heavy)
+
+
+# The engine is loaded by who works, not by who serves pages.
+
+
+def _manage(lease: Lease) -> Outcome:
+    from mirrors.engine.manage import manage
+
+    return manage(lease)
+
+
+def _sense(lease: Lease) -> Outcome:
+    from mirrors.engine.sense.branches import sense
+
+    return sense(lease)
+
+
+def _copy_records(lease: Lease) -> Outcome:
+    from mirrors.engine.copy_records import copy
+
+    return copy(lease)
+
+
+def _validate(lease: Lease) -> Outcome:
+    from mirrors.engine.validate.commits import validate
+
+    return validate(lease)
+
+
+def _promote(lease: Lease) -> Outcome:
+    from mirrors.engine.promote.branches import promote
+
+    return promote(lease)
+
+
+def _manage_seconds() -> float:
+    return config.current().mirrors_manager.process_mirrors_interval_duration.total_seconds()
+
+
+def _sense_seconds() -> float:
+    return config.current().commit_sensor.process_branches_duration.total_seconds()
+
+
+def _validate_seconds() -> float:
+    return config.current().validator.run_interval.total_seconds()
+
+
+def _mirrors(regions: list[str]) -> Any:
+    from mirrors.models import Mirror
+
+    return Mirror.objects.served(regions).values("pk")
+
+
+def _sources(regions: list[str]) -> Any:
+    from mirrors.models import Mirror
+
+    return Mirror.objects.served(regions).values("source")
+
+
+def _changed(region: str, repository: str) -> list[int]:
+    """The sources that are this repository."""
+    from mirrors.models import Repository
+
+    return list(Repository.objects.filter(region=region, name=repository).values_list("pk", flat=True))
+
+
+def _beyond_us(duty: Duty) -> str:
+    from mirrors.engine.compat import beyond_us
+
+    return beyond_us(duty)

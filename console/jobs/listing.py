@@ -21,6 +21,7 @@ from jobs.queue_status import SILENT_AFTER
 from mirrors.beside import About, Place, exports
 from mirrors.models import Mirror, Repository, Run, Validation
 from mirrors.models.querysets import MirrorQuerySet
+from mirrors.queries.duties import OF_A_MIRROR, duties_about
 from mirrors.services.mirrors import repository_arn
 from mirrors.services.validations import validation_ask
 from mirrors.status.validations import Asked, expected_of
@@ -91,10 +92,10 @@ class Progress:
 def duties_of(visible: MirrorQuerySet, subjects: Sequence[int] = ()) -> DutyQuerySet:
     """The duties of these mirrors, of their sources, and of the exports with these subjects; those that fail first,
     then by when they are due."""
-    sensing = Q(kind="sense", subject__in=visible.order_by().values("source"))
-    others = ~Q(kind="sense") & Q(subject__in=visible.order_by().values("pk"))
-    beside = Q(kind="export", subject__in=subjects)
-    return Duty.objects.filter(sensing | others | beside).order_by("-failures", "due_at", "pk")
+    unordered = visible.order_by()
+    of_mirrors = duties_about(unordered.values("pk"), unordered.values("source"))
+    of_exports = Q(kind="export", subject__in=subjects)
+    return Duty.objects.filter(of_mirrors | of_exports).order_by("-failures", "due_at", "pk")
 
 
 def in_state(rows: DutyQuerySet, state: str, now: datetime) -> DutyQuerySet:
@@ -113,7 +114,7 @@ def in_state(rows: DutyQuerySet, state: str, now: datetime) -> DutyQuerySet:
 
 def jobs_of(page: Sequence[Duty], now: datetime) -> list[Job]:
     """With their mirrors, sources and exports; a duty whose mirror or export is just gone is left out."""
-    mirrors = Mirror.objects.select_related("source").in_bulk([one.subject for one in page if one.subject > 0])
+    mirrors = Mirror.objects.select_related("source").in_bulk([one.subject for one in page if one.kind in OF_A_MIRROR])
     sources = Repository.objects.in_bulk([one.subject for one in page if one.kind == "sense"])
     others = [one.subject for one in page if one.kind == "export"]
     about = exports().about(others) if others else {}

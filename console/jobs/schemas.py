@@ -11,8 +11,8 @@ from rest_framework import serializers
 
 from console.jobs.listing import Job
 from core.text.eta import expected_end, per_second
-from jobs.duties import LEASE_SECONDS
 from jobs.job_ids import JobType, job_id, job_url
+from jobs.lease import LEASE_SECONDS
 from jobs.models import JobLine
 from jobs.querysets import DutyQuerySet
 from jobs.queue_status import QueueReading

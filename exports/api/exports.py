@@ -15,6 +15,7 @@ from rest_framework.views import APIView
 from core.access.policies import branch_arn
 from core.exporting import explain
 from db import clock
+from db.chunks import rows_in_chunks
 from deployment import config, wiring
 from exports.api.serializers import (
     ExportAnswer,
@@ -36,7 +37,6 @@ from exports.models import Export, ExportFailure, SkippedCommit
 from exports.services import destinations, exports
 from exports.status.export import ExportReading, readings
 from exports.status.failures import REASONS
-from mirrors.services.backlog import in_chunks
 from rbac import services as rbac
 from web.csv_export import FORMATS, TableView, csv_answer, wants_csv
 from web.openapi import answers
@@ -200,7 +200,7 @@ class Failures(OfBranch, TableView):
         rows = self._rows(request, self.readable(request, repository, branch))
         if wants_csv(request):
             columns = tuple(ExportFailureAnswer().fields)
-            return csv_answer(f"{repository}-export-failures", columns, map(failure_json, in_chunks(rows)))
+            return csv_answer(f"{repository}-export-failures", columns, map(failure_json, rows_in_chunks(rows)))
         return Response(by_number(request, rows, failure_json, "pk", newest=False))
 
     @staticmethod

@@ -13,10 +13,10 @@ from rest_framework.response import Response
 from core.access.policies import branch_arn
 from core.errors import NotFound
 from db import clock
+from db.chunks import rows_in_chunks
 from exports.api.exports import REGION, OfBranch
 from exports.models import Export, ExportDrift, ExportVerification
 from exports.services import exports
-from mirrors.services.backlog import in_chunks
 from rbac import services as rbac
 from web.csv_export import FORMATS, TableView, csv_answer, wants_csv
 from web.openapi import answers
@@ -103,7 +103,7 @@ class Drift(OfBranch, TableView):
         Needs fs:ReadBranch on the branch."""
         verification = last_verification(self.readable(request, repository, branch))
         if wants_csv(request):
-            rows = map(drift_json, in_chunks(verification.drift.all()))
+            rows = map(drift_json, rows_in_chunks(verification.drift.all()))
             return csv_answer(f"{repository}-export-drift", COLUMNS, rows)
         return Response(by_number(request, verification.drift, drift_json, "pk", newest=False))
 

@@ -22,7 +22,7 @@ from exports.engine.data_plane import Plane
 from exports.engine.failures import UNWRITTEN
 from exports.engine.time_slice import Slice
 from exports.models import Export, ExportRun
-from jobs.duties import Lease, Outcome
+from jobs.lease import Lease, Outcome
 from jobs.models import Duty
 
 log = logging.getLogger("lakemirror.export")

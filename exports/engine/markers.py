@@ -14,7 +14,7 @@ from core.exporting.markers import Failed, marker_of
 from exports.engine.data_plane import Plane
 from exports.engine.failures import note_failed_directories, note_failures
 from exports.models import ExportDirectory, ExportRun
-from jobs.duties import Lease
+from jobs.lease import Lease
 
 State = ExportDirectory.State
 AT_ONCE = 1000

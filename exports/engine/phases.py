@@ -26,7 +26,7 @@ from exports.engine.data_plane import Plane
 from exports.engine.failures import note_failed_directories, note_failures, note_kept
 from exports.engine.time_slice import Slice
 from exports.models import ExportRun, ExportUnit
-from jobs.duties import Lease
+from jobs.lease import Lease
 
 log = logging.getLogger("lakemirror.export")
 

@@ -14,7 +14,7 @@ from core.exporting.destinations import overlap
 from exports.engine.data_plane import Plane
 from exports.engine.time_slice import Slice
 from exports.models import Export, ExportRun
-from jobs.duties import Lease
+from jobs.lease import Lease
 
 log = logging.getLogger("lakemirror.export")
 

@@ -17,7 +17,7 @@ from core.exporting.deadline import Deadline
 from db import clock
 from deployment import config
 from exports.models import Export
-from jobs.duties import Lease
+from jobs.lease import Lease
 
 MARGIN_SECONDS = 75.0
 """Longer than one request to a store can take (adapters.s3.writes.COPY_SECONDS) and clocks of machines differ. So

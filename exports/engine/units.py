@@ -19,7 +19,7 @@ from exports.engine.commits_behind import between_runs, note_skipped
 from exports.engine.source_commits import commit_of, has_range, ranges_of
 from exports.models import Export, ExportDirectory, ExportRun, ExportUnit, VerificationUnit
 from graveler.metarange import RangeRef
-from jobs.duties import Lease
+from jobs.lease import Lease
 
 log = logging.getLogger("lakemirror.export")
 

@@ -22,7 +22,7 @@ from exports.engine import verifications
 from exports.engine.source_commits import ranges_of
 from exports.engine.units import ROWS_AT_ONCE, of_json, to_json, whole_work_of
 from exports.models import ExportDrift, ExportVerification, VerificationUnit
-from jobs.duties import Lease, Outcome
+from jobs.lease import Lease, Outcome
 
 MOST_TAKEOVERS = 5
 MOST_NAMED = 10_000

@@ -13,6 +13,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.errors import Invalid
+from db.chunks import rows_in_chunks
 from jobs.job_ids import accepted, duty_url
 from jobs.models import Duty
 from mirrors.api.mirrors import find_mirror
@@ -20,7 +21,7 @@ from mirrors.api.schemas import ThingAnswer
 from mirrors.models import Blocker, Mirror
 from mirrors.queries.missing import thing_of
 from mirrors.queries.missing_counts import is_cut_short
-from mirrors.services.backlog import Group, Looked, blockers_of, blockers_retry, in_chunks
+from mirrors.services.backlog import Group, Looked, blockers_of, blockers_retry
 from mirrors.services.mirrors import repository_arn
 from mirrors.status.mirror import thing_json
 from rbac import services as rbac
@@ -101,7 +102,7 @@ class Blockers(TableView):
         if wants_csv(request):
             if group_by:
                 raise Invalid("groups are not given as CSV", field="group_by")
-            return csv_answer(f"{mirror.name}-blockers", COLUMNS, map(blocker_json, in_chunks(rows)))
+            return csv_answer(f"{mirror.name}-blockers", COLUMNS, map(blocker_json, rows_in_chunks(rows)))
         if group_by:
             looked = Looked(rows)
             groups = looked.by_reason() if group_by == "reason" else looked.by_prefix(named["prefix"])

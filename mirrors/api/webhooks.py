@@ -15,7 +15,8 @@ from core.installations.s3_events import arrived_objects
 from core.text.phrases import count
 from deployment import config, wiring
 from installations import probes
-from mirrors.services import arrivals, mirrors
+from jobs import duties
+from mirrors.services import arrivals
 from web.openapi import WEBHOOK_SECRET, answers
 from web.schemas import ToldAnswer
 
@@ -34,7 +35,7 @@ def lakefs_hook(request: HttpRequest, installation: str) -> JsonResponse:
     repository = _repository(request)
     if not repository:
         return _refuse("expected the JSON body of a lakeFS webhook, with its repository_id", 400)
-    known = mirrors.source_changed(region=installation, repository=repository)
+    known = duties.repository_changed(installation, repository)
     return JsonResponse({"message": "queued" if known else f"nobody mirrors {repository}"}, status=202)
 
 

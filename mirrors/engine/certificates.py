@@ -13,7 +13,7 @@ from adapters.s3.store import CONNECT_SECONDS, READ_SECONDS
 from core.errors import Fenced, LakeMirrorError, NotFound
 from db import clock
 from deployment import wiring
-from jobs.duties import HOLDER, Lease
+from jobs.lease import HOLDER, Lease
 from mirrors.models import Mirror, MirrorBranch
 from mirrors.queries.certificates import DESCRIPTOR, certificate_uri, certify, describe, descriptor_bytes
 

@@ -15,6 +15,6 @@ _KNOWN = {"state": set(Mirror.State.values), "depth": set(Depth), "imported": se
 
 def beyond_us(duty: Duty) -> str:
     """Why a duty is left to a newer version; "" when we understand its mirror."""
-    mirror = None if duty.kind == Duty.Kind.SENSE else Mirror.objects.filter(pk=duty.subject).values(*_KNOWN).first()
+    mirror = Mirror.objects.filter(pk=duty.subject).values(*_KNOWN).first()
     strange = [name for name, value in (mirror or {}).items() if value not in _KNOWN[name]]
     return f"the mirror's {strange[0]} '{mirror[strange[0]]}' is a newer version's" if mirror and strange else ""

@@ -24,7 +24,7 @@ from deployment import wiring
 from graveler.identity import commit_id
 from jobs import duties
 from jobs.concurrent_calls import SideBySide
-from jobs.duties import Lease, Outcome
+from jobs.lease import Lease, Outcome
 from mirrors.engine.manage import require_pinned, stop
 from mirrors.engine.promote.record_check import doubt_older
 from mirrors.models import Blocker, Mirror, MirrorCommit

@@ -14,7 +14,7 @@ from core.types import RepositoryInfo
 from db import clock
 from deployment import wiring
 from jobs import duties
-from jobs.duties import Lease, Outcome
+from jobs.lease import Lease, Outcome
 from mirrors.engine import certificates as engine_certificates
 from mirrors.models import Mirror, MirrorCommit
 from mirrors.services.priority import ask_again

@@ -9,6 +9,7 @@ from datetime import datetime
 from django.db.models import Count, Max, Min, Sum
 
 from core.mirroring.object_check import Depth
+from db.chunks import chunks
 from mirrors.models import Coverage, Mirror
 from mirrors.models.querysets import CoverageQuerySet
 from mirrors.queries.metaranges import ranges_named
@@ -32,8 +33,8 @@ class Covered:
 def covering(coverage: CoverageQuerySet, range_ids: Sequence[str]) -> Covered:
     """What complete `coverage` there is of some ranges."""
     found = []
-    for start in range(0, len(range_ids), CHUNK):
-        rows = coverage.filter(range_id__in=range_ids[start : start + CHUNK], state=Coverage.State.COMPLETE)
+    for some in chunks(range_ids, CHUNK):
+        rows = coverage.filter(range_id__in=some, state=Coverage.State.COMPLETE)
         found += rows.order_by().values_list(
             "depth", Count("pk"), Sum("entries"), Sum("bytes"), Min("checked_at"), Max("checked_at")
         )

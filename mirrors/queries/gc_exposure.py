@@ -13,7 +13,7 @@ from typing import Any
 from django.db.models import Count, F, Min, OuterRef, Q, Subquery
 
 from core.mirroring.unreplicated import Painting
-from db.chunks import few
+from db.chunks import chunks
 from mirrors.models import Blocker, Candidate, Mirror
 from mirrors.queries.branch_positions import places_of
 from mirrors.queries.unreplicated import Missing, MissingThings, descend
@@ -87,11 +87,11 @@ def _heads_without(mirror: Mirror) -> list[tuple[str, str]]:
     """Branches whose head at the source lacks something that is gone."""
     behind = [(place.key[1], place.source.head) for place in places_of(mirror) if place.behind and place.source]
     waits_for: dict[str, list[str]] = {}
-    for some in few({head for _, head in behind}):
+    for some in chunks(sorted({head for _, head in behind})):
         rows = mirror.commits.filter(commit__sha__in=some, data__in=["gone", "waiting"])
         waits_for.update(rows.values_list("commit__sha", "waits_for"))
     gone: set[str] = set()
-    for some in few({one for ids in waits_for.values() for one in ids}):
+    for some in chunks(sorted({one for ids in waits_for.values() for one in ids})):
         lost = mirror.blockers.held_by(some).filter(gone_at_source=True)
         gone.update(lost.order_by().values_list("holder_id", flat=True).distinct())
     return [(branch, head) for branch, head in behind if not gone.isdisjoint(waits_for.get(head, ()))]
@@ -109,7 +109,7 @@ def unreached_of(mirror: Mirror) -> AllUnreached:
     groups = {key: groups for groups, key, _, _ in descend(mirror.source, painting)}
     found = [
         Unreached(last=_last_of(former, groups[row["key"]]), **row)
-        for some in few(groups)
+        for some in chunks(sorted(groups))
         for row in _open(mirror, some)
     ]
     found.sort(key=lambda one: -one.key)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from core.mirroring.unreplicated import Painting, Tally, group_tally
-from db.chunks import few
+from db.chunks import chunks
 from mirrors.models import Coverage, Mirror, Repository
 from mirrors.models.problem import KEPT_PER_HOLDER
 from mirrors.queries.ancestors import highest_key
@@ -107,7 +107,7 @@ class MissingThings:
         self._mirror = mirror
         self._waits_for: dict[int, list[str]] = {}
         self._known: set[int] = set()
-        for some in few(keys):
+        for some in chunks(sorted(keys)):
             rows = mirror.commits.filter(commit_id__in=some)
             self._known.update(rows.filter(data__in=["complete", "gone"]).values_list("commit_id", flat=True))
             self._waits_for.update(rows.filter(data="waiting").values_list("commit_id", "waits_for"))

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from core.installations.s3_events import relative_key
 from db import clock
+from db.chunks import chunks
 from jobs import duties
 from mirrors.models import Blocker, Mirror
 from mirrors.transitions.blockers import address_hash
@@ -44,7 +45,4 @@ def _hasten(mirror_id: int, addresses: list[str]) -> int:
     now = clock.now()
     asked = [address_hash(address) for address in addresses]
     waiting = Blocker.objects.filter(mirror=mirror_id, look_at__gt=now).exclude(kind=Blocker.Kind.RECORD)
-    return sum(
-        waiting.filter(address_hash__in=asked[start : start + 500]).update(look_at=now)
-        for start in range(0, len(asked), 500)
-    )
+    return sum(waiting.filter(address_hash__in=some).update(look_at=now) for some in chunks(asked))

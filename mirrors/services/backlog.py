@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -21,8 +21,6 @@ from mirrors.queries.missing_counts import COUNTED
 from mirrors.services.mirrors import repository_arn
 from mirrors.transitions.blockers import LOOKED_FOR
 from rbac import services as rbac
-
-CHUNK = 2000
 
 
 def blockers_of(
@@ -89,17 +87,6 @@ def _grouped(rows: Iterable[tuple[str | None, datetime]]) -> list[Group]:
         times[group].append(seen)
     groups = [Group(group, len(seen), min(seen)) for group, seen in times.items()]
     return sorted(groups, key=lambda one: (-one.blockers, one.group is not None, one.group or ""))
-
-
-def in_chunks(rows: QuerySet[Blocker]) -> Iterator[Blocker]:
-    """All of them in order of their keys, however many, without holding a cursor or all of them."""
-    last = 0
-    while True:
-        chunk = list(rows.filter(pk__gt=last).order_by("pk")[:CHUNK])
-        yield from chunk
-        if len(chunk) < CHUNK:
-            return
-        last = chunk[-1].pk
 
 
 def blockers_retry(

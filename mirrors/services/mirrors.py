@@ -253,13 +253,3 @@ def branch_reset(*, actor: Any, mirror: Mirror, branch: str, request: Any = None
     duties.wake("promote", mirror.pk)
     told = {"reset_branch": branch, "mirror": mirror.name}
     rbac.audit(actor=actor, action="fs:MirrorRepository", arn=arn, after=told, request=request)
-
-
-def source_changed(*, region: str, repository: str) -> bool:
-    """An installation says that a repository of its own has moved; false when nobody mirrors or exports it."""
-    concerned = [(guest.kind, one) for guest in duties.guests() for one in guest.concerned(region, repository)]
-    found = Repository.objects.filter(region=region, name=repository).values_list("pk", flat=True)
-    concerned += [("sense", pk) for pk in found]
-    for kind, subject in concerned:
-        duties.wake(kind, subject)
-    return bool(concerned)

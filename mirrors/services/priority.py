@@ -13,9 +13,9 @@ from django.db import transaction
 
 from core.errors import NotFound
 from core.mirroring.facts import History
-from db.chunks import few
+from db.chunks import chunks
 from jobs import duties
-from jobs.duties import Lease
+from jobs.lease import Lease
 from mirrors.models import Mirror, MirrorCommit
 from mirrors.queries.ancestors import FIRST_WINDOW, LAST_WINDOW, highest_key
 from mirrors.services.mirrors import repository_arn
@@ -66,7 +66,7 @@ def mark_needed(mirror: Mirror, lease: Lease) -> None:
     needed = {*asked, *_needed(mirror, set(asked.values()), lease)}
     with transaction.atomic():
         hold(mirror, lease, settings=False)
-        for some in few(needed):
+        for some in chunks(sorted(needed)):
             mirror.commits.filter(commit_id__in=some).update(urgency=Urgency.NEEDED)
 
 

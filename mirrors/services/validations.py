@@ -12,6 +12,7 @@ from django.db import IntegrityError, transaction
 from core.errors import Conflict, NotFound
 from core.mirroring.object_check import Depth
 from db import clock
+from db.chunks import chunks
 from jobs import duties
 from mirrors.models import Mirror, Validation
 from mirrors.services.mirrors import repository_arn
@@ -65,10 +66,10 @@ def _heads(mirror: Mirror, commit: str, branch: str) -> dict[str, str]:
 def _metaranges_of(mirror: Mirror, shas: Iterable[str]) -> dict[str, str]:
     asked = sorted(shas)
     found: dict[str, str] = {}
-    for start in range(0, len(asked), 500):
-        rows = mirror.commits.filter(
-            commit__repository=mirror.source_id, commit__sha__in=asked[start : start + 500]
-        ).values_list("commit__sha", "commit__metarange_id")
+    for some in chunks(asked):
+        rows = mirror.commits.filter(commit__repository=mirror.source_id, commit__sha__in=some).values_list(
+            "commit__sha", "commit__metarange_id"
+        )
         found.update(rows)
     return found
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, Q
+from django.db.models import Count
 
 from core.mirroring.facts import BranchFacts, Counted, DutyFacts, MirrorFacts, RunFacts, Waiting
 from core.mirroring.promotion import UNKNOWN
@@ -18,6 +18,7 @@ from mirrors.models.querysets import UNCHECKED
 from mirrors.queries.branch_positions import Place, places_at, source_branches, spots_of
 from mirrors.queries.branch_summary import Open, open_branches
 from mirrors.queries.candidates import Pending, past_of, pending_of
+from mirrors.queries.duties import duties_about
 from mirrors.queries.missing import Commits, Key
 from mirrors.queries.missing_counts import waiting_at
 
@@ -134,10 +135,9 @@ def _open_counts(mirrors: Sequence[int]) -> tuple[dict[int, int], dict[int, int]
 
 def _duties(mirrors: Sequence[Mirror]) -> dict[Key, list[Duty]]:
     """Failing duties by their subject: ("sense" for a repository, else "mirror")."""
-    sensing = Q(kind="sense", subject__in={mirror.source_id for mirror in mirrors})
-    others = ~Q(kind="sense") & Q(subject__in=[mirror.pk for mirror in mirrors])
+    theirs = duties_about([mirror.pk for mirror in mirrors], {mirror.source_id for mirror in mirrors})
     found: dict[Key, list[Duty]] = defaultdict(list)
-    for duty in Duty.objects.filter(sensing | others, failures__gt=0):
+    for duty in Duty.objects.filter(theirs, failures__gt=0):
         found[duty.subject, "sense" if duty.kind == "sense" else "mirror"].append(duty)
     return found
 

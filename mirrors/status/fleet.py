@@ -15,6 +15,7 @@ from datetime import datetime
 from django.db import connection
 
 from db import clock
+from db.chunks import chunks
 from mirrors.models import Mirror, Promotion
 from mirrors.models.querysets import MirrorQuerySet
 from mirrors.status.mirror import MirrorReading, mirror_briefs
@@ -111,8 +112,8 @@ def _read(at_once: int = 0) -> Sequence[MirrorReading]:
 def _piecemeal(rows: MirrorQuerySet, at_once: int) -> Sequence[MirrorReading]:
     readings: list[MirrorReading] = []
     keys = list(rows.values_list("pk", flat=True))
-    for first in range(0, len(keys), at_once):
+    for some in chunks(keys, at_once):
         began = time.monotonic()
-        readings += mirror_briefs(rows.filter(pk__in=keys[first : first + at_once]), clock.now())
+        readings += mirror_briefs(rows.filter(pk__in=some), clock.now())
         time.sleep(REST * (time.monotonic() - began))
     return readings

@@ -9,7 +9,7 @@ from django.db.models import Exists, OuterRef, Q
 
 from core.mirroring.facts import History, Link, put_in_order
 from core.mirroring.sensing import FirstSync
-from db.chunks import few
+from db.chunks import chunks
 from jobs import duties
 from mirrors.models import Candidate, Mirror, MirrorCommit, Repository, SourceTag
 from mirrors.models.querysets import MirrorCommitQuerySet
@@ -71,7 +71,7 @@ def leave_unchecked(mirror: Mirror) -> None:
         others = mirror.commits.filter(~Exists(pointed_to), ~named, data=MirrorCommit.Data.UNKNOWN)
         others.update(data=MirrorCommit.Data.UNCHECKED)
         _look_at(mirror.commits.filter(named))
-        for some in few(_shown(mirror)):
+        for some in chunks(sorted(_shown(mirror))):
             _look_at(mirror.commits.filter(commit__repository=mirror.source_id, commit__sha__in=some))
 
 
@@ -111,8 +111,8 @@ def _settle(mirror: Mirror, rows: Sequence[OpenRow]) -> int:
         Link(pk, sha, parents, record, data, waiver is not None) for pk, _, sha, parents, record, data, waiver in rows
     )
     settled = put_in_order(links, sound, mirror.history)
-    for start in range(0, len(settled), 500):
-        mirror.commits.filter(pk__in=settled[start : start + 500]).update(history=True)
+    for some in chunks(settled):
+        mirror.commits.filter(pk__in=some).update(history=True)
     return len(settled)
 
 
@@ -121,9 +121,7 @@ def _sound_parents(mirror: Mirror, shas: set[str]) -> set[str]:
     asked = sorted(shas)
     may_serve = Q() if mirror.history == History.HEAD else _MAY_SERVE
     sound: set[str] = set()
-    for start in range(0, len(asked), 500):
-        rows = mirror.commits.filter(
-            _RECORDED, may_serve, commit__repository_id=mirror.source_id, commit__sha__in=asked[start : start + 500]
-        )
+    for some in chunks(asked):
+        rows = mirror.commits.filter(_RECORDED, may_serve, commit__repository_id=mirror.source_id, commit__sha__in=some)
         sound.update(rows.values_list("commit__sha", flat=True))
     return sound

@@ -19,7 +19,7 @@ from django.db.models.functions import Coalesce
 from core.mirroring.promotion import MOVED_BY_OTHERS, Why
 from core.mirroring.rpo import is_stale, lag
 from db import clock
-from jobs.duties import Lease
+from jobs.lease import Lease
 from mirrors.models import Measure, Mirror, Promotion, Run
 from mirrors.queries.candidates import Pending
 from mirrors.queries.missing_counts import waiting_at

@@ -14,7 +14,7 @@ from django.db import transaction
 from core.mirroring.judgement import Judgement, judge_circumstances, judge_move
 from core.mirroring.promotion import UNKNOWN
 from db import clock
-from jobs.duties import Lease
+from jobs.lease import Lease
 from mirrors.models import Mirror, MirrorCommit, MoveIntent
 from mirrors.queries.metaranges import ranges_named
 from mirrors.queries.proof_facts import circumstances, proof_of, row_of

@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterable
 from django.db import transaction
 from django.db.models import Exists, OuterRef
 
-from db.chunks import few
+from db.chunks import chunks
 from jobs import duties
-from jobs.duties import Lease
+from jobs.lease import Lease
 from mirrors.models import Candidate, Coverage, Mirror, MirrorCommit, Repository, SourceBranch
 from mirrors.queries.ancestors import FIRST_WINDOW, LAST_WINDOW, highest_key
 from mirrors.transitions.range_states import taken_down
@@ -100,7 +100,9 @@ def _left_heads(mirror: Mirror) -> set[str]:
 def _lacking(mirror: Mirror) -> bool:
     """Whether a commit that a branch points at has no row. Few queries, however long the histories."""
     own = MirrorCommit.objects.filter(mirror=mirror, commit=OuterRef("pk"))
-    return any(mirror.source.commits.filter(~Exists(own), sha__in=some).exists() for some in few(_heads(mirror)))
+    return any(
+        mirror.source.commits.filter(~Exists(own), sha__in=some).exists() for some in chunks(sorted(_heads(mirror)))
+    )
 
 
 def _add_history(mirror: Mirror, heads: Collection[str]) -> int:
@@ -138,7 +140,7 @@ def drop_unneeded(mirror: Mirror, lease: Lease) -> int:
 def _drop_rows(mirror: Mirror) -> set[int]:
     needed = set(_ancestry(mirror, {*_heads(mirror), *_left_heads(mirror)}, beyond_rows=True))
     keys = set(mirror.commits.values_list("commit_id", flat=True)) - needed
-    for some in few(keys):
+    for some in chunks(sorted(keys)):
         mirror.commits.filter(commit_id__in=some).delete()
     return keys
 
@@ -151,7 +153,7 @@ def _drop_blockers(mirror: Mirror) -> None:
         needed.update((sha, metarange, *waits_for))
     waiting = mirror.blockers.filter(damage=False).order_by().values_list("holder_id", flat=True).distinct()
     # A waiting commit notes its first hundred ranges only: those of others are asked for anew when it is judged again.
-    for some in few(set(waiting) - needed):
+    for some in chunks(sorted(set(waiting) - needed)):
         mirror.blockers.held_by(some).filter(damage=False).delete()
         Coverage.objects.filter(mirror=mirror, range_id__in=some, state="waiting", verify_at=None).update(
             **taken_down()

@@ -15,8 +15,9 @@ from django.db.models.functions import Coalesce, Greatest, RowNumber
 
 from core.mirroring.rpo import LATE_AFTER, MEASURED, Targets, attainment, breached_at
 from db import clock
+from db.chunks import chunks
 from deployment import config
-from jobs.duties import Lease
+from jobs.lease import Lease
 from mirrors.models import Candidate, LagBreach, Mirror, SourceBranch
 from mirrors.queries.branch_positions import Place
 from mirrors.queries.candidates import Pending
@@ -64,8 +65,8 @@ def _write(mirror: Mirror, began: Mapping[str, datetime], ended: Sequence[int], 
     with transaction.atomic():
         lease.hold()
         Mirror.objects.filter(pk=mirror.pk, watched_since=None).update(watched_since=now)
-        for start in range(0, len(ended), 500):
-            mirror.breaches.filter(pk__in=ended[start : start + 500]).update(ended_at=now)
+        for some in chunks(ended):
+            mirror.breaches.filter(pk__in=some).update(ended_at=now)
         LagBreach.objects.bulk_create(rows, batch_size=500, ignore_conflicts=True)
         mirror.breaches.filter(ended_at__lt=now - KEPT).delete()
     mirror.watched_since = since

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from core.mirroring.branch_selection import OnUnselect, Selection, check_selection
+from db.chunks import chunks
 from jobs import duties
 from mirrors.models import Mirror, MirrorBranch
 
@@ -53,5 +54,5 @@ def start_or_end_tags(old: Mirror, new: Mirror) -> None:
 
 
 def _ask(keys: list[int], *, delete: bool) -> None:
-    for start in range(0, len(keys), 500):
-        MirrorBranch.objects.filter(pk__in=keys[start : start + 500]).update(delete_asked=delete)
+    for some in chunks(keys):
+        MirrorBranch.objects.filter(pk__in=some).update(delete_asked=delete)

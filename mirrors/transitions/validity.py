@@ -11,7 +11,7 @@ from core.errors import Fenced
 from core.mirroring.object_check import Depth, Imported
 from db import clock
 from jobs import duties
-from jobs.duties import Lease
+from jobs.lease import Lease
 from mirrors.models import Coverage, Mirror
 from mirrors.transitions.doubt import doubt_judgements
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
@@ -28,6 +27,7 @@ from mirrors.status.mirror import MirrorReading, moved_lately
 from mirrors.views.forms import likely_region
 from mirrors.views.list_query import COLUMNS, ORDERS, Asked, csv_name, needing
 from mirrors.views.tabs import SECTION, may_see
+from web.csv_export import csv_answer
 
 PAGE = 30
 NAMED = 3
@@ -36,7 +36,7 @@ NAMED = 3
 @never_cache
 @require_safe
 @may_see
-def mirror_list(request: HttpRequest) -> HttpResponse:
+def mirror_list(request: HttpRequest) -> HttpResponseBase:
     """The mirrors that the address asks for, those that need somebody first."""
     now = clock.now()
     asked = Asked.of(request.GET)
@@ -67,14 +67,10 @@ def mirror_list(request: HttpRequest) -> HttpResponse:
     return render(request, part, context)
 
 
-def _csv(found: Sequence[MirrorReading], now: datetime) -> HttpResponse:
+def _csv(found: Sequence[MirrorReading], now: datetime) -> StreamingHttpResponse:
     """All that were found, on one page."""
-    answer = HttpResponse(content_type="text/csv; charset=utf-8")
-    answer["Content-Disposition"] = f'attachment; filename="{csv_name(now)}"'
-    writer = csv.writer(answer)
-    writer.writerow(COLUMNS)
-    writer.writerows([value(reading) for value in COLUMNS.values()] for reading in found)
-    return answer
+    rows = ({column: value(reading) for column, value in COLUMNS.items()} for reading in found)
+    return csv_answer(csv_name(now), list(COLUMNS), rows)
 
 
 def tell(readings: Sequence[MirrorReading]) -> Phrase:

@@ -28,7 +28,7 @@ COLUMNS: Mapping[str, Callable[[MirrorReading], Any]] = {
     "branches": lambda reading: reading.staying,
     "branches_up_to_date": lambda reading: reading.caught_up,
     "pending_commits": lambda reading: reading.pending,
-    "lag_seconds": lambda reading: "" if reading.lag is None else round(reading.lag, 3),
+    "lag_seconds": lambda reading: None if reading.lag is None else round(reading.lag, 3),
     "waiting_for": lambda reading: reading.waiting_words,
     "last_validated_at": lambda reading: rfc3339(reading.mirror.last_validated_at),
     "as_of": lambda reading: rfc3339(reading.as_of),
@@ -164,8 +164,8 @@ def _cursor(given: str) -> tuple[int, str] | None:
 
 
 def csv_name(now: datetime) -> str:
-    """What the file is called."""
-    return f"mirrors-{now.astimezone(UTC):%Y%m%dT%H%M%SZ}.csv"
+    """What the file is called, without its extension."""
+    return f"mirrors-{now.astimezone(UTC):%Y%m%dT%H%M%SZ}"
 
 
 def needing(readings: Sequence[MirrorReading]) -> list[MirrorReading]:

@@ -21,7 +21,6 @@ from jobs.models import Duty
 from mirrors.models import Blocker
 from mirrors.queries.metaranges import remembered
 from mirrors.services import mirrors
-from mirrors.tasks import handlers
 from rbac.models import User
 from sandbox.bundle import Stored
 from sandbox.client import Sandbox
@@ -68,7 +67,7 @@ class World:
         for kind in Duty.Kind.values:
             for duty in Duty.objects.filter(kind=kind):
                 Duty.objects.filter(pk=duty.pk).update(due_at=Now())
-                duties.run(duty.pk, handlers(), holder="e2e")
+                duties.run(duty.pk, holder="e2e")
 
     def work_until(self, met: Callable[[], bool], seconds: float = 90.0) -> None:
         """Rounds of work until a condition holds."""

@@ -26,7 +26,6 @@ from core.installations.webhook_action import ACTION_FILE, lakefs_action
 from deployment import config
 from jobs import duties
 from jobs.models import Duty
-from mirrors.tasks import handlers
 from rbac.models import User
 from sandbox.client import Sandbox
 from sandbox.lakefs_http import LakeFS
@@ -128,7 +127,7 @@ class Exported:
     def work(self) -> Iterator[None]:
         """What is due, a piece at a time, until nothing is."""
         while due := Duty.objects.filter(kind="export", due_at__lte=Now()).first():
-            duties.run(due.pk, handlers(), holder="e2e")
+            duties.run(due.pk, holder="e2e")
             yield
 
     def status_file(self, commit: str) -> str:

@@ -26,7 +26,6 @@ from jobs import duties
 from jobs.models import Duty
 from mirrors.models import Mirror
 from mirrors.services.mirrors import mirror_create
-from mirrors.tasks import handlers
 from tests.exports.memory_s3 import WRITES, MemoryS3
 from tests.exports.watcher import Watcher
 from tests.fakes import Lake
@@ -270,7 +269,7 @@ class Soak:
                 self.let_time_pass()
             self.dead = self.late = False
             try:
-                duties.run(duty.pk, handlers(), holder=f"worker-{self.random.random()}")
+                duties.run(duty.pk, holder=f"worker-{self.random.random()}")
             except Killed:
                 continue
             finally:
@@ -316,10 +315,6 @@ class Soak:
         self.verify()
         self.work()
         return self.problems()
-
-    def handlers(self) -> Any:
-        """What a worker does, by kind of duty."""
-        return handlers()
 
     def rounds(self, number: int = 6) -> None:
         """Let the duties of all exports run some times."""

@@ -47,7 +47,7 @@ def at_once(life: Soak, rounds: int = 6) -> list[str]:
     for _ in range(rounds):
         for duty in Duty.objects.filter(kind="export"):
             Duty.objects.filter(pk=duty.pk).update(due_at=clock.now(), until=None, holder="")
-            told.append(duties.run(duty.pk, life.handlers(), holder="worker-1"))
+            told.append(duties.run(duty.pk, holder="worker-1"))
     return told
 
 

@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from adapters.s3.multipart import Upload, Uploads
 from core.errors import Conflict, Denied
+from deployment import config
 from exports.engine import advance, verify
 from exports.models import Export, ExportVerification
 from exports.services.exports import export_delete, export_repair, find_export
@@ -244,7 +245,7 @@ def due(life: Soak) -> list[int]:
     Duty.objects.update(woken_at=None)
     sent = [pk for pk, _ in Duty.objects.filter(kind="export").to_send()]
     for pk in sent:
-        duties.run(pk, life.handlers(), holder="worker-1")
+        duties.run(pk, holder="worker-1")
     return sent
 
 
@@ -263,15 +264,13 @@ def settle(life: Soak) -> None:
 def test_a_webhook_has_a_branch_exported_that_nobody_mirrors(
     life: Soak, django_capture_on_commit_callbacks: Any
 ) -> None:
-    from mirrors.services.mirrors import source_changed
-
     life.lake.commit(files={"a": b"1"})
     settle(life)
     head = life.lake.commit(files={"a": b"2"})
     assert due(life) == []
     with django_capture_on_commit_callbacks(execute=True):
-        assert source_changed(region="us-east-1", repository="lake")
-        assert not source_changed(region="us-east-1", repository="other")
+        assert duties.repository_changed("us-east-1", "lake")
+        assert not duties.repository_changed("us-east-1", "other")
     work_what_is_due(life)
     assert find_export("us-east-1", "lake", "main").last_success_ref == head
 
@@ -281,7 +280,8 @@ def test_without_a_webhook_the_branch_is_looked_at_in_its_interval(life: Soak) -
     settle(life)
     head = life.lake.commit(files={"a": b"2"})
     duty = Duty.objects.get(kind="export")
-    assert timedelta() < duty.due_at - timezone.now() <= timedelta(seconds=life.handlers()["export"][1])
+    interval = config.current().commit_sensor.process_branches_duration
+    assert timedelta() < duty.due_at - timezone.now() <= interval
     Duty.objects.update(due_at=timezone.now())
     work_what_is_due(life)
     assert find_export("us-east-1", "lake", "main").last_success_ref == head

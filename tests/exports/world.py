@@ -19,7 +19,6 @@ from exports.models import Export
 from exports.services.exports import Wish, export_set
 from jobs import duties
 from jobs.models import Duty
-from mirrors.tasks import handlers
 from spark_jobs.check.settings import store_at
 from tests.fakes import Lake
 from tests.mirrors.harness import Deployment
@@ -63,7 +62,7 @@ class World:
         for _ in range(rounds):
             for duty in Duty.objects.filter(kind="export"):
                 Duty.objects.filter(pk=duty.pk).update(due_at=Now())
-                told.append(duties.run(duty.pk, handlers(), holder=holder))
+                told.append(duties.run(duty.pk, holder=holder))
         return told
 
     def there(self, prefix: str = "latest/") -> dict[str, bytes]:

@@ -25,7 +25,7 @@ class FleetConfig(AppConfig):
     def ready(self) -> None:
         """Last of all apps: whatever is patched here is what the others have loaded."""
         from deployment import config, wiring
-        from jobs import duties
+        from jobs import duties, lease
         from mirrors.engine import certificates as engine_certificates
         from mirrors.engine import manage
 
@@ -35,7 +35,7 @@ class FleetConfig(AppConfig):
         wiring.run_check = _run_check
         wiring.bulk_objects = functools.cache(lambda at: BulkStandIn(wiring.objects(at)))
         duties._work = _stamped(duties._work)
-        duties.LEASE_SECONDS = LEASE_SECONDS
+        lease.LEASE_SECONDS = LEASE_SECONDS
         manage.CALL_SECONDS = engine_certificates.PUT_SECONDS = CALL_SECONDS
         sensing.is_gone = functools.partial(sensing.is_gone, least_seconds=GONE_SECONDS)  # type: ignore[assignment]
         if seconds := float(os.environ.get(CLOCK) or 0):

@@ -7,6 +7,7 @@ import os
 import pickle
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from io import StringIO
@@ -95,6 +96,23 @@ def test_other_processes_see_it_within_seconds(mars: Installation, settings: Any
     Installation.objects.all().delete()
     refresh.refresh()
     assert config.current() is config.from_file()
+
+
+def test_one_request_or_round_sees_one_configuration(mars: Installation) -> None:
+    """Another thread of the process reads meanwhile that an installation was deleted."""
+    with config.snapshot():
+        elsewhere = threading.Thread(target=config.put_together, args=(None,))
+        elsewhere.start()
+        elsewhere.join()
+        assert "mars-1" in config.current().regions
+    assert "mars-1" not in config.current().regions
+
+
+def test_what_a_request_changes_holds_for_itself_at_once(owner: User) -> None:
+    with config.snapshot():
+        installation_create(actor=owner, wish=MARS, secrets=SECRETS)
+        assert "mars-1" in config.current().regions
+    assert "mars-1" in config.current().regions
 
 
 def test_nothing_of_the_files_keys_goes_to_an_installation_that_it_does_not_have(owner: User) -> None:

@@ -12,9 +12,10 @@ from django.db.models.functions import Now
 from core.errors import Denied, Fenced, Unreachable
 from deployment import config
 from jobs import duties
-from jobs.duties import Lease, Outcome
+from jobs.lease import LEASE_SECONDS, Lease, Outcome
 from jobs.models import Duty
 from tests.deployment.test_config import SOURCE
+from tests.jobs.work import every_minute
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -31,7 +32,8 @@ def duty(sent: mock.Mock) -> Duty:
 
 
 def run(duty: Duty, work: object = lambda lease: Outcome("done"), holder: str = "w1") -> str:
-    return duties.run(duty.pk, {"copy": (work, 60.0)}, holder=holder)  # type: ignore[dict-item]
+    with every_minute("copy", work):
+        return duties.run(duty.pk, holder=holder)
 
 
 def test_a_duty_that_is_due_is_done_and_due_again_after_its_interval(duty: Duty) -> None:
@@ -98,7 +100,7 @@ def test_a_lease_that_ran_out_is_taken_over_and_its_old_holder_is_fenced(duty: D
 def test_a_lease_that_ends_before_the_call_would_is_no_lease(duty: Duty) -> None:
     def work(lease: Lease) -> Outcome:
         with pytest.raises(Fenced):
-            lease.fence(duties.LEASE_SECONDS + 5)
+            lease.fence(LEASE_SECONDS + 5)
         return Outcome("done")
 
     assert run(duty, work) == "done"

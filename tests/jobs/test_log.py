@@ -18,12 +18,13 @@ from deployment import config
 from deployment.known_secrets import known_secrets
 from jobs import duties
 from jobs import log as job_log
-from jobs.duties import Lease, Outcome
+from jobs.lease import Lease, Outcome
 from jobs.log import Said
 from jobs.models import Duty, JobLine
 from mirrors.models import Mirror, Run
 from rbac.models import User
 from tests.api import Api
+from tests.jobs.work import every_minute
 from tests.mirrors.harness import Deployment
 from tests.mirrors.page_text import text
 
@@ -39,7 +40,8 @@ def duty(lm: Deployment) -> Duty:
 
 def work(duty: Duty, what: Any) -> str:
     Duty.objects.filter(pk=duty.pk).update(due_at=clock.now() - timedelta(seconds=1))
-    return duties.run(duty.pk, {"copy": (what, 60.0)}, holder="host:1:ab")
+    with every_minute("copy", what):
+        return duties.run(duty.pk, holder="host:1:ab")
 
 
 def says(*lines: str, outcome: str = "") -> Any:

@@ -19,7 +19,6 @@ from jobs import duties
 from jobs.models import Duty
 from mirrors.models import Blocker, Mirror, MirrorCommit, Repository
 from mirrors.queries.metaranges import remembered
-from mirrors.tasks import handlers
 from mirrors.transitions import duties as mirror_duties
 from tests.fakes import BulkStandIn, EmptyPlace, FakeLakeFS, FakeStore, Lake, check_plainly, replicate
 
@@ -106,7 +105,7 @@ class Deployment:
 
     def run(self, duty_id: int, holder: str = "worker-1") -> str:
         Duty.objects.filter(pk=duty_id).update(due_at=Now())
-        return duties.run(duty_id, handlers(), holder=holder)
+        return duties.run(duty_id, holder=holder)
 
     def head(self, branch: str = "main") -> str:
         """What the mirror's branch points at, at the destination; "" if there is none."""

@@ -18,9 +18,8 @@ from django.test import Client
 from core.errors import Invalid
 from core.installations.webhook_action import EVENTS
 from deployment import config
-from jobs import duties
+from jobs import duties, kinds
 from mirrors.services import mirrors
-from mirrors.tasks import handlers
 from rbac import services as rbac
 from rbac.models import User
 from tests.deployment.test_config import changed
@@ -42,16 +41,16 @@ def tell(monkeypatch: pytest.MonkeyPatch, told: Mapping[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "kinds"),
+    ("path", "names"),
     [
         ("mirrors_manager.process_mirrors_interval_duration", {"manage"}),
         ("commit_sensor.process_branches_duration", {"sense", "copy", "export"}),
         ("validator.run_interval", {"validate", "promote"}),
     ],
 )
-def test_each_interval_is_that_of_its_duties(monkeypatch: pytest.MonkeyPatch, path: str, kinds: set[str]) -> None:
+def test_each_interval_is_that_of_its_duties(monkeypatch: pytest.MonkeyPatch, path: str, names: set[str]) -> None:
     tell(monkeypatch, changed(path, "7s"))
-    assert {str(kind) for kind, (_, seconds) in handlers().items() if seconds == 7} == kinds
+    assert {kind.name for kind in kinds.registered() if kind.interval() == 7} == names
 
 
 def test_only_regions_that_are_served_are_worked_for(monkeypatch: pytest.MonkeyPatch) -> None:

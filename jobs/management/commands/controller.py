@@ -15,7 +15,7 @@ from django.db.models.functions import Now
 
 from db import clock
 from deployment import config
-from jobs import duties, housekeeping
+from jobs import duties, housekeeping, kinds
 from jobs.models import Duty
 from jobs.querysets import DutyQuerySet
 
@@ -49,7 +49,7 @@ def tick() -> float:
         close_old_connections()
         housekeeping.refresh()
         now = config.current()
-        ours = Duty.objects.filter(queue__in=[now.worker_queue, now.spark_queue], kind__in=duties.kinds())
+        ours = Duty.objects.filter(queue__in=[now.worker_queue, now.spark_queue], kind__in=kinds.names())
         duties.send(ours.to_send())
         return _until_due(ours)
     except DatabaseError as error:

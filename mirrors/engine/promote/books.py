@@ -22,8 +22,9 @@ from core.mirroring.promotion import (
     whose_move,
 )
 from db import clock
+from db.chunks import chunks
 from jobs import duties
-from jobs.duties import Lease
+from jobs.lease import Lease
 from mirrors.engine.promote.branch_facts import promotable
 from mirrors.models import Mirror, MirrorBranch, MoveIntent, Promotion, SourceBranch
 from mirrors.transitions.proven_heads import prove_heads
@@ -113,8 +114,8 @@ def _note_head(mirror: Mirror, branch: str, decision: Decision, now: datetime) -
 
 def _note_superseded(mirror: Mirror, facts: BranchFacts, decision: Decision, now: datetime) -> None:
     passed = superseded(facts.candidates, after=facts.position, before=decision.position)
-    for start in range(0, len(passed), 500):
-        rows = mirror.commits.filter(commit__sha__in=passed[start : start + 500], promoted_at=None, superseded_at=None)
+    for some in chunks(passed):
+        rows = mirror.commits.filter(commit__sha__in=some, promoted_at=None, superseded_at=None)
         rows.update(superseded_at=now)
 
 

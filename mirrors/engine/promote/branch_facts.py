@@ -6,6 +6,7 @@ from collections import defaultdict
 from dataclasses import replace
 
 from core.mirroring.promotion import MOVED_BY_OTHERS, UNKNOWN, BranchFacts, CandidateCommit, Why
+from db.chunks import chunks
 from mirrors.engine.promote.unselected import facts_of_unselected
 from mirrors.engine.sense.inferred import inferred_candidates
 from mirrors.models import Candidate, Mirror, MirrorBranch, SourceBranch
@@ -86,8 +87,8 @@ def _is_at_rest(branch: SourceBranch, ours: MirrorBranch | None, heads: dict[str
 def _candidates(branches: list[SourceBranch], ours: dict[str, MirrorBranch]) -> dict[int, list[CandidateCommit]]:
     found: dict[int, list[CandidateCommit]] = defaultdict(list)
     least = {b.pk: max(0, ours[b.name].position) if b.name in ours else 0 for b in branches}
-    for start in range(0, len(branches), 500):
-        keys = [b.pk for b in branches[start : start + 500]]
+    for some in chunks(branches):
+        keys = [b.pk for b in some]
         rows = Candidate.objects.filter(branch__in=keys, position__gte=min(least[key] for key in keys))
         for branch, sha, position, forward in rows.order_by("branch_id", "position").values_list(
             "branch_id", "commit__sha", "position", "fast_forward"
@@ -101,7 +102,7 @@ def promotable(mirror: Mirror, facts: BranchFacts) -> set[str]:
     """The candidates' commits that the branch may be moved to."""
     shas = [c.commit_id for c in facts.candidates]
     found: set[str] = set()
-    for start in range(0, len(shas), 500):
-        rows = mirror.commits.promotable().filter(commit__sha__in=shas[start : start + 500])
+    for some in chunks(shas):
+        rows = mirror.commits.promotable().filter(commit__sha__in=some)
         found.update(rows.values_list("commit__sha", flat=True))
     return found

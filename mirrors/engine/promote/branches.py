@@ -16,7 +16,7 @@ from core.ports import LakeFS
 from db import clock
 from deployment import wiring
 from jobs import duties
-from jobs.duties import Lease, Outcome
+from jobs.lease import Lease, Outcome
 from mirrors.engine.certificates import retire_certificate
 from mirrors.engine.manage import fence_call, require_pinned
 from mirrors.engine.promote import books

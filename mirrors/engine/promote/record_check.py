@@ -16,7 +16,7 @@ from core.ports import LakeFS
 from core.types import RecordOutcome
 from db.chunks import chunks
 from jobs import duties
-from jobs.duties import Lease
+from jobs.lease import Lease
 from mirrors.models import Mirror, MirrorCommit
 from mirrors.transitions.ancestry import doubt_history
 from mirrors.transitions.validity import hold

@@ -14,7 +14,8 @@ from core.mirroring.promotion import Action, Whose, Why
 from core.mirroring.tag_promotion import TagDecision, TagFacts, choose_tag, whose_tag_move
 from core.ports import LakeFS
 from db import clock
-from jobs.duties import Lease
+from db.chunks import chunks
+from jobs.lease import Lease
 from mirrors.engine.manage import fence_call, require_pinned
 from mirrors.engine.promote.record_check import doubt_records, prove_records
 from mirrors.engine.sense.read_log import list_tags
@@ -62,8 +63,8 @@ def _gather(mirror: Mirror, there: dict[str, str]) -> Iterator[tuple[str, TagFac
 
 def _promotable(mirror: Mirror, commits: Collection[str]) -> set[str]:
     asked, found = sorted(commits), set[str]()
-    for start in range(0, len(asked), 500):
-        rows = mirror.commits.promotable().filter(commit__sha__in=asked[start : start + 500])
+    for some in chunks(asked):
+        rows = mirror.commits.promotable().filter(commit__sha__in=some)
         found.update(rows.values_list("commit__sha", flat=True))
     return found
 

@@ -15,7 +15,7 @@ from core.errors import NotFound
 from core.mirroring.promotion import Repair, Why
 from core.ports import LakeFS
 from db import clock
-from jobs.duties import Lease
+from jobs.lease import Lease
 from mirrors.engine.manage import fence
 from mirrors.models import Mirror, MirrorBranch
 

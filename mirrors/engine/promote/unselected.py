@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from django.db.models import Q
 
 from core.mirroring.promotion import BranchFacts, CandidateCommit
+from db.chunks import chunks
 from mirrors.models import Candidate, MirrorBranch, SourceBranch
 
 FEW = 200
@@ -45,9 +46,9 @@ def _standing(
 ) -> dict[int, CandidateCommit]:
     """The candidate that each of these stands at: all that it may show while it is not selected."""
     found: dict[int, CandidateCommit] = {}
-    for start in range(0, len(branches), FEW):
+    for some in chunks(branches, FEW):
         wanted = Q(pk__in=[])
-        for branch in branches[start : start + FEW]:
+        for branch in some:
             wanted |= Q(branch=branch.pk) & _stands_at(ours.get(branch.name), heads.get(branch.name, ""))
         rows = Candidate.objects.filter(wanted).order_by("position")
         for key, sha, position in rows.values_list("branch_id", "commit__sha", "position"):

@@ -14,9 +14,10 @@ from core.mirroring import sensing
 from core.ports import LakeFS
 from core.types import main_parent
 from db import clock
+from db.chunks import chunks
 from deployment import config, wiring
 from jobs import duties
-from jobs.duties import Lease, Outcome
+from jobs.lease import Lease, Outcome
 from mirrors.engine.sense.inferred import keep_inferred
 from mirrors.engine.sense.ingest import Spool, served_mirrors
 from mirrors.engine.sense.read_log import freeze, identity_problem, read_histories, unreadable
@@ -159,8 +160,8 @@ def _new_hidden(repository: Repository, lakefs: LakeFS, heads: dict[str, str], l
 
 def _note_hidden(repository: Repository, branches: Mapping[bool, Sequence[str]]) -> None:
     for hidden, names in branches.items():
-        for start in range(0, len(names), 500):
-            repository.branches.filter(name__in=names[start : start + 500]).update(hidden=hidden)
+        for some in chunks(names):
+            repository.branches.filter(name__in=some).update(hidden=hidden)
 
 
 def _sensed_heads(repository: Repository) -> dict[str, str]:

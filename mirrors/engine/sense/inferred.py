@@ -17,7 +17,7 @@ from core.mirroring.promotion import UNKNOWN, CandidateCommit
 from core.mirroring.sensing import FirstParents, FirstSync
 from core.types import main_parent
 from jobs import duties
-from jobs.duties import Lease
+from jobs.lease import Lease
 from mirrors.engine.sense.ingest import served_mirrors
 from mirrors.models import Candidate, Mirror, MirrorBranch, Repository, SourceBranch
 

@@ -15,8 +15,9 @@ from django.db import models, transaction
 
 from core.mirroring.commit_graph import ParentsFirst
 from core.types import Commit as CommitRecord
+from db.chunks import chunks
 from jobs import duties
-from jobs.duties import Lease
+from jobs.lease import Lease
 from mirrors.models import Commit, Mirror, MirrorCommit, Repository, UnplacedCommit
 
 BATCH = 1000
@@ -57,8 +58,8 @@ class Spool:
 
     def _there(self, model: type[Commit] | type[UnplacedCommit], shas: Collection[str]) -> set[str]:
         asked, found = list(shas), set()
-        for start in range(0, len(asked), FEW):
-            rows = model.objects.filter(repository=self.repository, sha__in=asked[start : start + FEW])
+        for some in chunks(asked):
+            rows = model.objects.filter(repository=self.repository, sha__in=some)
             found.update(rows.values_list("sha", flat=True))
         return found
 
@@ -87,8 +88,8 @@ class Spool:
         for lines in self._latest_first():
             known = self.stored({parent for _, _, parents in lines for parent in parents})
             turn = order.feed([(sha, parents) for _, sha, parents in lines], known)
-            for start in range(0, len(turn), BATCH):
-                placed += self._store(turn[start : start + BATCH], at)
+            for some in chunks(turn, BATCH):
+                placed += self._store(some, at)
         return placed
 
     def _store(self, turn: Sequence[str], at: datetime) -> int:

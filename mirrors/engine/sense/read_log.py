@@ -13,7 +13,7 @@ from core.types import Commit as CommitRecord
 from core.types import Page
 from deployment import config
 from jobs.concurrent_calls import SideBySide
-from jobs.duties import Lease, Outcome
+from jobs.lease import Lease, Outcome
 from mirrors.engine.sense.ingest import Spool
 from mirrors.models import Repository
 

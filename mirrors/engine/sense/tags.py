@@ -11,7 +11,7 @@ from core.mirroring import sensing
 from core.ports import LakeFS
 from db import clock
 from jobs import duties
-from jobs.duties import Lease
+from jobs.lease import Lease
 from mirrors.engine.sense.ingest import Spool, served_mirrors
 from mirrors.engine.sense.read_log import freeze, identity_problem, list_tags, read_histories, unreadable
 from mirrors.models import Repository, SourceTag

@@ -13,9 +13,10 @@ from django.db import transaction
 from core.errors import Fenced, LakeMirrorError, Stopped
 from core.mirroring.check_planning import Data, RangeCheck, judge, plan_checks
 from db import clock
+from db.chunks import chunks
 from graveler.metarange import RangeRef
 from jobs import duties
-from jobs.duties import Lease, Outcome
+from jobs.lease import Lease, Outcome
 from mirrors.engine.validate import on_demand as validations
 from mirrors.engine.validate.recheck import look_again
 from mirrors.engine.validate.resolve_doubt import resolve_doubts
@@ -154,8 +155,8 @@ def coverage_of(mirror: Mirror, range_ids: Iterable[str]) -> dict[str, Data]:
     """What is known of ranges; those never checked are left out."""
     asked = list(range_ids)
     states: dict[str, Data] = {}
-    for start in range(0, len(asked), 500):
-        rows = mirror.coverage.proving(mirror.depth).filter(range_id__in=asked[start : start + 500])
+    for some in chunks(asked):
+        rows = mirror.coverage.proving(mirror.depth).filter(range_id__in=some)
         states.update((range_id, _data(state)) for range_id, state in rows.values_list("range_id", "state"))
     return states
 

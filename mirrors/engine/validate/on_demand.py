@@ -21,7 +21,7 @@ from core.errors import Fenced, LakeMirrorError, Stopped
 from core.mirroring.check_planning import Data, RangeCheck, state_on_demand
 from core.mirroring.object_check import Depth
 from db import clock
-from jobs.duties import Lease
+from jobs.lease import Lease
 from mirrors.engine.validate.reverify import within_budget
 from mirrors.engine.validate.run_check import CheckWriter, carry_out, found_deeper
 from mirrors.models import Coverage, Mirror, Validation, ValidationRange

@@ -17,7 +17,7 @@ from core.types import ObjectInfo
 from db import clock
 from db.chunks import chunks
 from deployment import wiring
-from jobs.duties import Lease
+from jobs.lease import Lease
 from mirrors.engine.validate.run_check import as_deep
 from mirrors.models import Blocker, Mirror
 from mirrors.models.problem import Problem
@@ -69,8 +69,8 @@ def _forget(mirror: Mirror, arrived: list[Blocker]) -> None:
     """What arrived blocks no more. A range must be read first: its check settles the blocker."""
     objects = [row.pk for row in arrived if row.kind != Blocker.Kind.RANGE]
     files = [row.holder_id for row in arrived if row.kind == Blocker.Kind.RANGE]
-    for start in range(0, len(objects), 500):
-        Blocker.objects.filter(pk__in=objects[start : start + 500]).delete()
+    for some in chunks(objects):
+        Blocker.objects.filter(pk__in=some).delete()
     damaged = {row.holder_id for row in arrived if row.damage}
     for row in mirror.coverage.filter(range_id__in=files):
         ask_anew(row, damaged=row.range_id in damaged)
@@ -103,8 +103,8 @@ def _as_deep_as_found(mirror: Mirror, rows: list[Blocker]) -> dict[str, Mirror]:
     """The mirror by holder, with the depth of the check that found the blockers."""
     holders = sorted({row.holder_id for row in rows})
     found = dict.fromkeys(holders, mirror)
-    for start in range(0, len(holders), 500):
-        deeper = mirror.coverage.exclude(deeper="").filter(range_id__in=holders[start : start + 500])
+    for some in chunks(holders):
+        deeper = mirror.coverage.exclude(deeper="").filter(range_id__in=some)
         for range_id, depth in deeper.values_list("range_id", "deeper"):
             found[range_id] = as_deep(mirror, Depth(depth))
     return found

@@ -19,7 +19,7 @@ from db.chunks import chunks
 from deployment import wiring
 from graveler.errors import FormatError
 from graveler.ranges import read_range
-from jobs.duties import Lease
+from jobs.lease import Lease
 from mirrors.models import Blocker, Coverage, Mirror
 from mirrors.models.problem import Problem
 from mirrors.queries.metaranges import METADATA_PREFIX, metadata_uri

@@ -15,8 +15,9 @@ from django.db import transaction
 from core.mirroring.check_planning import RangeCheck
 from core.mirroring.object_check import Depth
 from db import clock
+from db.chunks import chunks
 from deployment import config
-from jobs.duties import Lease
+from jobs.lease import Lease
 from mirrors.engine.validate.run_check import CheckWriter, carry_out
 from mirrors.models import Coverage, Mirror
 from mirrors.models.querysets import CoverageQuerySet
@@ -145,9 +146,7 @@ def usable_bases(mirror: Mirror, rows: Iterable[Coverage]) -> dict[str, tuple[st
     """
     asked = sorted({base for row in rows for base in row.bases})
     complete: dict[str, int] = {}
-    for start in range(0, len(asked), 500):
-        found = mirror.coverage.proving(mirror.depth).filter(
-            range_id__in=asked[start : start + 500], state=Coverage.State.COMPLETE
-        )
+    for some in chunks(asked):
+        found = mirror.coverage.proving(mirror.depth).filter(range_id__in=some, state=Coverage.State.COMPLETE)
         complete.update(found.values_list("range_id", "pk"))
     return {row.range_id: tuple(b for b in row.bases if complete.get(b, row.pk) < row.pk) for row in rows}

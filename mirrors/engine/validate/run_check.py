@@ -18,7 +18,7 @@ from core.mirroring.object_check import OF_RANGE, Depth
 from db import clock
 from db.chunks import chunks
 from deployment import config, wiring
-from jobs.duties import Lease
+from jobs.lease import Lease
 from mirrors.models import Blocker, Coverage, Mirror, Run
 from mirrors.models.problem import KEPT_PER_HOLDER, Problem
 from mirrors.transitions.blockers import note_problems
@@ -151,8 +151,8 @@ class CheckWriter:
         """How many problems each range has by name. One that is checked again because those led nowhere keeps more."""
         asked = list(self.checks)
         known: dict[str, int] = {}
-        for start in range(0, len(asked), 500):
-            named = self.mirror.blockers.held_by(asked[start : start + 500]).order_by()
+        for some in chunks(asked):
+            named = self.mirror.blockers.held_by(some).order_by()
             known.update(named.values_list("holder_id").annotate(Count("pk")))
         return known
 

@@ -16,7 +16,7 @@ from django.test.utils import CaptureQueriesContext
 from core.errors import Fenced
 from core.mirroring.promotion import Why
 from db import clock
-from jobs.duties import Lease
+from jobs.lease import Lease
 from jobs.models import Duty
 from mirrors.models import Blocker, Measure, Mirror, Promotion, Run
 from mirrors.status.facts import Pending

@@ -13,7 +13,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from audit.models import AuditEvent
-from mirrors.models import Mirror, Promotion, Validation
+from mirrors.models import Mirror, Promotion, Repository, Validation
 from mirrors.status import fleet
 from mirrors.status.mirror import mirror_briefs, mirror_reading
 from rbac.models import User
@@ -162,11 +162,22 @@ def test_of_many_mirrors_the_order_may_be_some_seconds_old_but_no_line(
 def test_the_list_is_given_as_csv_with_its_filters(olga: Client, company: Any) -> None:
     answer = olga.get("/mirrors/?find=-eu&format=csv")
     assert answer["Content-Type"].startswith("text/csv")
-    rows = {row["name"]: row for row in csv.DictReader(io.StringIO(answer.content.decode()))}
+    rows = csv_rows(answer)
     assert "billing-us" not in rows and len(rows) == len(company) - 1
     assert rows["analytics-eu"]["status"] == "Blocked"
     assert rows["models-eu"]["branches_up_to_date"] == "3"
     assert rows["events-eu"]["lag_seconds"] == ""
+
+
+def test_no_spreadsheet_runs_what_the_csv_of_the_list_says(olga: Client, company: Any) -> None:
+    Repository.objects.filter(pk=company["models-eu"].source_id).update(name="=1+1")
+    assert csv_rows(olga.get("/mirrors/?format=csv"))["models-eu"]["source_repository"] == "'=1+1"
+
+
+def csv_rows(answer: Any) -> dict[str, dict[str, str]]:
+    """The rows of a CSV answer by the mirror's name."""
+    lines = b"".join(answer.streaming_content).decode()
+    return {row["name"]: row for row in csv.DictReader(io.StringIO(lines))}
 
 
 # Several at once
