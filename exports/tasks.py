@@ -14,7 +14,7 @@ from deployment import config
 from installations import services
 from jobs import kinds
 from jobs.kinds import DutyKind
-from jobs.lease import Lease, Outcome
+from jobs.lease import DutyOutcome, Lease
 
 
 def register() -> None:
@@ -23,7 +23,7 @@ def register() -> None:
     services.register_user("export", _by_region)
 
 
-def _advance(lease: Lease) -> Outcome:
+def _advance(lease: Lease) -> DutyOutcome:
     from exports.engine.advance import advance
 
     return advance(lease)

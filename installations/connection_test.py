@@ -16,7 +16,7 @@ from core.access.policies import repository_arn
 from core.errors import LakeMirrorError, NotFound, Throttled
 from core.installations import preflight as decide
 from core.installations import preflight_stores as stores
-from core.installations.preflight import Check, NotAsked, Outcome
+from core.installations.preflight import Check, CheckOutcome, NotAsked
 from core.ports import LakeFS
 from core.types import Page, RepositoryInfo, ServerInfo
 from db import clock
@@ -128,16 +128,16 @@ def _of_store(region: str, place: str, answers: Mapping[str, Any]) -> Iterator[C
 
 def _versioning(check: Check) -> Check:
     """Only S3's own replication needs versions: exports, and other ways to copy, don't."""
-    failed = check.state is Outcome.FAILED
-    return replace(check, state=Outcome.WARNING) if failed else check
+    failed = check.state is CheckOutcome.FAILED
+    return replace(check, state=CheckOutcome.WARNING) if failed else check
 
 
 def _right(tried: Tried, action: str, answer: Any) -> Check:
     check = decide.check_right("lakefs", action, _arn(tried, action), answer)
-    if check.state is not Outcome.FAILED or tried.named:
+    if check.state is not CheckOutcome.FAILED or tried.named:
         return check
     told = f"The key may not {action} on every repository; no mirror is here yet on which a narrower right would show"
-    return replace(check, state=Outcome.WARNING, message=told)
+    return replace(check, state=CheckOutcome.WARNING, message=told)
 
 
 def _arn(tried: Tried, action: str) -> str:
@@ -155,7 +155,7 @@ def _keep(region: str, server: Any, checks: list[Check]) -> InstallationTest:
         region=region,
         defaults={
             "tested_at": clock.now(),
-            "reachable": checks[0].state is Outcome.OK or isinstance(server, Throttled),
+            "reachable": checks[0].state is CheckOutcome.OK or isinstance(server, Throttled),
             "lakefs_version": server.version[:100] if isinstance(server, ServerInfo) else "",
             "checks": [_stored(check) for check in checks],
         },
@@ -171,5 +171,5 @@ def _stored(check: Check) -> dict[str, str]:
 def passed(test: InstallationTest) -> bool:
     """Nothing failed, and lakeFS lets us in."""
     states = {check["id"]: check["state"] for check in test.checks}
-    known = all(states.get(check) == Outcome.OK for check in ("lakefs-reachable", "lakefs-credentials"))
-    return known and Outcome.FAILED.value not in states.values()
+    known = all(states.get(check) == CheckOutcome.OK for check in ("lakefs-reachable", "lakefs-credentials"))
+    return known and CheckOutcome.FAILED.value not in states.values()

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from core.errors import NotFound
-from core.installations.preflight import Check, Outcome
+from core.installations.preflight import Check, CheckOutcome
 from core.installations.settings import Access, Wish
 from deployment import config
 from deployment.overlay import Together
@@ -62,19 +62,21 @@ class InstallationReading:
     @property
     def checks(self) -> list[Check]:
         """Of the last test, what needs somebody first."""
-        order = [Outcome.FAILED, Outcome.WARNING, Outcome.UNKNOWN, Outcome.OK]
-        found = [Check(**{**one, "state": Outcome(one["state"])}) for one in (self.test.checks if self.test else [])]
+        order = [CheckOutcome.FAILED, CheckOutcome.WARNING, CheckOutcome.UNKNOWN, CheckOutcome.OK]
+        found = [
+            Check(**{**one, "state": CheckOutcome(one["state"])}) for one in (self.test.checks if self.test else [])
+        ]
         return sorted(found, key=lambda check: order.index(check.state))
 
     @property
     def good(self) -> list[Check]:
         """What is in order."""
-        return [check for check in self.checks if check.state is Outcome.OK]
+        return [check for check in self.checks if check.state is CheckOutcome.OK]
 
     @property
     def rights(self) -> list[Check]:
         """Rights of which nobody knows: most can't be tried without changing something."""
-        return [check for check in self.checks if check.state is Outcome.UNKNOWN and "-right:" in check.id]
+        return [check for check in self.checks if check.state is CheckOutcome.UNKNOWN and "-right:" in check.id]
 
     @property
     def urgent(self) -> list[Check]:
@@ -82,16 +84,16 @@ class InstallationReading:
         return [check for check in self.checks if check not in self.good and check not in self.rights]
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> CheckOutcome:
         """Of the last test as a whole."""
         if self.problem:
-            return Outcome.FAILED
+            return CheckOutcome.FAILED
         if self.test is None:
-            return Outcome.UNKNOWN
+            return CheckOutcome.UNKNOWN
         if passed(self.test):
-            return Outcome.OK
-        failed = any(check.state is Outcome.FAILED for check in self.checks)
-        return Outcome.FAILED if failed else Outcome.UNKNOWN
+            return CheckOutcome.OK
+        failed = any(check.state is CheckOutcome.FAILED for check in self.checks)
+        return CheckOutcome.FAILED if failed else CheckOutcome.UNKNOWN
 
 
 def installation_readings() -> list[InstallationReading]:

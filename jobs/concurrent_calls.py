@@ -52,7 +52,7 @@ class SideBySide(Generic[K, R]):
         """At least one answer, once it is there, with the key of its call. Raises Fenced when the lease was lost."""
         done: set[Future[R]] = set()
         while self._running and not done:
-            self._lease.beat()
+            self._lease.renew()
             done, _ = wait(self._running, timeout=BEAT_SECONDS, return_when=FIRST_COMPLETED)
         for answer in [one for one in self._running if one in done]:
             yield self._running.pop(answer), answer

@@ -15,7 +15,7 @@ from core.errors import Fenced, LakeMirrorError, Stopped
 from deployment import config
 from jobs import kinds
 from jobs import lease as leases
-from jobs.lease import HOLDER, Handler, Lease, Outcome
+from jobs.lease import HOLDER, DutyOutcome, Handler, Lease
 from jobs.log import heard
 from jobs.models import Duty
 
@@ -47,7 +47,7 @@ def run(duty_id: int, holder: str = HOLDER) -> str:
     return outcome.summary
 
 
-def _work(lease: Lease, handler: Handler, interval: float) -> tuple[Outcome, int]:
+def _work(lease: Lease, handler: Handler, interval: float) -> tuple[DutyOutcome, int]:
     failures = lease.duty.failures + 1
     most = min(interval, config.current().validator.cooldown_on_error.total_seconds())
     soon = min(most, 0.5 * 2.0 ** min(failures, 10))
@@ -55,19 +55,19 @@ def _work(lease: Lease, handler: Handler, interval: float) -> tuple[Outcome, int
         return handler(lease), 0
     except Fenced as error:
         log.warning("%s: %s", lease.duty, error)
-        return Outcome(str(error)), failures
+        return DutyOutcome(str(error)), failures
     except Stopped as error:
         log.warning("%s: %s", lease.duty, error)
-        return Outcome(str(error), most, whole=False), lease.duty.failures
+        return DutyOutcome(str(error), most, whole=False), lease.duty.failures
     except LakeMirrorError as error:
         log.warning("%s (attempt %d in a row): %s", lease.duty, failures, error)
-        return Outcome(str(error), soon if error.retryable else most), failures
+        return DutyOutcome(str(error), soon if error.retryable else most), failures
     except Exception:
         log.exception("%s failed for a reason that is our own fault", lease.duty)
-        return Outcome("internal error: see the log of the worker", soon), failures
+        return DutyOutcome("internal error: see the log of the worker", soon), failures
 
 
-def _release(lease: Lease, outcome: Outcome, failures: int, interval: float) -> None:
+def _release(lease: Lease, outcome: DutyOutcome, failures: int, interval: float) -> None:
     next_in = interval if outcome.next_in is None else min(outcome.next_in, interval)
     released = Duty.objects.release(
         lease.duty.pk,

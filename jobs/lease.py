@@ -25,7 +25,7 @@ HOLDER = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"[:64]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class DutyOutcome:
     """What a duty did, in words; seconds until the next look, if sooner than its interval; whether it did all."""
 
     summary: str
@@ -43,7 +43,7 @@ class Lease:
     renewed: float = field(default_factory=time.monotonic)
     said: Said | None = None
 
-    def beat(self) -> None:
+    def renew(self) -> None:
         """Renew when a third of the lease has passed. Raises Fenced when it was lost."""
         if time.monotonic() - self.renewed < LEASE_SECONDS / 3:
             return
@@ -53,18 +53,18 @@ class Lease:
 
     def fence(self, margin: float) -> None:
         """Make sure that the lease is ours for `margin` more seconds, longer than the call that follows can take."""
-        self.beat()
+        self.renew()
         if not Duty.objects.held(self.duty.pk, holder=self.holder, attempt=self.attempt, margin=margin):
             raise Fenced(f"the lease on '{self.duty}' was lost or ends too soon")
 
-    def hold(self) -> None:
+    def lock(self) -> None:
         """Inside of a transaction: nobody can take the duty over before it ends. Raises Fenced when somebody has."""
-        self.beat()
+        self.renew()
         if not Duty.objects.lock(self.duty.pk, holder=self.holder, attempt=self.attempt):
             raise Fenced(f"the lease on '{self.duty}' was lost")
 
     @contextmanager
-    def kept(self) -> Iterator[None]:
+    def keep_alive(self) -> Iterator[None]:
         """Renew from a thread while the caller waits for something long. The caller fences before it writes."""
         done = threading.Event()
         thread = threading.Thread(target=self._keep, args=(done,), daemon=True)
@@ -78,16 +78,16 @@ class Lease:
     def _keep(self, done: threading.Event) -> None:
         try:
             while not done.wait(LEASE_SECONDS / 8):
-                self._beat_through()
+                self._renew_through()
         except Fenced as error:
             log.warning("%s", error)
         finally:
             connection.close()
 
-    def _beat_through(self) -> None:
-        """Renew; what the database does not answer now is tried again at the next beat."""
+    def _renew_through(self) -> None:
+        """Renew; what the database does not answer now is tried again at the next turn."""
         try:
-            self.beat()
+            self.renew()
             if self.said is not None:
                 self.said.write()
         except DatabaseError as error:
@@ -95,5 +95,5 @@ class Lease:
             connection.close()
 
 
-Handler = Callable[[Lease], Outcome]
+Handler = Callable[[Lease], DutyOutcome]
 """What does the work of a duty."""

@@ -9,7 +9,7 @@ from deployment import config
 from installations import refresh
 from jobs import duties, kinds
 from jobs.kinds import DutyKind
-from jobs.lease import Lease, Outcome
+from jobs.lease import DutyOutcome, Lease
 from jobs.models import Duty
 
 
@@ -32,7 +32,7 @@ def register() -> None:
 
 
 def _of_a_mirror(
-    kind: Duty.Kind, handler: Callable[[Lease], Outcome], interval: Callable[[], float], *, heavy: bool = False
+    kind: Duty.Kind, handler: Callable[[Lease], DutyOutcome], interval: Callable[[], float], *, heavy: bool = False
 ) -> DutyKind:
     return DutyKind(kind.value, handler, interval, _mirrors, beyond_us=_beyond_us, heavy=heavy)
 
@@ -40,31 +40,31 @@ def _of_a_mirror(
 # The engine is loaded by who works, not by who serves pages.
 
 
-def _manage(lease: Lease) -> Outcome:
+def _manage(lease: Lease) -> DutyOutcome:
     from mirrors.engine.manage import manage
 
     return manage(lease)
 
 
-def _sense(lease: Lease) -> Outcome:
+def _sense(lease: Lease) -> DutyOutcome:
     from mirrors.engine.sense.branches import sense
 
     return sense(lease)
 
 
-def _copy_records(lease: Lease) -> Outcome:
+def _copy_records(lease: Lease) -> DutyOutcome:
     from mirrors.engine.copy_records import copy
 
     return copy(lease)
 
 
-def _validate(lease: Lease) -> Outcome:
+def _validate(lease: Lease) -> DutyOutcome:
     from mirrors.engine.validate.commits import validate
 
     return validate(lease)
 
 
-def _promote(lease: Lease) -> Outcome:
+def _promote(lease: Lease) -> DutyOutcome:
     from mirrors.engine.promote.branches import promote
 
     return promote(lease)

@@ -62,7 +62,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class PolicyDecision:
     """Whether somebody may take a step at a place, and the need that settles it: the first that is refused."""
 
     allowed: bool
@@ -88,8 +88,8 @@ class Change:
     arns: tuple[str, ...]
     users_before: tuple[str, ...]
     users_after: tuple[str, ...]
-    before: Outcome
-    after: Outcome
+    before: PolicyDecision
+    after: PolicyDecision
 
     @property
     def gained(self) -> tuple[str, ...]:
@@ -127,14 +127,14 @@ def _with_whole(action: str) -> tuple[str, ...]:
     return (action, PART_OF[action]) if action in PART_OF else (action,)
 
 
-def judge(step: Step, place: Place, policies: Sequence[Policy], username: str) -> Outcome:
+def judge(step: Step, place: Place, policies: Sequence[Policy], username: str) -> PolicyDecision:
     """Whether somebody with these policies may take a step."""
     for need in step.needs:
         arn = need.arn(place)
         verdict: Verdict = evaluate(policies, need.action, arn, username)
         if not verdict.allowed:
             break
-    return Outcome(verdict.allowed, need.action, arn, verdict.deciding)
+    return PolicyDecision(verdict.allowed, need.action, arn, verdict.deciding)
 
 
 # --- what a change of policies changes --------------------------------------------------------------------------------
@@ -150,7 +150,9 @@ def changes(step: Step, places: Iterable[Place], people: Iterable[Person]) -> It
             yield _change(step, place, kinds, *concerned)
 
 
-def _change(step: Step, place: Place, kinds: Mapping[_Kind, Sequence[str]], before: Outcome, after: Outcome) -> Change:
+def _change(
+    step: Step, place: Place, kinds: Mapping[_Kind, Sequence[str]], before: PolicyDecision, after: PolicyDecision
+) -> Change:
     judged = [(names, *_judged(step, place, kind, names)) for kind, names in kinds.items()]
     return Change(
         step,
@@ -162,11 +164,11 @@ def _change(step: Step, place: Place, kinds: Mapping[_Kind, Sequence[str]], befo
     )
 
 
-def _judged(step: Step, place: Place, kind: _Kind, names: Sequence[str]) -> tuple[Outcome, Outcome]:
+def _judged(step: Step, place: Place, kind: _Kind, names: Sequence[str]) -> tuple[PolicyDecision, PolicyDecision]:
     return judge(step, place, kind[0], names[0]), judge(step, place, kind[1], names[0])
 
 
-def _differs(pair: tuple[Outcome, Outcome]) -> bool:
+def _differs(pair: tuple[PolicyDecision, PolicyDecision]) -> bool:
     return pair[0].allowed != pair[1].allowed
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from core.errors import Denied, Invalid, LakeMirrorError, NotFound, Unauthenticated, Unreachable
-from core.installations.preflight import Check, NotAsked, Outcome, failing, not_known
+from core.installations.preflight import Check, CheckOutcome, NotAsked, failing, not_known
 from core.installations.preflight_stores import bucket_of, prefix_of
 from core.text.phrases import count
 
@@ -43,7 +43,7 @@ def check_branch(name: str, repository: str, head: str | LakeMirrorError) -> Che
     """Is there something to export?"""
     if isinstance(head, LakeMirrorError):
         return not_known("branch", f"Where '{name}' is", head) if head.retryable else failing("branch", head)
-    return Check("branch", Outcome.OK, f"'{name}' of '{repository}' is there, at {head[:8]}")
+    return Check("branch", CheckOutcome.OK, f"'{name}' of '{repository}' is there, at {head[:8]}")
 
 
 def check_markers(found: Sequence[str], looked: str | LakeMirrorError) -> Check:
@@ -52,11 +52,11 @@ def check_markers(found: Sequence[str], looked: str | LakeMirrorError) -> Check:
     if isinstance(looked, LakeMirrorError):
         return not_known(check_id, "Whether the branch has files named _lakefs_success", looked)
     if not found:
-        return Check(check_id, Outcome.OK, f"No file is named _lakefs_success among {looked}")
+        return Check(check_id, CheckOutcome.OK, f"No file is named _lakefs_success among {looked}")
     listed = ", ".join(found[:SHOWN]) + (" …" if len(found) > SHOWN else "")
     told = f"The branch has {count(len(found), 'file')} named _lakefs_success: {listed}"
     fix = "Such a file is exported like any other, and takes the marker's place: rename it if readers wait for markers"
-    return Check(check_id, Outcome.WARNING, told, fix)
+    return Check(check_id, CheckOutcome.WARNING, told, fix)
 
 
 def check_patterns(nothing: Sequence[str], number: int, looked: str | LakeMirrorError) -> Check:
@@ -67,13 +67,13 @@ def check_patterns(nothing: Sequence[str], number: int, looked: str | LakeMirror
     if isinstance(looked, LakeMirrorError):
         return not_known(check_id, "What the expressions match", looked)
     if not number:
-        return Check(check_id, Outcome.OK, "There are no expressions: no directory gets a marker")
+        return Check(check_id, CheckOutcome.OK, "There are no expressions: no directory gets a marker")
     if nothing:
         listed = ", ".join(f"'{one}'" for one in nothing[:SHOWN])
         fix = r"A directory is matched with its slash and without one before it, as in logs/day=01/; . is any character"
-        return Check(check_id, Outcome.WARNING, f"In {looked} nothing is matched by {listed}", fix)
+        return Check(check_id, CheckOutcome.WARNING, f"In {looked} nothing is matched by {listed}", fix)
     told = "the expression matches" if number == 1 else f"each of the {number} expressions matches"
-    return Check(check_id, Outcome.OK, f"In {looked}, {told} something")
+    return Check(check_id, CheckOutcome.OK, f"In {looked}, {told} something")
 
 
 # --- places -----------------------------------------------------------------------------------------------------------
@@ -84,8 +84,8 @@ def check_store(side: str, store: Store) -> Check:
     whose = f"the store that export_stores has for {store.bucket}" if store.own else f"the store of {store.region}"
     told = f"{store.bucket} is looked for at {store.where}, {whose}"
     if store.key:
-        return Check(f"{side}-store", Outcome.OK, f"{told}, with the key {store.key}")
-    return Check(f"{side}-store", Outcome.OK, f"{told}, with the credentials of this machine")
+        return Check(f"{side}-store", CheckOutcome.OK, f"{told}, with the key {store.key}")
+    return Check(f"{side}-store", CheckOutcome.OK, f"{told}, with the credentials of this machine")
 
 
 def check_bucket(side: str, store: Store, answer: object) -> Check:
@@ -93,18 +93,20 @@ def check_bucket(side: str, store: Store, answer: object) -> Check:
     check_id = f"{side}-bucket"
     if isinstance(answer, NotFound):
         fix = f"Make the bucket, or name its store: export_stores.{store.bucket} in the configuration"
-        return Check(check_id, Outcome.FAILED, f"There is no bucket {store.bucket} at {store.where}", fix)
+        return Check(check_id, CheckOutcome.FAILED, f"There is no bucket {store.bucket} at {store.where}", fix)
     if isinstance(answer, Unauthenticated):
         fix = f"Give the key of {_field(store)} to the configuration, and restart"
-        return Check(check_id, Outcome.FAILED, f"{store.where} refuses the key: {answer.message}", fix)
+        return Check(check_id, CheckOutcome.FAILED, f"{store.where} refuses the key: {answer.message}", fix)
     if isinstance(answer, Unreachable):
         fix = f"See to it that this machine reaches {store.where}; another address goes into {_field(store)}"
-        return Check(check_id, Outcome.FAILED, answer.message, fix)
+        return Check(check_id, CheckOutcome.FAILED, answer.message, fix)
     if isinstance(answer, Denied):
-        return Check(check_id, Outcome.WARNING, f"{store.bucket} is there, but does not show its keys", answer.hint)
+        return Check(
+            check_id, CheckOutcome.WARNING, f"{store.bucket} is there, but does not show its keys", answer.hint
+        )
     if isinstance(answer, LakeMirrorError):
         return not_known(check_id, f"Whether {store.bucket} is there", answer)
-    return Check(check_id, Outcome.OK, f"{store.bucket} is there, and the key is accepted")
+    return Check(check_id, CheckOutcome.OK, f"{store.bucket} is there, and the key is accepted")
 
 
 def _field(store: Store) -> str:
@@ -117,25 +119,25 @@ def check_list(side: str, place: str, answer: object) -> Check:
     if isinstance(answer, Denied):
         fix = "Add this statement to the bucket's policy, or without its Principal to the user's or role's own"
         told = f"The key may not list {place}: {answer.message}"
-        return Check(check_id, Outcome.FAILED, told, fix, statement(LIST, place))
+        return Check(check_id, CheckOutcome.FAILED, told, fix, statement(LIST, place))
     if isinstance(answer, LakeMirrorError):
         return not_known(check_id, f"Whether the key may list {place}", answer)
-    return Check(check_id, Outcome.OK, f"The key may list {place}")
+    return Check(check_id, CheckOutcome.OK, f"The key may list {place}")
 
 
 def check_right(side: str, action: str, place: str, answer: LakeMirrorError | None, left: str = "") -> Check:
     """May our key do this? It was tried with an object of our own; `left` is its address if it could not be removed."""
     check_id, (what, done) = f"{side}-right:{action}", _WORDS[action]
     if answer is None:
-        return Check(check_id, Outcome.OK, f"{done} {place}")
+        return Check(check_id, CheckOutcome.OK, f"{done} {place}")
     stays = f". Remove {left}, which stayed there" if left else ""
     if isinstance(answer, NotAsked) or answer.retryable:
         return not_known(check_id, f"Whether the key may {what} {place}", answer, f"{answer.hint}{stays}".lstrip(". "))
     told = f"The key can't {what} {place}: {answer.message}"
     if not isinstance(answer, Denied):
-        return Check(check_id, Outcome.FAILED, told, f"{answer.hint or 'The store says why'}{stays}")
+        return Check(check_id, CheckOutcome.FAILED, told, f"{answer.hint or 'The store says why'}{stays}")
     fix = f"Add this statement to the bucket's policy, or without its Principal to the user's or role's own{stays}"
-    return Check(check_id, Outcome.FAILED, told, fix, statement(action, place))
+    return Check(check_id, CheckOutcome.FAILED, told, fix, statement(action, place))
 
 
 def statement(action: str, place: str) -> str:
@@ -152,17 +154,17 @@ def check_content(place: str, answer: Collection[str] | LakeMirrorError, more: b
     if isinstance(answer, LakeMirrorError):
         return not_known(check_id, f"What is at {place}", answer)
     if not answer:
-        return Check(check_id, Outcome.OK, f"Nothing is at {place} yet")
+        return Check(check_id, CheckOutcome.OK, f"Nothing is at {place} yet")
     seen = f"{count(len(answer), 'object')}{' or more' if more else ''}"
     if ours:
-        return Check(check_id, Outcome.OK, f"{seen} at {place}: this export has written there")
+        return Check(check_id, CheckOutcome.OK, f"{seen} at {place}: this export has written there")
     fix = "They stay, but a file of the branch replaces one of the same key: take an empty path to be sure"
-    return Check(check_id, Outcome.WARNING, f"{seen} at {place} already", fix)
+    return Check(check_id, CheckOutcome.WARNING, f"{seen} at {place} already", fix)
 
 
 def check_apart(side: str, place: str, error: LakeMirrorError | None) -> Check:
     """Is a place nobody else's?"""
     check_id = f"{side}-apart"
     if error is None:
-        return Check(check_id, Outcome.OK, f"{place} overlaps no repository's, mirror's or other export's place")
+        return Check(check_id, CheckOutcome.OK, f"{place} overlaps no repository's, mirror's or other export's place")
     return failing(check_id, error)

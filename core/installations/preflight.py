@@ -30,7 +30,7 @@ TRIED = (1, 84)
 """The lakeFS that all of this was tried with."""
 
 
-class Outcome(StrEnum):
+class CheckOutcome(StrEnum):
     """What a check came to. Only `failed` says that something has to be done."""
 
     OK = "ok"
@@ -45,7 +45,7 @@ class Check:
     statement of JSON that does it, to be copied."""
 
     id: str
-    state: Outcome
+    state: CheckOutcome
     message: str
     fix: str = ""
     policy: str = ""
@@ -73,14 +73,16 @@ DECIDING = frozenset(
 
 def passed(checks: Collection[Check], deciding: Collection[str] = DECIDING) -> bool:
     """Nothing failed, and what decides is known. Nothing looked at is no pass."""
-    decided = {check.id for check in checks if check.state in (Outcome.OK, Outcome.WARNING)}
-    return decided >= set(deciding) and not any(check.state is Outcome.FAILED for check in checks)
+    decided = {check.id for check in checks if check.state in (CheckOutcome.OK, CheckOutcome.WARNING)}
+    return decided >= set(deciding) and not any(check.state is CheckOutcome.FAILED for check in checks)
 
 
 def failing(check_id: str, error: LakeMirrorError) -> Check:
     """What an error means that nobody has to look at more closely: only definite ones are failures."""
     definite = isinstance(error, (Invalid, NotFound, Unreadable)) or bool(getattr(error, "field", ""))
-    return Check(check_id, Outcome.FAILED if definite else Outcome.UNKNOWN, _sentence(error.message), error.hint)
+    return Check(
+        check_id, CheckOutcome.FAILED if definite else CheckOutcome.UNKNOWN, _sentence(error.message), error.hint
+    )
 
 
 def _sentence(text: str) -> str:
@@ -96,22 +98,22 @@ def check_reachable(side: str, region: str, answer: ServerInfo | LakeMirrorError
     """Does the lakeFS of a region answer at all?"""
     check_id = f"{side}-reachable"
     if isinstance(answer, Throttled):
-        return Check(check_id, Outcome.UNKNOWN, f"The lakeFS of {region} asks to be left alone", "Try again later")
+        return Check(check_id, CheckOutcome.UNKNOWN, f"The lakeFS of {region} asks to be left alone", "Try again later")
     if isinstance(answer, (Unreachable, RemoteFailure)):
         fix = f"See to it that the lakeFS of {region} runs, and that this machine reaches its configured address"
-        return Check(check_id, Outcome.FAILED, answer.message, fix)
+        return Check(check_id, CheckOutcome.FAILED, answer.message, fix)
     if isinstance(answer, (Invalid, NotAsked, Unreadable)):
         return failing(check_id, answer)
-    return Check(check_id, Outcome.OK, f"The lakeFS of {region} answers")
+    return Check(check_id, CheckOutcome.OK, f"The lakeFS of {region} answers")
 
 
 def check_credentials(side: str, region: str, answer: ServerInfo | LakeMirrorError) -> Check:
     """Does it let our key in?"""
     check_id = f"{side}-credentials"
     if isinstance(answer, Unauthenticated):
-        return Check(check_id, Outcome.FAILED, f"The lakeFS of {region} refuses the key", answer.hint)
+        return Check(check_id, CheckOutcome.FAILED, f"The lakeFS of {region} refuses the key", answer.hint)
     if isinstance(answer, (ServerInfo, Denied, NotFound)):
-        return Check(check_id, Outcome.OK, f"The lakeFS of {region} accepts the key")
+        return Check(check_id, CheckOutcome.OK, f"The lakeFS of {region} accepts the key")
     return not_known(check_id, f"Whether the lakeFS of {region} accepts the key", answer)
 
 
@@ -122,14 +124,16 @@ def check_version(side: str, region: str, answer: ServerInfo | LakeMirrorError) 
         return not_known(check_id, f"The version of the lakeFS of {region}", answer)
     told, version = answer.version or "no version", _numbers(answer.version)
     if version is None:
-        return Check(check_id, Outcome.UNKNOWN, f"The lakeFS of {region} calls itself {told}")
+        return Check(check_id, CheckOutcome.UNKNOWN, f"The lakeFS of {region} calls itself {told}")
     if version < OLDEST:
         fix = f"Upgrade it to {_dotted(OLDEST)} or later"
-        return Check(check_id, Outcome.FAILED, f"The lakeFS of {region}, {told}, takes no commit records yet", fix)
+        return Check(check_id, CheckOutcome.FAILED, f"The lakeFS of {region}, {told}, takes no commit records yet", fix)
     if version < TRIED or version[0] > TRIED[0]:
         fix = f"LakeMirror was tried with {_dotted(TRIED)}: try a small repository first"
-        return Check(check_id, Outcome.WARNING, f"LakeMirror was not tried with {told}, the lakeFS of {region}", fix)
-    return Check(check_id, Outcome.OK, f"The lakeFS of {region} is {told}")
+        return Check(
+            check_id, CheckOutcome.WARNING, f"LakeMirror was not tried with {told}, the lakeFS of {region}", fix
+        )
+    return Check(check_id, CheckOutcome.OK, f"The lakeFS of {region} is {told}")
 
 
 def _numbers(version: str) -> tuple[int, int] | None:
@@ -147,17 +151,17 @@ def check_right(side: str, action: str, arn: str, answer: object) -> Check:
     check_id = f"{side}-right:{action}"
     if isinstance(answer, Denied):
         fix = f"Allow {action} on {arn} to the key's user, as the policy ReplicationPolicy does"
-        return Check(check_id, Outcome.FAILED, f"The key may not {action} on {arn}", fix)
+        return Check(check_id, CheckOutcome.FAILED, f"The key may not {action} on {arn}", fix)
     doubtful = (Unauthenticated, Unreachable, Throttled, RemoteFailure, NotAsked)
     if isinstance(answer, doubtful):
         return not_known(check_id, f"Whether the key may {action} on {arn}", answer)
-    return Check(check_id, Outcome.OK, f"The key may {action} on {arn}")
+    return Check(check_id, CheckOutcome.OK, f"The key may {action} on {arn}")
 
 
 def untried(side: str, action: str, arn: str, why: str) -> Check:
     """A right that can't be tried without changing something."""
     fix = f"See to it that the key's user has {action} on {arn}, as the policy ReplicationPolicy gives it"
-    return Check(f"{side}-right:{action}", Outcome.UNKNOWN, f"{action} was not tried: {why}", fix)
+    return Check(f"{side}-right:{action}", CheckOutcome.UNKNOWN, f"{action} was not tried: {why}", fix)
 
 
 # --- the source repository --------------------------------------------------------------------------------------------
@@ -170,18 +174,18 @@ def check_repository(
     check_id = "source-repository"
     if isinstance(found, NotFound):
         fix = "Give the name that it has in lakeFS, and its region"
-        return Check(check_id, Outcome.FAILED, f"There is no repository '{name}' in {region}", fix)
+        return Check(check_id, CheckOutcome.FAILED, f"There is no repository '{name}' in {region}", fix)
     if isinstance(found, LakeMirrorError):
         return not_known(check_id, f"Whether '{name}' is in {region}", found)
     if isinstance(head, NotFound):
         fix = "Commit something to it first"
-        return Check(check_id, Outcome.FAILED, f"'{name}' has no commit on {found.default_branch}", fix)
+        return Check(check_id, CheckOutcome.FAILED, f"'{name}' has no commit on {found.default_branch}", fix)
     if isinstance(head, LakeMirrorError):
         return not_known(check_id, f"Whether '{name}' has commits", head)
     if not head.metarange_id and not head.parents:
         told = f"'{name}' has nothing but its first, empty commit on {found.default_branch}"
-        return Check(check_id, Outcome.WARNING, told, "Go on if data is still to come")
-    return Check(check_id, Outcome.OK, f"'{name}' is there, and {found.default_branch} is at {head.id[:8]}")
+        return Check(check_id, CheckOutcome.WARNING, told, "Go on if data is still to come")
+    return Check(check_id, CheckOutcome.OK, f"'{name}' is there, and {found.default_branch} is at {head.id[:8]}")
 
 
 def check_branches(
@@ -199,12 +203,12 @@ def check_branches(
     try:
         check_selection(selection)
     except Invalid as error:
-        return Check("branches", Outcome.FAILED, error.message, error.hint or "Take it out")
+        return Check("branches", CheckOutcome.FAILED, error.message, error.hint or "Take it out")
     chosen = sum(branch in selection for branch in branches)
     told = f"{chosen} of {count(len(branches), 'branch', 'branches')} of the source would be mirrored"
     if warnings := selection.warnings(branches):
-        return Check("branches", Outcome.WARNING, f"{told}; {'; '.join(warnings)}", "Look at the globs again")
-    return Check("branches", Outcome.OK, told)
+        return Check("branches", CheckOutcome.WARNING, f"{told}; {'; '.join(warnings)}", "Look at the globs again")
+    return Check("branches", CheckOutcome.OK, told)
 
 
 # --- what isn't known -------------------------------------------------------------------------------------------------
@@ -212,4 +216,4 @@ def check_branches(
 
 def not_known(check_id: str, what: str, error: LakeMirrorError, fix: str = "") -> Check:
     """A question without an answer."""
-    return Check(check_id, Outcome.UNKNOWN, f"{what} is not known: {error.message}", fix or error.hint)
+    return Check(check_id, CheckOutcome.UNKNOWN, f"{what} is not known: {error.message}", fix or error.hint)

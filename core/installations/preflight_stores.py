@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from core.errors import Denied, LakeMirrorError, NotFound, Unauthenticated, Unreachable
-from core.installations.preflight import Check, Outcome, failing, not_known
+from core.installations.preflight import Check, CheckOutcome, failing, not_known
 from core.mirroring.rpo import in_words
 from core.types import ReplicationRule
 
@@ -34,15 +34,15 @@ def check_bucket(namespace: str, answer: Listing | LakeMirrorError) -> Check:
     check_id, bucket = "namespace-bucket", bucket_of(namespace)
     if isinstance(answer, NotFound):
         fix = f"Make the bucket {bucket}, or choose a namespace in one that is there"
-        return Check(check_id, Outcome.FAILED, answer.message, fix)
+        return Check(check_id, CheckOutcome.FAILED, answer.message, fix)
     if isinstance(answer, (Denied, Unauthenticated)):
         fix = f"Let the store's key s3:ListBucket on {bucket}, and s3:GetObject and s3:PutObject below it"
-        return Check(check_id, Outcome.FAILED, answer.message, fix)
+        return Check(check_id, CheckOutcome.FAILED, answer.message, fix)
     if isinstance(answer, Unreachable):
-        return Check(check_id, Outcome.FAILED, answer.message, "See to it that this machine reaches the store")
+        return Check(check_id, CheckOutcome.FAILED, answer.message, "See to it that this machine reaches the store")
     if isinstance(answer, LakeMirrorError):
         return failing(check_id, answer)
-    return Check(check_id, Outcome.OK, f"The bucket {bucket} is there, and shows its keys")
+    return Check(check_id, CheckOutcome.OK, f"The bucket {bucket} is there, and shows its keys")
 
 
 def check_content(namespace: str, there: Listing | LakeMirrorError, at_source: Listing | LakeMirrorError) -> Check:
@@ -53,7 +53,7 @@ def check_content(namespace: str, there: Listing | LakeMirrorError, at_source: L
     keys = [key for key in there.keys if not key.startswith(OWN_FILES)]
     own = " but files of an earlier mirror" if len(keys) < len(there.keys) else ""
     if not keys:
-        return Check(check_id, Outcome.OK, f"Nothing is in {namespace} yet{own}")
+        return Check(check_id, CheckOutcome.OK, f"Nothing is in {namespace} yet{own}")
     seen = f"{len(keys):,}{'' if there.whole else ' or more'}"
     if isinstance(at_source, LakeMirrorError):
         return not_known(check_id, f"Whether the {seen} objects in {namespace} are the source's", at_source)
@@ -61,9 +61,9 @@ def check_content(namespace: str, there: Listing | LakeMirrorError, at_source: L
         listed = ", ".join(foreign[:SHOWN]) + (" …" if len(foreign) > SHOWN else "")
         told = f"{namespace} holds what the source's namespace does not: {listed}"
         fix = "Choose a place of the mirror's own; go on only if the source has deleted these since"
-        return Check(check_id, Outcome.WARNING, told, fix)
+        return Check(check_id, CheckOutcome.WARNING, told, fix)
     told = f"{namespace} holds {seen} objects, which the source's namespace holds too"
-    return Check(check_id, Outcome.OK, told if there.whole else f"{told}; the others were not looked at")
+    return Check(check_id, CheckOutcome.OK, told if there.whole else f"{told}; the others were not looked at")
 
 
 def _foreign(keys: Iterable[str], at_source: Listing) -> list[str]:
@@ -81,8 +81,8 @@ def check_metadata_prefix(side: str, region: str, found: bool | LakeMirrorError)
         return not_known(check_id, f"Where the lakeFS of {region} keeps its metadata", found, fix)
     if not found:
         told = f"No metadata is below _lakefs/ where the lakeFS of {region} should have put it"
-        return Check(check_id, Outcome.FAILED, told, fix)
-    return Check(check_id, Outcome.OK, f"The lakeFS of {region} keeps its metadata below _lakefs/")
+        return Check(check_id, CheckOutcome.FAILED, told, fix)
+    return Check(check_id, CheckOutcome.OK, f"The lakeFS of {region} keeps its metadata below _lakefs/")
 
 
 # --- replication ------------------------------------------------------------------------------------------------------
@@ -105,9 +105,9 @@ def check_versioning(side: str, namespace: str, answer: str | LakeMirrorError) -
     if isinstance(answer, LakeMirrorError):
         return _refused(check_id, f"Whether {bucket} keeps versions", answer, "s3:GetBucketVersioning", bucket)
     if answer == "Enabled":
-        return Check(check_id, Outcome.OK, f"{bucket} keeps versions")
+        return Check(check_id, CheckOutcome.OK, f"{bucket} keeps versions")
     fix = f"Switch versioning of {bucket} on (PutBucketVersioning, Status=Enabled)"
-    return Check(check_id, Outcome.FAILED, f"{bucket} keeps no versions, and S3 replicates only between such", fix)
+    return Check(check_id, CheckOutcome.FAILED, f"{bucket} keeps no versions, and S3 replicates only between such", fix)
 
 
 def check_replication(source: str, destination: str, answer: Sequence[ReplicationRule] | LakeMirrorError) -> Check:
@@ -118,12 +118,12 @@ def check_replication(source: str, destination: str, answer: Sequence[Replicatio
     covering = [rule for rule in answer if _covers(rule, prefix_of(source))]
     arriving = [rule for rule in covering if rule.bucket == target]
     if not arriving:
-        return Check(check_id, Outcome.FAILED, *_no_rule(answer, covering, source, target))
+        return Check(check_id, CheckOutcome.FAILED, *_no_rule(answer, covering, source, target))
     if prefix_of(source) != prefix_of(destination):
         arrives = f"s3://{target}/{prefix_of(source)}".rstrip("/")
         told = f"Replication keeps keys: objects of {source} arrive in {arrives}, not in {destination}"
-        return Check(check_id, Outcome.FAILED, told, f"Take {arrives} for the storage namespace")
-    return Check(check_id, Outcome.OK, f"{_named(arriving[0])} of {bucket} brings {source} to {target}")
+        return Check(check_id, CheckOutcome.FAILED, told, f"Take {arrives} for the storage namespace")
+    return Check(check_id, CheckOutcome.OK, f"{_named(arriving[0])} of {bucket} brings {source} to {target}")
 
 
 def check_proxy(region: str, shown: str | LakeMirrorError) -> Check:
@@ -134,13 +134,13 @@ def check_proxy(region: str, shown: str | LakeMirrorError) -> Check:
         fix = "Look for yourself: MinIO does so where a rule leads back to the source and proxies"
         return not_known(check_id, what, shown, fix)
     if not shown:
-        return Check(check_id, Outcome.OK, f"The store of {region} shows only what it has itself")
+        return Check(check_id, CheckOutcome.OK, f"The store of {region} shows only what it has itself")
     told = f"While the source answers, the store of {region} shows others what only the source has: it lacks {shown}"
     fix = (
         "LakeMirror doesn't fall for it, but readers and other tools do. Let the rule that leads back to the source "
         "not proxy (mc replicate update --proxy disable), or go on and know it"
     )
-    return Check(check_id, Outcome.WARNING, told, fix)
+    return Check(check_id, CheckOutcome.WARNING, told, fix)
 
 
 def _covers(rule: ReplicationRule, prefix: str) -> bool:
@@ -182,12 +182,12 @@ def check_clock(check_id: str, whose: str, ahead: float | LakeMirrorError | None
     if isinstance(ahead, LakeMirrorError):
         return not_known(check_id, f"The clock of {whose}", ahead)
     if ahead is None:
-        return Check(check_id, Outcome.UNKNOWN, f"{whose[0].upper()}{whose[1:]} does not tell the time")
+        return Check(check_id, CheckOutcome.UNKNOWN, f"{whose[0].upper()}{whose[1:]} does not tell the time")
     if abs(ahead) <= CLOSE_SECONDS:
-        return Check(check_id, Outcome.OK, f"The clock of {whose} agrees with this machine's")
+        return Check(check_id, CheckOutcome.OK, f"The clock of {whose} agrees with this machine's")
     told = f"The clock of {whose} is {in_words(abs(ahead))} {'ahead of' if ahead > 0 else 'behind'} this machine's"
     refused = signed and abs(ahead) >= SIGNATURE_SECONDS
-    return Check(check_id, Outcome.FAILED if refused else Outcome.WARNING, told, "Set both clocks by NTP")
+    return Check(check_id, CheckOutcome.FAILED if refused else CheckOutcome.WARNING, told, "Set both clocks by NTP")
 
 
 def _refused(check_id: str, what: str, error: LakeMirrorError, right: str, bucket: str) -> Check:

@@ -22,7 +22,7 @@ from exports.engine.data_plane import Plane
 from exports.engine.failures import UNWRITTEN
 from exports.engine.time_slice import Slice
 from exports.models import Export, ExportRun
-from jobs.lease import Lease, Outcome
+from jobs.lease import DutyOutcome, Lease
 from jobs.models import Duty
 
 log = logging.getLogger("lakemirror.export")
@@ -32,7 +32,7 @@ TRIES = 7
 MOST_TAKEOVERS = 5
 
 
-def advance(lease: Lease) -> Outcome:
+def advance(lease: Lease) -> DutyOutcome:
     """One round for one export."""
     export = Export.objects.filter(pk=-lease.duty.subject).first()
     if export is None or export.deleting:
@@ -41,7 +41,7 @@ def advance(lease: Lease) -> Outcome:
     if run is None:
         return _look(export, lease)
     if export.paused:
-        return Outcome(f"paused in {run.phase}")
+        return DutyOutcome(f"paused in {run.phase}")
     commits_behind.look_meanwhile(export)
     return _carry_on(run, lease)
 
@@ -49,7 +49,7 @@ def advance(lease: Lease) -> Outcome:
 # --- no run goes on ---------------------------------------------------------------------------------------------------
 
 
-def _look(export: Export, lease: Lease) -> Outcome:
+def _look(export: Export, lease: Lease) -> DutyOutcome:
     """Is there something to export? What can't be asked is noted, and asked again."""
     try:
         head = runs.head_of(export)
@@ -59,24 +59,24 @@ def _look(export: Export, lease: Lease) -> Outcome:
     commits_behind.count_behind(export)
     standing = export.standing()
     if not state_machine.starts_by_itself(standing, head):
-        return _verify(export, lease) or Outcome(_resting(standing, head))
+        return _verify(export, lease) or DutyOutcome(_resting(standing, head))
     if standing.state is State.REPAIRED:
         if (left := _seconds_of_writes(export)) > 0:
-            return Outcome("waits for the last writes of the run before", left)
+            return DutyOutcome("waits for the last writes of the run before", left)
         _tell_repaired(export, lease)
     with transaction.atomic():
-        lease.hold()
+        lease.lock()
         run = runs.start(export, head)
-    return Outcome(f"began to export {run.ref[:8]}", 0.0)
+    return DutyOutcome(f"began to export {run.ref[:8]}", 0.0)
 
 
-def _verify(export: Export, lease: Lease) -> Outcome | None:
+def _verify(export: Export, lease: Lease) -> DutyOutcome | None:
     """A slice of the verification that somebody asked for; runs go before it."""
     verification = export.verifications.open().select_related("export").first()
     if verification is None:
         return None
     if (left := _seconds_of_writes(export)) > 0:
-        return Outcome("waits for the last writes of the run before", left)
+        return DutyOutcome("waits for the last writes of the run before", left)
     return verify.carry(verification, lease, last_try=lease.duty.failures + 1 >= TRIES)
 
 
@@ -117,26 +117,26 @@ def _fail_again(export: Export, error: LakeMirrorError) -> None:
     Export.objects.move(export.pk, states=[State.REPAIRED], state=State.FAILED, error=told)
 
 
-def _remove(export: Export | None, lease: Lease) -> Outcome:
+def _remove(export: Export | None, lease: Lease) -> DutyOutcome:
     """The row goes when nothing that was started can write any more; its duty with it."""
     if export is not None:
         if (left := _seconds_of_writes(export)) > 0:
-            return Outcome("waits for its last writes", left)
+            return DutyOutcome("waits for its last writes", left)
         stale_uploads.give_up_all(export, lease)
         with transaction.atomic():
-            lease.hold()
+            lease.lock()
             export.delete()
     Duty.objects.filter(pk=lease.duty.pk).delete()
-    return Outcome("deleted")
+    return DutyOutcome("deleted")
 
 
 # --- a run goes on ----------------------------------------------------------------------------------------------------
 
 
-def _carry_on(run: ExportRun, lease: Lease) -> Outcome:
+def _carry_on(run: ExportRun, lease: Lease) -> DutyOutcome:
     """A slice of a run. An error that may pass is tried again; another one, or one too many, is how the run ends."""
     if (run.in_hand or not run.unanswered) and (left := _seconds_of_writes(run.export)) > 0:
-        return Outcome("waits for writes of a worker that is gone, or that got no answer", left)
+        return DutyOutcome("waits for writes of a worker that is gone, or that got no answer", left)
     if run.error:
         return _end(run, lease, run.error)
     if run.in_hand and _take_over(run) > MOST_TAKEOVERS:
@@ -144,19 +144,19 @@ def _carry_on(run: ExportRun, lease: Lease) -> Outcome:
     ExportRun.objects.filter(pk=run.pk).update(in_hand=True)
     last_try = lease.duty.failures + 1 >= TRIES
     try:
-        with lease.kept():
+        with lease.keep_alive():
             told = phases.carry(run, lease, last_try=last_try)
     except Fenced:
         raise
     except (LakeMirrorError, Late) as error:
         ExportRun.objects.filter(pk=run.pk).update(in_hand=False)
         if isinstance(error, Late):
-            return Outcome("the time of this slice is over", 0.0)
+            return DutyOutcome("the time of this slice is over", 0.0)
         if error.retryable and not last_try:
             raise
         return _end(run, lease, words_of(error))
     ExportRun.objects.filter(pk=run.pk).update(in_hand=False)
-    return Outcome(told, 0.0)
+    return DutyOutcome(told, 0.0)
 
 
 def _take_over(run: ExportRun) -> int:
@@ -166,23 +166,23 @@ def _take_over(run: ExportRun) -> int:
     return run.takeovers
 
 
-def _end(run: ExportRun, lease: Lease, error: str) -> Outcome:
+def _end(run: ExportRun, lease: Lease, error: str) -> DutyOutcome:
     """The run has failed: its status file says so if it can, the database in any case. Not before a status that got no
     answer, which may say something else, can't be written any more."""
     run.refresh_from_db()
     run.export.refresh_from_db()
     if run.phase == ExportRun.Phase.STATUS and (left := _seconds_of_writes(run.export)) > 0:
         ExportRun.objects.filter(pk=run.pk).update(error=error, unanswered=False)
-        return Outcome("has failed, and waits for a status file that got no answer", left)
+        return DutyOutcome("has failed, and waits for a status file that got no answer", left)
     try:
         _write_status(run, State.FAILED, lease)
     except LakeMirrorError as unwritten:
         error = f"{error}. {_unwritten(run, unwritten, error)}"
     with transaction.atomic():
-        lease.hold()
+        lease.lock()
         runs.fail(run, error)
     log.warning("the export of %s failed: %s", run.export, error)
-    return Outcome(f"failed: {error}")
+    return DutyOutcome(f"failed: {error}")
 
 
 def _unwritten(run: ExportRun, why: LakeMirrorError, error: str) -> str:

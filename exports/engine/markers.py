@@ -36,7 +36,7 @@ def clear(run: ExportRun, plane: Plane, lease: Lease) -> bool:
         raise Late
     marked_again = Patterns(run.patterns).matches_directory
     with transaction.atomic():
-        lease.hold()
+        lease.lock()
         _set(rows, users, State.USERS)
         _set(rows, ours, State.CLEARED)
         run.directories.filter(pk__in=[rows[path].pk for path in ours if not marked_again(path)]).delete()
@@ -58,7 +58,7 @@ def write(run: ExportRun, plane: Plane, lease: Lease, *, none_at_all: bool) -> b
     above = Failed([*marked.failures, *marked.left])
     written = [path for path in ready if not above.below(path)]
     with transaction.atomic():
-        lease.hold()
+        lease.lock()
         _set(rows, [path for path in rows if path not in ready], State.HELD)
         _set(rows, written, State.WRITTEN)
         _note(run, rows, final)

@@ -82,7 +82,7 @@ def _put_down(run: ExportRun, plane: Plane, at_once: bool) -> None:
 def _go_on(run: ExportRun, lease: Lease) -> None:
     """To the next phase, if this one is still at hand; it got on, so whoever was gone is forgotten."""
     with transaction.atomic():
-        lease.hold()
+        lease.lock()
         after = AFTER[Phase(run.phase)]
         begun = {**run.begun, after: clock.now().timestamp()}
         at_hand = ExportRun.objects.filter(pk=run.pk, phase=run.phase, ended_at=None)
@@ -133,7 +133,7 @@ def _status(run: ExportRun, plane: Plane, lease: Lease) -> bool:
     state = State.FAILED if run.failed else State.SUCCESS
     status_files.write_status(run, plane, state, run.failed, clock.now())
     with transaction.atomic():
-        lease.hold()
+        lease.lock()
         if run.failed:
             runs.fail(run, _told(run))
         else:
@@ -205,7 +205,7 @@ def _noting(
 
     def take(rows: Sequence[Mapping[str, Any]]) -> None:
         with transaction.atomic():
-            lease.hold()
+            lease.lock()
             note(run, [dict(row) for row in rows])
 
     return take

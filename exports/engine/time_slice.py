@@ -45,7 +45,7 @@ class Slice:
         """Note in the database until when there may be writes. Raises Fenced when the lease was lost."""
         seconds = config.current().exports.slice.total_seconds()
         with transaction.atomic():
-            lease.hold()
+            lease.lock()
             now = clock.now()
             at = now + timedelta(seconds=seconds)
             before = _if_after(now, Export.objects.values_list("writes_until", flat=True).get(pk=export.pk))

@@ -39,7 +39,7 @@ def cut(run: ExportRun, lease: Lease) -> None:
     run.attempted, run.lost = [ref for ref in run.attempted if ref not in known.lost], known.lost
     skipped = between_runs(run)
     with transaction.atomic():
-        lease.hold()
+        lease.lock()
         run.units.all().delete()
         ExportUnit.objects.bulk_create(rows, batch_size=ROWS_AT_ONCE)
         run.cut, run.compare, run.message = True, run.compare or not run.base or bool(run.attempted), message

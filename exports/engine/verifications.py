@@ -42,7 +42,7 @@ def outdate(export: Export, ref: str) -> None:
     VerificationUnit.objects.filter(verification__export=export).delete()
 
 
-def hold(verification: ExportVerification) -> None:
+def lock(verification: ExportVerification) -> None:
     """Inside of a transaction: it goes on until that ends. Raises Late when a run has begun."""
     if not ExportVerification.objects.select_for_update().filter(pk=verification.pk, ended_at=None).exists():
         raise Late
@@ -50,7 +50,7 @@ def hold(verification: ExportVerification) -> None:
 
 def end(verification: ExportVerification, outcome: str, error: str = "") -> None:
     """It is told; what earlier ones named is of no use any more. Inside of a transaction."""
-    hold(verification)
+    lock(verification)
     ExportVerification.objects.filter(pk=verification.pk).update(ended_at=clock.now(), outcome=outcome, error=error)
     verification.units.all().delete()
     ExportDrift.objects.filter(verification__export=verification.export_id, verification__lt=verification.pk).delete()

@@ -22,7 +22,7 @@ from exports.engine import verifications
 from exports.engine.source_commits import ranges_of
 from exports.engine.units import ROWS_AT_ONCE, of_json, to_json, whole_work_of
 from exports.models import ExportDrift, ExportVerification, VerificationUnit
-from jobs.lease import Lease, Outcome
+from jobs.lease import DutyOutcome, Lease
 
 MOST_TAKEOVERS = 5
 MOST_NAMED = 10_000
@@ -32,18 +32,18 @@ UNITS_AT_ONCE, ENTRIES_AT_ONCE = 256, 3_000_000
 Verdict = ExportVerification.Outcome
 
 
-def carry(it: ExportVerification, lease: Lease, *, last_try: bool) -> Outcome:
+def carry(it: ExportVerification, lease: Lease, *, last_try: bool) -> DutyOutcome:
     """A slice of it. What may pass by itself is tried again; another error is how it ends."""
     if it.in_hand and it.takeovers >= MOST_TAKEOVERS:
         return _failed(it, lease, RemoteFailure(f"its worker was gone {MOST_TAKEOVERS + 1} times in a row"))
     _take(it)
     try:
-        with lease.kept():
+        with lease.keep_alive():
             _slice(it, lease)
     except Fenced:
         raise
     except Late:
-        return Outcome("the verification is outdated: a run began", 0.0)
+        return DutyOutcome("the verification is outdated: a run began", 0.0)
     except LakeMirrorError as error:
         _hand_back(it)
         if error.retryable and not last_try:
@@ -52,7 +52,7 @@ def carry(it: ExportVerification, lease: Lease, *, last_try: bool) -> Outcome:
     _hand_back(it, takeovers=0)
     it.refresh_from_db()
     told = it.outcome or f"{it.seen:,} of {count(it.files, 'file')} compared"
-    return Outcome(f"verification of {it.ref[:8]}: {told}", 0.0)
+    return DutyOutcome(f"verification of {it.ref[:8]}: {told}", 0.0)
 
 
 def _take(it: ExportVerification) -> None:
@@ -67,11 +67,11 @@ def _hand_back(it: ExportVerification, **values: int) -> None:
     ExportVerification.objects.filter(pk=it.pk).update(in_hand=False, **values)
 
 
-def _failed(it: ExportVerification, lease: Lease, error: LakeMirrorError) -> Outcome:
+def _failed(it: ExportVerification, lease: Lease, error: LakeMirrorError) -> DutyOutcome:
     with transaction.atomic():
-        lease.hold()
+        lease.lock()
         verifications.end(it, Verdict.FAILED, str(error))
-    return Outcome(f"could not verify: {error}", 0.0)
+    return DutyOutcome(f"could not verify: {error}", 0.0)
 
 
 def _slice(it: ExportVerification, lease: Lease) -> None:
@@ -88,7 +88,7 @@ def _slice(it: ExportVerification, lease: Lease) -> None:
 def _succeeded(it: ExportVerification, lease: Lease) -> None:
     it.refresh_from_db()
     with transaction.atomic():
-        lease.hold()
+        lease.lock()
         verifications.end(it, Verdict.DRIFTED if it.drifted else Verdict.EQUAL)
 
 
@@ -100,8 +100,8 @@ def _cut(it: ExportVerification, lease: Lease) -> None:
         for number, unit in enumerate(units)
     ]
     with transaction.atomic():
-        lease.hold()
-        verifications.hold(it)
+        lease.lock()
+        verifications.lock(it)
         VerificationUnit.objects.bulk_create(rows, batch_size=ROWS_AT_ONCE)
         it.cut, it.files = True, sum(unit.entries for unit in units)
         it.save(update_fields=["cut", "files"])
@@ -136,8 +136,8 @@ def _noting(it: ExportVerification, lease: Lease) -> Callable[[Sequence[Mapping[
 
     def take(rows: Sequence[Mapping[str, Any]]) -> None:
         with transaction.atomic():
-            lease.hold()
-            verifications.hold(it)
+            lease.lock()
+            verifications.lock(it)
             for row in rows:
                 _note(it, row)
 

@@ -20,7 +20,7 @@ from core.exporting import preflight as decide
 from core.exporting.destinations import check_beside, check_place
 from core.exporting.markers import is_marker
 from core.installations import preflight_stores as stores
-from core.installations.preflight import Check, NotAsked, Outcome, failing
+from core.installations.preflight import Check, CheckOutcome, NotAsked, failing
 from db import clock
 from deployment import config, wiring
 from exports.models import Export
@@ -142,7 +142,7 @@ def _checks(plan: Plan, places: dict[str, str], wrong: dict[str, LakeMirrorError
 def _of_branch(plan: Plan, branch: Any) -> Check:
     taken = Export.objects.of_branch(plan.region, plan.repository, plan.branch).exists()
     if plan.export is None and taken:
-        return Check("branch", Outcome.FAILED, "This branch is exported already", "Edit that export")
+        return Check("branch", CheckOutcome.FAILED, "This branch is exported already", "Edit that export")
     return decide.check_branch(plan.branch, plan.repository, branch.commit.id if isinstance(branch, Branch) else branch)
 
 
@@ -150,7 +150,7 @@ def _of_place(
     plan: Plan, side: str, place: str, wrong: dict[str, LakeMirrorError], answers: Answers
 ) -> Iterator[Check]:
     store, page = _store(plan.region, place), answers[f"{side}-page"]
-    yield Check(side, Outcome.OK, f"{place} is an address of S3")
+    yield Check(side, CheckOutcome.OK, f"{place} is an address of S3")
     yield decide.check_apart(side, place, wrong.get(f"{side}-apart"))
     yield decide.check_store(side, store)
     yield decide.check_bucket(side, store, page)

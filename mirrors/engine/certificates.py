@@ -40,7 +40,7 @@ def retire_certificate(mirror: Mirror, branch: str, lease: Lease) -> None:
     lease.fence(PUT_SECONDS)
     store.put(uri, json.dumps(body, indent=1).encode())
     with transaction.atomic():
-        lease.hold()
+        lease.lock()
         mirror.branches.filter(name=branch).update(certified="")
 
 
@@ -81,6 +81,6 @@ def _write_certificate(mirror: Mirror, branch: MirrorBranch, lease: Lease) -> in
     lease.fence(PUT_SECONDS)
     wiring.objects(mirror.region).put(certificate_uri(mirror.storage_namespace, branch.name), data)
     with transaction.atomic():
-        lease.hold()
+        lease.lock()
         mirror.branches.filter(pk=branch.pk, head=commit.sha).update(certified=commit.sha)
     return 1

@@ -24,7 +24,7 @@ from deployment import wiring
 from graveler.identity import commit_id
 from jobs import duties
 from jobs.concurrent_calls import SideBySide
-from jobs.lease import Lease, Outcome
+from jobs.lease import DutyOutcome, Lease
 from mirrors.engine.manage import require_pinned, stop
 from mirrors.engine.promote.record_check import doubt_older
 from mirrors.models import Blocker, Mirror, MirrorCommit
@@ -46,11 +46,11 @@ MOST_FAILURES = 5
 """So many records that the destination could not take end a round: then it is the destination."""
 
 
-def copy(lease: Lease) -> Outcome:
+def copy(lease: Lease) -> DutyOutcome:
     """Copy the records that the destination has not accepted yet."""
     mirror = mirror_duties.subject_mirror(lease)
     if mirror.state != Mirror.State.ACTIVE or mirror.source.frozen_reason:
-        return Outcome("nothing is copied while the mirror is not active")
+        return DutyOutcome("nothing is copied while the mirror is not active")
     round_ = _Round(mirror, wiring.lakefs(mirror.region), lease)
     for rows in _batches(mirror, lease):
         round_.copy_batch(rows)
@@ -59,7 +59,7 @@ def copy(lease: Lease) -> Outcome:
     round_.settle()
     if round_.failed is not None:
         raise round_.failed
-    return Outcome(f"{round_.copied} of {round_.total} records accepted")
+    return DutyOutcome(f"{round_.copied} of {round_.total} records accepted")
 
 
 def _batches(mirror: Mirror, lease: Lease) -> Iterator[list[MirrorCommit]]:

@@ -14,7 +14,7 @@ from core.types import RepositoryInfo
 from db import clock
 from deployment import wiring
 from jobs import duties
-from jobs.lease import Lease, Outcome
+from jobs.lease import DutyOutcome, Lease
 from mirrors.engine import certificates as engine_certificates
 from mirrors.models import Mirror, MirrorCommit
 from mirrors.services.priority import ask_again
@@ -27,7 +27,7 @@ GHOST_LASTS = timedelta(seconds=15)
 """A repository that was just deleted lives on in the caches of lakeFS servers for some 7 s, without its branches."""
 
 
-def manage(lease: Lease) -> Outcome:
+def manage(lease: Lease) -> DutyOutcome:
     """One round for one mirror."""
     mirror = mirror_duties.subject_mirror(lease)
     steps = {
@@ -73,7 +73,7 @@ def fence(mirror: Mirror, lakefs: LakeFS, lease: Lease) -> None:
     lease.fence(CALL_SECONDS)
 
 
-def _stop_changed(mirror: Mirror, found: RepositoryInfo) -> Outcome:
+def _stop_changed(mirror: Mirror, found: RepositoryInfo) -> DutyOutcome:
     """The destination is not ours any more. A writable one in its place is how one fails over by hand."""
     if not found.read_only and found.storage_namespace == mirror.storage_namespace:
         why = f"the repository {mirror.name} in {mirror.region} became writable: nothing is forced on it any more"
@@ -82,7 +82,7 @@ def _stop_changed(mirror: Mirror, found: RepositoryInfo) -> Outcome:
     return stop(mirror, "repository-replaced", why)
 
 
-def _create(lease: Lease, mirror: Mirror) -> Outcome:
+def _create(lease: Lease, mirror: Mirror) -> DutyOutcome:
     lakefs = wiring.lakefs(mirror.region)
     lease.fence(CALL_SECONDS)
     try:
@@ -98,12 +98,12 @@ def _create(lease: Lease, mirror: Mirror) -> Outcome:
                 mirror, "name-taken", f"a repository named {mirror.name} that is not this mirror is in {mirror.region}"
             )
         if mirror.pinned_creation_date is None and clock.now() - mirror.created_at < GHOST_LASTS:
-            return Outcome(f"the name {mirror.name} may not be free in {mirror.region} yet", next_in=2.0)
+            return DutyOutcome(f"the name {mirror.name} may not be free in {mirror.region} yet", next_in=2.0)
     Mirror.objects.filter(pk=mirror.pk).update(pinned_creation_date=found.creation_date)
     mirror.pinned_creation_date = found.creation_date
     engine_certificates.write_descriptor(mirror)
     _activate(mirror, found)
-    return Outcome(f"created {mirror.name} in {mirror.region}")
+    return DutyOutcome(f"created {mirror.name} in {mirror.region}")
 
 
 def _left_by_us(mirror: Mirror, found: RepositoryInfo) -> bool:
@@ -125,7 +125,7 @@ def _activate(mirror: Mirror, found: RepositoryInfo) -> None:
         duties.wake("sense", mirror.source_id)
 
 
-def _watch(lease: Lease, mirror: Mirror) -> Outcome:
+def _watch(lease: Lease, mirror: Mirror) -> DutyOutcome:
     try:
         found = wiring.lakefs(mirror.region).get_repository(mirror.name)
     except NotFound:
@@ -137,7 +137,7 @@ def _watch(lease: Lease, mirror: Mirror) -> Outcome:
             f"the repository {mirror.name} is no longer in {mirror.region}: somebody removed it",
         )
     if mirror.pinned_creation_date is None:
-        return Outcome(mirror.reason)
+        return DutyOutcome(mirror.reason)
     if not is_pinned(mirror, found):
         return _take_over(mirror, found, lease) if _made_anew(mirror, found) else _stop_changed(mirror, found)
     if not found.read_only:
@@ -155,7 +155,7 @@ def _made_anew(mirror: Mirror, found: RepositoryInfo) -> bool:
     return newer and same and not wiring.lakefs(mirror.region).list_branches(mirror.name, amount=1).results
 
 
-def _take_over(mirror: Mirror, found: RepositoryInfo, lease: Lease) -> Outcome:
+def _take_over(mirror: Mirror, found: RepositoryInfo, lease: Lease) -> DutyOutcome:
     """Pin the new repository and begin again there: it has no branch and no record of ours. Who removed a repository
     may have emptied its place: nothing that was checked there counts any more."""
     with transaction.atomic():
@@ -171,23 +171,23 @@ def _take_over(mirror: Mirror, found: RepositoryInfo, lease: Lease) -> Outcome:
         ask_again(mirror)
         Mirror.objects.move(mirror.pk, Mirror.State.STOPPED, Mirror.State.ACTIVE, reason_code="", reason="")
         duties.wake("copy", mirror.pk)
-    return Outcome(f"the repository {mirror.name} was made anew in {mirror.region}: it is filled again")
+    return DutyOutcome(f"the repository {mirror.name} was made anew in {mirror.region}: it is filled again")
 
 
-def _create_now(lease: Lease, mirror: Mirror) -> Outcome:
+def _create_now(lease: Lease, mirror: Mirror) -> DutyOutcome:
     """The name that stood in the way of a new mirror is free."""
     Mirror.objects.move(mirror.pk, Mirror.State.STOPPED, Mirror.State.CREATING, reason_code="", reason="")
     return _create(lease, mirror)
 
 
-def stop(mirror: Mirror, code: str, reason: str) -> Outcome:
+def stop(mirror: Mirror, code: str, reason: str) -> DutyOutcome:
     """Nothing is forced on the destination until an operator decides."""
     for state in (Mirror.State.CREATING, Mirror.State.ACTIVE, Mirror.State.STOPPED):
         Mirror.objects.move(mirror.pk, state, Mirror.State.STOPPED, reason_code=code, reason=reason)
-    return Outcome(reason)
+    return DutyOutcome(reason)
 
 
-def _start_again(mirror: Mirror) -> Outcome:
+def _start_again(mirror: Mirror) -> DutyOutcome:
     """A repository that is again the pinned one (an unreachable replica answered before) is served again.
 
     Not while it holds a record that differs from the source's: that is for an operator to settle.
@@ -200,23 +200,23 @@ def _start_again(mirror: Mirror) -> Outcome:
         Mirror.objects.move(mirror.pk, Mirror.State.STOPPED, Mirror.State.ACTIVE, reason_code="", reason="")
         duties.wake("promote", mirror.pk)
     Mirror.objects.filter(pk=mirror.pk).update(destination_looked_at=clock.now())
-    return Outcome("the destination is the repository that we made")
+    return DutyOutcome("the destination is the repository that we made")
 
 
-def _delete(lease: Lease, mirror: Mirror) -> Outcome:
+def _delete(lease: Lease, mirror: Mirror) -> DutyOutcome:
     lakefs = wiring.lakefs(mirror.region)
     try:
         found = lakefs.get_repository(mirror.name)
     except NotFound:
         _forget(mirror)
-        return Outcome(f"{mirror.name} is gone; its objects stay")
+        return DutyOutcome(f"{mirror.name} is gone; its objects stay")
     if not (_left_by_us(mirror, found) and found.read_only):
         _forget(mirror)
-        return Outcome(f"{mirror.name} is forgotten; the repository of that name is not ours and stays")
+        return DutyOutcome(f"{mirror.name} is forgotten; the repository of that name is not ours and stays")
     lease.fence(CALL_SECONDS)
     with suppress(NotFound):  # a server's cache showed it for a while longer
         lakefs.delete_repository(mirror.name)
-    return Outcome(f"asked {mirror.region} to delete {mirror.name}", next_in=2.0)
+    return DutyOutcome(f"asked {mirror.region} to delete {mirror.name}", next_in=2.0)
 
 
 def _forget(mirror: Mirror) -> None:

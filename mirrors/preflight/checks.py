@@ -18,7 +18,7 @@ from core.access.policies import namespace_arn, repository_arn
 from core.errors import LakeMirrorError, NotFound
 from core.installations import preflight as decide
 from core.installations import preflight_stores as stores
-from core.installations.preflight import Check, NotAsked, Outcome
+from core.installations.preflight import Check, CheckOutcome, NotAsked
 from core.types import RepositoryInfo
 from db import clock
 from deployment import wiring
@@ -88,7 +88,7 @@ def _judged(check_id: str, rules: Callable[[], Check]) -> Check:
         return decide.failing(check_id, error)
     except Exception as error:
         logger.exception("the check %s broke", check_id)
-        return Check(check_id, Outcome.UNKNOWN, f"This check broke ({type(error).__name__}); the log has more")
+        return Check(check_id, CheckOutcome.UNKNOWN, f"This check broke ({type(error).__name__}); the log has more")
 
 
 def _source(plan: Plan, answer: Callable[[str], Any]) -> Check:
@@ -108,9 +108,9 @@ def _name(plan: Plan, answer: Callable[[str], Any]) -> Check:
     there = _had(answer("there"))
     placement.check_free(there, plan.region, plan.adopt)
     if there is None:
-        return Check("name", Outcome.OK, f"'{plan.name}' is free in {plan.region}")
+        return Check("name", CheckOutcome.OK, f"'{plan.name}' is free in {plan.region}")
     _had(answer("adoptable"))
-    return Check("name", Outcome.OK, f"'{plan.name}' in {plan.region} can be adopted")
+    return Check("name", CheckOutcome.OK, f"'{plan.name}' in {plan.region} can be adopted")
 
 
 def _namespace(plan: Plan, answer: Callable[[str], Any]) -> Check:
@@ -120,7 +120,7 @@ def _namespace(plan: Plan, answer: Callable[[str], Any]) -> Check:
     placement.check_still_free(plan.namespace, plan.region, plan.name)
     placement.check_apart_from_repositories(plan.namespace, _had(answer("others")), plan.region, plan.name)
     told = f"{plan.namespace} overlaps no other repository's, mirror's or export's place"
-    return Check("namespace", Outcome.OK, told)
+    return Check("namespace", CheckOutcome.OK, told)
 
 
 def _had(answer: T | LakeMirrorError) -> T:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from core.installations.preflight import Check, Outcome
+from core.installations.preflight import Check, CheckOutcome
 from mirrors.preflight.checks import Preflight
 
-_ORDER = list(map(Outcome, ("failed", "warning", "unknown", "ok")))
+_ORDER = list(map(CheckOutcome, ("failed", "warning", "unknown", "ok")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Told:
     @property
     def verdict(self) -> str:
         """One sentence."""
-        failed = sum(check.state is Outcome.FAILED for check in self.urgent)
+        failed = sum(check.state is CheckOutcome.FAILED for check in self.urgent)
         if failed:
             return f"{failed} of {len(self.found.checks)} checks failed: what to do stands below each."
         if not self.found.ok:
@@ -34,6 +34,6 @@ class Told:
 def told_of(found: Preflight) -> Told:
     """Its checks in order of urgency."""
     checks = sorted(found.checks, key=lambda check: _ORDER.index(check.state))
-    rights = [check for check in checks if check.state is Outcome.UNKNOWN and "-right:" in check.id]
-    good = [check for check in checks if check.state is Outcome.OK]
+    rights = [check for check in checks if check.state is CheckOutcome.UNKNOWN and "-right:" in check.id]
+    good = [check for check in checks if check.state is CheckOutcome.OK]
     return Told(found, [check for check in checks if check not in rights and check not in good], good, rights)

@@ -92,7 +92,7 @@ def _needed(mirror: Mirror, targets: set[str], lease: Lease) -> Iterator[int]:
     top = highest_key(mirror.source, wanted, None)
     names = ("commit_id", "commit__sha", "commit__parents", "record", "data", "history")
     while wanted and top is not None:
-        lease.beat()
+        lease.renew()
         rows = mirror.commits.filter(commit_id__lte=top).order_by("-commit_id").values_list(*names)[:size]
         for key, sha, parents, record, data, history in (lines := list(rows)):
             if sha not in wanted:

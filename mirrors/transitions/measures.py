@@ -94,7 +94,7 @@ def _begin_and_clean(mirror: Mirror, now: datetime, lease: Lease) -> None:
     """The lease keeps the mirror's row there; what is too old goes in small steps."""
     short, long = (Q(minutes=minutes, began_at__lt=now - kept) for minutes, kept in KEPT.items())
     with transaction.atomic():
-        lease.hold()
+        lease.lock()
         _begin(mirror, now)
         old = list(mirror.measures.filter(short | long, settled=True).values_list("pk", flat=True)[:CLEANED])
         mirror.measures.filter(pk__in=old).delete()

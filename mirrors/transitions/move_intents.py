@@ -42,7 +42,7 @@ def intend(
     row = row_of(mirror, to_commit) if to_commit else None
     named = ranges_named(mirror, row.commit.metarange_id) if row else ()
     with transaction.atomic():
-        lease.hold()
+        lease.lock()
         now, around = circumstances(mirror)
         if now is None or not to_commit:
             judgement = judge_circumstances(around)

@@ -38,7 +38,7 @@ def add_missing(mirror: Mirror, lease: Lease) -> None:
         return
     with transaction.atomic():
         lock_source(mirror)
-        lease.hold()
+        lease.lock()
         if add_commits(mirror):
             _wake(mirror)
 
@@ -54,7 +54,7 @@ def follow_heads(mirror: Mirror, heads: Collection[str], lease: Lease) -> None:
         return
     with transaction.atomic():
         lock_source(mirror)
-        lease.hold()
+        lease.lock()
         if _add_history(mirror, heads):
             _wake(mirror)
 
@@ -128,7 +128,7 @@ def drop_unneeded(mirror: Mirror, lease: Lease) -> int:
         return 0
     with transaction.atomic():
         lock_source(mirror)
-        lease.hold()
+        lease.lock()
         now = Mirror.objects.select_for_update(of=("self",), no_key=True).select_related("source").get(pk=mirror.pk)
         dropped = set() if _wants_all(now) else _drop_rows(now)
         if dropped:

@@ -63,7 +63,7 @@ def _write(mirror: Mirror, began: Mapping[str, datetime], ended: Sequence[int], 
     since = mirror.watched_since or now
     rows = [LagBreach(mirror=mirror, branch=branch, began_at=max(at, since)) for branch, at in began.items()]
     with transaction.atomic():
-        lease.hold()
+        lease.lock()
         Mirror.objects.filter(pk=mirror.pk, watched_since=None).update(watched_since=now)
         for some in chunks(ended):
             mirror.breaches.filter(pk__in=some).update(ended_at=now)

@@ -28,7 +28,7 @@ def hold(mirror: Mirror, lease: Lease, *, settings: bool = True) -> None:
     Raises Fenced when either has changed since `mirror` was read: then it is judged again. Without `settings`
     it only keeps others from writing judgements until the transaction ends.
     """
-    lease.hold()
+    lease.lock()
     # Without a key's lock: who inserts rows that name the mirror need not wait, nor be waited for.
     now = Mirror.objects.select_for_update(no_key=True).filter(pk=mirror.pk).values_list(*_SETTINGS).first()
     if settings and now != tuple(getattr(mirror, name) for name in _SETTINGS):

@@ -8,7 +8,7 @@ from django.utils import timezone
 from rest_framework import serializers
 
 from core.access.policies import Deciding, Effect, auth_arn
-from core.access.policy_analysis import LONGEST_ARN, Outcome
+from core.access.policy_analysis import LONGEST_ARN, PolicyDecision
 from rbac import services
 from rbac.models import User
 from rbac.services.effective_permissions import Holding, Simulation
@@ -192,7 +192,7 @@ def _change_json(found: AreaChange, seen: set[str]) -> dict[str, Any]:
     }
 
 
-def _outcome_json(one: Outcome) -> dict[str, Any]:
+def _outcome_json(one: PolicyDecision) -> dict[str, Any]:
     deciding = _deciding_json(one.deciding) if one.deciding else None
     return {"allowed": one.allowed, "action": one.action, "arn": one.arn, "deciding": deciding}
 

@@ -10,7 +10,7 @@ import pytest
 
 from adapters.lakefs import LakeFSAdapter
 from adapters.s3.store import S3ObjectStore
-from core.installations.preflight import Outcome
+from core.installations.preflight import CheckOutcome
 from core.ports import LakeFS, ObjectStore
 from mirrors.preflight.checks import Preflight, preflight
 from mirrors.preflight.questions import Plan
@@ -48,15 +48,15 @@ def plan(sandbox_server: Sandbox) -> Iterator[Plan]:
         yield Plan(name, source.name, f"{name}-eu", destination.name, f"s3://{destination.bucket}/{name}")
 
 
-def by_state(found: Preflight, state: Outcome) -> dict[str, str]:
+def by_state(found: Preflight, state: CheckOutcome) -> dict[str, str]:
     return {check.id: check.message for check in found.checks if check.state is state}
 
 
 def test_where_all_is_in_order_nothing_stands_in_the_way(sandbox_server: Sandbox, plan: Plan, owner: User) -> None:
     sandbox_server.wait_replicated()
     found = preflight(actor=owner, plan=plan)
-    assert (by_state(found, Outcome.FAILED), by_state(found, Outcome.WARNING)) == ({}, {})
-    assert {check_id for check_id in by_state(found, Outcome.UNKNOWN) if "-right:" not in check_id} <= {
+    assert (by_state(found, CheckOutcome.FAILED), by_state(found, CheckOutcome.WARNING)) == ({}, {})
+    assert {check_id for check_id in by_state(found, CheckOutcome.UNKNOWN) if "-right:" not in check_id} <= {
         "destination-metadata-prefix",
         "destination-proxy",
     }
@@ -66,17 +66,17 @@ def test_where_all_is_in_order_nothing_stands_in_the_way(sandbox_server: Sandbox
 @pytest.mark.parametrize(
     ("service", "mode", "check_id", "state"),
     [
-        ("lakefs", "revoked", "destination-credentials", Outcome.FAILED),
-        ("lakefs", "denied", "destination-right:fs:ListBranches", Outcome.FAILED),
-        ("lakefs", "denied", "destination-right:fs:CreateBranch", Outcome.UNKNOWN),
-        ("lakefs", "error", "destination-reachable", Outcome.FAILED),
-        ("s3", "denied", "namespace-bucket", Outcome.FAILED),
-        ("s3", "denied", "destination-versioning", Outcome.UNKNOWN),
-        ("s3", "revoked", "namespace-bucket", Outcome.FAILED),
+        ("lakefs", "revoked", "destination-credentials", CheckOutcome.FAILED),
+        ("lakefs", "denied", "destination-right:fs:ListBranches", CheckOutcome.FAILED),
+        ("lakefs", "denied", "destination-right:fs:CreateBranch", CheckOutcome.UNKNOWN),
+        ("lakefs", "error", "destination-reachable", CheckOutcome.FAILED),
+        ("s3", "denied", "namespace-bucket", CheckOutcome.FAILED),
+        ("s3", "denied", "destination-versioning", CheckOutcome.UNKNOWN),
+        ("s3", "revoked", "namespace-bucket", CheckOutcome.FAILED),
     ],
 )
 def test_a_server_that_refuses_fails_the_check_that_is_about_it(
-    sandbox_server: Sandbox, plan: Plan, owner: User, service: str, mode: str, check_id: str, state: Outcome
+    sandbox_server: Sandbox, plan: Plan, owner: User, service: str, mode: str, check_id: str, state: CheckOutcome
 ) -> None:
     sandbox_server.server_faults(plan.region, service, mode)
     try:
@@ -90,22 +90,22 @@ def test_a_server_that_refuses_fails_the_check_that_is_about_it(
 def test_a_store_that_shows_what_only_the_source_has_is_told_of(
     sandbox_server: Sandbox, plan: Plan, owner: User
 ) -> None:
-    def check() -> tuple[Outcome, str]:
+    def check() -> tuple[CheckOutcome, str]:
         (found,) = [one for one in preflight(actor=owner, plan=plan).checks if one.id == "destination-proxy"]
         return found.state, found.message
 
     assert sandbox_server.wait_replicated()
-    assert check() == (Outcome.UNKNOWN, mock.ANY), "all has arrived"
+    assert check() == (CheckOutcome.UNKNOWN, mock.ANY), "all has arrived"
     sandbox_server.hold(f"{plan.source_repository}/data/*")
     region = {one.name: one for one in sandbox_server.layout.regions}[plan.source_region]
     http = Http(region.lakefs_url)
     http.upload(plan.source_repository, "main", "b", b"2")
     http.commit(plan.source_repository, "main", "second", {})
     assert sandbox_server.wait_replicated()
-    assert check()[0] is Outcome.OK
+    assert check()[0] is CheckOutcome.OK
     sandbox_server.server_faults(plan.region, "s3", "proxy")
     try:
         state, message = check()
     finally:
         sandbox_server.heal()
-    assert state is Outcome.WARNING and "only the source has" in message
+    assert state is CheckOutcome.WARNING and "only the source has" in message

@@ -25,7 +25,7 @@ def tell(monkeypatch: pytest.MonkeyPatch, **told: Any) -> None:
 class FreeLease:
     """Nobody else is there."""
 
-    def hold(self) -> None:
+    def lock(self) -> None:
         """It is ours."""
 
 

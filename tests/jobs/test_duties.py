@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 from core.errors import Denied, Fenced, Unreachable
 from deployment import config
 from jobs import duties
-from jobs.lease import LEASE_SECONDS, Lease, Outcome
+from jobs.lease import LEASE_SECONDS, DutyOutcome, Lease
 from jobs.models import Duty
 from tests.deployment.test_config import SOURCE
 from tests.jobs.work import every_minute
@@ -31,7 +31,7 @@ def duty(sent: mock.Mock) -> Duty:
     return Duty.objects.create(kind="copy", subject=1, queue="us", due_at=datetime.now(UTC) - timedelta(seconds=1))
 
 
-def run(duty: Duty, work: object = lambda lease: Outcome("done"), holder: str = "w1") -> str:
+def run(duty: Duty, work: object = lambda lease: DutyOutcome("done"), holder: str = "w1") -> str:
     with every_minute("copy", work):
         return duties.run(duty.pk, holder=holder)
 
@@ -48,19 +48,19 @@ def test_a_duty_that_is_due_is_done_and_due_again_after_its_interval(duty: Duty)
 def test_a_second_worker_loses(duty: Duty) -> None:
     inner: list[str] = []
 
-    def work(lease: Lease) -> Outcome:
+    def work(lease: Lease) -> DutyOutcome:
         Duty.objects.filter(pk=duty.pk).update(due_at=Now())
         inner.append(run(duty, holder="w2"))
-        return Outcome("done")
+        return DutyOutcome("done")
 
     assert run(duty, work) == "done"
     assert inner == ["not due, or in other hands"]
 
 
 def test_a_wake_up_during_the_work_makes_it_due_again_at_once(duty: Duty, sent: mock.Mock) -> None:
-    def work(lease: Lease) -> Outcome:
+    def work(lease: Lease) -> DutyOutcome:
         duties.wake("copy", 1)
-        return Outcome("done")
+        return DutyOutcome("done")
 
     run(duty, work)
     assert sent.call_count == 1
@@ -81,7 +81,7 @@ def test_a_message_that_nobody_answered_is_sent_again(duty: Duty, sent: mock.Moc
 
 
 def test_a_lease_that_ran_out_is_taken_over_and_its_old_holder_is_fenced(duty: Duty) -> None:
-    def work(lease: Lease) -> Outcome:
+    def work(lease: Lease) -> DutyOutcome:
         lease.fence(1)
         Duty.objects.filter(pk=duty.pk).update(until=datetime.now(UTC) - timedelta(seconds=1), due_at=Now())
         assert run(duty, holder="w2") == "done"
@@ -89,8 +89,8 @@ def test_a_lease_that_ran_out_is_taken_over_and_its_old_holder_is_fenced(duty: D
             lease.fence(1)
         lease.renewed -= 1000
         with pytest.raises(Fenced):
-            lease.beat()
-        return Outcome("too late")
+            lease.renew()
+        return DutyOutcome("too late")
 
     run(duty, work)
     duty.refresh_from_db()
@@ -98,10 +98,10 @@ def test_a_lease_that_ran_out_is_taken_over_and_its_old_holder_is_fenced(duty: D
 
 
 def test_a_lease_that_ends_before_the_call_would_is_no_lease(duty: Duty) -> None:
-    def work(lease: Lease) -> Outcome:
+    def work(lease: Lease) -> DutyOutcome:
         with pytest.raises(Fenced):
             lease.fence(LEASE_SECONDS + 5)
-        return Outcome("done")
+        return DutyOutcome("done")
 
     assert run(duty, work) == "done"
 
@@ -112,7 +112,7 @@ def test_a_lease_that_ends_before_the_call_would_is_no_lease(duty: Duty) -> None
 def test_a_failure_is_written_down_and_tried_again_when_that_makes_sense(
     duty: Duty, error: Exception, soon: bool
 ) -> None:
-    def work(lease: Lease) -> Outcome:
+    def work(lease: Lease) -> DutyOutcome:
         raise error
 
     run(duty, work)
@@ -130,7 +130,7 @@ def test_a_failure_is_written_down_and_tried_again_when_that_makes_sense(
 def test_cooldown_on_error_is_the_longest_pause_after_a_failure(
     duty: Duty, monkeypatch: pytest.MonkeyPatch, error: Exception, failures: int
 ) -> None:
-    def work(lease: Lease) -> Outcome:
+    def work(lease: Lease) -> DutyOutcome:
         raise error
 
     told = config.parse({**SOURCE, "validator": {"cooldown_on_error": "7s"}})

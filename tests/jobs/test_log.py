@@ -18,7 +18,7 @@ from deployment import config
 from deployment.known_secrets import known_secrets
 from jobs import duties
 from jobs import log as job_log
-from jobs.lease import Lease, Outcome
+from jobs.lease import DutyOutcome, Lease
 from jobs.log import Said
 from jobs.models import Duty, JobLine
 from mirrors.models import Mirror, Run
@@ -45,10 +45,10 @@ def work(duty: Duty, what: Any) -> str:
 
 
 def says(*lines: str, outcome: str = "") -> Any:
-    def handler(lease: Lease) -> Outcome:
+    def handler(lease: Lease) -> DutyOutcome:
         for line in lines:
             log.warning(line)
-        return Outcome(outcome)
+        return DutyOutcome(outcome)
 
     return handler
 
@@ -73,7 +73,7 @@ def test_warnings_and_an_outcome_that_is_new_are_kept(duty: Duty) -> None:
 
 
 def test_a_failure_is_told_once_with_its_attempt(duty: Duty) -> None:
-    def fails(lease: Lease) -> Outcome:
+    def fails(lease: Lease) -> DutyOutcome:
         raise Unreachable("eu-west-1 did not answer")
 
     work(duty, fails)
@@ -82,7 +82,7 @@ def test_a_failure_is_told_once_with_its_attempt(duty: Duty) -> None:
 
 
 def test_of_what_nobody_expected_the_kind_is_told_and_no_trace(duty: Duty) -> None:
-    def breaks(lease: Lease) -> Outcome:
+    def breaks(lease: Lease) -> DutyOutcome:
         raise KeyError("wJalrXUtnFEMI")
 
     work(duty, breaks)
@@ -90,11 +90,11 @@ def test_of_what_nobody_expected_the_kind_is_told_and_no_trace(duty: Duty) -> No
 
 
 def test_what_other_threads_say_is_heard(duty: Duty) -> None:
-    def handler(lease: Lease) -> Outcome:
+    def handler(lease: Lease) -> DutyOutcome:
         thread = threading.Thread(target=lambda: log.warning("from a thread"))
         thread.start()
         thread.join()
-        return Outcome("")
+        return DutyOutcome("")
 
     work(duty, handler)
     assert said(duty) == ["from a thread"]
@@ -103,11 +103,11 @@ def test_what_other_threads_say_is_heard(duty: Duty) -> None:
 def test_lines_are_written_while_the_round_still_waits(duty: Duty) -> None:
     seen: list[list[str]] = []
 
-    def handler(lease: Lease) -> Outcome:
+    def handler(lease: Lease) -> DutyOutcome:
         log.warning("going on")
         lease._beat_through()
         seen.append(said(duty))
-        return Outcome("")
+        return DutyOutcome("")
 
     work(duty, handler)
     assert seen == [["going on"]] and said(duty) == ["going on"]
@@ -155,10 +155,10 @@ def test_what_was_not_taken_waits_for_the_next_time(duty: Duty) -> None:
 
 
 def test_lines_go_with_their_duty(duty: Duty) -> None:
-    def handler(lease: Lease) -> Outcome:
+    def handler(lease: Lease) -> DutyOutcome:
         log.warning("the last words")
         Duty.objects.all().delete()
-        return Outcome("gone")
+        return DutyOutcome("gone")
 
     work(duty, says("before"))
     work(duty, handler)

@@ -15,7 +15,7 @@ from django.urls import reverse
 from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
-from core.installations.preflight import Outcome
+from core.installations.preflight import CheckOutcome
 from core.mirroring.explain.blocker_text import brief_reason
 from core.mirroring.facts import Thing
 from core.mirroring.rpo import in_words
@@ -96,15 +96,15 @@ def state_as(value: State, word: str) -> SafeString:
 
 
 CHECKED = {
-    Outcome.OK: ("good", "check", "In order"),
-    Outcome.WARNING: ("warn", "hand", "Look"),
-    Outcome.FAILED: ("bad", "cross", "Failed"),
-    Outcome.UNKNOWN: ("quiet", "question", "Unknown"),
+    CheckOutcome.OK: ("good", "check", "In order"),
+    CheckOutcome.WARNING: ("warn", "hand", "Look"),
+    CheckOutcome.FAILED: ("bad", "cross", "Failed"),
+    CheckOutcome.UNKNOWN: ("quiet", "question", "Unknown"),
 }
 
 
 @register.simple_tag
-def check_state(value: Outcome) -> SafeString:
+def check_state(value: CheckOutcome) -> SafeString:
     """What a check came to as icon, word and colour."""
     tone, shape, word = CHECKED[value]
     return format_html('<span class="state {}">{}{}</span>', tone, icon(shape), word)

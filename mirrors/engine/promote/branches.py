@@ -16,7 +16,7 @@ from core.ports import LakeFS
 from db import clock
 from deployment import wiring
 from jobs import duties
-from jobs.lease import Lease, Outcome
+from jobs.lease import DutyOutcome, Lease
 from mirrors.engine.certificates import retire_certificate
 from mirrors.engine.manage import fence_call, require_pinned
 from mirrors.engine.promote import books
@@ -41,12 +41,12 @@ _OF_THE_MIRROR = {Obstacle.STOPPED, Obstacle.PAUSED, Obstacle.FROZEN, Obstacle.C
 _UNEXPLAINED = (Whose.BACK, Whose.VANISHED, Whose.OTHERS)
 
 
-def promote(lease: Lease) -> Outcome:
+def promote(lease: Lease) -> DutyOutcome:
     """One round over all branches of one mirror."""
     mirror = mirror_duties.subject_mirror(lease)
     _note_standing(mirror, lease)
     if mirror.state != Mirror.State.ACTIVE or mirror.paused or mirror.source.frozen_reason:
-        return Outcome("nothing moves while the mirror is paused, stopped or frozen")
+        return DutyOutcome("nothing moves while the mirror is paused, stopped or frozen")
     lakefs = wiring.lakefs(mirror.region)
     heads = list_heads(lakefs, mirror.name, lease)
     if _is_going(mirror, heads) and lease.duty.failures < FOR_GOOD:
@@ -56,7 +56,7 @@ def promote(lease: Lease) -> Outcome:
     if any(whose_move(facts) in _UNEXPLAINED for _, facts in gathered):
         doubt_records(mirror, lease)  # before anything moves: the destination may be younger than our books
     for branch, facts in gathered:
-        lease.beat()
+        lease.renew()
         with failed.of(mirror, branch.name):
             facts = books.note_move(mirror, branch, facts, intents[branch.name], lease)
             moved += _settle_branch(mirror, branch, facts, lakefs, lease, shown=heads.values())
@@ -65,7 +65,7 @@ def promote(lease: Lease) -> Outcome:
     books.note_strays(mirror, heads, lease)
     moved += follow_tags(mirror, lakefs, lease, failed.of, heads.values())
     for row in branches_to_look_at(mirror):
-        lease.beat()
+        lease.renew()
         with failed.of(mirror, row.name):
             look_for_uncommitted(mirror, row, lakefs, lease)
     if moved:
@@ -74,7 +74,7 @@ def promote(lease: Lease) -> Outcome:
     Mirror.objects.filter(pk=mirror.pk).update(destination_looked_at=clock.now())
     forget_old_intents(mirror)
     failed.tell()
-    return Outcome(f"{moved} branches moved, {len(heads)} at the destination")
+    return DutyOutcome(f"{moved} branches moved, {len(heads)} at the destination")
 
 
 def _note_standing(mirror: Mirror, lease: Lease) -> None:

@@ -34,7 +34,7 @@ def follow_tags(mirror: Mirror, lakefs: LakeFS, lease: Lease, guard: Guard, show
         return 0
     there, moved = list_tags(lakefs, mirror.name, lease), 0
     for name, facts in list(_gather(mirror, there)):
-        lease.beat()
+        lease.renew()
         with guard(mirror, f"{name} (a tag)"):
             if _settle(mirror, name, facts, lakefs, lease, {*shown, *there.values()}):
                 there.pop(name, None)  # no stray, although it was there when the round began
@@ -194,7 +194,7 @@ def _remember(mirror: Mirror, name: str, facts: TagFacts, decision: TagDecision,
 
 def _note(mirror: Mirror, name: str, commit: str | None, lease: Lease, *, stray: bool = False) -> None:
     with transaction.atomic():
-        lease.hold()
+        lease.lock()
         if commit is None:
             mirror.tag_rows.filter(name=name).delete()
             return
@@ -203,7 +203,7 @@ def _note(mirror: Mirror, name: str, commit: str | None, lease: Lease, *, stray:
 
 def _record(mirror: Mirror, name: str, from_commit: str, to_commit: str, why: Why, lease: Lease) -> None:
     with transaction.atomic():
-        lease.hold()
+        lease.lock()
         Promotion.objects.create(
             mirror=mirror,
             branch=name,

@@ -48,7 +48,7 @@ def look_for_uncommitted(mirror: Mirror, row: MirrorBranch, lakefs: LakeFS, leas
     if found and not row.uncommitted:
         log.error("%s: somebody wrote to %s by force", mirror.name, row.name)
     with transaction.atomic():
-        lease.hold()
+        lease.lock()
         if found and not row.uncommitted:
             _note(mirror, row, Why.WRITTEN)
         if found and not left:

@@ -17,7 +17,7 @@ from db import clock
 from db.chunks import chunks
 from deployment import config, wiring
 from jobs import duties
-from jobs.lease import Lease, Outcome
+from jobs.lease import DutyOutcome, Lease
 from mirrors.engine.sense.inferred import keep_inferred
 from mirrors.engine.sense.ingest import Spool, served_mirrors
 from mirrors.engine.sense.read_log import freeze, identity_problem, read_histories, unreadable
@@ -33,11 +33,11 @@ FIRST_WINDOW, LAST_WINDOW = 20, 1000
 """Rows that are read at once on the way along a chain: most moves are short."""
 
 
-def sense(lease: Lease) -> Outcome:
+def sense(lease: Lease) -> DutyOutcome:
     """One look at one source repository: its branches, then its tags if a mirror follows them."""
     repository = mirror_duties.subject_repository(lease)
     if repository.frozen_reason:
-        return Outcome(f"frozen: {repository.frozen_reason}")
+        return DutyOutcome(f"frozen: {repository.frozen_reason}")
     lakefs = wiring.lakefs(repository.region)
     before = clock.now()
     try:
@@ -51,7 +51,7 @@ def sense(lease: Lease) -> Outcome:
     outcome = _take_look(repository, lakefs, heads, before, lease)
     keep_inferred(repository, lease)
     told = look_at_tags(repository, lakefs, lease)
-    return Outcome(f"{outcome.summary}, {told}") if told else outcome
+    return DutyOutcome(f"{outcome.summary}, {told}") if told else outcome
 
 
 def list_heads(lakefs: LakeFS, repository: str, lease: Lease, *, hidden: bool = True) -> dict[str, str]:
@@ -59,7 +59,7 @@ def list_heads(lakefs: LakeFS, repository: str, lease: Lease, *, hidden: bool = 
     heads: dict[str, str] = {}
     after = ""
     while True:
-        lease.beat()
+        lease.renew()
         page = lakefs.list_branches(
             repository, after=after, amount=config.current().commit_sensor.list_branch_page_size, hidden=hidden
         )
@@ -69,7 +69,9 @@ def list_heads(lakefs: LakeFS, repository: str, lease: Lease, *, hidden: bool = 
             return heads
 
 
-def _take_look(repository: Repository, lakefs: LakeFS, heads: dict[str, str], at: datetime, lease: Lease) -> Outcome:
+def _take_look(
+    repository: Repository, lakefs: LakeFS, heads: dict[str, str], at: datetime, lease: Lease
+) -> DutyOutcome:
     last, hidden = _last_heads(repository), _new_hidden(repository, lakefs, heads, lease)
     changed = sensing.changed_branches(heads, _sensed_heads(repository))
     spool, new = Spool(repository, lease), 0
@@ -89,7 +91,7 @@ def _take_look(repository: Repository, lakefs: LakeFS, heads: dict[str, str], at
         follow_moves(mirror, readable.items(), lease)
     with transaction.atomic():
         Repository.objects.select_for_update(no_key=True).get(pk=repository.pk)
-        lease.hold()
+        lease.lock()
         if _last_heads(repository) != last:
             raise Fenced(f"another look at {repository.name} came between")
         _store_moves(repository, readable, last, at)
@@ -99,10 +101,10 @@ def _take_look(repository: Repository, lakefs: LakeFS, heads: dict[str, str], at
         Repository.objects.filter(pk=repository.pk).update(looked_at=at, look_error=error)
         if readable or went:
             _wake_promotion(repository)
-    return Outcome(error or f"{len(heads)} branches, {len(changed)} moved, {new} new commits")
+    return DutyOutcome(error or f"{len(heads)} branches, {len(changed)} moved, {new} new commits")
 
 
-def _wait_for_unrelated(repository: Repository, spool: Spool, heads: set[str], at: datetime) -> Outcome | None:
+def _wait_for_unrelated(repository: Repository, spool: Spool, heads: set[str], at: datetime) -> DutyOutcome | None:
     """A head whose history shares no commit with what is known may be that of a repository made anew under the name,
     of which another server's cache still knows the old one: it counts once a later look has found the same."""
     unrelated = spool.unrelated(heads) if repository.commits.exists() else _unheard_of(repository, spool, heads)
@@ -175,9 +177,9 @@ def _name_unreadable(changed: Mapping[str, str], unreadable: Mapping[str, str]) 
     return f"the history of {', '.join(names[:5])} can't be read: {unreadable[changed[names[0]]]}" if names else ""
 
 
-def _note_error(repository: Repository, error: str) -> Outcome:
+def _note_error(repository: Repository, error: str) -> DutyOutcome:
     Repository.objects.filter(pk=repository.pk).update(look_error=error)
-    return Outcome(error)
+    return DutyOutcome(error)
 
 
 # Branches

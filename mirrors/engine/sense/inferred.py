@@ -51,7 +51,7 @@ def _forget(branch: SourceBranch, lease: Lease) -> None:
     rows = branch.candidates.filter(INFERRED)
     if rows.exists():
         with transaction.atomic():
-            lease.hold()
+            lease.lock()
             rows.delete()
 
 
@@ -72,7 +72,7 @@ def _store_chain(branch: SourceBranch, lease: Lease) -> int:
         ]
         position -= len(rows)
         with transaction.atomic():
-            lease.hold()
+            lease.lock()
             Candidate.objects.bulk_create(rows, batch_size=500)
     return before - position
 

@@ -43,7 +43,7 @@ class Spool:
         rows = [UnplacedCommit(repository=self.repository, **UnplacedCommit.columns(record)) for record in fresh]
         if rows:
             with transaction.atomic():
-                self.lease.hold()
+                self.lease.lock()
                 UnplacedCommit.objects.bulk_create(rows, batch_size=FEW, ignore_conflicts=True)
         return fresh
 
@@ -95,7 +95,7 @@ class Spool:
     def _store(self, turn: Sequence[str], at: datetime) -> int:
         with transaction.atomic():
             Repository.objects.select_for_update(no_key=True).get(pk=self.repository.pk)
-            self.lease.hold()
+            self.lease.lock()
             there = self.stored(turn)
             read = {row.sha: row.record() for row in self._read(turn)}
             rows = [self._commit(read[sha], at) for sha in turn if sha not in there]
@@ -131,7 +131,7 @@ class Spool:
         if not self.repository.unplaced.exists():
             return
         with transaction.atomic():
-            self.lease.hold()
+            self.lease.lock()
             self.repository.unplaced.all().delete()
 
 

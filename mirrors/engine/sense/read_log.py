@@ -13,7 +13,7 @@ from core.types import Commit as CommitRecord
 from core.types import Page
 from deployment import config
 from jobs.concurrent_calls import SideBySide
-from jobs.lease import Lease, Outcome
+from jobs.lease import DutyOutcome, Lease
 from mirrors.engine.sense.ingest import Spool
 from mirrors.models import Repository
 
@@ -31,10 +31,10 @@ def identity_problem(repository: Repository, lakefs: LakeFS) -> str:
     return "a new repository stands at the source under the old one's name"
 
 
-def freeze(repository: Repository, reason: str) -> Outcome:
+def freeze(repository: Repository, reason: str) -> DutyOutcome:
     """Delete and move nothing any more; only an operator's word goes on from here, and what was seen before is void."""
     Repository.objects.filter(pk=repository.pk).update(frozen_reason=reason, unrelated_since=None)
-    return Outcome(f"frozen: {reason}")
+    return DutyOutcome(f"frozen: {reason}")
 
 
 def list_tags(lakefs: LakeFS, repository: str, lease: Lease) -> dict[str, str]:
@@ -42,7 +42,7 @@ def list_tags(lakefs: LakeFS, repository: str, lease: Lease) -> dict[str, str]:
     tags: dict[str, str] = {}
     after = ""
     while True:
-        lease.beat()
+        lease.renew()
         amount = config.current().commit_sensor.list_branch_page_size
         page = lakefs.list_tags(repository, after=after, amount=amount)
         tags.update((tag.name, tag.commit_id) for tag in page.results)

@@ -37,7 +37,7 @@ def look_at_tags(repository: Repository, lakefs: LakeFS, lease: Lease) -> str:
         follow_heads(mirror, set(readable.values()), lease)
     with transaction.atomic():
         Repository.objects.select_for_update(no_key=True).get(pk=repository.pk)
-        lease.hold()
+        lease.lock()
         _store(repository, readable, at)
         if _note_missing(repository, found, at) or readable:
             for mirror in following:

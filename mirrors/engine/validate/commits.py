@@ -16,7 +16,7 @@ from db import clock
 from db.chunks import chunks
 from graveler.metarange import RangeRef
 from jobs import duties
-from jobs.lease import Lease, Outcome
+from jobs.lease import DutyOutcome, Lease
 from mirrors.engine.validate import on_demand as validations
 from mirrors.engine.validate.recheck import look_again
 from mirrors.engine.validate.resolve_doubt import resolve_doubts
@@ -38,14 +38,14 @@ from mirrors.transitions.validity import hold
 BATCH = 200
 
 
-def validate(lease: Lease) -> Outcome:
+def validate(lease: Lease) -> DutyOutcome:
     """One round for one mirror: look again for what was missing, take up new commits, check old ones again.
 
     What somebody asked for gets its share of each round, after the new commits.
     """
     mirror = mirror_duties.subject_mirror(lease)
     if mirror.state == Mirror.State.DELETING or mirror.pinned_creation_date is None:
-        return Outcome("the mirror has no repository to look into")
+        return DutyOutcome("the mirror has no repository to look into")
     _begin_anew_at_another_store(mirror, lease)
     drop_unneeded(mirror, lease)
     leave_unchecked(mirror)
@@ -67,7 +67,7 @@ def validate(lease: Lease) -> Outcome:
     for error in (failed, on_demand):
         if error is not None:
             raise error
-    return Outcome(_summary(relook.arrived, len(checks), complete, verified), _next_in(mirror))
+    return DutyOutcome(_summary(relook.arrived, len(checks), complete, verified), _next_in(mirror))
 
 
 def _begin_anew_at_another_store(mirror: Mirror, lease: Lease) -> None:

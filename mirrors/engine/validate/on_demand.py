@@ -88,7 +88,7 @@ def _advance(mirror: Mirror, validation: Validation, lease: Lease) -> None:
 
 def _note(validation: Validation, lease: Lease, **changes: Any) -> None:
     with transaction.atomic():
-        lease.hold()
+        lease.lock()
         _change(validation, **changes)
 
 
@@ -104,7 +104,7 @@ def _change(validation: Validation, **changes: Any) -> None:
 def _read_metaranges(mirror: Mirror, validation: Validation, lease: Lease) -> None:
     """Read the next ones from their bytes; their ranges are what is left to look through."""
     ids = validation.metaranges[:METARANGES]
-    with lease.kept(), ThreadPoolExecutor(min(READERS, len(ids))) as pool:
+    with lease.keep_alive(), ThreadPoolExecutor(min(READERS, len(ids))) as pool:
         read = dict(zip(ids, pool.map(lambda one: read_afresh(mirror, one), ids), strict=True))
     with transaction.atomic():
         hold(mirror, lease)

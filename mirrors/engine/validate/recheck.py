@@ -48,7 +48,7 @@ def look_again(mirror: Mirror, lease: Lease) -> Relook:
     rows = list(due.order_by("look_at")[:BATCH])
     if not rows:
         return Relook()
-    with lease.kept():
+    with lease.keep_alive():
         problems = _look(mirror, rows)
     still = {(p.holder_id, p.key): p.gone_at_source for p in problems}
     arrived = [row for row in rows if (row.holder_id, row.key) not in still]

@@ -58,7 +58,7 @@ def resolve_doubts(mirror: Mirror, lease: Lease) -> int:
     wanted = _missing(mirror)
     store = wiring.objects(mirror.region)
     read = partial(_read, store, mirror.namespace, Refusals(store, mirror.namespace), wanted)
-    with lease.kept(), ThreadPoolExecutor(min(READERS, len(rows))) as pool:
+    with lease.keep_alive(), ThreadPoolExecutor(min(READERS, len(rows))) as pool:
         found = dict(zip([row.range_id for row in rows], pool.map(read, [row.range_id for row in rows]), strict=True))
     with transaction.atomic():
         hold(mirror, lease)

@@ -59,7 +59,7 @@ def verify_metaranges(mirror: Mirror, lease: Lease) -> None:
     ids = [*_due_metaranges(mirror), *_of_heads(mirror)][:METARANGES]
     if not ids:
         return
-    with lease.kept():
+    with lease.keep_alive():
         found = load_metaranges(mirror, ids)
     with transaction.atomic():
         hold(mirror, lease)

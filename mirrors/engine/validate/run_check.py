@@ -79,7 +79,7 @@ def carry_out(writer: CheckWriter, *, small: bool = False) -> None:
     _end_orphans(mirror)
     run.save()
     try:
-        with lease.kept():
+        with lease.keep_alive():
             _look(writer, small=small)
     except Stopped as error:
         _end(run, "stopped", error.message)

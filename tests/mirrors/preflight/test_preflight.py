@@ -11,7 +11,7 @@ import pytest
 
 from audit.models import AuditEvent
 from core.errors import Denied, LakeMirrorError, NotFound, RemoteFailure, Unauthenticated, Unreachable
-from core.installations.preflight import DECIDING, Check, Outcome
+from core.installations.preflight import DECIDING, Check, CheckOutcome
 from core.types import ReplicationRule, ServerInfo
 from deployment import wiring
 from installations import probes
@@ -28,7 +28,7 @@ from tests.mirrors.harness import Deployment, deployment
 
 pytestmark = pytest.mark.django_db
 
-OK, WARNING, FAILED, UNKNOWN = Outcome
+OK, WARNING, FAILED, UNKNOWN = CheckOutcome
 PLAN = Plan("lake", "us-east-1", "lake-eu", "eu-west-1", "s3://dst/lake")
 DOWN = Unreachable("http://eu did not answer")
 REFUSED = Denied("http://us answered 403 AccessDenied")
@@ -61,7 +61,7 @@ def the(found: Preflight, check_id: str) -> Check:
 def test_a_plan_that_nothing_stands_in_the_way_of_passes(lm: Deployment, owner: User) -> None:
     found = ask(owner)
     assert found.ok
-    by_state = {state: [check.id for check in found.checks if check.state is state] for state in Outcome}
+    by_state = {state: [check.id for check in found.checks if check.state is state] for state in CheckOutcome}
     assert by_state[FAILED] == by_state[WARNING] == []
     assert all("-right:" in check_id for check_id in by_state[UNKNOWN])
     assert {*by_state[OK]} >= DECIDING
@@ -116,7 +116,7 @@ def all_arrived(lm: Deployment) -> None:
     lm.eu_store.rules["dst"] = [ReplicationRule("back", True, "", "src")]
 
 
-WRONG: list[tuple[str, Break, Outcome, str, str]] = [
+WRONG: list[tuple[str, Break, CheckOutcome, str, str]] = [
     ("source-reachable", says("us", "server", DOWN), FAILED, "did not answer", "runs"),
     ("destination-reachable", says("eu", "server", RemoteFailure("500")), FAILED, "500", "configured address"),
     ("source-credentials", says("us", "server", DOWN), UNKNOWN, "is not known", ""),
@@ -226,7 +226,7 @@ WRONG: list[tuple[str, Break, Outcome, str, str]] = [
     ("check_id", "breaks", "state", "message", "fix"), WRONG, ids=[f"{row[0]}-{row[2]}-{row[3]}" for row in WRONG]
 )
 def test_what_is_wrong_is_said_with_its_fix(
-    lm: Deployment, owner: User, check_id: str, breaks: Break, state: Outcome, message: str, fix: str
+    lm: Deployment, owner: User, check_id: str, breaks: Break, state: CheckOutcome, message: str, fix: str
 ) -> None:
     assert the(ask(owner), check_id).state is OK
     breaks(lm)
@@ -238,7 +238,7 @@ def test_what_is_wrong_is_said_with_its_fix(
     assert found.ok is not (state is FAILED or (state is UNKNOWN and check_id in DECIDING) or not found.ok)
 
 
-PLANNED: list[tuple[str, dict[str, Any], Outcome, str, str]] = [
+PLANNED: list[tuple[str, dict[str, Any], CheckOutcome, str, str]] = [
     ("source-reachable", {"source_region": "mars-1"}, FAILED, "Unknown region 'mars-1'", ""),
     ("destination-reachable", {"region": "mars-1"}, FAILED, "Unknown region 'mars-1'", ""),
     ("source-repository", {"source_repository": "No Name"}, FAILED, "no repository 'No Name'", "Give the name"),
@@ -265,7 +265,7 @@ PLANNED: list[tuple[str, dict[str, Any], Outcome, str, str]] = [
     ("check_id", "change", "state", "message", "fix"), PLANNED, ids=[f"{row[0]}-{row[3]}" for row in PLANNED]
 )
 def test_what_was_planned_wrongly_is_said_with_its_fix(
-    lm: Deployment, owner: User, check_id: str, change: dict[str, Any], state: Outcome, message: str, fix: str
+    lm: Deployment, owner: User, check_id: str, change: dict[str, Any], state: CheckOutcome, message: str, fix: str
 ) -> None:
     found = ask(owner, **change)
     check = the(found, check_id)

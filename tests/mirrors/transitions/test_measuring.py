@@ -249,7 +249,7 @@ def test_a_mirror_that_is_being_deleted_and_a_lost_lease_write_nothing(
     mirror.state = Mirror.State.DELETING
     note(mirror, lease, [])
     mirror.state = Mirror.State.ACTIVE
-    lease.hold.side_effect = Fenced("lost")  # type: ignore[attr-defined]
+    lease.lock.side_effect = Fenced("lost")  # type: ignore[attr-defined]
     with pytest.raises(Fenced):
         note(mirror, lease, [])
     assert not Measure.objects.exists()
