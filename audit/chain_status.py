@@ -10,7 +10,7 @@ from audit.verify import start_of_chain
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ChainStatus:
     """The chain's head; up to where it was read again and when; what is wrong, or ""; what waits; what is sealed."""
 
     number: int
@@ -22,10 +22,10 @@ class Standing:
     sealed: int
 
 
-def standing() -> Standing:
+def chain_status() -> ChainStatus:
     """The chain now. Three queries."""
     head = chain.head()
-    return Standing(
+    return ChainStatus(
         head.number,
         head.digest,
         head.whole_number,

@@ -21,7 +21,7 @@ from django.db.models import Max, QuerySet
 from audit import chain, verify
 from audit.models import AuditChain, AuditCheckpoint, AuditEvent
 from audit.record import audit
-from audit.verify import Found, Place
+from audit.verify import ChainPosition, Found
 from core.errors import Conflict, Invalid, NotFound
 
 AUDIT_ARN = "arn:lakefs:auth:::audit"
@@ -56,20 +56,20 @@ def seal(*, before: datetime, out: Path, actor: Any) -> AuditCheckpoint | None:
     return point
 
 
-def _last_before(before: datetime) -> Place:
+def _last_before(before: datetime) -> ChainPosition:
     """The last event of those at the chain's beginning that are all older."""
     young = AuditEvent.objects.filter(number__gt=0, at__gte=before).order_by("number").first()
     old = AuditEvent.objects.filter(number__gt=0)
     if young:
         old = old.filter(number__lt=young.number)
     last = old.order_by("-number").first()
-    return Place(last.number, last.digest) if last else Place()
+    return ChainPosition(last.number, last.digest) if last else ChainPosition()
 
 
 # --- the file ---------------------------------------------------------------------------------------------------------
 
 
-def _write(out: Path, start: Place, end: Place) -> str:
+def _write(out: Path, start: ChainPosition, end: ChainPosition) -> str:
     """Write the file whole or not at all; gives its digest."""
     if out.exists():
         raise Conflict(f"{out} is there already: name another file", field="out")
@@ -91,7 +91,7 @@ def _write(out: Path, start: Place, end: Place) -> str:
     return digest
 
 
-def _lines(start: Place, end: Place) -> Iterator[str]:
+def _lines(start: ChainPosition, end: ChainPosition) -> Iterator[str]:
     header = Header(FORMAT, start.number + 1, end.number, start.digest, end.digest)
     yield json.dumps(asdict(header)) + "\n"
     at = start.number
@@ -101,17 +101,17 @@ def _lines(start: Place, end: Place) -> Iterator[str]:
             at = row["number"]
 
 
-def verify_file(path: Path, noted: Place | None = None) -> tuple[Found, Header]:
+def verify_file(path: Path, noted: ChainPosition | None = None) -> tuple[Found, Header]:
     """Read a sealed file: how far it is whole by itself, and its header. Raises Invalid, NotFound."""
     try:
         with path.open(encoding="ascii") as file:
             header = _header(file.readline(), path)
-            found = verify.follow(Place(header.first - 1, header.previous), _rows(file), noted)
+            found = verify.follow(ChainPosition(header.first - 1, header.previous), _rows(file), noted)
     except FileNotFoundError as error:
         raise NotFound(f"there is no file {path}") from error
     except (OSError, UnicodeDecodeError) as error:
         raise Invalid(f"{path} can't be read: {error}", field="file") from error
-    end = Place(header.last, header.digest)
+    end = ChainPosition(header.last, header.digest)
     if not found.wrong and found.place != end:
         found = Found(found.place, f"event {found.place.number + 1} is missing: the file goes on to {header.last}")
     return found, header
@@ -164,7 +164,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 @transaction.atomic
-def _checkpoint(out: Path, start: Place, end: Place, file_digest: str, actor: Any) -> AuditCheckpoint:
+def _checkpoint(out: Path, start: ChainPosition, end: ChainPosition, file_digest: str, actor: Any) -> AuditCheckpoint:
     """The chain's lock is held, so that two who seal at once don't write checkpoints that overlap."""
     AuditChain.objects.select_for_update().get(pk=1)
     if verify.start_of_chain() != start:

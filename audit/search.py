@@ -24,7 +24,7 @@ _NEWEST = ("-at", "-pk")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AuditQuery:
     """Which events. `until` is not among them; action and resource may end with `*`, and mean what begins so then."""
 
     actor: str = ""
@@ -44,7 +44,7 @@ class Look:
     next: str
 
 
-def asked_for(given: Mapping[str, str]) -> Asked:
+def asked_for(given: Mapping[str, str]) -> AuditQuery:
     """The filters as a query has them. Raises Invalid, naming the one that is wrong."""
     named = {name: given.get(name, "").strip() for name in FILTERS}
     for name, most in LONGEST.items():
@@ -52,7 +52,7 @@ def asked_for(given: Mapping[str, str]) -> Asked:
             raise Invalid(f"has more than {most} characters", field=name)
     if named["refused"] not in ("", "true"):
         raise Invalid("expected true, or leave it out", field="refused")
-    return Asked(
+    return AuditQuery(
         named["actor"],
         named["action"],
         named["resource"],
@@ -76,7 +76,7 @@ def _time(given: str, field: str, of_a_day: timedelta) -> datetime | None:
         raise Invalid(told, field=field) from error
 
 
-def look(asked: Asked, *, after: str = "", amount: int) -> Look:
+def look(asked: AuditQuery, *, after: str = "", amount: int) -> Look:
     """At most `amount` of the events, the last first, after the place that a look before gave."""
     first, rest = _split(asked)
     rows = _in_time(asked, after).filter(first).order_by(*_NEWEST)
@@ -90,7 +90,7 @@ def look(asked: Asked, *, after: str = "", amount: int) -> Look:
     return Look(found.rows, _place(end) if end else "")
 
 
-def everything(asked: Asked, at_a_time: int = 1000) -> Iterator[AuditEvent]:
+def everything(asked: AuditQuery, at_a_time: int = 1000) -> Iterator[AuditEvent]:
     """All of them, look by look."""
     after, more = "", True
     while more:
@@ -99,7 +99,7 @@ def everything(asked: Asked, at_a_time: int = 1000) -> Iterator[AuditEvent]:
         after, more = found.next, bool(found.next)
 
 
-def _split(asked: Asked) -> tuple[Q, Q]:
+def _split(asked: AuditQuery) -> tuple[Q, Q]:
     """The filter that an index finds at once, and the others."""
     exact, rest = [], Q()
     for field, value in (("arn", asked.resource), ("actor", asked.actor), ("action", asked.action)):
@@ -119,14 +119,14 @@ def _split(asked: Asked) -> tuple[Q, Q]:
     return (exact[0] if exact else Q()), rest
 
 
-def _with_texts(asked: Asked) -> QuerySet[AuditEvent]:
+def _with_texts(asked: AuditQuery) -> QuerySet[AuditEvent]:
     rows = AuditEvent.objects.all()
     if not asked.text:
         return rows
     return rows.annotate(before_text=Cast("before", TextField()), after_text=Cast("after", TextField()))
 
 
-def _in_time(asked: Asked, after: str) -> QuerySet[AuditEvent]:
+def _in_time(asked: AuditQuery, after: str) -> QuerySet[AuditEvent]:
     rows = AuditEvent.objects.all()
     if asked.since:
         rows = rows.filter(at__gte=asked.since)
@@ -157,4 +157,4 @@ def _read_place(given: str) -> tuple[datetime, int]:
     raise Invalid(f"'{given[:40]}' is not a next_offset of this list", field="after")
 
 
-__all__ = ["FILTERS", "Asked", "Look", "asked_for", "everything", "look"]
+__all__ = ["FILTERS", "AuditQuery", "Look", "asked_for", "everything", "look"]

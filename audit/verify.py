@@ -25,7 +25,7 @@ UNREADABLE: dict[str, Any] = {"number": -1}
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ChainPosition:
     """A place in the chain: an event's number and digest."""
 
     number: int = 0
@@ -39,11 +39,11 @@ class Place:
 class Found:
     """How far the chain is whole, and what is wrong with the next event, or ""."""
 
-    place: Place
+    place: ChainPosition
     wrong: str = ""
 
 
-def verify(noted: Place | None = None) -> Found:
+def verify(noted: ChainPosition | None = None) -> Found:
     """Read every event behind the last checkpoint. `noted`: what somebody wrote down of an event elsewhere."""
     start, head = start_of_chain(), chain.head()
     if wrong := wrong_checkpoint():
@@ -56,32 +56,32 @@ def verify(noted: Place | None = None) -> Found:
     return found
 
 
-def start_of_chain() -> Place:
+def start_of_chain() -> ChainPosition:
     """Where the events that are here begin: at the last checkpoint."""
     last = AuditCheckpoint.objects.order_by("-number").first()
-    return Place(last.number, last.digest) if last else Place()
+    return ChainPosition(last.number, last.digest) if last else ChainPosition()
 
 
 def wrong_checkpoint() -> str:
     """What keeps the checkpoints from following one upon another, or ""."""
-    place = Place()
+    place = ChainPosition()
     for point in AuditCheckpoint.objects.order_by("number").iterator():
         if (point.first - 1, point.previous) != (place.number, place.digest):
             return f"the checkpoint at event {point.number} does not follow event {place.number}"
-        place = Place(point.number, point.digest)
+        place = ChainPosition(point.number, point.digest)
     return ""
 
 
-def follow(place: Place, rows: Iterable[dict[str, Any]], noted: Place | None = None) -> Found:
+def follow(place: ChainPosition, rows: Iterable[dict[str, Any]], noted: ChainPosition | None = None) -> Found:
     """Go along events that follow a place, as far as they fit."""
     for row in rows:
         if wrong := _wrong(place, row, noted):
             return Found(place, wrong)
-        place = Place(row["number"], row["digest"])
+        place = ChainPosition(row["number"], row["digest"])
     return Found(place)
 
 
-def _wrong(before: Place, row: dict[str, Any], noted: Place | None) -> str:
+def _wrong(before: ChainPosition, row: dict[str, Any], noted: ChainPosition | None) -> str:
     number = before.number + 1
     if row is UNREADABLE:
         return f"event {number} can't be read"
@@ -94,7 +94,7 @@ def _wrong(before: Place, row: dict[str, Any], noted: Place | None) -> str:
     return ""
 
 
-def _all_after(start: Place, end: int) -> Iterator[dict[str, Any]]:
+def _all_after(start: ChainPosition, end: int) -> Iterator[dict[str, Any]]:
     at = start.number
     while at < end:
         rows = [row for row in chain.rows_after(at, BATCH) if row["number"] <= end]
@@ -104,7 +104,7 @@ def _all_after(start: Place, end: int) -> Iterator[dict[str, Any]]:
         at = rows[-1]["number"]
 
 
-def _wrong_end(last: Place, head: AuditChain) -> str:
+def _wrong_end(last: ChainPosition, head: AuditChain) -> str:
     """What is wrong with the chain's end: events lack there, or there are some that nobody chained."""
     if last.number < head.number:
         return f"event {last.number + 1} is missing: the chain goes on to event {head.number}"
@@ -115,7 +115,7 @@ def _wrong_end(last: Place, head: AuditChain) -> str:
     return f"event {after + 1} stands behind the chain's head, event {after}" if highest > after else ""
 
 
-def _not_noted(last: Place, start: Place, noted: Place | None) -> str:
+def _not_noted(last: ChainPosition, start: ChainPosition, noted: ChainPosition | None) -> str:
     if noted is None or start.number < noted.number <= last.number:
         return ""
     if noted.number > last.number:
@@ -142,7 +142,7 @@ def check_some(amount: int = SOME) -> None:
         _note_progress(found, head, now)
 
 
-def _read_on_from(head: AuditChain, start: Place, now: datetime) -> Place | None:
+def _read_on_from(head: AuditChain, start: ChainPosition, now: datetime) -> ChainPosition | None:
     """Where to read on; None when there is nothing to read now."""
     began = head.check_began_at
     is_done = head.check_number >= head.number or bool(head.wrong)
@@ -150,7 +150,7 @@ def _read_on_from(head: AuditChain, start: Place, now: datetime) -> Place | None
     if head.number and (is_behind or (is_done and now - began > AGAIN_AFTER)):
         AuditChain.objects.filter(pk=1).update(check_began_at=now)
         return start
-    return None if is_done else Place(head.check_number, head.check_digest)
+    return None if is_done else ChainPosition(head.check_number, head.check_digest)
 
 
 def _note_progress(found: Found, head: AuditChain, now: datetime) -> None:

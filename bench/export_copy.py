@@ -35,7 +35,7 @@ from core.exporting.unit_work import Phase, UnitWork
 from core.exporting.work_units import plan_units
 from graveler.entries import Entry
 from graveler.ranges import write_range
-from spark_jobs.check.settings import Place
+from spark_jobs.check.settings import StoreLocation
 from spark_jobs.export.copy import copy_units
 from spark_jobs.export.settings import ExportSettings
 
@@ -179,8 +179,8 @@ _TOLD = [0.0]
 
 def ours(lake: Lake, work: Sequence[UnitWork], pool: Pool, asked: argparse.Namespace, bucket: str) -> None:
     """The copy phase: a part of the units for each process."""
-    place = Place(f"s3://{lake.bucket}", REGION, lake.endpoint)
-    there = Place(f"s3://{bucket}", REGION, lake.endpoint)
+    place = StoreLocation(f"s3://{lake.bucket}", REGION, lake.endpoint)
+    there = StoreLocation(f"s3://{bucket}", REGION, lake.endpoint)
     settings = ExportSettings(place, there, deadline=time.time() + 3600, threads=asked.threads)
     parts = [replace(one, part=part, parts=asked.processes) for one in work for part in range(asked.processes)]
     for told, seconds in pool.map(partial(copied, settings=settings), parts, chunksize=1):

@@ -32,7 +32,7 @@ from graveler.entries import Entry
 from graveler.metarange import read_metarange, write_metarange
 from graveler.ranges import write_ranges
 from graveler.splitting import SplitRule
-from spark_jobs.check.settings import Place
+from spark_jobs.check.settings import StoreLocation
 from spark_jobs.export.settings import ExportSettings
 
 RULE = SplitRule(min_size=4 << 20, max_size=4 << 20)
@@ -141,7 +141,7 @@ def cut(work: Sequence[UnitWork], told: Sequence[Mapping[str, Any]]) -> list[Uni
 
 def planned(endpoint: str, metarange: str) -> tuple[ExportSettings, list[UnitWork]]:
     """A first export's settings and all its units, of a destination that has to be looked at."""
-    places = (Place(uri, REGION, endpoint) for uri in (NAMESPACE, TO))
+    places = (StoreLocation(uri, REGION, endpoint) for uri in (NAMESPACE, TO))
     settings = ExportSettings(*places, patterns=("/g[0-9]*0/$",), deadline=time.time() + 3600, compare=True)
     data = S3ObjectStore(endpoint=endpoint, region=REGION, force_path_style=True)
     refs = read_metarange(data.get(f"{NAMESPACE}/_lakefs/{metarange}"), expected_id=metarange)

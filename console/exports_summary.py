@@ -17,11 +17,11 @@ from exports.api.exports import narrowed, visible
 from exports.models import Export, ExportRun
 from exports.services import destinations
 from exports.services.exports import KIND, subject_of
-from exports.status.export import ExportReading, readings
+from exports.status.export import ExportSummary, export_statuses
 from exports.status.timeline import progress_of
 from jobs.job_ids import JobType, job_id
 from jobs.models import Duty
-from mirrors.beside import About, ExportHit, GoingOn, Link, Need, Place, Summary
+from mirrors.beside import About, ExportHit, GoingOn, Link, Need, SourceRepository, Summary
 from rbac import services as rbac
 from web.prometheus import Gauge, labelled
 
@@ -36,7 +36,7 @@ class Exports:
         seen = _seen(user)
         failed = seen.filter(state=State.FAILED)
         total, needing = seen.count(), failed.count()
-        some = readings(list(failed.order_by("repository", "branch", "pk")[:most]), now) if needing else []
+        some = export_statuses(list(failed.order_by("repository", "branch", "pk")[:most]), now) if needing else []
         need = count(needing, "needs you", "need you") if needing else "nothing needs you"
         told = (
             sentence(f"Of {count(total, 'export')} ", need)
@@ -72,7 +72,7 @@ class Exports:
         """The exports of a repository's branches, the worst first."""
         rows = Export.objects.filter(region=region, repository=repository, deleting=False).order_by("branch")
         rows = [one for one in rows[: 10 * most] if rbac.allowed(user, "fs:ReadBranch", _arn(one))]
-        found = readings(rows, now)[:most] if rows else []
+        found = export_statuses(rows, now)[:most] if rows else []
         return [
             Link(one.export.branch, one.export.path, _url(one.export), one.told.state, one.told.word) for one in found
         ]
@@ -83,7 +83,7 @@ class Exports:
 
     def gauges(self, now: datetime) -> Iterator[Gauge]:
         """Of all exports, in a number of queries that doesn't grow."""
-        found = readings(list(Export.objects.filter(deleting=False)), now)
+        found = export_statuses(list(Export.objects.filter(deleting=False)), now)
         copied = dict(ExportRun.objects.order_by().values_list("export").annotate(bytes=Sum("copied_bytes")))
         yield from _gauges(found, copied, now)
 
@@ -104,7 +104,7 @@ def _arn(export: Export) -> str:
     return branch_arn(export.repository, export.branch)
 
 
-def _need(user: Any, reading: ExportReading) -> Need:
+def _need(user: Any, reading: ExportSummary) -> Need:
     export = reading.export
     may = rbac.allowed(user, "fs:RunExport", _arn(export))
     return Need(
@@ -126,7 +126,7 @@ def _about(export: Export) -> About:
     return About(
         name=_name(export),
         url=_url(export),
-        place=Place(export.repository, export.region),
+        place=SourceRepository(export.repository, export.region),
         branch=export.branch,
         action="fs:RunExport",
         arn=_arn(export),
@@ -156,7 +156,7 @@ def _going_on(user: Any, run: ExportRun, now: datetime, duty: int | None) -> Goi
 # --- figures ----------------------------------------------------------------------------------------------------------
 
 
-def _gauges(found: Sequence[ExportReading], copied: Mapping[int, int], now: datetime) -> Iterator[Gauge]:
+def _gauges(found: Sequence[ExportSummary], copied: Mapping[int, int], now: datetime) -> Iterator[Gauge]:
     state = Gauge("export_state", "1 for the state that the export is in, 0 for the others")
     paused = Gauge("export_paused", "1 while nothing is exported because somebody paused it")
     behind = Gauge("export_behind_commits", "commits of the branch that the destination lacks, as far as counted")

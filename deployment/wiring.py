@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from adapters.s3.fast_store import FastObjectStore
     from core.exporting.unit_work import Marked
     from spark_jobs.check.presence import BulkStore
-    from spark_jobs.check.settings import CheckSettings, Place
+    from spark_jobs.check.settings import CheckSettings, StoreLocation
     from spark_jobs.export.settings import ExportSettings
 
 Rows = Callable[[Sequence[Mapping[str, Any]]], None]
@@ -158,10 +158,10 @@ def export_settings(*, region: str, namespace: str, path: str, **more: Any) -> E
     return ExportSettings(source=source, destination=_place(path, name, there, access), **more)
 
 
-def _place(namespace: str, keys_of: str, store: config.Store, access: StoreAccess) -> Place:
-    from spark_jobs.check.settings import Place
+def _place(namespace: str, keys_of: str, store: config.Store, access: StoreAccess) -> StoreLocation:
+    from spark_jobs.check.settings import StoreLocation
 
-    return Place(
+    return StoreLocation(
         namespace,
         region=keys_of,
         endpoint=store.endpoint,

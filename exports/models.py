@@ -79,9 +79,9 @@ class Export(models.Model):
     def __str__(self) -> str:
         return f"{self.repository}/{self.branch} ({self.region})"
 
-    def standing(self) -> state_machine.Standing:
+    def standing(self) -> state_machine.ExportSituation:
         """What decisions are made from."""
-        return state_machine.Standing(
+        return state_machine.ExportSituation(
             state=state_machine.State(self.state),
             path=self.path,
             continuous=self.continuous,

@@ -16,7 +16,7 @@ from deployment import config
 from jobs import kinds
 from jobs import lease as leases
 from jobs.lease import HOLDER, DutyOutcome, Handler, Lease
-from jobs.log import heard
+from jobs.log import capture_log
 from jobs.models import Duty
 
 log = logging.getLogger("lakemirror.duties")
@@ -39,7 +39,7 @@ def run(duty_id: int, holder: str = HOLDER) -> str:
     if not Duty.objects.claim(duty_id, holder=holder, lease=leases.LEASE_SECONDS, interval=interval):
         return "not due, or in other hands"
     duty.refresh_from_db()
-    with heard(duty, holder) as said:
+    with capture_log(duty, holder) as said:
         lease = Lease(duty, holder, duty.attempt, said=said)
         outcome, failures = _work(lease, kind.handler, interval)
         _release(lease, outcome, failures, interval)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from django.db import DatabaseError, connection
 
 from core.errors import Fenced
-from jobs.log import Said
+from jobs.log import JobLogHandler
 from jobs.models import Duty
 
 log = logging.getLogger("lakemirror.duties")
@@ -41,7 +41,7 @@ class Lease:
     holder: str
     attempt: int
     renewed: float = field(default_factory=time.monotonic)
-    said: Said | None = None
+    said: JobLogHandler | None = None
 
     def renew(self) -> None:
         """Renew when a third of the lease has passed. Raises Fenced when it was lost."""

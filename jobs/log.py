@@ -32,7 +32,7 @@ LOGGERS = ("lakemirror", "mirrors", "installations", "jobs", "spark_jobs", "adap
 log = logging.getLogger("joblog")
 
 
-class Said(logging.Handler):
+class JobLogHandler(logging.Handler):
     """Takes what is logged in the course of a round, by whichever thread."""
 
     def __init__(self, duty: Duty, worker: str) -> None:
@@ -95,9 +95,9 @@ def _forget_old(duty: Duty) -> None:
 
 
 @contextmanager
-def heard(duty: Duty, worker: str) -> Iterator[Said]:
+def capture_log(duty: Duty, worker: str) -> Iterator[JobLogHandler]:
     """Listen to what is logged, and write it down at the end."""
-    said = Said(duty, worker)
+    said = JobLogHandler(duty, worker)
     loggers = [logging.getLogger(name) for name in LOGGERS]
     for logger in loggers:
         logger.addHandler(said)

@@ -49,7 +49,7 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SourceRepository:
     """A repository in a region, of which there need be no mirror."""
 
     name: str
@@ -65,7 +65,7 @@ class About:
 
     name: str
     url: str
-    place: Place
+    place: SourceRepository
     branch: str
     action: str
     arn: str

@@ -53,9 +53,9 @@ def _sense(lease: Lease) -> DutyOutcome:
 
 
 def _copy_records(lease: Lease) -> DutyOutcome:
-    from mirrors.engine.copy_records import copy
+    from mirrors.engine.copy_records import copy_records
 
-    return copy(lease)
+    return copy_records(lease)
 
 
 def _validate(lease: Lease) -> DutyOutcome:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from core.access.policies import ALL, auth_arn
-from core.access.policy_analysis import Need, Place, Step
+from core.access.policy_analysis import Need, PermissionStep, Place
 from rbac.models import Group, Policy, User
 
 
@@ -18,7 +18,7 @@ class Area:
     """A part of the site. `places` gives what there is, at most so many."""
 
     title: str
-    steps: tuple[Step, ...]
+    steps: tuple[PermissionStep, ...]
     places: Callable[[int], Iterable[Place]]
 
 
@@ -35,9 +35,9 @@ def areas() -> tuple[Area, ...]:
     return tuple(_areas.values())
 
 
-def a_step(key: str, title: str, *needs: tuple[str, str]) -> Step:
+def a_step(key: str, title: str, *needs: tuple[str, str]) -> PermissionStep:
     """A step from pairs of action and ARN with blanks."""
-    return Step(key, title, tuple(Need(*need) for need in needs))
+    return PermissionStep(key, title, tuple(Need(*need) for need in needs))
 
 
 # --- access itself ----------------------------------------------------------------------------------------------------

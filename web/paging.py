@@ -28,13 +28,17 @@ def a_page(rows: Sequence[T], amount: int, offset_of: Callable[[T], Any]) -> tup
     """The first `amount` of rows, of which one more was asked for, and the answer that is to get the `results`."""
     page = list(rows[:amount])
     next_offset = str(offset_of(page[-1])) if len(rows) > amount else ""
-    pagination = {
+    return page, {"pagination": pagination(len(page), next_offset), "as_of": rfc3339(clock.now())}
+
+
+def pagination(results: int, next_offset: str, most: int = 0) -> dict[str, Any]:
+    """Where a page of so many results ends, as lakeFS says it. `most`: the largest page (else as configured)."""
+    return {
         "has_more": bool(next_offset),
         "next_offset": next_offset,
-        "max_per_page": config.current().list_mirrors_page_size,
-        "results": len(page),
+        "max_per_page": most or config.current().list_mirrors_page_size,
+        "results": results,
     }
-    return page, {"pagination": pagination, "as_of": rfc3339(clock.now())}
 
 
 def number_of(given: str, field: str) -> int:

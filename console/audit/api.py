@@ -12,14 +12,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from audit import refusals, search
-from audit.chain_status import Standing, standing
+from audit.chain_status import ChainStatus, chain_status
 from audit.models import AuditEvent
 from db import clock
-from deployment import config
 from rbac import services as rbac
 from web.csv_export import FORMATS, TableView, csv_answer, wants_csv
 from web.openapi import answers
-from web.paging import PAGE, page_of
+from web.paging import PAGE, page_of, pagination
 from web.schemas import count_or_null, page_with, text_or_null, time_or_null
 from web.serializers import rfc3339
 
@@ -100,19 +99,17 @@ class Audit(TableView):
             return csv_answer("audit", tuple(EventAnswer().fields), map(_csv_row, search.everything(asked)))
         amount, after = page_of(request)
         found = search.look(asked, after=after, amount=amount)
-        return Response(_page(found) | {"chain": chain_json(standing()), "strangers": strangers_json()})
+        return Response(_page(found) | {"chain": chain_json(chain_status()), "strangers": strangers_json()})
 
 
 def _page(found: search.Look) -> dict[str, Any]:
     """A page may hold less than what was asked for, or nothing, and yet have a next one."""
-    pagination = {
-        "has_more": bool(found.next),
-        "next_offset": found.next,
-        "max_per_page": config.current().list_mirrors_page_size,
-        "results": len(found.rows),
-    }
     results = [event_json(row) for row in found.rows]
-    return {"pagination": pagination, "as_of": rfc3339(clock.now()), "results": results}
+    return {
+        "pagination": pagination(len(results), found.next),
+        "as_of": rfc3339(clock.now()),
+        "results": results,
+    }
 
 
 def event_json(row: AuditEvent) -> dict[str, Any]:
@@ -141,7 +138,7 @@ def _csv_row(row: AuditEvent) -> dict[str, Any]:
     return told | {name: json.dumps(told[name]) if told[name] else None for name in ("before", "after")}
 
 
-def chain_json(now: Standing) -> dict[str, Any]:
+def chain_json(now: ChainStatus) -> dict[str, Any]:
     """The chain."""
     return {
         "number": now.number,

@@ -9,7 +9,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from audit import refusals, search
-from audit.chain_status import standing
+from audit.chain_status import chain_status
 from audit.changes import changes_of
 from console.audit.api import MAY_SEE
 from core.errors import Invalid
@@ -49,7 +49,7 @@ def audit_list(request: HttpRequest) -> HttpResponse:
         "first_page": with_query(request) if request.GET.get("after") else "",
         "csv": reverse("api-audit") + with_query(request, format="csv"),
         "call": reverse("api-audit") + with_query(request),
-        "chain": standing(),
+        "chain": chain_status(),
         "strangers": strangers,
         "now": now,
     }

@@ -18,13 +18,13 @@ from jobs.job_ids import JobType, duty_url, job_id, job_url
 from jobs.models import Duty
 from jobs.querysets import DutyQuerySet
 from jobs.queue_status import SILENT_AFTER
-from mirrors.beside import About, Place, exports
+from mirrors.beside import About, SourceRepository, exports
 from mirrors.models import Mirror, Repository, Run, Validation
 from mirrors.models.querysets import MirrorQuerySet
 from mirrors.queries.duties import OF_A_MIRROR, duties_about
 from mirrors.services.mirrors import repository_arn
 from mirrors.services.validations import validation_ask
-from mirrors.status.validations import Asked, expected_of
+from mirrors.status.validations import ValidationStatus, expected_of
 from rbac import services as rbac
 
 RUNS = 20
@@ -40,7 +40,7 @@ class Job:
     duty: Duty
     state: str
     mirror: Mirror | None
-    source: Repository | Place
+    source: Repository | SourceRepository
     about: About | None = None
 
     @property
@@ -153,12 +153,12 @@ def progress_of(visible: MirrorQuerySet, now: datetime) -> list[Progress]:
     return [_progress(run, now) for run in rows[:RUNS]]
 
 
-def asked_of(visible: MirrorQuerySet, now: datetime) -> list[Asked]:
+def asked_of(visible: MirrorQuerySet, now: datetime) -> list[ValidationStatus]:
     """Checks that somebody asked for: those that have not ended, in the order of asking, and the last few that have."""
     rows = Validation.objects.filter(mirror__in=visible.order_by().values("pk")).select_related("mirror__source")
     opened = rows.filter(ended_at=None).order_by("pk")[:RUNS]
     ended = rows.exclude(ended_at=None).order_by("-pk")[:ENDED]
-    return [Asked(validation=one, eta=expected_of(one, now)) for one in (*opened, *ended)]
+    return [ValidationStatus(validation=one, eta=expected_of(one, now)) for one in (*opened, *ended)]
 
 
 def _progress(run: Run, now: datetime) -> Progress:

@@ -16,7 +16,7 @@ from jobs.lease import LEASE_SECONDS
 from jobs.models import JobLine
 from jobs.querysets import DutyQuerySet
 from jobs.queue_status import QueueReading
-from mirrors.beside import Place
+from mirrors.beside import SourceRepository
 from mirrors.models import Repository, Run, Validation
 from mirrors.status.validations import expected_of
 from web.schemas import count_or_null, number_or_null, text_or_null, time_or_null
@@ -164,7 +164,7 @@ def validation_job_json(one: Validation, *, now: datetime) -> dict[str, Any]:
     )
 
 
-def _named(kind: JobType, number: int, source: Repository | Place) -> dict[str, Any]:
+def _named(kind: JobType, number: int, source: Repository | SourceRepository) -> dict[str, Any]:
     return {
         "id": job_id(kind, number),
         "job": job_url(kind, number),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from audit.chain_status import standing
+from audit.chain_status import chain_status
 from web.prometheus import Gauge
 
 DIGITS = 13
@@ -13,7 +13,7 @@ DIGITS = 13
 
 def gauges() -> Iterator[Gauge]:
     """How long the chain is, its head, and what was found when it was read again."""
-    now = standing()
+    now = chain_status()
     told = {
         "audit_chain_events": ("events that have a place in the audit's chain", now.number),
         "audit_chain_head": (

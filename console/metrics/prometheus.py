@@ -19,7 +19,7 @@ from db import clock
 from jobs.models import Duty
 from mirrors.beside import exports
 from mirrors.models import Mirror
-from mirrors.queries.branch_positions import stand
+from mirrors.queries.branch_positions import branch_lags
 from mirrors.queries.missing_counts import waiting_at
 from mirrors.transitions.rpo_breaches import targets
 from rbac import services as rbac
@@ -76,7 +76,7 @@ def _of_branches(mirrors: Sequence[Mirror], now: datetime) -> Iterator[Gauge]:
     success = Gauge("branch_last_success_timestamp_seconds", "when the mirror's branch was last moved")
     names = {mirror.pk: mirror.name for mirror in mirrors}
     known = _known(mirrors, now)
-    for one in stand(mirrors):
+    for one in branch_lags(mirrors):
         labels, first = labelled(BRANCH, (names[one.mirror], one.branch)), one.first
         pending.add(labels, first.number if first else 0)
         if first or (one.here and one.mirror in known):

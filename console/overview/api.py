@@ -17,8 +17,8 @@ from db import clock
 from jobs.queue_status import QueueReading, queue_readings, troubles
 from mirrors.beside import Summary, exports
 from mirrors.models import Mirror
-from mirrors.status.fleet import fleet_readings
-from mirrors.status.mirror import MirrorReading
+from mirrors.status.fleet import fleet_statuses
+from mirrors.status.mirror import MirrorStatus
 from mirrors.views.list_query import needing
 from rbac import services as rbac
 from web.openapi import answers
@@ -120,7 +120,7 @@ class Overview(APIView):
         fs:ListRepositories on `*`."""
         rbac.require(request.user, ("fs:ListRepositories", "*"))
         now, visible = clock.now(), Mirror.objects.visible_to(request.user)
-        readings, queues = fleet_readings(visible, now), queue_readings(now)
+        readings, queues = fleet_statuses(visible, now), queue_readings(now)
         urgent, silent = needing(readings), troubles(queues)
         return Response(
             {
@@ -137,9 +137,7 @@ class Overview(APIView):
         )
 
 
-def _tiles(
-    readings: Sequence[MirrorReading], queues: Sequence[QueueReading], oldest: datetime | None
-) -> dict[str, Any]:
+def _tiles(readings: Sequence[MirrorStatus], queues: Sequence[QueueReading], oldest: datetime | None) -> dict[str, Any]:
     since = [reading.waiting_since for reading in readings if reading.waiting_since]
     return {
         "mirrors": len(readings),
@@ -155,7 +153,7 @@ def _tiles(
     }
 
 
-def _worst(readings: Sequence[MirrorReading]) -> float | None:
+def _worst(readings: Sequence[MirrorStatus]) -> float | None:
     return _rounded(max((reading.lag for reading in readings if reading.lag is not None), default=None))
 
 
@@ -163,7 +161,7 @@ def _rounded(seconds: float | None) -> float | None:
     return None if seconds is None else round(seconds, 3)
 
 
-def _needing_json(reading: MirrorReading) -> dict[str, Any]:
+def _needing_json(reading: MirrorStatus) -> dict[str, Any]:
     mirror = reading.mirror
     return {
         "mirror": mirror.name,
@@ -196,7 +194,7 @@ def _exports_json(summary: Summary) -> dict[str, Any]:
     }
 
 
-def _matrix_json(readings: Sequence[MirrorReading]) -> list[dict[str, Any]]:
+def _matrix_json(readings: Sequence[MirrorStatus]) -> list[dict[str, Any]]:
     return [
         _pair_json(origin, region, pair)
         for origin, pairs in matrix(readings).rows

@@ -15,7 +15,7 @@ from core.text.phrases import Phrase, count, say, sentence
 from jobs.queue_status import QueueReading
 from mirrors.models import Commit, MirrorCommit
 from mirrors.models.querysets import UNCHECKED, MirrorQuerySet
-from mirrors.status.mirror import MirrorReading
+from mirrors.status.mirror import MirrorStatus
 from mirrors.transitions.rpo_breaches import targets
 from mirrors.views.list_query import needing
 
@@ -50,13 +50,13 @@ class Matrix:
     rows: Sequence[tuple[str, Sequence[tuple[str, Pair | None]]]]
 
 
-def is_within(reading: MirrorReading) -> bool:
+def is_within(reading: MirrorStatus) -> bool:
     """Whether a mirror is known to be no later than is aimed at, and works."""
     works = reading.state.tone is not Tone.BAD
     return works and reading.lag is not None and reading.lag <= targets(reading.mirror).late_after.total_seconds()
 
 
-def tell(readings: Sequence[MirrorReading], troubles: Sequence[str]) -> Phrase:
+def tell(readings: Sequence[MirrorStatus], troubles: Sequence[str]) -> Phrase:
     """One sentence: how many are within their target, and what needs somebody."""
     within = sum(is_within(reading) for reading in readings)
     well = f"{within:,} of {count(len(readings), 'mirror is within its', 'mirrors are within their')} target"
@@ -69,20 +69,20 @@ def tell(readings: Sequence[MirrorReading], troubles: Sequence[str]) -> Phrase:
 
 
 def tiles(
-    readings: Sequence[MirrorReading], queues: Sequence[QueueReading], oldest: datetime | None, now: datetime
+    readings: Sequence[MirrorStatus], queues: Sequence[QueueReading], oldest: datetime | None, now: datetime
 ) -> list[Tile]:
     """At most four, of what there are facts for."""
     return [_within(readings), _waiting(readings, now), _workers(queues), _unchecked(oldest, now)]
 
 
-def _within(readings: Sequence[MirrorReading]) -> Tile:
+def _within(readings: Sequence[MirrorStatus]) -> Tile:
     within = sum(is_within(reading) for reading in readings)
     worst = max(readings, key=lambda reading: reading.lag or 0)
     below = f"worst: {worst.mirror.name}, {in_words(worst.lag)}" if worst.lag else "nothing waits"
     return Tile("Within target", f"{within:,} / {len(readings):,}", below, bad=within < len(readings))
 
 
-def _waiting(readings: Sequence[MirrorReading], now: datetime) -> Tile:
+def _waiting(readings: Sequence[MirrorStatus], now: datetime) -> Tile:
     number = sum(reading.waiting for reading in readings)
     more = "+" if any(reading.waiting_more for reading in readings) else ""
     since = min((reading.waiting_since for reading in readings if reading.waiting_since), default=None)
@@ -113,9 +113,9 @@ def oldest_unchecked(visible: MirrorQuerySet) -> datetime | None:
     return found
 
 
-def matrix(readings: Sequence[MirrorReading]) -> Matrix:
+def matrix(readings: Sequence[MirrorStatus]) -> Matrix:
     """The worst lag between each two regions."""
-    between: dict[tuple[str, str], list[MirrorReading]] = defaultdict(list)
+    between: dict[tuple[str, str], list[MirrorStatus]] = defaultdict(list)
     for reading in readings:
         between[reading.mirror.source.region, reading.mirror.region].append(reading)
     across = sorted({there for _, there in between})
@@ -126,7 +126,7 @@ def matrix(readings: Sequence[MirrorReading]) -> Matrix:
     return Matrix(across, rows)
 
 
-def _pair(readings: Sequence[MirrorReading]) -> Pair | None:
+def _pair(readings: Sequence[MirrorStatus]) -> Pair | None:
     if not readings:
         return None
     known = [reading.lag for reading in readings if reading.lag is not None]

@@ -15,8 +15,8 @@ from db import clock
 from jobs.queue_status import queue_readings, troubles
 from mirrors.beside import Summary, exports
 from mirrors.models import Mirror
-from mirrors.status.fleet import fleet_readings
-from mirrors.status.mirror import MirrorReading
+from mirrors.status.fleet import fleet_statuses
+from mirrors.status.mirror import MirrorStatus
 from mirrors.views.forms import likely_region
 from mirrors.views.list_query import needing
 from mirrors.views.tabs import may_see
@@ -32,7 +32,7 @@ def overview(request: HttpRequest) -> HttpResponse:
     """Figures, what needs somebody, the worst lag between regions, what happened last."""
     now = clock.now()
     visible = Mirror.objects.visible_to(request.user)
-    readings = fleet_readings(visible, now)
+    readings = fleet_statuses(visible, now)
     summary = exports().summary(request.user, now, NEEDING)
     context = {"section": "overview", "now": now, "example_region": likely_region, "readings": readings}
     context |= {"exports": summary, "changes": _changes([], summary), "active": False}
@@ -58,7 +58,7 @@ def overview(request: HttpRequest) -> HttpResponse:
     return render(request, part, context)
 
 
-def _changes(urgent: Sequence[MirrorReading], exported: Summary) -> str:
+def _changes(urgent: Sequence[MirrorStatus], exported: Summary) -> str:
     """What is announced when it changes."""
     mirrors = [f"{reading.mirror.name}: {reading.state.word}" for reading in urgent]
     return ", ".join([*mirrors, *(f"{one.name}: {one.word}" for one in exported.some)])

@@ -48,7 +48,7 @@ class Need:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PermissionStep:
     """Something that people do; `key` never changes, `title` is what they call it."""
 
     key: str
@@ -84,7 +84,7 @@ class Person:
 class Change:
     """A step at a place that not everybody may take as before. The outcomes are those of the first who is concerned."""
 
-    step: Step
+    step: PermissionStep
     arns: tuple[str, ...]
     users_before: tuple[str, ...]
     users_after: tuple[str, ...]
@@ -127,7 +127,7 @@ def _with_whole(action: str) -> tuple[str, ...]:
     return (action, PART_OF[action]) if action in PART_OF else (action,)
 
 
-def judge(step: Step, place: Place, policies: Sequence[Policy], username: str) -> PolicyDecision:
+def judge(step: PermissionStep, place: Place, policies: Sequence[Policy], username: str) -> PolicyDecision:
     """Whether somebody with these policies may take a step."""
     for need in step.needs:
         arn = need.arn(place)
@@ -140,7 +140,7 @@ def judge(step: Step, place: Place, policies: Sequence[Policy], username: str) -
 # --- what a change of policies changes --------------------------------------------------------------------------------
 
 
-def changes(step: Step, places: Iterable[Place], people: Iterable[Person]) -> Iterator[Change]:
+def changes(step: PermissionStep, places: Iterable[Place], people: Iterable[Person]) -> Iterator[Change]:
     """What becomes of a step, by place. People whom the same statements concern are judged once."""
     kinds = _kinds(step, people)
     touched = [kind for kind in kinds if kind[0] != kind[1]]
@@ -151,7 +151,11 @@ def changes(step: Step, places: Iterable[Place], people: Iterable[Person]) -> It
 
 
 def _change(
-    step: Step, place: Place, kinds: Mapping[_Kind, Sequence[str]], before: PolicyDecision, after: PolicyDecision
+    step: PermissionStep,
+    place: Place,
+    kinds: Mapping[_Kind, Sequence[str]],
+    before: PolicyDecision,
+    after: PolicyDecision,
 ) -> Change:
     judged = [(names, *_judged(step, place, kind, names)) for kind, names in kinds.items()]
     return Change(
@@ -164,7 +168,9 @@ def _change(
     )
 
 
-def _judged(step: Step, place: Place, kind: _Kind, names: Sequence[str]) -> tuple[PolicyDecision, PolicyDecision]:
+def _judged(
+    step: PermissionStep, place: Place, kind: _Kind, names: Sequence[str]
+) -> tuple[PolicyDecision, PolicyDecision]:
     return judge(step, place, kind[0], names[0]), judge(step, place, kind[1], names[0])
 
 
@@ -175,7 +181,7 @@ def _differs(pair: tuple[PolicyDecision, PolicyDecision]) -> bool:
 _Kind = tuple[tuple[Policy, ...], tuple[Policy, ...], str]
 
 
-def _kinds(step: Step, people: Iterable[Person]) -> dict[_Kind, list[str]]:
+def _kinds(step: PermissionStep, people: Iterable[Person]) -> dict[_Kind, list[str]]:
     """Names by what there is of policies that speak of a step; by themselves where `${user}` is in them."""
     kinds: dict[_Kind, list[str]] = {}
     for person in people:
@@ -185,12 +191,12 @@ def _kinds(step: Step, people: Iterable[Person]) -> dict[_Kind, list[str]]:
     return kinds
 
 
-def _about(step: Step, policies: Iterable[Policy]) -> tuple[Policy, ...]:
+def _about(step: PermissionStep, policies: Iterable[Policy]) -> tuple[Policy, ...]:
     """Policies that speak of one of the step's actions."""
     return tuple(policy for policy in policies if any(_names(one, step) for one in policy.statements))
 
 
-def _names(statement: Statement, step: Step) -> bool:
+def _names(statement: Statement, step: PermissionStep) -> bool:
     return any(statement.names(action) for need in step.needs for action in _with_whole(need.action))
 
 
@@ -198,7 +204,7 @@ def _is_personal(policy: Policy) -> bool:
     return any(USER_VARIABLE in resource for statement in policy.statements for resource in statement.resources)
 
 
-def places_named(step: Step, policies: Iterable[Policy]) -> Iterator[Place]:
+def places_named(step: PermissionStep, policies: Iterable[Policy]) -> Iterator[Place]:
     """Places that the policies' own resources name, and any other: where a step may change though nothing is there."""
     anywhere = dict.fromkeys(step.blanks, ALL)
     yield anywhere

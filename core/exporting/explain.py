@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from core.exporting.state_machine import Standing, is_exported
+from core.exporting.state_machine import ExportSituation, is_exported
 from core.exporting.state_machine import State as ExportState
 from core.mirroring.rpo import in_words
 from core.mirroring.states import State
@@ -38,7 +38,7 @@ class ExportFacts:
     """All that the sentence is made from. `head` "" is not known yet."""
 
     branch: str
-    standing: Standing
+    standing: ExportSituation
     head: str = ""
     error: str = ""
     look_error: str = ""

@@ -25,7 +25,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ExportSituation:
     """What is known of an export. Refs are commit ids, "" for none; `path` is the one of now."""
 
     state: State
@@ -50,13 +50,13 @@ class Basis:
     attempted: tuple[str, ...]
 
 
-def is_exported(standing: Standing, head: str) -> bool:
+def is_exported(standing: ExportSituation, head: str) -> bool:
     """Does the destination of now hold this commit, whole?"""
     here = standing.last_success_ref == head and standing.path_at_success == standing.path
     return bool(head) and here and not _attempts(standing)
 
 
-def check_start(standing: Standing, head: str) -> None:
+def check_start(standing: ExportSituation, head: str) -> None:
     """Raises Conflict where an export may not be started by hand or by a hook."""
     if standing.paused:
         raise Conflict("the export is paused", hint="Resume it first")
@@ -68,14 +68,14 @@ def check_start(standing: Standing, head: str) -> None:
         raise Conflict(f"nothing to export: {head[:8]} is exported already")
 
 
-def check_repair(standing: Standing) -> None:
+def check_repair(standing: ExportSituation) -> None:
     """Raises Conflict unless there is something to repair."""
     if standing.state is not State.FAILED:
         told = str(standing.state) or "never exported"
         raise Conflict(f"nothing to repair: the export is {told}, not {State.FAILED}")
 
 
-def starts_by_itself(standing: Standing, head: str) -> bool:
+def starts_by_itself(standing: ExportSituation, head: str) -> bool:
     """Is a run due without anybody's request of this moment? Never after a failure: somebody has to repair it."""
     if standing.paused or standing.state in (State.IN_PROGRESS, State.FAILED) or not head:
         return False
@@ -84,18 +84,18 @@ def starts_by_itself(standing: Standing, head: str) -> bool:
     return (standing.continuous or standing.wanted) and not is_exported(standing, head)
 
 
-def basis(standing: Standing) -> Basis:
+def basis(standing: ExportSituation) -> Basis:
     """What the next run has to look at. Another path than the last success's holds nothing that we know of."""
     base = standing.last_success_ref if standing.path_at_success == standing.path else ""
     return Basis(base, tuple(ref for ref in _attempts(standing) if ref != base))
 
 
-def note_attempt(standing: Standing, ref: str) -> tuple[str, ...]:
+def note_attempt(standing: ExportSituation, ref: str) -> tuple[str, ...]:
     """The commits of which this place may hold something once a run for `ref` starts."""
     return (*(one for one in _attempts(standing) if one != ref), ref)
 
 
-def _attempts(standing: Standing) -> Sequence[str]:
+def _attempts(standing: ExportSituation) -> Sequence[str]:
     tried = standing.attempted if standing.attempted_path == standing.path else ()
     return (*(ref for ref in standing.left if ref not in tried), *tried)
 

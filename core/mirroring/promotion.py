@@ -67,7 +67,7 @@ class CandidateCommit:
 
 
 @dataclass(frozen=True, slots=True)
-class BranchFacts:
+class PromotionFacts:
     """All that the decision for one branch needs.
 
     `candidates` in ascending position, from the one at `position` on (all of them when it is -1).
@@ -118,7 +118,7 @@ class Decision:
     position: int = UNKNOWN
 
 
-def choose_promotion(facts: BranchFacts, promotable: Callable[[str], bool]) -> Decision:
+def choose_promotion(facts: PromotionFacts, promotable: Callable[[str], bool]) -> Decision:
     """The newest promotable candidate wins; a branch never goes back unless the source did."""
     if facts.gone or facts.dropped:
         return _choose_deletion(facts, promotable)
@@ -133,7 +133,7 @@ def choose_promotion(facts: BranchFacts, promotable: Callable[[str], bool]) -> D
     return Decision(action, _why(facts, chosen, position), chosen.commit_id, chosen.position)
 
 
-def whose_move(facts: BranchFacts) -> Whose:
+def whose_move(facts: PromotionFacts) -> Whose:
     """Who brought the branch where it is, or took it away. Nobody is blamed for what we may have done ourselves.
 
     One that left it before the source deleted the branch and made it again leaves no trace: that blames nobody.
@@ -161,7 +161,7 @@ class OwnMove(StrEnum):
     LATE = "late"
 
 
-def own_move(facts: BranchFacts, position: int) -> OwnMove:
+def own_move(facts: PromotionFacts, position: int) -> OwnMove:
     """What became of a move of ours to where the branch is; `position` is the one that was intended."""
     if not facts.head:
         return OwnMove.DELETED if facts.gone or facts.dropped else OwnMove.LATE
@@ -169,7 +169,7 @@ def own_move(facts: BranchFacts, position: int) -> OwnMove:
     return OwnMove.LATE if late else OwnMove.MOVED
 
 
-def is_news(facts: BranchFacts, decision: Decision, promotable: Callable[[str], bool]) -> bool:
+def is_news(facts: PromotionFacts, decision: Decision, promotable: Callable[[str], bool]) -> bool:
     """Whether the branch is where it should be, at a whole commit, although the books say otherwise."""
     there = facts.head and facts.head == decision.commit_id and decision.position != UNKNOWN
     if not there or not promotable(decision.commit_id):
@@ -178,7 +178,7 @@ def is_news(facts: BranchFacts, decision: Decision, promotable: Callable[[str], 
     return facts.stray or facts.misplaced or not noted
 
 
-def _made_by_others(facts: BranchFacts, promotable: Callable[[str], bool]) -> bool:
+def _made_by_others(facts: PromotionFacts, promotable: Callable[[str], bool]) -> bool:
     """Whether the branch was never ours. At a whole commit of the source's branch it is as good as ours."""
     if facts.stray:
         return True
@@ -187,7 +187,7 @@ def _made_by_others(facts: BranchFacts, promotable: Callable[[str], bool]) -> bo
     return not any(c.commit_id == facts.head and promotable(c.commit_id) for c in facts.candidates)
 
 
-def _choose_deletion(facts: BranchFacts, promotable: Callable[[str], bool]) -> Decision:
+def _choose_deletion(facts: PromotionFacts, promotable: Callable[[str], bool]) -> Decision:
     """A branch is deleted only if we made it."""
     why = Why.GONE if facts.gone else Why.UNSELECTED
     if facts.default:
@@ -199,7 +199,7 @@ def _choose_deletion(facts: BranchFacts, promotable: Callable[[str], bool]) -> D
     return Decision(Action.DELETE, why)
 
 
-def _position_of(facts: BranchFacts, promotable: Callable[[str], bool]) -> int:
+def _position_of(facts: PromotionFacts, promotable: Callable[[str], bool]) -> int:
     """Where the branch stands: as we recorded, or the newest candidate equal to what the destination says.
 
     Where others made it binds us to nothing, unless the source's branch pointed there: it is not moved back.
@@ -221,7 +221,7 @@ def _newest(
     return None
 
 
-def _why(facts: BranchFacts, chosen: CandidateCommit, position: int) -> Why:
+def _why(facts: PromotionFacts, chosen: CandidateCommit, position: int) -> Why:
     if chosen.position < UNKNOWN and chosen.position != position:
         return Why.INFERRED
     if facts.stray or not (facts.noted or facts.misplaced):

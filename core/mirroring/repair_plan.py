@@ -35,7 +35,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RepairStep:
     """A part of the plan in words. `advice` is what somebody may do about it, or empty."""
 
     way: Way
@@ -55,7 +55,7 @@ class Plan:
     sends `records`. `more`: that is not all, for only so much is noted by name.
     """
 
-    steps: Sequence[Step]
+    steps: Sequence[RepairStep]
     looks: int
     reads: int
     records: int
@@ -84,17 +84,17 @@ def plan_repair(
     )
 
 
-def _copied(records: int, region: str) -> Step:
+def _copied(records: int, region: str) -> RepairStep:
     what = count(records, "commit record is", "commit records are")
     told = f"{what} still to be copied to {region}: LakeMirror does that itself"
-    return Step(Way.COPIED, RECORD, "pending", records, None, told, "")
+    return RepairStep(Way.COPIED, RECORD, "pending", records, None, told, "")
 
 
-def _step(group: Group, region: str, source_region: str) -> Step:
+def _step(group: Group, region: str, source_region: str) -> RepairStep:
     reason = common_reason(group.reason, gone=group.gone_at_source)
     clause, advice = tell_reason(reason, group.number, region=region, source_region=source_region)
     told = f"{count(group.number, *NOUNS.get(group.kind, ('thing', 'things')))} {clause}"
-    return Step(_way(group), group.kind, reason, group.number, group.bytes, told, advice)
+    return RepairStep(_way(group), group.kind, reason, group.number, group.bytes, told, advice)
 
 
 def _way(group: Group) -> Way:

@@ -35,7 +35,7 @@ from exports.api.serializers import (
 from exports.api.status import WholeExportStatus, whole_status_json
 from exports.models import Export, ExportFailure, SkippedCommit
 from exports.services import destinations, exports
-from exports.status.export import ExportReading, readings
+from exports.status.export import ExportSummary, export_statuses
 from exports.status.failures import REASONS
 from rbac import services as rbac
 from web.csv_export import FORMATS, TableView, csv_answer, wants_csv
@@ -276,7 +276,7 @@ class Exports(APIView):
         amount, after = page_of(request)
         rows = rows.filter(pk__gt=number_of(after, "after")) if after else rows
         page, told = a_page(list(rows.order_by("pk")[: amount + 1]), amount, lambda row: row.pk)
-        found = sorted(readings(page, clock.now()), key=lambda one: one.export.pk)
+        found = sorted(export_statuses(page, clock.now()), key=lambda one: one.export.pk)
         results = [export_json(one) for one in found if not state or one.told.state == state]
         told["pagination"]["results"] = len(results)
         return Response(told | {"results": results})
@@ -294,11 +294,11 @@ def narrowed(rows: QuerySet[Export], text: str) -> QuerySet[Export]:
     return rows.filter(part) if text else rows
 
 
-def reading_of(export: Export) -> ExportReading:
+def reading_of(export: Export) -> ExportSummary:
     """One export as it stands now."""
-    return readings([export], clock.now())[0]
+    return export_statuses([export], clock.now())[0]
 
 
-def export_json(reading: ExportReading) -> dict[str, Any]:
+def export_json(reading: ExportSummary) -> dict[str, Any]:
     """An export in a list."""
     return {"configuration": configuration_json(reading.export), "status": status_json(reading)}

@@ -10,7 +10,7 @@ from core.exporting.state_machine import State, is_exported
 from core.mirroring.states import State as Word
 from exports.models import Export, ExportFailure, ExportRun, SkippedCommit
 from exports.services.exports import LONGEST_PATTERN, MOST_PATTERNS, MOST_PER_SECOND, Wish
-from exports.status.export import ExportReading
+from exports.status.export import ExportSummary
 from web.schemas import count_or_null, number_or_null, text_or_null, time_or_null
 from web.serializers import Body, TrueOrFalse, rfc3339
 
@@ -190,7 +190,7 @@ def configuration_json(export: Export) -> dict[str, Any]:
     }
 
 
-def status_json(reading: ExportReading) -> dict[str, Any]:
+def status_json(reading: ExportSummary) -> dict[str, Any]:
     """Where an export stands; what is not known is null."""
     export, run, behind = reading.export, reading.run, reading.behind
     looked = export.head and not export.look_error

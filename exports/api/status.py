@@ -8,9 +8,9 @@ from rest_framework import serializers
 
 from exports.api.serializers import ExportStatus, status_json
 from exports.models import ExportRun
-from exports.status.export import ExportReading
+from exports.status.export import ExportSummary
 from exports.status.failures import by_reason, status_file
-from exports.status.timeline import Progress, Step, progress_of, steps_of
+from exports.status.timeline import Progress, RunStep, progress_of, steps_of
 from web.schemas import number_or_null, text_or_null, time_or_null
 from web.serializers import rfc3339
 
@@ -71,7 +71,7 @@ class WholeExportStatus(ExportStatus):
     proven = ProvenAnswer(allow_null=True)
 
 
-def whole_status_json(reading: ExportReading) -> dict[str, Any]:
+def whole_status_json(reading: ExportSummary) -> dict[str, Any]:
     """With a number of queries that doesn't grow."""
     run = reading.run
     return {**status_json(reading), **(_of_run(reading, run) if run else _NO_RUN), "proven": _proven_json(reading)}
@@ -80,7 +80,7 @@ def whole_status_json(reading: ExportReading) -> dict[str, Any]:
 _NO_RUN = {"steps": [], "progress": None, "failures_by_reason": [], "status_file": None}
 
 
-def _of_run(reading: ExportReading, run: ExportRun) -> dict[str, Any]:
+def _of_run(reading: ExportSummary, run: ExportRun) -> dict[str, Any]:
     run.export = reading.export
     written = status_file(run)
     return {
@@ -99,7 +99,7 @@ def _of_run(reading: ExportReading, run: ExportRun) -> dict[str, Any]:
     }
 
 
-def _step_json(step: Step) -> dict[str, Any]:
+def _step_json(step: RunStep) -> dict[str, Any]:
     note = None if step.note == "—" else step.note
     times = {"began_at": rfc3339(step.began_at), "ended_at": rfc3339(step.ended_at)}
     return {"name": step.name.lower(), "state": step.word, "note": note, **times}
@@ -115,7 +115,7 @@ def _progress_json(progress: Progress) -> dict[str, Any]:
     }
 
 
-def _proven_json(reading: ExportReading) -> dict[str, Any] | None:
+def _proven_json(reading: ExportSummary) -> dict[str, Any] | None:
     found = reading.export.verifications.filter(outcome__in=["equal", "drifted"]).first()
     if found is None:
         return None

@@ -80,7 +80,7 @@ def _verify(export: Export, lease: Lease) -> DutyOutcome | None:
     return verify.carry(verification, lease, last_try=lease.duty.failures + 1 >= TRIES)
 
 
-def _resting(standing: state_machine.Standing, head: str) -> str:
+def _resting(standing: state_machine.ExportSituation, head: str) -> str:
     if standing.paused:
         return "paused"
     if standing.state is State.FAILED:

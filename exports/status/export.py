@@ -36,7 +36,7 @@ class Behind:
 
 
 @dataclass(frozen=True, slots=True)
-class ExportReading:
+class ExportSummary:
     """An export with its last run, and what is said of it."""
 
     export: Export
@@ -95,7 +95,7 @@ def behind_of(export: Export) -> Behind | None:
     return Behind(export.behind_commits, export.behind_more, export.behind_since)
 
 
-def readings(exports: Sequence[Export], now: datetime) -> list[ExportReading]:
+def export_statuses(exports: Sequence[Export], now: datetime) -> list[ExportSummary]:
     """All in three queries, those that need somebody first."""
     keys = [export.pk for export in exports]
     last = ExportRun.objects.filter(export__in=keys).order_by().values("export").annotate(last=Max("pk"))
@@ -105,7 +105,7 @@ def readings(exports: Sequence[Export], now: datetime) -> list[ExportReading]:
     return sorted(found, key=lambda one: (-one.told.state.severity, str(one.export)))
 
 
-def _reading(export: Export, run: ExportRun | None, duty: Duty | None, now: datetime) -> ExportReading:
+def _reading(export: Export, run: ExportRun | None, duty: Duty | None, now: datetime) -> ExportSummary:
     retrying = duty.outcome if duty and duty.failures else ""
     facts = ExportFacts(
         branch=export.branch,
@@ -117,7 +117,7 @@ def _reading(export: Export, run: ExportRun | None, duty: Duty | None, now: date
         succeeded_at=export.succeeded_at,
         retrying=retrying,
     )
-    return ExportReading(export, run, tell(facts, now), now, retrying, duty and duty.due_at)
+    return ExportSummary(export, run, tell(facts, now), now, retrying, duty and duty.due_at)
 
 
 def _facts(run: ExportRun) -> RunFacts:

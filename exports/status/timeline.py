@@ -26,7 +26,7 @@ _ORDER = [phase for _, phases in _STEPS for phase in phases] + ["done"]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RunStep:
     """A step of a run: `rung` as the ladder's classes are called; times are None where nobody knows them."""
 
     name: str
@@ -48,7 +48,7 @@ class Step:
         return _WORDS[self.rung]
 
 
-def steps_of(run: ExportRun, verification: ExportVerification | None = None) -> list[Step]:
+def steps_of(run: ExportRun, verification: ExportVerification | None = None) -> list[RunStep]:
     """Plan, copy, markers, manifest, status, and whether the destination was verified since, by `verification`."""
     notes = {
         "Plan": _plan_note(run),
@@ -57,7 +57,9 @@ def steps_of(run: ExportRun, verification: ExportVerification | None = None) -> 
         "Manifest": _manifest_note(run),
         "Status": run.outcome,
     }
-    steps = [Step(name, _rung(run, name, phases), notes[name] or "—", *_times(run, phases)) for name, phases in _STEPS]
+    steps = [
+        RunStep(name, _rung(run, name, phases), notes[name] or "—", *_times(run, phases)) for name, phases in _STEPS
+    ]
     return [*steps, _verified(run, verification)]
 
 
@@ -135,14 +137,14 @@ def _manifest_note(run: ExportRun) -> str:
     return "none: files failed" if run.failed else "written"
 
 
-def _verified(run: ExportRun, it: ExportVerification | None) -> Step:
+def _verified(run: ExportRun, it: ExportVerification | None) -> RunStep:
     """The last verification, if it is of this run's commit, and later than it."""
     after = it and run.ended_at and it.ref == run.ref and it.started_at >= run.ended_at
     if not it or not after or it.outcome == ExportVerification.Outcome.OUTDATED:
-        return Step("Verify", NOT_YET, "not verified yet" if run.outcome == State.SUCCESS else "—")
+        return RunStep("Verify", NOT_YET, "not verified yet" if run.outcome == State.SUCCESS else "—")
     told = {"": (NOW, "being compared"), "equal": (GOOD, "equal · 0 drifted"), "failed": (BAD, "could not be told")}
     rung, note = told.get(it.outcome, (BAD, f"{it.drifted:,} drifted"))
-    return Step("Verify", rung, note, it.started_at, it.ended_at)
+    return RunStep("Verify", rung, note, it.started_at, it.ended_at)
 
 
 # --- how fast ---------------------------------------------------------------------------------------------------------

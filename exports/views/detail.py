@@ -8,7 +8,7 @@ from django.http import Http404, HttpRequest
 
 from core.access.policies import branch_arn
 from exports.models import Export, ExportRun
-from exports.status.export import ExportReading
+from exports.status.export import ExportSummary
 from exports.status.failures import REASONS, by_reason, status_file
 from exports.status.timeline import progress_of, steps_of
 from rbac import services as rbac
@@ -18,7 +18,7 @@ from web.paging import number_of
 RUNS, FAILURES, DRIFT, SKIPPED = 10, 20, 50, 10
 
 
-def detail_of(request: HttpRequest, reading: ExportReading) -> dict[str, Any]:
+def detail_of(request: HttpRequest, reading: ExportSummary) -> dict[str, Any]:
     """All of the page, in a number of queries that doesn't grow. `?run=` looks at an earlier run. Raises Http404."""
     export = reading.export
     run = _run(request, reading)
@@ -35,7 +35,7 @@ def detail_of(request: HttpRequest, reading: ExportReading) -> dict[str, Any]:
     }
 
 
-def _run(request: HttpRequest, reading: ExportReading) -> ExportRun | None:
+def _run(request: HttpRequest, reading: ExportSummary) -> ExportRun | None:
     """The run that is looked at: the last one unless the address names another."""
     given = request.GET.get("run", "")
     found = reading.export.runs.filter(pk=number_of(given, "run")).first() if given else reading.run
@@ -46,7 +46,7 @@ def _run(request: HttpRequest, reading: ExportReading) -> ExportRun | None:
     return found
 
 
-def _of_run(request: HttpRequest, reading: ExportReading, run: ExportRun) -> dict[str, Any]:
+def _of_run(request: HttpRequest, reading: ExportSummary, run: ExportRun) -> dict[str, Any]:
     reason = request.GET.get("reason", "")
     rows = run.failures.filter(reason=reason) if reason in REASONS else run.failures.all()
     reasons = by_reason(run)

@@ -17,7 +17,7 @@ from core.errors import Invalid
 from db import clock
 from exports.models import Export
 from exports.services import exports
-from exports.status.export import readings
+from exports.status.export import export_statuses
 from exports.views.detail import detail_of
 from rbac import services as rbac
 from web.pages import answered, whole_or_part
@@ -30,7 +30,7 @@ SECTION = {"section": "exports"}
 def export_detail(request: HttpRequest, number: int) -> HttpResponse:
     """One export: its last run as a timeline, or another one, what failed, its status file, the runs before."""
     export, now = find_visible(request, number), clock.now()
-    context = SECTION | detail_of(request, readings([export], now)[0])
+    context = SECTION | detail_of(request, export_statuses([export], now)[0])
     return render(request, whole_or_part(request, "exports/detail.html", "exports/_detail.html"), context)
 
 

@@ -21,8 +21,8 @@ from db import clock
 from exports.api.exports import narrowed, visible
 from exports.models import Export
 from exports.services import exports as services
-from exports.status.export import ExportReading, readings
-from exports.views.list_query import Asked, needing, tell
+from exports.status.export import ExportSummary, export_statuses
+from exports.views.list_query import ListQuery, needing, tell
 from rbac import services as rbac
 from web.pages import whole_or_part
 
@@ -34,9 +34,9 @@ PAGE = 30
 def export_list(request: HttpRequest) -> HttpResponse:
     """The exports that the address asks for, of those whose branches the user may read; who needs somebody first."""
     rbac.require(request.user)
-    now, asked = clock.now(), Asked.of(request.GET)
+    now, asked = clock.now(), ListQuery.of(request.GET)
     seen = Export.objects.filter(pk__in=visible(request.user))
-    found = asked.chosen(readings(list(narrowed(seen, asked.find)), now))
+    found = asked.chosen(export_statuses(list(narrowed(seen, asked.find)), now))
     page = Paginator(found, PAGE).get_page(asked.page)
     shown = list(page)
     context = {
@@ -55,7 +55,7 @@ def export_list(request: HttpRequest) -> HttpResponse:
     return render(request, whole_or_part(request, "exports/list.html", "exports/_list.html"), context)
 
 
-def _may_act(request: HttpRequest, shown: list[ExportReading]) -> set[int]:
+def _may_act(request: HttpRequest, shown: list[ExportSummary]) -> set[int]:
     """The numbers of the exports whose one action the user may do."""
     needs = {"resume": "fs:PauseExport"}
     return {

@@ -10,14 +10,14 @@ from django.http import QueryDict
 from core.exporting.explain import STATES
 from core.mirroring.states import State
 from core.text.phrases import Phrase, count, name, say, sentence
-from exports.status.export import ExportReading
+from exports.status.export import ExportSummary
 from mirrors.views.list_query import Chip
 
 NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ListQuery:
     """What the address asks for. Values that mean nothing are left out, so an old link still opens a list."""
 
     query: QueryDict
@@ -26,13 +26,13 @@ class Asked:
     page: str = ""
 
     @classmethod
-    def of(cls, query: QueryDict) -> Asked:
+    def of(cls, query: QueryDict) -> ListQuery:
         """From the query of a request."""
         known = {state.value for state in STATES}
         states = [State(value) for value in dict.fromkeys(query.getlist("state")) if value in known]
         return cls(query, states, query.get("find", "").strip()[:200], query.get("page", ""))
 
-    def chosen(self, readings: Sequence[ExportReading]) -> list[ExportReading]:
+    def chosen(self, readings: Sequence[ExportSummary]) -> list[ExportSummary]:
         """Those in the states that are asked for, the worst first."""
         return [one for one in readings if not self.states or one.told.state in self.states]
 
@@ -52,12 +52,12 @@ class Asked:
         return "?" + query.urlencode()
 
 
-def needing(readings: Sequence[ExportReading]) -> list[ExportReading]:
+def needing(readings: Sequence[ExportSummary]) -> list[ExportSummary]:
     """Those that need somebody, in the order given."""
     return [reading for reading in readings if reading.needs_somebody]
 
 
-def tell(readings: Sequence[ExportReading]) -> Phrase:
+def tell(readings: Sequence[ExportSummary]) -> Phrase:
     """One sentence for all exports: who needs somebody, and whether the rest is well."""
     urgent = needing(readings)
     well = sum(reading.told.state is State.UP_TO_DATE for reading in readings)
@@ -69,7 +69,7 @@ def tell(readings: Sequence[ExportReading]) -> Phrase:
     return sentence(f"{need} you: ", listed, more, f". {well:,} of {len(readings):,} are up to date")
 
 
-def _named(reading: ExportReading, *, first: bool) -> Phrase:
+def _named(reading: ExportSummary, *, first: bool) -> Phrase:
     export = reading.export
     who = name(f"{export.repository} · {export.branch}")
     return say(

@@ -20,7 +20,7 @@ from mirrors.queries.find_commit import find_commit
 from mirrors.queries.missing import commit_facts
 from mirrors.queries.proof_facts import judge, row_of
 from mirrors.status.commit_json import STAGES, commit_json, commits_of, commits_of_branch, coverage_json, facts_of
-from mirrors.status.mirror import branch_json, mirror_readings, thing_json
+from mirrors.status.mirror import branch_json, mirror_statuses, thing_json
 from rbac import services as rbac
 from web.openapi import answers
 from web.paging import PAGE, a_page, by_number, one_of, page_of
@@ -47,7 +47,7 @@ class Branches(APIView):
         mirror = find_mirror(repository, mirror_id)
         amount, after = page_of(request)
         state = state_of(request)
-        branches = mirror_readings([mirror])[0].branches
+        branches = mirror_statuses([mirror])[0].branches
         rows = [row for row in branches if row.name > after and state in (None, row.state)]
         page, told = a_page(rows, amount, lambda row: row.name)
         return Response(told | {"results": [branch_json(row) for row in page]})

@@ -17,8 +17,8 @@ from mirrors.api.mirrors import as_json
 from mirrors.api.schemas import MirrorAnswer
 from mirrors.models import Mirror
 from mirrors.models.querysets import MirrorQuerySet
-from mirrors.status.mirror import MirrorReading, mirror_readings
-from mirrors.status.readable_regions import Place, places_of
+from mirrors.status.mirror import MirrorStatus, mirror_statuses
+from mirrors.status.readable_regions import RegionStatus, places_of
 from rbac import services as rbac
 from web.openapi import answers
 from web.paging import PAGE, a_page, page_of
@@ -69,7 +69,7 @@ class CommitRegions(APIView):
         return Response({"commit": sha} | told | {"results": [place_json(place) for place in page]})
 
 
-def place_json(place: Place) -> dict[str, Any]:
+def place_json(place: RegionStatus) -> dict[str, Any]:
     """A repository, and whether the commit can be read there; null: nobody knows."""
     return {
         "region": place.region,
@@ -82,13 +82,13 @@ def place_json(place: Place) -> dict[str, Any]:
     }
 
 
-def _in_state(mirrors: MirrorQuerySet, state: State | None, after: str, amount: int) -> list[MirrorReading]:
+def _in_state(mirrors: MirrorQuerySet, state: State | None, after: str, amount: int) -> list[MirrorStatus]:
     """The first mirrors by name that are in a state. What that is comes from many rows: it is read, not asked for."""
-    found: list[MirrorReading] = []
+    found: list[MirrorStatus] = []
     size = amount if state is None else max(amount, BATCH)
     while True:
         batch = list(mirrors.filter(name__gt=after).order_by("name")[:size])
-        found += [reading for reading in mirror_readings(batch) if state in (None, reading.state)]
+        found += [reading for reading in mirror_statuses(batch) if state in (None, reading.state)]
         if len(found) >= amount or len(batch) < size:
             return found[:amount]
         after = batch[-1].name

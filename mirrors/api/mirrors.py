@@ -42,7 +42,7 @@ def source_region(request: Request) -> str:
     return region
 
 
-def as_json(reading: readings.MirrorReading) -> dict[str, Any]:
+def as_json(reading: readings.MirrorStatus) -> dict[str, Any]:
     """A mirror with what is known of it now."""
     mirror = reading.mirror
     branches = [readings.branch_json(branch) for branch in reading.branches]
@@ -60,7 +60,7 @@ def as_json(reading: readings.MirrorReading) -> dict[str, Any]:
 
 def mirror_answer(mirror: Mirror, status: int = 200) -> Response:
     """A mirror with what is known of it now, and the tag of its settings."""
-    return Response(as_json(readings.mirror_reading(mirror)), status=status, headers={"ETag": etag_of(mirror)})
+    return Response(as_json(readings.mirror_status(mirror)), status=status, headers={"ETag": etag_of(mirror)})
 
 
 def creation_asked(request: Request, repository: str) -> dict[str, Any]:
@@ -94,7 +94,7 @@ class Mirrors(APIView):
         )
         rows = list(mirrors.select_related("source").order_by("name")[: amount + 1])
         page, told = a_page(rows, amount, lambda mirror: mirror.name)
-        return Response(told | {"results": [as_json(reading) for reading in readings.mirror_readings(page)]})
+        return Response(told | {"results": [as_json(reading) for reading in readings.mirror_statuses(page)]})
 
     @answers(
         "Create a mirror", 201, MirrorAnswer, body=MirrorCreation, query=[SOURCE_REGION, etag(201)], fails=[502, 503]

@@ -16,12 +16,12 @@ from jobs.models import Duty
 from mirrors.api.mirrors import find_mirror
 from mirrors.api.risk_schemas import LagPageAnswer, LossPageAnswer, PrioritisedAnswer, UnreachedPageAnswer
 from mirrors.models import LagBreach, Mirror
-from mirrors.queries.branch_positions import Place
+from mirrors.queries.branch_positions import BranchPosition
 from mirrors.queries.gc_exposure import AllUnreached, Gone, Unreached, gone_of, unreached_of
 from mirrors.queries.unreplicated import Loss, losses_of
 from mirrors.services.mirrors import repository_arn
 from mirrors.services.priority import mirror_prioritise
-from mirrors.status.mirror import BranchReading, MirrorReading, mirror_readings
+from mirrors.status.mirror import BranchStatus, MirrorStatus, mirror_statuses
 from mirrors.transitions.rpo_breaches import Kept, target_of, targets_kept
 from rbac import services as rbac
 from web.openapi import answers
@@ -144,7 +144,7 @@ class Lag(APIView):
         """A page of branches by name. Needs fs:ListRepositories on `*`."""
         rbac.require(request.user, ("fs:ListRepositories", "*"))
         amount, after = page_of(request)
-        [reading] = mirror_readings([find_mirror(repository, mirror_id)])
+        [reading] = mirror_statuses([find_mirror(repository, mirror_id)])
         branches = [branch for branch in reading.branches if branch.name > after]
         branches, told = a_page(branches, amount, lambda branch: branch.name)
         kept = targets_kept(reading.mirror, [branch.name for branch in branches], reading.as_of)
@@ -206,13 +206,13 @@ def _loss_json(loss: Loss) -> dict[str, Any]:
     }
 
 
-def _branch_loss_json(place: Place, loss: Loss) -> dict[str, Any]:
+def _branch_loss_json(place: BranchPosition, loss: Loss) -> dict[str, Any]:
     head = place.mirror.head if place.mirror else ""
     source = place.source.head if place.source else ""
     return {"branch": place.key[1], "source_head": source or None, "mirror_head": head or None, **_loss_json(loss)}
 
 
-def _about_lag(reading: MirrorReading) -> dict[str, Any]:
+def _about_lag(reading: MirrorStatus) -> dict[str, Any]:
     """What holds for all branches."""
     return {
         "rpo_seconds": reading.mirror.rpo_seconds,
@@ -223,7 +223,7 @@ def _about_lag(reading: MirrorReading) -> dict[str, Any]:
     }
 
 
-def _lag_json(branch: BranchReading, kept: Kept, reading: MirrorReading) -> dict[str, Any]:
+def _lag_json(branch: BranchStatus, kept: Kept, reading: MirrorStatus) -> dict[str, Any]:
     """A branch that is gone at the source, or not mirrored, has no target to keep."""
     counts = branch.state not in ASIDE
     share = kept.share if counts else None

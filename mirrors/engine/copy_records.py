@@ -30,10 +30,10 @@ from mirrors.engine.promote.record_check import doubt_older
 from mirrors.models import Blocker, Mirror, MirrorCommit
 from mirrors.services.priority import mark_needed
 from mirrors.transitions import duties as mirror_duties
-from mirrors.transitions.ancestry import settle_history
+from mirrors.transitions.ancestry import mark_complete_ancestry
 from mirrors.transitions.blockers import note_blocker
 from mirrors.transitions.proven_heads import prove_heads, unprove_heads
-from mirrors.transitions.validity import hold
+from mirrors.transitions.validity import lock_mirror
 
 log = logging.getLogger("lakemirror.copy")
 
@@ -46,7 +46,7 @@ MOST_FAILURES = 5
 """So many records that the destination could not take end a round: then it is the destination."""
 
 
-def copy(lease: Lease) -> DutyOutcome:
+def copy_records(lease: Lease) -> DutyOutcome:
     """Copy the records that the destination has not accepted yet."""
     mirror = mirror_duties.subject_mirror(lease)
     if mirror.state != Mirror.State.ACTIVE or mirror.source.frozen_reason:
@@ -118,7 +118,7 @@ class _Round:
     def settle(self) -> None:
         """Put histories in order: that looks at every commit that waits."""
         began = time.monotonic()
-        if settle_history(self.mirror):
+        if mark_complete_ancestry(self.mirror):
             prove_heads(self.mirror)
             duties.wake("promote", self.mirror.pk)
         ended = time.monotonic()
@@ -173,7 +173,7 @@ class _Round:
         keys = [row.pk for row, _ in accepted]
         lost = [row.commit_id for row, created in accepted if created and row.recorded_at is not None]
         with transaction.atomic():
-            hold(self.mirror, self.lease, settings=False)
+            lock_mirror(self.mirror, self.lease, settings=False)
             pinned = self.mirror.pinned_creation_date
             rows = self.mirror.commits.filter(pk__in=keys, mirror__pinned_creation_date=pinned)
             rows.update(record=MirrorCommit.Record.ACCEPTED, recorded_at=clock.now())

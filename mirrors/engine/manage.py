@@ -20,8 +20,8 @@ from mirrors.models import Mirror, MirrorCommit
 from mirrors.services.priority import ask_again
 from mirrors.transitions import duties as mirror_duties
 from mirrors.transitions.doubt import doubt_all
-from mirrors.transitions.required_commits import add_commits, add_missing
-from mirrors.transitions.validity import hold
+from mirrors.transitions.required_commits import add_commits, require_commits
+from mirrors.transitions.validity import lock_mirror
 
 GHOST_LASTS = timedelta(seconds=15)
 """A repository that was just deleted lives on in the caches of lakeFS servers for some 7 s, without its branches."""
@@ -38,7 +38,7 @@ def manage(lease: Lease) -> DutyOutcome:
     }
     outcome = steps[Mirror.State(mirror.state)](lease, mirror)
     if served := Mirror.objects.select_related("source").filter(pk=mirror.pk, state=Mirror.State.ACTIVE).first():
-        add_missing(served, lease)
+        require_commits(served, lease)
         engine_certificates.keep(served, lease)
     return outcome
 
@@ -159,7 +159,7 @@ def _take_over(mirror: Mirror, found: RepositoryInfo, lease: Lease) -> DutyOutco
     """Pin the new repository and begin again there: it has no branch and no record of ours. Who removed a repository
     may have emptied its place: nothing that was checked there counts any more."""
     with transaction.atomic():
-        hold(mirror, lease, settings=False)
+        lock_mirror(mirror, lease, settings=False)
         Mirror.objects.filter(pk=mirror.pk).update(pinned_creation_date=found.creation_date)
         mirror.branches.all().delete()
         mirror.tag_rows.all().delete()

@@ -11,7 +11,7 @@ from typing import Any
 from core.mirroring.promotion import UNKNOWN
 from db.raw_sql import moment
 from mirrors.models import Mirror, MirrorBranch, SourceBranch
-from mirrors.queries.branch_summary import Open
+from mirrors.queries.branch_summary import OpenBranches
 from mirrors.queries.candidates import Pending, Spots, pending_of
 from mirrors.queries.missing import Key
 from mirrors.queries.tables import fetch
@@ -20,7 +20,7 @@ Names = Mapping[str, SourceBranch]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class BranchPosition:
     """A branch at the source and at one mirror; `reached` is the position that the mirror has, -1 for none."""
 
     key: Key
@@ -50,12 +50,12 @@ class Place:
 # --- branch by branch -----------------------------------------------------------------------------------------------
 
 
-def places_of(mirror: Mirror) -> list[Place]:
+def positions_of(mirror: Mirror) -> list[BranchPosition]:
     """Every branch of a mirror, or selected of its source."""
-    return places_at([mirror], source_branches([mirror]), Open())
+    return positions_at([mirror], source_branches([mirror]), OpenBranches())
 
 
-def first_pending(places: Sequence[Place]) -> dict[str, Pending]:
+def first_pending(places: Sequence[BranchPosition]) -> dict[str, Pending]:
     """The oldest commit that a mirror's branch has not reached; by branch, of those behind."""
     rows = pending_of(spots_of([place for place in places if place.behind]), few=1)
     return {name: row[0] for (_, name), row in rows.items()}
@@ -69,7 +69,7 @@ def source_branches(mirrors: Sequence[Mirror]) -> dict[int, dict[str, SourceBran
     return source
 
 
-def places_at(mirrors: Sequence[Mirror], source: Mapping[int, Names], opened: Open) -> list[Place]:
+def positions_at(mirrors: Sequence[Mirror], source: Mapping[int, Names], opened: OpenBranches) -> list[BranchPosition]:
     """Branches of each mirror, or selected of its source, by name; without those that are gone at both, or settled."""
     theirs: dict[int, dict[str, MirrorBranch]] = defaultdict(dict)
     for ours in MirrorBranch.objects.filter(mirror__in=[one for one in mirrors if one.pk not in opened.counted]):
@@ -83,14 +83,14 @@ def places_at(mirrors: Sequence[Mirror], source: Mapping[int, Names], opened: Op
     return places
 
 
-def _of_mirror(mirror: Mirror, source: Names, ours: Mapping[str, MirrorBranch]) -> list[Place]:
+def _of_mirror(mirror: Mirror, source: Names, ours: Mapping[str, MirrorBranch]) -> list[BranchPosition]:
     chosen = mirror.selection
     live = {name for name, row in source.items() if row.gone_at is None and name in chosen}
     places = []
     for name in sorted(live | ours.keys()):
         there, here = source.get(name), ours.get(name)
         default = name == mirror.source.default_branch
-        places.append(Place((mirror.pk, name), there, here, _reached(there, here), default, name in chosen))
+        places.append(BranchPosition((mirror.pk, name), there, here, _reached(there, here), default, name in chosen))
     return places
 
 
@@ -104,7 +104,7 @@ def _reached(source: SourceBranch | None, mirror: MirrorBranch | None) -> int:
     return source.position if mirror.head == source.head else max(mirror.position, UNKNOWN)
 
 
-def spots_of(places: Sequence[Place]) -> Spots:
+def spots_of(places: Sequence[BranchPosition]) -> Spots:
     """As the queries for commits take them; those that the source has, or had."""
     return {place.key: (place.source.pk, place.reached) for place in places if place.source}
 
@@ -127,7 +127,7 @@ WHERE mirror.id IN ({mirrors}) ORDER BY mirror.name, there.name
 
 
 @dataclass(frozen=True, slots=True)
-class Stand:
+class BranchLag:
     """Where one branch stands: `first` is what it lacks first, None where it lacks nothing."""
 
     mirror: int
@@ -137,7 +137,7 @@ class Stand:
     first: Pending | None
 
 
-def stand(mirrors: Sequence[Mirror]) -> Iterator[Stand]:
+def branch_lags(mirrors: Sequence[Mirror]) -> Iterator[BranchLag]:
     """Where each branch of several mirrors stands. Without those that are aside: dropped by the source, left by the
     selection, or not made by us. No row of a model is made for what is up to date."""
     narrow = {mirror.pk: mirror.selection for mirror in mirrors if not mirror.selection.everything}
@@ -146,7 +146,7 @@ def stand(mirrors: Sequence[Mirror]) -> Iterator[Stand]:
     pending = pending_of(behind, few=1)
     for mirror, branch, _, _, _, here, advanced_at in rows:
         first = pending[mirror, branch][0] if (mirror, branch) in pending else None
-        yield Stand(mirror, branch, bool(here), moment(advanced_at) if advanced_at else None, first)
+        yield BranchLag(mirror, branch, bool(here), moment(advanced_at) if advanced_at else None, first)
 
 
 def _all_rows(mirrors: Sequence[Mirror]) -> list[tuple[Any, ...]]:

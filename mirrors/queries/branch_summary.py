@@ -77,7 +77,7 @@ class Row:
 
 
 @dataclass(slots=True)
-class Open:
+class OpenBranches:
     """Rows of the branches to tell of, by mirror and name, and how many others there are."""
 
     source: dict[int, dict[str, SourceBranch]] = field(default_factory=lambda: defaultdict(dict))
@@ -85,9 +85,9 @@ class Open:
     counted: dict[int, Counted] = field(default_factory=dict)
 
 
-def open_branches(mirrors: Sequence[Mirror]) -> Open:
+def open_branches(mirrors: Sequence[Mirror]) -> OpenBranches:
     """For mirrors that follow every branch of their source."""
-    found = Open()
+    found = OpenBranches()
     if not mirrors:
         return found
     rows: dict[int, list[Row]] = defaultdict(list)
@@ -122,7 +122,7 @@ def _only_here(mirrors: Sequence[Mirror], known: Mapping[int, int]) -> list[int]
     return [pk for (pk,) in _rows(_ONLY_HERE, odd)]
 
 
-def _load(found: Open, mirrors: Sequence[Mirror], rows: Sequence[Row], more: Sequence[int]) -> None:
+def _load(found: OpenBranches, mirrors: Sequence[Mirror], rows: Sequence[Row], more: Sequence[int]) -> None:
     there = _by_key(SourceBranch, {row.there for row in rows})
     for row in rows:
         found.source[row.mirror][there[row.there].name] = there[row.there]
@@ -131,7 +131,7 @@ def _load(found: Open, mirrors: Sequence[Mirror], rows: Sequence[Row], more: Seq
     _add_gone(found, mirrors, more)
 
 
-def _add_gone(found: Open, mirrors: Sequence[Mirror], more: Sequence[int]) -> None:
+def _add_gone(found: OpenBranches, mirrors: Sequence[Mirror], more: Sequence[int]) -> None:
     """What was at the source once says since when it is gone."""
     if not more:
         return

@@ -15,7 +15,7 @@ from django.db.models import Count, F, Min, OuterRef, Q, Subquery
 from core.mirroring.unreplicated import Painting
 from db.chunks import chunks
 from mirrors.models import Blocker, Candidate, Mirror
-from mirrors.queries.branch_positions import places_of
+from mirrors.queries.branch_positions import positions_of
 from mirrors.queries.unreplicated import Missing, MissingThings, descend
 
 MOST_FORMER = 200
@@ -85,7 +85,7 @@ def gone_of(mirror: Mirror) -> Gone:
 
 def _heads_without(mirror: Mirror) -> list[tuple[str, str]]:
     """Branches whose head at the source lacks something that is gone."""
-    behind = [(place.key[1], place.source.head) for place in places_of(mirror) if place.behind and place.source]
+    behind = [(place.key[1], place.source.head) for place in positions_of(mirror) if place.behind and place.source]
     waits_for: dict[str, list[str]] = {}
     for some in chunks(sorted({head for _, head in behind})):
         rows = mirror.commits.filter(commit__sha__in=some, data__in=["gone", "waiting"])

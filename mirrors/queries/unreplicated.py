@@ -15,7 +15,7 @@ from db.chunks import chunks
 from mirrors.models import Coverage, Mirror, Repository
 from mirrors.models.problem import KEPT_PER_HOLDER
 from mirrors.queries.ancestors import highest_key
-from mirrors.queries.branch_positions import Place, places_of
+from mirrors.queries.branch_positions import BranchPosition, positions_of
 
 FIRST_WINDOW, LAST_WINDOW, MOST_ROWS = 50, 1000, 10_000
 """Commits that are read at once, and in all."""
@@ -48,13 +48,13 @@ class Losses:
     """Of a mirror, and of those branches that were asked for, by name. So many in all are `behind` the source's."""
 
     together: Loss
-    branches: Sequence[tuple[Place, Loss]]
+    branches: Sequence[tuple[BranchPosition, Loss]]
     behind: int
 
 
 def losses_of(mirror: Mirror, after: str, amount: int) -> Losses:
     """What would be lost of the whole mirror, and of so many of its branches, by name."""
-    places = places_of(mirror)
+    places = positions_of(mirror)
     behind = [place for place in places if place.behind]
     shown = [place for place in behind if place.key[1] > after][:amount]
     kept = [place.mirror.head for place in places if place.mirror and not place.mirror.stray]
@@ -67,7 +67,7 @@ def losses_of(mirror: Mirror, after: str, amount: int) -> Losses:
     return Losses(told[0], list(zip(shown, told[1:], strict=True)), len(behind))
 
 
-def _heads(places: Sequence[Place]) -> list[str]:
+def _heads(places: Sequence[BranchPosition]) -> list[str]:
     return [place.source.head for place in places if place.source]
 
 

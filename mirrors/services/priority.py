@@ -19,7 +19,7 @@ from jobs.lease import Lease
 from mirrors.models import Mirror, MirrorCommit
 from mirrors.queries.ancestors import FIRST_WINDOW, LAST_WINDOW, highest_key
 from mirrors.services.mirrors import repository_arn
-from mirrors.transitions.validity import hold
+from mirrors.transitions.validity import lock_mirror
 from rbac import services as rbac
 
 Urgency = MirrorCommit.Urgency
@@ -65,7 +65,7 @@ def mark_needed(mirror: Mirror, lease: Lease) -> None:
         return
     needed = {*asked, *_needed(mirror, set(asked.values()), lease)}
     with transaction.atomic():
-        hold(mirror, lease, settings=False)
+        lock_mirror(mirror, lease, settings=False)
         for some in chunks(sorted(needed)):
             mirror.commits.filter(commit_id__in=some).update(urgency=Urgency.NEEDED)
 

@@ -19,7 +19,7 @@ from mirrors.models import Mirror
 from mirrors.services.mirrors import mirror_lock, repository_arn
 from mirrors.services.settings_etag import etag_of
 from mirrors.transitions.selection import reselect, start_or_end_tags, whole_selection
-from mirrors.transitions.validity import judge_anew
+from mirrors.transitions.validity import invalidate_for_settings
 from rbac import services as rbac
 from web.etags import ANYTHING, Seen
 
@@ -105,9 +105,9 @@ def _measure(old: Mirror, new: Mirror) -> None:
 
 SETTINGS: Mapping[str, Follow] = {
     "paused": _move_on,
-    "depth": judge_anew,
-    "content_sample": judge_anew,
-    "imported": judge_anew,
+    "depth": invalidate_for_settings,
+    "content_sample": invalidate_for_settings,
+    "imported": invalidate_for_settings,
     "first_sync": _infer,
     "repair_tampering": _look_for_tampering,
     "selected": reselect,

@@ -17,7 +17,7 @@ from db import clock
 from jobs import duties
 from mirrors.models import Mirror, MirrorCommit, Waiver
 from mirrors.services.mirrors import repository_arn
-from mirrors.transitions.ancestry import doubt_history
+from mirrors.transitions.ancestry import reset_ancestry
 from rbac import services as rbac
 
 MOST_COMMITS = 1000
@@ -56,7 +56,7 @@ def waiver_withdraw(*, actor: Any, waiver: Waiver, request: Any = None) -> None:
     with transaction.atomic():
         Mirror.objects.select_for_update(no_key=True).filter(pk=mirror.pk).first()
         rows = list(waiver.commits.values_list("commit_id", "commit__sha"))
-        doubt_history(mirror, [commit_id for commit_id, _ in rows])
+        reset_ancestry(mirror, [commit_id for commit_id, _ in rows])
         before = {"waiver": waiver.pk, "mirror": mirror.name, "commits": [sha for _, sha in rows]}
         reason = waiver.reason
         waiver.delete()

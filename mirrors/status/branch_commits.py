@@ -8,7 +8,7 @@ from datetime import datetime
 
 from django.db.models import F
 
-from core.mirroring.explain.commit_steps import Step, climb
+from core.mirroring.explain.commit_steps import CommitStep, climb
 from core.mirroring.explain.stage import stage_of
 from core.mirroring.facts import CommitFacts, Thing, Waived
 from core.mirroring.promotion import MOVED_BY_OTHERS, UNKNOWN, Why
@@ -36,7 +36,7 @@ class CommitReading:
     fast_forward: bool
     inferred: bool
     stage: Stage
-    steps: Sequence[Step]
+    steps: Sequence[CommitStep]
     blockers: Sequence[Thing]
     lacking: int
     waived: Waived | None = None

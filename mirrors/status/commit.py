@@ -9,7 +9,7 @@ from datetime import datetime
 from django.db.models import QuerySet
 
 from core.errors import LakeMirrorError
-from core.mirroring.explain.commit_steps import Step, climb
+from core.mirroring.explain.commit_steps import CommitStep, climb
 from core.mirroring.explain.commit_text import SETTLED, explain_commit
 from core.mirroring.explain.stage import stage_of
 from core.mirroring.explain.standing import judge_standing
@@ -33,7 +33,7 @@ class OneCommit:
     commit: Commit
     facts: CommitFacts
     stage: Stage
-    steps: Sequence[Step]
+    steps: Sequence[CommitStep]
     told: Phrase
     heads: Sequence[str]
     branches: Sequence[str]
@@ -135,5 +135,5 @@ def _stage(facts: CommitFacts, mirror: Mirror, now: datetime, *, is_head: bool, 
     return stage_of(facts, now=now, targets=targets(mirror))
 
 
-def _climb(facts: CommitFacts, commit: Commit, stage: Stage, mirror: Mirror) -> Sequence[Step]:
+def _climb(facts: CommitFacts, commit: Commit, stage: Stage, mirror: Mirror) -> Sequence[CommitStep]:
     return climb(facts, seen_at=commit.seen_at, stage=stage, region=mirror.region, source_region=mirror.source.region)

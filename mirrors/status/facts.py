@@ -15,8 +15,8 @@ from core.mirroring.promotion import UNKNOWN
 from jobs.models import Duty
 from mirrors.models import Mirror, MirrorCommit, Run, SourceBranch
 from mirrors.models.querysets import UNCHECKED
-from mirrors.queries.branch_positions import Place, places_at, source_branches, spots_of
-from mirrors.queries.branch_summary import Open, open_branches
+from mirrors.queries.branch_positions import BranchPosition, positions_at, source_branches, spots_of
+from mirrors.queries.branch_summary import OpenBranches, open_branches
 from mirrors.queries.candidates import Pending, past_of, pending_of
 from mirrors.queries.duties import duties_about
 from mirrors.queries.missing import Commits, Key
@@ -44,7 +44,7 @@ def gather(mirrors: Sequence[Mirror], now: datetime, *, rails: bool = False, bri
     counted = [mirror for mirror in mirrors if brief and mirror.selection.everything]
     opened = open_branches(counted)
     source = source_branches([mirror for mirror in mirrors if mirror.pk not in opened.counted])
-    places = places_at(mirrors, source, opened)
+    places = positions_at(mirrors, source, opened)
     pending = pending_of(spots_of([place for place in places if place.behind]), few=AHEAD if rails else 1)
     past = past_of(spots_of([place for place in places if place.mirror and not place.behind])) if rails else {}
     shown = {(key[0], row.commit_id) for key, rows in pending.items() for row in rows}
@@ -58,7 +58,7 @@ def gather(mirrors: Sequence[Mirror], now: datetime, *, rails: bool = False, bri
     return Gathered(facts, pending, past, commits)
 
 
-def _branch_facts(place: Place, rows: Sequence[Pending], commits: Commits) -> BranchFacts:
+def _branch_facts(place: BranchPosition, rows: Sequence[Pending], commits: Commits) -> BranchFacts:
     source, mirror = place.source, place.mirror
     newest = (place.key[0], rows[-1].commit_id) if rows else None
     head = (place.key[0], mirror.head) if mirror and place.unproven else None
@@ -95,7 +95,7 @@ def _mirrors(
     mirrors: Sequence[Mirror],
     branches: Mapping[int, Sequence[BranchFacts]],
     source: Mapping[int, Mapping[str, SourceBranch]],
-    opened: Open,
+    opened: OpenBranches,
     behind: Sequence[int],
     now: datetime,
 ) -> dict[int, MirrorFacts]:

@@ -18,7 +18,7 @@ from db import clock
 from db.chunks import chunks
 from mirrors.models import Mirror, Promotion
 from mirrors.models.querysets import MirrorQuerySet
-from mirrors.status.mirror import MirrorReading, mirror_briefs
+from mirrors.status.mirror import MirrorStatus, brief_statuses
 
 FEW = 200
 FRESH_SECONDS = 5.0
@@ -31,30 +31,30 @@ _LOOKS = {"destination_looked_at"}
 """Fields of a mirror that change with each look at it."""
 
 _reading = threading.Lock()
-_kept: tuple[float, Sequence[MirrorReading]] | None = None
+_kept: tuple[float, Sequence[MirrorStatus]] | None = None
 _took = 0.0
 """Seconds of the last reading: the longer it takes, the less often it is done."""
 
 
-def fleet_readings(visible: MirrorQuerySet, now: datetime) -> Sequence[MirrorReading]:
+def fleet_statuses(visible: MirrorQuerySet, now: datetime) -> Sequence[MirrorStatus]:
     """These mirrors by name, each with a few of its branches; `as_of` may be some seconds ago."""
     wanted = set(visible.values_list("pk", flat=True))
     if len(wanted) <= FEW:
-        return mirror_briefs(visible.select_related("source").order_by("name"), now)
+        return brief_statuses(visible.select_related("source").order_by("name"), now)
     return [reading for reading in _all() if reading.mirror.pk in wanted]
 
 
-def up_to_date(page: Sequence[MirrorReading], now: datetime) -> Sequence[MirrorReading]:
+def up_to_date(page: Sequence[MirrorStatus], now: datetime) -> Sequence[MirrorStatus]:
     """These readings without mirrors that are gone, and anew where somebody changed the mirror or a branch moved."""
     rows = Mirror.objects.live().select_related("source").in_bulk([reading.mirror.pk for reading in page])
     here = [reading for reading in page if reading.mirror.pk in rows]
     moved = _moved(here)
     old = [rows[one.mirror.pk] for one in here if one.mirror.pk in moved or _changed(one.mirror, rows[one.mirror.pk])]
-    anew = {reading.mirror.pk: reading for reading in mirror_briefs(old, now)} if old else {}
+    anew = {reading.mirror.pk: reading for reading in brief_statuses(old, now)} if old else {}
     return [anew.get(reading.mirror.pk, reading) for reading in here]
 
 
-def _moved(page: Sequence[MirrorReading]) -> set[int]:
+def _moved(page: Sequence[MirrorStatus]) -> set[int]:
     """Mirrors of which a branch was moved after they were read."""
     read_at = {reading.mirror.pk: reading.as_of for reading in page}
     since = min(read_at.values(), default=None)
@@ -69,7 +69,7 @@ def _changed(kept: Mirror, row: Mirror) -> bool:
     return any(getattr(kept, name) != getattr(row, name) for name in fields)
 
 
-def _all() -> Sequence[MirrorReading]:
+def _all() -> Sequence[MirrorStatus]:
     kept = _kept
     age = time.monotonic() - kept[0] if kept else STALE_SECONDS
     if kept is None or age >= STALE_SECONDS:
@@ -79,7 +79,7 @@ def _all() -> Sequence[MirrorReading]:
     return kept[1]
 
 
-def _read_or_wait() -> Sequence[MirrorReading]:
+def _read_or_wait() -> Sequence[MirrorStatus]:
     """One thread reads; others wait for what it finds."""
     with _reading:
         if _kept is not None and time.monotonic() - _kept[0] < STALE_SECONDS:
@@ -98,22 +98,22 @@ def _read_aside() -> None:
         connection.close()
 
 
-def _read(at_once: int = 0) -> Sequence[MirrorReading]:
+def _read(at_once: int = 0) -> Sequence[MirrorStatus]:
     """All of them, in one go or so many at a time."""
     global _kept, _took
     began = time.monotonic()
     rows = Mirror.objects.live().select_related("source").order_by("name")
-    readings = _piecemeal(rows, at_once) if at_once else mirror_briefs(rows, clock.now())
+    readings = _piecemeal(rows, at_once) if at_once else brief_statuses(rows, clock.now())
     rested = 1 + REST if at_once else 1
     _took, _kept = (time.monotonic() - began) / rested, (began if at_once else time.monotonic(), readings)
     return readings
 
 
-def _piecemeal(rows: MirrorQuerySet, at_once: int) -> Sequence[MirrorReading]:
-    readings: list[MirrorReading] = []
+def _piecemeal(rows: MirrorQuerySet, at_once: int) -> Sequence[MirrorStatus]:
+    readings: list[MirrorStatus] = []
     keys = list(rows.values_list("pk", flat=True))
     for some in chunks(keys, at_once):
         began = time.monotonic()
-        readings += mirror_briefs(rows.filter(pk__in=some), clock.now())
+        readings += brief_statuses(rows.filter(pk__in=some), clock.now())
         time.sleep(REST * (time.monotonic() - began))
     return readings

@@ -17,7 +17,7 @@ from jobs.concurrent_calls import ask_all
 from mirrors.models import Mirror
 from mirrors.queries.metaranges import ranges_named
 from mirrors.queries.missing_counts import damage_at
-from mirrors.status.mirror import BranchReading, MirrorReading
+from mirrors.status.mirror import BranchStatus, MirrorStatus
 
 MOST_HEADS, MOST_HOLDERS, SECONDS = 10, 1000, 2.0
 """So many branches are looked through for what is damaged, and for so long: a page may not wait for a store."""
@@ -41,7 +41,7 @@ class Trouble:
     branch: str = ""
 
 
-def trouble_of(reading: MirrorReading) -> Trouble:
+def trouble_of(reading: MirrorStatus) -> Trouble:
     """Asks for more only where the state wants it."""
     if reading.state is State.FROZEN:
         return Trouble([_frozen(reading)], "anew")
@@ -52,12 +52,12 @@ def trouble_of(reading: MirrorReading) -> Trouble:
     return Trouble()
 
 
-def _frozen(reading: MirrorReading) -> Happened:
+def _frozen(reading: MirrorStatus) -> Happened:
     told = "The source was last seen in order, and nothing was moved since; all branches stay where they are"
     return Happened(told, reading.looked_at)
 
 
-def _tampered(reading: MirrorReading) -> Trouble:
+def _tampered(reading: MirrorStatus) -> Trouble:
     branches = [branch for branch in reading.branches if branch.state is State.TAMPERED]
     changed = next((branch.name for branch in branches if branch.reason_code == "uncommitted_change"), "")
     happened = list(_foreign(reading.mirror, branches))
@@ -66,7 +66,7 @@ def _tampered(reading: MirrorReading) -> Trouble:
     return Trouble(happened, "reset" if changed else "sync", changed)
 
 
-def _foreign(mirror: Mirror, branches: Sequence[BranchReading]) -> Iterator[Happened]:
+def _foreign(mirror: Mirror, branches: Sequence[BranchStatus]) -> Iterator[Happened]:
     names = [branch.name for branch in branches]
     seen = mirror.promotions.filter(branch__in=names, is_tag=False, why__in=[*MOVED_BY_OTHERS, Why.WRITTEN]).order_by()
     last = dict(seen.values_list("branch", "why").annotate(at=Max("at")).values_list("branch", "at").order_by("at"))

@@ -9,7 +9,7 @@ from core.mirroring.states import ASIDE
 from core.mirroring.unreplicated import say_loss
 from core.text.phrases import Phrase
 from mirrors.queries.unreplicated import Loss, losses_of
-from mirrors.status.mirror import MirrorReading
+from mirrors.status.mirror import MirrorStatus
 from mirrors.transitions.rpo_breaches import target_of, targets_kept
 
 MOST_BRANCHES = 1000
@@ -29,7 +29,7 @@ class LagPanel:
     told: Phrase
 
 
-def lag_panel(reading: MirrorReading) -> LagPanel:
+def lag_panel(reading: MirrorStatus) -> LagPanel:
     """In a constant number of queries. With very many branches nobody adds up how well each kept the target."""
     mirror = reading.mirror
     names = [branch.name for branch in reading.branches if branch.state not in ASIDE]

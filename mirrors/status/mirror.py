@@ -37,7 +37,7 @@ class RailCommit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BranchReading:
+class BranchStatus:
     """One branch at one mirror. `lag` in seconds, None when nobody knows; heads are "" where the branch isn't.
 
     `blockers` are some of the things that it waits for, or that its head lacks; `lacking` is how many there are. `rail`
@@ -72,7 +72,7 @@ class BranchReading:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MirrorReading:
+class MirrorStatus:
     """A mirror and its branches; `counted` more are not read one by one.
 
     `waiting` counts the things that have not arrived, since the oldest was missed; with `waiting_more` there are more.
@@ -85,7 +85,7 @@ class MirrorReading:
     reason_code: str
     told: Phrase
     retry_at: datetime | None
-    branches: Sequence[BranchReading]
+    branches: Sequence[BranchStatus]
     counted: int
     caught_up: int
     lag: float | None
@@ -119,14 +119,14 @@ class MirrorReading:
         return self.state.word
 
 
-def mirror_reading(mirror: Mirror, now: datetime | None = None) -> MirrorReading:
+def mirror_status(mirror: Mirror, now: datetime | None = None) -> MirrorStatus:
     """One mirror with the rails of its branches."""
     now = now or clock.now()
     gathered = gather([mirror], now, rails=True)
     return _read(mirror, gathered, now)
 
 
-def mirror_briefs(mirrors: Iterable[Mirror], now: datetime | None = None) -> list[MirrorReading]:
+def brief_statuses(mirrors: Iterable[Mirror], now: datetime | None = None) -> list[MirrorStatus]:
     """Many mirrors, in their order, each with a few of its `branches`: those that there is something to say of."""
     now = now or clock.now()
     rows = list(mirrors)
@@ -134,7 +134,7 @@ def mirror_briefs(mirrors: Iterable[Mirror], now: datetime | None = None) -> lis
     return [_read(mirror, gathered, now) for mirror in rows]
 
 
-def mirror_readings(mirrors: Iterable[Mirror], now: datetime | None = None) -> list[MirrorReading]:
+def mirror_statuses(mirrors: Iterable[Mirror], now: datetime | None = None) -> list[MirrorStatus]:
     """Several mirrors, in their order, without rails. A queryset should select the related source."""
     now = now or clock.now()
     rows = list(mirrors)
@@ -150,7 +150,7 @@ def moved_lately(mirrors: Sequence[Mirror], now: datetime) -> bool:
 # --- mirrors and branches -------------------------------------------------------------------------------------------
 
 
-def _read(mirror: Mirror, gathered: Gathered, now: datetime) -> MirrorReading:
+def _read(mirror: Mirror, gathered: Gathered, now: datetime) -> MirrorStatus:
     facts = gathered.facts[mirror.pk]
     verdict, verdicts = explain(facts, now, targets(mirror))
     standing = judge_standing(facts, now, targets(mirror)) is not None
@@ -162,7 +162,7 @@ def _read(mirror: Mirror, gathered: Gathered, now: datetime) -> MirrorReading:
     staying = [branch for branch in branches if branch.state not in ASIDE]
     counted = facts.counted
     lags = [branch.lag for branch in staying if branch.lag is not None] + [0.0] * bool(counted.settled)
-    return MirrorReading(
+    return MirrorStatus(
         mirror=mirror,
         state=verdict.state,
         reason_code=verdict.reason_code,
@@ -200,13 +200,13 @@ def _is_active(facts: MirrorFacts, verdict: Verdict, now: datetime) -> bool:
 
 def _read_branch(
     branch: BranchFacts, verdict: Verdict, mirror: Mirror, gathered: Gathered, now: datetime, *, known: bool
-) -> BranchReading:
+) -> BranchStatus:
     rail, hidden = _rail(branch, mirror, gathered, now)
     troubled = {commit.commit_id: commit for commit in (*branch.standing_needs, *branch.troubled)}.values()
     things = _different(thing for commit in troubled for thing in commit.things)
     sure = known and branch.mirror_head and branch.proven and not branch.misplaced
     late = lag(branch.oldest_seen_at, now) if branch.pending or sure else None
-    return BranchReading(
+    return BranchStatus(
         name=branch.name,
         default=branch.default,
         source_head=branch.source_head,
@@ -266,7 +266,7 @@ def _rail_commit(row: Pending, branch: BranchFacts, mirror: Mirror, gathered: Ga
 # --- as JSON --------------------------------------------------------------------------------------------------------
 
 
-def branch_json(branch: BranchReading) -> dict[str, Any]:
+def branch_json(branch: BranchStatus) -> dict[str, Any]:
     """A branch as the API gives it. Unknown is null; times in RFC 3339 UTC."""
     return {
         "name": branch.name,

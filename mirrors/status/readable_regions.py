@@ -16,7 +16,7 @@ from mirrors.status.commit_json import facts_of
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RegionStatus:
     """A source or a mirror where a commit may be read. `as_of`: the last look at it."""
 
     region: str
@@ -31,7 +31,7 @@ class Place:
         return f"{self.region}/{self.repository}"
 
 
-def places_of(mirrors: Sequence[Mirror], given: str) -> tuple[str, list[Place]]:
+def places_of(mirrors: Sequence[Mirror], given: str) -> tuple[str, list[RegionStatus]]:
     """The commit whose id begins so, and each source of these mirrors, and each mirror of those, where it may be read.
 
     `mirrors` come with their sources. What is a mirror and another one's source too stands there once, as the mirror.
@@ -64,15 +64,15 @@ def _rows(mirrors: Iterable[Mirror], commits: Mapping[int, Commit]) -> dict[int,
     return {row.mirror_id: row for row in rows.select_related("commit", "waiver")}
 
 
-def _source(commit: Commit, rows: Mapping[int, MirrorCommit]) -> Place:
+def _source(commit: Commit, rows: Mapping[int, MirrorCommit]) -> RegionStatus:
     source = commit.repository
     gone = any(row.data == MirrorCommit.Data.GONE for row in rows.values() if row.commit_id == commit.pk)
     readable = at_source(
         seen_at=commit.seen_at, looked_at=source.looked_at, frozen=bool(source.frozen_reason), gone=gone
     )
-    return Place(source.region, source.name, "source", readable, source.looked_at)
+    return RegionStatus(source.region, source.name, "source", readable, source.looked_at)
 
 
-def _mirror(mirror: Mirror, row: MirrorCommit | None, judgement: Judgement | None) -> Place:
+def _mirror(mirror: Mirror, row: MirrorCommit | None, judgement: Judgement | None) -> RegionStatus:
     readable = at_mirror(facts_of(row) if row else None, judgement or judge_commit(None), state=mirror.state)
-    return Place(mirror.region, mirror.name, "mirror", readable, mirror.destination_looked_at)
+    return RegionStatus(mirror.region, mirror.name, "mirror", readable, mirror.destination_looked_at)

@@ -30,7 +30,7 @@ PERIODS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class MeasuredStep:
     """What was measured between two moments; None is what nobody knows. The last one may still go on."""
 
     at: datetime
@@ -51,7 +51,7 @@ class Measured:
     """Every step of a period, the oldest first. `read_at` is when lag was last read in it."""
 
     period: Period
-    steps: Sequence[Step]
+    steps: Sequence[MeasuredStep]
     read_at: datetime | None
 
 
@@ -69,9 +69,9 @@ def measured(mirror: Mirror, period: Period, now: datetime) -> Measured:
     return Measured(period, steps, max((row.read_at for row in found if row.read_at), default=None))
 
 
-def _step(at: datetime, until: datetime, rows: Sequence[Measure]) -> Step:
+def _step(at: datetime, until: datetime, rows: Sequence[Measure]) -> MeasuredStep:
     """Some measures, the oldest first, as one."""
-    return Step(
+    return MeasuredStep(
         at=at,
         until=until,
         lag_seconds=_of(max, (row.lag_seconds for row in rows)),
@@ -92,7 +92,7 @@ def _of(how: Callable[[list[Any]], Any], values: Iterable[Any]) -> Any:
     return how(known) if known else None
 
 
-def step_json(step: Step) -> dict[str, Any]:
+def step_json(step: MeasuredStep) -> dict[str, Any]:
     """One step as the API gives it."""
     return {
         "from": rfc3339(step.at),

@@ -11,7 +11,7 @@ from mirrors.models import Validation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class ValidationStatus:
     """A check that somebody asked for, and when it will be done, as far as that is known."""
 
     validation: Validation

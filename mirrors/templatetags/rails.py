@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from core.mirroring.states import Stage
 from core.text.phrases import SHORT_ID
-from mirrors.status.mirror import BranchReading, RailCommit
+from mirrors.status.mirror import BranchStatus, RailCommit
 
 register = template.Library()
 
@@ -43,7 +43,7 @@ class Dot:
 
 
 @register.simple_tag
-def rail(branch: BranchReading) -> SafeString:
+def rail(branch: BranchStatus) -> SafeString:
     """A branch as a line of commits from the mirror's head to the source's."""
     dots = _spread(branch.rail, hidden=branch.hidden, begun=bool(branch.mirror_head))
     if not dots:
@@ -80,7 +80,7 @@ def _gap(dots: Sequence[Dot]) -> float:
     return (left.x + right.x) / 2
 
 
-def _label(branch: BranchReading) -> str:
+def _label(branch: BranchStatus) -> str:
     """The rail in words."""
     shown = [commit.stage for commit in branch.rail if commit.stage not in (Stage.PAST, Stage.HEAD)]
     if not shown:

@@ -24,7 +24,7 @@ _MAY_SERVE = Q(data__in=["complete", "gone"]) | Q(waiver__isnull=False)
 _RECORDED = Q(record="accepted", history=True)
 
 
-def settle_history(mirror: Mirror) -> int:
+def mark_complete_ancestry(mirror: Mirror) -> int:
     """Mark the commits of which all ancestors are recorded and complete (or gone at both sides, or waived); how many?
 
     Commits are visited in the order of their keys, which is parents first, so many at a time: what an earlier batch
@@ -41,7 +41,7 @@ def settle_history(mirror: Mirror) -> int:
         last = rows[-1][1]
 
 
-def doubt_history(mirror: Mirror, commit_ids: list[int]) -> None:
+def reset_ancestry(mirror: Mirror, commit_ids: list[int]) -> None:
     """These commits stand in question again, and so does whatever was built on them: settle it anew.
 
     Descendants have larger keys; that others are asked as well costs little. Inside of a transaction.

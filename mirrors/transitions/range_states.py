@@ -11,7 +11,7 @@ from db.chunks import chunks
 from deployment import config
 from mirrors.models import Coverage, Mirror, MirrorCommit
 from mirrors.models.problem import KEPT_PER_HOLDER
-from mirrors.transitions.ancestry import doubt_history
+from mirrors.transitions.ancestry import reset_ancestry
 
 State = Coverage.State
 
@@ -73,7 +73,7 @@ def reopen(mirror: Mirror, holders: Collection[str]) -> None:
     again = [row for row in judged.only("commit_id", "data", "waits_for") if wanted.intersection(row.waits_for)]
     for some in chunks([row.pk for row in again]):
         mirror.commits.filter(pk__in=some).update(data=MirrorCommit.Data.UNKNOWN)
-    doubt_history(mirror, [row.commit_id for row in again if row.data == MirrorCommit.Data.GONE])
+    reset_ancestry(mirror, [row.commit_id for row in again if row.data == MirrorCommit.Data.GONE])
 
 
 def next_check(range_id: str, now: datetime) -> datetime:

@@ -32,7 +32,7 @@ def add_commits(mirror: Mirror) -> int:
     return _add_rows(mirror, list(missing))
 
 
-def add_missing(mirror: Mirror, lease: Lease) -> None:
+def require_commits(mirror: Mirror, lease: Lease) -> None:
     """Rows for what a mirror came to need otherwise than by a look at the source: a branch that is selected now."""
     if mirror.follows_all if _wants_all(mirror) else not _lacking(mirror):
         return
@@ -118,7 +118,7 @@ def _add_rows(mirror: Mirror, keys: Collection[int]) -> int:
 # --- no rows for what is not ----------------------------------------------------------------------------------------
 
 
-def drop_unneeded(mirror: Mirror, lease: Lease) -> int:
+def prune_commits(mirror: Mirror, lease: Lease) -> int:
     """After branches were unselected: forget what only those need, and what it waits for; how many commits.
 
     What was checked stays known, and is checked again as before. While ranges stand in question it is put off: what is

@@ -19,7 +19,7 @@ from db.chunks import chunks
 from deployment import config
 from jobs.lease import Lease
 from mirrors.models import Candidate, LagBreach, Mirror, SourceBranch
-from mirrors.queries.branch_positions import Place
+from mirrors.queries.branch_positions import BranchPosition
 from mirrors.queries.candidates import Pending
 
 KEPT = timedelta(days=35)
@@ -34,7 +34,9 @@ def target_of(mirror: Mirror) -> timedelta:
 # --- noting -----------------------------------------------------------------------------------------------------------
 
 
-def note_breaches(mirror: Mirror, places: Sequence[Place], pending: Mapping[str, Pending], lease: Lease) -> None:
+def note_breaches(
+    mirror: Mirror, places: Sequence[BranchPosition], pending: Mapping[str, Pending], lease: Lease
+) -> None:
     """Write down which branches became too late, and which are no more. A first copy takes what it takes."""
     now = clock.now()
     if mirror.watched_since is None and not any(map(_shows, places)):
@@ -47,7 +49,7 @@ def note_breaches(mirror: Mirror, places: Sequence[Place], pending: Mapping[str,
         _write(mirror, began, ended, now, lease)
 
 
-def _shows(place: Place) -> bool:
+def _shows(place: BranchPosition) -> bool:
     """Whether the mirror has something in that branch that was seen at the source."""
     return place.mirror is not None and bool(place.mirror.head) and not place.inferred
 

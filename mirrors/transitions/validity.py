@@ -21,7 +21,7 @@ _SETTINGS = ("depth", "content_sample", "imported", "pinned_creation_date")
 """Those by which something is judged; with them the repository that it was looked for in."""
 
 
-def hold(mirror: Mirror, lease: Lease, *, settings: bool = True) -> None:
+def lock_mirror(mirror: Mirror, lease: Lease, *, settings: bool = True) -> None:
     """Inside of a transaction that writes down a judgement: the lease is ours, and it was made by today's settings, of
     the repository that is there today.
 
@@ -35,7 +35,7 @@ def hold(mirror: Mirror, lease: Lease, *, settings: bool = True) -> None:
         raise Fenced(f"the settings or the repository of {mirror.name} were changed meanwhile")
 
 
-def judge_anew(old: Mirror, new: Mirror) -> None:
+def invalidate_for_settings(old: Mirror, new: Mirror) -> None:
     """What follows from other settings, in the transaction that changes them, under the mirror's lock."""
     if _take_down(old, new):
         doubt_judgements(new)

@@ -15,7 +15,7 @@ from audit.changes import changes_of
 from audit.models import AuditEvent
 from mirrors.models import Mirror
 from mirrors.services.mirrors import repository_arn
-from mirrors.status.mirror import mirror_readings
+from mirrors.status.mirror import mirror_statuses
 from mirrors.views.tabs import find_visible, may_see, show_tab
 from web.pages import page_of_rows, with_query
 
@@ -49,7 +49,7 @@ def audit(request: HttpRequest, name: str) -> HttpResponse:
     mirror = find_visible(request, name)
     page = page_of_rows(request, events_of(mirror), "pk", newest=True)
     context = {"page": page, "told": [_tell(event) for event in page.rows], "first_page": with_query(request)}
-    return show_tab(request, mirror_readings([mirror])[0], "mirror_audit", context)
+    return show_tab(request, mirror_statuses([mirror])[0], "mirror_audit", context)
 
 
 def events_of(mirror: Mirror) -> QuerySet[AuditEvent]:

@@ -15,7 +15,7 @@ from db import clock
 from mirrors.models import Blocker
 from mirrors.queries.missing_counts import is_cut_short
 from mirrors.services.backlog import Looked, blockers_of, blockers_retry
-from mirrors.status.mirror import mirror_readings
+from mirrors.status.mirror import mirror_statuses
 from mirrors.views.tabs import carry_out, find_visible, may_see, show_tab
 from web.pages import page_of_rows, with_query
 from web.paging import number_of
@@ -31,7 +31,7 @@ MOST_IDS = 1000
 def backlog(request: HttpRequest, name: str) -> HttpResponse:
     """Everything that is missing or wrong at a mirror: by reason, by folder, and one by one."""
     mirror = find_visible(request, name)
-    [reading] = mirror_readings([mirror])
+    [reading] = mirror_statuses([mirror])
     given = {field: request.GET.get(field, "").strip() for field in FILTERS}
     wrong = ""
     try:

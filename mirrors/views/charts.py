@@ -11,7 +11,7 @@ from django.template.defaultfilters import filesizeformat
 from core.mirroring.rpo import in_words
 from core.text.phrases import count
 from core.text.plot import Mark, Shape, draw, marks, top_of_bytes, top_of_counts, top_of_seconds
-from mirrors.status.series import Measured, Step
+from mirrors.status.series import Measured, MeasuredStep
 
 FEWEST = 12
 """So many steps are drawn, although less was measured: a line needs some room to begin in."""
@@ -43,7 +43,7 @@ class Plot:
     level: Level | None = None
 
 
-def drawn_steps(found: Measured) -> Sequence[Step]:
+def drawn_steps(found: Measured) -> Sequence[MeasuredStep]:
     """From the first one of which something is known."""
     first = next((n for n, step in enumerate(found.steps) if step.known), 0)
     return found.steps[min(first, len(found.steps) - FEWEST) :]
@@ -69,7 +69,7 @@ def unmeasured(found: Measured) -> timedelta:
     return timedelta(minutes=found.period.step) * sum(not step.known for step in steps[first:])
 
 
-def _lag(steps: Sequence[Step], target: timedelta, now: datetime) -> Plot:
+def _lag(steps: Sequence[MeasuredStep], target: timedelta, now: datetime) -> Plot:
     values = [step.lag_seconds for step in steps]
     seconds = target.total_seconds()
     top = top_of_seconds(max(seconds, *(value or 0 for value in values)))
@@ -80,7 +80,7 @@ def _lag(steps: Sequence[Step], target: timedelta, now: datetime) -> Plot:
     return _plot("lag", "Worst lag", f"{told}; {word}.", steps, values, top, in_words, level)
 
 
-def _backlog(steps: Sequence[Step], now: datetime) -> Plot:
+def _backlog(steps: Sequence[MeasuredStep], now: datetime) -> Plot:
     values = [step.backlog for step in steps]
     last = next((step.backlog_last for step in reversed(steps) if step.backlog_last is not None), None)
     at_last = f"; {last:,} at the last reading" if last is not None and any(values) else ""
@@ -90,7 +90,7 @@ def _backlog(steps: Sequence[Step], now: datetime) -> Plot:
 
 
 def _checked(
-    steps: Sequence[Step],
+    steps: Sequence[MeasuredStep],
     values: Values,
     key: str,
     title: str,
@@ -110,7 +110,7 @@ def _plot(
     key: str,
     title: str,
     told: str,
-    steps: Sequence[Step],
+    steps: Sequence[MeasuredStep],
     values: Values,
     top: float,
     word: Callable[[float], str],
@@ -121,7 +121,7 @@ def _plot(
 
 
 def _most(
-    steps: Sequence[Step],
+    steps: Sequence[MeasuredStep],
     values: Values,
     word: Callable[[float], str],
     nothing: str,

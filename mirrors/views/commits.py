@@ -22,7 +22,7 @@ from mirrors.services.priority import mirror_prioritise
 from mirrors.services.waivers import is_waivable
 from mirrors.status.commit import certificate_of, ladder_rows, read_commit
 from mirrors.status.commit_json import STAGES, commits_of, commits_of_branch
-from mirrors.status.mirror import mirror_readings
+from mirrors.status.mirror import mirror_statuses
 from mirrors.status.readable_regions import places_of
 from mirrors.views.tabs import SECTION, carry_out, find_visible, may_change, may_operate, may_see, show_tab
 from web.pages import Rows, page_of_rows, whole_or_part, with_query
@@ -54,7 +54,7 @@ def commit_list(request: HttpRequest, name: str) -> HttpResponse:
         "wrong": wrong,
         "first_page": with_query(request),
     }
-    return show_tab(request, mirror_readings([mirror], now)[0], "mirror_commits", context)
+    return show_tab(request, mirror_statuses([mirror], now)[0], "mirror_commits", context)
 
 
 def _page_of_commits(request: HttpRequest, mirror: Mirror, branch: str, stage: str) -> tuple[Rows, str]:

@@ -22,10 +22,10 @@ from mirrors.models import Mirror
 from mirrors.services import mirrors as services
 from mirrors.services import settings
 from mirrors.services.validations import validation_ask
-from mirrors.status.fleet import FEW, fleet_readings, up_to_date
-from mirrors.status.mirror import MirrorReading, moved_lately
+from mirrors.status.fleet import FEW, fleet_statuses, up_to_date
+from mirrors.status.mirror import MirrorStatus, moved_lately
 from mirrors.views.forms import likely_region
-from mirrors.views.list_query import COLUMNS, ORDERS, Asked, csv_name, needing
+from mirrors.views.list_query import COLUMNS, ORDERS, ListQuery, csv_name, needing
 from mirrors.views.tabs import SECTION, may_see
 from web.csv_export import csv_answer
 
@@ -39,9 +39,9 @@ NAMED = 3
 def mirror_list(request: HttpRequest) -> HttpResponseBase:
     """The mirrors that the address asks for, those that need somebody first."""
     now = clock.now()
-    asked = Asked.of(request.GET)
+    asked = ListQuery.of(request.GET)
     visible = Mirror.objects.visible_to(request.user)
-    readings = fleet_readings(asked.narrow(visible), now)
+    readings = fleet_statuses(asked.narrow(visible), now)
     found = asked.found(readings)
     if request.GET.get("format") == "csv":
         return _csv(found, now)
@@ -67,13 +67,13 @@ def mirror_list(request: HttpRequest) -> HttpResponseBase:
     return render(request, part, context)
 
 
-def _csv(found: Sequence[MirrorReading], now: datetime) -> StreamingHttpResponse:
+def _csv(found: Sequence[MirrorStatus], now: datetime) -> StreamingHttpResponse:
     """All that were found, on one page."""
     rows = ({column: value(reading) for column, value in COLUMNS.items()} for reading in found)
     return csv_answer(csv_name(now), list(COLUMNS), rows)
 
 
-def tell(readings: Sequence[MirrorReading]) -> Phrase:
+def tell(readings: Sequence[MirrorStatus]) -> Phrase:
     """One sentence for all mirrors: who needs somebody, and whether the rest is well."""
     urgent = needing(readings)
     well = sum(reading.state is State.UP_TO_DATE for reading in readings)
@@ -85,7 +85,7 @@ def tell(readings: Sequence[MirrorReading]) -> Phrase:
     return sentence(f"{need} you: ", listed, more, f". {well:,} of {len(readings):,} are up to date")
 
 
-def _named(reading: MirrorReading, *, first: bool) -> Phrase:
+def _named(reading: MirrorStatus, *, first: bool) -> Phrase:
     return say("" if first else ", ", name(reading.mirror.name), f" is {reading.state.word.lower()}")
 
 

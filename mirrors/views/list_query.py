@@ -11,13 +11,13 @@ from django.http import QueryDict
 
 from core.mirroring.states import State, Tone
 from mirrors.models.querysets import MirrorQuerySet
-from mirrors.status.mirror import MirrorReading
+from mirrors.status.mirror import MirrorStatus
 from web.serializers import rfc3339
 
 LAST = 10**11
 """After every moment in Unix seconds."""
 
-COLUMNS: Mapping[str, Callable[[MirrorReading], Any]] = {
+COLUMNS: Mapping[str, Callable[[MirrorStatus], Any]] = {
     "name": lambda reading: reading.mirror.name,
     "status": lambda reading: reading.state_word,
     "reason_code": lambda reading: reading.reason_code,
@@ -36,22 +36,22 @@ COLUMNS: Mapping[str, Callable[[MirrorReading], Any]] = {
 """Of the list as CSV."""
 
 
-def _by_urgency(reading: MirrorReading) -> int:
+def _by_urgency(reading: MirrorStatus) -> int:
     return -reading.state.severity
 
 
-def _by_name(reading: MirrorReading) -> int:
+def _by_name(reading: MirrorStatus) -> int:
     return 0
 
 
-def _by_lag(reading: MirrorReading) -> int:
+def _by_lag(reading: MirrorStatus) -> int:
     """Since when it is behind, which stays the same while it waits; then those that are not, and those unknown."""
     if not reading.lag:
         return LAST if reading.lag is None else LAST - 1
     return int(reading.as_of.timestamp() - reading.lag)
 
 
-ORDERS: Mapping[str, tuple[str, Callable[[MirrorReading], int]]] = {
+ORDERS: Mapping[str, tuple[str, Callable[[MirrorStatus], int]]] = {
     "urgency": ("worst first", _by_urgency),
     "lag": ("longest behind first", _by_lag),
     "name": ("by name", _by_name),
@@ -68,7 +68,7 @@ class Chip:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ListQuery:
     """What the address asks for. Values that mean nothing are left out, so an old link still opens a list."""
 
     query: QueryDict
@@ -81,7 +81,7 @@ class Asked:
     after: tuple[int, str] | None = None
 
     @classmethod
-    def of(cls, query: QueryDict) -> Asked:
+    def of(cls, query: QueryDict) -> ListQuery:
         """From the query of a request."""
         known = {state.value for state in State}
         sort = query.get("sort", "")
@@ -106,12 +106,12 @@ class Asked:
         }
         return mirrors.filter(**{column: value for column, value in wanted.items() if value})
 
-    def found(self, readings: Sequence[MirrorReading]) -> list[MirrorReading]:
+    def found(self, readings: Sequence[MirrorStatus]) -> list[MirrorStatus]:
         """Those in the states that are asked for, in the order that is."""
         chosen = [reading for reading in readings if not self.states or reading.state in self.states]
         return sorted(chosen, key=self._key)
 
-    def page(self, found: Sequence[MirrorReading], amount: int) -> tuple[list[MirrorReading], str]:
+    def page(self, found: Sequence[MirrorStatus], amount: int) -> tuple[list[MirrorStatus], str]:
         """The next few after the cursor, and the query of those that follow, "" if none do."""
         rest = [reading for reading in found if self.after is None or self._key(reading) > self.after]
         page = rest[:amount]
@@ -120,7 +120,7 @@ class Asked:
         rank, name = self._key(page[-1])
         return page, self._with(after=f"{rank}:{name}")
 
-    def _key(self, reading: MirrorReading) -> tuple[int, str]:
+    def _key(self, reading: MirrorStatus) -> tuple[int, str]:
         return ORDERS[self.sort][1](reading), reading.mirror.name
 
     @property
@@ -168,7 +168,7 @@ def csv_name(now: datetime) -> str:
     return f"mirrors-{now.astimezone(UTC):%Y%m%dT%H%M%SZ}"
 
 
-def needing(readings: Sequence[MirrorReading]) -> list[MirrorReading]:
+def needing(readings: Sequence[MirrorStatus]) -> list[MirrorStatus]:
     """Those that need somebody, the worst first."""
     urgent = [reading for reading in readings if reading.state.tone is Tone.BAD]
     return sorted(urgent, key=lambda reading: (-reading.state.severity, -(reading.lag or 0), reading.mirror.name))

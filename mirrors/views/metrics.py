@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 from core.errors import Invalid
 from db import clock
 from deployment import config
-from mirrors.status.mirror import mirror_readings
+from mirrors.status.mirror import mirror_statuses
 from mirrors.status.series import PERIODS, measured
 from mirrors.transitions.rpo_breaches import target_of
 from mirrors.views.charts import plots, unmeasured
@@ -42,7 +42,7 @@ def metrics(request: HttpRequest, name: str) -> HttpResponse:
         "interval": config.current().validator.run_interval,
         "api": f"{api}?period={period}",
     }
-    return show_tab(request, mirror_readings([mirror], now)[0], "mirror_metrics", context)
+    return show_tab(request, mirror_statuses([mirror], now)[0], "mirror_metrics", context)
 
 
 def _period(request: HttpRequest) -> str:

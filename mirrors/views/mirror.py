@@ -22,7 +22,7 @@ from mirrors.models import Mirror
 from mirrors.services import mirrors, settings
 from mirrors.status.branch_commits import BranchCommits, branch_commits
 from mirrors.status.lag_panel import lag_panel
-from mirrors.status.mirror import BranchReading, MirrorReading, mirror_reading
+from mirrors.status.mirror import BranchStatus, MirrorStatus, mirror_status
 from mirrors.status.tags import count_tags, tag_readings
 from mirrors.views.forms import DeletionForm
 from mirrors.views.tabs import SECTION, carry_out, find_visible, may_see, show_tab
@@ -40,7 +40,7 @@ class Row:
     """A branch on the page; `commits` when it is opened."""
 
     anchor: str
-    branch: BranchReading
+    branch: BranchStatus
     commits: BranchCommits | None
 
 
@@ -51,7 +51,7 @@ def mirror_detail(request: HttpRequest, name: str) -> HttpResponse:
     """A mirror and its branches; those named by `branch` are opened to their commits."""
     mirror = find_visible(request, name)
     now = clock.now()
-    reading = mirror_reading(mirror, now)
+    reading = mirror_status(mirror, now)
     opened = request.GET.getlist("branch")[:OPENED]
     find = request.GET.get("find", "").strip()
     page = _page_of_branches(reading, find, request.GET.get("page"))
@@ -68,13 +68,13 @@ def mirror_detail(request: HttpRequest, name: str) -> HttpResponse:
     return show_tab(request, reading, "mirror", context)
 
 
-def _page_of_branches(reading: MirrorReading, find: str, number: str | None) -> Page:
+def _page_of_branches(reading: MirrorStatus, find: str, number: str | None) -> Page:
     """Branches whose name holds `find`, those that need somebody first: the asked page, or the nearest one."""
     found = [branch for branch in reading.branches if find.casefold() in branch.name.casefold()]
     return Paginator(sorted(found, key=_rank), PAGE).get_page(number)
 
 
-def _rows(mirror: Mirror, page: Iterable[BranchReading], opened: Sequence[str], now: datetime) -> list[Row]:
+def _rows(mirror: Mirror, page: Iterable[BranchStatus], opened: Sequence[str], now: datetime) -> list[Row]:
     return [
         Row(
             anchor=anchor(branch.name),
@@ -85,7 +85,7 @@ def _rows(mirror: Mirror, page: Iterable[BranchReading], opened: Sequence[str], 
     ]
 
 
-def _rank(branch: BranchReading) -> tuple[bool, int, bool, str]:
+def _rank(branch: BranchStatus) -> tuple[bool, int, bool, str]:
     """Who needs somebody first, who goes last."""
     return branch.state in ASIDE, -branch.state.severity, not branch.default, branch.name
 

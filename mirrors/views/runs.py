@@ -16,8 +16,8 @@ from jobs.job_ids import JobType, job_id
 from mirrors.api.runs import is_held
 from mirrors.models import Mirror, Run
 from mirrors.services.validations import validation_ask
-from mirrors.status.mirror import mirror_readings
-from mirrors.status.validations import Asked, expected_of
+from mirrors.status.mirror import mirror_statuses
+from mirrors.status.validations import ValidationStatus, expected_of
 from mirrors.views.tabs import carry_out, find_visible, may_see, show_tab
 from web.pages import page_of_rows, with_query
 
@@ -57,11 +57,11 @@ def runs(request: HttpRequest, name: str) -> HttpResponse:
     context = {
         "page": page,
         "runs": [_row(run, held, now) for run in page.rows],
-        "asked": [Asked(validation=one, eta=expected_of(one, now)) for one in asked],
+        "asked": [ValidationStatus(validation=one, eta=expected_of(one, now)) for one in asked],
         "asked_number": mirror.validations.count(),
         "first_page": with_query(request),
     }
-    return show_tab(request, mirror_readings([mirror], now)[0], "mirror_runs", context)
+    return show_tab(request, mirror_statuses([mirror], now)[0], "mirror_runs", context)
 
 
 def _row(run: Run, held: bool, now: datetime) -> RunRow:

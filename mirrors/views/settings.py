@@ -19,7 +19,7 @@ from mirrors.services import settings
 from mirrors.services.mirrors import repository_arn
 from mirrors.services.settings_etag import etag_of
 from mirrors.services.webhook_file import webhook_file
-from mirrors.status.mirror import mirror_readings
+from mirrors.status.mirror import mirror_statuses
 from mirrors.views.settings_form import SettingsForm
 from mirrors.views.tabs import find_visible, may_change, may_see, show_tab
 from rbac import services as rbac
@@ -104,7 +104,7 @@ def _show(request: HttpRequest, mirror: Mirror, form: SettingsForm, status: int 
         "webhook": _webhook(request, mirror, changer),
         **more,
     }
-    return show_tab(request, mirror_readings([mirror])[0], "mirror_settings", context, status=status)
+    return show_tab(request, mirror_statuses([mirror])[0], "mirror_settings", context, status=status)
 
 
 def _webhook(request: HttpRequest, mirror: Mirror, changer: bool) -> str:

@@ -13,7 +13,7 @@ from mirrors.beside import exports
 from mirrors.models import Mirror
 from mirrors.services.mirrors import repository_arn
 from mirrors.status.incidents import trouble_of
-from mirrors.status.mirror import MirrorReading
+from mirrors.status.mirror import MirrorStatus
 from rbac import services as rbac
 from rbac.signin.views import permission_required
 from web.pages import answered, whole_or_part
@@ -52,7 +52,7 @@ def may_operate(request: HttpRequest, mirror: Mirror) -> bool:
 
 
 def show_tab(
-    request: HttpRequest, reading: MirrorReading, tab: str, context: Mapping[str, Any], status: int = 200
+    request: HttpRequest, reading: MirrorStatus, tab: str, context: Mapping[str, Any], status: int = 200
 ) -> HttpResponse:
     """A mirror's page with one of its tabs, whose template is named for it."""
     shared = SECTION | {"mirror": reading.mirror, "reading": reading, "tab": tab, "tabs": TABS}

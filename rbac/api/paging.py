@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from core.errors import Invalid
+from web.paging import pagination
 
 M = TypeVar("M", bound=Model)
 
@@ -36,13 +37,7 @@ def listed(request: Request, rows: QuerySet[M], column: str, to_json: Callable[[
     found = list(rows.filter(**{f"{column}__gt": after}).order_by(column)[: amount + 1])
     page = found[:amount]
     next_offset = str(getattr(page[-1], column)) if len(found) > amount else ""
-    pagination = {
-        "has_more": bool(next_offset),
-        "next_offset": next_offset,
-        "max_per_page": MOST,
-        "results": len(page),
-    }
-    return Response({"pagination": pagination, "results": [to_json(row) for row in page]})
+    return Response({"pagination": pagination(len(page), next_offset, MOST), "results": [to_json(row) for row in page]})
 
 
 def _amount(request: Request) -> int:

@@ -9,7 +9,7 @@ from itertools import islice
 from django.db.models import Q
 
 from core.access.policies import Policy as Reading
-from core.access.policy_analysis import Change, Person, Place, Step, changes, places_named
+from core.access.policy_analysis import Change, PermissionStep, Person, Place, changes, places_named
 from rbac import permission_catalog, services
 from rbac.models import Policy, User
 from rbac.services.effective_permissions import policies_of_all
@@ -135,7 +135,7 @@ def _once(places: Callable[[int], Iterable[Place]]) -> Callable[[], list[Place]]
     return read
 
 
-def _places(step: Step, there: Callable[[], list[Place]], versions: Iterable[Reading]) -> list[Place]:
+def _places(step: PermissionStep, there: Callable[[], list[Place]], versions: Iterable[Reading]) -> list[Place]:
     """Where a step is judged: what the two versions name, and what there is; each once."""
     candidates = [*places_named(step, versions), *(there() if step.blanks else ())]
     fitting = (place for place in candidates if step.blanks <= place.keys())

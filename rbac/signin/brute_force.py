@@ -39,29 +39,29 @@ _SALT = "rbac.guessing"  # never renamed: cookies of now would count for nothing
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ClientNetwork:
     """Where attempts at a name come from; `key` names the row that counts them."""
 
     key: str
 
 
-def place(request: HttpRequest, username: str) -> Place:
+def place(request: HttpRequest, username: str) -> ClientNetwork:
     """The place of this attempt: a browser that is known for the name, else the address (IPv6: its /64)."""
     name = _name(username)
     known = _known_browser(request, name)
     return _place("name", name, f"browser:{known}" if known else _origin(request))
 
 
-def place_of_key(request: HttpRequest, key_id: str) -> Place:
+def place_of_key(request: HttpRequest, key_id: str) -> ClientNetwork:
     """The place of an attempt at an access key: its address."""
     return _place("key", key_id, _origin(request))
 
 
-def _place(kind: str, name: str, origin: str) -> Place:
-    return Place(hashlib.sha256(f"{kind}|{name}|{origin}".encode("utf-8", "surrogatepass")).hexdigest())
+def _place(kind: str, name: str, origin: str) -> ClientNetwork:
+    return ClientNetwork(hashlib.sha256(f"{kind}|{name}|{origin}".encode("utf-8", "surrogatepass")).hexdigest())
 
 
-def begin_attempt(where: Place) -> int:
+def begin_attempt(where: ClientNetwork) -> int:
     """The seconds that an attempt has to wait, 0 when its password may be looked at; it counts from that moment on.
 
     Past the free attempts each one takes a turn that lasts the pause: of many at once only one gets it.
@@ -75,19 +75,19 @@ def begin_attempt(where: Place) -> int:
             return 0
 
 
-def wait_of(where: Place) -> int:
+def wait_of(where: ClientNetwork) -> int:
     """The seconds that attempts from there have to wait now; counts nothing."""
     now = timezone.now()
     seen = Guesses.objects.filter(pk=where.key, forget_at__gt=now).first()
     return _rest(seen, now) if seen else 0
 
 
-def failed(where: Place) -> None:
+def failed(where: ClientNetwork) -> None:
     """Count an attempt that was looked at and wrong."""
     begin_attempt(where)
 
 
-def succeeded(where: Place) -> None:
+def succeeded(where: ClientNetwork) -> None:
     """Forget the failures of a place: it knew the password."""
     Guesses.objects.filter(pk=where.key).delete()
 
@@ -98,7 +98,7 @@ def prune() -> int:
     return int(number)
 
 
-def _counted(where: Place, now: datetime) -> Guesses:
+def _counted(where: ClientNetwork, now: datetime) -> Guesses:
     """The row of a place, made if need be, begun anew if it is old."""
     seen: Guesses
     seen, _ = Guesses.objects.get_or_create(pk=where.key, defaults=_none_yet(now))

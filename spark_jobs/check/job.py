@@ -22,7 +22,7 @@ from core.mirroring.content_proof import Proof, Prover, Refusals, tell_notes
 from core.mirroring.object_check import Depth, Reason
 from spark_jobs.check.presence import BulkStore, Looker
 from spark_jobs.check.ranges import KeptRanges, OpenedRange, RangeReader
-from spark_jobs.check.settings import ALLOW, BLOCK, CheckSettings, Place, source_of, store_of
+from spark_jobs.check.settings import ALLOW, BLOCK, CheckSettings, StoreLocation, source_of, store_of
 from spark_jobs.tasks import ahead, spread, sql_type, told
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ __all__ = [
     "CHECK_COLUMNS",
     "WORK_COLUMNS",
     "CheckSettings",
-    "Place",
+    "StoreLocation",
     "Work",
     "check",
     "check_batch",

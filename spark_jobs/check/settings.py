@@ -14,7 +14,7 @@ BLOCK, ALLOW = Imported.BLOCK.value, Imported.ALLOW.value
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class StoreLocation:
     """A namespace in a store; the fields are as those of CheckSettings."""
 
     namespace: str
@@ -43,7 +43,7 @@ class CheckSettings:
     access: StoreAccess = DIRECT
     depth: str = Depth.ETAG.value
     imported: str = BLOCK
-    source: Place | None = None
+    source: StoreLocation | None = None
     sample: float = 1.0
     sample_seed: int = 0
     metadata_prefix: str = "_lakefs"
@@ -72,8 +72,8 @@ def source_of(settings: CheckSettings) -> FastObjectStore | None:
     return None if settings.source is None else store_at(settings.source, settings.tries, settings.threads + 4)
 
 
-def _place(settings: CheckSettings) -> Place:
-    return Place(
+def _place(settings: CheckSettings) -> StoreLocation:
+    return StoreLocation(
         "",
         settings.region,
         settings.endpoint,
@@ -84,7 +84,7 @@ def _place(settings: CheckSettings) -> Place:
 
 
 @functools.lru_cache(maxsize=32)
-def store_at(place: Place, tries: int, pool: int) -> FastObjectStore:
+def store_at(place: StoreLocation, tries: int, pool: int) -> FastObjectStore:
     """A client of the place's store, one per process; its namespace does not matter."""
     keys = keys_of(place.region, place.access)
     return FastObjectStore(

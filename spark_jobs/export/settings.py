@@ -9,7 +9,7 @@ from adapters.s3.fast_store import FastObjectStore
 from adapters.s3.store_keys import StoreKeys, keys_of
 from core.exporting.deadline import Deadline, Rate
 from core.store_access import StoreAccess
-from spark_jobs.check.settings import Place, store_at
+from spark_jobs.check.settings import StoreLocation, store_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +22,8 @@ class ExportSettings:
     which directories were marked, and are no more.
     """
 
-    source: Place
-    destination: Place
+    source: StoreLocation
+    destination: StoreLocation
     patterns: tuple[str, ...] = ()
     former: tuple[str, ...] = ()
     deadline: float = 0.0
@@ -77,11 +77,11 @@ def copier_of(settings: ExportSettings) -> Copier:
     )
 
 
-def _is_one_store(source: Place, destination: Place) -> bool:
+def _is_one_store(source: StoreLocation, destination: StoreLocation) -> bool:
     """May the store copy by itself? AWS's own does that between its regions too."""
     return source.endpoint == destination.endpoint and _reached(source) == _reached(destination)
 
 
-def _reached(place: Place) -> tuple[StoreKeys | None, StoreAccess]:
+def _reached(place: StoreLocation) -> tuple[StoreKeys | None, StoreAccess]:
     """With which keys, in which way; the same keys are sealed differently each time."""
     return keys_of(place.region, place.access), replace(place.access, sealed="")

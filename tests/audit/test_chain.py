@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings, strategies
 
 from audit import chain, db_triggers, rounds, verify
 from audit.models import AuditChain, AuditEvent
-from audit.verify import Place
+from audit.verify import ChainPosition
 from rbac import services
 
 pytestmark = pytest.mark.django_db
@@ -40,7 +40,7 @@ def ten(db: None) -> None:
     assert chain.append_waiting() == 10
 
 
-def wrong(noted: Place | None = None) -> str:
+def wrong(noted: ChainPosition | None = None) -> str:
     return verify.verify(noted).wrong
 
 

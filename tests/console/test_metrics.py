@@ -16,7 +16,7 @@ from console.metrics.prometheus import gauges
 from db import clock
 from jobs.models import Duty
 from mirrors.models import Mirror, Repository
-from mirrors.status.mirror import mirror_readings
+from mirrors.status.mirror import mirror_statuses
 from rbac.models import User
 from tests.api import Api
 from tests.mirrors.factories import Line, block, fail, make_company, make_mirror, make_repository
@@ -44,7 +44,7 @@ def samples(user: User) -> dict[tuple[str, ...], float]:
 def test_the_figures_of_branches_are_those_of_the_pages(teammate: User) -> None:
     make_company()
     got, compared = samples(teammate), 0
-    for reading in mirror_readings(Mirror.objects.select_related("source")):
+    for reading in mirror_statuses(Mirror.objects.select_related("source")):
         for branch in reading.branches:
             key = (reading.mirror.name, branch.name)
             if ("lakemirror_branch_pending_commits", *key) in got and not branch.inferred:

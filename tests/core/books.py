@@ -533,13 +533,13 @@ def is_gone(state: State, branch: str) -> bool:
     return not LOOKS[state.look].head(branch)
 
 
-def facts_of(state: State, branch: str) -> promotion.BranchFacts:
+def facts_of(state: State, branch: str) -> promotion.PromotionFacts:
     """What the decision for one branch needs."""
     at = BRANCHES.index(branch)
     ours, head = state.branches[at], state.heads[at]
     least = max(0, ours.position) if ours else 0
     noted = ours.head if ours else ""
-    return promotion.BranchFacts(
+    return promotion.PromotionFacts(
         candidates=[one for one in CANDIDATES[branch][state.look] if one.position >= least],
         head=head,
         noted=noted,
@@ -566,7 +566,7 @@ def choose(state: State, branch: str) -> State:
     return state
 
 
-def note_move(state: State, branch: str, known: promotion.BranchFacts) -> tuple[State, promotion.BranchFacts]:
+def note_move(state: State, branch: str, known: promotion.PromotionFacts) -> tuple[State, promotion.PromotionFacts]:
     """Nobody else moves anything here: whoever is blamed, it was us."""
     whose = promotion.whose_move(known)
     if whose is Whose.NOTED:

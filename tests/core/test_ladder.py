@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from core.mirroring.explain.commit_steps import Rung, Step, climb
+from core.mirroring.explain.commit_steps import CommitStep, Rung, climb
 from core.mirroring.facts import CommitFacts, Thing
 from core.mirroring.states import Stage
 
@@ -16,12 +16,12 @@ def after(seconds: float) -> datetime:
     return SEEN + timedelta(seconds=seconds)
 
 
-def ladder(stage: Stage, **facts: Any) -> tuple[Step, ...]:
+def ladder(stage: Stage, **facts: Any) -> tuple[CommitStep, ...]:
     commit = CommitFacts(commit_id="a1b2c3d4" * 8, **facts)
     return climb(commit, seen_at=SEEN, stage=stage, region="eu-west-1", source_region="us-east-1")
 
 
-def rungs(steps: tuple[Step, ...]) -> list[Rung]:
+def rungs(steps: tuple[CommitStep, ...]) -> list[Rung]:
     return [step.rung for step in steps]
 
 

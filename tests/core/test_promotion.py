@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from core.mirroring.promotion import (
     Action,
-    BranchFacts,
     CandidateCommit,
     Decision,
+    PromotionFacts,
     Whose,
     Why,
     choose_promotion,
@@ -18,12 +18,12 @@ from core.mirroring.promotion import (
 )
 
 
-def facts(seen: str, *, head: str = "", position: int | None = None, moves: str = "", **more: bool) -> BranchFacts:
+def facts(seen: str, *, head: str = "", position: int | None = None, moves: str = "", **more: bool) -> PromotionFacts:
     """`seen`: candidates in order, a letter each; `moves`: letters that were no fast-forward."""
     candidates = [CandidateCommit(letter, n, letter not in moves) for n, letter in enumerate(seen)]
     where = position if position is not None else (seen.index(head) if head in seen and head else -1)
     noted = seen[where] if where >= 0 else ""
-    return BranchFacts([c for c in candidates if c.position >= where], head, noted, where, **more)
+    return PromotionFacts([c for c in candidates if c.position >= where], head, noted, where, **more)
 
 
 def choose(seen: str, arrived: str, **more: object) -> Decision:
@@ -35,14 +35,14 @@ def test_a_branch_of_unknown_position_is_found_by_its_head() -> None:
 
 
 def test_a_branch_of_unknown_position_that_we_know_as_ours_does_not_go_back() -> None:
-    facts = BranchFacts([CandidateCommit("A", 0), CandidateCommit("B", 1)], head="B", noted="B")
+    facts = PromotionFacts([CandidateCommit("A", 0), CandidateCommit("B", 1)], head="B", noted="B")
     assert choose_promotion(facts, "A".__contains__) == Decision(Action.NOTHING, Why.WAITING, "B", 1)
 
 
 @pytest.mark.parametrize("head", ["", "B"])
 def test_a_crash_before_the_source_made_a_branch_anew_blames_nobody(head: str) -> None:
     """We deleted it, or moved it to B, and wrote nothing down; its former candidates are no longer known."""
-    facts = BranchFacts([CandidateCommit("X", 3)], head=head, noted="A", position=1)
+    facts = PromotionFacts([CandidateCommit("X", 3)], head=head, noted="A", position=1)
     assert whose_move(facts) is Whose.NOTED
     assert choose_promotion(facts, "X".__contains__).commit_id == "X"
 

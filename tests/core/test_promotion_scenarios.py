@@ -11,7 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from core.mirroring.promotion import Action, BranchFacts, CandidateCommit, Decision, Why, choose_promotion, superseded
+from core.mirroring.promotion import (
+    Action,
+    CandidateCommit,
+    Decision,
+    PromotionFacts,
+    Why,
+    choose_promotion,
+    superseded,
+)
 from core.mirroring.sensing import changed_branches, describe_move, is_gone, is_valid_look
 
 LINE = {"A": "", "B": "A", "C": "B"}
@@ -46,7 +54,7 @@ class Branch:
     ) -> Decision:
         """`at`: where we moved the mirror's branch to last; `head`: what the destination says, if not that."""
         position = max((c.position for c in self.candidates if c.commit_id == at), default=-1)
-        facts = BranchFacts(
+        facts = PromotionFacts(
             candidates=[c for c in self.candidates if c.position >= position],
             head=at if head is None else head,
             noted=at,
@@ -162,7 +170,7 @@ def test_20_an_inferred_candidate_is_shown_until_a_commit_that_was_seen_is_compl
     seen, a, b = branch.candidates, CandidateCommit("A", -3), CandidateCommit("B", -2)
 
     def choose(there: str, inferred: list[CandidateCommit], at: CandidateCommit | None = None) -> Decision:
-        facts = BranchFacts([*inferred, *seen])
+        facts = PromotionFacts([*inferred, *seen])
         if at is not None:
             facts = replace(facts, head=at.commit_id, noted=at.commit_id, position=at.position)
         return choose_promotion(facts, there.__contains__)
@@ -177,7 +185,7 @@ def test_20_an_inferred_candidate_is_shown_until_a_commit_that_was_seen_is_compl
 
 
 def test_20_an_inferred_candidate_is_put_back_where_somebody_moved_the_branch() -> None:
-    facts = BranchFacts([CandidateCommit("A", -2), CandidateCommit("B", 0)], head="Z", noted="A", position=-2)
+    facts = PromotionFacts([CandidateCommit("A", -2), CandidateCommit("B", 0)], head="Z", noted="A", position=-2)
     assert told(choose_promotion(facts, "A".__contains__)) == (Action.RESET, Why.REPAIRED, "A")
 
 
@@ -198,7 +206,7 @@ def test_23_a_branch_that_somebody_deleted_is_made_again() -> None:
 
 
 def test_23_a_branch_that_was_noted_as_gone_is_put_back_in_a_later_round_too() -> None:
-    facts = BranchFacts(candidates=Branch(LINE, "AC").candidates, position=0, misplaced=True)
+    facts = PromotionFacts(candidates=Branch(LINE, "AC").candidates, position=0, misplaced=True)
     assert told(choose_promotion(facts, "A".__contains__)) == (Action.CREATE, Why.REPAIRED, "A")
     assert told(choose_promotion(facts, "AB".__contains__)) == (Action.CREATE, Why.ADVANCED, "B")
     assert told(choose_promotion(replace(facts, misplaced=False), "A".__contains__)) == (Action.CREATE, Why.FIRST, "A")

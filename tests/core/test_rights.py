@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from core.access.policies import Policy, parse_policy
-from core.access.policy_analysis import Need, Person, Step, changes, check_question, covering, places_named
+from core.access.policy_analysis import Need, PermissionStep, Person, changes, check_question, covering, places_named
 from core.errors import Invalid
 
 LAKE, POND = ({"source": name} for name in ("lake", "pond"))
-PAUSE = Step("pause", "Pause a mirror", (Need("fs:MirrorRepository", "arn:lakefs:fs:::repository/{source}"),))
-RUN = Step(
+PAUSE = PermissionStep("pause", "Pause a mirror", (Need("fs:MirrorRepository", "arn:lakefs:fs:::repository/{source}"),))
+RUN = PermissionStep(
     "run", "Run an export", (Need("fs:CreateCommit", "arn:lakefs:fs:::repository/{repository}/branch/{branch}"),)
 )
 USE = "arn:lakefs:fs:::repository/"
@@ -34,7 +34,7 @@ def test_a_statement_about_the_whole_speaks_of_its_part() -> None:
     held = (policy("a", ("allow", "fs:MirrorRepository", "*"), ("deny", "fs:OperateMirror", f"{USE}pond")),)
     found = covering(held, "fs:OperateMirror", f"{USE}pond", "ann")
     assert [one.number for one in found] == [1, 2]
-    sync = Step("sync", "Sync", (Need("fs:OperateMirror", USE + "{source}"),))
+    sync = PermissionStep("sync", "Sync", (Need("fs:OperateMirror", USE + "{source}"),))
     (change,) = changes(sync, [LAKE, POND], [Person("ann", (), held)])
     assert (change.arns, change.gained) == ((f"{USE}lake",), ("ann",))
 
@@ -64,7 +64,7 @@ def test_a_change_names_who_gains_and_who_loses_at_each_place() -> None:
 
 
 def test_who_is_meant_by_user_is_judged_by_their_own_name() -> None:
-    step = Step("keys", "Make keys", (Need("auth:CreateCredentials", "arn:lakefs:auth:::user/{user}"),))
+    step = PermissionStep("keys", "Make keys", (Need("auth:CreateCredentials", "arn:lakefs:auth:::user/{user}"),))
     own = policy("own", ("allow", "auth:CreateCredentials", "arn:lakefs:auth:::user/${user}"))
     people = [Person(name, (), (own,)) for name in ("ann", "bob")]
     (change,) = changes(step, [{"user": "ann"}, {"user": "eve"}], people)

@@ -23,7 +23,7 @@ from core.mirroring.states import State
 from jobs.models import Duty
 from mirrors.models import Coverage, Mirror, MirrorBranch, MirrorCommit, Promotion, Repository, SourceBranch, SourceTag
 from mirrors.services.settings import mirror_update
-from mirrors.status.mirror import mirror_reading
+from mirrors.status.mirror import mirror_status
 from rbac.models import User
 from sandbox.bulk import publish
 from sandbox.bundle import Stored
@@ -71,13 +71,13 @@ def force(world: World, method: str, path: str, **options: object) -> None:
 
 def state(world: World, branch: str = "main") -> State:
     """What the page says of a branch."""
-    reading = mirror_reading(Mirror.objects.get(pk=world.mirror.pk))
+    reading = mirror_status(Mirror.objects.get(pk=world.mirror.pk))
     return next(one.state for one in reading.branches if one.name == branch)
 
 
 def reason(world: World) -> str:
     """Why the mirror is as it is, as the API says it."""
-    return mirror_reading(Mirror.objects.get(pk=world.mirror.pk)).reason_code
+    return mirror_status(Mirror.objects.get(pk=world.mirror.pk)).reason_code
 
 
 def whys(branch: str = "main") -> list[str]:
@@ -365,7 +365,7 @@ def play_34_dates_decide_nothing(world: World) -> None:
         date = int(time.time()) + days * 86_400
         last = world.source.commit(world.repo, "main", "by another clock", {}, date=date)
     settle(world)
-    assert (world.head(), mirror_reading(Mirror.objects.get()).lag) == (last, 0)
+    assert (world.head(), mirror_status(Mirror.objects.get()).lag) == (last, 0)
 
 
 def play_36_a_look_that_is_none(world: World) -> None:

@@ -10,7 +10,7 @@ from core.errors import Conflict, Invalid
 from core.exporting.destinations import check_place, inside, overlap, status_uri, timed_uris
 from core.exporting.explain import ExportFacts, RunFacts, tell
 from core.exporting.state_machine import (
-    Standing,
+    ExportSituation,
     State,
     basis,
     check_repair,
@@ -25,9 +25,9 @@ PATH = "s3://bucket/latest"
 A, B, C = "a" * 64, "b" * 64, "c" * 64
 
 
-def standing(state: State = State.SUCCESS, **more: object) -> Standing:
+def standing(state: State = State.SUCCESS, **more: object) -> ExportSituation:
     done = {"last_success_ref": A, "path_at_success": PATH} if state is State.SUCCESS else {}
-    return Standing(**{"state": state, "path": PATH, **done, **more})  # type: ignore[arg-type]
+    return ExportSituation(**{"state": state, "path": PATH, **done, **more})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("state", [State.NEVER, State.REPAIRED])
@@ -44,7 +44,7 @@ def test_a_run_starts_where_nothing_stands_in_its_way(state: State) -> None:
         (standing(State.NEVER, paused=True), "paused"),
     ],
 )
-def test_it_does_not_start_otherwise(one: Standing, told: str) -> None:
+def test_it_does_not_start_otherwise(one: ExportSituation, told: str) -> None:
     with pytest.raises(Conflict, match=told):
         check_start(one, A)
 
@@ -87,7 +87,7 @@ def test_what_was_tried_is_looked_at_again_until_a_success_at_the_same_path() ->
         (standing(State.REPAIRED), True),
     ],
 )
-def test_what_starts_by_itself(one: Standing, starts: bool) -> None:
+def test_what_starts_by_itself(one: ExportSituation, starts: bool) -> None:
     assert starts_by_itself(one, B) is starts
     assert not starts_by_itself(one, "")
 
@@ -122,7 +122,7 @@ def test_places_overlap_by_folders_not_by_letters() -> None:
 NOW = datetime(2026, 11, 20, 9, 12, tzinfo=UTC)
 
 
-def told(one: Standing, **more: object) -> tuple[str, str, str]:
+def told(one: ExportSituation, **more: object) -> tuple[str, str, str]:
     found = tell(ExportFacts(branch="main", standing=one, **more), NOW)  # type: ignore[arg-type]
     return found.word, str(found.sentence), found.action
 

@@ -18,10 +18,10 @@ from deployment import config
 from exports.engine import advance, verify
 from exports.models import Export, ExportVerification
 from exports.services.exports import export_delete, export_repair, find_export
-from exports.status.export import readings
+from exports.status.export import export_statuses
 from jobs import duties
 from jobs.models import Duty
-from spark_jobs.check.settings import Place
+from spark_jobs.check.settings import StoreLocation
 from spark_jobs.export.settings import ExportSettings
 from spark_jobs.export.tally import COPY_COLUMNS
 from spark_jobs.export.units import run_task
@@ -55,7 +55,7 @@ def test_a_store_that_stays_full_is_told_after_some_tries_and_repaired(life: Soa
     life.lake.commit(files={"a": b"other", "new": b"6"})
     life.full = True
     life.rounds(advance.TRIES)  # the first one begins the run
-    told = readings([Export.objects.get()], timezone.now())[0].told
+    told = export_statuses([Export.objects.get()], timezone.now())[0].told
     assert (told.word, "507" in str(told.sentence)) == ("Retrying", True)
     state, why = ended(life)
     assert state == "export-failed"
@@ -102,7 +102,7 @@ def test_a_branch_that_is_deleted_meanwhile_is_exported_to_its_end_and_then_unkn
     life.rounds(2)
     export = Export.objects.get()
     assert (export.state, export.last_success_ref) == ("exported-successfully", head)
-    told = readings([export], timezone.now())[0].told
+    told = export_statuses([export], timezone.now())[0].told
     assert (told.word, "branch not found" in str(told.sentence)) == ("Unknown", True)
     life.commit()
     assert ended(life)[0] == "exported-successfully"
@@ -230,7 +230,7 @@ def test_a_refused_task_of_spark_does_not_promise_that_it_goes_on_by_itself() ->
         raise Denied("403 AccessDenied", hint="work goes on by itself")
         yield
 
-    place = Place("s3://src/lake", "us-east-1")
+    place = StoreLocation("s3://src/lake", "us-east-1")
     (batch,) = run_task([], refused, COPY_COLUMNS, ExportSettings(place, place))
     (row,) = batch.to_pylist()
     assert row["reason"] == "Denied" and "by itself" not in row["detail"]

@@ -24,7 +24,7 @@ from exports.services.exports import export_run, export_verify
 from graveler.entries import Entry
 from graveler.ranges import write_range
 from rbac.models import User
-from spark_jobs.check.settings import Place
+from spark_jobs.check.settings import StoreLocation
 from spark_jobs.export import verify as job
 from spark_jobs.export.settings import ExportSettings
 from tests.api import Api
@@ -59,7 +59,7 @@ class Place3:
         del self.s3.buckets["out"][DESTINATION + key]
 
     def settings(self, deadline: float = 0.0) -> ExportSettings:
-        source, there = Place("s3://src/lake", "us-east-1"), Place("s3://out/latest", "us-east-1")
+        source, there = StoreLocation("s3://src/lake", "us-east-1"), StoreLocation("s3://out/latest", "us-east-1")
         return ExportSettings(source, there, deadline=deadline or time.time() + 60, threads=2)
 
     def work(self) -> list[UnitWork]:

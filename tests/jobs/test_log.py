@@ -19,7 +19,7 @@ from deployment.known_secrets import known_secrets
 from jobs import duties
 from jobs import log as job_log
 from jobs.lease import DutyOutcome, Lease
-from jobs.log import Said
+from jobs.log import JobLogHandler
 from jobs.models import Duty, JobLine
 from mirrors.models import Mirror, Run
 from rbac.models import User
@@ -135,7 +135,7 @@ def test_a_round_that_says_very_much_keeps_its_last_lines(duty: Duty) -> None:
 
 def test_a_round_that_says_nothing_asks_nothing(duty: Duty, django_assert_num_queries: Any) -> None:
     with django_assert_num_queries(0):
-        Said(duty, "w").write()
+        JobLogHandler(duty, "w").write()
 
 
 def test_a_database_that_does_not_take_lines_fails_no_round(duty: Duty) -> None:
@@ -146,7 +146,7 @@ def test_a_database_that_does_not_take_lines_fails_no_round(duty: Duty) -> None:
 
 
 def test_what_was_not_taken_waits_for_the_next_time(duty: Duty) -> None:
-    kept = Said(duty, "w")
+    kept = JobLogHandler(duty, "w")
     kept.outcome("3 records copied", failed=False)
     with mock.patch.object(JobLine.objects, "bulk_create", side_effect=DatabaseError("locked")):
         kept.write()

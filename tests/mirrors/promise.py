@@ -16,7 +16,7 @@ from deployment import wiring
 from graveler.entries import AddressType, Entry, Timestamp
 from jobs.models import Duty
 from mirrors.models import Blocker, Coverage, Mirror, Promotion
-from mirrors.status.mirror import MirrorReading, mirror_reading
+from mirrors.status.mirror import MirrorStatus, mirror_status
 from spark_jobs.check import job
 from spark_jobs.runner import _Handover
 from tests.fakes import BulkStandIn, replicate
@@ -95,9 +95,9 @@ def run(lm: Deployment, *kinds: str, holder: str = "worker-1") -> None:
             lm.run(duty.pk, holder)
 
 
-def page() -> MirrorReading:
+def page() -> MirrorStatus:
     """What the mirror's page says."""
-    return mirror_reading(Mirror.objects.get(name="lake-eu"))
+    return mirror_status(Mirror.objects.get(name="lake-eu"))
 
 
 def whys(branch: str = "main") -> list[str]:

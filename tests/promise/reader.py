@@ -13,7 +13,7 @@ from core.mirroring.states import ASIDE, State
 from graveler.ranges import read_range
 from mirrors.models import Blocker, Commit, Mirror, Promotion, SourceBranch
 from mirrors.queries.certificates import certify
-from mirrors.status.mirror import mirror_reading
+from mirrors.status.mirror import mirror_status
 from mirrors.status.readable_regions import places_of
 from tests.mirrors.harness import NAMESPACE
 from tests.promise.source import Source
@@ -183,7 +183,7 @@ class Reader:
             self._ask(books, ask_for)
 
     def _read_page(self, books: Books) -> None:
-        page = mirror_reading(books.mirror)
+        page = mirror_status(books.mirror)
         for branch in page.branches:
             if branch.state in ASIDE:
                 continue
@@ -290,7 +290,7 @@ class Reader:
 
     def _not_said(self, books: Books) -> list[str]:
         """Branches that stand where they should, of which the page says something else."""
-        page = mirror_reading(books.mirror)
+        page = mirror_status(books.mirror)
         live = set(SourceBranch.objects.filter(gone_at=None).values_list("name", flat=True))
         return [
             f"{branch.name} is whole, and the page says {branch.state}: {branch.sentence}"

@@ -73,7 +73,7 @@ MUTANTS = (
         "history is not in doubt on damage",
         "a commit found damaged leaves what was built on it as it was",
         {
-            "mirrors.transitions.ancestry.doubt_history": _nothing,
+            "mirrors.transitions.ancestry.reset_ancestry": _nothing,
             "mirrors.transitions.doubt.doubt_commits": _commit_alone,
         },
     ),

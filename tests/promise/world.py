@@ -43,7 +43,7 @@ from mirrors.services.settings import mirror_update
 from mirrors.services.validations import validation_ask
 from mirrors.services.waivers import waiver_give, waiver_withdraw
 from spark_jobs.check.job import check_batch
-from spark_jobs.check.settings import CheckSettings, Place
+from spark_jobs.check.settings import CheckSettings, StoreLocation
 from tests.fakes import BulkStandIn, FakeRepository
 from tests.mirrors.harness import NAMESPACE, Deployment
 from tests.promise.reader import Reader
@@ -217,7 +217,7 @@ class World:
             namespace=mirror.storage_namespace,
             depth=mirror.depth,
             imported=mirror.imported,
-            source=Place("s3://src/lake"),
+            source=StoreLocation("s3://src/lake"),
             sample=mirror.content_sample,
             threads=1,
         )

@@ -16,7 +16,7 @@ from core.exporting.work_units import plan_units
 from graveler.entries import AddressType, Entry
 from graveler.metarange import RangeRef
 from graveler.ranges import write_range
-from spark_jobs.check.settings import Place
+from spark_jobs.check.settings import StoreLocation
 from spark_jobs.export.copy import copy_units
 from spark_jobs.export.diff import diff_units
 from spark_jobs.export.settings import ExportSettings
@@ -52,8 +52,8 @@ class Lake:
         return f"out-{self.name}"
 
     def settings(self, **options: Any) -> ExportSettings:
-        source = Place(f"s3://{self.bucket}/repo/", "eu-west-1", self.endpoint)
-        there = Place(f"s3://{self.out}/to/", "eu-west-1", self.endpoint)
+        source = StoreLocation(f"s3://{self.bucket}/repo/", "eu-west-1", self.endpoint)
+        there = StoreLocation(f"s3://{self.out}/to/", "eu-west-1", self.endpoint)
         return replace(ExportSettings(source, there, deadline=time.time() + 300, threads=4), **options)
 
     def entry(self, path: str | bytes, content: bytes, **fields: Any) -> Entry:

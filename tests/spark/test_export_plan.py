@@ -13,12 +13,12 @@ from graveler.entries import Entry
 from graveler.metarange import RangeRef
 from graveler.ranges import read_range_columns, write_ranges
 from graveler.splitting import SplitRule
-from spark_jobs.check.settings import Place
+from spark_jobs.check.settings import StoreLocation
 from spark_jobs.export.plan import plan_unit
 from spark_jobs.export.settings import ExportSettings
 from tests.graveler.strategies import entries, sorted_entries
 
-SETTINGS = ExportSettings(Place("s3://lake/repo/"), Place("s3://out"))
+SETTINGS = ExportSettings(StoreLocation("s3://lake/repo/"), StoreLocation("s3://out"))
 
 
 class Shelf:

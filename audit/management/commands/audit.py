@@ -13,7 +13,7 @@ from audit import chain, db_triggers
 from audit import seal as sealing
 from audit import verify as verifying
 from audit.management.base import ACTOR, PlainCommand
-from audit.verify import Found, Place
+from audit.verify import ChainPosition, Found
 from core.errors import Invalid
 
 
@@ -36,7 +36,7 @@ class Command(PlainCommand):
         noted = _place(options["head"])
         return self.verify_file(options["file"], noted) if options["file"] else self.verify(noted)
 
-    def verify(self, noted: Place | None) -> None:
+    def verify(self, noted: ChainPosition | None) -> None:
         """The chain in the database."""
         chain.append_waiting()
         found = verifying.verify(noted)
@@ -48,7 +48,7 @@ class Command(PlainCommand):
         if not db_triggers.is_installed():
             self.stdout.write("note: the database does not refuse changes by itself; run manage.py migrate")
 
-    def verify_file(self, path: Path, noted: Place | None) -> None:
+    def verify_file(self, path: Path, noted: ChainPosition | None) -> None:
         """A sealed file: by itself, and against the checkpoint."""
         found, header = sealing.verify_file(path, noted)
         if not found.wrong:
@@ -71,17 +71,17 @@ class Command(PlainCommand):
             self.stdout.write(f"no event of the chain is older than {before}")
             return
         self.stdout.write(f"events {point.first} to {point.number} are in {point.file}")
-        self.stdout.write(f"head {Place(point.number, point.digest)}")
+        self.stdout.write(f"head {ChainPosition(point.number, point.digest)}")
         self.stdout.write(f"sha256 {point.file_digest}")
 
 
-def _place(given: str) -> Place | None:
+def _place(given: str) -> ChainPosition | None:
     if not given:
         return None
     found = re.fullmatch(r"(\d{1,18}):([0-9a-f]{64})", given)
     if not found:
         raise Invalid(f"'{given[:100]}' is no head: write NUMBER:DIGEST as audit verify printed it", field="head")
-    return Place(int(found[1]), found[2])
+    return ChainPosition(int(found[1]), found[2])
 
 
 def _time(given: str) -> datetime:

@@ -23,7 +23,7 @@ class Rung(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class CommitStep:
     """One step. `at`: when it was done; `after`: seconds since the first sight; `note`: what it waits for."""
 
     code: str
@@ -36,7 +36,7 @@ class Step:
 
 def climb(
     commit: CommitFacts | None, *, seen_at: datetime, stage: Stage, region: str, source_region: str
-) -> tuple[Step, ...]:
+) -> tuple[CommitStep, ...]:
     """The five steps of a commit that was first seen at `seen_at`."""
     times = step_times(commit, seen_at)
     reached = max(number for number, (_, _, at) in enumerate(times) if at)
@@ -46,7 +46,7 @@ def climb(
     for number, (code, name, at) in enumerate(times):
         rung = _rung(number, reached, stage, settled)
         waits = note if number == reached + 1 and not settled else say()
-        steps.append(Step(code, name, rung, at, _after(at, seen_at), waits))
+        steps.append(CommitStep(code, name, rung, at, _after(at, seen_at), waits))
     return tuple(steps)
 
 

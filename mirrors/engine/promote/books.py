@@ -11,9 +11,9 @@ from django.db import transaction
 
 from core.mirroring.promotion import (
     Action,
-    BranchFacts,
     Decision,
     OwnMove,
+    PromotionFacts,
     Whose,
     Why,
     is_news,
@@ -28,14 +28,14 @@ from jobs.lease import Lease
 from mirrors.engine.promote.branch_facts import promotable
 from mirrors.models import Mirror, MirrorBranch, MoveIntent, Promotion, SourceBranch
 from mirrors.transitions.proven_heads import prove_heads
-from mirrors.transitions.validity import hold
+from mirrors.transitions.validity import lock_mirror
 
 log = logging.getLogger("lakemirror.promote")
 
 
 def note_move(
-    mirror: Mirror, branch: SourceBranch, facts: BranchFacts, intents: Mapping[str, MoveIntent], lease: Lease
-) -> BranchFacts:
+    mirror: Mirror, branch: SourceBranch, facts: PromotionFacts, intents: Mapping[str, MoveIntent], lease: Lease
+) -> PromotionFacts:
     """Write down who brought the branch where it is, if that is not as noted; gives the facts as they are then."""
     whose = whose_move(facts)
     if whose is Whose.NOTED:
@@ -51,8 +51,8 @@ def note_move(
 
 
 def _note_own_move(
-    mirror: Mirror, branch: SourceBranch, facts: BranchFacts, intent: MoveIntent, lease: Lease
-) -> BranchFacts:
+    mirror: Mirror, branch: SourceBranch, facts: PromotionFacts, intent: MoveIntent, lease: Lease
+) -> PromotionFacts:
     """A worker ended between its call and its note, or a call that was given up was carried out after all."""
     became = own_move(facts, intent.position)
     if became is OwnMove.DELETED:
@@ -67,7 +67,7 @@ def _note_own_move(
 
 
 def remember_position(
-    mirror: Mirror, branch: SourceBranch, facts: BranchFacts, decision: Decision, lease: Lease
+    mirror: Mirror, branch: SourceBranch, facts: PromotionFacts, decision: Decision, lease: Lease
 ) -> None:
     """The destination is where it should be although our books said otherwise."""
     if is_news(facts, decision, promotable(mirror, facts).__contains__):
@@ -77,12 +77,12 @@ def remember_position(
 
 
 def record(
-    mirror: Mirror, branch: SourceBranch, facts: BranchFacts, decision: Decision, lease: Lease, *, moved: bool = True
+    mirror: Mirror, branch: SourceBranch, facts: PromotionFacts, decision: Decision, lease: Lease, *, moved: bool = True
 ) -> None:
     """A move goes into the history and the row of its branch. `moved`: false where only the books were wrong."""
     now = clock.now()
     with transaction.atomic():
-        hold(mirror, lease, settings=False)
+        lock_mirror(mirror, lease, settings=False)
         Promotion.objects.create(
             mirror=mirror,
             branch=branch.name,
@@ -112,7 +112,7 @@ def _note_head(mirror: Mirror, branch: str, decision: Decision, now: datetime) -
     prove_heads(mirror)
 
 
-def _note_superseded(mirror: Mirror, facts: BranchFacts, decision: Decision, now: datetime) -> None:
+def _note_superseded(mirror: Mirror, facts: PromotionFacts, decision: Decision, now: datetime) -> None:
     passed = superseded(facts.candidates, after=facts.position, before=decision.position)
     for some in chunks(passed):
         rows = mirror.commits.filter(commit__sha__in=some, promoted_at=None, superseded_at=None)
@@ -145,7 +145,7 @@ def _note_foreign_move(
 ) -> None:
     """A branch is not where this mirror put it: that goes into its history, whatever follows."""
     with transaction.atomic():
-        hold(mirror, lease, settings=False)
+        lock_mirror(mirror, lease, settings=False)
         Promotion.objects.create(
             mirror=mirror, branch=branch, from_commit=noted, to_commit=head, why=why, at=clock.now()
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import replace
 
-from core.mirroring.promotion import MOVED_BY_OTHERS, UNKNOWN, BranchFacts, CandidateCommit, Why
+from core.mirroring.promotion import MOVED_BY_OTHERS, UNKNOWN, CandidateCommit, PromotionFacts, Why
 from db.chunks import chunks
 from mirrors.engine.promote.unselected import facts_of_unselected
 from mirrors.engine.sense.inferred import inferred_candidates
@@ -16,7 +16,7 @@ from mirrors.transitions.move_intents import intents_of
 _NOT_OUR_DOING = [*MOVED_BY_OTHERS, Why.WRITTEN]
 
 
-def gather_facts(mirror: Mirror, heads: dict[str, str]) -> list[tuple[SourceBranch, BranchFacts]]:
+def gather_facts(mirror: Mirror, heads: dict[str, str]) -> list[tuple[SourceBranch, PromotionFacts]]:
     """What `choose_promotion` needs, for branches that are not at rest. Few queries, however many branches."""
     ours, chosen = {b.name: b for b in mirror.branches.all()}, mirror.selection
     branches = list(mirror.source.branches.all())
@@ -34,7 +34,7 @@ def gather_facts(mirror: Mirror, heads: dict[str, str]) -> list[tuple[SourceBran
     return [(branch, _with_past(mirror, branch, facts, frozenset(intents[branch.name]))) for branch, facts in followed]
 
 
-def _with_past(mirror: Mirror, branch: SourceBranch, facts: BranchFacts, intended: frozenset[str]) -> BranchFacts:
+def _with_past(mirror: Mirror, branch: SourceBranch, facts: PromotionFacts, intended: frozenset[str]) -> PromotionFacts:
     """What we did with a branch before: asked only where it does not stand as noted."""
     if facts.head not in intended and _is_condemned(mirror, branch, facts):
         facts = replace(facts, condemned=True)
@@ -47,8 +47,8 @@ def _with_past(mirror: Mirror, branch: SourceBranch, facts: BranchFacts, intende
 
 def _facts(
     mirror: Mirror, branch: SourceBranch, ours: MirrorBranch | None, head: str, candidates: list[CandidateCommit]
-) -> BranchFacts:
-    return BranchFacts(
+) -> PromotionFacts:
+    return PromotionFacts(
         candidates=candidates,
         head=head,
         noted=ours.head if ours else "",
@@ -60,7 +60,7 @@ def _facts(
     )
 
 
-def _is_condemned(mirror: Mirror, branch: SourceBranch, facts: BranchFacts) -> bool:
+def _is_condemned(mirror: Mirror, branch: SourceBranch, facts: PromotionFacts) -> bool:
     """Whether a branch stands at a commit of the source's that is known not to be whole, beyond where it was put. Books
     that were restored know less than the destination: where its certificate tells of the head, that was us."""
     if facts.position == UNKNOWN and facts.noted and not facts.stray:
@@ -98,7 +98,7 @@ def _candidates(branches: list[SourceBranch], ours: dict[str, MirrorBranch]) -> 
     return found
 
 
-def promotable(mirror: Mirror, facts: BranchFacts) -> set[str]:
+def promotable(mirror: Mirror, facts: PromotionFacts) -> set[str]:
     """The candidates' commits that the branch may be moved to."""
     shas = [c.commit_id for c in facts.candidates]
     found: set[str] = set()

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from core.errors import Conflict, Denied, Fenced, LakeMirrorError, NotFound
 from core.mirroring.judgement import Obstacle
-from core.mirroring.promotion import Action, BranchFacts, Decision, Whose, choose_promotion, whose_move
+from core.mirroring.promotion import Action, Decision, PromotionFacts, Whose, choose_promotion, whose_move
 from core.ports import LakeFS
 from db import clock
 from deployment import wiring
@@ -26,7 +26,7 @@ from mirrors.engine.promote.tags import follow_tags
 from mirrors.engine.promote.uncommitted import branches_to_look_at, look_for_uncommitted
 from mirrors.engine.sense.branches import list_heads
 from mirrors.models import Mirror, SourceBranch
-from mirrors.queries.branch_positions import first_pending, places_of
+from mirrors.queries.branch_positions import first_pending, positions_of
 from mirrors.transitions import duties as mirror_duties
 from mirrors.transitions.measures import note_measures
 from mirrors.transitions.move_intents import forget_old_intents, intend, intents_of
@@ -79,7 +79,7 @@ def promote(lease: Lease) -> DutyOutcome:
 
 def _note_standing(mirror: Mirror, lease: Lease) -> None:
     """How late and how far behind it is: before anything moves, and after."""
-    places = places_of(mirror)
+    places = positions_of(mirror)
     pending = first_pending(places)
     note_breaches(mirror, places, pending, lease)
     note_measures(mirror, list(pending.values()), lease)
@@ -126,7 +126,7 @@ class _Failures:
 def _settle_branch(
     mirror: Mirror,
     branch: SourceBranch,
-    facts: BranchFacts,
+    facts: PromotionFacts,
     lakefs: LakeFS,
     lease: Lease,
     *,
@@ -158,7 +158,7 @@ def _settle_branch(
     return 1
 
 
-def _is_intended(mirror: Mirror, branch: SourceBranch, facts: BranchFacts, decision: Decision, lease: Lease) -> bool:
+def _is_intended(mirror: Mirror, branch: SourceBranch, facts: PromotionFacts, decision: Decision, lease: Lease) -> bool:
     """Last thing before the call: the move is judged by the facts as they are now, and written down."""
     judgement = intend(
         mirror,

@@ -18,8 +18,8 @@ from db.chunks import chunks
 from jobs import duties
 from jobs.lease import Lease
 from mirrors.models import Mirror, MirrorCommit
-from mirrors.transitions.ancestry import doubt_history
-from mirrors.transitions.validity import hold
+from mirrors.transitions.ancestry import reset_ancestry
+from mirrors.transitions.validity import lock_mirror
 
 log = logging.getLogger("lakemirror.promote")
 
@@ -61,7 +61,7 @@ def _unshown(mirror: Mirror, sha: str, shown: Collection[str]) -> list[MirrorCom
 def doubt_records(mirror: Mirror, lease: Lease) -> None:
     """The destination may have lost records: those that it accepted last are sent again before anything moves."""
     with transaction.atomic():
-        hold(mirror, lease, settings=False)
+        lock_mirror(mirror, lease, settings=False)
         newest = mirror.commits.filter(record=MirrorCommit.Record.ACCEPTED).order_by("-recorded_at", "-commit_id")
         _send_again(mirror, list(newest.values_list("pk", "commit_id")[:WINDOW]))
 
@@ -76,5 +76,5 @@ def _send_again(mirror: Mirror, rows: list[tuple[int, int]]) -> None:
     for some in chunks([pk for pk, _ in rows]):
         mirror.commits.filter(pk__in=some).update(record=MirrorCommit.Record.PENDING)
     if rows:
-        doubt_history(mirror, [min(key for _, key in rows)])
+        reset_ancestry(mirror, [min(key for _, key in rows)])
     duties.wake("copy", mirror.pk)

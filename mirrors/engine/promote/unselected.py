@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from django.db.models import Q
 
-from core.mirroring.promotion import BranchFacts, CandidateCommit
+from core.mirroring.promotion import CandidateCommit, PromotionFacts
 from db.chunks import chunks
 from mirrors.models import Candidate, MirrorBranch, SourceBranch
 
@@ -15,7 +15,7 @@ FEW = 200
 
 def facts_of_unselected(
     branches: Sequence[SourceBranch], ours: Mapping[str, MirrorBranch], heads: Mapping[str, str]
-) -> list[tuple[SourceBranch, BranchFacts]]:
+) -> list[tuple[SourceBranch, PromotionFacts]]:
     """Facts about those of which something is to be done: deleted, or put back to where they stood."""
     here = [b for b in branches if (not ours[b.name].stray if b.name in ours else b.name in heads)]
     standing = _standing(here, ours, heads)
@@ -26,12 +26,12 @@ def facts_of_unselected(
             candidates = [] if row.delete_asked or not stands else [stands]
             found.append((branch, _facts(row, head, candidates)))
         elif row is None:  # made just before it was unselected, and not noted; or somebody else's
-            found.append((branch, BranchFacts([stands] if stands else [], head=head)))
+            found.append((branch, PromotionFacts([stands] if stands else [], head=head)))
     return found
 
 
-def _facts(row: MirrorBranch, head: str, candidates: Sequence[CandidateCommit]) -> BranchFacts:
-    return BranchFacts(
+def _facts(row: MirrorBranch, head: str, candidates: Sequence[CandidateCommit]) -> PromotionFacts:
+    return PromotionFacts(
         candidates,
         head=head,
         noted=row.head,

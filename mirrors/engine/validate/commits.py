@@ -27,13 +27,13 @@ from mirrors.queries.metaranges import Found, load_metaranges, ranges_named
 from mirrors.queries.proof_facts import store_of
 from mirrors.services.priority import mark_needed, unmark_settled
 from mirrors.transitions import duties as mirror_duties
-from mirrors.transitions.ancestry import leave_unchecked, settle_history
+from mirrors.transitions.ancestry import leave_unchecked, mark_complete_ancestry
 from mirrors.transitions.blockers import LOOKED_FOR
 from mirrors.transitions.doubt import doubt_all
 from mirrors.transitions.metarange_states import note_metaranges, proven_metaranges
 from mirrors.transitions.proven_heads import prove_heads
-from mirrors.transitions.required_commits import drop_unneeded
-from mirrors.transitions.validity import hold
+from mirrors.transitions.required_commits import prune_commits
+from mirrors.transitions.validity import lock_mirror
 
 BATCH = 200
 
@@ -47,7 +47,7 @@ def validate(lease: Lease) -> DutyOutcome:
     if mirror.state == Mirror.State.DELETING or mirror.pinned_creation_date is None:
         return DutyOutcome("the mirror has no repository to look into")
     _begin_anew_at_another_store(mirror, lease)
-    drop_unneeded(mirror, lease)
+    prune_commits(mirror, lease)
     leave_unchecked(mirror)
     relook = look_again(mirror, lease)
     resolve_doubts(mirror, lease)
@@ -76,7 +76,7 @@ def _begin_anew_at_another_store(mirror: Mirror, lease: Lease) -> None:
     if mirror.store == store:
         return
     with transaction.atomic():
-        hold(mirror, lease)
+        lock_mirror(mirror, lease)
         if mirror.store:
             doubt_all(mirror)
         Mirror.objects.filter(pk=mirror.pk).update(store=store)
@@ -185,10 +185,10 @@ def _bases(mirror: Mirror, rows: Sequence[MirrorCommit]) -> dict[int, tuple[Rang
 def _judge(mirror: Mirror, rows: Sequence[MirrorCommit], loaded: _Loaded, lease: Lease) -> int:
     """Write down what is now known of each commit, and what follows; gives how many became complete."""
     with transaction.atomic():
-        hold(mirror, lease)
+        lock_mirror(mirror, lease)
         note_metaranges(mirror, {one: loaded.contents[one] for one in loaded.asked})
         complete = _judge_rows(mirror, rows, loaded.contents)
-    settled = settle_history(mirror)
+    settled = mark_complete_ancestry(mirror)
     prove_heads(mirror)
     if settled or complete:
         duties.wake("promote", mirror.pk)

@@ -29,7 +29,7 @@ from mirrors.models.problem import Problem
 from mirrors.queries.metaranges import read_afresh
 from mirrors.transitions.metarange_states import note_metaranges
 from mirrors.transitions.range_states import reopen
-from mirrors.transitions.validity import NOTHING, hold
+from mirrors.transitions.validity import NOTHING, lock_mirror
 
 METARANGES = 50
 """A round reads so many metaranges at most, and then checks what verifying.BATCH and its budget allow."""
@@ -107,7 +107,7 @@ def _read_metaranges(mirror: Mirror, validation: Validation, lease: Lease) -> No
     with lease.keep_alive(), ThreadPoolExecutor(min(READERS, len(ids))) as pool:
         read = dict(zip(ids, pool.map(lambda one: read_afresh(mirror, one), ids), strict=True))
     with transaction.atomic():
-        hold(mirror, lease)
+        lock_mirror(mirror, lease)
         problems = note_metaranges(mirror, read)
         refs = {ref.id: ref.count for found in read.values() for ref in found.ranges}
         rows = [ValidationRange(validation=validation, range_id=one, entries=refs[one]) for one in sorted(refs)]

@@ -25,7 +25,7 @@ from mirrors.queries.metaranges import METADATA_PREFIX, read_afresh
 from mirrors.transitions.blockers import LOOKED_FOR, is_full, note_problems
 from mirrors.transitions.doubt import doubt_ranges
 from mirrors.transitions.range_states import ask_anew, reopen, settle_ranges
-from mirrors.transitions.validity import hold
+from mirrors.transitions.validity import lock_mirror
 
 log = logging.getLogger("lakemirror.rechecks")
 
@@ -56,7 +56,7 @@ def look_again(mirror: Mirror, lease: Lease) -> Relook:
     holders = {row.holder_id for row in rows if still.get((row.holder_id, row.key)) is not row.gone_at_source}
     holders.update(row.holder_id for row in arrived)
     with transaction.atomic():
-        hold(mirror, lease)
+        lock_mirror(mirror, lease)
         note_problems(mirror, problems)
         _forget(mirror, arrived)
         doubt_ranges(mirror, _disputed(mirror, arrived))

@@ -25,7 +25,7 @@ from mirrors.models.problem import Problem
 from mirrors.queries.metaranges import METADATA_PREFIX, metadata_uri
 from mirrors.transitions.blockers import is_full, note_problems, stored_address
 from mirrors.transitions.range_states import reopen, settle_row
-from mirrors.transitions.validity import hold
+from mirrors.transitions.validity import lock_mirror
 
 BATCH = 200
 READERS = 8
@@ -61,7 +61,7 @@ def resolve_doubts(mirror: Mirror, lease: Lease) -> int:
     with lease.keep_alive(), ThreadPoolExecutor(min(READERS, len(rows))) as pool:
         found = dict(zip([row.range_id for row in rows], pool.map(read, [row.range_id for row in rows]), strict=True))
     with transaction.atomic():
-        hold(mirror, lease)
+        lock_mirror(mirror, lease)
         if _missing(mirror) - wanted:
             return len(rows)  # something more was found meanwhile: they are read once more
         _settle(mirror, found)

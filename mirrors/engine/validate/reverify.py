@@ -24,7 +24,7 @@ from mirrors.models.querysets import CoverageQuerySet
 from mirrors.queries.metaranges import load_metaranges
 from mirrors.transitions.metarange_states import note_metaranges
 from mirrors.transitions.range_states import reopen
-from mirrors.transitions.validity import hold
+from mirrors.transitions.validity import lock_mirror
 
 T = TypeVar("T")
 
@@ -62,7 +62,7 @@ def verify_metaranges(mirror: Mirror, lease: Lease) -> None:
     with lease.keep_alive():
         found = load_metaranges(mirror, ids)
     with transaction.atomic():
-        hold(mirror, lease)
+        lock_mirror(mirror, lease)
         note_metaranges(mirror, {one: found[one] for one in ids})
 
 

@@ -25,7 +25,7 @@ from mirrors.transitions.blockers import note_problems
 from mirrors.transitions.doubt import doubt_holders, doubt_sharers
 from mirrors.transitions.measures import note_checked
 from mirrors.transitions.range_states import next_check
-from mirrors.transitions.validity import hold
+from mirrors.transitions.validity import lock_mirror
 
 MOST_ASKED = 5000
 """So many checksums are looked up among what is missing; for more of them all that is missing is read."""
@@ -171,7 +171,7 @@ class CheckWriter:
                 ranges.append(row)
         if ranges:
             with transaction.atomic():
-                hold(self.mirror, self.lease)
+                lock_mirror(self.mirror, self.lease)
                 self._write_ranges(ranges)
 
     def is_stopped(self) -> bool:

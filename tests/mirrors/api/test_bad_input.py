@@ -22,7 +22,7 @@ from core.mirroring.states import State
 from deployment import wiring
 from mirrors.models import Blocker, Mirror, Promotion, Repository
 from mirrors.services import mirrors
-from mirrors.status.mirror import MirrorReading, mirror_reading
+from mirrors.status.mirror import MirrorStatus, mirror_status
 from rbac.models import User
 from tests.mirrors.harness import NAMESPACE, Deployment
 
@@ -68,8 +68,8 @@ def mirrored(lm: Deployment, **files: bytes) -> str:
     return commit
 
 
-def reading() -> MirrorReading:
-    return mirror_reading(Mirror.objects.get())
+def reading() -> MirrorStatus:
+    return mirror_status(Mirror.objects.get())
 
 
 def told_later(side: str) -> str:
@@ -77,7 +77,7 @@ def told_later(side: str) -> str:
     later = datetime.now(UTC) + timedelta(minutes=5)
     if side == "eu":
         Repository.objects.update(looked_at=later)
-    known = mirror_reading(Mirror.objects.get(), later)
+    known = mirror_status(Mirror.objects.get(), later)
     assert known.state is State.UNKNOWN
     return known.sentence
 

@@ -15,7 +15,7 @@ from jobs.models import Duty
 from mirrors.models import Candidate, Mirror, MirrorBranch, Promotion
 from mirrors.services.settings import mirror_update
 from mirrors.status.branch_commits import branch_commits
-from mirrors.status.mirror import BranchReading, branch_json, mirror_reading
+from mirrors.status.mirror import BranchStatus, branch_json, mirror_status
 from mirrors.transitions import duties
 from rbac.models import User
 from tests.fakes import replicate
@@ -50,8 +50,8 @@ def inferred() -> list[tuple[int, str]]:
     return list(rows.values_list("position", "commit__sha"))
 
 
-def read(mirror: Mirror | None = None) -> BranchReading:
-    return mirror_reading(mirror or Mirror.objects.get()).branches[0]
+def read(mirror: Mirror | None = None) -> BranchStatus:
+    return mirror_status(mirror or Mirror.objects.get()).branches[0]
 
 
 def moves() -> list[tuple[str, str]]:
@@ -69,7 +69,7 @@ def test_it_is_called_inferred_on_page_and_in_the_api(lm: Deployment, owner: Use
     assert (branch.inferred, branch.pending, branch_json(branch)["inferred"]) == (True, 3, True)
     assert f"until then it shows {commits[2][:8]}, inferred from the history" in branch.sentence.lower()
     assert branch.state is not State.LATE
-    told = branch_commits(Mirror.objects.get(), "main", mirror_reading(Mirror.objects.get()).as_of)
+    told = branch_commits(Mirror.objects.get(), "main", mirror_status(Mirror.objects.get()).as_of)
     assert [(c.commit_id, c.inferred) for c in told.pending] == [
         (commits[5], False),
         (commits[4], True),
@@ -122,7 +122,7 @@ def test_no_other_mirror_of_the_source_shows_what_is_inferred(lm: Deployment) ->
     assert lm.eu.repositories["lake-two"].branches == {}
     assert other.commits.get(commit__sha=commits[2]).data == "complete"
     assert (read(other).inferred, read(other).pending) == (False, 1)
-    told = branch_commits(other, "main", mirror_reading(other).as_of)
+    told = branch_commits(other, "main", mirror_status(other).as_of)
     assert [c.commit_id for c in (*told.pending, *told.mirrored)] == [commits[3]]
 
 

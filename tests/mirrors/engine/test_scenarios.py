@@ -19,7 +19,7 @@ from core.types import ObjectInfo
 from jobs.models import Duty
 from mirrors.models import Blocker, Candidate, Mirror, MirrorBranch, Promotion, Repository, SourceBranch
 from mirrors.services.settings import mirror_update
-from mirrors.status.mirror import BranchReading, mirror_reading
+from mirrors.status.mirror import BranchStatus, mirror_status
 from rbac.models import User
 from tests.mirrors.harness import Deployment, state_of
 
@@ -59,9 +59,9 @@ def there(lm: Deployment) -> Any:
     return lm.eu.repositories["lake-eu"]
 
 
-def read(name: str = "main") -> BranchReading:
+def read(name: str = "main") -> BranchStatus:
     """What the page says of a branch."""
-    return next(branch for branch in mirror_reading(Mirror.objects.get()).branches if branch.name == name)
+    return next(branch for branch in mirror_status(Mirror.objects.get()).branches if branch.name == name)
 
 
 def history(branch: str = "main") -> list[tuple[str, str, str]]:

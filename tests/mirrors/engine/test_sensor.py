@@ -20,7 +20,7 @@ from core.types import Page, RecordOutcome
 from deployment import config
 from jobs.models import Duty
 from mirrors.models import Candidate, Commit, Mirror, MirrorCommit, Repository, SourceBranch, UnplacedCommit
-from mirrors.transitions.ancestry import settle_history
+from mirrors.transitions.ancestry import mark_complete_ancestry
 from tests.fakes import id_of
 from tests.mirrors.harness import Deployment, state_of
 
@@ -403,7 +403,7 @@ def test_histories_are_put_in_order_batch_by_batch(lm: Deployment) -> None:
     MirrorCommit.objects.filter(pk=stuck.pk).update(data="waiting")
     mirror = Mirror.objects.get()
     with mock.patch("mirrors.transitions.ancestry.BATCH", 5):
-        settled = settle_history(mirror)
+        settled = mark_complete_ancestry(mirror)
     behind = {stuck.commit.sha}
     for sha, parents in Commit.objects.order_by("pk").values_list("sha", "parents"):
         if behind.intersection(parents):

@@ -19,7 +19,7 @@ from core.mirroring.states import State
 from jobs.models import Duty
 from mirrors.models import Blocker, Coverage, Mirror, Run, Validation, ValidationRange
 from mirrors.services.validations import validation_ask
-from mirrors.status.mirror import mirror_reading
+from mirrors.status.mirror import mirror_status
 from rbac.models import User
 from tests.api import BODY, MIRRORS, Api
 from tests.mirrors.harness import NAMESPACE, Deployment, deployment, state_of
@@ -82,11 +82,11 @@ def test_what_is_missing_becomes_damage_and_the_branch_stays(lm: Deployment, hea
     assert (asked.state, asked.problems) == ("done", 1)
     assert set(Blocker.objects.values_list("path", "damage")) == {("b", True)}
     assert (lm.head(), state_of(head).data) == (head, "waiting")
-    assert mirror_reading(Mirror.objects.get()).state is State.DAMAGED
+    assert mirror_status(Mirror.objects.get()).state is State.DAMAGED
     lm.eu_store.hidden.clear()
     lm.work()
     assert not Blocker.objects.exists()
-    assert mirror_reading(Mirror.objects.get()).state is State.UP_TO_DATE
+    assert mirror_status(Mirror.objects.get()).state is State.UP_TO_DATE
 
 
 def test_damage_in_what_a_range_was_built_on_is_found_there_too(lm: Deployment, head: str) -> None:
@@ -142,7 +142,7 @@ def test_a_metarange_is_read_from_its_bytes(lm: Deployment, head: str, harm: str
     assert (asked.state, asked.problems, asked.ranges) == ("done", 1, 0)
     blocker = Blocker.objects.get()
     assert (blocker.kind, blocker.damage) == ("metarange", True)
-    assert mirror_reading(Mirror.objects.get()).state is State.DAMAGED
+    assert mirror_status(Mirror.objects.get()).state is State.DAMAGED
     lm.lake.repository.branches["dev"] = new = lm.lake.record_tree((head,), lm.lake.trees[head], "the same data")
     lm.work()
     assert (lm.head("dev"), state_of(new).data) == ("", "waiting")
@@ -272,7 +272,7 @@ def test_what_is_gone_at_both_sides_stays_known_as_such(lm: Deployment, head: st
     ask(commit=first)
     lm.work()
     gone = Coverage.objects.get(state="gone")
-    assert mirror_reading(Mirror.objects.get()).state is State.UP_TO_DATE
+    assert mirror_status(Mirror.objects.get()).state is State.UP_TO_DATE
     asked = ask(commit=first)
     lm.work(1, look=False)
     asked.refresh_from_db()

@@ -13,7 +13,7 @@ from core.mirroring.states import State
 from deployment import config
 from jobs.models import Duty
 from mirrors.models import Blocker, Coverage, Mirror, MirrorBranch, Run
-from mirrors.status.mirror import mirror_reading
+from mirrors.status.mirror import mirror_status
 from tests.mirrors.harness import NAMESPACE, Deployment, state_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -69,7 +69,7 @@ def test_damage_is_told_and_the_branch_stays(lm: Deployment, head: str) -> None:
     assert lm.head() == head
     assert state_of(head).data == "waiting"
     assert not MirrorBranch.objects.get().proven
-    reading = mirror_reading(Mirror.objects.get())
+    reading = mirror_status(Mirror.objects.get())
     assert reading.state is State.DAMAGED
     assert reading.reason_code == "damaged"
     assert "complete before is missing or wrong in eu-west-1 now (a)" in reading.sentence
@@ -87,7 +87,7 @@ def test_what_comes_back_ends_the_damage(lm: Deployment, head: str) -> None:
     assert not Blocker.objects.exists()
     assert Coverage.objects.get().state == "complete"
     assert MirrorBranch.objects.get().proven
-    assert mirror_reading(Mirror.objects.get()).state is State.UP_TO_DATE
+    assert mirror_status(Mirror.objects.get()).state is State.UP_TO_DATE
 
 
 def test_a_new_commit_that_needs_what_was_lost_waits_for_it(lm: Deployment, head: str) -> None:
@@ -117,11 +117,11 @@ def test_a_new_commit_without_what_was_lost_waits_for_its_history(lm: Deployment
     lm.work()
     assert lm.head() == head
     assert (state_of(new).data, state_of(new).history) == ("complete", False)
-    assert mirror_reading(Mirror.objects.get()).state is State.DAMAGED
+    assert mirror_status(Mirror.objects.get()).state is State.DAMAGED
     lm.eu_store.hidden.clear()
     lm.work()
     assert lm.head() == new
-    assert mirror_reading(Mirror.objects.get()).state is State.UP_TO_DATE
+    assert mirror_status(Mirror.objects.get()).state is State.UP_TO_DATE
 
 
 def test_a_new_commit_without_what_both_sides_have_lost_is_promoted(lm: Deployment, head: str) -> None:
@@ -135,7 +135,7 @@ def test_a_new_commit_without_what_both_sides_have_lost_is_promoted(lm: Deployme
     lm.eu_store.hidden = held
     lm.work()
     assert (lm.head(), state_of(head).data) == (new, "gone")
-    [main] = mirror_reading(Mirror.objects.get()).branches
+    [main] = mirror_status(Mirror.objects.get()).branches
     assert main.state is State.UP_TO_DATE
 
 
@@ -191,7 +191,7 @@ def test_what_the_source_collected_too_is_no_damage(lm: Deployment, head: str) -
     age()
     lm.work()
     assert Coverage.objects.get(range_id=lm.lake.files_of(head)[1]).state == "gone"
-    assert mirror_reading(Mirror.objects.get()).state is State.UP_TO_DATE
+    assert mirror_status(Mirror.objects.get()).state is State.UP_TO_DATE
     assert lm.head() == new
 
 

@@ -16,7 +16,7 @@ from mirrors.api.serializers import MirrorSettings
 from mirrors.models import Blocker, Coverage, Mirror, MirrorBranch, Promotion
 from mirrors.queries.certificates import parse_descriptor
 from mirrors.services.settings import SETTINGS, mirror_update
-from mirrors.status.mirror import mirror_reading
+from mirrors.status.mirror import mirror_status
 from rbac.models import User
 from tests.api import Api
 from tests.mirrors.harness import NAMESPACE, Deployment, state_of
@@ -163,7 +163,7 @@ def test_nothing_moves_in_a_pause_and_all_else_goes_on(owner: User, lm: Deployme
     lm.arrive()
     lm.work()
     assert (lm.head(), state_of(newer).data, state_of(newer).record) == (head, "complete", "accepted")
-    assert mirror_reading(Mirror.objects.get()).state is State.PAUSED
+    assert mirror_status(Mirror.objects.get()).state is State.PAUSED
     Duty.objects.update(due_at=datetime.now(UTC) + timedelta(minutes=5))
     change(owner, paused=False)
     assert Duty.objects.get(kind="promote").due_at < datetime.now(UTC) + timedelta(seconds=1)
@@ -334,7 +334,7 @@ def test_imported_objects_are_looked_for_once_they_are_allowed(owner: User, lm: 
 
 def test_imported_objects_of_what_is_shown_are_no_damage(lm: Deployment, head: str) -> None:
     imported(lm, head)
-    reading = mirror_reading(Mirror.objects.get())
+    reading = mirror_status(Mirror.objects.get())
     assert (reading.state, reading.waiting) == (State.UP_TO_DATE, 1)
 
 
@@ -344,4 +344,4 @@ def test_branches_stay_where_imported_objects_are_barred(owner: User, lm: Deploy
     before = Promotion.objects.count()
     lm.work()
     assert (lm.head(), Promotion.objects.count()) == (head, before)
-    assert mirror_reading(Mirror.objects.get()).state is State.UP_TO_DATE
+    assert mirror_status(Mirror.objects.get()).state is State.UP_TO_DATE

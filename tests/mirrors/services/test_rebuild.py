@@ -74,7 +74,7 @@ def heads_seen(lm: Deployment, rounds: int = 4) -> list[str]:
 
 
 def state() -> str:
-    return readings.mirror_reading(Mirror.objects.get()).state
+    return readings.mirror_status(Mirror.objects.get()).state
 
 
 # --- as before ------------------------------------------------------------------------------------------------------
@@ -201,7 +201,7 @@ def test_an_unreachable_source_moves_nothing_and_blames_nobody(lm: Deployment) -
     assert set(MirrorBranch.objects.values_list("name", "stray")) == {("main", False), ("dev", True)}
     assert not Promotion.objects.exists()
     assert state() == State.UNKNOWN
-    assert "us-east-1 is gone" in readings.mirror_reading(Mirror.objects.get()).sentence
+    assert "us-east-1 is gone" in readings.mirror_status(Mirror.objects.get()).sentence
     lm.us.failing = {}
     lm.work(4)
     assert lm.eu.repositories["lake-eu"].branches == heads

@@ -11,7 +11,7 @@ from django.test import Client
 from audit.models import AuditEvent
 from core.mirroring.states import State
 from mirrors.models import Blocker, Mirror, MirrorCommit, Waiver
-from mirrors.status.mirror import mirror_reading
+from mirrors.status.mirror import mirror_status
 from rbac.models import User
 from tests.api import BODY, MIRRORS, Api
 from tests.mirrors.harness import Deployment, deployment, state_of
@@ -55,7 +55,7 @@ def test_what_descends_from_a_waived_commit_is_promoted(api: Api, lm: Deployment
     assert (status, waiver["commits"], waiver["reason"], waiver["given_by"]) == (201, [old], WHY, "olga")
     lm.work()
     assert lm.head() == lm.lake.repository.branches["main"]
-    reading = mirror_reading(Mirror.objects.get())
+    reading = mirror_status(Mirror.objects.get())
     assert (reading.state, reading.waiting) == (State.UP_TO_DATE, 0)
     assert Blocker.objects.get().path == "a"
     audited = AuditEvent.objects.get(after__waiver=waiver["id"])
@@ -71,7 +71,7 @@ def test_a_waived_commit_is_never_a_head_even_when_it_is_complete(api: Api, lm: 
     lm.lake.repository.branches["dev"] = old
     lm.work()
     assert (state_of(old).data, lm.head("dev")) == ("complete", "")
-    dev = {branch.name: branch for branch in mirror_reading(Mirror.objects.get()).branches}["dev"]
+    dev = {branch.name: branch for branch in mirror_status(Mirror.objects.get()).branches}["dev"]
     assert (dev.state, dev.reason_code) == (State.BLOCKED, "commit_waived")
     assert f"waived by olga ({WHY})" in dev.sentence
     api.call("DELETE", f"{WAIVERS}/{Waiver.objects.get().pk}")
@@ -111,7 +111,7 @@ def test_withdrawing_moves_nothing_back_and_blocks_what_is_to_come(api: Api, lm:
     lm.arrive(lm.lake.address_of(old, "a"))
     lm.work()
     assert (lm.head(), state_of(new).data) == (head, "complete")
-    assert mirror_reading(Mirror.objects.get()).waiting == 1
+    assert mirror_status(Mirror.objects.get()).waiting == 1
     lm.arrive()
     lm.work()
     assert lm.head() == new

@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from core.mirroring.states import Stage, State
 from mirrors.models import Candidate, Commit, Mirror, MirrorBranch, MirrorCommit, SourceBranch
 from mirrors.status.branch_commits import branch_commits
-from mirrors.status.mirror import BranchReading, branch_json, mirror_reading, mirror_readings
+from mirrors.status.mirror import BranchStatus, branch_json, mirror_status, mirror_statuses
 from tests.mirrors.factories import (
     Line,
     at_mirror,
@@ -43,11 +43,11 @@ def main(mirror: Mirror) -> Line:
     return line
 
 
-def read(mirror: Mirror, name: str = "main") -> BranchReading:
-    return next(branch for branch in mirror_reading(mirror, NOW).branches if branch.name == name)
+def read(mirror: Mirror, name: str = "main") -> BranchStatus:
+    return next(branch for branch in mirror_status(mirror, NOW).branches if branch.name == name)
 
 
-def stages(branch: BranchReading) -> list[Stage]:
+def stages(branch: BranchStatus) -> list[Stage]:
     return [commit.stage for commit in branch.rail]
 
 
@@ -163,13 +163,13 @@ def test_a_branch_that_is_gone_at_both_sides_is_no_longer_shown(mirror: Mirror, 
     SourceBranch.objects.update(gone_at=NOW)
     assert read(mirror).reason_code == "deleted_at_source"
     MirrorBranch.objects.all().delete()
-    assert mirror_reading(mirror, NOW).branches == []
+    assert mirror_status(mirror, NOW).branches == []
 
 
 def test_commits_of_a_branch_that_goes_are_not_counted_as_behind(mirror: Mirror, main: Line) -> None:
     Line(mirror.source, "going", NOW).commit("x", ago=50)
     SourceBranch.objects.filter(name="going").update(missing_since=NOW)
-    reading = mirror_reading(mirror, NOW)
+    reading = mirror_status(mirror, NOW)
     assert (reading.state, reading.lag, reading.pending, reading.behind) == (State.UP_TO_DATE, 0, 0, 0)
     assert (reading.staying, len(reading.branches)) == (1, 2)
 
@@ -198,7 +198,7 @@ def test_a_run_that_nobody_holds_the_lease_of_is_not_progress(mirror: Mirror, ma
     run_check(mirror, now=NOW)
     assert str(read(mirror).brief) == "12 of 31 ranges"
     later = NOW + timedelta(seconds=51)
-    assert "ranges" not in str(mirror_reading(mirror, later).branches[0].brief)
+    assert "ranges" not in str(mirror_status(mirror, later).branches[0].brief)
 
 
 def test_the_mirror_counts_what_its_branches_wait_for_once(mirror: Mirror, main: Line) -> None:
@@ -206,7 +206,7 @@ def test_the_mirror_counts_what_its_branches_wait_for_once(mirror: Mirror, main:
     block(mirror, lost, "x", now=NOW, ago=290)
     block(mirror, lost, "y", now=NOW, ago=280)
     Line(mirror.source, "copy-of-main", NOW).point_to(lost, ago=200)
-    reading = mirror_reading(mirror, NOW)
+    reading = mirror_status(mirror, NOW)
     assert (reading.waiting, reading.waiting_words) == (2, "2 objects")
     assert reading.waiting_since == NOW - timedelta(seconds=290)
     assert (reading.pending, reading.behind, reading.lag) == (2, 2, 300)
@@ -218,13 +218,13 @@ def test_a_thing_that_several_ranges_need_is_one_thing(mirror: Mirror, main: Lin
     branch = read(mirror)
     assert (len(branch.blockers), branch.lacking) == (1, 1)
     assert branch.blockers[0].first_seen == NOW - timedelta(seconds=290)
-    assert mirror_reading(mirror, NOW).waiting_words == "1 object"
+    assert mirror_status(mirror, NOW).waiting_words == "1 object"
 
 
 def test_a_count_that_was_cut_short_says_so(mirror: Mirror, main: Line) -> None:
     blocker = block(mirror, main.commit("B", ago=300), "x", now=NOW, ago=290)
     assert mirror.coverage.filter(range_id=blocker.holder_id, state="waiting").update(problems=5000) == 1
-    reading = mirror_reading(mirror, NOW)
+    reading = mirror_status(mirror, NOW)
     assert reading.waiting_words == "1+ objects"
     assert "5,000 objects of" in reading.sentence
 
@@ -232,20 +232,20 @@ def test_a_count_that_was_cut_short_says_so(mirror: Mirror, main: Line) -> None:
 def test_unknown_lag_is_none_and_not_zero(mirror: Mirror, main: Line) -> None:
     mirror.source.looked_at = NOW - timedelta(minutes=10)
     mirror.source.save()
-    reading = mirror_reading(mirror, NOW)
+    reading = mirror_status(mirror, NOW)
     assert (reading.state, reading.lag, reading.branches[0].lag) == (State.UNKNOWN, None, None)
 
 
 def test_lists_and_pages_say_the_same() -> None:
     mirrors = list(make_company(NOW).values())
-    for listed in mirror_readings(mirrors, NOW):
-        alone = mirror_reading(listed.mirror, NOW)
+    for listed in mirror_statuses(mirrors, NOW):
+        alone = mirror_status(listed.mirror, NOW)
         assert (listed.state, listed.told, listed.lag) == (alone.state, alone.told, alone.lag)
         assert [b.told for b in listed.branches] == [b.told for b in alone.branches]
 
 
 def test_the_company_shows_each_kind_of_mirror() -> None:
-    states = {reading.mirror.name: reading.state for reading in mirror_readings(make_company(NOW).values(), NOW)}
+    states = {reading.mirror.name: reading.state for reading in mirror_statuses(make_company(NOW).values(), NOW)}
     assert states == {
         "analytics-eu": State.BLOCKED,
         "models-eu": State.UP_TO_DATE,
@@ -317,15 +317,15 @@ def _more_branches(mirror: Mirror, number: int) -> None:
 
 def test_the_number_of_queries_does_not_grow_with_branches(mirror: Mirror) -> None:
     _more_branches(mirror, 2)
-    few = queries(lambda: mirror_reading(mirror, NOW))
+    few = queries(lambda: mirror_status(mirror, NOW))
     _more_branches(mirror, 20)
-    assert queries(lambda: mirror_reading(mirror, NOW)) == few <= 16
+    assert queries(lambda: mirror_status(mirror, NOW)) == few <= 16
 
 
 def test_the_number_of_queries_does_not_grow_with_mirrors() -> None:
     mirrors = list(make_company(NOW).values())
-    few = queries(lambda: mirror_readings(mirrors[:1], NOW))
-    assert queries(lambda: mirror_readings(mirrors, NOW)) <= few
+    few = queries(lambda: mirror_statuses(mirrors[:1], NOW))
+    assert queries(lambda: mirror_statuses(mirrors, NOW)) <= few
 
 
 def test_a_second_mirror_of_the_source_stands_where_it_stands(mirror: Mirror, main: Line) -> None:
@@ -335,7 +335,7 @@ def test_a_second_mirror_of_the_source_stands_where_it_stands(mirror: Mirror, ma
     at_mirror(other, commit, "complete", now=NOW)
     MirrorBranch.objects.create(mirror=other, name="main", head=commit.sha, position=1, advanced_at=NOW, proven=True)
     assert (read(mirror).pending, read(other).pending) == (1, 0)
-    by_name = {reading.mirror.name: reading.pending for reading in mirror_readings([mirror, other], NOW)}
+    by_name = {reading.mirror.name: reading.pending for reading in mirror_statuses([mirror, other], NOW)}
     assert by_name == {"lake-eu": 1, "lake-ap": 0}
 
 

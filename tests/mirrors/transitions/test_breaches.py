@@ -13,7 +13,7 @@ from core.mirroring.states import State
 from db import clock
 from jobs.models import Duty
 from mirrors.models import Candidate, LagBreach, Mirror, Promotion
-from mirrors.status.mirror import mirror_reading
+from mirrors.status.mirror import mirror_status
 from mirrors.transitions.rpo_breaches import Kept, targets_kept
 from rbac.models import User
 from tests.api import Api
@@ -244,10 +244,10 @@ def test_a_branch_is_late_by_the_mirror_s_own_target(lm: Deployment) -> None:
     promoted(lm)
     held_back(lm, seconds=40)
     mirror = Mirror.objects.select_related("source").get()
-    assert mirror_reading(mirror).state is not State.LATE
+    assert mirror_status(mirror).state is not State.LATE
     mirror.rpo_seconds = 10
-    assert mirror_reading(mirror).state is State.LATE
-    assert "The target is 10 s." in mirror_reading(mirror).sentence
+    assert mirror_status(mirror).state is State.LATE
+    assert "The target is 10 s." in mirror_status(mirror).sentence
 
 
 @pytest.mark.parametrize("value", [0, -1, "60", True, 1.5, 31 * 86_400])

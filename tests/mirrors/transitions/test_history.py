@@ -10,7 +10,7 @@ from core.mirroring.states import State
 from jobs.models import Duty
 from mirrors.models import Mirror, MirrorBranch, MirrorCommit, Repository
 from mirrors.services.rebuild import rebuild
-from mirrors.status.mirror import mirror_reading
+from mirrors.status.mirror import mirror_status
 from rbac.models import User
 from tests.api import BODY, MIRRORS, Api
 from tests.mirrors.harness import NAMESPACE, Deployment, deployment, state_of
@@ -54,7 +54,7 @@ def test_a_head_needs_the_records_of_its_ancestors_only(api: Api, lm: Deployment
     assert old in lm.eu.repositories["lake-eu"].commits
     commit = api.call("GET", f"{MIRRORS}/lake-eu/commits/{old}")[1]
     assert (commit["record"], commit["data"], commit["promotable"]) == ("accepted", "unchecked", False)
-    reading = mirror_reading(Mirror.objects.get())
+    reading = mirror_status(Mirror.objects.get())
     assert (reading.state, reading.waiting) == (State.UP_TO_DATE, 0)
 
 

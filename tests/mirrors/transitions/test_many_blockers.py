@@ -14,7 +14,7 @@ from db import clock
 from mirrors.models import Blocker, Mirror, MirrorCommit
 from mirrors.queries import missing_counts
 from mirrors.services import backlog
-from mirrors.status.mirror import MirrorReading, mirror_reading
+from mirrors.status.mirror import MirrorStatus, mirror_status
 from mirrors.views import commits
 from rbac.models import User
 from tests.api import Api
@@ -43,8 +43,8 @@ def main(monkeypatch: pytest.MonkeyPatch) -> Line:
     return line
 
 
-def read() -> MirrorReading:
-    return mirror_reading(Mirror.objects.select_related("source").get())
+def read() -> MirrorStatus:
+    return mirror_status(Mirror.objects.select_related("source").get())
 
 
 def test_a_mirror_waits_for_at_least_so_many(main: Line) -> None:

@@ -32,7 +32,7 @@ from mirrors.models import (
 )
 from mirrors.queries.certificates import parse_descriptor
 from mirrors.status.branch_commits import branch_commits
-from mirrors.status.mirror import BranchReading, mirror_reading
+from mirrors.status.mirror import BranchStatus, mirror_status
 from mirrors.transitions.selection import reselect
 from tests.api import Api
 from tests.mirrors.harness import NAMESPACE, Deployment, state_of
@@ -75,8 +75,8 @@ def heads(lm: Deployment) -> dict[str, str]:
     return dict(lm.eu.repositories["lake-eu"].branches)
 
 
-def read(name: str) -> BranchReading:
-    return next(branch for branch in mirror_reading(Mirror.objects.get()).branches if branch.name == name)
+def read(name: str) -> BranchStatus:
+    return next(branch for branch in mirror_status(Mirror.objects.get()).branches if branch.name == name)
 
 
 def history(branch: str) -> list[tuple[str, str, str]]:
@@ -104,8 +104,8 @@ def test_only_what_selected_branches_lead_to_is_copied_and_checked(lm: Deploymen
     assert x not in rows()
     assert x not in lm.eu.repositories["lake-eu"].commits
     assert SourceBranch.objects.get(name="tmp/x").head == x
-    assert [branch.name for branch in mirror_reading(Mirror.objects.get()).branches] == ["main", "release-1"]
-    assert mirror_reading(Mirror.objects.get()).left_out == 1
+    assert [branch.name for branch in mirror_status(Mirror.objects.get()).branches] == ["main", "release-1"]
+    assert mirror_status(Mirror.objects.get()).left_out == 1
 
 
 def test_29_what_a_branch_lacks_that_is_not_selected_blocks_nothing(lm: Deployment) -> None:
@@ -118,7 +118,7 @@ def test_29_what_a_branch_lacks_that_is_not_selected_blocks_nothing(lm: Deployme
     lm.work(2)
     assert lm.head() == b
     assert not Blocker.objects.exists()
-    assert mirror_reading(Mirror.objects.get()).state is State.UP_TO_DATE
+    assert mirror_status(Mirror.objects.get()).state is State.UP_TO_DATE
 
 
 def test_9_what_was_merged_from_a_branch_that_is_not_selected_is_history(lm: Deployment) -> None:
@@ -234,7 +234,7 @@ def test_29_an_unselected_branch_stays_where_it_is_and_goes_on_from_there(lm: De
     assert not {d} & rows()
     assert (read("dev").state, read("dev").reason_code, read("dev").pending) == (State.UNSELECTED, "not_selected", 0)
     assert "not selected for this mirror and stays where it is" in read("dev").sentence
-    reading = mirror_reading(Mirror.objects.get())
+    reading = mirror_status(Mirror.objects.get())
     assert (reading.state, reading.staying) == (State.UP_TO_DATE, 1)
     assert "1 branch is kept, but not mirrored" in reading.sentence
     opened = branch_commits(Mirror.objects.get(), "dev", datetime.now(UTC))
@@ -295,11 +295,11 @@ def test_a_kept_branch_s_objects_are_checked_again(lm: Deployment) -> None:
     content = lm.eu_store.objects.pop(lost)
     Coverage.objects.update(verify_at=datetime.now(UTC) - timedelta(seconds=1))
     lm.work(2)
-    assert mirror_reading(Mirror.objects.get()).state is State.DAMAGED
+    assert mirror_status(Mirror.objects.get()).state is State.DAMAGED
     assert heads(lm)["dev"] == c
     lm.eu_store.objects[lost] = content
     lm.work(2)
-    assert mirror_reading(Mirror.objects.get()).state is State.UP_TO_DATE
+    assert mirror_status(Mirror.objects.get()).state is State.UP_TO_DATE
 
 
 def test_what_only_an_unselected_branch_waits_for_is_waited_for_no_more(lm: Deployment) -> None:

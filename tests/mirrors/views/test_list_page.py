@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from audit.models import AuditEvent
 from mirrors.models import Mirror, Promotion, Repository, Validation
 from mirrors.status import fleet
-from mirrors.status.mirror import mirror_briefs, mirror_reading
+from mirrors.status.mirror import brief_statuses, mirror_status
 from rbac.models import User
 from tests.mirrors.factories import Line, make_company, make_mirror, make_repository
 from tests.mirrors.harness import Deployment
@@ -58,14 +58,14 @@ def test_a_line_says_what_the_mirrors_page_says(company: Any, history: str) -> N
         Mirror.objects.update(selected={"include": ["[!x]*"], "exclude": []})
     company["lab-eu"].branches.create(name="ours", head="", position=-1, stray=True)
     company["models-eu"].source.branches.filter(name="champion").update(gone_at=now)
-    for line in mirror_briefs(Mirror.objects.select_related("source"), now):
-        alone = mirror_reading(line.mirror, now)
+    for line in brief_statuses(Mirror.objects.select_related("source"), now):
+        alone = mirror_status(line.mirror, now)
         for what in ("state", "told", "lag", "staying", "caught_up", "pending", "behind", "waiting", "retry_at"):
             assert getattr(line, what) == getattr(alone, what), (line.mirror.name, what)
 
 
 def test_settled_branches_are_counted_and_not_read(company: Any) -> None:
-    models = next(one for one in mirror_briefs(Mirror.objects.all()) if one.mirror.name == "models-eu")
+    models = next(one for one in brief_statuses(Mirror.objects.all()) if one.mirror.name == "models-eu")
     assert (len(models.branches), models.counted, models.caught_up, models.staying) == (0, 3, 3, 3)
 
 
@@ -238,21 +238,21 @@ def test_of_many_branches_behind_those_that_waited_longest_speak(company: Any) -
         line.reached(models, line.commit("1", ago=900))
         line.commit("2", ago=100 * (8 - number))
         line.commit("3", ago=5)
-    line = next(one for one in mirror_briefs(Mirror.objects.all(), now) if one.mirror.pk == models.pk)
+    line = next(one for one in brief_statuses(Mirror.objects.all(), now) if one.mirror.pk == models.pk)
     assert sorted(branch.name for branch in line.branches) == [f"more-{number}" for number in range(5)]
-    alone = mirror_reading(models, now)
+    alone = mirror_status(models, now)
     assert line.sentence == alone.sentence
     assert "more-0 is 2 commits and 13 min behind" in line.sentence
     for what in ("state", "lag", "staying", "caught_up", "pending", "behind"):
         assert getattr(line, what) == getattr(alone, what), what
     Mirror.objects.filter(pk=models.pk).update(paused=True)
-    paused = next(one for one in mirror_briefs(Mirror.objects.all(), now) if one.mirror.pk == models.pk)
+    paused = next(one for one in brief_statuses(Mirror.objects.all(), now) if one.mirror.pk == models.pk)
     assert "8 branches wait" in paused.sentence
 
 
 def test_a_row_tells_what_is_missing_and_when_all_was_last_in_order(olga: Client, company: dict[str, Mirror]) -> None:
     shown = text(olga.get("/mirrors/"))
-    reading = mirror_reading(company["analytics-eu"])
+    reading = mirror_status(company["analytics-eu"])
     assert reading.waiting and f"{reading.waiting_words} missing" in shown
     assert "validated" in shown
 
