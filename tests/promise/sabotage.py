@@ -18,6 +18,8 @@ from tests.promise.lives import Life, live
 
 PACKAGES = ("mirrors.", "installations.", "jobs.", "db.", "core.", "spark_jobs.")
 
+ENGINE = ("manage", "copy_records", "sense.branches", "validate.commits", "promote.branches")
+
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
@@ -138,7 +140,12 @@ MUTANTS = (
 
 @contextmanager
 def sabotaged(mutant: Mutant) -> Iterator[None]:
-    """The engine with one thing broken. What a mutant replaces has to be there."""
+    """The engine with one thing broken. What a mutant replaces has to be there.
+
+    Workers load the engine when they first work: what was loaded here would stay broken.
+    """
+    for module in ENGINE:
+        import_module(f"mirrors.engine.{module}")
     with ExitStack() as stack:
         for path, instead in mutant.replaced.items():
             for place, name in _places(path):

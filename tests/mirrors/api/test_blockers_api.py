@@ -16,7 +16,6 @@ from django.test.utils import CaptureQueriesContext
 from audit.models import AuditEvent
 from jobs.models import Duty
 from mirrors.models import Blocker, Commit, Coverage, Mirror, MirrorCommit
-from mirrors.services import backlog
 from rbac.models import User
 from tests.api import BODY, MIRRORS, Api
 from tests.mirrors.factories import Line, at_mirror, block, make_id, make_mirror, make_repository
@@ -188,7 +187,7 @@ def read_csv(api: Api, query: str = "format=csv") -> list[dict[str, str]]:
 
 
 def test_csv_has_all_of_them_not_a_page(api: Api, main: Line) -> None:
-    with mock.patch.object(backlog, "CHUNK", 2):
+    with mock.patch("db.chunks.ROWS", 2):
         rows = read_csv(api, "format=csv&amount=1")
     assert [row["path"] for row in rows] == ["orders/1.csv", "orders/2.csv", "top", ""]
     assert (rows[0]["size"], rows[0]["damage"], rows[3]["size"]) == ("20100000", "false", "")
