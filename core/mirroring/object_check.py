@@ -32,6 +32,11 @@ class Depth(StrEnum):
         return self in other.deeper
 
 
+def deeper_of(depth: Depth, other: str) -> Depth:
+    """The deeper one of two depths; "" is none."""
+    return Depth(other) if other and Depth(other).is_deeper_than(depth) else depth
+
+
 class Imported(StrEnum):
     """What an entry does whose object lies outside of the storage namespace: block, or be looked for where it lies."""
 

@@ -88,9 +88,10 @@ class CoverageQuerySet(models.QuerySet):
         return self.exclude(state="waiting")
 
     def aged(self, now: datetime, after: timedelta) -> CoverageQuerySet:
-        """Complete ranges whose check is old, the oldest first. Rows from before there was a date go by their age."""
+        """Ranges that wait for nothing and whose check is old, the oldest first. Those from before there was a date go
+        by their age."""
         due = Q(verify_at__lte=now) | Q(verify_at=None, checked_at__lte=now - after)
-        return self.filter(due, state="complete").order_by("verify_at", "pk")
+        return self.filter(due, state__in=["complete", "gone"]).order_by("verify_at", "pk")
 
     def doubted(self) -> CoverageQuerySet:
         """Ranges that stand in question."""

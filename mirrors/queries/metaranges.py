@@ -73,12 +73,18 @@ def ranges_at_hand(metarange_id: str, file: str = "") -> tuple[RangeRef, ...] | 
     return found.ranges if found else None
 
 
-def load_metaranges(mirror: Mirror, ids: Iterable[str], *, proven: Collection[str] = ()) -> dict[str, Found]:
+def load_metaranges(
+    mirror: Mirror,
+    ids: Iterable[str],
+    *,
+    proven: Collection[str] = (),
+    failed: dict[str, LakeMirrorError] | None = None,
+) -> dict[str, Found]:
     """The metaranges of `ids` as they stand at a mirror's destination.
 
     Those that are `proven` (by a row that says so) are taken from memory; all others are asked for. What the store
     refuses of one is told of that one; a store that can't be asked as a whole raises (Unreachable, Denied...): that is
-    not "missing".
+    not "missing". With `failed` one that can't be asked for is noted there and left out.
     """
     asked, cache = set(ids), remembered()
     found = {i: known for i in asked.intersection(proven) if (known := cache.get(i))} | {"": Found()}
@@ -86,11 +92,23 @@ def load_metaranges(mirror: Mirror, ids: Iterable[str], *, proven: Collection[st
     store = wiring.objects(mirror.region)
     load = functools.partial(_load, store, mirror.namespace, wiring.local_cache(), Refusals(store, mirror.namespace))
     with ThreadPoolExecutor(max_workers=max(1, min(WORKERS, len(rest)))) as pool:
-        for metarange_id, result in zip(rest, pool.map(load, rest), strict=True):
+        for metarange_id, result in zip(rest, pool.map(functools.partial(_attempt, load), rest), strict=True):
+            if isinstance(result, LakeMirrorError):
+                if failed is None:
+                    raise result
+                failed[metarange_id] = result
+                continue
             found[metarange_id] = result
             if not result.reason:
                 cache.put(metarange_id, result)
     return found
+
+
+def _attempt(load: Callable[[str], Found], metarange_id: str) -> Found | LakeMirrorError:
+    try:
+        return load(metarange_id)
+    except LakeMirrorError as error:
+        return error
 
 
 def problem_of(metarange_id: str, found: Found, *, damage: bool = False) -> Problem | None:

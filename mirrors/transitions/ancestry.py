@@ -55,7 +55,8 @@ def reset_ancestry(mirror: Mirror, commit_ids: list[int]) -> None:
 def leave_unchecked(mirror: Mirror) -> None:
     """Where heads alone are checked, nobody looks at commits that no branch of the source is known to have pointed to.
 
-    Nor any tag, where the mirror follows them; nor what readers see at the mirror. Under the source's lock, as a
+    Nor any tag, where the mirror follows them; nor what readers see at the mirror. What is pointed to only since it was
+    left (a chain that is inferred later, say) is looked at then. Under the source's lock, as a
     branch's moves are: what a branch just moved to is a candidate by then.
     """
     if mirror.history != History.HEAD:
@@ -71,6 +72,8 @@ def leave_unchecked(mirror: Mirror) -> None:
         others = mirror.commits.filter(~Exists(pointed_to), ~named, data=MirrorCommit.Data.UNKNOWN)
         others.update(data=MirrorCommit.Data.UNCHECKED)
         _look_at(mirror.commits.filter(named))
+        if mirror.first_sync == FirstSync.INFERRED:
+            _look_at(mirror.commits.filter(Exists(pointed_to)))
         for some in chunks(sorted(_shown(mirror))):
             _look_at(mirror.commits.filter(commit__repository=mirror.source_id, commit__sha__in=some))
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from datetime import datetime
 
+from django.db.models import Q
+
 from core.mirroring.check_planning import Data, settled, verify_again_at
 from db import clock
 from db.chunks import chunks
@@ -14,6 +16,8 @@ from mirrors.models.problem import KEPT_PER_HOLDER
 from mirrors.transitions.ancestry import reset_ancestry
 
 State = Coverage.State
+WAITS_NAMED = 100
+"""So many of the ranges that a commit waits for are kept with it by name."""
 
 
 def settle_ranges(mirror: Mirror, range_ids: Iterable[str], *, damaged: Collection[str]) -> None:
@@ -22,7 +26,8 @@ def settle_ranges(mirror: Mirror, range_ids: Iterable[str], *, damaged: Collecti
     When nothing more can come of the problems that were kept by name a range is looked through anew: those that are
     `damaged` (had been complete) for themselves, for no commit asks for them any more.
     """
-    open_ones = mirror.coverage.filter(state__in=[State.WAITING, State.GONE], verify_at=None).exclude(depth="")
+    in_no_question = Q(state=State.WAITING, verify_at=None) | Q(state=State.GONE)
+    open_ones = mirror.coverage.filter(in_no_question).exclude(depth="")
     for some in chunks(sorted(set(range_ids))):
         for row in open_ones.filter(range_id__in=some):
             settle_row(mirror, row, damaged=row.range_id in damaged)
@@ -32,13 +37,15 @@ def settle_row(mirror: Mirror, row: Coverage, *, damaged: bool) -> None:
     """One range that is in no question any more, by the blockers that it holds."""
     left = list(mirror.blockers.held_by([row.range_id]).values_list("gone_at_source", flat=True))
     state = settled(left, counted=row.problems, kept=KEPT_PER_HOLDER)
-    if state is None or (state is Data.COMPLETE and _is_old(row)):
+    if state is None or (state is not Data.WAITING and _is_old(row)):
         ask_anew(row, damaged=damaged)
         return
     row.state, row.doubt, row.verify_at = state.value, Coverage.Doubt.NONE, None
     row.problems = max(row.problems, len(left)) if state is Data.WAITING else len(left)
+    if state is not Data.WAITING:
+        row.verify_at = next_check(row.range_id, clock.now())
     if state is Data.COMPLETE:
-        row.deeper, row.verify_at = "", next_check(row.range_id, clock.now())
+        row.deeper = ""
     row.save(update_fields=["state", "doubt", "verify_at", "problems", "deeper"])
 
 
@@ -68,14 +75,19 @@ def reopen(mirror: Mirror, holders: Collection[str]) -> None:
     """Commits that waited for these must be judged again; in one transaction with what makes it so."""
     if not holders:
         return
-    wanted = set(holders)
+    wanted = frozenset(holders)
     judged = mirror.commits.filter(data__in=[MirrorCommit.Data.WAITING, MirrorCommit.Data.GONE])
-    again = [row for row in judged.only("commit_id", "data", "waits_for") if wanted.intersection(row.waits_for)]
+    again = [row for row in judged.only("commit_id", "data", "waits_for") if _may_wait(row.waits_for, wanted)]
     for some in chunks([row.pk for row in again]):
         mirror.commits.filter(pk__in=some).update(data=MirrorCommit.Data.UNKNOWN)
     reset_ancestry(mirror, [row.commit_id for row in again if row.data == MirrorCommit.Data.GONE])
 
 
+def _may_wait(waits_for: Collection[str], wanted: frozenset[str]) -> bool:
+    """A commit names so many of what it waits for, and no more: one that names the most may wait for others too."""
+    return len(waits_for) >= WAITS_NAMED or not wanted.isdisjoint(waits_for)
+
+
 def next_check(range_id: str, now: datetime) -> datetime:
-    """When a range that is complete now is checked again."""
+    """When a range that is complete now, or lacks only what both sides lost, is checked again."""
     return verify_again_at(range_id, now, config.current().validator.reverify_after)

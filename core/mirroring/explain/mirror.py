@@ -41,11 +41,12 @@ def explain(mirror: MirrorFacts, now: datetime, targets: Targets) -> tuple[Verdi
 
 
 def _with_managing(mirror: MirrorFacts, verdict: Verdict) -> Verdict:
-    """Every branch is where it should be, but what the destination holds of its own can't be kept: nobody would see."""
+    """Every branch is where it should be, but what the destination holds of its own can't be kept, or nothing can be
+    checked again: nobody would see."""
     failing = mirror.failing
     if verdict.state is not State.UP_TO_DATE or failing is None:
         return verdict
-    if failing.kind != "manage" or failing.failures < STUBBORN:
+    if failing.kind not in ("manage", "validate") or failing.failures < STUBBORN:
         return verdict
     told = sentences(verdict.sentence, sentence(tell_failing(failing)), say("It is tried again."))
     return replace(

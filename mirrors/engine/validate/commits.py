@@ -32,6 +32,7 @@ from mirrors.transitions.blockers import LOOKED_FOR
 from mirrors.transitions.doubt import doubt_all
 from mirrors.transitions.metarange_states import note_metaranges, proven_metaranges
 from mirrors.transitions.proven_heads import prove_heads
+from mirrors.transitions.range_states import WAITS_NAMED
 from mirrors.transitions.required_commits import prune_commits
 from mirrors.transitions.validity import lock_mirror
 
@@ -50,24 +51,25 @@ def validate(lease: Lease) -> DutyOutcome:
     prune_commits(mirror, lease)
     leave_unchecked(mirror)
     relook = look_again(mirror, lease)
-    resolve_doubts(mirror, lease)
+    unread = resolve_doubts(mirror, lease)
     mark_needed(mirror, lease)
     rows = _next_rows(mirror, lease)
     found = _load(mirror, rows)
+    rows = [row for row in rows if row.commit.metarange_id in found.contents]
     checks = plan(mirror, rows, found.contents)
     failed = _try_checks(mirror, checks, lease)
     if checks:
-        resolve_doubts(mirror, lease)
+        unread = resolve_doubts(mirror, lease)
     complete = _judge(mirror, rows, found, lease)
     unmark_settled(mirror)
     if complete:
         Mirror.objects.filter(pk=mirror.pk).update(last_validated_at=clock.now())
     on_demand = validations.advance(mirror, lease)
     verified = verify(mirror, lease, busy=bool(checks))
-    for error in (failed, on_demand):
+    for error in (relook.failed, failed, found.failed, unread, on_demand, verified.failed):
         if error is not None:
-            raise error
-    return DutyOutcome(_summary(relook.arrived, len(checks), complete, verified), _next_in(mirror))
+            raise error  # now that it delays nothing else
+    return DutyOutcome(_summary(relook.arrived, len(checks), complete, verified.ranges), _next_in(mirror))
 
 
 def _begin_anew_at_another_store(mirror: Mirror, lease: Lease) -> None:
@@ -122,10 +124,12 @@ def _next_in(mirror: Mirror) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class _Loaded:
-    """Metaranges by their ids; those `asked` for were looked for at the destination in this very round."""
+    """Metaranges by their ids; those `asked` for were looked for at the destination in this very round. What one of
+    those `failed` of that could not be asked for: they are left out."""
 
     contents: Mapping[str, Found]
     asked: frozenset[str]
+    failed: LakeMirrorError | None
 
 
 def _load(mirror: Mirror, rows: Iterable[MirrorCommit]) -> _Loaded:
@@ -133,7 +137,9 @@ def _load(mirror: Mirror, rows: Iterable[MirrorCommit]) -> _Loaded:
     ids = {row.commit.metarange_id for row in rows}
     new = {row.commit.metarange_id for row in rows if row.validated_at is None}
     proven = proven_metaranges(mirror, ids - new)
-    return _Loaded(load_metaranges(mirror, ids, proven=proven), frozenset(ids - proven))
+    failed: dict[str, LakeMirrorError] = {}
+    found = load_metaranges(mirror, ids, proven=proven, failed=failed)
+    return _Loaded(found, frozenset(ids - proven - failed.keys()), next(iter(failed.values()), None))
 
 
 # Planning
@@ -227,7 +233,7 @@ def _judge_row(
     row.data = judge((ref.id for ref in found.ranges), covered).value
     lacking = [ref.id for ref in found.ranges if covered.get(ref.id) is not Data.COMPLETE]
     # Those that can still arrive first: any of them must make the commit be judged again.
-    row.waits_for = sorted(lacking, key=lambda range_id: covered.get(range_id) is Data.GONE)[:100]
+    row.waits_for = sorted(lacking, key=lambda range_id: covered.get(range_id) is Data.GONE)[:WAITS_NAMED]
     files = sum(range_id in without_file for range_id in lacking)
     row.detail = (
         f"{len(lacking)} of {len(found.ranges)} ranges are not complete, {files} of their files have not arrived"

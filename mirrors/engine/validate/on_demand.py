@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -18,14 +17,13 @@ from django.db import transaction
 from django.db.models import F
 
 from core.errors import Fenced, LakeMirrorError, Stopped
-from core.mirroring.check_planning import Data, RangeCheck, state_on_demand
+from core.mirroring.check_planning import Data, RangeCheck
 from core.mirroring.object_check import Depth
 from db import clock
 from jobs.lease import Lease
 from mirrors.engine.validate.reverify import within_budget
 from mirrors.engine.validate.run_check import CheckWriter, carry_out, found_deeper
 from mirrors.models import Coverage, Mirror, Validation, ValidationRange
-from mirrors.models.problem import Problem
 from mirrors.queries.metaranges import read_afresh
 from mirrors.transitions.metarange_states import note_metaranges
 from mirrors.transitions.range_states import reopen
@@ -165,26 +163,19 @@ class _OnDemand(CheckWriter):
         self.bases = {one: tuple(before[one].bases) if one in before else () for one in self.checks}
         self.deep_enough = not Depth(mirror.depth).is_deeper_than(depth)
         known = list(mirror.blockers.held_by(list(self.checks)))
-        self.gone = {(row.holder_id, row.key) for row in known if row.gone_at_source}
         self.had_been_complete = {row.holder_id for row in known if row.damage}
         self.had_been_complete |= {one for one, row in before.items() if row.state != Data.WAITING or row.verify_at}
 
     def is_stopped(self) -> bool:
         return super().is_stopped() or not Validation.objects.filter(pk=self.validation.pk, ended_at=None).exists()
 
-    def problem(self, row: Mapping[str, Any]) -> Problem:
-        """What is known to be gone at both sides is no news, and stays so until it is looked for again."""
-        found = super().problem(row)
-        gone = (found.holder_id, found.key) in self.gone and found.reason.endswith("missing")
-        return replace(found, damage=found.holder_id in self.had_been_complete, gone_at_source=gone)
+    def is_damage(self, range_id: str) -> bool:
+        return range_id in self.had_been_complete
 
     def state_of(self, row: Mapping[str, Any]) -> Data | None:
-        """What a range is now; None: what it was before."""
-        return state_on_demand(
-            problems=row["problems"],
-            gone=sum(problem.gone_at_source for problem in self.problems[row["range_id"]]),
-            deep_enough=self.deep_enough,
-        )
+        """None: what it was before, for a check that is less deep than the mirror's proves nothing complete."""
+        state = super().state_of(row)
+        return state if state is Data.WAITING or self.deep_enough else None
 
     def _was_open(self, range_id: str) -> bool:
         return self.before[range_id].state != Data.COMPLETE
@@ -203,7 +194,7 @@ class _OnDemand(CheckWriter):
             made.depth = NOTHING
         elif not self.deep_enough and known is not None:
             made.problems = max(made.problems, known.problems)
-            made.depth = known.depth
+            made.depth, made.checked_at = known.depth, known.checked_at
             if known.state == Coverage.State.WAITING:
                 made.verify_at, made.doubt = known.verify_at, known.doubt
         return made

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -11,7 +12,7 @@ from django.db import transaction
 
 from core.errors import LakeMirrorError
 from core.mirroring.content_proof import Prover, Refusals, is_sampled
-from core.mirroring.object_check import Depth, Imported, Reason, Verdict, What, judge_object, judge_refusal
+from core.mirroring.object_check import Depth, Imported, Reason, Verdict, What, deeper_of, judge_object, judge_refusal
 from core.ports import ObjectStore
 from core.types import ObjectInfo
 from db import clock
@@ -36,10 +37,11 @@ _READ = {Reason.CONTENT, Reason.UNPROVEN}
 
 @dataclass(slots=True)
 class Relook:
-    """How many things were looked for again, and how many had arrived."""
+    """How many things were looked for again, and how many had arrived; what some `failed` of."""
 
     looks: int = 0
     arrived: int = 0
+    failed: LakeMirrorError | None = None
 
 
 def look_again(mirror: Mirror, lease: Lease) -> Relook:
@@ -48,8 +50,13 @@ def look_again(mirror: Mirror, lease: Lease) -> Relook:
     rows = list(due.order_by("look_at")[:BATCH])
     if not rows:
         return Relook()
+    rows += _of_the_same_objects(mirror, rows)
+    failed: list[LakeMirrorError] = []
     with lease.keep_alive():
-        problems = _look(mirror, rows)
+        problems = _look(mirror, rows, failed)
+    if len(failed) == len(rows):
+        return Relook(failed=failed[0])
+    problems += _of_others(rows, problems)
     still = {(p.holder_id, p.key): p.gone_at_source for p in problems}
     arrived = [row for row in rows if (row.holder_id, row.key) not in still]
     # Missing at one side or at both: whichever it was, another answer than last time changes its holder.
@@ -62,7 +69,30 @@ def look_again(mirror: Mirror, lease: Lease) -> Relook:
         doubt_ranges(mirror, _disputed(mirror, arrived))
         settle_ranges(mirror, holders, damaged={row.holder_id for row in rows if row.damage})
         reopen(mirror, holders)
-    return Relook(looks=len(rows), arrived=len(arrived))
+    return Relook(looks=len(rows), arrived=len(arrived), failed=failed[0] if failed else None)
+
+
+def _of_the_same_objects(mirror: Mirror, rows: Sequence[Blocker]) -> list[Blocker]:
+    """What other ranges lack is looked for together with it: a look counts for all that wait for the same object."""
+    hashes = sorted({row.address_hash for row in rows if row.kind == Blocker.Kind.OBJECT})
+    others = mirror.blockers.filter(kind=Blocker.Kind.OBJECT).exclude(pk__in=[row.pk for row in rows])
+    return [row for some in chunks(hashes) for row in others.filter(address_hash__in=some)]
+
+
+def _of_others(rows: Sequence[Blocker], problems: Sequence[Problem]) -> list[Problem]:
+    """It was there for one range, and a moment later it was not for another one: then it is there for none."""
+    still = {(problem.holder_id, problem.key): problem for problem in problems}
+    looked = [(row, still.get((row.holder_id, row.key))) for row in rows if row.kind == Blocker.Kind.OBJECT]
+    missing = {_object_of(row): problem for row, problem in looked if problem and problem.reason == Reason.MISSING}
+    return [
+        _again(row, Reason.MISSING, missing[_object_of(row)].detail, gone=missing[_object_of(row)].gone_at_source)
+        for row, problem in looked
+        if problem is None and _object_of(row) in missing
+    ]
+
+
+def _object_of(row: Blocker) -> tuple[str, bool]:
+    return row.address, is_full(row)
 
 
 def _forget(mirror: Mirror, arrived: list[Blocker]) -> None:
@@ -89,14 +119,22 @@ def _disputed(mirror: Mirror, arrived: list[Blocker]) -> set[str]:
     return {row.holder_id for row in arrived if row.crc in wrong}
 
 
-def _look(mirror: Mirror, rows: list[Blocker]) -> list[Problem]:
+def _look(mirror: Mirror, rows: list[Blocker], failed: list[LakeMirrorError]) -> list[Problem]:
+    """What is missing still. What can't be asked for is as it was, and what that `failed` of is told."""
     destination = wiring.objects(mirror.region)
     source = _Source(wiring.objects(mirror.source.region), mirror.source.namespace)
     refusals = Refusals(destination, mirror.namespace)
     as_found = _as_deep_as_found(mirror, rows)
+
+    def look(row: Blocker) -> Problem | None:
+        try:
+            return _look_at(as_found[row.holder_id], row, destination, source, refusals)
+        except LakeMirrorError as error:
+            failed.append(error)
+            return _again(row, row.reason, row.detail, gone=row.gone_at_source)
+
     with ThreadPoolExecutor(max_workers=min(WORKERS, len(rows))) as pool:
-        looked = pool.map(lambda row: _look_at(as_found[row.holder_id], row, destination, source, refusals), rows)
-        return [problem for problem in looked if problem is not None]
+        return [problem for problem in pool.map(look, rows) if problem is not None]
 
 
 def _as_deep_as_found(mirror: Mirror, rows: list[Blocker]) -> dict[str, Mirror]:
@@ -106,7 +144,7 @@ def _as_deep_as_found(mirror: Mirror, rows: list[Blocker]) -> dict[str, Mirror]:
     for some in chunks(holders):
         deeper = mirror.coverage.exclude(deeper="").filter(range_id__in=some)
         for range_id, depth in deeper.values_list("range_id", "deeper"):
-            found[range_id] = as_deep(mirror, Depth(depth))
+            found[range_id] = as_deep(mirror, deeper_of(Depth(mirror.depth), depth))
     return found
 
 

@@ -49,23 +49,23 @@ class Read:
     broken: Problem | None = None
 
 
-def resolve_doubts(mirror: Mirror, lease: Lease) -> int:
-    """Read the ranges that may name what was found missing or wrong; how many. Each is then complete again, or waits
-    for the very things that it names."""
-    rows = list(mirror.coverage.to_read().order_by("pk")[:BATCH])
+def resolve_doubts(mirror: Mirror, lease: Lease) -> LakeMirrorError | None:
+    """Read the ranges that may name what was found missing or wrong. Each is then complete again, or waits for the very
+    things that it names. One that can't be read stays in question: gives what that failed of."""
+    rows = list(mirror.coverage.to_read().order_by("checked_at", "pk")[:BATCH])
     if not rows:
-        return 0
+        return None
     wanted = _missing(mirror)
     store = wiring.objects(mirror.region)
     read = partial(_read, store, mirror.namespace, Refusals(store, mirror.namespace), wanted)
     with lease.keep_alive(), ThreadPoolExecutor(min(READERS, len(rows))) as pool:
-        found = dict(zip([row.range_id for row in rows], pool.map(read, [row.range_id for row in rows]), strict=True))
+        results = dict(zip([row.range_id for row in rows], pool.map(read, [row.range_id for row in rows]), strict=True))
+    failed = [result for result in results.values() if isinstance(result, LakeMirrorError)]
     with transaction.atomic():
         lock_mirror(mirror, lease)
-        if _missing(mirror) - wanted:
-            return len(rows)  # something more was found meanwhile: they are read once more
-        _settle(mirror, found)
-    return len(rows)
+        if not _missing(mirror) - wanted:  # else something more was found meanwhile: they are read once more
+            _settle(mirror, {one: result for one, result in results.items() if isinstance(result, Read)})
+    return failed[0] if failed else None
 
 
 def _missing(mirror: Mirror) -> set[int]:
@@ -73,7 +73,16 @@ def _missing(mirror: Mirror) -> set[int]:
     return set(objects.values_list("crc", flat=True).iterator())
 
 
-def _read(store: ObjectStore, namespace: str, refusals: Refusals, wanted: set[int], range_id: str) -> Read:
+def _read(
+    store: ObjectStore, namespace: str, refusals: Refusals, wanted: set[int], range_id: str
+) -> Read | LakeMirrorError:
+    try:
+        return _read_range(store, namespace, refusals, wanted, range_id)
+    except LakeMirrorError as error:
+        return error
+
+
+def _read_range(store: ObjectStore, namespace: str, refusals: Refusals, wanted: set[int], range_id: str) -> Read:
     uri = metadata_uri(namespace, range_id)
     try:
         data = store.get(uri)

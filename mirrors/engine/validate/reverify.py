@@ -6,14 +6,17 @@ No branch is moved back for it. What is found is a blocker, and puts in question
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, TypeVar
 
 from django.db import transaction
 
+from core.errors import Fenced, LakeMirrorError, Stopped
 from core.mirroring.check_planning import RangeCheck
-from core.mirroring.object_check import Depth
+from core.mirroring.object_check import Depth, deeper_of
 from db import clock
 from db.chunks import chunks
 from deployment import config
@@ -26,6 +29,7 @@ from mirrors.transitions.metarange_states import note_metaranges
 from mirrors.transitions.range_states import reopen
 from mirrors.transitions.validity import lock_mirror
 
+log = logging.getLogger("lakemirror.verify")
 T = TypeVar("T")
 
 BATCH = 200
@@ -37,16 +41,40 @@ BUSY_SHARE = 4
 there are new ones, it takes that part of it."""
 
 
-def verify(mirror: Mirror, lease: Lease, *, busy: bool) -> int:
-    """Check ranges and metaranges again whose time has come, or which are in question; gives how many ranges."""
-    for rows in (_some(mirror, _doubted(mirror), busy=busy), _some(mirror, _aged(mirror), busy=busy)):
-        if rows:
-            verify_metaranges(mirror, lease)
-            carry_out(_Verifier(mirror, rows, lease))
-            return len(rows)
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """How many ranges were checked again; what some that are in question `failed` of, which delays no others."""
+
+    ranges: int = 0
+    failed: LakeMirrorError | None = None
+
+
+def verify(mirror: Mirror, lease: Lease, *, busy: bool) -> Verified:
+    """Check ranges and metaranges again whose time has come, or which are in question."""
+    doubted, failed = _some(mirror, _doubted(mirror), busy=busy), None
+    if doubted:
+        failed = _verify(mirror, doubted, lease)
+        if failed is None:
+            return Verified(len(doubted))
+    aged = _some(mirror, _aged(mirror), busy=busy)
+    if aged:
+        error = _verify(mirror, aged, lease)
+        return Verified(len(aged), failed or error)
     if _due_metaranges(mirror):
         verify_metaranges(mirror, lease)
-    return 0
+    return Verified(0, failed)
+
+
+def _verify(mirror: Mirror, rows: Sequence[Coverage], lease: Lease) -> LakeMirrorError | None:
+    """Gives what it failed of; what had been found by then was written down."""
+    try:
+        verify_metaranges(mirror, lease)
+        carry_out(_Verifier(mirror, rows, lease))
+    except (Fenced, Stopped):
+        raise
+    except LakeMirrorError as error:
+        return error
+    return None
 
 
 def has_more(mirror: Mirror) -> bool:
@@ -59,11 +87,14 @@ def verify_metaranges(mirror: Mirror, lease: Lease) -> None:
     ids = [*_due_metaranges(mirror), *_of_heads(mirror)][:METARANGES]
     if not ids:
         return
+    failed: dict[str, LakeMirrorError] = {}
     with lease.keep_alive():
-        found = load_metaranges(mirror, ids)
+        found = load_metaranges(mirror, ids, failed=failed)
     with transaction.atomic():
         lock_mirror(mirror, lease)
-        note_metaranges(mirror, {one: found[one] for one in ids})
+        note_metaranges(mirror, {one: found[one] for one in ids if one in found})
+    for metarange_id, error in failed.items():
+        log.warning("%s: metarange %s could not be looked for: %s", mirror.name, metarange_id[:8], error)
 
 
 def _due_metaranges(mirror: Mirror) -> list[str]:
@@ -118,8 +149,8 @@ def _aged(mirror: Mirror) -> CoverageQuerySet:
 
 
 def _depth_of(mirror: Mirror, row: Coverage) -> Depth:
-    """How deep a range is looked at again: as deep as what found it damaged."""
-    return Depth(row.deeper or mirror.depth)
+    """How deep a range is looked at again: as deep as the mirror's checks are now, or as what found it damaged."""
+    return deeper_of(Depth(mirror.depth), row.deeper)
 
 
 def _some(mirror: Mirror, due: CoverageQuerySet, *, busy: bool) -> list[Coverage]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -12,7 +13,7 @@ from django.db import transaction
 from django.db.models import Count, F
 
 from core.errors import LakeMirrorError, Stopped
-from core.mirroring.check_planning import RangeCheck, is_small
+from core.mirroring.check_planning import Data, RangeCheck, is_small, state_on_demand
 from core.mirroring.doubt import KEY_BYTES, KnownRange, Suspect, unpack, with_memory
 from core.mirroring.object_check import OF_RANGE, Depth
 from db import clock
@@ -136,6 +137,8 @@ class CheckWriter:
         self.bases = {check.range_id: check.base_ids for check in checks}
         self.problems: dict[str, list[Problem]] = defaultdict(list)
         self.nameless: dict[str, list[Suspect]] = defaultdict(list)
+        gone = mirror.blockers.held_by(list(self.checks)).filter(gone_at_source=True).order_by()
+        self.gone = set(gone.values_list("holder_id", "key"))
         self.most = {holder: KEPT_PER_HOLDER + 4 * known for holder, known in self._known().items()}
 
     def work(self) -> list[tuple[str, list[str]]]:
@@ -146,6 +149,12 @@ class CheckWriter:
     def deeper(self) -> str:
         """The depth of this check, if it is deeper than the mirror's own."""
         return self.depth.value if self.depth.is_deeper_than(Depth(self.mirror.depth)) else ""
+
+    @property
+    def proven_depth(self) -> str:
+        """The mirror's own depth, or that of this check if it was less deep: no more than that is proven."""
+        own = Depth(self.mirror.depth)
+        return (self.depth if own.is_deeper_than(self.depth) else own).value
 
     def _known(self) -> dict[str, int]:
         """How many problems each range has by name. One that is checked again because those led nowhere keeps more."""
@@ -187,8 +196,20 @@ class CheckWriter:
             self.nameless[row["range_id"]].append(self.problem(row).suspect)
 
     def problem(self, row: Mapping[str, Any]) -> Problem:
-        """What a row of the job tells."""
-        return _problem(row, damage=self.damage)
+        """What a row of the job tells. What is known to be gone at both sides is no news, and stays so until it is
+        looked for again."""
+        found = _problem(row, damage=self.is_damage(row["range_id"]))
+        gone = (found.holder_id, found.key) in self.gone and found.reason.endswith("missing")
+        return replace(found, gone_at_source=gone)
+
+    def is_damage(self, range_id: str) -> bool:
+        """Whether what a range lacks had been there."""
+        return self.damage
+
+    def state_of(self, row: Mapping[str, Any]) -> Data | None:
+        """What a range is now; None: what it was before."""
+        gone = sum(problem.gone_at_source for problem in self.problems[row["range_id"]])
+        return state_on_demand(problems=row["problems"], gone=gone, deep_enough=True)
 
     def _write_ranges(self, rows: list[Mapping[str, Any]]) -> None:
         self.note(rows)
@@ -234,12 +255,12 @@ class CheckWriter:
 
     def coverage(self, row: Mapping[str, Any], now: datetime) -> Coverage:
         """A range's row, by what was found of it."""
-        bad = row["problems"]
+        bad, state = row["problems"], self.state_of(row) or Data.COMPLETE
         return Coverage(
             mirror=self.mirror,
             range_id=row["range_id"],
-            state=Coverage.State.WAITING if bad else Coverage.State.COMPLETE,
-            depth=self.mirror.depth,
+            state=state.value,
+            depth=self.proven_depth,
             deeper=self.deeper if bad else "",
             doubt=Coverage.Doubt.NONE,
             bases=list(self.bases[row["range_id"]]),
@@ -252,7 +273,7 @@ class CheckWriter:
             problems=bad,
             note=(row.get("detail") or "")[:2000],
             checked_at=now,
-            verify_at=None if bad else next_check(row["range_id"], now),
+            verify_at=None if state is Data.WAITING else next_check(row["range_id"], now),
         )
 
     def _count(self, rows: list[Mapping[str, Any]]) -> None:
