@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from django.db import transaction
@@ -17,15 +16,13 @@ from db import clock
 from db.chunks import chunks
 from jobs.lease import Lease
 from mirrors.engine.manage import fence_call, require_pinned
+from mirrors.engine.promote.guard import Guard
 from mirrors.engine.promote.record_check import doubt_records, prove_records
 from mirrors.engine.sense.read_log import list_tags
 from mirrors.models import Mirror, MirrorTag, Promotion
 from mirrors.transitions.move_intents import intend, intents_of
 
 log = logging.getLogger("lakemirror.tags")
-
-Guard = Callable[[Mirror, str], AbstractContextManager[None]]
-"""Keeps what goes wrong with one name from delaying the others."""
 
 
 def follow_tags(mirror: Mirror, lakefs: LakeFS, lease: Lease, guard: Guard, shown: Collection[str]) -> int:
