@@ -31,7 +31,9 @@ from mirrors.services.settings import mirror_update
 from mirrors.status.tags import tag_readings
 from rbac.models import User
 from tests.api import Api
+from tests.mirrors.engine.test_found_by_breaking import age, lose
 from tests.mirrors.harness import NAMESPACE, Deployment
+from tests.mirrors.services.test_rebuild import lose_database, rebuild
 from tests.mirrors.transitions.test_selection import MIRROR, commit_only, mirrored, whole_histories
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -350,12 +352,36 @@ def test_tags_are_known_again_after_the_database_was_lost(lm: Deployment, a: str
         model.objects.all().delete()
     call_command("rebuild", "--from-destination", stdout=StringIO())
     assert Mirror.objects.get().tags
+    lm.work(2)
     b = lm.lake.commit(files={"b": b"1"})
     source_tags(lm)["v1"] = b
     lm.arrive()
     lm.work(2)
     assert tags(lm) == {"v1": b, "v2": a}
     assert [why for why, _, _ in history("v1")] == ["source-moved"]
+
+
+def test_93_a_tag_at_a_damaged_commit_is_not_called_up_to_date(lm: Deployment, a: str) -> None:
+    source_tags(lm)["v1"] = a
+    lm.work(2)
+    assert states() == {"v1": "Up to date"}
+    mirrored(lm, a=None, b=b"2")
+    lose(lm, a, "a")
+    age(a, lm=lm)
+    lm.work(3)
+    assert states() == {"v1": "Damaged"}
+
+
+def test_93_a_tag_that_is_not_proven_yet_is_not_called_up_to_date(lm: Deployment, a: str) -> None:
+    source_tags(lm)["v1"] = a
+    lm.work(2)
+    lose_database()
+    rebuild()
+    lm.run(Duty.objects.get(kind="sense").pk)
+    assert states() == {"v1": "Not proven"}
+    lm.work(2)
+    assert states() == {"v1": "Up to date"}
+    assert not MirrorTag.objects.get().stray
 
 
 def test_tags_are_made_again_in_a_repository_that_was_made_anew(lm: Deployment, a: str) -> None:
