@@ -361,6 +361,21 @@ def test_tags_are_known_again_after_the_database_was_lost(lm: Deployment, a: str
     assert [why for why, _, _ in history("v1")] == ["source-moved"]
 
 
+def test_94_a_tag_that_the_source_has_elsewhere_is_taken_for_nobodys_after_a_rebuild(lm: Deployment, a: str) -> None:
+    tags(lm)["v1"] = a  # somebody's own
+    source_tags(lm)["v1"] = lm.lake.commit(files={"b": b"1"})
+    lm.arrive()
+    lm.work(2)
+    assert states() == {"v1": "Not made by this mirror"}
+    lose_database()
+    rebuild()
+    lm.work(3)
+    assert tags(lm) == {"v1": a}
+    assert states() == {"v1": "Not made by this mirror"}
+    forget_tag(lm, "v1")
+    assert tags(lm) == {"v1": a}
+
+
 def test_93_a_tag_at_a_damaged_commit_is_not_called_up_to_date(lm: Deployment, a: str) -> None:
     source_tags(lm)["v1"] = a
     lm.work(2)
