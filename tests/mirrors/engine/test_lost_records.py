@@ -67,7 +67,8 @@ class Died(BaseException):
 @pytest.mark.parametrize("ends", [Unreachable("the answer was lost"), Died()])
 def test_91_an_answer_that_nobody_heard_hides_no_lost_record(lm: Deployment, ends: BaseException) -> None:
     made = restored_before_a_move(lm)
-    put, sent = lm.eu.put_commit_record, []
+    put = lm.eu.put_commit_record
+    sent: list[str] = []
 
     def posting(repository: str, commit: Any) -> RecordOutcome:
         outcome = put(repository, commit)
@@ -92,7 +93,8 @@ def test_91_an_answer_that_nobody_heard_hides_no_lost_record(lm: Deployment, end
 @pytest.mark.parametrize("loses", ["its notes", "an answer"])
 def test_91_a_copier_that_ends_before_its_note_hides_no_lost_record(lm: Deployment, loses: str) -> None:
     made = restored_with_its_branch(lm)
-    write_down, put, done = copy_records._Round._write_down, lm.eu.put_commit_record, []
+    write_down, put = copy_records._Round._write_down, lm.eu.put_commit_record
+    done: list[int] = []
 
     def dies(self: Any, accepted: list[Any]) -> None:
         if loses == "its notes" and accepted and not done:
