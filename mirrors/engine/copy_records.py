@@ -107,6 +107,7 @@ class _Round:
         self.total += len(rows)
         accepted: list[tuple[MirrorCommit, bool]] = []
         require_pinned(self.mirror, self.lakefs)
+        self._note_resent(rows)
         calls = SideBySide[MirrorCommit, _Answer](AT_ONCE, self.lease)
         try:
             with calls:
@@ -114,6 +115,15 @@ class _Round:
         finally:
             accepted += [(row, answer.created) for row, answer in calls.rest() if answer.accepted]
             self._write_down(accepted)
+
+    def _note_resent(self, rows: list[MirrorCommit]) -> None:
+        """Before they are sent: a worker that ends then has heard in vain that a record was lost, for it is there by
+        then, and the next worker hears that it always was."""
+        again = [row.pk for row in rows if row.recorded_at is not None]
+        if again:
+            with transaction.atomic():
+                self.lease.lock()
+                self.mirror.commits.filter(pk__in=again).update(resent=True)
 
     def settle(self) -> None:
         """Put histories in order: that looks at every commit that waits."""
@@ -165,20 +175,21 @@ class _Round:
     def _write_down(self, accepted: list[tuple[MirrorCommit, bool]]) -> None:
         """What another repository of the same name has taken in the meantime proves nothing.
 
-        One that had been accepted before, and was not there, was lost: then older ones may be too.
+        One that had been accepted before, and was not there, was lost: then older ones may be too. So it may have been
+        if nobody heard the answer when it was sent again before.
         """
         if not accepted:
             return
         require_pinned(self.mirror, self.lakefs)
         keys = [row.pk for row, _ in accepted]
-        lost = [row.commit_id for row, created in accepted if created and row.recorded_at is not None]
+        doubtful = [row for row, created in accepted if row.recorded_at is not None and (created or row.resent)]
         with transaction.atomic():
             lock_mirror(self.mirror, self.lease, settings=False)
             pinned = self.mirror.pinned_creation_date
             rows = self.mirror.commits.filter(pk__in=keys, mirror__pinned_creation_date=pinned)
-            rows.update(record=MirrorCommit.Record.ACCEPTED, recorded_at=clock.now())
-            if lost:
-                doubt_older(self.mirror, min(lost))
+            rows.update(record=MirrorCommit.Record.ACCEPTED, recorded_at=clock.now(), resent=False)
+            if doubtful:
+                doubt_older(self.mirror, min(row.commit_id for row in doubtful))
         self.copied += len(accepted)
 
 

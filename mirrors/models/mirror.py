@@ -75,6 +75,9 @@ class Mirror(models.Model):
     facts_epoch = models.BigIntegerField(
         default=0, db_default=0, help_text="counts the times that something proven was taken back"
     )
+    proving_records = models.BooleanField(
+        default=False, db_default=False, help_text="records were sent again, and nobody heard yet if one was lost"
+    )
     last_validated_at = models.DateTimeField(null=True)
     destination_looked_at = models.DateTimeField(null=True)
 
@@ -186,6 +189,9 @@ class MirrorCommit(models.Model):
     waiver = models.ForeignKey(Waiver, models.SET_NULL, null=True, related_name="commits", db_index=False)
     urgency = models.SmallIntegerField(
         choices=Urgency.choices, default=Urgency.NONE, db_default=0, help_text="whether it goes before others"
+    )
+    resent = models.BooleanField(
+        default=False, db_default=False, help_text="its record was sent again, and nobody heard yet if it was lost"
     )
     detail = ExactTextField(blank=True)
     waits_for = models.JSONField(default=list, help_text="metarange and range ids it waits for, at most 100")

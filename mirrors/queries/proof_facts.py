@@ -16,7 +16,7 @@ from core.mirroring.object_check import Depth
 from db.chunks import chunks
 from deployment import wiring
 from graveler.metarange import RangeRef
-from mirrors.models import Blocker, Coverage, MetarangeCoverage, Mirror, MirrorCommit, Repository
+from mirrors.models import Blocker, Commit, Coverage, MetarangeCoverage, Mirror, MirrorCommit, Repository
 from mirrors.queries.metaranges import ranges_named
 
 CHUNK = 10_000
@@ -43,10 +43,27 @@ def judge_at(mirrors: Mapping[int, Mirror], rows: Sequence[MirrorCommit]) -> dic
     """The same of one commit at several mirrors, all by their keys, in so many questions as for one of them."""
     if not rows:
         return {}
-    metarange_id = rows[0].commit.metarange_id
-    at_hand = (ranges_named(mirrors[row.mirror_id], metarange_id) for row in rows)
-    named = next((ranges for ranges in at_hand if ranges is not None), None)
-    return {key: judge_commit(proof) for key, proof in _proofs(mirrors, rows, named).items()}
+    return {key: judge_commit(proof) for key, proof in _proofs(mirrors, rows, _named_at(mirrors, rows)).items()}
+
+
+def gone_at_source(mirrors: Mapping[int, Mirror], rows: Sequence[MirrorCommit]) -> set[int]:
+    """The mirrors, by their keys, that found something of one commit missing at their source too, whatever else it
+    waits for."""
+    if not rows:
+        return set()
+    found = _problems([row.mirror_id for row in rows], _holders(rows[0].commit, _named_at(mirrors, rows)))
+    return {key for key, gone in found if gone}
+
+
+def _named_at(mirrors: Mapping[int, Mirror], rows: Sequence[MirrorCommit]) -> Named:
+    """What the commit's metarange names, from any of these mirrors."""
+    at_hand = (ranges_named(mirrors[row.mirror_id], row.commit.metarange_id) for row in rows)
+    return next((ranges for ranges in at_hand if ranges is not None), None)
+
+
+def _holders(commit: Commit, named: Named) -> list[str]:
+    """Who may lack something of the commit's own."""
+    return [one for one in (commit.sha, commit.metarange_id, *(ref.id for ref in named or ())) if one]
 
 
 def proof_of(mirror: Mirror, row: MirrorCommit, named: Named) -> CommitProof:
@@ -58,8 +75,7 @@ def _proofs(mirrors: Mapping[int, Mirror], rows: Sequence[MirrorCommit], named: 
     """Of one commit, which has a row at each of these mirrors."""
     keys, metarange_id = [row.mirror_id for row in rows], rows[0].commit.metarange_id
     ids = [ref.id for ref in named or ()]
-    holders = [rows[0].commit.sha, metarange_id, *ids] if metarange_id else [rows[0].commit.sha]
-    problems, states = _problems(keys, holders), _metarange_states(keys, metarange_id)
+    problems, states = _problems(keys, _holders(rows[0].commit, named)), _metarange_states(keys, metarange_id)
     proven = _proven(mirrors, keys, ids)
     return {
         row.mirror_id: CommitProof(

@@ -215,7 +215,8 @@ def _make(actor: str, found: Found) -> None:
     )
     Mirror.objects.filter(pk=mirror.pk).update(created_at=told.created_at)
     MirrorBranch.objects.bulk_create([_branch(mirror, found, name) for name in found.heads], batch_size=500)
-    tags = [MirrorTag(mirror=mirror, name=name, commit_id=commit) for name, commit in found.tags.items()]
+    # Nothing tells who made a tag: it is ours once the source is seen to have it there.
+    tags = [MirrorTag(mirror=mirror, name=name, commit_id=sha, stray=True) for name, sha in found.tags.items()]
     MirrorTag.objects.bulk_create(tags, batch_size=500)
     for name in filter(found.proven, found.heads):
         _remember_source_branch(source, found, name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -11,7 +11,7 @@ from core.mirroring.judgement import Judgement, judge_commit
 from core.mirroring.readable_regions import Readable, at_mirror, at_source
 from mirrors.models import Commit, Mirror, MirrorCommit
 from mirrors.queries.find_commit import commits_beginning, expect_one
-from mirrors.queries.proof_facts import judge_at
+from mirrors.queries.proof_facts import gone_at_source, judge_at
 from mirrors.status.commit_json import facts_of
 
 
@@ -40,8 +40,9 @@ def places_of(mirrors: Sequence[Mirror], given: str) -> tuple[str, list[RegionSt
     commits = _find({mirror.source_id for mirror in mirrors}, given)
     rows = _rows(mirrors, commits)
     concerned = [mirror for mirror in mirrors if mirror.source_id in commits]
-    sources = [_source(commit, rows) for commit in commits.values()]
-    judged = judge_at({mirror.pk: mirror for mirror in concerned}, [rows[m.pk] for m in concerned if m.pk in rows])
+    by_key, there = {mirror.pk: mirror for mirror in concerned}, [rows[m.pk] for m in concerned if m.pk in rows]
+    judged, gone = judge_at(by_key, there), gone_at_source(by_key, there)
+    sources = [_source(commit, rows, gone) for commit in commits.values()]
     theirs = [_mirror(mirror, rows.get(mirror.pk), judged.get(mirror.pk)) for mirror in concerned]
     places = {place.offset: place for place in (*sources, *theirs)}
     sha = next(iter(commits.values())).sha
@@ -64,9 +65,11 @@ def _rows(mirrors: Iterable[Mirror], commits: Mapping[int, Commit]) -> dict[int,
     return {row.mirror_id: row for row in rows.select_related("commit", "waiver")}
 
 
-def _source(commit: Commit, rows: Mapping[int, MirrorCommit]) -> RegionStatus:
+def _source(commit: Commit, rows: Mapping[int, MirrorCommit], lacking: Collection[int]) -> RegionStatus:
+    """`lacking`: mirrors that found something of it gone. While it waits for more than that, its row doesn't say so."""
     source = commit.repository
-    gone = any(row.data == MirrorCommit.Data.GONE for row in rows.values() if row.commit_id == commit.pk)
+    at = [row for row in rows.values() if row.commit_id == commit.pk]
+    gone = any(row.data == MirrorCommit.Data.GONE or row.mirror_id in lacking for row in at)
     readable = at_source(
         seen_at=commit.seen_at, looked_at=source.looked_at, frozen=bool(source.frozen_reason), gone=gone
     )

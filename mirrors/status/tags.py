@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mirrors.models import Mirror, MirrorTag, SourceTag
+from db.chunks import chunks
+from mirrors.models import Mirror, MirrorCommit, MirrorTag, SourceTag
+
+_LACKING = (MirrorCommit.Data.WAITING, MirrorCommit.Data.GONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +28,8 @@ def tag_readings(mirror: Mirror, *, after: str = "", amount: int) -> list[TagRea
     theirs = {tag.name: tag for tag in source.filter(name__gt=after).order_by("name")[:amount]}
     ours = {tag.name: tag for tag in mirror.tag_rows.filter(name__gt=after).order_by("name")[:amount]}
     names = sorted(theirs.keys() | ours.keys())[:amount]
-    return [_read(mirror, name, theirs.get(name), ours.get(name)) for name in names]
+    standing = _standing(mirror, {tag.commit_id for tag in ours.values()} & {tag.commit_id for tag in theirs.values()})
+    return [_read(mirror, name, theirs.get(name), ours.get(name), standing) for name in names]
 
 
 def count_tags(mirror: Mirror) -> int:
@@ -35,19 +40,32 @@ def count_tags(mirror: Mirror) -> int:
     return mirror.source.tags.filter(gone_at=None).exclude(name__in=ours.values("name")).count() + ours.count()
 
 
-def _read(mirror: Mirror, name: str, source: SourceTag | None, ours: MirrorTag | None) -> TagReading:
+def _standing(mirror: Mirror, shas: Collection[str]) -> Mapping[str, str]:
+    """How a tag does that is where the source has it, by its commit: what readers of a tag meet is known of that."""
+    found = dict.fromkeys(shas, "Not proven")
+    for some in chunks(sorted(shas)):
+        rows = mirror.commits.filter(commit__repository=mirror.source_id, commit__sha__in=some)
+        found |= dict.fromkeys(rows.filter(data__in=_LACKING).values_list("commit__sha", flat=True), "Damaged")
+        found |= dict.fromkeys(rows.promotable().values_list("commit__sha", flat=True), "Up to date")
+    return found
+
+
+def _read(
+    mirror: Mirror, name: str, source: SourceTag | None, ours: MirrorTag | None, standing: Mapping[str, str]
+) -> TagReading:
     there, here = source.commit_id if source else "", ours.commit_id if ours else ""
-    return TagReading(name, there, here, _status(mirror, source, ours))
+    return TagReading(name, there, here, _status(mirror, source, ours, standing))
 
 
-def _status(mirror: Mirror, source: SourceTag | None, ours: MirrorTag | None) -> str:
-    if ours is not None and ours.stray:
+def _status(mirror: Mirror, source: SourceTag | None, ours: MirrorTag | None, standing: Mapping[str, str]) -> str:
+    together = source is not None and ours is not None and ours.commit_id == source.commit_id
+    if ours is not None and ours.stray and not together:
         return "Not made by this mirror"
     if not mirror.tags:
         return "Not mirrored"
     if source is None:
         return "Gone at source"
-    return "Up to date" if ours is not None and ours.commit_id == source.commit_id else "Waiting for its commit"
+    return standing[source.commit_id] if together else "Waiting for its commit"
 
 
 def tag_json(tag: TagReading) -> dict[str, Any]:

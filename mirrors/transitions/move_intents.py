@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 
 from django.db import transaction
@@ -34,9 +35,11 @@ def intend(
     why: str,
     position: int = UNKNOWN,
     is_tag: bool = False,
+    completes: bool = False,
 ) -> Judgement:
     """Judge a move by the facts as they are, and write its intent if it is allowed. "" as `to_commit` deletes.
 
+    One that `completes` what was begun already does so in a pause too: readers would be without it until its end.
     A commit that its row still called whole, and that is not, is judged again by the validator.
     """
     row = row_of(mirror, to_commit) if to_commit else None
@@ -44,6 +47,7 @@ def intend(
     with transaction.atomic():
         lease.lock()
         now, around = circumstances(mirror)
+        around = replace(around, paused=around.paused and not completes)
         if now is None or not to_commit:
             judgement = judge_circumstances(around)
         else:

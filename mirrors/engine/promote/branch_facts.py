@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
 from dataclasses import replace
 
+from core.errors import Invalid
 from core.mirroring.promotion import MOVED_BY_OTHERS, UNKNOWN, CandidateCommit, PromotionFacts, Why
 from db.chunks import chunks
+from mirrors.engine.promote.guard import Guard
 from mirrors.engine.promote.unselected import facts_of_unselected
 from mirrors.engine.sense.inferred import inferred_candidates
 from mirrors.models import Candidate, Mirror, MirrorBranch, SourceBranch
 from mirrors.queries.certificates import read_certificate
 from mirrors.transitions.move_intents import intents_of
 
+log = logging.getLogger("lakemirror.promote")
+
 _NOT_OUR_DOING = [*MOVED_BY_OTHERS, Why.WRITTEN]
 
 
-def gather_facts(mirror: Mirror, heads: dict[str, str]) -> list[tuple[SourceBranch, PromotionFacts]]:
-    """What `choose_promotion` needs, for branches that are not at rest. Few queries, however many branches."""
+def gather_facts(mirror: Mirror, heads: dict[str, str], guard: Guard) -> list[tuple[SourceBranch, PromotionFacts]]:
+    """What `choose_promotion` needs, for branches that are not at rest. Few queries, however many branches.
+
+    `guard` keeps the failure of one, of which the destination's store can't tell what it has to, from the others.
+    """
     ours, chosen = {b.name: b for b in mirror.branches.all()}, mirror.selection
     branches = list(mirror.source.branches.all())
     stirring = [b for b in branches if b.name in chosen and not _is_at_rest(b, ours.get(b.name), heads)]
@@ -30,8 +38,11 @@ def gather_facts(mirror: Mirror, heads: dict[str, str]) -> list[tuple[SourceBran
         for branch in stirring
     ]
     followed += facts_of_unselected([b for b in branches if b.name not in chosen], ours, heads)
-    intents = intents_of(mirror)
-    return [(branch, _with_past(mirror, branch, facts, frozenset(intents[branch.name]))) for branch, facts in followed]
+    intents, gathered = intents_of(mirror), []
+    for branch, facts in followed:
+        with guard(mirror, branch.name):
+            gathered.append((branch, _with_past(mirror, branch, facts, frozenset(intents[branch.name]))))
+    return gathered
 
 
 def _with_past(mirror: Mirror, branch: SourceBranch, facts: PromotionFacts, intended: frozenset[str]) -> PromotionFacts:
@@ -71,8 +82,17 @@ def _is_condemned(mirror: Mirror, branch: SourceBranch, facts: PromotionFacts) -
         return False
     if not mirror.commits.filter(commit__sha=facts.head, data__in=["waiting", "gone"]).exists():
         return False
-    proof = read_certificate(mirror.region, mirror.storage_namespace, branch.name)
-    return proof is None or proof.commit != facts.head
+    return not _is_certified(mirror, branch.name, facts.head)
+
+
+def _is_certified(mirror: Mirror, branch: str, head: str) -> bool:
+    """A damaged certificate proves nothing. What else goes wrong is raised: it may be there and right."""
+    try:
+        proof = read_certificate(mirror.region, mirror.storage_namespace, branch)
+    except Invalid as error:
+        log.warning("%s: %s", mirror.name, error)
+        return False
+    return proof is not None and proof.commit == head
 
 
 def _is_at_rest(branch: SourceBranch, ours: MirrorBranch | None, heads: dict[str, str]) -> bool:

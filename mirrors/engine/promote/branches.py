@@ -6,8 +6,7 @@ Publish last: everything is there and checked before the one call that moves the
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection
 
 from core.errors import Conflict, Denied, Fenced, LakeMirrorError, NotFound
 from core.mirroring.judgement import Obstacle
@@ -21,6 +20,7 @@ from mirrors.engine.certificates import retire_certificate
 from mirrors.engine.manage import fence_call, require_pinned
 from mirrors.engine.promote import books
 from mirrors.engine.promote.branch_facts import gather_facts, promotable
+from mirrors.engine.promote.guard import Failures, LakeMirrorRetry
 from mirrors.engine.promote.record_check import doubt_records, prove_records
 from mirrors.engine.promote.tags import follow_tags
 from mirrors.engine.promote.uncommitted import branches_to_look_at, look_for_uncommitted
@@ -51,8 +51,8 @@ def promote(lease: Lease) -> DutyOutcome:
     heads = list_heads(lakefs, mirror.name, lease)
     if _is_going(mirror, heads) and lease.duty.failures < FOR_GOOD:
         raise LakeMirrorRetry(f"{mirror.region} gave no branch {mirror.source.default_branch}: not taken for a look")
-    moved, failed = 0, _Failures()
-    gathered, intents = gather_facts(mirror, heads), intents_of(mirror)
+    moved, failed = 0, Failures()
+    gathered, intents = gather_facts(mirror, heads, failed.of), intents_of(mirror)
     if any(whose_move(facts) in _UNEXPLAINED for _, facts in gathered):
         doubt_records(mirror, lease)  # before anything moves: the destination may be younger than our books
     for branch, facts in gathered:
@@ -89,35 +89,6 @@ def _is_going(mirror: Mirror, heads: dict[str, str]) -> bool:
     """lakeFS never deletes a default branch: without ours, its server is just losing the whole repository."""
     default = mirror.source.default_branch
     return default not in heads and mirror.branches.filter(name=default, stray=False).exists()
-
-
-class LakeMirrorRetry(LakeMirrorError):
-    """Some branches could not be settled this time; the others were."""
-
-    retryable = True
-
-
-class _Failures:
-    """What went wrong with single branches: it delays no other one."""
-
-    def __init__(self) -> None:
-        self.first = ""
-
-    @contextmanager
-    def of(self, mirror: Mirror, branch: str) -> Iterator[None]:
-        """Keep what goes wrong with one branch for later; a lost lease ends the round."""
-        try:
-            yield
-        except Fenced:
-            raise
-        except LakeMirrorError as error:
-            log.warning("%s: branch %s: %s", mirror.name, branch, error)
-            self.first = self.first or f"branch {branch}: {error}"
-
-    def tell(self) -> None:
-        """Raise LakeMirrorRetry if anything failed."""
-        if self.first:
-            raise LakeMirrorRetry(self.first)
 
 
 # --- decision, act, read back ---------------------------------------------------------------------------------------

@@ -7,15 +7,17 @@ there. A GET may be answered from a cache; POST answers 409 where the record is,
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Collection, Sequence
 
 from django.db import transaction
 
 from core.ports import LakeFS
+from core.types import Commit as CommitRecord
 from core.types import RecordOutcome
 from db.chunks import chunks
 from jobs import duties
+from jobs.concurrent_calls import SideBySide
 from jobs.lease import Lease
 from mirrors.models import Mirror, MirrorCommit
 from mirrors.transitions.ancestry import reset_ancestry
@@ -32,16 +34,59 @@ AT_ONCE = 8
 def prove_records(mirror: Mirror, lakefs: LakeFS, sha: str, shown: Collection[str], lease: Lease) -> bool:
     """Whether a commit's record is at the destination, and those that lie between it and what branches show there.
 
-    One that was lost is there again by then, but others may be too: then nothing moves until all were sent again.
+    One that was lost is there again by then, but others may be too: then nothing moves until all were sent again. An
+    answer that nobody heard may have been the one that tells so: the same, and its error is raised.
     """
     records = [row.commit.record() for row in _unshown(mirror, sha, shown)]
-    with ThreadPoolExecutor(max(1, min(AT_ONCE, len(records)))) as pool:
-        outcomes = list(pool.map(lambda record: lakefs.put_commit_record(mirror.name, record), records))
-    if RecordOutcome.CREATED not in outcomes:
+    if not records:
         return True
-    log.error("%s: the record of %s, or one below it, was lost in %s", mirror.name, sha[:8], mirror.region)
+    if not _begin(mirror, lease):
+        return False
+    created, failed = _send(mirror, lakefs, records, lease)
+    if not created and failed is None:
+        _end(mirror, lease)
+        return True
+    log.error("%s: the record of %s, or one below it, may have been lost in %s", mirror.name, sha[:8], mirror.region)
     doubt_records(mirror, lease)
+    if failed is not None:
+        raise failed
     return False
+
+
+def _send(
+    mirror: Mirror, lakefs: LakeFS, records: Sequence[CommitRecord], lease: Lease
+) -> tuple[bool, Exception | None]:
+    """Send all of them, whatever becomes of some: whether one was not there, and what went wrong first."""
+    created, failed, ahead = False, None, deque(records)
+    with SideBySide[str, RecordOutcome](AT_ONCE, lease) as calls:
+        while ahead or not calls.idle:
+            while ahead and calls.free:
+                record = ahead.popleft()
+                calls.start(record.id, lakefs.put_commit_record, mirror.name, record)
+            for _, answer in calls.answers():
+                try:
+                    created = answer.result() is RecordOutcome.CREATED or created
+                except Exception as error:
+                    failed = failed or error
+    return created, failed
+
+
+def _begin(mirror: Mirror, lease: Lease) -> bool:
+    """Note that records are being sent. False if it was noted already: a worker ended before it could tell what it
+    heard, and what was lost is there again without anybody knowing."""
+    with transaction.atomic():
+        lock_mirror(mirror, lease, settings=False)
+        begun = Mirror.objects.filter(pk=mirror.pk, proving_records=False).update(proving_records=True)
+    if not begun:
+        log.warning("%s: nobody heard how an earlier proof of records ended: they are sent again", mirror.name)
+        doubt_records(mirror, lease)
+    return bool(begun)
+
+
+def _end(mirror: Mirror, lease: Lease) -> None:
+    with transaction.atomic():
+        lease.lock()
+        Mirror.objects.filter(pk=mirror.pk).update(proving_records=False)
 
 
 def _unshown(mirror: Mirror, sha: str, shown: Collection[str]) -> list[MirrorCommit]:
@@ -64,6 +109,7 @@ def doubt_records(mirror: Mirror, lease: Lease) -> None:
         lock_mirror(mirror, lease, settings=False)
         newest = mirror.commits.filter(record=MirrorCommit.Record.ACCEPTED).order_by("-recorded_at", "-commit_id")
         _send_again(mirror, list(newest.values_list("pk", "commit_id")[:WINDOW]))
+        Mirror.objects.filter(pk=mirror.pk).update(proving_records=False)
 
 
 def doubt_older(mirror: Mirror, commit_id: int) -> None:

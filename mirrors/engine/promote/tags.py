@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from django.db import transaction
 
 from core.errors import Conflict, Denied, LakeMirrorError, NoData, NotFound, RemoteFailure
-from core.mirroring.promotion import Action, Whose, Why
+from core.mirroring.promotion import MOVED_BY_OTHERS, Action, Whose, Why
 from core.mirroring.tag_promotion import TagDecision, TagFacts, choose_tag, whose_tag_move
 from core.ports import LakeFS
 from db import clock
 from db.chunks import chunks
 from jobs.lease import Lease
 from mirrors.engine.manage import fence_call, require_pinned
+from mirrors.engine.promote.guard import Guard
 from mirrors.engine.promote.record_check import doubt_records, prove_records
 from mirrors.engine.sense.read_log import list_tags
 from mirrors.models import Mirror, MirrorTag, Promotion
 from mirrors.transitions.move_intents import intend, intents_of
 
 log = logging.getLogger("lakemirror.tags")
-
-Guard = Callable[[Mirror, str], AbstractContextManager[None]]
-"""Keeps what goes wrong with one name from delaying the others."""
 
 
 def follow_tags(mirror: Mirror, lakefs: LakeFS, lease: Lease, guard: Guard, shown: Collection[str]) -> int:
@@ -56,9 +53,17 @@ def _gather(mirror: Mirror, there: dict[str, str]) -> Iterator[tuple[str, TagFac
     for name, commit in stirring.items():
         row = ours.get(name)
         is_ours = row is not None and not row.stray
-        noted = row.commit_id if row and is_ours else ""
+        noted = _last_place(mirror, row) if row and is_ours else ""
         standing, its = there.get(name, ""), frozenset(intents[name])
         yield name, TagFacts(commit, standing, noted, is_ours, commit in promotable, its)
+
+
+def _last_place(mirror: Mirror, row: MirrorTag) -> str:
+    """Where we made it last, although it was deleted since, on its way to another commit."""
+    if row.commit_id:
+        return row.commit_id
+    ours = mirror.promotions.filter(is_tag=True, branch=row.name).exclude(why__in=MOVED_BY_OTHERS).first()
+    return ours.to_commit if ours else ""
 
 
 def _promotable(mirror: Mirror, commits: Collection[str]) -> set[str]:
@@ -86,6 +91,8 @@ def _settle(mirror: Mirror, name: str, facts: TagFacts, lakefs: LakeFS, lease: L
         return False
     found = _read_back(lakefs, mirror, name)
     if found != decision.commit_id:
+        if decision.action is Action.RESET and not found:
+            _note(mirror, name, "", lease)
         wanted = decision.commit_id[:8] or "nothing"
         raise RemoteFailure(f"the tag {name} reads {found[:8] or 'nothing'} after it was to be {wanted}")
     with transaction.atomic():
@@ -133,7 +140,9 @@ def _carry_out(
         if decision.action is not Action.CREATE:
             fence_call(lease)
             lakefs.delete_tag(mirror.name, name)
-            if not _are_intended(mirror, name, facts, decision, _steps(decision)[:-1], lease):
+            if decision.commit_id:
+                _note(mirror, name, "", lease)
+            if not _are_intended(mirror, name, facts, decision, _steps(decision)[:-1], lease, completes=True):
                 return False
         if decision.action is not Action.DELETE:
             fence_call(lease)
@@ -150,7 +159,14 @@ def _carry_out(
 
 
 def _are_intended(
-    mirror: Mirror, name: str, facts: TagFacts, decision: TagDecision, steps: Sequence[str], lease: Lease
+    mirror: Mirror,
+    name: str,
+    facts: TagFacts,
+    decision: TagDecision,
+    steps: Sequence[str],
+    lease: Lease,
+    *,
+    completes: bool = False,
 ) -> bool:
     for to_commit in steps:
         judgement = intend(
@@ -161,6 +177,7 @@ def _are_intended(
             to_commit=to_commit,
             why=decision.why,
             is_tag=True,
+            completes=completes,
         )
         if not judgement.allowed:
             log.warning("%s: the tag %s is not moved: %s", mirror.name, name, judgement.detail)

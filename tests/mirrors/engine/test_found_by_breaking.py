@@ -10,7 +10,7 @@ from unittest import mock
 
 import pytest
 
-from core.errors import Unreachable
+from core.errors import RemoteFailure, Unreachable
 from core.mirroring.object_check import Depth
 from jobs.models import Duty
 from mirrors.models import Blocker, Coverage, Mirror, MirrorBranch, Promotion
@@ -265,3 +265,44 @@ def test_ranges_that_share_what_was_lost_are_read_a_few_times_at_most(lm: Deploy
     assert Blocker.objects.count() == 13
     assert not Coverage.objects.to_read().exists()
     assert max(n for uri, n in reads.items() if "_lakefs" in uri) <= 4
+
+
+def torn_by_force(lm: Deployment) -> tuple[str, str]:
+    """Somebody moves a branch ahead by force, to a commit that has not arrived: where it stood, and where it stands."""
+    branches_at_source = lm.lake.repository.branches
+    branches_at_source["t"] = branches_at_source["main"]
+    mirrored(lm, m=b"main")
+    stood = mirrored(lm, "t", a=b"1")
+    ahead = lm.lake.commit("t", {"b": b"2"})
+    lm.arrive(lm.lake.address_of(ahead, "b"))
+    lm.work(2)
+    assert branches(lm)["t"] == stood
+    branches(lm)["t"] = ahead
+    return stood, ahead
+
+
+def main_goes_on(lm: Deployment) -> bool:
+    held, head = lm.eu_store.hidden, lm.lake.commit(files={"n": b"3"})
+    lm.arrive()
+    lm.eu_store.hidden = held
+    lm.work(4)
+    return lm.head() == head
+
+
+def test_92_a_damaged_certificate_proves_nothing_and_stops_no_branch(lm: Deployment) -> None:
+    stood, _ = torn_by_force(lm)
+    lm.eu_store.objects[f"{NAMESPACE}/_lakemirror/certificates/t.json"] = b"{"
+    assert main_goes_on(lm)
+    assert branches(lm)["t"] == stood
+
+
+def test_92_a_certificate_that_can_not_be_read_delays_its_own_branch_alone(lm: Deployment) -> None:
+    stood, ahead = torn_by_force(lm)
+    uri = f"{NAMESPACE}/_lakemirror/certificates/t.json"
+    lm.eu_store.unreadable[uri] = RemoteFailure("500: read quorum lost")
+    assert main_goes_on(lm)
+    assert branches(lm)["t"] == ahead
+    assert "branch t: " in Duty.objects.get(kind="promote").outcome
+    del lm.eu_store.unreadable[uri]
+    lm.work(2)
+    assert branches(lm)["t"] == stood

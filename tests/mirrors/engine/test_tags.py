@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from io import StringIO
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -12,7 +15,7 @@ from django.core.management import call_command
 from django.db.models import F
 from django.test import Client
 
-from core.errors import RemoteFailure
+from core.errors import RemoteFailure, Unreachable
 from core.mirroring.promotion import MOVED_BY_OTHERS
 from jobs.models import Duty
 from mirrors.models import (
@@ -31,7 +34,9 @@ from mirrors.services.settings import mirror_update
 from mirrors.status.tags import tag_readings
 from rbac.models import User
 from tests.api import Api
+from tests.mirrors.engine.test_found_by_breaking import age, change, lose
 from tests.mirrors.harness import NAMESPACE, Deployment
+from tests.mirrors.services.test_rebuild import lose_database, rebuild
 from tests.mirrors.transitions.test_selection import MIRROR, commit_only, mirrored, whole_histories
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -239,6 +244,61 @@ def test_a_tag_that_was_made_before_a_crash_is_deleted_with_the_sources(lm: Depl
     assert history("v1") == [("first-promotion", "", a), ("deleted-at-source", a, "")]
 
 
+def meanwhile(lm: Deployment, call: Callable[[], None]) -> AbstractContextManager[Any]:
+    """Something happens right after a tag was deleted, before it is made anew."""
+    delete = lm.eu.delete_tag
+
+    def deleting(*given: str) -> None:
+        delete(*given)
+        call()
+
+    return mock.patch.object(lm.eu, "delete_tag", deleting)
+
+
+def moved_tag(lm: Deployment, a: str) -> str:
+    """A tag that the mirror has at one commit, and the source at another by now, which is whole."""
+    b = mirrored(lm, b=b"2")
+    source_tags(lm)["v1"] = a
+    lm.work(1)
+    source_tags(lm)["v1"] = b
+    return b
+
+
+def test_95_a_tag_on_its_way_to_another_commit_arrives_there_in_a_pause(lm: Deployment, a: str) -> None:
+    b = moved_tag(lm, a)
+    with meanwhile(lm, lambda: change(paused=True)):
+        lm.work(2)
+    assert tags(lm) == {"v1": b}
+    assert [why for why, _, _ in history("v1")] == ["first-promotion", "source-moved"]
+
+
+def test_95_a_tag_that_is_not_there_while_it_can_not_be_made_is_not_said_to_be(lm: Deployment, a: str) -> None:
+    b = moved_tag(lm, a)
+    with meanwhile(lm, lambda: change(paused=True)), mock.patch.object(lm.eu, "create_tag", side_effect=Unreachable):
+        lm.work(2)
+    assert not tags(lm)
+    told = tag_readings(Mirror.objects.get(), amount=9)[0]
+    assert (told.status, told.mirror_commit) == ("Waiting for its commit", "")
+    change(paused=False)
+    lm.work(1)
+    assert tags(lm) == {"v1": b}
+    assert [why for why, _, _ in history("v1")] == ["first-promotion", "source-moved"]
+
+
+def test_95_a_tag_is_made_where_it_was_if_its_new_commit_was_lost_on_the_way(lm: Deployment, a: str) -> None:
+    b = moved_tag(lm, a)
+
+    def lost() -> None:
+        lose(lm, b, "b")
+        age(b, lm=lm)
+        lm.run(Duty.objects.get(kind="validate").pk)
+
+    with meanwhile(lm, lost):
+        lm.work(1)
+    lm.work(1)
+    assert tags(lm) == {"v1": a}
+
+
 def test_a_tag_with_the_name_of_a_branch_waits_and_delays_nobody(lm: Deployment, a: str) -> None:
     """lakeFS lets no tag have a branch's name, but at the mirror that branch may still be on its way out."""
     lm.eu.repositories["lake-eu"].branches["v1"] = a
@@ -350,12 +410,53 @@ def test_tags_are_known_again_after_the_database_was_lost(lm: Deployment, a: str
         model.objects.all().delete()
     call_command("rebuild", "--from-destination", stdout=StringIO())
     assert Mirror.objects.get().tags
+    lm.work(2)
     b = lm.lake.commit(files={"b": b"1"})
     source_tags(lm)["v1"] = b
     lm.arrive()
     lm.work(2)
     assert tags(lm) == {"v1": b, "v2": a}
     assert [why for why, _, _ in history("v1")] == ["source-moved"]
+
+
+def test_94_a_tag_that_the_source_has_elsewhere_is_taken_for_nobodys_after_a_rebuild(lm: Deployment, a: str) -> None:
+    tags(lm)["v1"] = a  # somebody's own
+    source_tags(lm)["v1"] = lm.lake.commit(files={"b": b"1"})
+    lm.arrive()
+    lm.work(2)
+    assert states() == {"v1": "Not made by this mirror"}
+    lose_database()
+    rebuild()
+    lm.work(3)
+    assert tags(lm) == {"v1": a}
+    assert states() == {"v1": "Not made by this mirror"}
+    forget_tag(lm, "v1")
+    assert tags(lm) == {"v1": a}
+
+
+def test_93_a_tag_at_a_damaged_commit_is_not_called_up_to_date(lm: Deployment, a: str) -> None:
+    source_tags(lm)["v1"] = a
+    lm.work(2)
+    assert states() == {"v1": "Up to date"}
+    lm.lake.commit(files={"a": None, "b": b"2"})
+    lm.arrive()
+    lm.work(2)
+    lose(lm, a, "a")
+    age(a, lm=lm)
+    lm.work(3)
+    assert states() == {"v1": "Damaged"}
+
+
+def test_93_a_tag_that_is_not_proven_yet_is_not_called_up_to_date(lm: Deployment, a: str) -> None:
+    source_tags(lm)["v1"] = a
+    lm.work(2)
+    lose_database()
+    rebuild()
+    lm.run(Duty.objects.get(kind="sense").pk)
+    assert states() == {"v1": "Not proven"}
+    lm.work(2)
+    assert states() == {"v1": "Up to date"}
+    assert not MirrorTag.objects.get().stray
 
 
 def test_tags_are_made_again_in_a_repository_that_was_made_anew(lm: Deployment, a: str) -> None:

@@ -1,0 +1,44 @@
+"""What goes wrong with one branch or tag keeps no other one from its turn."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+
+from core.errors import Fenced, LakeMirrorError
+from mirrors.models import Mirror
+
+log = logging.getLogger("lakemirror.promote")
+
+Guard = Callable[[Mirror, str], AbstractContextManager[None]]
+"""Keeps what goes wrong with one name from delaying the others."""
+
+
+class LakeMirrorRetry(LakeMirrorError):
+    """Some branches could not be settled this time; the others were."""
+
+    retryable = True
+
+
+class Failures:
+    """What went wrong with single branches: it delays no other one."""
+
+    def __init__(self) -> None:
+        self.first = ""
+
+    @contextmanager
+    def of(self, mirror: Mirror, branch: str) -> Iterator[None]:
+        """Keep what goes wrong with one branch for later; a lost lease ends the round."""
+        try:
+            yield
+        except Fenced:
+            raise
+        except LakeMirrorError as error:
+            log.warning("%s: branch %s: %s", mirror.name, branch, error)
+            self.first = self.first or f"branch {branch}: {error}"
+
+    def tell(self) -> None:
+        """Raise LakeMirrorRetry if anything failed."""
+        if self.first:
+            raise LakeMirrorRetry(self.first)

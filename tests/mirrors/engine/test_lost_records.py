@@ -1,0 +1,121 @@
+"""Records that a restored destination lost: who sends one again may end, or not be answered, and it is known still."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from core.errors import Unreachable
+from core.types import RecordOutcome
+from db import clock
+from jobs.models import Duty
+from mirrors.engine import copy_records
+from mirrors.engine.promote import record_check
+from mirrors.models import Mirror, MirrorCommit
+from tests.mirrors.engine.test_found_by_breaking import change, mirrored
+from tests.mirrors.harness import Deployment
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def small_windows() -> Iterator[None]:
+    """In proportion as they are: a proof sends fewer records than are doubted at once."""
+    with (
+        mock.patch.object(record_check, "WINDOW", 5),
+        mock.patch.object(record_check, "MOST_PROVEN", 3),
+    ):
+        yield
+
+
+def missing(lm: Deployment, made: list[str]) -> set[str]:
+    return set(made) - lm.eu.repositories["lake-eu"].commits.keys()
+
+
+def lose_records(lm: Deployment, lost: list[str]) -> None:
+    for sha in lost:
+        del lm.eu.repositories["lake-eu"].commits[sha]
+
+
+def restored_before_a_move(lm: Deployment) -> list[str]:
+    """Twelve records were copied in a pause, and are lost; the branch stands where it stood."""
+    mirrored(lm, a=b"0")
+    change(paused=True)
+    made = [lm.lake.commit(files={"a": b"%d" % n}) for n in range(12)]
+    lm.arrive()
+    lm.work(3)
+    assert not missing(lm, made)
+    lose_records(lm, made)
+    change(paused=False)
+    return made
+
+
+def restored_with_its_branch(lm: Deployment) -> list[str]:
+    made = [mirrored(lm, a=b"%d" % n) for n in range(12)]
+    lose_records(lm, made[1:])
+    lm.eu.repositories["lake-eu"].branches["main"] = made[0]
+    return made
+
+
+class Died(BaseException):
+    """In place of a worker's end: nothing is written down any more."""
+
+
+@pytest.mark.parametrize("ends", [Unreachable("the answer was lost"), Died()])
+def test_91_an_answer_that_nobody_heard_hides_no_lost_record(lm: Deployment, ends: BaseException) -> None:
+    made = restored_before_a_move(lm)
+    put = lm.eu.put_commit_record
+    sent: list[str] = []
+
+    def posting(repository: str, commit: Any) -> RecordOutcome:
+        outcome = put(repository, commit)
+        sent.append(commit.id)
+        if len(sent) == 3:
+            raise ends
+        return outcome
+
+    with mock.patch.object(lm.eu, "put_commit_record", posting):
+        if isinstance(ends, Died):
+            with pytest.raises(Died):
+                lm.work(1)
+            Duty.objects.update(until=clock.now())
+        lm.work(1)
+        assert not lm.torn()
+        lm.work(4)
+    assert lm.head() == made[-1]
+    assert not missing(lm, made)
+    assert not Mirror.objects.get().proving_records
+
+
+@pytest.mark.parametrize("loses", ["its notes", "an answer"])
+def test_91_a_copier_that_ends_before_its_note_hides_no_lost_record(lm: Deployment, loses: str) -> None:
+    made = restored_with_its_branch(lm)
+    write_down, put = copy_records._Round._write_down, lm.eu.put_commit_record
+    done: list[int] = []
+
+    def dies(self: Any, accepted: list[Any]) -> None:
+        if loses == "its notes" and accepted and not done:
+            done.append(1)
+            raise Unreachable("the worker ended")
+        write_down(self, accepted)
+
+    def unheard(repository: str, commit: Any) -> RecordOutcome:
+        outcome = put(repository, commit)
+        if loses == "an answer" and outcome is RecordOutcome.CREATED and len(done) < 5:
+            done.append(1)
+            raise Unreachable("the answer was lost")
+        return outcome
+
+    with (
+        mock.patch.object(copy_records._Round, "_write_down", dies),
+        mock.patch.object(lm.eu, "put_commit_record", unheard),
+    ):
+        lm.work(8)
+    assert done
+    assert lm.head() == made[-1]
+    assert not lm.torn()
+    assert not missing(lm, made)
+    assert not MirrorCommit.objects.filter(resent=True).exists()
