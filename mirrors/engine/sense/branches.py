@@ -114,7 +114,8 @@ def _wait_for_unrelated(repository: Repository, spool: Spool, heads: set[str], a
         return None
     since = repository.unrelated_since
     if since is None:
-        Repository.objects.filter(pk=repository.pk).update(unrelated_since=at)
+        # Not `at`: a look may take long, and the cache lasts from now on.
+        Repository.objects.filter(pk=repository.pk).update(unrelated_since=clock.now())
     elif at - since > sensing.CACHE_LASTS:
         Repository.objects.filter(pk=repository.pk).update(unrelated_since=None)
         return None
