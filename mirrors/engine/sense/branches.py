@@ -80,7 +80,7 @@ def _take_look(
     if problem := identity_problem(repository, lakefs):
         spool.clear()
         return freeze(repository, problem)
-    if (wait := _wait_for_unrelated(repository, spool, set(changed.values()) - errors.keys(), at)) is not None:
+    if (wait := _wait_for_unrelated(repository, spool, set(changed.values()), at)) is not None:
         spool.clear()
         return wait
     if changed:
@@ -105,9 +105,9 @@ def _take_look(
 
 
 def _wait_for_unrelated(repository: Repository, spool: Spool, heads: set[str], at: datetime) -> DutyOutcome | None:
-    """A head whose history shares no commit with what is known may be that of a repository made anew under the name,
-    of which another server's cache still knows the old one: it counts once a later look has found the same."""
-    unrelated = spool.unrelated(heads) if repository.commits.exists() else _unheard_of(repository, spool, heads)
+    """A history that shares no commit with what is known may be that of a repository made anew under the name, of which
+    another server's cache still knows the old one: it counts once a later look, begun at `at`, has found the same."""
+    unrelated = spool.unrelated() if repository.commits.exists() else _unheard_of(repository, spool, heads)
     if not unrelated:
         if repository.unrelated_since is not None:
             Repository.objects.filter(pk=repository.pk).update(unrelated_since=None)
@@ -119,7 +119,7 @@ def _wait_for_unrelated(repository: Repository, spool: Spool, heads: set[str], a
     elif at - since > sensing.CACHE_LASTS:
         Repository.objects.filter(pk=repository.pk).update(unrelated_since=None)
         return None
-    told = f"{min(unrelated)[:8]} shares no commit with what is known of {repository.name}"
+    told = f"{min(unrelated & heads or unrelated)[:8]} shares no commit with what is known of {repository.name}"
     outcome = _note_error(repository, f"{told}: a second look will tell whether it is still the same repository")
     return replace(outcome, next_in=sensing.CACHE_LASTS.total_seconds() + 1)
 
@@ -129,9 +129,9 @@ def _unheard_of(repository: Repository, spool: Spool, heads: set[str]) -> set[st
     source has none of that; nor has the destination the roots of the source's history."""
     shown = MirrorBranch.objects.filter(mirror__source=repository, stray=False).exclude(head="")
     known = set(shown.values_list("head", flat=True))
-    if not known or spool.known(known):
+    roots = spool.roots()  # without one nothing could be stored
+    if not (known and roots) or spool.known(known):
         return set()
-    roots = repository.unplaced.filter(parents=[]).values_list("sha", flat=True)
     mirrors = list(served_mirrors(repository))
     return set() if any(_has_record(mirror, root) for root in roots for mirror in mirrors) else heads
 

@@ -8,12 +8,12 @@ more memory for a longer history, as long as its log gives children before paren
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 
 from django.db import models, transaction
 
-from core.mirroring.commit_graph import ParentsFirst
+from core.mirroring.commit_graph import ParentsFirst, related
 from core.types import Commit as CommitRecord
 from db.chunks import chunks
 from jobs import duties
@@ -118,13 +118,31 @@ class Spool:
             duties.wake("copy", mirror.pk)
             duties.wake("validate", mirror.pk)
 
-    def unrelated(self, heads: Collection[str]) -> set[str]:
-        """Those heads that were read and of whose history no commit is stored. Such a history has a root of its own."""
-        if not self.repository.unplaced.filter(parents=[]).exists():
+    # What it has to do with what is stored
+
+    def roots(self) -> set[str]:
+        """Those of the commits that were read which have no parent."""
+        return set(self.repository.unplaced.filter(parents=[]).values_list("sha", flat=True))
+
+    def unrelated(self) -> set[str]:
+        """What was read, if it begins at a root, that shares no commit with what is stored. A log that broke off may
+        have left the root alone: no head is known to be of that history, and it must not be stored all the same."""
+        roots = self.roots()
+        if not roots:
             return set()
         parents = {sha: its for lines in self._latest_first() for _, sha, its in lines}
         stored = self.stored({parent for its in parents.values() for parent in its} - parents.keys())
-        return {head for head in heads if head in parents and _leads_nowhere(head, parents, stored)}
+        strange = parents.keys() - related(parents, stored)
+        return strange if roots & strange else set()
+
+    # Forgetting
+
+    def leave_out(self, shas: Collection[str]) -> None:
+        """Forget these of what was read."""
+        for some in chunks(sorted(shas)):
+            with transaction.atomic():
+                self.lease.lock()
+                self._read(some).delete()
 
     def clear(self) -> None:
         """Forget what was read and not placed."""
@@ -133,18 +151,6 @@ class Spool:
         with transaction.atomic():
             self.lease.lock()
             self.repository.unplaced.all().delete()
-
-
-def _leads_nowhere(head: str, parents: Mapping[str, Sequence[str]], stored: Collection[str]) -> bool:
-    seen, ahead = {head}, [head]
-    while ahead:
-        for parent in parents.get(ahead.pop(), ()):
-            if parent in stored:
-                return False
-            if parent not in seen:
-                seen.add(parent)
-                ahead.append(parent)
-    return True
 
 
 def served_mirrors(repository: Repository) -> models.QuerySet[Mirror]:

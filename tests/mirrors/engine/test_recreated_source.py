@@ -18,9 +18,11 @@ import pytest
 from core.errors import RemoteFailure
 from db import clock
 from jobs.models import Duty
+from mirrors.models import Mirror, Repository
 from tests.fakes import FakeStore, Lake
 from tests.mirrors.engine.test_found_by_breaking import mirrored
 from tests.mirrors.harness import Deployment
+from tests.mirrors.services.test_rebuild import lose_database, rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -57,3 +59,50 @@ def test_85_a_slow_look_does_not_count_against_the_time_until_the_second_one(lm:
             lm.run(Duty.objects.get(kind="sense").pk)
         lm.work(1)
         assert lm.head() == head
+
+
+@pytest.mark.parametrize("rebuilt", [False, True])
+def test_86_a_log_that_breaks_off_does_not_make_the_root_that_it_led_to_known(lm: Deployment, rebuilt: bool) -> None:
+    """The next look would find everything else related to that root."""
+    head = mirrored(lm, a=b"1")
+    if rebuilt:
+        lose_database()
+        rebuild()
+    known = Repository.objects.get().commits.count()
+    with recreated(lm) as made:
+        root = made.repository.branches["main"]
+        x, y = made._record((root,), "", "x", {}), made._record((root,), "", "y", {})
+        made.repository.branches["main"] = made._record((x, y), "", "merge", {})
+        with failing(lm, lambda commit: commit in (x, y)):
+            lm.work(1)
+        assert Repository.objects.get().commits.count() == known
+        lm.work(1)
+        assert lm.head() == head
+
+
+def test_86_a_root_that_a_branch_brings_in_by_a_merge_waits_for_nothing(lm: Deployment) -> None:
+    mirrored(lm, a=b"1")
+    other = lm.lake._record((), "", "another root", {})
+    lm.lake.repository.branches["other"] = other
+    merged = lm.lake._record((lm.lake.repository.branches["main"], other), "", "merge", {})
+    lm.lake.repository.branches["main"] = merged
+    lm.work()
+    assert (lm.head(), lm.head("other"), Repository.objects.get().look_error) == (merged, other, "")
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_88_tags_of_a_history_of_their_own_are_left_out_and_named_and_the_others_go_on(
+    lm: Deployment, broken: bool
+) -> None:
+    Mirror.objects.update(tags=True)
+    a = mirrored(lm, a=b"1")
+    off = lm.lake.record_tree((a,), lm.lake.trees[a], "on no branch")
+    root = lm.lake._record((), "", "a root of its own", {})
+    x, y = lm.lake._record((root,), "", "x", {}), lm.lake._record((root,), "", "y", {})
+    lm.lake.repository.tags.update(v1=off, odd=lm.lake._record((x, y), "", "merge", {}))
+    lm.arrive()
+    with failing(lm, lambda commit: broken and commit in (x, y)):
+        lm.work(4)
+    assert lm.eu.repositories["lake-eu"].tags == {"v1": off}
+    assert not Repository.objects.get().commits.filter(sha=root).exists()
+    assert "left out: odd" in Duty.objects.get(kind="sense").outcome
