@@ -130,8 +130,9 @@ def _unheard_of(repository: Repository, spool: Spool, heads: set[str]) -> set[st
     shown = MirrorBranch.objects.filter(mirror__source=repository, stray=False).exclude(head="")
     known = set(shown.values_list("head", flat=True))
     roots = spool.roots()  # without one nothing could be stored
-    if not (known and roots) or spool.known(known):
+    if not (known and roots) or known & heads or spool.read_now(known):
         return set()
+    roots = spool.read_now(roots)
     mirrors = list(served_mirrors(repository))
     return set() if any(_has_record(mirror, root) for root in roots for mirror in mirrors) else heads
 

@@ -32,6 +32,7 @@ class Spool:
 
     def __init__(self, repository: Repository, lease: Lease) -> None:
         self.repository, self.lease = repository, lease
+        self._left = repository.unplaced.order_by("-pk").values_list("pk", flat=True).first() or 0
 
     # Reading
 
@@ -123,6 +124,14 @@ class Spool:
     def roots(self) -> set[str]:
         """Those of the commits that were read which have no parent."""
         return set(self.repository.unplaced.filter(parents=[]).values_list("sha", flat=True))
+
+    def read_now(self, shas: Collection[str]) -> set[str]:
+        """Those of `shas` that were read since this was made; what an earlier look left may be another repository's."""
+        found: set[str] = set()
+        for some in chunks(sorted(shas)):
+            rows = self.repository.unplaced.filter(sha__in=some, pk__gt=self._left)
+            found.update(rows.values_list("sha", flat=True))
+        return found
 
     def unrelated(self) -> set[str]:
         """What was read, if it begins at a root, that shares no commit with what is stored. A log that broke off may

@@ -15,7 +15,7 @@ from unittest import mock
 
 import pytest
 
-from core.errors import RemoteFailure
+from core.errors import RemoteFailure, Unreachable
 from db import clock
 from jobs.models import Duty
 from mirrors.models import Mirror, Repository
@@ -88,6 +88,29 @@ def test_86_a_root_that_a_branch_brings_in_by_a_merge_waits_for_nothing(lm: Depl
     lm.lake.repository.branches["main"] = merged
     lm.work()
     assert (lm.head(), lm.head("other"), Repository.objects.get().look_error) == (merged, other, "")
+
+
+def test_87_what_a_broken_off_look_left_says_nothing_about_the_source_of_the_next(lm: Deployment) -> None:
+    head = mirrored(lm, a=b"1")
+    lose_database()
+    rebuild()
+    with mock.patch.object(lm.us, "get_repository", side_effect=Unreachable("it is just being deleted")):
+        lm.run(Duty.objects.get(kind="sense").pk)
+    assert Repository.objects.get().unplaced.filter(sha=head).exists()
+    with recreated(lm):
+        lm.work(2)
+        assert lm.head() == head
+
+
+def test_87_a_look_that_goes_on_after_a_broken_off_one_knows_its_source_by_the_head_or_the_root(lm: Deployment) -> None:
+    head = mirrored(lm, a=b"1")
+    lose_database()
+    rebuild()
+    with mock.patch.object(lm.us, "get_repository", side_effect=Unreachable("no answer")):
+        lm.run(Duty.objects.get(kind="sense").pk)
+    lm.work(2)
+    assert Repository.objects.get().look_error == ""
+    assert Repository.objects.get().commits.filter(sha=head).exists()
 
 
 @pytest.mark.parametrize("broken", [False, True])
