@@ -11,6 +11,7 @@ from django.db import transaction
 
 from core.errors import Fenced, LakeMirrorError, NoData, NotFound, RemoteFailure
 from core.mirroring import sensing
+from core.mirroring.promotion import UNKNOWN
 from core.ports import LakeFS
 from core.types import main_parent
 from db import clock
@@ -97,6 +98,7 @@ def _take_look(
         _store_moves(repository, readable, last, at)
         _note_hidden(repository, hidden)
         went = _note_missing(repository, set(last) - heads.keys(), set(heads), at)
+        _note_unread(repository, {name: head for name, head in changed.items() if head in unread}, at)
         error = _name_unreadable(changed, unread)
         Repository.objects.filter(pk=repository.pk).update(looked_at=at, look_error=error)
         if readable or went:
@@ -268,6 +270,21 @@ def _note_missing(repository: Repository, missing: set[str], there: set[str], at
             missing_since=since, missing_looks=looks, gone_at=at if gone else None
         )
     return went
+
+
+def _note_unread(repository: Repository, unread: Mapping[str, str], at: datetime) -> None:
+    """Which branches moved on to a head whose history can't be read, and since when they stand at such heads."""
+    noted = dict(repository.branches.exclude(unread_head="").values_list("name", "unread_head"))
+    for some in chunks(sorted(noted.keys() - unread.keys())):
+        repository.branches.filter(name__in=some).update(unread_head="", unread_since=None)
+    for name, head in unread.items():
+        if noted.get(name) == head:
+            continue
+        branch, _ = SourceBranch.objects.get_or_create(
+            repository=repository, name=name, defaults={"head": "", "position": UNKNOWN, "changed_at": at}
+        )
+        rows = SourceBranch.objects.filter(pk=branch.pk)
+        rows.update(unread_head=head, unread_since=branch.unread_since or at)
 
 
 def _wake_promotion(repository: Repository) -> None:
