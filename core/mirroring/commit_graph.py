@@ -63,12 +63,16 @@ class ParentsFirst:
 
 def related(parents: Mapping[str, Collection[str]], known: Collection[str]) -> set[str]:
     """Those of some commits that descend from one that is known, and all that those descend from among them."""
+    return _reach(descendants(parents, known), parents) & parents.keys()
+
+
+def descendants(parents: Mapping[str, Collection[str]], ancestors: Collection[str]) -> set[str]:
+    """Those of some commits that descend from one of others."""
     children: dict[str, list[str]] = {}
     for commit_id, its in parents.items():
         for parent in its:
             children.setdefault(parent, []).append(commit_id)
-    descendants = _reach([one for one in known if one in children], children)
-    return _reach(descendants & parents.keys(), parents) & parents.keys()
+    return _reach(ancestors, children) - set(ancestors)
 
 
 def _reach(start: Iterable[str], ways: Mapping[str, Collection[str]]) -> set[str]:

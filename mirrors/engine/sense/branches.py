@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -81,7 +81,7 @@ def _take_look(
     if problem := identity_problem(repository, lakefs):
         spool.clear()
         return freeze(repository, problem)
-    if (wait := _wait_for_unrelated(repository, spool, set(changed.values()), at)) is not None:
+    if (wait := _wait_for_unrelated(repository, _unrelated(spool, set(changed.values())), at)) is not None:
         spool.clear()
         return wait
     if changed:
@@ -106,10 +106,9 @@ def _take_look(
     return DutyOutcome(error or f"{len(heads)} branches, {len(changed)} moved, {new} new commits")
 
 
-def _wait_for_unrelated(repository: Repository, spool: Spool, heads: set[str], at: datetime) -> DutyOutcome | None:
+def _wait_for_unrelated(repository: Repository, unrelated: Collection[str], at: datetime) -> DutyOutcome | None:
     """A history that shares no commit with what is known may be that of a repository made anew under the name, of which
     another server's cache still knows the old one: it counts once a later look, begun at `at`, has found the same."""
-    unrelated = spool.unrelated() if repository.commits.exists() else _unheard_of(repository, spool, heads)
     if not unrelated:
         if repository.unrelated_since is not None:
             Repository.objects.filter(pk=repository.pk).update(unrelated_since=None)
@@ -121,9 +120,20 @@ def _wait_for_unrelated(repository: Repository, spool: Spool, heads: set[str], a
     elif at - since > sensing.CACHE_LASTS:
         Repository.objects.filter(pk=repository.pk).update(unrelated_since=None)
         return None
-    told = f"{min(unrelated & heads or unrelated)[:8]} shares no commit with what is known of {repository.name}"
+    told = f"{min(unrelated)[:8]} shares no commit with what is known of {repository.name}"
     outcome = _note_error(repository, f"{told}: a second look will tell whether it is still the same repository")
     return replace(outcome, next_in=sensing.CACHE_LASTS.total_seconds() + 1)
+
+
+def _unrelated(spool: Spool, heads: set[str]) -> set[str]:
+    """The heads whose history shares no commit with what is known. Where a log broke off nobody can tell: the others
+    don't wait for that; but a root that it led to is left out, for what is stored counts as known from then on."""
+    if not spool.repository.commits.exists():
+        return _unheard_of(spool.repository, spool, heads)
+    unrelated, _ = spool.unrelated()
+    if not heads & unrelated:
+        spool.leave_out(spool.roots() & unrelated)
+    return heads & unrelated
 
 
 def _unheard_of(repository: Repository, spool: Spool, heads: set[str]) -> set[str]:

@@ -13,7 +13,7 @@ from datetime import datetime
 
 from django.db import models, transaction
 
-from core.mirroring.commit_graph import ParentsFirst, related
+from core.mirroring.commit_graph import ParentsFirst, descendants, related
 from core.types import Commit as CommitRecord
 from db.chunks import chunks
 from jobs import duties
@@ -133,16 +133,17 @@ class Spool:
             found.update(rows.values_list("sha", flat=True))
         return found
 
-    def unrelated(self) -> set[str]:
-        """What was read, if it begins at a root, that shares no commit with what is stored. A log that broke off may
-        have left the root alone: no head is known to be of that history, and it must not be stored all the same."""
-        roots = self.roots()
-        if not roots:
-            return set()
+    def unrelated(self) -> tuple[set[str], set[str]]:
+        """What was read, if it begins at a root, that shares no commit with what is stored: commits whose history was
+        read to its end, and commits of which a log broke off."""
+        if not self.roots():
+            return set(), set()
         parents = {sha: its for lines in self._latest_first() for _, sha, its in lines}
-        stored = self.stored({parent for its in parents.values() for parent in its} - parents.keys())
+        named = {parent for its in parents.values() for parent in its} - parents.keys()
+        stored = self.stored(named)
         strange = parents.keys() - related(parents, stored)
-        return strange if roots & strange else set()
+        broken_off = strange & descendants(parents, named - stored)
+        return strange - broken_off, broken_off
 
     # Forgetting
 

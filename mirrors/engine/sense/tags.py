@@ -65,11 +65,11 @@ def _read(repository: Repository, lakefs: LakeFS, commits: set[str], at: datetim
         Repository.objects.select_for_update(no_key=True).get(pk=repository.pk)
         repository.mirrors.filter(tags=False, follows_all=True).update(follows_all=False)
     errors = read_histories(spool, lakefs, commits, lease)
-    unrelated = spool.unrelated()
-    spool.leave_out(unrelated)
+    unrelated, broken_off = spool.unrelated()
+    spool.leave_out(unrelated | broken_off)
     spool.place(at)
     unread = unreadable(spool, commits, errors)
-    lone = dict.fromkeys(unread.keys() & unrelated - errors.keys(), "it shares no commit with any branch of the source")
+    lone = dict.fromkeys(unread.keys() & unrelated, "it shares no commit with any branch of the source")
     return {**unread, **lone}
 
 

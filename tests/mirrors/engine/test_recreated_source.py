@@ -90,6 +90,23 @@ def test_86_a_root_that_a_branch_brings_in_by_a_merge_waits_for_nothing(lm: Depl
     assert (lm.head(), lm.head("other"), Repository.objects.get().look_error) == (merged, other, "")
 
 
+def test_86_a_history_of_its_own_that_can_not_be_read_holds_up_nobody_else(lm: Deployment) -> None:
+    mirrored(lm, a=b"1")
+    root = lm.lake._record((), "", "a root of its own", {})
+    x, y = lm.lake._record((root,), "", "x", {}), lm.lake._record((root,), "", "y", {})
+    odd = lm.lake.repository.branches["odd"] = lm.lake._record((x, y), "", "merge", {})
+    with failing(lm, lambda commit: commit in (x, y)):
+        for number in range(4):
+            new = lm.lake.commit(files={"b": b"%d" % number})
+            lm.arrive()
+            lm.work(1)
+            assert (lm.head(), lm.head("odd")) == (new, "")
+    lm.work(1)
+    Repository.objects.update(unrelated_since=clock.now() - timedelta(seconds=11))
+    lm.work()
+    assert (lm.head(), lm.head("odd")) == (new, odd)
+
+
 def test_87_what_a_broken_off_look_left_says_nothing_about_the_source_of_the_next(lm: Deployment) -> None:
     head = mirrored(lm, a=b"1")
     lose_database()
