@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 
 class Waiting:
@@ -59,6 +59,31 @@ class ParentsFirst:
                 placed[current] = None
                 turn += self.waiting.settle(current)
         return list(placed)
+
+
+def related(parents: Mapping[str, Collection[str]], known: Collection[str]) -> set[str]:
+    """Those of some commits that descend from one that is known, and all that those descend from among them."""
+    return _reach(descendants(parents, known), parents) & parents.keys()
+
+
+def descendants(parents: Mapping[str, Collection[str]], ancestors: Collection[str]) -> set[str]:
+    """Those of some commits that descend from one of others."""
+    children: dict[str, list[str]] = {}
+    for commit_id, its in parents.items():
+        for parent in its:
+            children.setdefault(parent, []).append(commit_id)
+    return _reach(ancestors, children) - set(ancestors)
+
+
+def _reach(start: Iterable[str], ways: Mapping[str, Collection[str]]) -> set[str]:
+    """All commits to which ways lead from some, these included; ways to parents, or to children."""
+    seen = set(start)
+    ahead = list(seen)
+    while ahead:
+        new = set(ways.get(ahead.pop(), ())) - seen
+        seen |= new
+        ahead += new
+    return seen
 
 
 def between(newer: str, older: str, main_parent: Callable[[str], str], limit: int = 1_000_000) -> list[str] | None:

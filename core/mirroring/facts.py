@@ -173,7 +173,8 @@ class BranchFacts:
     `newest` is the newest commit that is not mirrored yet; `troubled` are the commits in trouble that it needs, oldest
     first. One that is not `selected` is left where it is, or deleted here if `dropped`. `inferred`: the mirror's head
     is older than the first head that was seen at the source. `proven`: the mirror's head is proven whole now; else
-    `standing` tells of its commit. `misplaced`: it is not where this mirror put it.
+    `standing` tells of its commit. `misplaced`: it is not where this mirror put it. `unread`: the history of the
+    source's head can't be read, so it is behind by at least that commit, and `newest` is older.
     """
 
     name: str
@@ -188,6 +189,7 @@ class BranchFacts:
     stray: bool = False
     uncommitted: bool = False
     inferred: bool = False
+    unread: bool = False
     missing_since: datetime | None = None
     gone: bool = False
     selected: bool = True

@@ -114,7 +114,7 @@ class SourceBranch(models.Model):
     repository = models.ForeignKey(Repository, models.CASCADE, related_name="branches")
     name = models.CharField(max_length=256)
     head = models.CharField(max_length=64)
-    # -1: not looked at since a rebuild; the head is then what a mirror's certificate proves, "" if it proves none
+    # -1: not read yet, or not since a rebuild; the head is then what a mirror's certificate proves, "" if there is none
     position = models.BigIntegerField(help_text="of the newest candidate")
     changed_at = models.DateTimeField(help_text="when the sensor first saw this head")
     hidden = models.BooleanField(
@@ -123,6 +123,14 @@ class SourceBranch(models.Model):
     missing_since = models.DateTimeField(null=True)
     missing_looks = models.IntegerField(default=0)
     gone_at = models.DateTimeField(null=True)
+    unread_head = models.CharField(
+        max_length=64,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="it moved on to this one, whose history can't be read",
+    )
+    unread_since = models.DateTimeField(null=True, help_text="when the first of such heads in a row was seen")
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["repository", "name"], name="source_branch_name")]

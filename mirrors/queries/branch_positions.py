@@ -12,7 +12,7 @@ from core.mirroring.promotion import UNKNOWN
 from db.raw_sql import moment
 from mirrors.models import Mirror, MirrorBranch, SourceBranch
 from mirrors.queries.branch_summary import OpenBranches
-from mirrors.queries.candidates import Pending, Spots, pending_of
+from mirrors.queries.candidates import Pending, Spots, count_unread, pending_of
 from mirrors.queries.missing import Key
 from mirrors.queries.tables import fetch
 
@@ -34,6 +34,14 @@ class BranchPosition:
     def behind(self) -> bool:
         live = self.source is not None and self.source.gone_at is None
         return live and self.selected and self.reached < self.source.position
+
+    @property
+    def unread_head(self) -> str:
+        """Where the source's branch is, if that history can't be read and the mirror doesn't show it; else ""."""
+        there, here = self.source, self.mirror
+        if there is None or there.gone_at is not None or not self.selected:
+            return ""
+        return "" if here and here.head == there.unread_head else there.unread_head
 
     @property
     def unproven(self) -> bool:
@@ -58,7 +66,12 @@ def positions_of(mirror: Mirror) -> list[BranchPosition]:
 def first_pending(places: Sequence[BranchPosition]) -> dict[str, Pending]:
     """The oldest commit that a mirror's branch has not reached; by branch, of those behind."""
     rows = pending_of(spots_of([place for place in places if place.behind]), few=1)
-    return {name: row[0] for (_, name), row in rows.items()}
+    first = {name: row[0] for (_, name), row in rows.items()}
+    for place in places:
+        if place.unread_head and place.source and place.source.unread_since:
+            name = place.key[1]
+            first[name] = count_unread(first.get(name), place.unread_head, place.source.unread_since)
+    return first
 
 
 def source_branches(mirrors: Sequence[Mirror]) -> dict[int, dict[str, SourceBranch]]:
@@ -118,7 +131,8 @@ SELECT mirror.id, there.name, there.id, there.position, CASE
         WHEN here.position < {unknown} THEN {unknown}
         WHEN here.misplaced AND here.position > {unknown} THEN here.position - 1
         ELSE here.position
-    END, CASE WHEN here.id IS NULL THEN 0 ELSE 1 END, here.advanced_at
+    END, CASE WHEN here.id IS NULL THEN 0 ELSE 1 END, here.advanced_at,
+    CASE WHEN here.head = there.unread_head THEN '' ELSE there.unread_head END, there.unread_since
 FROM {mirror} mirror
 JOIN {source} there ON there.repository_id = mirror.source_id AND there.gone_at IS NULL
 LEFT JOIN {branch} here ON here.mirror_id = mirror.id AND here.name = there.name
@@ -144,8 +158,10 @@ def branch_lags(mirrors: Sequence[Mirror]) -> Iterator[BranchLag]:
     rows = [row for row in _all_rows(mirrors) if row[0] not in narrow or row[1] in narrow[row[0]]]
     behind = {(row[0], row[1]): (row[2], row[4]) for row in rows if row[4] < row[3]}
     pending = pending_of(behind, few=1)
-    for mirror, branch, _, _, _, here, advanced_at in rows:
+    for mirror, branch, _, _, _, here, advanced_at, unread, since in rows:
         first = pending[mirror, branch][0] if (mirror, branch) in pending else None
+        if unread and since:
+            first = count_unread(first, unread, moment(since))
         yield BranchLag(mirror, branch, bool(here), moment(advanced_at) if advanced_at else None, first)
 
 

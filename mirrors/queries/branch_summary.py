@@ -21,7 +21,8 @@ from mirrors.queries.tables import fetch
 # Each branch of a source is looked up at each of its mirrors by the index; only those that differ come back.
 _OPEN = """
 SELECT mirror.id, there.id, here.id, here.stray, here.uncommitted, here.misplaced OR NOT here.proven,
-    there.missing_since, there.position, here.position, next.seen_at
+    there.missing_since, there.position, here.position, COALESCE(next.seen_at, there.unread_since),
+    CASE WHEN there.unread_head = '' OR here.head = there.unread_head THEN 0 ELSE 1 END
 FROM {mirror} mirror
 JOIN {source} there ON there.repository_id = mirror.source_id AND there.gone_at IS NULL
 LEFT JOIN {branch} here ON here.mirror_id = mirror.id AND here.name = there.name
@@ -29,7 +30,7 @@ LEFT JOIN {candidate} next ON next.branch_id = there.id
     AND next.position = CASE WHEN here.id IS NULL OR here.stray OR here.position < 0 THEN 0 ELSE here.position + 1 END
 WHERE mirror.id IN ({mirrors}) AND (
     here.id IS NULL OR here.head <> there.head OR here.stray OR here.uncommitted
-    OR here.head = '' OR NOT here.proven OR here.misplaced OR there.missing_since IS NOT NULL
+    OR here.head = '' OR NOT here.proven OR here.misplaced OR there.missing_since IS NOT NULL OR there.unread_head <> ''
 )
 """
 _ONLY_HERE = """
@@ -59,6 +60,7 @@ class Row:
     newest: int
     reached: int | None
     waits_since: Any
+    unread: int
 
     @property
     def behind(self) -> bool:
@@ -67,8 +69,8 @@ class Row:
 
     @property
     def pending(self) -> int:
-        """How many candidates it is behind."""
-        return self.newest - max(UNKNOWN, UNKNOWN if self.reached is None else self.reached)
+        """How many candidates it is behind; a head whose history can't be read counts as one."""
+        return self.newest - max(UNKNOWN, UNKNOWN if self.reached is None else self.reached) + self.unread
 
     @property
     def age(self) -> tuple[bool, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -61,6 +61,11 @@ def pending_of(spots: Spots, *, few: int) -> dict[Key, list[Pending]]:
     for key, row in _rows(_PENDING, spots, few):
         found[key].append(Pending(row.sha, row.position, row.seen_at, row.number, row.moves > 0))
     return found
+
+
+def count_unread(first: Pending | None, head: str, since: datetime) -> Pending:
+    """What a branch lacks first if the source went on, by one commit at least, to a head that can't be read."""
+    return replace(first, number=first.number + 1) if first else Pending(head, UNKNOWN, since, 1, rewound=False)
 
 
 def past_of(spots: Spots) -> dict[Key, list[str]]:

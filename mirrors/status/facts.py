@@ -65,16 +65,17 @@ def _branch_facts(place: BranchPosition, rows: Sequence[Pending], commits: Commi
     return BranchFacts(
         name=place.key[1],
         default=place.default,
-        source_head=source.head if source and source.gone_at is None else "",
+        source_head=place.unread_head or (source.head if source and source.gone_at is None else ""),
         mirror_head=mirror.head if mirror else "",
-        pending=rows[0].number + (UNKNOWN - 1 - mirror.position if place.inferred and mirror else 0) if rows else 0,
-        oldest_seen_at=rows[0].seen_at if rows else None,
+        pending=_pending(place, rows),
+        oldest_seen_at=rows[0].seen_at if rows else source.unread_since if source and place.unread_head else None,
         advanced_at=mirror.advanced_at if mirror else None,
         changed_at=source.changed_at if source else None,
         rewound=bool(rows and rows[0].rewound),
         stray=bool(mirror and mirror.stray),
         uncommitted=bool(mirror and mirror.uncommitted),
         inferred=place.inferred,
+        unread=bool(place.unread_head),
         missing_since=source.missing_since if source else None,
         gone=source is None or source.gone_at is not None,
         selected=place.selected or source is None,
@@ -86,6 +87,13 @@ def _branch_facts(place: BranchPosition, rows: Sequence[Pending], commits: Commi
         standing=commits.facts.get(head) if head else None,
         standing_needs=commits.needed_by(head) if head else (),
     )
+
+
+def _pending(place: BranchPosition, rows: Sequence[Pending]) -> int:
+    number = rows[0].number if rows else 0
+    if rows and place.inferred and place.mirror:
+        number += UNKNOWN - 1 - place.mirror.position
+    return number + bool(place.unread_head)
 
 
 # --- the mirror -----------------------------------------------------------------------------------------------------

@@ -262,6 +262,12 @@ FILES = {
     "cases": "tests/mirrors/engine/test_promise_findings.py",
     "rebuild": "tests/mirrors/services/test_rebuild.py",
     "breaking": "tests/mirrors/engine/test_found_by_breaking.py",
+    "records": "tests/mirrors/engine/test_lost_records.py",
+    "recreated": "tests/mirrors/engine/test_recreated_source.py",
+    "unread": "tests/mirrors/status/test_unread_heads.py",
+    "looks": "tests/mirrors/engine/test_looks_again.py",
+    "key": "tests/mirrors/engine/test_one_key.py",
+    "regions": "tests/mirrors/status/test_readable_regions.py",
     "demand": "tests/mirrors/engine/test_validations.py",
     "database": "tests/mirrors/engine/test_promise_database.py",
     "servers": "tests/e2e/test_promise.py",
@@ -277,7 +283,7 @@ def numbers_of(file: str) -> set[int]:
 def test_the_table_names_every_scenario_and_where_it_is_tested() -> None:
     lines = (ROOT / "docs/promotion.md").read_text().splitlines()
     rows = {int(row[1]): row for line in lines if (row := line.split("|"))[1:] and row[1].strip().isdigit()}
-    assert sorted(rows) == [*range(1, 85)]
+    assert sorted(rows) == [*range(1, 107)]
     for name, file in FILES.items():
         assert numbers_of(file) == {number for number, row in rows.items() if name in row[-2]}, file
     assert all(row[-2].strip() for row in rows.values())

@@ -44,7 +44,7 @@ def explain_branch(
         verdict = rule(case)
         if verdict:
             return _tell_inferred(branch, verdict)
-    return _tell_inferred(branch, _if_late(case, _retrying(case) or _rewound(case) or _syncing(case)))
+    return _tell_inferred(branch, _if_late(case, _unread(case) or _retrying(case) or _rewound(case) or _syncing(case)))
 
 
 def _tell_inferred(branch: BranchFacts, verdict: Verdict) -> Verdict:
@@ -62,7 +62,7 @@ def _waiting_commits(branch: BranchFacts) -> Phrase:
 def _behind(case: _Case) -> Phrase:
     """The beginning of a sentence: "main is 4 commits and 14 min behind"."""
     late = f" and {in_words(case.lag)}" if case.lag >= 1 else ""
-    commits = count(case.branch.pending, "commit")
+    commits = f"{'at least ' if case.branch.unread else ''}{count(case.branch.pending, 'commit')}"
     if case.branch.mirror_head:
         return say(name(case.branch.name), f" is {commits}{late} behind")
     waits = f", and has waited {in_words(case.lag)} for its first commit" if case.lag >= 1 else ""
@@ -193,6 +193,18 @@ def _rewound(case: _Case) -> Verdict | None:
         sentence("the mirror follows once that commit is complete"),
     )
     return Verdict(State.REWOUND, "source_rewound", told, say("waits for ", head))
+
+
+def _unread(case: _Case) -> Verdict | None:
+    """The source went on, nobody knows by which commits."""
+    if not case.branch.unread:
+        return None
+    head = short(case.branch.source_head)
+    told = sentences(
+        sentence(_behind(case), ": the source is at ", head, ", whose history can't be read"),
+        tell_unreachable(case.mirror) if case.mirror.look_error else say("It is tried again."),
+    )
+    return Verdict(State.RETRYING, "source_unreadable", told, say("history not read"))
 
 
 def _retrying(case: _Case) -> Verdict | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -11,6 +11,7 @@ from django.db import transaction
 
 from core.errors import Fenced, LakeMirrorError, NoData, NotFound, RemoteFailure
 from core.mirroring import sensing
+from core.mirroring.promotion import UNKNOWN
 from core.ports import LakeFS
 from core.types import main_parent
 from db import clock
@@ -80,7 +81,7 @@ def _take_look(
     if problem := identity_problem(repository, lakefs):
         spool.clear()
         return freeze(repository, problem)
-    if (wait := _wait_for_unrelated(repository, spool, set(changed.values()) - errors.keys(), at)) is not None:
+    if (wait := _wait_for_unrelated(repository, _unrelated(spool, set(changed.values())), at)) is not None:
         spool.clear()
         return wait
     if changed:
@@ -97,6 +98,7 @@ def _take_look(
         _store_moves(repository, readable, last, at)
         _note_hidden(repository, hidden)
         went = _note_missing(repository, set(last) - heads.keys(), set(heads), at)
+        _note_unread(repository, {name: head for name, head in changed.items() if head in unread}, at)
         error = _name_unreadable(changed, unread)
         Repository.objects.filter(pk=repository.pk).update(looked_at=at, look_error=error)
         if readable or went:
@@ -104,17 +106,17 @@ def _take_look(
     return DutyOutcome(error or f"{len(heads)} branches, {len(changed)} moved, {new} new commits")
 
 
-def _wait_for_unrelated(repository: Repository, spool: Spool, heads: set[str], at: datetime) -> DutyOutcome | None:
-    """A head whose history shares no commit with what is known may be that of a repository made anew under the name,
-    of which another server's cache still knows the old one: it counts once a later look has found the same."""
-    unrelated = spool.unrelated(heads) if repository.commits.exists() else _unheard_of(repository, spool, heads)
+def _wait_for_unrelated(repository: Repository, unrelated: Collection[str], at: datetime) -> DutyOutcome | None:
+    """A history that shares no commit with what is known may be that of a repository made anew under the name, of which
+    another server's cache still knows the old one: it counts once a later look, begun at `at`, has found the same."""
     if not unrelated:
         if repository.unrelated_since is not None:
             Repository.objects.filter(pk=repository.pk).update(unrelated_since=None)
         return None
     since = repository.unrelated_since
     if since is None:
-        Repository.objects.filter(pk=repository.pk).update(unrelated_since=at)
+        # Not `at`: a look may take long, and the cache lasts from now on.
+        Repository.objects.filter(pk=repository.pk).update(unrelated_since=clock.now())
     elif at - since > sensing.CACHE_LASTS:
         Repository.objects.filter(pk=repository.pk).update(unrelated_since=None)
         return None
@@ -123,14 +125,26 @@ def _wait_for_unrelated(repository: Repository, spool: Spool, heads: set[str], a
     return replace(outcome, next_in=sensing.CACHE_LASTS.total_seconds() + 1)
 
 
+def _unrelated(spool: Spool, heads: set[str]) -> set[str]:
+    """The heads whose history shares no commit with what is known. Where a log broke off nobody can tell: the others
+    don't wait for that; but a root that it led to is left out, for what is stored counts as known from then on."""
+    if not spool.repository.commits.exists():
+        return _unheard_of(spool.repository, spool, heads)
+    unrelated, _ = spool.unrelated()
+    if not heads & unrelated:
+        spool.leave_out(spool.roots() & unrelated)
+    return heads & unrelated
+
+
 def _unheard_of(repository: Repository, spool: Spool, heads: set[str]) -> set[str]:
     """The heads, if books that were made again from the destination know nothing but what its branches show, and the
     source has none of that; nor has the destination the roots of the source's history."""
     shown = MirrorBranch.objects.filter(mirror__source=repository, stray=False).exclude(head="")
     known = set(shown.values_list("head", flat=True))
-    if not known or spool.known(known):
+    roots = spool.roots()  # without one nothing could be stored
+    if not (known and roots) or known & heads or spool.read_now(known):
         return set()
-    roots = repository.unplaced.filter(parents=[]).values_list("sha", flat=True)
+    roots = spool.read_now(roots)
     mirrors = list(served_mirrors(repository))
     return set() if any(_has_record(mirror, root) for root in roots for mirror in mirrors) else heads
 
@@ -266,6 +280,21 @@ def _note_missing(repository: Repository, missing: set[str], there: set[str], at
             missing_since=since, missing_looks=looks, gone_at=at if gone else None
         )
     return went
+
+
+def _note_unread(repository: Repository, unread: Mapping[str, str], at: datetime) -> None:
+    """Which branches moved on to a head whose history can't be read, and since when they stand at such heads."""
+    noted = dict(repository.branches.exclude(unread_head="").values_list("name", "unread_head"))
+    for some in chunks(sorted(noted.keys() - unread.keys())):
+        repository.branches.filter(name__in=some).update(unread_head="", unread_since=None)
+    for name, head in unread.items():
+        if noted.get(name) == head:
+            continue
+        branch, _ = SourceBranch.objects.get_or_create(
+            repository=repository, name=name, defaults={"head": "", "position": UNKNOWN, "changed_at": at}
+        )
+        rows = SourceBranch.objects.filter(pk=branch.pk)
+        rows.update(unread_head=head, unread_since=branch.unread_since or at)
 
 
 def _wake_promotion(repository: Repository) -> None:

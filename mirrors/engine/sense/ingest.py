@@ -8,12 +8,12 @@ more memory for a longer history, as long as its log gives children before paren
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 
 from django.db import models, transaction
 
-from core.mirroring.commit_graph import ParentsFirst
+from core.mirroring.commit_graph import ParentsFirst, descendants, related
 from core.types import Commit as CommitRecord
 from db.chunks import chunks
 from jobs import duties
@@ -32,6 +32,7 @@ class Spool:
 
     def __init__(self, repository: Repository, lease: Lease) -> None:
         self.repository, self.lease = repository, lease
+        self._left = repository.unplaced.order_by("-pk").values_list("pk", flat=True).first() or 0
 
     # Reading
 
@@ -118,13 +119,40 @@ class Spool:
             duties.wake("copy", mirror.pk)
             duties.wake("validate", mirror.pk)
 
-    def unrelated(self, heads: Collection[str]) -> set[str]:
-        """Those heads that were read and of whose history no commit is stored. Such a history has a root of its own."""
-        if not self.repository.unplaced.filter(parents=[]).exists():
-            return set()
+    # What it has to do with what is stored
+
+    def roots(self) -> set[str]:
+        """Those of the commits that were read which have no parent."""
+        return set(self.repository.unplaced.filter(parents=[]).values_list("sha", flat=True))
+
+    def read_now(self, shas: Collection[str]) -> set[str]:
+        """Those of `shas` that were read since this was made; what an earlier look left may be another repository's."""
+        found: set[str] = set()
+        for some in chunks(sorted(shas)):
+            rows = self.repository.unplaced.filter(sha__in=some, pk__gt=self._left)
+            found.update(rows.values_list("sha", flat=True))
+        return found
+
+    def unrelated(self) -> tuple[set[str], set[str]]:
+        """What was read, if it begins at a root, that shares no commit with what is stored: commits whose history was
+        read to its end, and commits of which a log broke off."""
+        if not self.roots():
+            return set(), set()
         parents = {sha: its for lines in self._latest_first() for _, sha, its in lines}
-        stored = self.stored({parent for its in parents.values() for parent in its} - parents.keys())
-        return {head for head in heads if head in parents and _leads_nowhere(head, parents, stored)}
+        named = {parent for its in parents.values() for parent in its} - parents.keys()
+        stored = self.stored(named)
+        strange = parents.keys() - related(parents, stored)
+        broken_off = strange & descendants(parents, named - stored)
+        return strange - broken_off, broken_off
+
+    # Forgetting
+
+    def leave_out(self, shas: Collection[str]) -> None:
+        """Forget these of what was read."""
+        for some in chunks(sorted(shas)):
+            with transaction.atomic():
+                self.lease.lock()
+                self._read(some).delete()
 
     def clear(self) -> None:
         """Forget what was read and not placed."""
@@ -133,18 +161,6 @@ class Spool:
         with transaction.atomic():
             self.lease.lock()
             self.repository.unplaced.all().delete()
-
-
-def _leads_nowhere(head: str, parents: Mapping[str, Sequence[str]], stored: Collection[str]) -> bool:
-    seen, ahead = {head}, [head]
-    while ahead:
-        for parent in parents.get(ahead.pop(), ()):
-            if parent in stored:
-                return False
-            if parent not in seen:
-                seen.add(parent)
-                ahead.append(parent)
-    return True
 
 
 def served_mirrors(repository: Repository) -> models.QuerySet[Mirror]:

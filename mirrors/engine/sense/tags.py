@@ -42,7 +42,14 @@ def look_at_tags(repository: Repository, lakefs: LakeFS, lease: Lease) -> str:
         if _note_missing(repository, found, at) or readable:
             for mirror in following:
                 duties.wake("promote", mirror.pk)
-    return f"{len(found)} tags, {len(changed)} new or moved"
+    told = f"{len(found)} tags, {len(changed)} new or moved"
+    return f"{told}; {_name_left_out(changed, unread)}" if unread else told
+
+
+def _name_left_out(changed: Mapping[str, str], unread: Mapping[str, str]) -> str:
+    """Which tags wait for another look, and why the first of them does; the others went on without them."""
+    names = sorted(name for name, commit in changed.items() if commit in unread)
+    return f"left out: {', '.join(names[:5])} ({unread[changed[names[0]]]})"
 
 
 def _read(repository: Repository, lakefs: LakeFS, commits: set[str], at: datetime, lease: Lease) -> Mapping[str, str]:
@@ -58,12 +65,12 @@ def _read(repository: Repository, lakefs: LakeFS, commits: set[str], at: datetim
         Repository.objects.select_for_update(no_key=True).get(pk=repository.pk)
         repository.mirrors.filter(tags=False, follows_all=True).update(follows_all=False)
     errors = read_histories(spool, lakefs, commits, lease)
-    if unrelated := spool.unrelated(commits):
-        spool.clear()
-        told = f"{min(unrelated)[:8]} shares no commit with any branch of the source"
-        return dict.fromkeys(commits - spool.stored(commits), told)
+    unrelated, broken_off = spool.unrelated()
+    spool.leave_out(unrelated | broken_off)
     spool.place(at)
-    return unreadable(spool, commits, errors)
+    unread = unreadable(spool, commits, errors)
+    lone = dict.fromkeys(unread.keys() & unrelated, "it shares no commit with any branch of the source")
+    return {**unread, **lone}
 
 
 def _store(repository: Repository, tags: Mapping[str, str], at: datetime) -> None:

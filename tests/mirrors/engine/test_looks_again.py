@@ -1,4 +1,7 @@
-"""What is looked at a second time, by whom and how deep, must not prove more than was seen. Rows 98 to 103."""
+"""What is looked at a second time, by whom and how deep, must not prove more than was seen.
+
+The numbers are those of docs/promotion.md.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,7 @@ def arrive_but(lm: Deployment, held: set[str]) -> None:
     lm.eu_store.hidden = held
 
 
-def test_what_a_lesser_check_had_found_is_looked_at_as_deep_as_the_mirror_looks_now(lm: Deployment) -> None:
+def test_97_what_a_lesser_check_had_found_is_looked_at_as_deep_as_the_mirror_looks_now(lm: Deployment) -> None:
     Mirror.objects.update(depth="presence")
     lm.lake.repository.branches["t"] = lm.lake.repository.branches["main"]
     mirrored(lm, m=b"main")
@@ -67,7 +70,7 @@ def test_what_a_lesser_check_had_found_is_looked_at_as_deep_as_the_mirror_looks_
     assert "new" not in branches(lm)
 
 
-def test_a_lesser_check_makes_no_old_check_young(lm: Deployment) -> None:
+def test_98_a_lesser_check_makes_no_old_check_young(lm: Deployment) -> None:
     Mirror.objects.update(history="head")
     commit = mirrored(lm, a=b"1", b=b"2")
     lose(lm, commit, "a")
@@ -84,7 +87,7 @@ def test_a_lesser_check_makes_no_old_check_young(lm: Deployment) -> None:
     assert "new" not in branches(lm)
 
 
-def test_a_range_that_becomes_gone_after_weeks_is_looked_through_once_more(lm: Deployment) -> None:
+def test_99_a_range_that_becomes_gone_after_weeks_is_looked_through_once_more(lm: Deployment) -> None:
     first = lm.lake.commit(files={"x": b"1", "y": b"2"})
     lm.arrive(lm.lake.address_of(first, "x"))
     lm.work(2)
@@ -99,7 +102,7 @@ def test_a_range_that_becomes_gone_after_weeks_is_looked_through_once_more(lm: D
     assert set(Blocker.objects.values_list("path", "gone_at_source")) == {("x", True), ("y", False)}
 
 
-def test_what_is_gone_is_checked_again_by_its_age_and_what_it_lost_since_is_found(lm: Deployment) -> None:
+def test_100_what_is_gone_is_checked_again_by_its_age_and_what_it_lost_since_is_found(lm: Deployment) -> None:
     first = lm.lake.commit(files={"x": b"1", "y": b"2"})
     lm.arrive(lm.lake.address_of(first, "x"))
     del lm.us_store.objects[f"s3://src/lake/{lm.lake.address_of(first, 'x')}"]
@@ -117,7 +120,7 @@ def test_what_is_gone_is_checked_again_by_its_age_and_what_it_lost_since_is_foun
     assert set(Blocker.objects.values_list("path", "gone_at_source")) == {("x", True), ("y", False)}
 
 
-def test_a_commit_waits_for_more_than_it_names(lm: Deployment) -> None:
+def test_101_a_commit_waits_for_more_than_it_names(lm: Deployment) -> None:
     """One of the last of 110 things that both sides lost is back at the source."""
     names = [f"f{number:03}" for number in range(110)]
     with one_range_for_each_file():
@@ -131,7 +134,7 @@ def test_a_commit_waits_for_more_than_it_names(lm: Deployment) -> None:
     assert state_of(first).data == "waiting"
 
 
-def test_what_is_on_its_way_for_the_first_time_is_no_damage(lm: Deployment) -> None:
+def test_102_what_is_on_its_way_for_the_first_time_is_no_damage(lm: Deployment) -> None:
     """The files of the last ranges arrive first, and what they list is still on its way."""
     names = [f"f{number:03}" for number in range(130)]
     with one_range_for_each_file():
@@ -161,7 +164,7 @@ def shared(lm: Deployment) -> tuple[str, list[Blocker]]:
     return base, rows
 
 
-def test_one_look_counts_for_all_ranges_that_wait_for_an_object(
+def test_103_one_look_counts_for_all_ranges_that_wait_for_an_object(
     lm: Deployment, shared: tuple[str, list[Blocker]]
 ) -> None:
     lm.eu_store.hidden = set()
@@ -169,7 +172,7 @@ def test_one_look_counts_for_all_ranges_that_wait_for_an_object(
     assert not Blocker.objects.exists()
 
 
-def test_an_object_that_is_there_for_one_range_and_not_for_another_is_there_for_none(
+def test_103_an_object_that_is_there_for_one_range_and_not_for_another_is_there_for_none(
     lm: Deployment, shared: tuple[str, list[Blocker]]
 ) -> None:
     base, rows = shared
@@ -188,7 +191,7 @@ def test_an_object_that_is_there_for_one_range_and_not_for_another_is_there_for_
     assert (lm.head(), Blocker.objects.filter(path="x").count()) == (base, 2)
 
 
-def test_a_chain_that_is_inferred_later_is_looked_at_although_heads_alone_are_checked(lm: Deployment) -> None:
+def test_104_a_chain_that_is_inferred_later_is_looked_at_although_heads_alone_are_checked(lm: Deployment) -> None:
     Mirror.objects.update(history="head")
     first = lm.lake.commit(files={"a": b"1"})
     second = lm.lake.commit(files={"b": b"2"})

@@ -1,5 +1,5 @@
 """A store that answers 500 for ever to one single key (an object without its read quorum, say): who waits for it?
-Rows 104 and 105."""
+The numbers are those of docs/promotion.md."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def main_goes_on(lm: Deployment) -> bool:
     return lm.head() == new
 
 
-def test_what_was_missing_and_can_not_be_asked_for_stops_no_other_branch(lm: Deployment, both: str) -> None:
+def test_105_what_was_missing_and_can_not_be_asked_for_stops_no_other_branch(lm: Deployment, both: str) -> None:
     late = lm.lake.commit("t", {"b": b"3"})
     lm.arrive(lm.lake.address_of(late, "b"))
     lm.work(2)
@@ -52,7 +52,7 @@ def test_what_was_missing_and_can_not_be_asked_for_stops_no_other_branch(lm: Dep
 
 
 @pytest.mark.parametrize("number", [0, 1])
-def test_a_new_file_of_metadata_that_can_not_be_read_stops_no_other_branch(
+def test_105_a_new_file_of_metadata_that_can_not_be_read_stops_no_other_branch(
     lm: Deployment, both: str, number: int
 ) -> None:
     late = lm.lake.commit("t", {"b": b"3"})
@@ -61,7 +61,7 @@ def test_a_new_file_of_metadata_that_can_not_be_read_stops_no_other_branch(
     assert main_goes_on(lm)
 
 
-def test_a_range_in_question_that_can_not_be_read_stops_no_other_branch(lm: Deployment, both: str) -> None:
+def test_105_a_range_in_question_that_can_not_be_read_stops_no_other_branch(lm: Deployment, both: str) -> None:
     late = mirrored(lm, "t", b=b"3")
     lm.eu_store.unreadable[file_of(lm, late, 1)] = LOST_QUORUM
     lose(lm, both, "a")
@@ -70,7 +70,7 @@ def test_a_range_in_question_that_can_not_be_read_stops_no_other_branch(lm: Depl
     assert main_goes_on(lm)
 
 
-def test_what_is_old_has_its_turn_although_what_is_in_question_can_not_be_read(lm: Deployment, both: str) -> None:
+def test_105_what_is_old_has_its_turn_although_what_is_in_question_can_not_be_read(lm: Deployment, both: str) -> None:
     uri = file_of(lm, both, 1)
     lm.eu_store.hidden.add(uri)
     age(both, lm=lm)
@@ -85,7 +85,7 @@ def test_what_is_old_has_its_turn_although_what_is_in_question_can_not_be_read(l
     assert Blocker.objects.filter(path="m").exists()
 
 
-def test_no_page_is_up_to_date_while_nothing_can_be_checked_again(lm: Deployment) -> None:
+def test_106_no_page_is_up_to_date_while_nothing_can_be_checked_again(lm: Deployment) -> None:
     head = mirrored(lm, b=b"3")
     lm.eu_store.refused[uri_of(lm, head, "b")] = LOST_QUORUM
     age(head, lm=lm)

@@ -1,0 +1,148 @@
+"""A repository is made anew under the source's name, and a server's cache still gives the old one's creation date.
+
+Of its history nothing is taken before a second look, more than 10 s later, has asked once more. The numbers are those
+of docs/promotion.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from core.errors import RemoteFailure, Unreachable
+from db import clock
+from jobs.models import Duty
+from mirrors.models import Mirror, Repository
+from tests.fakes import FakeStore, Lake
+from tests.mirrors.engine.test_found_by_breaking import mirrored
+from tests.mirrors.harness import Deployment
+from tests.mirrors.services.test_rebuild import lose_database, rebuild
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@contextmanager
+def recreated(lm: Deployment) -> Iterator[Lake]:
+    """Another repository under the name, with a root on main, while all who ask are told of the old one."""
+    old = lm.us.repositories.pop("lake").info
+    made = Lake(lm.us, FakeStore())
+    made.repository.branches["main"] = made._record((), "", "Repository created again", {})
+    born = replace(made.repository.info, creation_date=old.creation_date + 100)
+    lm.us.repositories["lake"].info = born
+    with mock.patch.object(lm.us, "get_repository", return_value=replace(born, creation_date=old.creation_date)):
+        yield made
+
+
+def failing(lm: Deployment, is_broken: Callable[[str], bool]) -> Any:
+    """Logs come one commit a page; those that are broken fail."""
+    plain = lm.us.log_commits
+
+    def log(repository: str, commit: str, **page: Any) -> Any:
+        if is_broken(commit):
+            raise RemoteFailure("500")
+        return plain(repository, commit, after=page.get("after", ""), amount=1)
+
+    return mock.patch.object(lm.us, "log_commits", log)
+
+
+def test_85_a_slow_look_does_not_count_against_the_time_until_the_second_one(lm: Deployment) -> None:
+    head, now = mirrored(lm, a=b"1"), clock.now
+    times = iter([now() - timedelta(seconds=20)])  # when the look began; all after that is now
+    with recreated(lm):
+        with mock.patch("mirrors.engine.sense.branches.clock.now", lambda: next(times, None) or now()):
+            lm.run(Duty.objects.get(kind="sense").pk)
+        lm.work(1)
+        assert lm.head() == head
+
+
+@pytest.mark.parametrize("rebuilt", [False, True])
+def test_86_a_log_that_breaks_off_does_not_make_the_root_that_it_led_to_known(lm: Deployment, rebuilt: bool) -> None:
+    """The next look would find everything else related to that root."""
+    head = mirrored(lm, a=b"1")
+    if rebuilt:
+        lose_database()
+        rebuild()
+    known = Repository.objects.get().commits.count()
+    with recreated(lm) as made:
+        root = made.repository.branches["main"]
+        x, y = made._record((root,), "", "x", {}), made._record((root,), "", "y", {})
+        made.repository.branches["main"] = made._record((x, y), "", "merge", {})
+        with failing(lm, lambda commit: commit in (x, y)):
+            lm.work(1)
+        assert Repository.objects.get().commits.count() == known
+        lm.work(1)
+        assert lm.head() == head
+
+
+def test_86_a_root_that_a_branch_brings_in_by_a_merge_waits_for_nothing(lm: Deployment) -> None:
+    mirrored(lm, a=b"1")
+    other = lm.lake._record((), "", "another root", {})
+    lm.lake.repository.branches["other"] = other
+    merged = lm.lake._record((lm.lake.repository.branches["main"], other), "", "merge", {})
+    lm.lake.repository.branches["main"] = merged
+    lm.work()
+    assert (lm.head(), lm.head("other"), Repository.objects.get().look_error) == (merged, other, "")
+
+
+def test_86_a_history_of_its_own_that_can_not_be_read_holds_up_nobody_else(lm: Deployment) -> None:
+    mirrored(lm, a=b"1")
+    root = lm.lake._record((), "", "a root of its own", {})
+    x, y = lm.lake._record((root,), "", "x", {}), lm.lake._record((root,), "", "y", {})
+    odd = lm.lake.repository.branches["odd"] = lm.lake._record((x, y), "", "merge", {})
+    with failing(lm, lambda commit: commit in (x, y)):
+        for number in range(4):
+            new = lm.lake.commit(files={"b": b"%d" % number})
+            lm.arrive()
+            lm.work(1)
+            assert (lm.head(), lm.head("odd")) == (new, "")
+    lm.work(1)
+    Repository.objects.update(unrelated_since=clock.now() - timedelta(seconds=11))
+    lm.work()
+    assert (lm.head(), lm.head("odd")) == (new, odd)
+
+
+def test_87_what_a_broken_off_look_left_says_nothing_about_the_source_of_the_next(lm: Deployment) -> None:
+    head = mirrored(lm, a=b"1")
+    lose_database()
+    rebuild()
+    with mock.patch.object(lm.us, "get_repository", side_effect=Unreachable("it is just being deleted")):
+        lm.run(Duty.objects.get(kind="sense").pk)
+    assert Repository.objects.get().unplaced.filter(sha=head).exists()
+    with recreated(lm):
+        lm.work(2)
+        assert lm.head() == head
+
+
+def test_87_a_look_that_goes_on_after_a_broken_off_one_knows_its_source_by_the_head_or_the_root(lm: Deployment) -> None:
+    head = mirrored(lm, a=b"1")
+    lose_database()
+    rebuild()
+    with mock.patch.object(lm.us, "get_repository", side_effect=Unreachable("no answer")):
+        lm.run(Duty.objects.get(kind="sense").pk)
+    lm.work(2)
+    assert Repository.objects.get().look_error == ""
+    assert Repository.objects.get().commits.filter(sha=head).exists()
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_88_tags_of_a_history_of_their_own_are_left_out_and_named_and_the_others_go_on(
+    lm: Deployment, broken: bool
+) -> None:
+    Mirror.objects.update(tags=True)
+    a = mirrored(lm, a=b"1")
+    off = lm.lake.record_tree((a,), lm.lake.trees[a], "on no branch")
+    root = lm.lake._record((), "", "a root of its own", {})
+    x, y = lm.lake._record((root,), "", "x", {}), lm.lake._record((root,), "", "y", {})
+    lm.lake.repository.tags.update(v1=off, odd=lm.lake._record((x, y), "", "merge", {}))
+    lm.arrive()
+    with failing(lm, lambda commit: broken and commit in (x, y)):
+        lm.work(4)
+    assert lm.eu.repositories["lake-eu"].tags == {"v1": off}
+    assert not Repository.objects.get().commits.filter(sha=root).exists()
+    assert "left out: odd" in Duty.objects.get(kind="sense").outcome

@@ -1,0 +1,123 @@
+"""A source's branch went on to a head whose history can't be read: it is not called up to date until it was.
+
+The numbers are those of docs/promotion.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+from unittest import mock
+
+import pytest
+from django.db.models import F
+
+from core.errors import RemoteFailure
+from core.mirroring.states import State
+from mirrors.models import LagBreach, Mirror, SourceBranch
+from mirrors.queries.branch_positions import branch_lags
+from mirrors.status.mirror import MirrorStatus, brief_statuses, mirror_status
+from tests.mirrors.engine.test_found_by_breaking import mirrored
+from tests.mirrors.harness import Deployment
+from tests.mirrors.services.test_rebuild import lose_database, rebuild
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@contextmanager
+def unreadable(lm: Deployment, *commits: str) -> Iterator[None]:
+    plain = lm.us.log_commits
+
+    def log(repository: str, commit: str, **page: Any) -> Any:
+        if commit in commits:
+            raise RemoteFailure("500")
+        return plain(repository, commit, **page)
+
+    with mock.patch.object(lm.us, "log_commits", log):
+        yield
+
+
+def both(tell: Callable[[MirrorStatus], Any]) -> Any:
+    """What the page and the list say alike."""
+    mirror = Mirror.objects.get()
+    told = tell(mirror_status(mirror))
+    assert tell(brief_statuses([mirror])[0]) == told
+    return told
+
+
+def read_main(found: MirrorStatus) -> tuple[Any, ...]:
+    main = next(one for one in found.branches if one.name == "main")
+    return found.state, found.reason_code, found.pending, found.behind, main.state, main.pending, main.source_head
+
+
+@pytest.fixture
+def new(lm: Deployment) -> str:
+    """main went on to this; dev did not."""
+    mirrored(lm, a=b"1")
+    lm.lake.repository.branches["dev"] = lm.lake.repository.branches["main"]
+    lm.work(2)
+    new = lm.lake.commit("main", {"b": b"2"})
+    lm.arrive()
+    return new
+
+
+def test_89_a_branch_that_went_on_to_what_can_not_be_read_is_behind_until_it_is_read(lm: Deployment, new: str) -> None:
+    with unreadable(lm, new):
+        lm.work(2)
+        assert both(read_main) == (State.RETRYING, "source_unreadable", 1, 1, State.RETRYING, 1, new)
+        newer = lm.lake.commit("main", {"c": b"3"})
+        lm.arrive()
+        since = SourceBranch.objects.get(name="main").unread_since
+        with unreadable(lm, newer):
+            lm.work(1)
+        assert SourceBranch.objects.get(name="main").unread_since == since
+    assert both(lambda found: found.branches[-1].source_head) == newer
+    lm.work()
+    assert (lm.head(), lm.torn(), both(lambda found: found.state)) == (newer, [], State.UP_TO_DATE)
+    assert SourceBranch.objects.get(name="main").unread_since is None
+
+
+def test_89_its_lag_counts_from_when_that_head_was_seen_and_breaks_the_target(lm: Deployment, new: str) -> None:
+    Mirror.objects.update(rpo_seconds=60)
+    with unreadable(lm, new):
+        lm.work(1)
+        SourceBranch.objects.filter(name="main").update(unread_since=F("unread_since") - timedelta(minutes=10))
+        lm.work(1)
+    assert both(lambda found: (found.state, found.lag >= 600)) == (State.LATE, True)
+    assert "at least 1 commit and 10 min behind" in mirror_status(Mirror.objects.get()).sentence
+    assert list(LagBreach.objects.values_list("branch", "ended_at")) == [("main", None)]
+    lags = {lag.branch: lag.first for lag in branch_lags([Mirror.objects.get()])}
+    assert lags["dev"] is None
+    assert lags["main"] is not None
+    assert (lags["main"].number, lags["main"].seen_at) == (1, SourceBranch.objects.get(name="main").unread_since)
+
+
+def test_89_a_branch_that_goes_back_to_what_was_read_is_up_to_date(lm: Deployment, new: str) -> None:
+    with unreadable(lm, new):
+        lm.work(1)
+        lm.lake.repository.branches["main"] = lm.head()
+        lm.work(1)
+    assert both(lambda found: found.state) == State.UP_TO_DATE
+
+
+def test_89_a_new_branch_that_can_not_be_read_is_told_of(lm: Deployment, new: str) -> None:
+    lm.lake.repository.branches["fix"] = lm.lake.record_tree((new,), lm.lake.trees[new], "fix")
+    with unreadable(lm, lm.lake.repository.branches["fix"]):
+        lm.work()
+        fix = next(one for one in mirror_status(Mirror.objects.get()).branches if one.name == "fix")
+        assert (fix.state, fix.pending, "fix is not in eu-west-1 yet" in fix.sentence) == (State.RETRYING, 1, True)
+        assert (lm.head(), lm.head("fix")) == (new, "")
+    lm.work()
+    assert (lm.head("fix") != "", both(lambda found: found.state)) == (True, State.UP_TO_DATE)
+
+
+def test_90_after_the_database_was_lost_a_branch_that_went_on_is_behind_as_well(lm: Deployment, new: str) -> None:
+    lose_database()
+    rebuild()
+    with unreadable(lm, new):
+        lm.work(4)
+        assert both(read_main)[:2] == (State.RETRYING, "source_unreadable")
+    lm.work()
+    assert (lm.head(), both(lambda found: found.state)) == (new, State.UP_TO_DATE)
