@@ -23,6 +23,7 @@ from jobs.models import Duty, JobLine
 from mirrors import tasks
 from tests.postgres import passes_on_postgresql
 
+MOVE = ("mirrors", "0009_duties_and_installations_move")
 BEFORE = [
     ("jobs", None),
     ("audit", None),
@@ -44,11 +45,18 @@ def columns_of(model: Any) -> dict[str, str]:
     return {field.column: field.db_type(connection) for field in model._meta.fields}
 
 
-def to_the_newest() -> list[str]:
-    """Migrate; gives what was done to the database for it, but for Django's own book of migrations."""
+def to_the_newest() -> None:
+    """Migrate, as far as it goes."""
     executor = MigrationExecutor(connection)
+    executor.migrate(executor.loader.graph.leaf_nodes())
+
+
+def move() -> list[str]:
+    """Let the tables move; gives what was done to the database for it, but for Django's own book of migrations."""
+    executor = MigrationExecutor(connection)
+    moved = [MOVE, *(leaf for leaf in executor.loader.graph.leaf_nodes() if leaf[0] != MOVE[0])]
     with CaptureQueriesContext(connection) as asked:
-        executor.migrate(executor.loader.graph.leaf_nodes())
+        executor.migrate(moved)
     said = [query["sql"].strip() for query in asked.captured_queries]
     return [one for one in said if "django_migrations" not in one and not one.startswith(HARMLESS)]
 
@@ -80,7 +88,7 @@ def test_the_tables_are_those_of_before(before: Any) -> None:
 
 
 def test_nothing_is_done_to_the_tables(before: Any) -> None:
-    assert to_the_newest() == []
+    assert move() == []
 
 
 def test_what_was_there_is_there(before: Any) -> None:
