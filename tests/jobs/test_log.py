@@ -105,7 +105,7 @@ def test_lines_are_written_while_the_round_still_waits(duty: Duty) -> None:
 
     def handler(lease: Lease) -> DutyOutcome:
         log.warning("going on")
-        lease._beat_through()
+        lease._renew_through()
         seen.append(said(duty))
         return DutyOutcome("")
 

@@ -365,6 +365,6 @@ def test_a_lease_is_kept_through_a_hiccup_of_the_database(lm: Deployment) -> Non
     lease = duties.Lease(duty, "w", duty.attempt)
     lease.renewed -= 30
     with mock.patch.object(type(Duty.objects.all()), "renew", side_effect=OperationalError("away")):
-        lease._beat_through()
-    lease._beat_through()
+        lease._renew_through()
+    lease._renew_through()
     lease.fence(50)

@@ -15,6 +15,7 @@ from mirrors.models import Blocker, Commit, Mirror, Promotion, SourceBranch
 from mirrors.queries.certificates import certify
 from mirrors.status.mirror import mirror_status
 from mirrors.status.readable_regions import places_of
+from mirrors.status.tags import tag_readings
 from tests.mirrors.harness import NAMESPACE
 from tests.promise.source import Source
 from tests.promise.truth import LEVELS, METADATA, Truth
@@ -179,6 +180,7 @@ class Reader:
         if self.wiped:
             return
         self._read_page(books)
+        self._read_tags(books)
         if ask_for and Commit.objects.filter(sha=ask_for).exists():
             self._ask(books, ask_for)
 
@@ -200,9 +202,22 @@ class Reader:
             elif problems := self.unproven(books, branch.mirror_head):
                 self.tell("page-trusts-unproven", f"{which}: {'; '.join(problems[:3])}")
 
+    def _read_tags(self, books: Books) -> None:
+        for tag in tag_readings(books.mirror, amount=100):
+            if tag.status != State.UP_TO_DATE.word:
+                continue
+            which = f"the tag {tag.name} at {tag.mirror_commit[:8]}"
+            if problems := self.known(books, tag.mirror_commit):
+                self.tell("page-hides-damage", f"{which}: {'; '.join(problems[:3])}")
+            elif problems := self.unproven(books, tag.mirror_commit):
+                self.tell("page-trusts-unproven", f"{which}: {'; '.join(problems[:3])}")
+
     def _ask(self, books: Books, sha: str) -> None:
         _, places = places_of([books.mirror], sha)
+        gone = {key for key, is_gone in books.open.items() if is_gone}
         for place in places:
+            if place.role == "source" and place.readable.answer and gone & self.truth.parts(sha):
+                self.tell("regions-hide-damage", f"{sha[:8]} is said to be readable at its source: {sorted(gone)[:3]}")
             if place.role == "mirror" and place.readable.answer and (problems := self.known(books, sha)):
                 self.tell("regions-hide-damage", f"{sha[:8]} is said to be readable: {'; '.join(problems[:3])}")
         try:
@@ -241,6 +256,8 @@ class Reader:
         books = read_books()
         if books is None or books.mirror.state != Mirror.State.ACTIVE:
             return []
+        if any(uri.startswith(f"{NAMESPACE}/{METADATA}") for uri in self.truth.here.failing):
+            return []  # nobody can say what it lists, nor read what builds on it
         told = []
         for branch in books.mirror.branches.filter(stray=False):
             metadata = {key for key in self.truth.parts(branch.head) if key.startswith(METADATA)}
@@ -248,9 +265,12 @@ class Reader:
                 continue  # what a file lists that can't be read, or a commit that nobody has, can't be looked for
             known = books.open.keys() | self._in_open_ranges(books.mirror, metadata)
             for key in self.truth.wrong(branch.head, books.mirror.depth):
-                if key not in known:
+                if key not in known and not self._fails(key):
                     told.append(f"{key}, which {branch.name} at {branch.head[:8]} needs")
         return told
+
+    def _fails(self, key: str) -> bool:
+        return f"{NAMESPACE}/{key}" in self.truth.here.failing
 
     def _in_open_ranges(self, mirror: Mirror, metadata: set[str]) -> set[str]:
         """Ranges of which something is missing, and what they list: they are looked through once that is there."""

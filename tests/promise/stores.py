@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 
-from core.errors import Archived, Denied, NotFound
+from core.errors import Archived, Denied, NotFound, RemoteFailure
 from core.types import ObjectInfo
 from tests.fakes import FakeStore
 
@@ -16,13 +16,15 @@ FORBIDDEN = "403 AccessDenied"
 class WatchedStore(FakeStore):
     """`called` is told of each call before and after it took place, `looked` of what a HEAD or a GET has shown.
 
-    Both may raise. `archived` and `forbidden` hold URIs; a lost object is no longer in `objects`.
+    Both may raise. `archived`, `forbidden` and `failing` (500 for ever) hold URIs; a lost object is no longer in
+    `objects`.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.archived: set[str] = set()
         self.forbidden: set[str] = set()
+        self.failing: set[str] = set()
         self.called: Callable[[str], None] = lambda when: None
         self.looked: Callable[[str, bool], None] = lambda uri, read: None
         self.written: Callable[[str, bytes], None] = lambda uri, data: None
@@ -32,6 +34,7 @@ class WatchedStore(FakeStore):
         self.called("before")
         if uri not in self.objects:
             raise NotFound(f"{uri} is not there")
+        self._fail_perhaps(uri)
         if uri in self.forbidden:
             raise Denied(FORBIDDEN)
         if uri in self.archived:
@@ -46,8 +49,13 @@ class WatchedStore(FakeStore):
             raise Denied(FORBIDDEN)
         if uri not in self.objects:
             return None
+        self._fail_perhaps(uri)
         self.looked(uri, False)
         return self._info(uri)
+
+    def _fail_perhaps(self, uri: str) -> None:
+        if uri in self.failing:
+            raise RemoteFailure("500: read quorum lost")
 
     def _info(self, uri: str) -> ObjectInfo:
         data = self.objects[uri]

@@ -73,6 +73,10 @@ class Troubles:
         """An ACL of somebody else's."""
         self.here.forbidden.update(HERE + key for key in self._some())
 
+    def fail(self) -> None:
+        """The store answers 500 for it, and for nothing else."""
+        self.here.failing.update(HERE + key for key in self._some())
+
     def come_back(self) -> None:
         """Some of what was lost or damaged is there again, and right."""
         for key in sorted(key for key in self.truth.originals if self._is_troubled(key)):
@@ -89,12 +93,15 @@ class Troubles:
 
     def _is_troubled(self, key: str) -> bool:
         lost = key in self.kept_back and not self.truth.is_gone(key)
-        return lost or (HERE + key in self.here.objects and self.truth.level(key) < 3)
+        return (
+            lost or HERE + key in self.here.failing or (HERE + key in self.here.objects and self.truth.level(key) < 3)
+        )
 
     def _repair(self, key: str) -> None:
         self.kept_back.discard(key)
         self.here.archived.discard(HERE + key)
         self.here.forbidden.discard(HERE + key)
+        self.here.failing.discard(HERE + key)
         self.here.objects[HERE + key] = self.truth.originals[key]
 
     def collect(self) -> None:
@@ -107,6 +114,7 @@ class Troubles:
                     self.kept_back.add(key)
                     self.here.archived.discard(HERE + key)
                     self.here.forbidden.discard(HERE + key)
+                    self.here.failing.discard(HERE + key)
 
     def wipe(self) -> None:
         """Everything below the namespace goes; what the source has is replicated again."""
@@ -114,5 +122,6 @@ class Troubles:
             del self.here.objects[uri]
         self.here.archived.clear()
         self.here.forbidden.clear()
+        self.here.failing.clear()
         self.kept_back.clear()
         self.truth.note_change()

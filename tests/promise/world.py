@@ -603,6 +603,7 @@ ACTIONS: dict[str, Action] = {
     "damage": Action(20, lambda world: world.troubles.damage(), outside=True),
     "archive": Action(10, lambda world: world.troubles.archive(), outside=True),
     "forbid": Action(10, lambda world: world.troubles.forbid(), outside=True),
+    "fail": Action(10, lambda world: world.troubles.fail(), outside=True),
     "come_back": Action(40, lambda world: world.troubles.come_back(), outside=True),
     "collect": Action(15, lambda world: world.troubles.collect(), outside=True),
     "work": Action(350, World.work),

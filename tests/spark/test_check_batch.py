@@ -12,7 +12,7 @@ import pytest
 from core.errors import Denied, Invalid, LakeMirrorError, Throttled, Unreachable
 from graveler.entries import AddressType
 from spark_jobs.check import job
-from spark_jobs.check.job import ALLOW, CHECK_COLUMNS, CheckSettings, Place, check_batch, check_task
+from spark_jobs.check.job import ALLOW, CHECK_COLUMNS, CheckSettings, StoreLocation, check_batch, check_task
 from tests.s3_double import S3Double, Thing
 from tests.spark.ranges import PREFIX, arrive, arrive_range, entries, entry, imported
 
@@ -145,7 +145,7 @@ def test_where_encryption_changes_etags_the_size_has_to_do(
 
 def with_source(settings: CheckSettings, **more: Any) -> CheckSettings:
     """The original's namespace is beside the mirror's, in the same store."""
-    place = Place("s3://lake/source", settings.region, settings.endpoint)
+    place = StoreLocation("s3://lake/source", settings.region, settings.endpoint)
     return replace(settings, source=place, **more)
 
 

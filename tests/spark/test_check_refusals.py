@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from core.errors import Denied, LakeMirrorError, RemoteFailure, Throttled, Unauthenticated
-from spark_jobs.check.job import ALLOW, CheckSettings, Place, Work, check_batch, check_small, check_task
+from spark_jobs.check.job import ALLOW, CheckSettings, StoreLocation, Work, check_batch, check_small, check_task
 from spark_jobs.check.settings import store_of
 from tests.s3_double import S3Double, Thing
 from tests.spark.ranges import PREFIX, arrive, arrive_range, entries, entry, imported
@@ -166,7 +166,9 @@ def test_a_task_of_spark_s_gives_rows_of_a_refusal_and_does_not_fail(store: S3Do
 
 
 def reading(settings: CheckSettings, depth: str = "content", **more: Any) -> CheckSettings:
-    return replace(settings, source=Place("s3://lake/source", settings.region, settings.endpoint), depth=depth, **more)
+    return replace(
+        settings, source=StoreLocation("s3://lake/source", settings.region, settings.endpoint), depth=depth, **more
+    )
 
 
 def test_an_object_that_shows_itself_and_is_not_given_out_is_found_by_reading(

@@ -12,7 +12,7 @@ import pytest
 from adapters.s3.fast_store import FastObjectStore
 from core.errors import LakeMirrorError, Throttled
 from spark_jobs.check import job
-from spark_jobs.check.job import CheckSettings, Place, check_batch, check_small
+from spark_jobs.check.job import CheckSettings, StoreLocation, check_batch, check_small
 from spark_jobs.check.ranges import KeptRanges
 from spark_jobs.check.settings import store_of
 from tests.s3_double import S3Double
@@ -89,7 +89,7 @@ def test_what_the_source_explains_is_no_small_matter_either(
     written = hashlib.md5(b"parts").hexdigest()
     arrive(store, [entry("a", etag=f"{written}-2")])
     other = entry("a", etag=f"{hashlib.md5(b'others').hexdigest()}-3")
-    source = Place("s3://lake/source", "eu-west-1", settings.endpoint)
+    source = StoreLocation("s3://lake/source", "eu-west-1", settings.endpoint)
     work = [(arrive_range(store, [other]), [])]
     assert check_small(work, replace(settings, source=source), near) is None
 
@@ -110,7 +110,7 @@ def test_much_to_look_for_is_not_looked_for(
 
 def test_content_is_not_read(store: S3Double, settings: CheckSettings, near: FastObjectStore) -> None:
     before = near.requests
-    deep = replace(settings, depth="content", source=Place("s3://lake/source", "eu-west-1", settings.endpoint))
+    deep = replace(settings, depth="content", source=StoreLocation("s3://lake/source", "eu-west-1", settings.endpoint))
     assert check_small([("0" * 64, [])], deep, near) is None
     assert near.requests == before
 
