@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from core.errors import LakeMirrorError
@@ -36,12 +36,14 @@ class Broken:
 
 @dataclass(slots=True)
 class Books:
-    """What the system knows at this moment. `open`: keys with a problem, true where it is said to be gone at both."""
+    """What the system knows at this moment. `open`: keys with a problem, true where it is said to be gone at both;
+    `lacking`: the files of metadata that list what is gone."""
 
     mirror: Mirror
     open: dict[str, bool]
     records: set[str]
     waived: set[str]
+    lacking: set[str] = field(default_factory=set)
 
 
 def read_books() -> Books | None:
@@ -58,6 +60,7 @@ def read_books() -> Books | None:
         else:
             key = address if kind == Blocker.Kind.OBJECT else METADATA + holder
             books.open[key] = books.open.get(key, False) or gone
+            books.lacking |= {METADATA + holder} if gone else set()
     return books
 
 
@@ -214,10 +217,9 @@ class Reader:
 
     def _ask(self, books: Books, sha: str) -> None:
         _, places = places_of([books.mirror], sha)
-        gone = {key for key, is_gone in books.open.items() if is_gone}
         for place in places:
-            if place.role == "source" and place.readable.answer and gone & self.truth.parts(sha):
-                self.tell("regions-hide-damage", f"{sha[:8]} is said to be readable at its source: {sorted(gone)[:3]}")
+            if place.role == "source" and place.readable.answer and books.lacking & self.truth.parts(sha):
+                self.tell("regions-hide-damage", f"{sha[:8]} is said to be readable at its source")
             if place.role == "mirror" and place.readable.answer and (problems := self.known(books, sha)):
                 self.tell("regions-hide-damage", f"{sha[:8]} is said to be readable: {'; '.join(problems[:3])}")
         try:
