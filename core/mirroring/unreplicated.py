@@ -51,9 +51,11 @@ class Painting:
 
 @dataclass(slots=True)
 class Tally:
-    """Some commits: how many, by whom, the first sight of the oldest; `keys` are theirs."""
+    """Some commits: how many, by whom, the first sight of the oldest. An `unread` one is a head whose history can't be
+    read: one commit at least, by nobody knows whom. `keys` are those of the others."""
 
     commits: int = 0
+    unread: int = 0
     authors: Counter[str] = field(default_factory=Counter)
     oldest: datetime | None = None
     keys: list[int] = field(default_factory=list)
@@ -64,6 +66,13 @@ class Tally:
         self.authors[author] += 1
         self.oldest = seen_at if self.oldest is None else min(self.oldest, seen_at)
         self.keys.append(key)
+
+    def add_unread(self, seen_at: datetime) -> None:
+        """Count a head that was seen, and whose history can't be read."""
+        self.commits += 1
+        self.unread += 1
+        self.authors[""] += 1
+        self.oldest = seen_at if self.oldest is None else min(self.oldest, seen_at)
 
 
 def group_tally(tallies: Mapping[int, Tally], number: int) -> Tally:

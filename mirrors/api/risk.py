@@ -208,7 +208,7 @@ def _loss_json(loss: Loss) -> dict[str, Any]:
 
 def _branch_loss_json(place: BranchPosition, loss: Loss) -> dict[str, Any]:
     head = place.mirror.head if place.mirror else ""
-    source = place.source.head if place.source else ""
+    source = place.unread_head or (place.source.head if place.source else "")
     return {"branch": place.key[1], "source_head": source or None, "mirror_head": head or None, **_loss_json(loss)}
 
 

@@ -146,7 +146,11 @@ class SourceTag(models.Model):
     repository = models.ForeignKey(Repository, models.CASCADE, related_name="tags")
     name = models.CharField(max_length=256)
     commit_id = models.CharField(max_length=64)
+    # "": its first commit has not been read yet
     seen_at = models.DateTimeField(help_text="when the sensor first saw it at this commit")
+    unread_commit = models.CharField(
+        max_length=64, blank=True, default="", db_default="", help_text="it names this one now, which can't be read yet"
+    )
     missing_since = models.DateTimeField(null=True)
     missing_looks = models.IntegerField(default=0)
     gone_at = models.DateTimeField(null=True)

@@ -6,7 +6,7 @@ Of a long history so much is read at most, and then everything that is told is a
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -55,7 +55,7 @@ class Losses:
 def losses_of(mirror: Mirror, after: str, amount: int) -> Losses:
     """What would be lost of the whole mirror, and of so many of its branches, by name."""
     places = positions_of(mirror)
-    behind = [place for place in places if place.behind]
+    behind = [place for place in places if place.behind or place.unread_head]
     shown = [place for place in behind if place.key[1] > after][:amount]
     kept = [place.mirror.head for place in places if place.mirror and not place.mirror.stray]
     painting = Painting([_heads(behind), *(_heads([place]) for place in shown)], kept)
@@ -63,17 +63,32 @@ def losses_of(mirror: Mirror, after: str, amount: int) -> Losses:
     for groups, key, committer, seen_at in descend(mirror.source, painting):
         tallies[groups].add(key, committer, seen_at)
     things, more = MissingThings(mirror, [key for tally in tallies.values() for key in tally.keys]), not painting.done
-    told = [_loss(group_tally(tallies, number), things, more) for number in range(len(shown) + 1)]
+    groups = enumerate([behind, *([place] for place in shown)])
+    told = [_loss(_with_unread(group_tally(tallies, number), group), things, more) for number, group in groups]
     return Losses(told[0], list(zip(shown, told[1:], strict=True)), len(behind))
 
 
 def _heads(places: Sequence[BranchPosition]) -> list[str]:
-    return [place.source.head for place in places if place.source]
+    return [place.source.head for place in places if place.source and place.source.head]
+
+
+def _with_unread(tally: Tally, places: Iterable[BranchPosition]) -> Tally:
+    """With the heads of some branches whose history can't be read: each of these heads once."""
+    since: dict[str, datetime] = {}
+    for place in places:
+        if place.unread_head and place.source and place.source.unread_since:
+            first = since.setdefault(place.unread_head, place.source.unread_since)
+            since[place.unread_head] = min(first, place.source.unread_since)
+    for first in since.values():
+        tally.add_unread(first)
+    return tally
 
 
 def _loss(tally: Tally, things: MissingThings, more: bool) -> Loss:
     missing = things.missing_of(tally.keys)
-    return Loss(tally, missing, more or missing.at_least)
+    if tally.unread:
+        missing = Missing(None, None, missing.unchecked + tally.unread)
+    return Loss(tally, missing, more or missing.at_least or tally.unread > 0)
 
 
 # --- commits ----------------------------------------------------------------------------------------------------------

@@ -40,8 +40,9 @@ class RailCommit:
 class BranchStatus:
     """One branch at one mirror. `lag` in seconds, None when nobody knows; heads are "" where the branch isn't.
 
-    `blockers` are some of the things that it waits for, or that its head lacks; `lacking` is how many there are. `rail`
-    runs from the mirror's head to the source's; `hidden` commits are left out after its third.
+    `blockers` are some of the things that it waits for, or that its head lacks; `lacking` is how many there are. The
+    history of an `unread` head of the source can't be read. `rail` runs from the mirror's head to the source's;
+    `hidden` commits are left out after its third.
     """
 
     name: str
@@ -62,6 +63,7 @@ class BranchStatus:
     advanced_at: datetime | None
     blockers: Sequence[Thing]
     lacking: int
+    unread: bool = False
     rail: Sequence[RailCommit] = ()
     hidden: int = 0
 
@@ -225,6 +227,7 @@ def _read_branch(
         advanced_at=branch.advanced_at,
         blockers=things,
         lacking=max([len(things), *(commit.lacking for commit in troubled)]),
+        unread=branch.unread,
         rail=rail,
         hidden=hidden,
     )

@@ -14,12 +14,14 @@ _LACKING = (MirrorCommit.Data.WAITING, MirrorCommit.Data.GONE)
 
 @dataclass(frozen=True, slots=True)
 class TagReading:
-    """A tag at both sides; a commit is "" where the tag isn't, or is not followed."""
+    """A tag at both sides; a commit is "" where the tag isn't, or is not followed. `unread`: nothing else is known of
+    the source's."""
 
     name: str
     source_commit: str
     mirror_commit: str
     status: str
+    unread: bool = False
 
 
 def tag_readings(mirror: Mirror, *, after: str = "", amount: int) -> list[TagReading]:
@@ -28,7 +30,7 @@ def tag_readings(mirror: Mirror, *, after: str = "", amount: int) -> list[TagRea
     theirs = {tag.name: tag for tag in source.filter(name__gt=after).order_by("name")[:amount]}
     ours = {tag.name: tag for tag in mirror.tag_rows.filter(name__gt=after).order_by("name")[:amount]}
     names = sorted(theirs.keys() | ours.keys())[:amount]
-    standing = _standing(mirror, {tag.commit_id for tag in ours.values()} & {tag.commit_id for tag in theirs.values()})
+    standing = _standing(mirror, {tag.commit_id for tag in ours.values()} & {_named(tag) for tag in theirs.values()})
     return [_read(mirror, name, theirs.get(name), ours.get(name), standing) for name in names]
 
 
@@ -50,22 +52,30 @@ def _standing(mirror: Mirror, shas: Collection[str]) -> Mapping[str, str]:
     return found
 
 
+def _named(source: SourceTag) -> str:
+    """The commit that the source's tag names now, although it can't be read."""
+    return source.unread_commit or source.commit_id
+
+
 def _read(
     mirror: Mirror, name: str, source: SourceTag | None, ours: MirrorTag | None, standing: Mapping[str, str]
 ) -> TagReading:
-    there, here = source.commit_id if source else "", ours.commit_id if ours else ""
-    return TagReading(name, there, here, _status(mirror, source, ours, standing))
+    there, here = _named(source) if source else "", ours.commit_id if ours else ""
+    unread = source is not None and source.unread_commit != ""
+    return TagReading(name, there, here, _status(mirror, source, ours, standing), unread)
 
 
 def _status(mirror: Mirror, source: SourceTag | None, ours: MirrorTag | None, standing: Mapping[str, str]) -> str:
-    together = source is not None and ours is not None and ours.commit_id == source.commit_id
+    together = source is not None and ours is not None and ours.commit_id == _named(source)
     if ours is not None and ours.stray and not together:
         return "Not made by this mirror"
     if not mirror.tags:
         return "Not mirrored"
     if source is None:
         return "Gone at source"
-    return standing[source.commit_id] if together else "Waiting for its commit"
+    if together:
+        return standing[_named(source)]
+    return "Unreadable at source" if source.unread_commit else "Waiting for its commit"
 
 
 def tag_json(tag: TagReading) -> dict[str, Any]:

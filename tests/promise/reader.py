@@ -17,6 +17,7 @@ from mirrors.status.mirror import mirror_status
 from mirrors.status.readable_regions import places_of
 from mirrors.status.tags import tag_readings
 from tests.mirrors.harness import NAMESPACE
+from tests.promise.looks import Looks
 from tests.promise.source import Source
 from tests.promise.truth import LEVELS, METADATA, Truth
 
@@ -71,8 +72,8 @@ def _waived(mirror: Mirror) -> Iterator[str]:
 class Reader:
     """`problems` lists what must never be."""
 
-    def __init__(self, truth: Truth, source: Source, destination: Any) -> None:
-        self.truth, self.source, self.destination = truth, source, destination
+    def __init__(self, truth: Truth, source: Source, looks: Looks, destination: Any) -> None:
+        self.truth, self.source, self.looks, self.destination = truth, source, looks, destination
         self.problems: list[Broken] = []
         self.moves = 0
         self.blamable: set[tuple[str, str]] = set()  # (branch, commit) that somebody made
@@ -200,6 +201,8 @@ class Reader:
             )
             if branch.mirror_head != branch.source_head:
                 self.tell("page-flatters", f"{which}: the source has {branch.source_head[:8]}")
+            elif says and (seen := self.looks.misses("list_branches", branch.name, branch.mirror_head)):
+                self.tell("page-flatters", f"{which}: the source said {seen}")
             elif problems := self.known(books, branch.mirror_head):
                 self.tell("page-hides-damage", f"{which}: {'; '.join(problems[:3])}")
             elif problems := self.unproven(books, branch.mirror_head):
@@ -210,7 +213,9 @@ class Reader:
             if tag.status != State.UP_TO_DATE.word:
                 continue
             which = f"the tag {tag.name} at {tag.mirror_commit[:8]}"
-            if problems := self.known(books, tag.mirror_commit):
+            if seen := self.looks.misses("list_tags", tag.name, tag.mirror_commit):
+                self.tell("page-flatters", f"{which}: the source said {seen}")
+            elif problems := self.known(books, tag.mirror_commit):
                 self.tell("page-hides-damage", f"{which}: {'; '.join(problems[:3])}")
             elif problems := self.unproven(books, tag.mirror_commit):
                 self.tell("page-trusts-unproven", f"{which}: {'; '.join(problems[:3])}")

@@ -46,6 +46,7 @@ from spark_jobs.check.job import check_batch
 from spark_jobs.check.settings import CheckSettings, StoreLocation
 from tests.fakes import BulkStandIn, FakeRepository
 from tests.mirrors.harness import NAMESPACE, Deployment
+from tests.promise.looks import Looks
 from tests.promise.reader import Reader
 from tests.promise.source import Source
 from tests.promise.stores import WatchedStore
@@ -94,7 +95,8 @@ class World:
         self.truth = Truth(lm.lake, lm.us_store, lm.eu_store)
         self.source = Source(lm.lake, chance)
         self.troubles = Troubles(chance, self.truth, self.source)
-        self.reader = Reader(self.truth, self.source, lm.eu)
+        self.looks = Looks(lm.us, chance)
+        self.reader = Reader(self.truth, self.source, self.looks, lm.eu)
         self.worker, self.steps = Worker(), list[tuple[str, int]]()
         self.snapshots: list[FakeRepository] = []
         self._arm()
@@ -288,14 +290,22 @@ class World:
 
     def _run(self, duty: int, kind: str) -> None:
         self.worker.at_work = kind
+        looked_at = Repository.objects.values_list("looked_at", flat=True).first()
         try:
             with connection.execute_wrapper(self._statement), mock.patch("jobs.duties.log.exception", self._broke):
                 self.lm.run(duty, holder="w1")
+            if kind == "sense" and looked_at != Repository.objects.values_list("looked_at", flat=True).first():
+                self._note_look(duty)
         except Crash:
             self.worker = Worker(0, self.worker.weather, self.worker.meddling)
             Duty.objects.filter(pk=duty).update(until=None, failures=F("failures"))
         finally:
             self.worker.at_work = ""
+
+    def _note_look(self, duty: int) -> None:
+        self.looks.ended("list_branches")
+        if " tags, " in Duty.objects.get(pk=duty).outcome:
+            self.looks.ended("list_tags")
 
     def _broke(self, *_: Any) -> None:
         """The engine met an error that it did not expect."""
@@ -565,6 +575,7 @@ class World:
     def settle(self) -> None:
         """What was lost returns, and the faults end: everything that is whole is reached, and the page says so."""
         self.troubles.mend()
+        self.looks.mend()
         for waiver in Waiver.objects.select_related("mirror__source"):
             waiver_withdraw(actor=self.owner, waiver=waiver)
         self._update(paused=False)
@@ -605,6 +616,8 @@ ACTIONS: dict[str, Action] = {
     "forbid": Action(10, lambda world: world.troubles.forbid(), outside=True),
     "fail": Action(10, lambda world: world.troubles.fail(), outside=True),
     "come_back": Action(40, lambda world: world.troubles.come_back(), outside=True),
+    "hide_history": Action(12, lambda world: world.looks.hide(), outside=True),
+    "show_history": Action(20, lambda world: world.looks.mend(), outside=True),
     "collect": Action(15, lambda world: world.troubles.collect(), outside=True),
     "work": Action(350, World.work),
     "round": Action(60, World.round),

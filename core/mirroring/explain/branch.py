@@ -11,7 +11,7 @@ from core.mirroring.explain.verdict import Verdict, tell_failing, tell_unreachab
 from core.mirroring.facts import BranchFacts, CommitFacts, MirrorFacts
 from core.mirroring.rpo import Targets, in_words, lag
 from core.mirroring.states import State
-from core.text.phrases import Phrase, count, name, say, sentence, sentences, short
+from core.text.phrases import SHORT_ID, Phrase, code, count, name, say, sentence, sentences, short
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +199,7 @@ def _unread(case: _Case) -> Verdict | None:
     """The source went on, nobody knows by which commits."""
     if not case.branch.unread:
         return None
-    head = short(case.branch.source_head)
+    head = code(case.branch.source_head[:SHORT_ID])  # there is no page of it to lead to
     told = sentences(
         sentence(_behind(case), ": the source is at ", head, ", whose history can't be read"),
         tell_unreachable(case.mirror) if case.mirror.look_error else say("It is tried again."),

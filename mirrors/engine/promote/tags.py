@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from django.db import transaction
+from django.db.models import Q
 
 from core.errors import Conflict, Denied, LakeMirrorError, NoData, NotFound, RemoteFailure
 from core.mirroring.promotion import MOVED_BY_OTHERS, Action, Whose, Why
@@ -45,6 +46,8 @@ def _gather(mirror: Mirror, there: dict[str, str]) -> Iterator[tuple[str, TagFac
     ours = {row.name: row for row in mirror.tag_rows.all()}
     stirring: dict[str, str] = {}
     for name, commit, gone_at in mirror.source.tags.values_list("name", "commit_id", "gone_at"):
+        if not commit and gone_at is None:
+            continue  # the source has it, at a commit that can't be read yet
         row, commit = ours.get(name), "" if gone_at else commit
         noted = row.commit_id if row and not row.stray else ""
         if not (commit == there.get(name, "") == noted and bool(commit) == (row is not None)):
@@ -91,8 +94,6 @@ def _settle(mirror: Mirror, name: str, facts: TagFacts, lakefs: LakeFS, lease: L
         return False
     found = _read_back(lakefs, mirror, name)
     if found != decision.commit_id:
-        if decision.action is Action.RESET and not found:
-            _note(mirror, name, "", lease)
         wanted = decision.commit_id[:8] or "nothing"
         raise RemoteFailure(f"the tag {name} reads {found[:8] or 'nothing'} after it was to be {wanted}")
     with transaction.atomic():
@@ -139,9 +140,9 @@ def _carry_out(
     try:
         if decision.action is not Action.CREATE:
             fence_call(lease)
-            lakefs.delete_tag(mirror.name, name)
             if decision.commit_id:
-                _note(mirror, name, "", lease)
+                _note(mirror, name, "", lease)  # first: whoever ends between the two may be followed by a pause
+            lakefs.delete_tag(mirror.name, name)
             if not _are_intended(mirror, name, facts, decision, _steps(decision)[:-1], lease, completes=True):
                 return False
         if decision.action is not Action.DELETE:
@@ -207,6 +208,8 @@ def _remember(mirror: Mirror, name: str, facts: TagFacts, decision: TagDecision,
         _note(mirror, name, None, lease)
     elif decision.why is Why.UP_TO_DATE and facts.promotable and facts.noted != facts.source:
         _note(mirror, name, facts.source, lease)
+    elif facts.there and facts.there == facts.noted and mirror.tag_rows.filter(name=name, commit_id="").exists():
+        _note(mirror, name, facts.there, lease)  # it was to be deleted, and that was given up
 
 
 def _note(mirror: Mirror, name: str, commit: str | None, lease: Lease, *, stray: bool = False) -> None:
@@ -250,4 +253,5 @@ def _note_strays(mirror: Mirror, there: dict[str, str], lease: Lease) -> None:
 
 def _is_foreign(mirror: Mirror, name: str, commit: str) -> bool:
     """Not one that is just where the source has it: its commit may only not be complete yet, as after a rebuild."""
-    return not mirror.source.tags.filter(name=name, commit_id=commit, gone_at=None).exists()
+    at_source = mirror.source.tags.filter(Q(commit_id=commit) | Q(unread_commit=commit), name=name, gone_at=None)
+    return not at_source.exists()

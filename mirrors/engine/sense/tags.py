@@ -10,6 +10,7 @@ from django.db import transaction
 from core.mirroring import sensing
 from core.ports import LakeFS
 from db import clock
+from db.chunks import chunks
 from jobs import duties
 from jobs.lease import Lease
 from mirrors.engine.sense.ingest import Spool, served_mirrors
@@ -39,6 +40,7 @@ def look_at_tags(repository: Repository, lakefs: LakeFS, lease: Lease) -> str:
         Repository.objects.select_for_update(no_key=True).get(pk=repository.pk)
         lease.lock()
         _store(repository, readable, at)
+        _note_unread(repository, {name: changed[name] for name in changed.keys() - readable.keys()}, at)
         if _note_missing(repository, found, at) or readable:
             for mirror in following:
                 duties.wake("promote", mirror.pk)
@@ -82,6 +84,19 @@ def _store(repository: Repository, tags: Mapping[str, str], at: datetime) -> Non
         unique_fields=["repository", "name"],
         update_fields=["commit_id", "seen_at", "missing_since", "missing_looks", "gone_at"],
     )
+
+
+def _note_unread(repository: Repository, unread: Mapping[str, str], at: datetime) -> None:
+    """Which tags name a commit that can't be read: nobody is told that they are where the source has them."""
+    noted = dict(repository.tags.exclude(unread_commit="").values_list("name", "unread_commit"))
+    for some in chunks(sorted(noted.keys() - unread.keys())):
+        repository.tags.filter(name__in=some).update(unread_commit="")
+    for name, commit in unread.items():
+        if noted.get(name) != commit:
+            made = {"commit_id": "", "seen_at": at, "unread_commit": commit}
+            SourceTag.objects.update_or_create(
+                repository=repository, name=name, defaults={"unread_commit": commit}, create_defaults=made
+            )
 
 
 def _note_missing(repository: Repository, there: Mapping[str, str], at: datetime) -> bool:

@@ -15,7 +15,7 @@ from django.core.management import call_command
 from django.db.models import F
 from django.test import Client
 
-from core.errors import RemoteFailure, Unreachable
+from core.errors import Denied, RemoteFailure, Unreachable
 from core.mirroring.promotion import MOVED_BY_OTHERS
 from jobs.models import Duty
 from mirrors.models import (
@@ -470,3 +470,104 @@ def test_tags_are_made_again_in_a_repository_that_was_made_anew(lm: Deployment, 
     assert not {*MOVED_BY_OTHERS} & {why for why, _, _ in history("v1")}
     assert Commit.objects.count() == 2
     assert MirrorTag.objects.get().commit_id == a
+
+
+# --- what can't be read at the source
+
+
+def unreadable_log(lm: Deployment, commit: str) -> Any:
+    """The log from one commit fails, whoever asks."""
+    plain = lm.us.log_commits
+
+    def log(repository: str, first: str, **page: Any) -> Any:
+        if first == commit:
+            raise RemoteFailure("500")
+        return plain(repository, first, **page)
+
+    return mock.patch.object(lm.us, "log_commits", log)
+
+
+def off_branches(lm: Deployment, a: str) -> str:
+    """A commit after a that no branch leads to, all of it arrived."""
+    made = lm.lake.record_tree((a,), lm.lake.trees[a], "on no branch")
+    lm.arrive()
+    return made
+
+
+@pytest.mark.parametrize("forgotten", [False, True])
+def test_107_a_tag_that_moved_to_what_can_not_be_read_is_not_up_to_date(
+    lm: Deployment, a: str, owner: User, forgotten: bool
+) -> None:
+    source_tags(lm)["v1"] = a
+    lm.work(2)
+    if forgotten:
+        SourceTag.objects.all().delete()
+    x = source_tags(lm)["v1"] = off_branches(lm, a)
+    with unreadable_log(lm, x):
+        lm.work(3)
+        assert (states(), tags(lm)) == ({"v1": "Unreadable at source"}, {"v1": a})
+        assert tag_readings(Mirror.objects.get(), amount=9)[0].source_commit == x
+        assert f"/commits/{x}" not in page_of_tags(owner)
+    lm.work(3)
+    assert (states(), tags(lm)) == ({"v1": "Up to date"}, {"v1": x})
+    assert [why for why, _, _ in history("v1")] == ["first-promotion", "source-moved"]
+
+
+def test_107_a_new_tag_that_can_not_be_read_is_told_of(lm: Deployment, a: str) -> None:
+    x = source_tags(lm)["v1"] = off_branches(lm, a)
+    with unreadable_log(lm, x):
+        lm.work(2)
+    assert (states(), tags(lm)) == ({"v1": "Unreadable at source"}, {})
+    forget_tag(lm, "v1")
+    assert (states(), tags(lm)) == ({}, {})
+
+
+def test_107_a_tag_that_comes_back_to_what_was_read_is_up_to_date(lm: Deployment, a: str) -> None:
+    source_tags(lm)["v1"] = a
+    lm.work(2)
+    x = source_tags(lm)["v1"] = off_branches(lm, a)
+    with unreadable_log(lm, x):
+        lm.work(1)
+        source_tags(lm)["v1"] = a
+        lm.work(1)
+    assert states() == {"v1": "Up to date"}
+
+
+@pytest.mark.parametrize("arrives", [False, True])
+def test_109_a_worker_ends_at_the_deletion_of_a_tag_and_then_there_is_a_pause(
+    lm: Deployment, a: str, arrives: bool
+) -> None:
+    b = moved_tag(lm, a)
+    delete = lm.eu.delete_tag
+
+    def dies(*given: str) -> None:
+        if arrives:
+            delete(*given)
+        change(paused=True)
+        raise KeyboardInterrupt
+
+    with mock.patch.object(lm.eu, "delete_tag", dies), pytest.raises(KeyboardInterrupt):
+        lm.work(2)
+    Duty.objects.update(holder="", until=None)
+    lm.work(2)
+    told = tag_readings(Mirror.objects.get(), amount=9)[0]
+    assert (told.status, told.mirror_commit, tags(lm)) == ("Waiting for its commit", "", {} if arrives else {"v1": a})
+    change(paused=False)
+    lm.work(2)
+    assert (states(), tags(lm)) == ({"v1": "Up to date"}, {"v1": b})
+    assert [why for why, _, _ in history("v1")] == ["first-promotion", "source-moved"]
+
+
+def test_a_tag_whose_deletion_was_given_up_is_where_it_is(lm: Deployment, a: str) -> None:
+    moved_tag(lm, a)
+    with mock.patch.object(lm.eu, "delete_tag", side_effect=Denied("no")):
+        lm.work(1)
+    source_tags(lm)["v1"] = a
+    lm.work(2)
+    assert (states(), tags(lm)) == ({"v1": "Up to date"}, {"v1": a})
+
+
+def page_of_tags(owner: User) -> str:
+    client = Client()
+    client.force_login(owner)
+    return client.get("/mirrors/lake-eu/").content.decode()

@@ -13,12 +13,16 @@ from unittest import mock
 
 import pytest
 from django.db.models import F
+from django.test import Client
 
 from core.errors import RemoteFailure
 from core.mirroring.states import State
 from mirrors.models import LagBreach, Mirror, SourceBranch
 from mirrors.queries.branch_positions import branch_lags
+from mirrors.queries.unreplicated import losses_of
 from mirrors.status.mirror import MirrorStatus, brief_statuses, mirror_status
+from rbac.models import User
+from tests.api import MIRRORS, Api
 from tests.mirrors.engine.test_found_by_breaking import mirrored
 from tests.mirrors.harness import Deployment
 from tests.mirrors.services.test_rebuild import lose_database, rebuild
@@ -121,3 +125,21 @@ def test_90_after_the_database_was_lost_a_branch_that_went_on_is_behind_as_well(
         assert both(read_main)[:2] == (State.RETRYING, "source_unreadable")
     lm.work()
     assert (lm.head(), both(lambda found: found.state)) == (new, State.UP_TO_DATE)
+
+
+def test_110_a_head_that_can_not_be_read_would_be_lost(lm: Deployment, new: str, owner: User) -> None:
+    lm.lake.repository.branches["also"] = new
+    with unreadable(lm, new):
+        lm.work(2)
+        found = losses_of(Mirror.objects.get(), "", 10)
+        branches = [(place.key[1], loss.tally.commits, loss.at_least) for place, loss in found.branches]
+        assert (found.behind, found.together.tally.commits, branches) == (2, 1, [("also", 1, True), ("main", 1, True)])
+        assert (found.together.missing.objects, found.together.missing.unchecked) == (None, 1)
+        assert found.together.tally.oldest == SourceBranch.objects.get(name="main").unread_since
+        answer = Api(owner).call("GET", f"{MIRRORS}/lake-eu/loss")[1]
+        assert {row["source_head"] for row in answer["results"]} == {new}
+        page = Client()
+        page.force_login(owner)
+        assert "at least 1 commit by unknown would be lost" in page.get("/mirrors/lake-eu/").content.decode()
+    lm.work()
+    assert losses_of(Mirror.objects.get(), "", 10).together.tally.commits == 0

@@ -1,0 +1,60 @@
+"""What the source answers to those who look at it: which heads it listed, and of which commits it gives no log."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+from core.errors import RemoteFailure
+from tests.fakes import FakeLakeFS
+
+Listing = dict[str, str]
+
+
+class Looks:
+    """`listed`: heads by name, of branches ("list_branches") and of tags ("list_tags"), as they were given in the last
+    look that ended well and in each that began since."""
+
+    def __init__(self, lakefs: FakeLakeFS, chance: random.Random) -> None:
+        self.lakefs, self.random = lakefs, chance
+        self.unreadable: set[str] = set()
+        self.listed: dict[str, list[Listing]] = {"list_branches": [], "list_tags": []}
+        for name in self.listed:
+            setattr(lakefs, name, self._noting(name, getattr(lakefs, name)))
+        lakefs.log_commits = self._failing(lakefs.log_commits)  # type: ignore[method-assign]
+
+    def _noting(self, name: str, inner: Callable[..., Any]) -> Callable[..., Any]:
+        def listing(*given: Any, **page: Any) -> Any:
+            answer = inner(*given, **page)
+            heads = {one.name: one.commit_id for one in answer.results}
+            self.listed[name].append(heads)
+            return answer
+
+        return listing
+
+    def _failing(self, inner: Callable[..., Any]) -> Callable[..., Any]:
+        def log_commits(repository: str, commit_id: str, **page: Any) -> Any:
+            if commit_id in self.unreadable:
+                raise RemoteFailure("500")
+            return inner(repository, commit_id, **page)
+
+        return log_commits
+
+    def hide(self) -> None:
+        """The source answers 500 to whoever asks for the log from one of its heads."""
+        there = self.lakefs.repositories["lake"]
+        self.unreadable.add(self.random.choice(sorted({*there.branches.values(), *there.tags.values()})))
+
+    def mend(self) -> None:
+        """It gives every log."""
+        self.unreadable.clear()
+
+    def ended(self, name: str) -> None:
+        """A look came to its end, and what it saw was stored: what was listed before counts no more."""
+        self.listed[name] = self.listed[name][-1:]
+
+    def misses(self, name: str, ref: str, commit: str) -> str:
+        """Where a ref was said to be, if `commit` was not said of it; "" if it was, or nobody looked."""
+        told = [heads.get(ref, "nothing") for heads in self.listed[name]]
+        return "" if not told or commit in told else ", ".join(one[:8] for one in told)
