@@ -20,6 +20,7 @@ class Looks:
         self.lakefs, self.random = lakefs, chance
         self.unreadable: set[str] = set()
         self.listed: dict[str, list[Listing]] = {"list_branches": [], "list_tags": []}
+        self._from: dict[str, int] = {}
         for name in self.listed:
             setattr(lakefs, name, self._noting(name, getattr(lakefs, name)))
         lakefs.log_commits = self._failing(lakefs.log_commits)  # type: ignore[method-assign]
@@ -50,11 +51,16 @@ class Looks:
         """It gives every log."""
         self.unreadable.clear()
 
+    def begins(self) -> None:
+        """A look, which may list more than once."""
+        self._from = {name: len(listed) for name, listed in self.listed.items()}
+
     def ended(self, name: str) -> None:
-        """A look came to its end, and what it saw was stored: what was listed before counts no more."""
-        self.listed[name] = self.listed[name][-1:]
+        """It came to its end, and what it saw was stored: what was listed before it counts no more."""
+        self.listed[name] = self.listed[name][self._from[name] :]
 
     def misses(self, name: str, ref: str, commit: str) -> str:
-        """Where a ref was said to be, if `commit` was not said of it; "" if it was, or nobody looked."""
-        told = [heads.get(ref, "nothing") for heads in self.listed[name]]
+        """Where a ref was said to be, if `commit` was not said of it; "" if it was, or nobody saw that ref: that counts
+        after a second look only."""
+        told = [heads[ref] for heads in self.listed[name] if ref in heads]
         return "" if not told or commit in told else ", ".join(one[:8] for one in told)
