@@ -147,6 +147,7 @@ class FastObjectStore(S3ObjectStore):
         if 200 <= answer.status < 300:
             return answer
         code, message = refusal(answer.data)
+        code = code or answer.headers.get("x-minio-error-code", "")  # the answer to HEAD has no body to tell it
         raise answer_error(answer.status, code, message, doing, self.where, _seconds(answer.headers.get("retry-after")))
 
     def _by_path(self, method: str, url: str, **options: Any) -> urllib3.BaseHTTPResponse:

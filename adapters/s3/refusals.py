@@ -33,6 +33,8 @@ _THROTTLED = {
     "TooManyRequests",
     "503 SlowDown",
 }
+_NO_QUORUM = {"SlowDownRead", "SlowDownWrite"}
+"""What MinIO says of a key that too few of its drives can read or write, with 503: others may be well."""
 _CLOCK = "RequestTimeTooSkewed"
 _ASK_CLOCKS = "Set the clocks right, that of this machine and the store's: a signature lasts for minutes"
 _ASK_KEYS = (
@@ -60,6 +62,8 @@ def answer_error(
 ) -> LakeMirrorError:
     """What a store's refusal means for the caller."""
     text = f"{where} answered {status} {code} to {doing}".replace("  ", " ") + (f": {message}" if message else "")
+    if code in _NO_QUORUM:
+        return RemoteFailure(text)
     if code in _THROTTLED or status in (429, 503):
         return Throttled(text, retry_after=retry_after)
     if code in _FULL:

@@ -19,8 +19,10 @@ from core.mirroring.object_check import (
     Reason,
     Verdict,
     What,
+    is_failure,
     is_md5,
     is_refusal,
+    judge_failed,
     judge_object,
     judge_refusal,
     judge_refused,
@@ -60,10 +62,10 @@ def is_sampled(uri: str, share: float, seed: int) -> bool:
 
 
 class Refusals:
-    """Tells what one key's refusal says of that key from a store that refuses everything, which is raised.
+    """Tells what one key's refusal or failure says of that key from a store that gives nothing, which is raised.
 
-    The store is asked once, at the first refusal, for the mirror's own descriptor: any answer will do, a 404 too.
-    Safe to use from several threads.
+    The store is asked for the mirror's own descriptor: any answer will do, a 404 too. Once, at the first refusal; after
+    each failure anew, for stores come and go. Safe to use from several threads.
     """
 
     def __init__(self, store: Visible, namespace: str) -> None:
@@ -74,7 +76,9 @@ class Refusals:
 
     def are_about(self, uri: str, error: LakeMirrorError) -> bool:
         """Whether an error of a question below this address may be no more than that address's own matter."""
-        return not error.retryable and (self._is_imported(uri) or is_refusal(error))
+        if error.retryable:
+            return is_failure(error) and self._failure_now() is None
+        return self._is_imported(uri) or is_refusal(error)
 
     def of_object(self, uri: str, error: LakeMirrorError) -> tuple[Reason, str]:
         """What is to be said of an object, imported or not. Raises what concerns the store as a whole."""
@@ -84,12 +88,19 @@ class Refusals:
 
     def of_key(self, error: LakeMirrorError, what: What) -> tuple[Reason, str]:
         """What is to be said of something below the namespace. Raises what concerns the store as a whole."""
-        verdict = judge_refused(error, what)
+        verdict = judge_refused(error, what) or judge_failed(error, what)
         if verdict is None:
             raise error
-        if not isinstance(error, Archived):  # that is said of a key alone
+        if error.retryable:
+            self._require_answers_now(error)
+        elif not isinstance(error, Archived):  # that is said of a key alone
             self._require_answers(error)
         return verdict
+
+    def _require_answers_now(self, error: LakeMirrorError) -> None:
+        """Raises the error if the store gives no answer for the descriptor either."""
+        if failure := self._failure_now():
+            raise error from failure
 
     def _is_imported(self, uri: str) -> bool:
         return not uri.startswith(f"{self._namespace}/")

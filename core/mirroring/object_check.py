@@ -5,7 +5,17 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 
-from core.errors import Archived, Conflict, Denied, Invalid, LakeMirrorError
+from core.errors import (
+    Archived,
+    Conflict,
+    Denied,
+    Full,
+    Invalid,
+    LakeMirrorError,
+    NotSent,
+    RemoteFailure,
+    Unreachable,
+)
 from core.types import ObjectInfo
 
 _ARCHIVED = {"GLACIER", "DEEP_ARCHIVE", "ARCHIVE_ACCESS", "DEEP_ARCHIVE_ACCESS"}
@@ -148,6 +158,22 @@ def judge_refused(error: LakeMirrorError, what: What) -> Verdict:
     if isinstance(error, Archived):
         return _ARCHIVED_AS[what], f"there, but archived without an active restore: {error.message}"
     return _UNREADABLE_AS[what], f"the store does not let it be read: {error.message}"
+
+
+def is_failure(error: LakeMirrorError) -> bool:
+    """Whether a store's error may be the failure of one key: it tried and could not, or fell silent; not that it is
+    full, throttles, or was never reached."""
+    return isinstance(error, RemoteFailure | Unreachable) and not isinstance(error, Full | NotSent)
+
+
+def judge_failed(error: LakeMirrorError, what: What) -> Verdict:
+    """What a store's failure says of the one key that was asked for; None where it says nothing of a key.
+
+    Whoever calls has to know that the store answers for another key right after.
+    """
+    if not is_failure(error):
+        return None
+    return _UNREADABLE_AS[what], f"the store answers for others, and fails to give this one: {error.message}"
 
 
 def judge_refusal(error: LakeMirrorError) -> tuple[Reason, str]:

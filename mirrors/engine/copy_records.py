@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from django.db import transaction
 
-from core.errors import Corrupt, RemoteFailure
+from core.errors import Corrupt, Denied, NotSent, RemoteFailure, Unreachable
 from core.mirroring.commit_graph import Waiting
 from core.ports import LakeFS
 from core.types import Commit as CommitRecord
@@ -160,12 +160,13 @@ class _Round:
                 ready.extend(by_sha[sha] for sha in waiting.settle(row.commit.sha))
 
     def _is_accepted(self, row: MirrorCommit, answer: Future[_Answer]) -> bool:
-        """A record that the destination can't take (500) delays only its descendants, unless there are many."""
+        """A record that the destination can't take (500, silence, a firewall's 403) delays only its descendants, unless
+        there are many."""
         try:
             found = answer.result()
-        except RemoteFailure as error:
+        except (RemoteFailure, Unreachable, Denied) as error:
             self.failed, self.failures = error, self.failures + 1
-            if self.failures == MOST_FAILURES:
+            if self.failures == MOST_FAILURES or isinstance(error, NotSent):
                 raise
             return False
         if not found.accepted:

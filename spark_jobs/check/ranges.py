@@ -170,7 +170,7 @@ class RangeReader:
             return None, f"base range {base_id} is damaged: not built upon ({error})"
         except LakeMirrorError as error:
             if not is_refusal(error):
-                raise
+                self._refusals.of_key(error, What.RANGE)  # raises what concerns the store as a whole
             return None, f"base range {base_id} can't be read: not built upon ({error.message})"
         return columns.select(_NAMED), ""
 

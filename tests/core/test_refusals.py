@@ -10,9 +10,11 @@ from core.errors import (
     Archived,
     Conflict,
     Denied,
+    Full,
     Invalid,
     LakeMirrorError,
     NotFound,
+    NotSent,
     RemoteFailure,
     Throttled,
     Unauthenticated,
@@ -25,7 +27,8 @@ from core.types import ObjectInfo
 NAMESPACE = "s3://dst/lake"
 DESCRIPTOR = f"{NAMESPACE}/_lakemirror/mirror.json"
 OBJECT, FAR = f"{NAMESPACE}/data/a", "s3://far/a"
-OF_THE_STORE = [Unreachable("x"), Throttled("x"), RemoteFailure("x"), Unauthenticated("x")]
+OF_THE_STORE = [NotSent("x"), Throttled("x"), Full("x"), Unauthenticated("x")]
+FAILURES = [Unreachable("no answer in 60 s"), RemoteFailure("500")]
 
 
 class Store:
@@ -86,7 +89,33 @@ def test_a_store_that_refuses_the_descriptor_too_is_raised_as_it_refused_the_key
     assert store.asked == [DESCRIPTOR]
 
 
-@pytest.mark.parametrize("failure", OF_THE_STORE, ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("error", FAILURES)
+def test_what_fails_for_one_key_alone_is_that_key_s_own(error: LakeMirrorError) -> None:
+    store = Store()
+    refusals = Refusals(store, NAMESPACE)
+    assert judge_refused(error, What.OBJECT) is None
+    for _ in range(2):
+        reason, detail = refusals.of_key(error, What.OBJECT)
+        assert (
+            reason is Reason.UNREADABLE
+            and detail == f"the store answers for others, and fails to give this one: {error}"
+        )
+    assert refusals.are_about(OBJECT, error)
+    assert store.asked == [DESCRIPTOR] * 3, "stores come and go"
+
+
+@pytest.mark.parametrize("error", FAILURES)
+def test_what_fails_for_the_descriptor_too_is_the_store_s(error: LakeMirrorError) -> None:
+    store = Store(Unreachable("silent"))
+    refusals = Refusals(store, NAMESPACE)
+    with pytest.raises(type(error), match=error.message):
+        refusals.of_key(error, What.RANGE)
+    assert not refusals.are_about(OBJECT, error)
+    store.error = None
+    assert refusals.of_key(error, What.RANGE)[0] is Reason.RANGE_UNREADABLE
+
+
+@pytest.mark.parametrize("failure", [*OF_THE_STORE, *FAILURES], ids=lambda one: type(one).__name__)
 def test_a_store_that_fails_when_it_is_asked_is_raised_as_it_fails(failure: LakeMirrorError) -> None:
     with pytest.raises(type(failure)):
         Refusals(Store(failure), NAMESPACE).of_object(OBJECT, Denied("no"))
@@ -153,6 +182,7 @@ REFUSALS = [
     (Archived("in ice"), Reason.ARCHIVED),
     (Invalid("odd"), Reason.UNREADABLE),
     (NotFound("gone"), Reason.MISSING),
+    (RemoteFailure("500"), Reason.UNREADABLE),
 ]
 
 
@@ -184,7 +214,7 @@ def test_proofs_share_what_was_asked() -> None:
     assert store.asked == [DESCRIPTOR]
 
 
-@pytest.mark.parametrize("failure", [Unreachable("x"), Unauthenticated("x")])
+@pytest.mark.parametrize("failure", [NotSent("x"), Unauthenticated("x")])
 def test_a_store_that_fails_proves_nothing(failure: LakeMirrorError) -> None:
     with pytest.raises(type(failure)):
         prover(failure, "e" * 32).read(OBJECT)

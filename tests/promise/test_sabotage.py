@@ -7,13 +7,14 @@ import pytest
 from rbac.models import User
 from tests.promise.sabotage import MUTANTS, Mutant, hunt
 
-BRIEFLY = ("certificates are given on trust", "a repository made anew is trusted")
+BRIEFLY = ("certificates are given on trust", "the source's identity is not asked")
+"""Found by one life in four or so; others by one in forty."""
 
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("mutant", [one for one in MUTANTS if one.name in BRIEFLY], ids=str)
 def test_the_model_finds_a_mutant(owner: User, mutant: Mutant) -> None:
-    assert hunt(owner, mutant, range(12), length=60) is not None, mutant.told
+    assert hunt(owner, mutant, range(40), length=60) is not None, mutant.told
 
 
 def test_there_are_ten_mutants_and_these_two_are_among_them() -> None:

@@ -210,16 +210,18 @@ def _verdict(
         return _judge_again(mirror, row, found, destination, source)
     if found is not None:
         # Present is not readable: what refused to be read before is read again.
-        return _read_metadata(mirror, row, found)
+        return _read_metadata(mirror, row, found, destination)
     missing = Reason.RANGE_MISSING if row.kind == Blocker.Kind.RANGE else Reason.METARANGE_MISSING
     return missing, "not at the destination"
 
 
-def _read_metadata(mirror: Mirror, row: Blocker, found: ObjectInfo) -> Verdict:
+def _read_metadata(mirror: Mirror, row: Blocker, found: ObjectInfo, destination: ObjectStore) -> Verdict:
     if row.kind == Blocker.Kind.METARANGE:
         return read_afresh(mirror, row.holder_id).verdict
     if judge_object(found, size=found.size, etag=found.etag, depth=Depth.PRESENCE):
         return Reason.RANGE_ARCHIVED, f"there, but in storage class {found.storage_class} without an active restore"
+    if row.reason == Reason.RANGE_UNREADABLE:
+        destination.get(uri_of(mirror.namespace, row))
     return None
 
 

@@ -25,7 +25,7 @@ from mirrors.models.problem import KEPT_PER_HOLDER, Problem
 from mirrors.transitions.blockers import note_problems
 from mirrors.transitions.doubt import doubt_holders, doubt_sharers
 from mirrors.transitions.measures import note_checked
-from mirrors.transitions.range_states import next_check
+from mirrors.transitions.range_states import next_check, reopen
 from mirrors.transitions.validity import lock_mirror
 
 MOST_ASKED = 5000
@@ -242,6 +242,8 @@ class CheckWriter:
         )
         counted = {range_id for range_id, row in before.items() if row.state != Coverage.State.WAITING}
         doubt_holders(self.mirror, [row.range_id for row in rows if row.state == "waiting" and row.range_id in counted])
+        open_ones = {range_id for range_id, row in before.items() if row.state != Coverage.State.COMPLETE}
+        reopen(self.mirror, {row.range_id for row in rows if row.state == "complete"} & open_ones)
 
     def drop_stale_blockers(self, rows: list[Mapping[str, Any]]) -> None:
         """Forget what an earlier check found and this one did not. A range that it couldn't read tells nothing."""
