@@ -32,6 +32,7 @@ _LIGHT = [
         "graveler",
         "installations",
         "mirrors",
+        "promise",
         "rbac",
         "web",
     )
