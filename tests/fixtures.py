@@ -11,6 +11,7 @@ from rbac.models import User
 from tests.api import Api
 from tests.documented import answers_as_documented
 from tests.mirrors.harness import Deployment, deployment
+from tests.mirrors.kept import once
 
 
 @pytest.fixture(autouse=True)
@@ -29,14 +30,18 @@ def lm() -> Iterator[Deployment]:
 
 
 @pytest.fixture
-def head(lm: Deployment) -> str:
+def head(request: pytest.FixtureRequest, lm: Deployment) -> str:
     """A commit that was promoted."""
-    commit = lm.lake.commit(files={"a": b"1", "b": b"2"})
-    lm.arrive()
-    lm.work()
-    assert lm.head() == commit
-    lm.checked.clear()
-    return commit
+
+    def make() -> str:
+        commit = lm.lake.commit(files={"a": b"1", "b": b"2"})
+        lm.arrive()
+        lm.work()
+        assert lm.head() == commit
+        lm.checked.clear()
+        return commit
+
+    return once(request, lm, make)
 
 
 @pytest.fixture

@@ -32,6 +32,7 @@ _LIGHT = [
         "graveler",
         "installations",
         "mirrors",
+        "promise",
         "rbac",
         "web",
     )
@@ -65,10 +66,10 @@ def _place(argument: str) -> str:
 
 
 def _environment(java_home: Path, chromium: str) -> dict[str, str]:
-    """Nothing of a running LakeMirror or of the developer's own Spark may reach the tests."""
-    kept = {
-        k: v for k, v in os.environ.items() if not k.startswith(("LAKEMIRROR_", "REPLICATION_", "SPARK_", "DJANGO_"))
-    }
+    """Nothing of a running LakeMirror or of the developer's own Spark may reach the tests. What was compiled is kept,
+    whatever the shell says: each of the many processes that tests start would compile everything anew."""
+    ours = ("LAKEMIRROR_", "REPLICATION_", "SPARK_", "DJANGO_", "PYTHONDONTWRITEBYTECODE")
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(ours)}
     own = {k: v for k, v in os.environ.items() if k.startswith("LAKEMIRROR_SANDBOX_")}
     path = f"{VENV / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
     told = {"JAVA_HOME": str(java_home), "PYSPARK_PYTHON": str(PYTHON), "PATH": path, "LAKEMIRROR_CHROMIUM": chromium}

@@ -32,6 +32,7 @@ from mirrors.models import (
     SourceBranch,
 )
 from mirrors.queries.metarange_cache import Found, remembered
+from tests.mirrors.copied import company
 
 _numbers = count(1)
 
@@ -241,7 +242,7 @@ def make_company(now: datetime | None = None) -> dict[str, Mirror]:
     """Mirrors in each state, by name."""
     now = now or datetime.now(UTC)
     with transaction.atomic():
-        return _make_company(now)
+        return company(now, _make_company)
 
 
 def _make_company(now: datetime) -> dict[str, Mirror]:

@@ -25,6 +25,7 @@ from mirrors.services import mirrors
 from mirrors.status.mirror import MirrorStatus, mirror_status
 from rbac.models import User
 from tests.mirrors.harness import NAMESPACE, Deployment
+from tests.mirrors.kept import once
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -55,9 +56,9 @@ class Every(dict[str, LakeMirrorError]):
 
 
 @pytest.fixture
-def a(lm: Deployment) -> str:
+def a(request: pytest.FixtureRequest, lm: Deployment) -> str:
     """A, which main points to at both sides."""
-    return mirrored(lm, a=b"1")
+    return once(request, lm, lambda: mirrored(lm, a=b"1"))
 
 
 def mirrored(lm: Deployment, **files: bytes) -> str:

@@ -41,6 +41,7 @@ from tests.api import Api
 from tests.fakes import FakeStore, Lake
 from tests.mirrors.engine.test_scenarios import forget_branch, history, mirrored, point, read, there
 from tests.mirrors.harness import NAMESPACE, Deployment, deployment, state_of
+from tests.mirrors.kept import once
 from tests.mirrors.promise import (
     BLAME,
     age,
@@ -65,9 +66,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def a(lm: Deployment) -> str:
+def a(request: pytest.FixtureRequest, lm: Deployment) -> str:
     """A, which main points to at both sides."""
-    return mirrored(lm, a=b"1")
+    return once(request, lm, lambda: mirrored(lm, a=b"1"))
 
 
 def keep_away(lm: Deployment, commit: str, path: str) -> str:

@@ -19,6 +19,7 @@ from tests.api import MIRRORS, Api
 from tests.fakes import replicate
 from tests.mirrors.engine.test_scenarios import history, mirrored, point, read, there
 from tests.mirrors.harness import NAMESPACE, Deployment, state_of
+from tests.mirrors.kept import once
 from tests.mirrors.promise import (
     age,
     an_hour_later,
@@ -41,21 +42,21 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def a(lm: Deployment) -> str:
+def a(request: pytest.FixtureRequest, lm: Deployment) -> str:
     """A, which main points to at both sides."""
-    return mirrored(lm, a=b"1")
+    return once(request, lm, lambda: mirrored(lm, a=b"1"))
 
 
 @pytest.fixture
-def c(lm: Deployment, a: str) -> str:
+def c(request: pytest.FixtureRequest, lm: Deployment, a: str) -> str:
     """C, which was promoted and holds x."""
-    return mirrored(lm, x=b"1")
+    return once(request, lm, lambda: mirrored(lm, x=b"1"))
 
 
 @pytest.fixture
-def d(lm: Deployment, c: str) -> str:
+def d(request: pytest.FixtureRequest, lm: Deployment, c: str) -> str:
     """D, which was promoted after C, and does without x."""
-    return mirrored(lm, x=None, d=b"1")
+    return once(request, lm, lambda: mirrored(lm, x=None, d=b"1"))
 
 
 # --- damage, then a ref at it -----------------------------------------------------------------------------------------

@@ -22,14 +22,15 @@ from mirrors.services.settings import mirror_update
 from mirrors.status.mirror import BranchStatus, mirror_status
 from rbac.models import User
 from tests.mirrors.harness import Deployment, state_of
+from tests.mirrors.kept import once
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def a(lm: Deployment) -> str:
+def a(request: pytest.FixtureRequest, lm: Deployment) -> str:
     """A, which main points to at both sides."""
-    return mirrored(lm, a=b"1")
+    return once(request, lm, lambda: mirrored(lm, a=b"1"))
 
 
 def mirrored(lm: Deployment, branch: str = "main", **files: bytes) -> str:

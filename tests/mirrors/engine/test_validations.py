@@ -23,6 +23,7 @@ from mirrors.status.mirror import mirror_status
 from rbac.models import User
 from tests.api import BODY, MIRRORS, Api
 from tests.mirrors.harness import NAMESPACE, Deployment, deployment, state_of
+from tests.mirrors.kept import once
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -34,8 +35,12 @@ def lm() -> Iterator[Deployment]:
 
 
 @pytest.fixture
-def head(lm: Deployment) -> str:
+def head(request: pytest.FixtureRequest, lm: Deployment) -> str:
     """A commit that was promoted, on another one."""
+    return once(request, lm, lambda: on_another_one(lm))
+
+
+def on_another_one(lm: Deployment) -> str:
     lm.add_mirror()
     lm.lake.commit(files={"old": b"0", "a": b"older"})
     lm.arrive()
