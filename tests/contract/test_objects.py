@@ -6,6 +6,7 @@ import hashlib
 import socket
 import uuid
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
@@ -15,7 +16,17 @@ import pytest
 from adapters.s3.fast_store import FastObjectStore
 from adapters.s3.store import S3ObjectStore, split_uri
 from adapters.s3.store_keys import StoreKeys, keys_from_environment
-from core.errors import Archived, Denied, Invalid, NotFound, RemoteFailure, Throttled, Unauthenticated, Unreachable
+from core.errors import (
+    Archived,
+    Denied,
+    Invalid,
+    LakeMirrorError,
+    NotFound,
+    RemoteFailure,
+    Throttled,
+    Unauthenticated,
+    Unreachable,
+)
 from core.ports import ObjectStore
 from core.types import ReplicationRule
 from tests.fakes import FakeStore
@@ -283,6 +294,15 @@ def test_a_refusal_is_an_error_and_never_an_absence(
     for ask in (shaky.versioning, shaky.replication_rules):
         with pytest.raises(raised):
             ask("s3://lake")
+
+
+@pytest.mark.parametrize("told", [{}, {"x-minio-error-code": "SlowDownRead"}])
+def test_a_key_without_its_quorum_is_a_failure_and_no_store_in_haste(told: dict[str, str]) -> None:
+    answer = SimpleNamespace(status=503, data=b"", headers=told)
+    store = connect(FastObjectStore, "http://127.0.0.1:1", tries=1)
+    with mock.patch.object(store, "_by_path", return_value=answer), pytest.raises(LakeMirrorError) as caught:
+        store.head("s3://lake/a")
+    assert type(caught.value) is (RemoteFailure if told else Throttled)
 
 
 def test_a_refusal_tells_the_time_all_the_same(double: S3Double, shaky: S3ObjectStore) -> None:

@@ -24,9 +24,9 @@ class Store:
         self.info = None if data is None else ObjectInfo("a", len(data), etag or _md5(data), encryption=encryption)
 
     def head(self, uri: str) -> ObjectInfo | None:
-        assert uri == self.uri
         if self.down:
             raise Unreachable("no answer")
+        assert uri == self.uri
         return self.info
 
     def md5(self, uri: str) -> str:

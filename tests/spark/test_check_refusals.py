@@ -127,7 +127,7 @@ def test_a_store_that_refuses_the_probe_too_is_raised(
     assert PROBE not in caught.value.message
 
 
-@pytest.mark.parametrize(("status", "raised"), [(503, Throttled), (500, RemoteFailure), (401, Unauthenticated)])
+@pytest.mark.parametrize(("status", "raised"), [(503, Throttled), (401, Unauthenticated)])
 def test_a_store_that_fails_for_one_key_is_raised_without_asking_whose_matter_it_is(
     store: S3Double, settings: CheckSettings, check: Check, status: int, raised: type[LakeMirrorError]
 ) -> None:
@@ -135,6 +135,32 @@ def test_a_store_that_fails_for_one_key_is_raised_without_asking_whose_matter_it
     with pytest.raises(raised):
         check([(arrive_range(store, [entry("a")]), [])], settings)
     assert PROBE not in asked
+
+
+@pytest.mark.parametrize("of", ["range", "object"])
+def test_a_store_that_fails_for_one_key_alone_lets_all_others_be_checked(
+    store: S3Double, settings: CheckSettings, check: Check, of: str
+) -> None:
+    arrive(store, [entry("a"), entry("b")])
+    failing, fine = arrive_range(store, [entry("a")]), arrive_range(store, [entry("b")])
+    key = f"{PREFIX}_lakefs/{failing}" if of == "range" else PREFIX + entry("a").address
+    asked = refuse(store, key, status=500)
+    rows = check([(failing, []), (fine, [])], settings)
+    assert {row["range_id"]: row["problems"] for row in rows if row["kind"] == "range"} == {failing: 1, fine: 0}
+    assert [row["reason"] for row in rows if row["kind"] == "problem"] == [
+        "range-unreadable" if of == "range" else "unreadable"
+    ]
+    assert PROBE in asked
+
+
+@pytest.mark.parametrize("of", ["range", "object"])
+def test_a_store_that_fails_for_the_probe_too_is_raised(
+    store: S3Double, settings: CheckSettings, check: Check, of: str
+) -> None:
+    range_id = arrive_range(store, [entry("a")])
+    refuse(store, f"{PREFIX}_lakefs/{range_id}" if of == "range" else PREFIX + entry("a").address, PROBE, status=500)
+    with pytest.raises(RemoteFailure):
+        check([(range_id, [])], settings)
 
 
 def test_a_base_that_is_refused_is_not_built_upon(store: S3Double, settings: CheckSettings, check: Check) -> None:
