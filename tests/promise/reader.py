@@ -263,8 +263,6 @@ class Reader:
         books = read_books()
         if books is None or books.mirror.state != Mirror.State.ACTIVE:
             return []
-        if any(uri.startswith(f"{NAMESPACE}/{METADATA}") for uri in self.truth.here.failing):
-            return []  # nobody can say what it lists, nor read what builds on it
         told = []
         for branch in books.mirror.branches.filter(stray=False):
             metadata = {key for key in self.truth.parts(branch.head) if key.startswith(METADATA)}
@@ -272,12 +270,9 @@ class Reader:
                 continue  # what a file lists that can't be read, or a commit that nobody has, can't be looked for
             known = books.open.keys() | self._in_open_ranges(books.mirror, metadata)
             for key in self.truth.wrong(branch.head, books.mirror.depth):
-                if key not in known and not self._fails(key):
+                if key not in known:
                     told.append(f"{key}, which {branch.name} at {branch.head[:8]} needs")
         return told
-
-    def _fails(self, key: str) -> bool:
-        return f"{NAMESPACE}/{key}" in self.truth.here.failing
 
     def _in_open_ranges(self, mirror: Mirror, metadata: set[str]) -> set[str]:
         """Ranges of which something is missing, and what they list: they are looked through once that is there."""

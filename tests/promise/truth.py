@@ -66,7 +66,7 @@ class Truth:
         """How right a part is at the destination now, as far as a HEAD shows it or, with `read`, a GET."""
         uri = f"{NAMESPACE}/{key}"
         data = self.here.objects.get(uri)
-        if data is None or uri in self.here.archived or uri in self.here.forbidden:
+        if data is None or uri in self.here.archived | self.here.forbidden | self.here.failing:
             return 0
         whole = self.originals[key]
         if data == whole:
