@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from django.contrib import messages
@@ -32,6 +33,16 @@ from web.errors import status_of
 from web.etags import Seen
 
 SECTION = {"section": "installations"}
+EXAMPLE = json.dumps(
+    {
+        "region": "eu-central-1",
+        "lakefs_endpoint": "https://lakefs.example.com",
+        "lakefs_access_key_id": "...",
+        "lakefs_secret_access_key": "...",
+        "store_access": "chain",
+    }
+)
+"""The body of the call that adds one."""
 may_see = permission_required(LIST, "*")
 
 
@@ -44,6 +55,7 @@ def installation_list(request: HttpRequest) -> HttpResponse:
         "readings": installation_readings(),
         "now": clock.now(),
         "may_create": rbac.allowed(request.user, CREATE, installation_arn("new")),
+        "example": EXAMPLE,
     }
     return render(request, "installations/list.html", context)
 

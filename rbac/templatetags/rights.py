@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from django import template
 from django.template import Context
+from django.utils.html import format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from rbac import services
@@ -32,3 +35,11 @@ def administers(context: Context) -> bool:
 def verdict(allowed: bool, yes: str = "Allowed", no: str = "Refused") -> SafeString:
     """Yes or no as icon, word and colour."""
     return mark_safe(_BADGES[bool(allowed)].format(yes if allowed else no))
+
+
+@register.filter
+def diff(lines: Iterable[tuple[str, str]]) -> SafeString:
+    """Lines with "+", "-" or " " before them, for a `pre`."""
+    marks = {"+": "added", "-": "removed"}
+    shown = ((marks.get(sign, ""), sign, line) for sign, line in lines)
+    return format_html_join("", '<code class="{}">{} {}\n</code>', shown)

@@ -88,7 +88,8 @@ def _issued(
         form.is_valid()
         form.refuse(error)
         return _show(request, user, form, 409)
-    context: dict[str, Any] = {"one": user, "issued": issued, "old": old, "site": request.build_absolute_uri("/")}
+    call = f"curl -u {issued.key.key_id}:SECRET {request.build_absolute_uri('/service/replication/v1/mirrors')}"
+    context: dict[str, Any] = {"one": user, "issued": issued, "old": old, "call": call}
     answer = show(request, "key_shown.html", _tab(request, user), context)
     answer["Cache-Control"] = "no-store"
     return answer

@@ -66,7 +66,7 @@ def test_a_duty_tells_what_it_is_about_and_how_it_goes(olga: Client, mirror: Mir
     said = text(olga.get("/jobs/"))
     assert "eu-west-1 did not answer" in said
     assert "by host:1:ab, attempt 1,234, since" in said
-    assert "sensepond (us-east-1)" in said
+    assert "sense pond (us-east-1)" in said
     assert "5 min ago" in said
     assert kinds(olga)[:2] == ["copy", "promote"]
 
@@ -235,7 +235,7 @@ def test_checks_that_were_asked_for_are_told_with_their_progress(olga: Client, m
     page = olga.get("/jobs/")
     said = text(page)
     assert "all heads by etag, asked for" in said and "by tom; log Running 10 of 40 ranges" in said
-    assert "Stoppedby olga" in said and "None" not in said
+    assert "Stopped by olga" in said and "None" not in said
     assert [one.eta is not None for one in page.context["asked"]] == [True, False]
 
 

@@ -101,7 +101,7 @@ def test_a_run_tells_times_pace_and_expected_end(olga: Client, api: Api) -> None
     ]
     assert 1 < told["progress"]["files_per_second"] <= 2 and told["progress"]["eta"]
     page = body(olga, f"/exports/{export.pk}/")
-    assert "files/s" in page and "done in 3" in page and "8 s</span>" in page
+    assert "files/s" in page and "done in 3" in page and "8 s </span>" in page
     Export.objects.update(paused=True)
     assert "files/s" not in body(olga, f"/exports/{export.pk}/")
 

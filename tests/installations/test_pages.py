@@ -40,8 +40,8 @@ def opened(client: Client) -> dict[str, str]:
 def test_the_list_shows_those_of_the_file_and_those_of_the_database(olga: Client, lm: Deployment) -> None:
     make_installation()
     shown = text(olga.get("/installations/"))
-    assert "mars-1database http://lakefs.mars-11.84.0" in shown
-    assert "eu-west-1configuration file" in shown and "1 mirror " in shown and "1 mirrored repository" in shown
+    assert "mars-1 database http://lakefs.mars-1 1.84.0" in shown
+    assert "eu-west-1 configuration file" in shown and "1 mirror " in shown and "1 mirrored repository" in shown
     assert "None" not in shown
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from math import floor
@@ -252,6 +253,14 @@ def size(number: int | None) -> str:
 def why(thing: Thing) -> str:
     """Why something blocks, in few words with a capital."""
     return brief_reason(thing).capitalize()
+
+
+@register.filter
+def codes(shown: Sequence[object], of: Sequence[object]) -> SafeString:
+    """Names, each as code, with commas; and how many more there are of them than are shown."""
+    named = format_html_join(", ", "<code>{}</code>", ((name,) for name in shown))
+    more = len(of) - len(shown)
+    return format_html("{} and {} more", named, grouped(more)) if more > 0 else named
 
 
 @register.simple_tag(takes_context=True)

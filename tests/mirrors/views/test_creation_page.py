@@ -220,8 +220,8 @@ def test_a_call_can_hold_whatever_was_typed(olga: Client, lm: Deployment, name: 
 def test_regions_are_shown_with_what_is_known_of_them(olga: Client) -> None:
     make_company()
     said = text(olga.get(NEW))
-    assert re.search(r"us-east-1127.0.0.1:\d+ · 7 repositories mirrored from here, looked at \d+ s ago", said)
-    assert re.search(r"eu-west-1127.0.0.1:\d+ · 7 mirrors there, looked at \d+ s ago", said)
+    assert re.search(r"us-east-1 127.0.0.1:\d+ · 7 repositories mirrored from here, looked at \d+ s ago", said)
+    assert re.search(r"eu-west-1 127.0.0.1:\d+ · 7 mirrors there, looked at \d+ s ago", said)
     assert "no mirror there yet" in said
 
 
