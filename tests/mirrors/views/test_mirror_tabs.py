@@ -111,7 +111,7 @@ def test_events_of_another_mirror_of_the_source_are_not_told(olga: Client, owner
 def test_the_figures_tell_the_target_and_what_would_be_lost(olga: Client, company: Any) -> None:
     mirror, now = company["analytics-eu"], datetime.now(UTC)
     Mirror.objects.filter(pk=mirror.pk).update(watched_since=now - timedelta(days=1), rpo_seconds=600)
-    LagBreach.objects.create(mirror=mirror, branch="main", began_at=now - timedelta(minutes=4))
+    LagBreach.objects.create(mirror=mirror, branch="main", began_at=now - timedelta(minutes=5))
     said = text(olga.get(MIRROR))
     assert "Worst lag · target 10 min" in said
     assert "within target 96" in said
