@@ -33,7 +33,7 @@ class MirrorQuerySet(models.QuerySet):
 
     def live(self) -> MirrorQuerySet:
         """Without those that were deleted and only keep their name reserved."""
-        return self.exclude(state="deleting")
+        return self.exclude(state=self.model.State.DELETING)
 
     def served(self, regions: list[str]) -> MirrorQuerySet:
         """Those whose destination this deployment looks after."""
@@ -47,11 +47,11 @@ class MirrorQuerySet(models.QuerySet):
 class MirrorCommitQuerySet(models.QuerySet):
     def to_copy(self) -> MirrorCommitQuerySet:
         """Records that the destination has not accepted yet, parents first."""
-        return self.filter(record="pending").select_related("commit").order_by("commit_id")
+        return self.filter(record=self.model.Record.PENDING).select_related("commit").order_by("commit_id")
 
     def unjudged(self) -> MirrorCommitQuerySet:
         """Commits that nobody looked at yet, or that waited for something which has arrived; oldest first."""
-        return self.filter(UNCHECKED, data="unknown").select_related("commit").order_by("commit_id")
+        return self.filter(UNCHECKED, data=self.model.Data.UNKNOWN).select_related("commit").order_by("commit_id")
 
     def asked_for(self) -> MirrorCommitQuerySet:
         """Those that somebody wants first, since the last round."""
@@ -63,11 +63,13 @@ class MirrorCommitQuerySet(models.QuerySet):
 
     def settled(self) -> MirrorCommitQuerySet:
         """Those for which nothing is left to do: record accepted, data judged, history in order."""
-        return self.filter(record="accepted", history=True).exclude(data__in=["unknown", "waiting"])
+        return self.filter(record=self.model.Record.ACCEPTED, history=True).exclude(
+            data__in=[self.model.Data.UNKNOWN, self.model.Data.WAITING]
+        )
 
     def promotable(self) -> MirrorCommitQuerySet:
         """Record accepted, own data complete with nothing gone, all of the history in order, and not waived."""
-        return self.filter(record="accepted", data="complete", history=True, waiver=None)
+        return self.filter(record=self.model.Record.ACCEPTED, data=self.model.Data.COMPLETE, history=True, waiver=None)
 
 
 class BlockerQuerySet(models.QuerySet):
@@ -85,17 +87,19 @@ class CoverageQuerySet(models.QuerySet):
 
     def settled(self) -> CoverageQuerySet:
         """Ranges that need no further look."""
-        return self.exclude(state="waiting")
+        return self.exclude(state=self.model.State.WAITING)
 
     def aged(self, now: datetime, after: timedelta) -> CoverageQuerySet:
         """Ranges that wait for nothing and whose check is old, the oldest first. Those from before there was a date go
         by their age."""
         due = Q(verify_at__lte=now) | Q(verify_at=None, checked_at__lte=now - after)
-        return self.filter(due, state__in=["complete", "gone"]).order_by("verify_at", "pk")
+        return self.filter(due, state__in=[self.model.State.COMPLETE, self.model.State.GONE]).order_by(
+            "verify_at", "pk"
+        )
 
     def doubted(self) -> CoverageQuerySet:
         """Ranges that stand in question."""
-        return self.filter(state="waiting").exclude(verify_at=None)
+        return self.filter(state=self.model.State.WAITING).exclude(verify_at=None)
 
     def to_read(self) -> CoverageQuerySet:
         """Those of which it is asked what they name."""

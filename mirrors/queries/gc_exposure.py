@@ -14,7 +14,7 @@ from django.db.models import Count, F, Min, OuterRef, Q, Subquery
 
 from core.mirroring.unreplicated import Painting
 from db.chunks import chunks
-from mirrors.models import Blocker, Candidate, Mirror
+from mirrors.models import Blocker, Candidate, Mirror, MirrorCommit
 from mirrors.queries.branch_positions import positions_of
 from mirrors.queries.unreplicated import Missing, MissingThings, descend
 
@@ -78,7 +78,7 @@ def gone_of(mirror: Mirror) -> Gone:
         kinds={kind: number for kind, number, _ in rows},
         since=min((first for _, _, first in rows), default=None),
         examples=list(gone[:EXAMPLES]),
-        commits=mirror.commits.filter(data="gone").count(),
+        commits=mirror.commits.filter(data=MirrorCommit.Data.GONE).count(),
         heads=_heads_without(mirror) if rows else [],
     )
 
@@ -88,7 +88,7 @@ def _heads_without(mirror: Mirror) -> list[tuple[str, str]]:
     behind = [(place.key[1], place.source.head) for place in positions_of(mirror) if place.behind and place.source]
     waits_for: dict[str, list[str]] = {}
     for some in chunks(sorted({head for _, head in behind})):
-        rows = mirror.commits.filter(commit__sha__in=some, data__in=["gone", "waiting"])
+        rows = mirror.commits.filter(commit__sha__in=some, data__in=[MirrorCommit.Data.GONE, MirrorCommit.Data.WAITING])
         waits_for.update(rows.values_list("commit__sha", "waits_for"))
     gone: set[str] = set()
     for some in chunks(sorted({one for ids in waits_for.values() for one in ids})):
@@ -118,7 +118,7 @@ def unreached_of(mirror: Mirror) -> AllUnreached:
 
 
 def _open(mirror: Mirror, keys: Sequence[int]) -> list[dict[str, Any]]:
-    rows = mirror.commits.filter(commit_id__in=keys, data__in=["unknown", "waiting"])
+    rows = mirror.commits.filter(commit_id__in=keys, data__in=[MirrorCommit.Data.UNKNOWN, MirrorCommit.Data.WAITING])
     return list(rows.values("data", key=F("commit_id"), sha=F("commit__sha"), seen_at=F("commit__seen_at")))
 
 

@@ -37,7 +37,7 @@ FACTS = (
 _WAIVER = ("waiver__given_by", "waiver__reason", "waiver__given_at")
 _COMMIT = ("commit__sha", "commit__metarange_id")
 _FIELDS = ("mirror_id", "mirror__history", *_COMMIT, "waits_for", "waiver_id", *_WAIVER, *FACTS)
-_UNSETTLED = Q(history=False) | UNCHECKED | ~Q(record="accepted")
+_UNSETTLED = Q(history=False) | UNCHECKED | ~Q(record=MirrorCommit.Record.ACCEPTED)
 
 
 class Commits:
@@ -122,7 +122,7 @@ def open_rows(newest: set[Key]) -> list[dict[str, Any]]:
         return []
     mirrors, shas = {key[0] for key in newest}, {key[1] for key in newest}
     heads = Commit.objects.filter(repository__mirrors__in=mirrors, sha__in=shas).values("pk")
-    wanted = _UNSETTLED | Q(Q(data="gone") | Q(waiver__isnull=False), commit__in=heads)
+    wanted = _UNSETTLED | Q(Q(data=MirrorCommit.Data.GONE) | Q(waiver__isnull=False), commit__in=heads)
     rows = MirrorCommit.objects.filter(wanted, mirror__in=mirrors).order_by("commit_id")
     return list(rows.values(*_FIELDS, "commit__parents")[:OPEN_COMMITS])
 
@@ -223,7 +223,7 @@ def _things(holders: set[Key]) -> dict[Key, list[Thing]]:
 def _all_counted(counts: Mapping[Key, int]) -> dict[Key, int]:
     """How many problems a range really has, where only the first were kept by name."""
     mirrors, ids = {key[0] for key in counts}, {key[1] for key in counts}
-    rows = Coverage.objects.filter(mirror__in=mirrors, range_id__in=ids, state="waiting")
+    rows = Coverage.objects.filter(mirror__in=mirrors, range_id__in=ids, state=Coverage.State.WAITING)
     known = {
         (mirror, holder): number for mirror, holder, number in rows.values_list("mirror_id", "range_id", "problems")
     }

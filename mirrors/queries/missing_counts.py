@@ -120,7 +120,7 @@ def _only_waived(mirrors: Sequence[int]) -> dict[int, set[str]]:
     held = _waited_for(waived)
     if not held:
         return {}
-    others = MirrorCommit.objects.filter(mirror__in=list(held), waiver=None, data="waiting")
+    others = MirrorCommit.objects.filter(mirror__in=list(held), waiver=None, data=MirrorCommit.Data.WAITING)
     if others.count() > OPEN_COMMITS:
         return {}
     needed = _waited_for(others)
@@ -146,5 +146,5 @@ def is_cut_short(mirror: Mirror) -> bool:
 
 def _cut_short(mirrors: Sequence[Mirror]) -> set[int]:
     """Mirrors with ranges of which not all problems are kept by name."""
-    rows = Coverage.objects.filter(mirror__in=mirrors, state="waiting", problems__gt=KEPT_PER_HOLDER)
+    rows = Coverage.objects.filter(mirror__in=mirrors, state=Coverage.State.WAITING, problems__gt=KEPT_PER_HOLDER)
     return set(rows.order_by().values_list("mirror_id", flat=True).distinct())

@@ -12,7 +12,7 @@ from datetime import datetime
 
 from core.mirroring.unreplicated import Painting, Tally, group_tally
 from db.chunks import chunks
-from mirrors.models import Coverage, Mirror, Repository
+from mirrors.models import Coverage, Mirror, MirrorCommit, Repository
 from mirrors.models.problem import KEPT_PER_HOLDER
 from mirrors.queries.ancestors import highest_key
 from mirrors.queries.branch_positions import BranchPosition, positions_of
@@ -124,8 +124,12 @@ class MissingThings:
         self._known: set[int] = set()
         for some in chunks(sorted(keys)):
             rows = mirror.commits.filter(commit_id__in=some)
-            self._known.update(rows.filter(data__in=["complete", "gone"]).values_list("commit_id", flat=True))
-            self._waits_for.update(rows.filter(data="waiting").values_list("commit_id", "waits_for"))
+            self._known.update(
+                rows.filter(data__in=[MirrorCommit.Data.COMPLETE, MirrorCommit.Data.GONE]).values_list(
+                    "commit_id", flat=True
+                )
+            )
+            self._waits_for.update(rows.filter(data=MirrorCommit.Data.WAITING).values_list("commit_id", "waits_for"))
         asked = sorted({one for ids in self._waits_for.values() for one in ids})
         self._holders = asked[:MOST_HOLDERS]
         self._things, self._cut_short = self._load()
@@ -143,7 +147,7 @@ class MissingThings:
     def _load_checked(self) -> dict[str, bool]:
         """Ranges of which every object was looked for, and whether all that is missing is kept by name."""
         rows = Coverage.objects.filter(mirror=self._mirror, range_id__in=self._holders)
-        found = rows.exclude(state="complete").values_list("range_id", "problems")
+        found = rows.exclude(state=Coverage.State.COMPLETE).values_list("range_id", "problems")
         return {one: problems <= KEPT_PER_HOLDER for one, problems in found}
 
     def missing_of(self, keys: Sequence[int]) -> Missing:

@@ -138,7 +138,9 @@ def _selected(mirror: Mirror, source: Mapping[str, SourceBranch], shown: Sequenc
 def _open_counts(mirrors: Sequence[int]) -> tuple[dict[int, int], dict[int, int]]:
     """How many commits still need their record copied, and their data checked; each by an index of its own."""
     rows = MirrorCommit.objects.filter(mirror__in=mirrors).order_by().values_list("mirror_id").annotate(Count("pk"))
-    return (dict(rows.filter(record="pending")), dict(rows.filter(UNCHECKED))) if mirrors else ({}, {})
+    return (
+        (dict(rows.filter(record=MirrorCommit.Record.PENDING)), dict(rows.filter(UNCHECKED))) if mirrors else ({}, {})
+    )
 
 
 def _duties(mirrors: Sequence[Mirror]) -> dict[Key, list[Duty]]:

@@ -20,8 +20,8 @@ BATCH = 1000
 OpenRow = tuple[int, int, str, list[str], str, str, int | None]
 """Key, the commit's key, sha, parents, record, data, the key of its waiver."""
 
-_MAY_SERVE = Q(data__in=["complete", "gone"]) | Q(waiver__isnull=False)
-_RECORDED = Q(record="accepted", history=True)
+_MAY_SERVE = Q(data__in=[MirrorCommit.Data.COMPLETE, MirrorCommit.Data.GONE]) | Q(waiver__isnull=False)
+_RECORDED = Q(record=MirrorCommit.Record.ACCEPTED, history=True)
 
 
 def mark_complete_ancestry(mirror: Mirror) -> int:

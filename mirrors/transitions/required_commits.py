@@ -148,17 +148,17 @@ def _drop_rows(mirror: Mirror) -> set[int]:
 def _drop_blockers(mirror: Mirror) -> None:
     """Forget what stands in nobody's way any more. Damage of what had been complete stays."""
     needed = set()
-    rows = mirror.commits.exclude(data="complete", record="accepted")
+    rows = mirror.commits.exclude(data=MirrorCommit.Data.COMPLETE, record=MirrorCommit.Record.ACCEPTED)
     for sha, metarange, waits_for in rows.values_list("commit__sha", "commit__metarange_id", "waits_for").iterator():
         needed.update((sha, metarange, *waits_for))
     waiting = mirror.blockers.filter(damage=False).order_by().values_list("holder_id", flat=True).distinct()
     # A waiting commit notes its first hundred ranges only: those of others are asked for anew when it is judged again.
     for some in chunks(sorted(set(waiting) - needed)):
         mirror.blockers.held_by(some).filter(damage=False).delete()
-        Coverage.objects.filter(mirror=mirror, range_id__in=some, state="waiting", verify_at=None).update(
+        Coverage.objects.filter(mirror=mirror, range_id__in=some, state=Coverage.State.WAITING, verify_at=None).update(
             **taken_down()
         )
-        Coverage.objects.filter(mirror=mirror, range_id__in=some, state="gone").update(**taken_down())
+        Coverage.objects.filter(mirror=mirror, range_id__in=some, state=Coverage.State.GONE).update(**taken_down())
 
 
 # --- histories ------------------------------------------------------------------------------------------------------

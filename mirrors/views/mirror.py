@@ -18,7 +18,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from core.errors import LakeMirrorError
 from core.mirroring.states import ASIDE
 from db import clock
-from mirrors.models import Mirror
+from mirrors.models import Mirror, MirrorCommit
 from mirrors.services import mirrors, settings
 from mirrors.status.branch_commits import BranchCommits, branch_commits
 from mirrors.status.lag_panel import lag_panel
@@ -158,6 +158,6 @@ def _show_deletion(request: HttpRequest, mirror: Mirror, form: DeletionForm, sta
         "mirror": mirror,
         "form": form,
         "branches": mirror.branches.count(),
-        "commits": mirror.commits.filter(data="complete").count(),
+        "commits": mirror.commits.filter(data=MirrorCommit.Data.COMPLETE).count(),
     }
     return render(request, "mirrors/delete.html", context, status=status)

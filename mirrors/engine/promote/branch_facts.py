@@ -12,7 +12,7 @@ from db.chunks import chunks
 from mirrors.engine.promote.guard import Guard
 from mirrors.engine.promote.unselected import facts_of_unselected
 from mirrors.engine.sense.inferred import inferred_candidates
-from mirrors.models import Candidate, Mirror, MirrorBranch, SourceBranch
+from mirrors.models import Candidate, Mirror, MirrorBranch, MirrorCommit, SourceBranch
 from mirrors.queries.certificates import read_certificate
 from mirrors.transitions.move_intents import intents_of
 
@@ -80,7 +80,9 @@ def _is_condemned(mirror: Mirror, branch: SourceBranch, facts: PromotionFacts) -
     put = {c.commit_id for c in facts.candidates if c.position == facts.position}
     if facts.head not in ahead - put:
         return False
-    if not mirror.commits.filter(commit__sha=facts.head, data__in=["waiting", "gone"]).exists():
+    if not mirror.commits.filter(
+        commit__sha=facts.head, data__in=[MirrorCommit.Data.WAITING, MirrorCommit.Data.GONE]
+    ).exists():
         return False
     return not _is_certified(mirror, branch.name, facts.head)
 

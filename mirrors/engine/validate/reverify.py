@@ -22,7 +22,7 @@ from db.chunks import chunks
 from deployment import config
 from jobs.lease import Lease
 from mirrors.engine.validate.run_check import CheckWriter, carry_out
-from mirrors.models import Coverage, Mirror
+from mirrors.models import Coverage, MetarangeCoverage, Mirror
 from mirrors.models.querysets import CoverageQuerySet
 from mirrors.queries.metaranges import load_metaranges
 from mirrors.transitions.metarange_states import note_metaranges
@@ -106,7 +106,7 @@ def _of_heads(mirror: Mirror) -> list[str]:
     """Those that readers need now: they are asked for whenever anything is verified."""
     heads = mirror.branches.filter(stray=False).values("head")
     named = mirror.source.commits.filter(sha__in=heads).values("metarange_id")
-    rows = mirror.metaranges.filter(metarange_id__in=named, state="complete")
+    rows = mirror.metaranges.filter(metarange_id__in=named, state=MetarangeCoverage.State.COMPLETE)
     return list(rows.order_by("checked_at").values_list("metarange_id", flat=True)[:METARANGES])
 
 

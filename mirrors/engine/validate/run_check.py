@@ -241,9 +241,12 @@ class CheckWriter:
             rows, batch_size=400, update_conflicts=True, unique_fields=["mirror", "range_id"], update_fields=_CHECKED
         )
         counted = {range_id for range_id, row in before.items() if row.state != Coverage.State.WAITING}
-        doubt_holders(self.mirror, [row.range_id for row in rows if row.state == "waiting" and row.range_id in counted])
+        doubt_holders(
+            self.mirror,
+            [row.range_id for row in rows if row.state == Coverage.State.WAITING and row.range_id in counted],
+        )
         open_ones = {range_id for range_id, row in before.items() if row.state != Coverage.State.COMPLETE}
-        reopen(self.mirror, {row.range_id for row in rows if row.state == "complete"} & open_ones)
+        reopen(self.mirror, {row.range_id for row in rows if row.state == Coverage.State.COMPLETE} & open_ones)
 
     def drop_stale_blockers(self, rows: list[Mapping[str, Any]]) -> None:
         """Forget what an earlier check found and this one did not. A range that it couldn't read tells nothing."""
