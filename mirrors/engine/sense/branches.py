@@ -293,8 +293,19 @@ def _note_unread(repository: Repository, unread: Mapping[str, str], at: datetime
         branch, _ = SourceBranch.objects.get_or_create(
             repository=repository, name=name, defaults={"head": "", "position": UNKNOWN, "changed_at": at}
         )
+        if branch.gone_at is not None:
+            _begin_anew(branch, at)
         rows = SourceBranch.objects.filter(pk=branch.pk)
         rows.update(unread_head=head, unread_since=branch.unread_since or at)
+
+
+def _begin_anew(branch: SourceBranch, at: datetime) -> None:
+    """It was deleted, and one of its name is there now: nothing is known yet of where that one pointed to. Positions go
+    on, for a mirror may still stand at the old one's."""
+    branch.candidates.all().delete()
+    SourceBranch.objects.filter(pk=branch.pk).update(
+        head="", changed_at=at, missing_since=None, missing_looks=0, gone_at=None
+    )
 
 
 def _wake_promotion(repository: Repository) -> None:

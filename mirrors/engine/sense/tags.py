@@ -91,6 +91,9 @@ def _note_unread(repository: Repository, unread: Mapping[str, str], at: datetime
     noted = dict(repository.tags.exclude(unread_commit="").values_list("name", "unread_commit"))
     for some in chunks(sorted(noted.keys() - unread.keys())):
         repository.tags.filter(name__in=some).update(unread_commit="")
+    for some in chunks(sorted(unread)):  # deleted once, and made again
+        remade = repository.tags.filter(name__in=some).exclude(gone_at=None)
+        remade.update(commit_id="", seen_at=at, missing_since=None, missing_looks=0, gone_at=None)
     for name, commit in unread.items():
         if noted.get(name) != commit:
             made = {"commit_id": "", "seen_at": at, "unread_commit": commit}

@@ -495,7 +495,7 @@ def off_branches(lm: Deployment, a: str) -> str:
 
 
 @pytest.mark.parametrize("forgotten", [False, True])
-def test_107_a_tag_that_moved_to_what_can_not_be_read_is_not_up_to_date(
+def test_107_and_108_a_tag_that_moved_to_what_can_not_be_read_is_not_up_to_date(
     lm: Deployment, a: str, owner: User, forgotten: bool
 ) -> None:
     source_tags(lm)["v1"] = a
@@ -565,6 +565,19 @@ def test_a_tag_whose_deletion_was_given_up_is_where_it_is(lm: Deployment, a: str
     source_tags(lm)["v1"] = a
     lm.work(2)
     assert (states(), tags(lm)) == ({"v1": "Up to date"}, {"v1": a})
+
+
+def test_116_a_tag_that_is_made_again_at_what_can_not_be_read_is_there(lm: Deployment, a: str) -> None:
+    source_tags(lm)["v1"] = a
+    lm.work(2)
+    forget_tag(lm, "v1")
+    assert (states(), tags(lm)) == ({}, {})
+    x = source_tags(lm)["v1"] = off_branches(lm, a)
+    with unreadable_log(lm, x):
+        lm.work(2)
+        assert (states(), tags(lm)) == ({"v1": "Unreadable at source"}, {})
+    lm.work(2)
+    assert (states(), tags(lm)) == ({"v1": "Up to date"}, {"v1": x})
 
 
 def page_of_tags(owner: User) -> str:

@@ -143,3 +143,18 @@ def test_110_a_head_that_can_not_be_read_would_be_lost(lm: Deployment, new: str,
         assert "at least 1 commit by unknown would be lost" in page.get("/mirrors/lake-eu/").content.decode()
     lm.work()
     assert losses_of(Mirror.objects.get(), "", 10).together.tally.commits == 0
+
+
+def test_115_a_branch_that_is_made_again_at_what_can_not_be_read_is_there(lm: Deployment, new: str) -> None:
+    dev = lm.lake.repository.branches.pop("dev")
+    lm.work(1)
+    SourceBranch.objects.filter(name="dev").update(missing_since=F("missing_since") - timedelta(seconds=61))
+    lm.work(2)
+    assert (lm.head(), lm.head("dev")) == (new, "")
+    fix = lm.lake.repository.branches["dev"] = lm.lake.record_tree((dev,), lm.lake.trees[dev], "fix")
+    with unreadable(lm, fix):
+        lm.work(3)
+        assert both(lambda found: (found.state, found.behind, found.pending)) == (State.RETRYING, 1, 1)
+        assert lm.head("dev") == "", "nothing is known of where this one has pointed to"
+    lm.work()
+    assert (lm.head("dev"), both(lambda found: found.state)) == (fix, State.UP_TO_DATE)
