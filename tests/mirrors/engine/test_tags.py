@@ -17,6 +17,7 @@ from django.test import Client
 
 from core.errors import Denied, RemoteFailure, Unreachable
 from core.mirroring.promotion import MOVED_BY_OTHERS
+from db import clock
 from jobs.models import Duty
 from mirrors.models import (
     Blocker,
@@ -578,6 +579,40 @@ def test_116_a_tag_that_is_made_again_at_what_can_not_be_read_is_there(lm: Deplo
         assert (states(), tags(lm)) == ({"v1": "Unreadable at source"}, {})
     lm.work(2)
     assert (states(), tags(lm)) == ({"v1": "Up to date"}, {"v1": x})
+
+
+@pytest.mark.parametrize("own", [False, True])
+@pytest.mark.parametrize("moved", [False, True])
+def test_117_a_tag_that_somebody_moved_or_deleted_and_that_can_not_be_put_back_is_said_to_be(
+    lm: Deployment, a: str, moved: bool, own: bool
+) -> None:
+    """Whoever it was: a deletion may also be a late call of ours (`own`)."""
+    source_tags(lm)["v1"] = a
+    lm.work(2)
+    if own:
+        MoveIntent.objects.create(mirror=Mirror.objects.get(), name="v1", is_tag=True, to_commit="", at=clock.now())
+    root = lm.lake.repository.commits[a].parents[0]
+    tags(lm).pop("v1")
+    tags(lm).update({"v1": root} if moved else {})
+    lm.eu.failing |= dict.fromkeys(["create_tag", "delete_tag"], Denied("protected"))
+    lm.work(3)
+    told = tag_readings(Mirror.objects.get(), amount=9)[0]
+    assert (told.status, told.mirror_commit) == ("Tampered", root if moved else "")
+    lm.eu.failing.clear()
+    lm.work(2)
+    assert (states(), tags(lm)) == ({"v1": "Up to date"}, {"v1": a})
+
+
+def test_117_a_tag_that_somebody_put_back_is_where_it_is(lm: Deployment, a: str) -> None:
+    source_tags(lm)["v1"] = a
+    lm.work(2)
+    del tags(lm)["v1"]
+    lm.eu.failing["create_tag"] = Denied("protected")
+    lm.work(1)
+    assert states() == {"v1": "Tampered"}
+    tags(lm)["v1"] = a
+    lm.work(1)
+    assert states() == {"v1": "Up to date"}
 
 
 def page_of_tags(owner: User) -> str:
