@@ -21,7 +21,7 @@ from jobs import duties
 from jobs.lease import DutyOutcome, Lease
 from mirrors.engine.sense.inferred import keep_inferred
 from mirrors.engine.sense.ingest import Spool, served_mirrors
-from mirrors.engine.sense.read_log import freeze, identity_problem, read_histories, unreadable
+from mirrors.engine.sense.read_log import freeze, identity_problem, is_worth_keeping, read_histories, unreadable
 from mirrors.engine.sense.tags import look_at_tags
 from mirrors.models import Candidate, Commit, Mirror, MirrorBranch, Repository, SourceBranch
 from mirrors.transitions import duties as mirror_duties
@@ -77,7 +77,7 @@ def _take_look(
     changed = sensing.changed_branches(heads, _sensed_heads(repository))
     spool, new = Spool(repository, lease), 0
     unread: dict[str, str] = {}
-    errors = read_histories(spool, lakefs, set(changed.values()), lease) if changed else {}
+    errors = read_histories(spool, lakefs, set(changed.values()), lease, spool.frontier()) if changed else {}
     if problem := identity_problem(repository, lakefs):
         spool.clear()
         return freeze(repository, problem)
@@ -87,6 +87,8 @@ def _take_look(
     if changed:
         new = spool.place(at)
         unread = unreadable(spool, set(changed.values()), errors)
+        if not is_worth_keeping(unread, errors):
+            spool.clear()
     readable = {name: head for name, head in changed.items() if head not in unread}
     for mirror in served_mirrors(repository).filter(follows_all=False) if readable else ():
         follow_moves(mirror, readable.items(), lease)

@@ -29,13 +29,15 @@ from mirrors.models import (
     Promotion,
     Repository,
     SourceTag,
+    UnplacedCommit,
 )
 from mirrors.queries.certificates import parse_descriptor
 from mirrors.services.settings import mirror_update
 from mirrors.status.tags import tag_readings
 from rbac.models import User
 from tests.api import Api
-from tests.mirrors.engine.test_found_by_breaking import age, change, lose
+from tests.mirrors.engine.test_found_by_breaking import age, branches, change, lose
+from tests.mirrors.engine.test_recreated_source import failing
 from tests.mirrors.harness import NAMESPACE, Deployment
 from tests.mirrors.services.test_rebuild import lose_database, rebuild
 from tests.mirrors.transitions.test_selection import MIRROR, commit_only, mirrored, whole_histories
@@ -566,6 +568,26 @@ def test_a_tag_whose_deletion_was_given_up_is_where_it_is(lm: Deployment, a: str
     source_tags(lm)["v1"] = a
     lm.work(2)
     assert (states(), tags(lm)) == ({"v1": "Up to date"}, {"v1": a})
+
+
+@pytest.mark.parametrize("whose", ["tag", "branch"])
+def test_114_a_log_that_broke_off_keeps_no_tag_waiting_that_does_without_it(lm: Deployment, a: str, whose: str) -> None:
+    """What was read of it lies beside what is read for the other tags."""
+    x, y = (lm.lake.record_tree((a,), lm.lake.trees[a], name) for name in "xy")
+    merged = lm.lake.record_tree((x, y), lm.lake.trees[a], "merge")
+    refs = source_tags(lm) if whose == "tag" else lm.lake.repository.branches
+    refs["odd"] = merged
+    with failing(lm, lambda commit: commit in (x, y)):
+        lm.work(1)
+        v1 = source_tags(lm)["v1"] = off_branches(lm, a)
+        lm.work(2)
+        assert tags(lm) == {"v1": v1}
+        source_tags(lm)["v2"] = merged
+        lm.work(1)
+        assert states()["v2"] == "Unreadable at source"
+    lm.work(3)
+    assert {**branches(lm), **tags(lm)}.items() >= {"odd": merged, "v1": v1, "v2": merged}.items()
+    assert not UnplacedCommit.objects.exists()
 
 
 def test_116_a_tag_that_is_made_again_at_what_can_not_be_read_is_there(lm: Deployment, a: str) -> None:
