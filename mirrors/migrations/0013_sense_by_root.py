@@ -15,4 +15,14 @@ class Migration(migrations.Migration):
             name='stands_at',
             field=models.CharField(help_text='where it was found instead; empty: it is not there. Null: where it was made', max_length=64, null=True),
         ),
+        migrations.AddField(
+            model_name='repository',
+            name='unrelated_roots',
+            field=models.JSONField(blank=True, db_default={}, default=dict, help_text='roots that the last look saw whose histories share no commit with what is known, and since when'),
+        ),
+        migrations.AlterField(
+            model_name='repository',
+            name='unrelated_since',
+            field=models.DateTimeField(help_text='of an older version, as one time for all of them', null=True),
+        ),
     ]

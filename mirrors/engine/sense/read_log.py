@@ -37,7 +37,7 @@ def identity_problem(repository: Repository, lakefs: LakeFS) -> str:
 
 def freeze(repository: Repository, reason: str) -> DutyOutcome:
     """Delete and move nothing any more; only an operator's word goes on from here, and what was seen before is void."""
-    Repository.objects.filter(pk=repository.pk).update(frozen_reason=reason, unrelated_since=None)
+    Repository.objects.filter(pk=repository.pk).update(frozen_reason=reason, unrelated_roots={}, unrelated_since=None)
     return DutyOutcome(f"frozen: {reason}")
 
 
