@@ -135,16 +135,32 @@ def test_118_while_the_default_branch_waits_so_do_all_and_none_is_called_up_to_d
     lm.work(2)
     new = lm.lake.commit("dev", {"b": b"2"})
     lm.arrive()
-    root = lm.lake.repository.branches["main"] = lm.lake._record((), "", "Repository created again", {})
+    root = lm.lake._record((), "", "Repository created again", {})
+    first = lm.lake.repository.branches["main"] = lm.lake._record((root,), "", "its first commit", {})
     del lm.lake.repository.branches["gone"]
     lm.work(1)
     assert (lm.head(), lm.head("dev")) == (head, head)
     unread = SourceBranch.objects.exclude(unread_head="").values_list("name", "unread_head")
-    assert dict(unread) == {"main": root, "dev": new}
+    assert dict(unread) == {"main": first, "dev": new}
     assert SourceBranch.objects.get(name="gone").missing_looks == 0
     age_roots(seconds=11)
     lm.work(2)
-    assert (lm.head(), lm.head("dev")) == (root, new)
+    assert (lm.head(), lm.head("dev")) == (first, new)
+
+
+def test_118_while_the_default_branch_can_not_be_read_a_history_of_its_own_makes_all_wait(lm: Deployment) -> None:
+    """Nobody can tell whose it is: neither the one nor the other is known."""
+    head = mirrored(lm, a=b"1")
+    lm.lake.repository.branches["dev"] = head
+    lm.work(1)
+    with recreated(lm) as made:
+        root = made.repository.branches["main"]
+        made.repository.branches["other"] = root
+        main = made.repository.branches["main"] = made._record((root,), "", "first", {})
+        with failing(lm, lambda commit: commit == main):
+            lm.work(1)
+    assert SourceBranch.objects.get(name="dev").missing_looks == 0
+    assert (lm.head(), lm.head("other")) == (head, "")
 
 
 def test_86_a_root_that_a_branch_brings_in_by_a_merge_waits_for_nothing(lm: Deployment) -> None:

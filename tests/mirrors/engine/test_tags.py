@@ -590,6 +590,26 @@ def test_114_a_log_that_broke_off_keeps_no_tag_waiting_that_does_without_it(lm: 
     assert not UnplacedCommit.objects.exists()
 
 
+@pytest.mark.parametrize("beside", [False, True])
+def test_114_what_was_read_of_a_broken_off_history_is_not_read_again(lm: Deployment, a: str, beside: bool) -> None:
+    """A tag's, and a branch's with a root of its own `beside` it; a tag that shares nothing with them is left out."""
+    root = lm.lake._record((), "", "a root of its own", {})
+    (x, y), (v, w) = ([lm.lake._record((of,), "", name, {}) for name in "xy"] for of in (root, a))
+    odd = lm.lake._record((x, y), "", "merge", {})
+    lm.lake.repository.branches.update({"odd": odd} if beside else {})
+    v1 = source_tags(lm)["v1"] = lm.lake._record((v, w), "", "merge", {})
+    source_tags(lm)["lone"] = lm.lake._record((), "", "another root", {})
+    with failing(lm, lambda commit: commit in (x, y, v, w)):
+        lm.work(1)
+        kept = set(UnplacedCommit.objects.values_list("sha", flat=True))
+        assert kept >= ({odd, v1} if beside else {v1})
+    asked = list[str]()
+    with failing(lm, lambda commit: bool(asked.append(commit))):
+        lm.work(1)
+    assert {v, w} & set(asked)
+    assert v1 not in asked
+
+
 def test_116_a_tag_that_is_made_again_at_what_can_not_be_read_is_there(lm: Deployment, a: str) -> None:
     source_tags(lm)["v1"] = a
     lm.work(2)

@@ -27,6 +27,7 @@ from mirrors.status.mirror import MirrorStatus, brief_statuses, mirror_status
 from rbac.models import User
 from tests.api import MIRRORS, Api
 from tests.mirrors.engine.test_found_by_breaking import branches, mirrored
+from tests.mirrors.engine.test_sensor import settings
 from tests.mirrors.harness import Deployment, one_by_one
 from tests.mirrors.services.test_rebuild import lose_database, rebuild
 
@@ -208,13 +209,23 @@ def test_113_what_could_not_be_read_before_is_asked_for_after_all_else(lm: Deplo
         assert lm.head() == newer
 
 
+def test_113_a_log_that_answers_shows_that_others_are_worth_asking_for(lm: Deployment, new: str) -> None:
+    heads = sorted(many(lm, 20))
+    broken = unreadable(lm, *heads[::2], error=Unreachable("timed out"))
+    with broken, one_by_one(), settings(branches_scanner_concurrency_limit=1):
+        lm.run(Duty.objects.get(kind="sense").pk)
+    unread = SourceBranch.objects.exclude(unread_head="").values_list("unread_head", flat=True)
+    assert set(unread) == set(heads[::2])
+
+
 def test_113_a_source_that_is_away_is_asked_for_no_second_log(lm: Deployment, new: str) -> None:
     many(lm, 20)
     asked = list[str]()
     before = Repository.objects.get().looked_at
-    with mock.patch.object(lm.us, "get_repository", side_effect=Unreachable("timed out")):
+    away = mock.patch.object(lm.us, "get_repository", side_effect=Unreachable("timed out"))
+    with away, settings(branches_scanner_concurrency_limit=1):
         look(lm, asked)
-    assert len(asked) <= config.current().commit_sensor.branches_scanner_concurrency_limit
+    assert len(asked) == 1
     assert not SourceBranch.objects.exclude(unread_head="").exists()
     assert Repository.objects.get().looked_at == before
 
