@@ -243,3 +243,21 @@ def test_115_a_branch_that_is_made_again_at_what_can_not_be_read_is_there(lm: De
         assert lm.head("dev") == "", "nothing is known of where this one has pointed to"
     lm.work()
     assert (lm.head("dev"), both(lambda found: found.state)) == (fix, State.UP_TO_DATE)
+
+
+def test_115_the_same_before_the_mirror_has_deleted_it(lm: Deployment, new: str) -> None:
+    lm.work(2)
+    dev = lm.lake.repository.branches.pop("dev")
+    Mirror.objects.update(paused=True)
+    lm.work(1)
+    SourceBranch.objects.filter(name="dev").update(missing_since=F("missing_since") - timedelta(seconds=61))
+    lm.work(2)
+    assert (SourceBranch.objects.get(name="dev").gone_at is None, lm.head("dev")) == (False, dev)
+    fix = lm.lake.repository.branches["dev"] = lm.lake.record_tree((dev,), lm.lake.trees[dev], "fix")
+    Mirror.objects.update(paused=False)
+    with unreadable(lm, fix):
+        lm.work(3)
+        assert both(lambda found: (found.state, found.behind, found.pending)) == (State.RETRYING, 1, 1)
+        assert lm.head("dev") == dev
+    lm.work()
+    assert (lm.head("dev"), both(lambda found: found.state)) == (fix, State.UP_TO_DATE)
