@@ -47,7 +47,7 @@ class Looks:
         """The source answers 500, 403 or nothing to whoever asks for the log from one of its heads."""
         there = self.lakefs.repositories["lake"]
         head = self.random.choice(sorted({*there.branches.values(), *there.tags.values()}))
-        self.unreadable[head] = self.random.choice(ERRORS)
+        self.unreadable[head] = ERRORS[int(head[:8], 16) % len(ERRORS)]
 
     def mend(self) -> None:
         """It gives every log."""
