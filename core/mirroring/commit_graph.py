@@ -63,7 +63,12 @@ class ParentsFirst:
 
 def related(parents: Mapping[str, Collection[str]], known: Collection[str]) -> set[str]:
     """Those of some commits that descend from one that is known, and all that those descend from among them."""
-    return _reach(descendants(parents, known), parents) & parents.keys()
+    return with_ancestors(parents, descendants(parents, known))
+
+
+def with_ancestors(parents: Mapping[str, Collection[str]], commits: Collection[str]) -> set[str]:
+    """Those of some commits that are among others, or that others descend from."""
+    return _reach(commits, parents) & parents.keys()
 
 
 def descendants(parents: Mapping[str, Collection[str]], ancestors: Collection[str]) -> set[str]:

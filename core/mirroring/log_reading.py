@@ -27,12 +27,12 @@ class Walk:
 class Reading:
     """Any number of walks at a time; no commit is wanted by two of them."""
 
-    def __init__(self, heads: Iterable[str], frontier: Iterable[str] = ()) -> None:
-        """`frontier`: what an earlier reading, that was broken off, had still to find."""
+    def __init__(self, heads: Iterable[str], waiting: Sequence[str] = ()) -> None:
+        """`waiting`: what earlier readings did not find, in the order in which it is asked for, after all others."""
         self.errors: dict[str, LakeMirrorError] = {}
-        self._frontier = {*heads, *frontier}
-        self._ready = deque(Walk(head, head, {head}) for head in sorted(self._frontier))
-        self._later: deque[Walk] = deque()
+        self._frontier = {*heads, *waiting}
+        self._ready = deque(Walk(head, head, {head}) for head in sorted(self._frontier.difference(waiting)))
+        self._later = deque(Walk(commit_id, commit_id, {commit_id}) for commit_id in waiting)
         self._running = 0
 
     def next(self) -> Walk | None:
@@ -78,6 +78,13 @@ class Reading:
         """A page could not be read: what it was to find is not asked for again."""
         self._running -= 1
         self._note(walk, error)
+
+    def give_up(self, error: LakeMirrorError) -> None:
+        """Ask for nothing more: what was to be read next is taken for failed."""
+        for walk in (*self._ready, *self._later):
+            self._note(walk, error)
+        self._ready.clear()
+        self._later.clear()
 
     def _note(self, walk: Walk, error: LakeMirrorError) -> None:
         self.errors.setdefault(walk.head, error)

@@ -151,6 +151,11 @@ class MirrorTag(models.Model):
     name = models.CharField(max_length=256)
     commit_id = models.CharField(max_length=64, blank=True, help_text="empty: on its way to another commit")
     stray = models.BooleanField(default=False, help_text="not made by us")
+    stands_at = models.CharField(
+        max_length=64,
+        null=True,
+        help_text="where it was found instead; empty: it is not there. Null: where it was made",
+    )
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["mirror", "name"], name="mirror_tag_name")]

@@ -24,9 +24,13 @@ class Repository(models.Model):
     frozen_reason = ExactTextField(
         blank=True, help_text="why nothing moves any more: the source is not the one we pinned"
     )
-    unrelated_since = models.DateTimeField(
-        null=True, help_text="when a history was first seen that shares no commit with what was known of the source"
+    unrelated_roots = models.JSONField(
+        default=dict,
+        db_default={},
+        blank=True,
+        help_text="roots that the last look saw whose histories share no commit with what is known, and since when",
     )
+    unrelated_since = models.DateTimeField(null=True, help_text="of an older version, as one time for all of them")
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["region", "name"], name="repository_region_name")]

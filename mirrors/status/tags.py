@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from core.mirroring.states import State
 from db.chunks import chunks
 from mirrors.models import Mirror, MirrorCommit, MirrorTag, SourceTag
 
@@ -30,7 +31,7 @@ def tag_readings(mirror: Mirror, *, after: str = "", amount: int) -> list[TagRea
     theirs = {tag.name: tag for tag in source.filter(name__gt=after).order_by("name")[:amount]}
     ours = {tag.name: tag for tag in mirror.tag_rows.filter(name__gt=after).order_by("name")[:amount]}
     names = sorted(theirs.keys() | ours.keys())[:amount]
-    standing = _standing(mirror, {tag.commit_id for tag in ours.values()} & {_named(tag) for tag in theirs.values()})
+    standing = _standing(mirror, {_found(tag) for tag in ours.values()} & {_named(tag) for tag in theirs.values()})
     return [_read(mirror, name, theirs.get(name), ours.get(name), standing) for name in names]
 
 
@@ -57,16 +58,21 @@ def _named(source: SourceTag) -> str:
     return source.unread_commit or source.commit_id
 
 
+def _found(ours: MirrorTag) -> str:
+    """The commit that the mirror's tag names now, whoever saw to that; "" if there is none."""
+    return ours.commit_id if ours.stands_at is None else ours.stands_at
+
+
 def _read(
     mirror: Mirror, name: str, source: SourceTag | None, ours: MirrorTag | None, standing: Mapping[str, str]
 ) -> TagReading:
-    there, here = _named(source) if source else "", ours.commit_id if ours else ""
+    there, here = _named(source) if source else "", _found(ours) if ours else ""
     unread = source is not None and source.unread_commit != ""
     return TagReading(name, there, here, _status(mirror, source, ours, standing), unread)
 
 
 def _status(mirror: Mirror, source: SourceTag | None, ours: MirrorTag | None, standing: Mapping[str, str]) -> str:
-    together = source is not None and ours is not None and ours.commit_id == _named(source)
+    together = source is not None and ours is not None and _found(ours) == _named(source)
     if ours is not None and ours.stray and not together:
         return "Not made by this mirror"
     if not mirror.tags:
@@ -75,6 +81,8 @@ def _status(mirror: Mirror, source: SourceTag | None, ours: MirrorTag | None, st
         return "Gone at source"
     if together:
         return standing[_named(source)]
+    if ours is not None and ours.stands_at is not None:
+        return State.TAMPERED.word
     return "Unreadable at source" if source.unread_commit else "Waiting for its commit"
 
 

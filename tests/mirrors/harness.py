@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -13,6 +14,7 @@ from unittest import mock
 from django.db.models.functions import Now
 
 from adapters.disk_cache import LocalCache
+from db import clock
 from deployment import config, wiring
 from installations import refresh
 from jobs import duties
@@ -210,6 +212,15 @@ def forget_installations() -> None:
     """This process knows those of its configuration, and no others."""
     config.put_together(None)
     refresh._last_read = None
+
+
+def age_roots(**ago: float) -> None:
+    """The roots that share no commit with what is known were seen so long ago."""
+    for repository in Repository.objects.exclude(unrelated_roots={}):
+        since = (clock.now() - timedelta(**ago)).isoformat()
+        Repository.objects.filter(pk=repository.pk).update(
+            unrelated_roots=dict.fromkeys(repository.unrelated_roots, since)
+        )
 
 
 def state_of(commit: str) -> MirrorCommit:

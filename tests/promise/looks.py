@@ -6,10 +6,11 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from core.errors import RemoteFailure
+from core.errors import Denied, LakeMirrorError, RemoteFailure, Unreachable
 from tests.fakes import FakeLakeFS
 
 Listing = dict[str, str]
+ERRORS = (RemoteFailure("500"), Unreachable("timed out"), Denied("403"))
 
 
 class Looks:
@@ -18,7 +19,7 @@ class Looks:
 
     def __init__(self, lakefs: FakeLakeFS, chance: random.Random) -> None:
         self.lakefs, self.random = lakefs, chance
-        self.unreadable: set[str] = set()
+        self.unreadable: dict[str, LakeMirrorError] = {}
         self.listed: dict[str, list[Listing]] = {"list_branches": [], "list_tags": []}
         self._from: dict[str, int] = {}
         for name in self.listed:
@@ -37,15 +38,16 @@ class Looks:
     def _failing(self, inner: Callable[..., Any]) -> Callable[..., Any]:
         def log_commits(repository: str, commit_id: str, **page: Any) -> Any:
             if commit_id in self.unreadable:
-                raise RemoteFailure("500")
+                raise self.unreadable[commit_id]
             return inner(repository, commit_id, **page)
 
         return log_commits
 
     def hide(self) -> None:
-        """The source answers 500 to whoever asks for the log from one of its heads."""
+        """The source answers 500, 403 or nothing to whoever asks for the log from one of its heads."""
         there = self.lakefs.repositories["lake"]
-        self.unreadable.add(self.random.choice(sorted({*there.branches.values(), *there.tags.values()})))
+        head = self.random.choice(sorted({*there.branches.values(), *there.tags.values()}))
+        self.unreadable[head] = ERRORS[int(head[:8], 16) % len(ERRORS)]
 
     def mend(self) -> None:
         """It gives every log."""

@@ -45,7 +45,7 @@ from mirrors.services.waivers import waiver_give, waiver_withdraw
 from spark_jobs.check.job import check_batch
 from spark_jobs.check.settings import CheckSettings, StoreLocation
 from tests.fakes import BulkStandIn, FakeRepository
-from tests.mirrors.harness import NAMESPACE, Deployment
+from tests.mirrors.harness import NAMESPACE, Deployment, age_roots
 from tests.promise.looks import Looks
 from tests.promise.reader import Reader
 from tests.promise.source import Source
@@ -566,7 +566,7 @@ class World:
         with mock.patch.object(self.lm.us, "get_repository", get_repository):
             self._run_some(["sense", "copy", "validate", "promote"])
             cached = 0  # some seconds later
-            Repository.objects.filter(unrelated_since__isnull=False).update(unrelated_since=LONG_AGO)
+            age_roots(days=1)
             self._run_some(["sense", "copy", "validate", "promote"])
         self.lm.us.repositories["lake"] = old
         Repository.objects.update(frozen_reason="")  # an operator's word: it is the old one again

@@ -50,7 +50,8 @@ def _gather(mirror: Mirror, there: dict[str, str]) -> Iterator[tuple[str, TagFac
             continue  # the source has it, at a commit that can't be read yet
         row, commit = ours.get(name), "" if gone_at else commit
         noted = row.commit_id if row and not row.stray else ""
-        if not (commit == there.get(name, "") == noted and bool(commit) == (row is not None)):
+        at_rest = commit == there.get(name, "") == noted and bool(commit) == (row is not None)
+        if not at_rest or (row is not None and row.stands_at is not None):
             stirring[name] = commit
     promotable, intents = _promotable(mirror, set(stirring.values())), intents_of(mirror, tags=True)
     for name, commit in stirring.items():
@@ -86,6 +87,8 @@ def _settle(mirror: Mirror, name: str, facts: TagFacts, lakefs: LakeFS, lease: L
         facts = _note_own_move(mirror, name, facts, lease)
     elif whose in (Whose.OTHERS, Whose.VANISHED):
         _note_foreign_move(mirror, name, facts, Why.FOREIGN if whose is Whose.OTHERS else Why.VANISHED, lease)
+    if facts.ours:
+        _note_standing(mirror, name, facts, lease)
     decision = choose_tag(facts)
     if decision.action is Action.NOTHING:
         _remember(mirror, name, facts, decision, lease)
@@ -119,6 +122,17 @@ def _note_foreign_move(mirror: Mirror, name: str, facts: TagFacts, why: Why, lea
     if last is None or (last.why, last.to_commit) != (why, facts.there):
         doubt_records(mirror, lease)
         _record(mirror, name, facts.noted, facts.there, why, lease)
+
+
+def _note_standing(mirror: Mirror, name: str, facts: TagFacts, lease: Lease) -> None:
+    """One of ours that is not where it was made, whoever did it, is said to be where it is until it was put back."""
+    rows = mirror.tag_rows.filter(name=name)
+    with transaction.atomic():
+        lease.lock()
+        if facts.there != facts.noted:
+            rows.exclude(commit_id=facts.there).update(stands_at=facts.there)
+            rows = rows.filter(commit_id=facts.there)
+        rows.exclude(stands_at=None).update(stands_at=None)
 
 
 def _carry_out(
@@ -218,7 +232,8 @@ def _note(mirror: Mirror, name: str, commit: str | None, lease: Lease, *, stray:
         if commit is None:
             mirror.tag_rows.filter(name=name).delete()
             return
-        MirrorTag.objects.update_or_create(mirror=mirror, name=name, defaults={"commit_id": commit, "stray": stray})
+        values = {"commit_id": commit, "stray": stray} | ({"stands_at": None} if commit else {})
+        MirrorTag.objects.update_or_create(mirror=mirror, name=name, defaults=values)
 
 
 def _record(mirror: Mirror, name: str, from_commit: str, to_commit: str, why: Why, lease: Lease) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from django.db import transaction
 
-from core.errors import Fenced, LakeMirrorError, NoData, NotFound, RemoteFailure
+from core.errors import Fenced, NoData, NotFound, RemoteFailure
 from core.mirroring import sensing
 from core.mirroring.promotion import UNKNOWN
 from core.ports import LakeFS
@@ -21,14 +19,13 @@ from jobs import duties
 from jobs.lease import DutyOutcome, Lease
 from mirrors.engine.sense.inferred import keep_inferred
 from mirrors.engine.sense.ingest import Spool, served_mirrors
-from mirrors.engine.sense.read_log import freeze, identity_problem, read_histories, unreadable
+from mirrors.engine.sense.read_log import freeze, identity_problem, is_worth_keeping, read_histories, unreadable
+from mirrors.engine.sense.strangers import NEXT_LOOK_SECONDS, strangers, tell_strange
 from mirrors.engine.sense.tags import look_at_tags
-from mirrors.models import Candidate, Commit, Mirror, MirrorBranch, Repository, SourceBranch
+from mirrors.models import Candidate, Commit, Repository, SourceBranch
 from mirrors.transitions import duties as mirror_duties
 from mirrors.transitions.ancestry import check_after_all
 from mirrors.transitions.required_commits import follow_moves
-
-log = logging.getLogger("lakemirror.sense")
 
 FIRST_WINDOW, LAST_WINDOW = 20, 1000
 """Rows that are read at once on the way along a chain: most moves are short."""
@@ -75,18 +72,18 @@ def _take_look(
 ) -> DutyOutcome:
     last, hidden = _last_heads(repository), _new_hidden(repository, lakefs, heads, lease)
     changed = sensing.changed_branches(heads, _sensed_heads(repository))
-    spool, new = Spool(repository, lease), 0
-    unread: dict[str, str] = {}
-    errors = read_histories(spool, lakefs, set(changed.values()), lease) if changed else {}
+    spool, moved = Spool(repository, lease), set(changed.values())
+    errors = read_histories(spool, lakefs, moved, lease, spool.frontier()) if changed else {}
     if problem := identity_problem(repository, lakefs):
         spool.clear()
         return freeze(repository, problem)
-    if (wait := _wait_for_unrelated(repository, _unrelated(spool, set(changed.values())), at)) is not None:
+    strange = strangers(spool, moved, at)
+    if strange and changed.get(repository.default_branch) in {*strange, *errors}:
+        return _distrust(repository, changed, strange, at, lease)
+    new = spool.place(at) if changed else 0
+    unread = unreadable(spool, moved, errors)
+    if changed and not is_worth_keeping(unread, errors):
         spool.clear()
-        return wait
-    if changed:
-        new = spool.place(at)
-        unread = unreadable(spool, set(changed.values()), errors)
     readable = {name: head for name, head in changed.items() if head not in unread}
     for mirror in served_mirrors(repository).filter(follows_all=False) if readable else ():
         follow_moves(mirror, readable.items(), lease)
@@ -99,63 +96,27 @@ def _take_look(
         _note_hidden(repository, hidden)
         went = _note_missing(repository, set(last) - heads.keys(), set(heads), at)
         _note_unread(repository, {name: head for name, head in changed.items() if head in unread}, at)
-        error = _name_unreadable(changed, unread)
+        error = _name_unread(repository, changed, unread, strange - errors.keys())
         Repository.objects.filter(pk=repository.pk).update(looked_at=at, look_error=error)
         if readable or went:
             _wake_promotion(repository)
-    return DutyOutcome(error or f"{len(heads)} branches, {len(changed)} moved, {new} new commits")
+    told = error or f"{len(heads)} branches, {len(changed)} moved, {new} new commits"
+    return DutyOutcome(told, next_in=NEXT_LOOK_SECONDS if strange else None)
 
 
-def _wait_for_unrelated(repository: Repository, unrelated: Collection[str], at: datetime) -> DutyOutcome | None:
-    """A history that shares no commit with what is known may be that of a repository made anew under the name, of which
-    another server's cache still knows the old one: it counts once a later look, begun at `at`, has found the same."""
-    if not unrelated:
-        if repository.unrelated_since is not None:
-            Repository.objects.filter(pk=repository.pk).update(unrelated_since=None)
-        return None
-    since = repository.unrelated_since
-    if since is None:
-        # Not `at`: a look may take long, and the cache lasts from now on.
-        Repository.objects.filter(pk=repository.pk).update(unrelated_since=clock.now())
-    elif at - since > sensing.CACHE_LASTS:
-        Repository.objects.filter(pk=repository.pk).update(unrelated_since=None)
-        return None
-    told = f"{min(unrelated)[:8]} shares no commit with what is known of {repository.name}"
-    outcome = _note_error(repository, f"{told}: a second look will tell whether it is still the same repository")
-    return replace(outcome, next_in=sensing.CACHE_LASTS.total_seconds() + 1)
-
-
-def _unrelated(spool: Spool, heads: set[str]) -> set[str]:
-    """The heads whose history shares no commit with what is known. Where a log broke off nobody can tell: the others
-    don't wait for that; but a root that it led to is left out, for what is stored counts as known from then on."""
-    if not spool.repository.commits.exists():
-        return _unheard_of(spool.repository, spool, heads)
-    unrelated, _ = spool.unrelated()
-    if not heads & unrelated:
-        spool.leave_out(spool.roots() & unrelated)
-    return heads & unrelated
-
-
-def _unheard_of(repository: Repository, spool: Spool, heads: set[str]) -> set[str]:
-    """The heads, if books that were made again from the destination know nothing but what its branches show, and the
-    source has none of that; nor has the destination the roots of the source's history."""
-    shown = MirrorBranch.objects.filter(mirror__source=repository, stray=False).exclude(head="")
-    known = set(shown.values_list("head", flat=True))
-    roots = spool.roots()  # without one nothing could be stored
-    if not (known and roots) or known & heads or spool.read_now(known):
-        return set()
-    roots = spool.read_now(roots)
-    mirrors = list(served_mirrors(repository))
-    return set() if any(_has_record(mirror, root) for root in roots for mirror in mirrors) else heads
-
-
-def _has_record(mirror: Mirror, sha: str) -> bool:
-    """Whether a mirror's destination has a commit's record. One that does not answer proves nothing."""
-    try:
-        return bool(wiring.lakefs(mirror.region).get_commit(mirror.name, sha))
-    except LakeMirrorError as error:
-        log.warning("whether %s has %s is not known: %s", mirror.name, sha[:8], error)
-        return False
+def _distrust(
+    repository: Repository, changed: Mapping[str, str], strange: Collection[str], at: datetime, lease: Lease
+) -> DutyOutcome:
+    """The default branch itself is a stranger, or can't be read: nothing follows from such a look, and what moved in it
+    is unread for now."""
+    error = tell_strange(repository, strange)
+    with transaction.atomic():
+        Repository.objects.select_for_update(no_key=True).get(pk=repository.pk)
+        lease.lock()
+        repository.unplaced.all().delete()
+        _note_unread(repository, changed, at)
+        Repository.objects.filter(pk=repository.pk).update(look_error=error)
+    return DutyOutcome(error, next_in=NEXT_LOOK_SECONDS)
 
 
 def _last_heads(repository: Repository) -> dict[str, str]:
@@ -185,10 +146,13 @@ def _sensed_heads(repository: Repository) -> dict[str, str]:
     return dict(repository.branches.filter(gone_at=None, position__gte=0).values_list("name", "head"))
 
 
-def _name_unreadable(changed: Mapping[str, str], unreadable: Mapping[str, str]) -> str:
-    """One sentence about branches whose history can't be read; the others went on without them."""
-    names = [name for name, head in changed.items() if head in unreadable]
-    return f"the history of {', '.join(names[:5])} can't be read: {unreadable[changed[names[0]]]}" if names else ""
+def _name_unread(
+    repository: Repository, changed: Mapping[str, str], unread: Mapping[str, str], strange: Collection[str]
+) -> str:
+    """What is told of branches whose history can't be read or is a stranger's; the others went on without them."""
+    names = [name for name, head in changed.items() if head in unread and head not in strange]
+    broken = f"the history of {', '.join(names[:5])} can't be read: {unread[changed[names[0]]]}" if names else ""
+    return "; ".join(told for told in (broken, tell_strange(repository, strange)) if told)
 
 
 def _note_error(repository: Repository, error: str) -> DutyOutcome:
@@ -293,8 +257,19 @@ def _note_unread(repository: Repository, unread: Mapping[str, str], at: datetime
         branch, _ = SourceBranch.objects.get_or_create(
             repository=repository, name=name, defaults={"head": "", "position": UNKNOWN, "changed_at": at}
         )
+        if branch.gone_at is not None:
+            _begin_anew(branch, at)
         rows = SourceBranch.objects.filter(pk=branch.pk)
         rows.update(unread_head=head, unread_since=branch.unread_since or at)
+
+
+def _begin_anew(branch: SourceBranch, at: datetime) -> None:
+    """It was deleted, and one of its name is there now: nothing is known yet of where that one pointed to. Positions go
+    on, for a mirror may still stand at the old one's."""
+    branch.candidates.all().delete()
+    SourceBranch.objects.filter(pk=branch.pk).update(
+        head="", changed_at=at, missing_since=None, missing_looks=0, gone_at=None
+    )
 
 
 def _wake_promotion(repository: Repository) -> None:

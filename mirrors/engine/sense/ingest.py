@@ -8,12 +8,12 @@ more memory for a longer history, as long as its log gives children before paren
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from django.db import models, transaction
 
-from core.mirroring.commit_graph import ParentsFirst, descendants, related
+from core.mirroring.commit_graph import ParentsFirst, descendants, related, with_ancestors
 from core.types import Commit as CommitRecord
 from db.chunks import chunks
 from jobs import duties
@@ -71,6 +71,18 @@ class Spool:
             parents = {parent for _, _, parents in lines for parent in parents}
             missing |= parents - self.known(parents)
         return missing
+
+    def below(self, heads: Collection[str]) -> dict[str, list[str]]:
+        """What was read of the histories of some heads, with parents."""
+        if not self._there(UnplacedCommit, heads):
+            return {}
+        parents = self._parents()
+        return {sha: parents[sha] for sha in with_ancestors(parents, heads)}
+
+    def lacking(self, read: Mapping[str, Collection[str]]) -> set[str]:
+        """Parents of some that were read which were not read themselves, and are not stored."""
+        parents = {parent for its in read.values() for parent in its} - read.keys()
+        return parents - self.stored(parents)
 
     def _latest_first(self) -> Iterator[list[Line]]:
         rows = self.repository.unplaced.order_by("-pk").values_list("pk", "sha", "parents")
@@ -138,12 +150,19 @@ class Spool:
         read to its end, and commits of which a log broke off."""
         if not self.roots():
             return set(), set()
-        parents = {sha: its for lines in self._latest_first() for _, sha, its in lines}
+        parents = self._parents()
         named = {parent for its in parents.values() for parent in its} - parents.keys()
         stored = self.stored(named)
         strange = parents.keys() - related(parents, stored)
         broken_off = strange & descendants(parents, named - stored)
         return strange - broken_off, broken_off
+
+    def above(self, roots: Collection[str]) -> set[str]:
+        """What was read that descends from one of these."""
+        return descendants(self._parents(), roots)
+
+    def _parents(self) -> dict[str, list[str]]:
+        return {sha: its for lines in self._latest_first() for _, sha, its in lines}
 
     # Forgetting
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 
 from core.errors import Corrupt, LakeMirrorError, NoData, NotFound, RemoteFailure
 from core.mirroring.log_reading import Reading, Walk
@@ -18,6 +19,9 @@ from mirrors.engine.sense.ingest import Spool
 from mirrors.models import Repository
 
 log = logging.getLogger("lakemirror.sense")
+
+REFUSED = 5
+"""After so many logs in a row without an answer of lakeFS no other one is asked for in that look."""
 
 
 def identity_problem(repository: Repository, lakefs: LakeFS) -> str:
@@ -33,7 +37,7 @@ def identity_problem(repository: Repository, lakefs: LakeFS) -> str:
 
 def freeze(repository: Repository, reason: str) -> DutyOutcome:
     """Delete and move nothing any more; only an operator's word goes on from here, and what was seen before is void."""
-    Repository.objects.filter(pk=repository.pk).update(frozen_reason=reason, unrelated_since=None)
+    Repository.objects.filter(pk=repository.pk).update(frozen_reason=reason, unrelated_roots={}, unrelated_since=None)
     return DutyOutcome(f"frozen: {reason}")
 
 
@@ -51,16 +55,21 @@ def list_tags(lakefs: LakeFS, repository: str, lease: Lease) -> dict[str, str]:
             return tags
 
 
-def read_histories(spool: Spool, lakefs: LakeFS, heads: Collection[str], lease: Lease) -> Mapping[str, LakeMirrorError]:
-    """Read the records of all commits reachable from `heads` that are not stored yet.
+def read_histories(
+    spool: Spool, lakefs: LakeFS, heads: Collection[str], lease: Lease, frontier: Collection[str]
+) -> Mapping[str, LakeMirrorError]:
+    """Read the records of all commits reachable from `heads` that are not stored yet; `frontier`: those that an earlier
+    reading named and did not find.
 
     A head whose history the source can't give is named with the reason: it must not hold up the others.
     """
     unknown = set(heads) - spool.stored(heads)
     if not unknown:
         return {}
-    reading = Reading(unknown - spool.known(unknown), spool.frontier())
+    first = unknown - spool.known(unknown)
+    reading = Reading(first, _in_turn({*frontier, *_unread(spool.repository, first)}, lease))
     settings = config.current().commit_sensor
+    answers = _Answers(spool, lakefs, reading)
     with SideBySide[Walk, Page[CommitRecord]](settings.branches_scanner_concurrency_limit, lease) as calls:
         while True:
             while calls.free and (walk := reading.next()):
@@ -69,25 +78,65 @@ def read_histories(spool: Spool, lakefs: LakeFS, heads: Collection[str], lease: 
             if calls.idle:
                 return reading.errors
             for walk, answer in calls.answers():
-                _take_page(spool, reading, walk, answer)
+                answers.take(walk, answer)
 
 
-def _take_page(spool: Spool, reading: Reading, walk: Walk, answer: Future[Page[CommitRecord]]) -> None:
-    try:
-        page = answer.result()
-    except (NotFound, NoData, Corrupt, RemoteFailure) as error:
-        log.warning("%s: %s", spool.repository, error)
-        reading.failed(walk, error)
-        return
-    fresh = {record.id: record.parents for record in spool.add(page.results)}
-    known = spool.known({parent for parents in fresh.values() for parent in parents})
-    reading.took(walk, [record.id for record in page.results], page.next_after, fresh, known)
+def _unread(repository: Repository, heads: Collection[str]) -> set[str]:
+    """Those of some heads that could not be read in the look before."""
+    branches = repository.branches.exclude(unread_head="").values_list("unread_head", flat=True)
+    tags = repository.tags.exclude(unread_commit="").values_list("unread_commit", flat=True)
+    return {*branches, *tags} & set(heads)
+
+
+def _in_turn(waiting: Collection[str], lease: Lease) -> list[str]:
+    """What was not found before: each look begins with another one of it, for it may give up the rest."""
+    ordered = sorted(waiting)
+    first = lease.attempt % len(ordered) if ordered else 0
+    return ordered[first:] + ordered[:first]
+
+
+class _Answers:
+    """Takes what the logs answer. An error at one of them is the matter of whoever needs that one, whatever its kind,
+    as long as the source answers at all."""
+
+    def __init__(self, spool: Spool, lakefs: LakeFS, reading: Reading) -> None:
+        self._spool, self._lakefs, self._reading = spool, lakefs, reading
+        self._refused = 0
+        """How many logs in a row there was no answer to, or none from lakeFS itself."""
+
+    def take(self, walk: Walk, answer: Future[Page[CommitRecord]]) -> None:
+        """One page, or why it could not be read. Raises what a source that is away as a whole raises."""
+        spool, reading = self._spool, self._reading
+        try:
+            page = answer.result()
+        except LakeMirrorError as error:
+            log.warning("%s: %s", spool.repository, error)
+            reading.failed(walk, error)
+            if not isinstance(error, NotFound | NoData | Corrupt | RemoteFailure):
+                self._count(error)
+            return
+        self._refused = 0
+        fresh = {record.id: record.parents for record in spool.add(page.results)}
+        known = spool.known({parent for parents in fresh.values() for parent in parents})
+        reading.took(walk, [record.id for record in page.results], page.next_after, fresh, known)
+
+    def _count(self, error: LakeMirrorError) -> None:
+        """Each such error may have cost a time-out: nobody pays that for a thousand branches."""
+        if not self._refused:
+            with suppress(NotFound, NoData):  # that is an answer: whose the source is now is asked after the logs
+                self._lakefs.get_repository(self._spool.repository.name)
+        self._refused += 1
+        if self._refused >= REFUSED:
+            self._reading.give_up(error)
 
 
 def unreadable(spool: Spool, heads: Collection[str], errors: Mapping[str, LakeMirrorError]) -> dict[str, str]:
     """The heads that could not be stored, because something of their history is missing, and why."""
-    missing = set(heads) - spool.stored(heads)
-    if not (missing and any(error.retryable for error in errors.values())):
-        spool.clear()  # what is left belongs to no head any more, or is wrong: it is read again, all of it
     other = next(iter(errors.values()), Corrupt("the commit records of the source name each other in a circle"))
-    return {head: errors.get(head, other).message for head in missing}
+    return {head: errors.get(head, other).message for head in set(heads) - spool.stored(heads)}
+
+
+def is_worth_keeping(unread: Collection[str], errors: Mapping[str, LakeMirrorError]) -> bool:
+    """Whether the next look goes on from what was read and not placed: it may find the rest. If not, it belongs to no
+    head any more, or is wrong, and all of it is read again."""
+    return bool(unread) and any(error.retryable for error in errors.values())

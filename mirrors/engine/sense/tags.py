@@ -14,7 +14,14 @@ from db.chunks import chunks
 from jobs import duties
 from jobs.lease import Lease
 from mirrors.engine.sense.ingest import Spool, served_mirrors
-from mirrors.engine.sense.read_log import freeze, identity_problem, list_tags, read_histories, unreadable
+from mirrors.engine.sense.read_log import (
+    freeze,
+    identity_problem,
+    is_worth_keeping,
+    list_tags,
+    read_histories,
+    unreadable,
+)
 from mirrors.models import Repository, SourceTag
 from mirrors.transitions.required_commits import follow_heads
 
@@ -58,19 +65,19 @@ def _read(repository: Repository, lakefs: LakeFS, commits: set[str], at: datetim
     """Store the commits that tags name and no branch leads to; gives those that can't be read, and why.
 
     A mirror that follows all branches and no tags is not given these: from now on it gets only what it needs. What a
-    look at the branches could not read to its end goes first: tags wait for the next one.
+    look at the branches could not read to its end stays as it is, and keeps no tag waiting that does without it.
     """
     spool = Spool(repository, lease)
-    if repository.unplaced.exists():
-        return dict.fromkeys(commits - spool.stored(commits), "branches go first")
     with transaction.atomic():
         Repository.objects.select_for_update(no_key=True).get(pk=repository.pk)
         repository.mirrors.filter(tags=False, follows_all=True).update(follows_all=False)
-    errors = read_histories(spool, lakefs, commits, lease)
+    errors = read_histories(spool, lakefs, commits, lease, spool.lacking(spool.below(commits)))
     unrelated, broken_off = spool.unrelated()
-    spool.leave_out(unrelated | broken_off)
+    spool.leave_out(unrelated | (broken_off & spool.below(commits).keys()))
     spool.place(at)
     unread = unreadable(spool, commits, errors)
+    if not is_worth_keeping(unread, errors):
+        spool.leave_out(spool.below(commits))
     lone = dict.fromkeys(unread.keys() & unrelated, "it shares no commit with any branch of the source")
     return {**unread, **lone}
 
@@ -91,6 +98,9 @@ def _note_unread(repository: Repository, unread: Mapping[str, str], at: datetime
     noted = dict(repository.tags.exclude(unread_commit="").values_list("name", "unread_commit"))
     for some in chunks(sorted(noted.keys() - unread.keys())):
         repository.tags.filter(name__in=some).update(unread_commit="")
+    for some in chunks(sorted(unread)):  # deleted once, and made again
+        remade = repository.tags.filter(name__in=some).exclude(gone_at=None)
+        remade.update(commit_id="", seen_at=at, missing_since=None, missing_looks=0, gone_at=None)
     for name, commit in unread.items():
         if noted.get(name) != commit:
             made = {"commit_id": "", "seen_at": at, "unread_commit": commit}

@@ -40,7 +40,7 @@ from rbac.models import User
 from tests.api import Api
 from tests.fakes import FakeStore, Lake
 from tests.mirrors.engine.test_scenarios import forget_branch, history, mirrored, point, read, there
-from tests.mirrors.harness import NAMESPACE, Deployment, deployment, state_of
+from tests.mirrors.harness import NAMESPACE, Deployment, age_roots, deployment, state_of
 from tests.mirrors.kept import once
 from tests.mirrors.promise import (
     BLAME,
@@ -268,9 +268,7 @@ def test_80_a_source_that_is_recreated_once_more_after_an_operator_let_it_go_on_
         made.repository.branches["main"] = made._record((), "", "Repository created", {})
         born = replace(lm.us.repositories["lake"].info, creation_date=real.info.creation_date + 100)
         lm.us.repositories["lake"].info = born
-        Repository.objects.filter(unrelated_since__isnull=False).update(
-            unrelated_since=datetime(2020, 1, 1, tzinfo=UTC)
-        )
+        age_roots(days=1)
         cached = replace(born, creation_date=real.info.creation_date)
         with mock.patch.object(lm.us, "get_repository", return_value=cached):
             run(lm, "sense", "copy", "validate", "promote")

@@ -16,12 +16,14 @@ from unittest import mock
 import pytest
 
 from core.errors import RemoteFailure, Unreachable
+from core.mirroring.states import State
 from db import clock
 from jobs.models import Duty
-from mirrors.models import Mirror, Repository
+from mirrors.models import Mirror, Repository, SourceBranch
+from mirrors.status.mirror import mirror_status
 from tests.fakes import FakeStore, Lake
 from tests.mirrors.engine.test_found_by_breaking import mirrored
-from tests.mirrors.harness import Deployment
+from tests.mirrors.harness import Deployment, age_roots
 from tests.mirrors.services.test_rebuild import lose_database, rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -80,6 +82,87 @@ def test_86_a_log_that_breaks_off_does_not_make_the_root_that_it_led_to_known(lm
         assert lm.head() == head
 
 
+@pytest.mark.parametrize("outage", [False, True])
+def test_111_the_time_that_another_history_has_waited_counts_for_none_but_itself(lm: Deployment, outage: bool) -> None:
+    head = mirrored(lm, a=b"1")
+    lm.lake.repository.branches["orphan"] = lm.lake._record((), "", "a root of its own", {})
+    lm.work(1)
+    age_roots(hours=1)
+    if outage:
+        with mock.patch.object(lm.us, "list_branches", side_effect=Unreachable("it is being recreated")):
+            lm.work(1)
+    with recreated(lm):
+        lm.work(2)
+        assert lm.head() == head
+
+
+def test_111_a_history_of_its_own_that_was_not_there_in_the_look_before_waits_anew(lm: Deployment) -> None:
+    mirrored(lm, a=b"1")
+    branches = lm.lake.repository.branches
+    orphan = branches["orphan"] = lm.lake._record((), "", "a root of its own", {})
+    lm.work(1)
+    age_roots(hours=1)
+    del branches["orphan"]
+    lm.work(1)
+    branches["orphan"] = orphan
+    lm.work(1)
+    assert lm.head("orphan") == ""
+    orphan = branches["orphan"] = lm.lake._record((orphan,), "", "it goes on meanwhile", {})
+    age_roots(seconds=11)
+    lm.work(2)
+    assert lm.head("orphan") == orphan
+
+
+def test_118_other_branches_go_on_while_a_history_of_its_own_waits(lm: Deployment) -> None:
+    mirrored(lm, a=b"1")
+    lm.lake.repository.branches["orphan"] = orphan = lm.lake._record((), "", "a root of its own", {})
+    new = lm.lake.commit(files={"b": b"2"})
+    lm.arrive()
+    lm.work(1)
+    assert (lm.head(), lm.head("orphan")) == (new, "")
+    assert mirror_status(Mirror.objects.get()).state == State.RETRYING
+    assert SourceBranch.objects.get(name="orphan").unread_head == orphan
+    assert "a second look will tell" in Repository.objects.get().look_error
+    age_roots(seconds=11)
+    lm.work(2)
+    assert (lm.head("orphan"), mirror_status(Mirror.objects.get()).state) == (orphan, State.UP_TO_DATE)
+
+
+def test_118_while_the_default_branch_waits_so_do_all_and_none_is_called_up_to_date(lm: Deployment) -> None:
+    """Its branches may have known commits: somebody may have put them into a repository that was made anew."""
+    head = mirrored(lm, a=b"1")
+    lm.lake.repository.branches["dev"] = lm.lake.repository.branches["gone"] = head
+    lm.work(2)
+    new = lm.lake.commit("dev", {"b": b"2"})
+    lm.arrive()
+    root = lm.lake._record((), "", "Repository created again", {})
+    first = lm.lake.repository.branches["main"] = lm.lake._record((root,), "", "its first commit", {})
+    del lm.lake.repository.branches["gone"]
+    lm.work(1)
+    assert (lm.head(), lm.head("dev")) == (head, head)
+    unread = SourceBranch.objects.exclude(unread_head="").values_list("name", "unread_head")
+    assert dict(unread) == {"main": first, "dev": new}
+    assert SourceBranch.objects.get(name="gone").missing_looks == 0
+    age_roots(seconds=11)
+    lm.work(2)
+    assert (lm.head(), lm.head("dev")) == (first, new)
+
+
+def test_118_while_the_default_branch_can_not_be_read_a_history_of_its_own_makes_all_wait(lm: Deployment) -> None:
+    """Nobody can tell whose it is: neither the one nor the other is known."""
+    head = mirrored(lm, a=b"1")
+    lm.lake.repository.branches["dev"] = head
+    lm.work(1)
+    with recreated(lm) as made:
+        root = made.repository.branches["main"]
+        made.repository.branches["other"] = root
+        main = made.repository.branches["main"] = made._record((root,), "", "first", {})
+        with failing(lm, lambda commit: commit == main):
+            lm.work(1)
+    assert SourceBranch.objects.get(name="dev").missing_looks == 0
+    assert (lm.head(), lm.head("other")) == (head, "")
+
+
 def test_86_a_root_that_a_branch_brings_in_by_a_merge_waits_for_nothing(lm: Deployment) -> None:
     mirrored(lm, a=b"1")
     other = lm.lake._record((), "", "another root", {})
@@ -102,7 +185,7 @@ def test_86_a_history_of_its_own_that_can_not_be_read_holds_up_nobody_else(lm: D
             lm.work(1)
             assert (lm.head(), lm.head("odd")) == (new, "")
     lm.work(1)
-    Repository.objects.update(unrelated_since=clock.now() - timedelta(seconds=11))
+    age_roots(seconds=11)
     lm.work()
     assert (lm.head(), lm.head("odd")) == (new, odd)
 

@@ -17,6 +17,7 @@ from django.test import Client
 
 from core.errors import Denied, RemoteFailure, Unreachable
 from core.mirroring.promotion import MOVED_BY_OTHERS
+from db import clock
 from jobs.models import Duty
 from mirrors.models import (
     Blocker,
@@ -28,13 +29,15 @@ from mirrors.models import (
     Promotion,
     Repository,
     SourceTag,
+    UnplacedCommit,
 )
 from mirrors.queries.certificates import parse_descriptor
 from mirrors.services.settings import mirror_update
 from mirrors.status.tags import tag_readings
 from rbac.models import User
 from tests.api import Api
-from tests.mirrors.engine.test_found_by_breaking import age, change, lose
+from tests.mirrors.engine.test_found_by_breaking import age, branches, change, lose
+from tests.mirrors.engine.test_recreated_source import failing
 from tests.mirrors.harness import NAMESPACE, Deployment
 from tests.mirrors.services.test_rebuild import lose_database, rebuild
 from tests.mirrors.transitions.test_selection import MIRROR, commit_only, mirrored, whole_histories
@@ -495,7 +498,7 @@ def off_branches(lm: Deployment, a: str) -> str:
 
 
 @pytest.mark.parametrize("forgotten", [False, True])
-def test_107_a_tag_that_moved_to_what_can_not_be_read_is_not_up_to_date(
+def test_107_and_108_a_tag_that_moved_to_what_can_not_be_read_is_not_up_to_date(
     lm: Deployment, a: str, owner: User, forgotten: bool
 ) -> None:
     source_tags(lm)["v1"] = a
@@ -565,6 +568,93 @@ def test_a_tag_whose_deletion_was_given_up_is_where_it_is(lm: Deployment, a: str
     source_tags(lm)["v1"] = a
     lm.work(2)
     assert (states(), tags(lm)) == ({"v1": "Up to date"}, {"v1": a})
+
+
+@pytest.mark.parametrize("whose", ["tag", "branch"])
+def test_114_a_log_that_broke_off_keeps_no_tag_waiting_that_does_without_it(lm: Deployment, a: str, whose: str) -> None:
+    """What was read of it lies beside what is read for the other tags."""
+    x, y = (lm.lake.record_tree((a,), lm.lake.trees[a], name) for name in "xy")
+    merged = lm.lake.record_tree((x, y), lm.lake.trees[a], "merge")
+    refs = source_tags(lm) if whose == "tag" else lm.lake.repository.branches
+    refs["odd"] = merged
+    with failing(lm, lambda commit: commit in (x, y)):
+        lm.work(1)
+        v1 = source_tags(lm)["v1"] = off_branches(lm, a)
+        lm.work(2)
+        assert tags(lm) == {"v1": v1}
+        source_tags(lm)["v2"] = merged
+        lm.work(1)
+        assert states()["v2"] == "Unreadable at source"
+    lm.work(3)
+    assert {**branches(lm), **tags(lm)}.items() >= {"odd": merged, "v1": v1, "v2": merged}.items()
+    assert not UnplacedCommit.objects.exists()
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_114_what_was_read_of_a_broken_off_history_is_not_read_again(lm: Deployment, a: str, beside: bool) -> None:
+    """A tag's, and a branch's with a root of its own `beside` it; a tag that shares nothing with them is left out."""
+    root = lm.lake._record((), "", "a root of its own", {})
+    (x, y), (v, w) = ([lm.lake._record((of,), "", name, {}) for name in "xy"] for of in (root, a))
+    odd = lm.lake._record((x, y), "", "merge", {})
+    lm.lake.repository.branches.update({"odd": odd} if beside else {})
+    v1 = source_tags(lm)["v1"] = lm.lake._record((v, w), "", "merge", {})
+    source_tags(lm)["lone"] = lm.lake._record((), "", "another root", {})
+    with failing(lm, lambda commit: commit in (x, y, v, w)):
+        lm.work(1)
+        kept = set(UnplacedCommit.objects.values_list("sha", flat=True))
+        assert kept >= ({odd, v1} if beside else {v1})
+    asked = list[str]()
+    with failing(lm, lambda commit: bool(asked.append(commit))):
+        lm.work(1)
+    assert {v, w} & set(asked)
+    assert v1 not in asked
+
+
+def test_116_a_tag_that_is_made_again_at_what_can_not_be_read_is_there(lm: Deployment, a: str) -> None:
+    source_tags(lm)["v1"] = a
+    lm.work(2)
+    forget_tag(lm, "v1")
+    assert (states(), tags(lm)) == ({}, {})
+    x = source_tags(lm)["v1"] = off_branches(lm, a)
+    with unreadable_log(lm, x):
+        lm.work(2)
+        assert (states(), tags(lm)) == ({"v1": "Unreadable at source"}, {})
+    lm.work(2)
+    assert (states(), tags(lm)) == ({"v1": "Up to date"}, {"v1": x})
+
+
+@pytest.mark.parametrize("own", [False, True])
+@pytest.mark.parametrize("moved", [False, True])
+def test_117_a_tag_that_somebody_moved_or_deleted_and_that_can_not_be_put_back_is_said_to_be(
+    lm: Deployment, a: str, moved: bool, own: bool
+) -> None:
+    """Whoever it was: a deletion may also be a late call of ours (`own`)."""
+    source_tags(lm)["v1"] = a
+    lm.work(2)
+    if own:
+        MoveIntent.objects.create(mirror=Mirror.objects.get(), name="v1", is_tag=True, to_commit="", at=clock.now())
+    root = lm.lake.repository.commits[a].parents[0]
+    tags(lm).pop("v1")
+    tags(lm).update({"v1": root} if moved else {})
+    lm.eu.failing |= dict.fromkeys(["create_tag", "delete_tag"], Denied("protected"))
+    lm.work(3)
+    told = tag_readings(Mirror.objects.get(), amount=9)[0]
+    assert (told.status, told.mirror_commit) == ("Tampered", root if moved else "")
+    lm.eu.failing.clear()
+    lm.work(2)
+    assert (states(), tags(lm)) == ({"v1": "Up to date"}, {"v1": a})
+
+
+def test_117_a_tag_that_somebody_put_back_is_where_it_is(lm: Deployment, a: str) -> None:
+    source_tags(lm)["v1"] = a
+    lm.work(2)
+    del tags(lm)["v1"]
+    lm.eu.failing["create_tag"] = Denied("protected")
+    lm.work(1)
+    assert states() == {"v1": "Tampered"}
+    tags(lm)["v1"] = a
+    lm.work(1)
+    assert states() == {"v1": "Up to date"}
 
 
 def page_of_tags(owner: User) -> str:

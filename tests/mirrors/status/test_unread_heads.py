@@ -15,28 +15,32 @@ import pytest
 from django.db.models import F
 from django.test import Client
 
-from core.errors import RemoteFailure
+from core.errors import Denied, LakeMirrorError, RemoteFailure, Throttled, Unreachable
 from core.mirroring.states import State
-from mirrors.models import LagBreach, Mirror, SourceBranch
+from deployment import config
+from jobs.models import Duty
+from mirrors.engine.sense.read_log import REFUSED
+from mirrors.models import LagBreach, Mirror, Repository, SourceBranch
 from mirrors.queries.branch_positions import branch_lags
 from mirrors.queries.unreplicated import losses_of
 from mirrors.status.mirror import MirrorStatus, brief_statuses, mirror_status
 from rbac.models import User
 from tests.api import MIRRORS, Api
-from tests.mirrors.engine.test_found_by_breaking import mirrored
-from tests.mirrors.harness import Deployment
+from tests.mirrors.engine.test_found_by_breaking import branches, mirrored
+from tests.mirrors.engine.test_sensor import settings
+from tests.mirrors.harness import Deployment, one_by_one
 from tests.mirrors.services.test_rebuild import lose_database, rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @contextmanager
-def unreadable(lm: Deployment, *commits: str) -> Iterator[None]:
+def unreadable(lm: Deployment, *commits: str, error: LakeMirrorError | None = None) -> Iterator[None]:
     plain = lm.us.log_commits
 
     def log(repository: str, commit: str, **page: Any) -> Any:
         if commit in commits:
-            raise RemoteFailure("500")
+            raise error or RemoteFailure("500")
         return plain(repository, commit, **page)
 
     with mock.patch.object(lm.us, "log_commits", log):
@@ -143,3 +147,117 @@ def test_110_a_head_that_can_not_be_read_would_be_lost(lm: Deployment, new: str,
         assert "at least 1 commit by unknown would be lost" in page.get("/mirrors/lake-eu/").content.decode()
     lm.work()
     assert losses_of(Mirror.objects.get(), "", 10).together.tally.commits == 0
+
+
+@pytest.mark.parametrize("error", [Unreachable("timed out"), Denied("403"), Throttled("429")])
+def test_112_a_log_that_never_answers_or_is_refused_holds_up_no_other_branch(
+    lm: Deployment, new: str, error: LakeMirrorError
+) -> None:
+    fix = lm.lake.repository.branches["fix"] = lm.lake.record_tree((new,), lm.lake.trees[new], "fix")
+    with unreadable(lm, fix, error=error):
+        lm.work(2)
+        assert (lm.head(), lm.head("fix"), both(lambda found: found.state)) == (new, "", State.RETRYING)
+        newer = lm.lake.commit("main", {"c": b"3"})
+        lm.arrive()
+        lm.work(1)
+        assert lm.head() == newer
+    lm.work()
+    assert (lm.head("fix"), both(lambda found: found.state)) == (fix, State.UP_TO_DATE)
+
+
+def many(lm: Deployment, number: int) -> set[str]:
+    """Heads of new branches, each with a commit of its own."""
+    main = lm.lake.repository.branches["main"]
+    heads = [lm.lake.record_tree((main,), lm.lake.trees[main], f"{n}") for n in range(number)]
+    lm.lake.repository.branches.update({f"b{n}": head for n, head in enumerate(heads)})
+    return set(heads)
+
+
+def look(lm: Deployment, asked: list[str]) -> str:
+    """One look; `asked`: of which commits it asks the log, without an answer."""
+
+    def log(repository: str, commit: str, **page: Any) -> Any:
+        asked.append(commit)
+        raise Unreachable("timed out")
+
+    with mock.patch.object(lm.us, "log_commits", log), one_by_one():
+        return lm.run(Duty.objects.get(kind="sense").pk)
+
+
+def test_113_a_source_that_gives_no_log_costs_few_time_outs_a_look_and_each_branch_has_its_turn(
+    lm: Deployment, new: str
+) -> None:
+    heads, asked, most = {*many(lm, 20), new}, list[str](), 0
+    for _ in range(22):
+        before = len(asked)
+        look(lm, asked)
+        most = max(most, len(asked) - before)
+    assert most <= REFUSED + config.current().commit_sensor.branches_scanner_concurrency_limit
+    assert set(asked) == heads
+    assert set(SourceBranch.objects.exclude(unread_head="").values_list("unread_head", flat=True)) == heads
+    lm.work()
+    assert set(branches(lm).values()) >= heads - {new}
+
+
+def test_113_what_could_not_be_read_before_is_asked_for_after_all_else(lm: Deployment, new: str) -> None:
+    broken = many(lm, 20)
+    look(lm, [])
+    newer = lm.lake.commit("main", {"c": b"3"})
+    lm.arrive()
+    with unreadable(lm, *broken, new, error=Unreachable("timed out")):
+        lm.work(1)
+        assert lm.head() == newer
+
+
+def test_113_a_log_that_answers_shows_that_others_are_worth_asking_for(lm: Deployment, new: str) -> None:
+    heads = sorted(many(lm, 20))
+    broken = unreadable(lm, *heads[::2], error=Unreachable("timed out"))
+    with broken, one_by_one(), settings(branches_scanner_concurrency_limit=1):
+        lm.run(Duty.objects.get(kind="sense").pk)
+    unread = SourceBranch.objects.exclude(unread_head="").values_list("unread_head", flat=True)
+    assert set(unread) == set(heads[::2])
+
+
+def test_113_a_source_that_is_away_is_asked_for_no_second_log(lm: Deployment, new: str) -> None:
+    many(lm, 20)
+    asked = list[str]()
+    before = Repository.objects.get().looked_at
+    away = mock.patch.object(lm.us, "get_repository", side_effect=Unreachable("timed out"))
+    with away, settings(branches_scanner_concurrency_limit=1):
+        look(lm, asked)
+    assert len(asked) == 1
+    assert not SourceBranch.objects.exclude(unread_head="").exists()
+    assert Repository.objects.get().looked_at == before
+
+
+def test_115_a_branch_that_is_made_again_at_what_can_not_be_read_is_there(lm: Deployment, new: str) -> None:
+    dev = lm.lake.repository.branches.pop("dev")
+    lm.work(1)
+    SourceBranch.objects.filter(name="dev").update(missing_since=F("missing_since") - timedelta(seconds=61))
+    lm.work(2)
+    assert (lm.head(), lm.head("dev")) == (new, "")
+    fix = lm.lake.repository.branches["dev"] = lm.lake.record_tree((dev,), lm.lake.trees[dev], "fix")
+    with unreadable(lm, fix):
+        lm.work(3)
+        assert both(lambda found: (found.state, found.behind, found.pending)) == (State.RETRYING, 1, 1)
+        assert lm.head("dev") == "", "nothing is known of where this one has pointed to"
+    lm.work()
+    assert (lm.head("dev"), both(lambda found: found.state)) == (fix, State.UP_TO_DATE)
+
+
+def test_115_the_same_before_the_mirror_has_deleted_it(lm: Deployment, new: str) -> None:
+    lm.work(2)
+    dev = lm.lake.repository.branches.pop("dev")
+    Mirror.objects.update(paused=True)
+    lm.work(1)
+    SourceBranch.objects.filter(name="dev").update(missing_since=F("missing_since") - timedelta(seconds=61))
+    lm.work(2)
+    assert (SourceBranch.objects.get(name="dev").gone_at is None, lm.head("dev")) == (False, dev)
+    fix = lm.lake.repository.branches["dev"] = lm.lake.record_tree((dev,), lm.lake.trees[dev], "fix")
+    Mirror.objects.update(paused=False)
+    with unreadable(lm, fix):
+        lm.work(3)
+        assert both(lambda found: (found.state, found.behind, found.pending)) == (State.RETRYING, 1, 1)
+        assert lm.head("dev") == dev
+    lm.work()
+    assert (lm.head("dev"), both(lambda found: found.state)) == (fix, State.UP_TO_DATE)

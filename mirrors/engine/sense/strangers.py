@@ -1,0 +1,89 @@
+"""Histories that share no commit with what is known of a source: whose are they?
+
+One may be that of a repository made anew under the name, of which another server's cache still knows the old one. So
+it counts once a later look, after the cache's time, has found the same root. Commit ids are hashes: what does share a
+commit is of the same repository, and waits for nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection
+from datetime import datetime
+
+from core.errors import LakeMirrorError
+from core.mirroring import sensing
+from db import clock
+from deployment import wiring
+from mirrors.engine.sense.ingest import Spool, served_mirrors
+from mirrors.models import Mirror, MirrorBranch, Repository
+
+log = logging.getLogger("lakemirror.sense")
+
+NEXT_LOOK_SECONDS = sensing.CACHE_LASTS.total_seconds() + 1
+
+
+def strangers(spool: Spool, heads: Collection[str], at: datetime) -> set[str]:
+    """Those of the heads that wait for a later look than this one, begun at `at`; what was read of them is left out.
+
+    Where a log broke off nobody can tell: the others don't wait for that. But a root that it led to is left out as
+    well, for what is stored counts as known from then on.
+    """
+    if not spool.repository.commits.exists():
+        return _unheard_of(spool, set(heads), at)
+    unrelated, broken_off = spool.unrelated()
+    new = _not_seen_before(spool, spool.roots() & unrelated, at)
+    waiting = new | (spool.above(new) & (unrelated | broken_off) if new else set())
+    spool.leave_out(waiting & unrelated)
+    return waiting & set(heads)
+
+
+def tell_strange(repository: Repository, heads: Collection[str]) -> str:
+    """Why these wait; "" if there are none."""
+    if not heads:
+        return ""
+    told = f"{min(heads)[:8]} shares no commit with what is known of {repository.name}"
+    return f"{told}: a second look will tell whether it is still the same repository"
+
+
+def _not_seen_before(spool: Spool, roots: Collection[str], at: datetime) -> set[str]:
+    """Those of some unrelated roots that were not seen in the look before, or too lately; all are noted for the next.
+
+    Each counts for itself: that a branch with a history of its own has waited says nothing of another repository's.
+    """
+    repository, seen = spool.repository, spool.read_now(roots)
+    noted = repository.unrelated_roots
+    old = {root for root in seen if root in noted and at - datetime.fromisoformat(noted[root]) > sensing.CACHE_LASTS}
+    # Not `at`: a look may take long, and the cache lasts from now on.
+    now = clock.now().isoformat()
+    roots_now = {root: noted.get(root, now) for root in sorted(seen)}
+    if roots_now != noted or repository.unrelated_since is not None:
+        Repository.objects.filter(pk=repository.pk).update(unrelated_roots=roots_now, unrelated_since=None)
+    return set(roots) - old
+
+
+def _unheard_of(spool: Spool, heads: set[str], at: datetime) -> set[str]:
+    """The heads, if books that were made again from the destination know nothing but what its branches show, and the
+    source has none of that; nor has the destination the roots of the source's history."""
+    shown = MirrorBranch.objects.filter(mirror__source=spool.repository, stray=False).exclude(head="")
+    known = set(shown.values_list("head", flat=True))
+    roots = spool.roots()  # without one nothing could be stored
+    if not (known and roots) or known & heads or spool.read_now(known):
+        return set()
+    roots = spool.read_now(roots)
+    mirrors = list(served_mirrors(spool.repository))
+    if any(_has_record(mirror, root) for root in roots for mirror in mirrors):
+        return set()
+    if roots and not _not_seen_before(spool, roots, at):
+        return set()
+    spool.clear()
+    return heads
+
+
+def _has_record(mirror: Mirror, sha: str) -> bool:
+    """Whether a mirror's destination has a commit's record. One that does not answer proves nothing."""
+    try:
+        return bool(wiring.lakefs(mirror.region).get_commit(mirror.name, sha))
+    except LakeMirrorError as error:
+        log.warning("whether %s has %s is not known: %s", mirror.name, sha[:8], error)
+        return False
