@@ -44,13 +44,15 @@ class Company:
             problems.append(f"{branch} shows {new[:8]}, which the source branch never pointed to")
         order = self.order[branch]
         left = old in order and new in order and order[::-1].index(new) > len(order) - 1 - order.index(old)
-        if left and not self._on_the_way(old, new, order[order.index(old) :]):
+        if left and not self._on_the_way(new, order[order.index(old) :]):
             problems.append(f"{branch} goes back from {old[:8]} to {new[:8]}, which the source left before")
         return problems
 
-    def _on_the_way(self, old: str, new: str, heads: list[str]) -> bool:
-        """Whether a commit lies between another one and a head that came later: nobody can know that it was jumped."""
-        return old in self._first_parents(new) and any(new in self._first_parents(head) for head in heads)
+    def _on_the_way(self, new: str, heads: list[str]) -> bool:
+        """Whether a commit lies between one of these heads and a later one: nobody can know that it was jumped."""
+        before = set(self._first_parents(new))
+        since = next((at for at, head in enumerate(heads) if head in before), len(heads))
+        return any(new in self._first_parents(head) for head in heads[since:])
 
     def _first_parents(self, commit: str) -> list[str]:
         """The commit, and its first parents down to the root."""
