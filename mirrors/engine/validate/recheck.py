@@ -32,7 +32,8 @@ log = logging.getLogger("lakemirror.rechecks")
 
 BATCH = 2000
 WORKERS = 16
-_READ = {Reason.CONTENT, Reason.UNPROVEN}
+_READ = {Reason.CONTENT, Reason.UNPROVEN, Reason.UNREADABLE}
+"""What reading has found, or may have: it counts as over when it was read again."""
 
 
 @dataclass(slots=True)

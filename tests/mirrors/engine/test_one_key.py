@@ -214,6 +214,22 @@ def test_121_one_object_of_a_big_range_fails_and_all_that_is_old_is_looked_at(lm
     assert Blocker.objects.filter(path="m").exists()
 
 
+def test_105_what_could_not_be_read_is_over_when_it_was_read_not_when_it_shows_itself(lm: Deployment) -> None:
+    Mirror.objects.update(depth="content")
+    with real_job(lm):
+        head = lm.lake.commit("main", {"b": b"3"})
+        lm.arrive()
+        lm.eu_store.unreadable[uri_of(lm, head, "b")] = LOST_QUORUM
+        lm.work(2)
+        Mirror.objects.update(content_sample=0.000001)
+        lm.work(4)
+        assert [row.reason for row in Blocker.objects.all()] == ["unreadable"]
+        assert lm.head() != head
+        lm.eu_store.unreadable.clear()
+        lm.work(2)
+    assert lm.head() == head
+
+
 @pytest.mark.parametrize("error", [LOST_QUORUM, Denied("403")])
 def test_122_a_range_that_only_an_older_commit_names_fails(lm: Deployment, error: Exception) -> None:
     with real_job(lm):
