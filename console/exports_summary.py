@@ -1,91 +1,154 @@
-"""What exports bring to the pages that they share with mirrors; what is asked of them stands in mirrors/beside.py."""
+"""What exports bring to the pages that they share with mirrors: overview, jobs, search and metrics.
+
+Whoever asks is only told of exports whose branches the user may read; but for the metrics, which are of all.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from django.db.models import QuerySet, Sum
 from django.urls import reverse
 
+from console.repositories import SourceRepository
 from core.access.policies import branch_arn
 from core.exporting.explain import STATES
 from core.exporting.state_machine import State
-from core.text.phrases import count, sentence
+from core.mirroring.states import State as ShownState
+from core.text.phrases import Phrase, count, sentence
 from exports.api.exports import narrowed, visible
 from exports.models import Export, ExportRun
-from exports.services import destinations
 from exports.services.exports import KIND, subject_of
 from exports.status.export import ExportSummary, export_statuses
 from exports.status.timeline import progress_of
 from jobs.job_ids import JobType, job_id
 from jobs.models import Duty
-from mirrors.beside import About, ExportHit, GoingOn, Link, Need, SourceRepository, Summary
 from rbac import services as rbac
 from web.prometheus import Gauge, labelled
 
 EXPORT = ("region", "repository", "branch")
 
 
-class Exports:
-    """Exports, as mirrors' pages ask for them."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Need:
+    """An export that needs somebody; `verb` at `verb_url` is what helps, "" where the user may not do it."""
 
-    def summary(self, user: Any, now: datetime, most: int) -> Summary:
-        """How many there are, how many have failed, and some of these: by what is stored, not by each one's reading."""
-        seen = _seen(user)
-        failed = seen.filter(state=State.FAILED)
-        total, needing = seen.count(), failed.count()
-        some = export_statuses(list(failed.order_by("repository", "branch", "pk")[:most]), now) if needing else []
-        need = count(needing, "needs you", "need you") if needing else "nothing needs you"
-        told = (
-            sentence(f"Of {count(total, 'export')} ", need)
-            if needing
-            else sentence(f"{count(total, 'export')}; {need}")
-        )
-        return Summary(total, needing, [_need(user, one) for one in some], told)
+    key: int
+    name: str
+    url: str
+    repository: str
+    branch: str
+    region: str
+    state: ShownState
+    word: str
+    told: Phrase
+    verb: str = ""
+    verb_url: str = ""
 
-    def subjects(self, user: Any, find: str = "") -> list[int]:
-        """The subjects of the duties of exports that the user may see."""
-        if not find:
-            return [-pk for pk in visible(user)]
-        return [-pk for pk in narrowed(_seen(user), find).order_by().values_list("pk", flat=True)]
 
-    def about(self, subjects: Sequence[int]) -> Mapping[int, About]:
-        """The exports that duties are about; of those that are gone nothing."""
-        return {subject_of(one): _about(one) for one in Export.objects.filter(pk__in=[-key for key in subjects])}
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """How all exports are doing: how many there are, how many need somebody, and some of these."""
 
-    def going_on(self, user: Any, now: datetime, most: int) -> list[GoingOn]:
-        """Runs that have not ended, the oldest first."""
-        runs = ExportRun.objects.open().filter(export__in=visible(user)).select_related("export")
-        runs = list(runs.order_by("started_at", "pk")[:most])
-        subjects = [subject_of(run.export) for run in runs]
-        numbers = dict(Duty.objects.filter(kind=KIND, subject__in=subjects).values_list("subject", "pk"))
-        return [_going_on(user, run, now, numbers.get(subject_of(run.export))) for run in runs]
+    total: int
+    needing: int
+    some: Sequence[Need]
+    told: Phrase
 
-    def found(self, user: Any, text: str, most: int) -> list[ExportHit]:
-        """Those whose repository, branch or path holds a text."""
-        rows = narrowed(_seen(user), text).order_by("repository", "branch", "pk")[: most + 1]
-        return [ExportHit(_name(one), _url(one), one.repository, one.branch, one.region, one.path) for one in rows]
+    @property
+    def more(self) -> int:
+        """How many of those that need somebody are not named."""
+        return self.needing - len(self.some)
 
-    def of_source(self, user: Any, region: str, repository: str, now: datetime, most: int) -> list[Link]:
-        """The exports of a repository's branches, the worst first."""
-        rows = Export.objects.filter(region=region, repository=repository, deleting=False).order_by("branch")
-        rows = [one for one in rows[: 10 * most] if rbac.allowed(user, "fs:ReadBranch", _arn(one))]
-        found = export_statuses(rows, now)[:most] if rows else []
-        return [
-            Link(one.export.branch, one.export.path, _url(one.export), one.told.state, one.told.word) for one in found
-        ]
 
-    def places(self) -> Iterator[tuple[str, str]]:
-        """All that exports write to, each with whose it is."""
-        return destinations.places()
+@dataclass(frozen=True, slots=True, kw_only=True)
+class About:
+    """What a duty is about, and the right to have it done."""
 
-    def gauges(self, now: datetime) -> Iterator[Gauge]:
-        """Of all exports, in a number of queries that doesn't grow."""
-        found = export_statuses(list(Export.objects.filter(deleting=False)), now)
-        copied = dict(ExportRun.objects.order_by().values_list("export").annotate(bytes=Sum("copied_bytes")))
-        yield from _gauges(found, copied, now)
+    name: str
+    url: str
+    place: SourceRepository
+    branch: str
+    action: str
+    arn: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoingOn:
+    """A run that goes on; `job` is the duty that carries it, "" while it has none."""
+
+    key: int
+    name: str
+    url: str
+    phase: str
+    through: int
+    whole: int
+    copied_bytes: int
+    bytes_rate: float | None
+    eta: datetime | None
+    since: datetime
+    job: str
+    pause_url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportHit:
+    """An export whose repository, branch or path holds a text."""
+
+    name: str
+    url: str
+    repository: str
+    branch: str
+    region: str
+    path: str
+
+
+def summary(user: Any, now: datetime, most: int) -> Summary:
+    """How many there are, how many have failed, and some of these: by what is stored, not by each one's reading."""
+    seen = _seen(user)
+    failed = seen.filter(state=State.FAILED)
+    total, needing = seen.count(), failed.count()
+    some = export_statuses(list(failed.order_by("repository", "branch", "pk")[:most]), now) if needing else []
+    need = count(needing, "needs you", "need you") if needing else "nothing needs you"
+    told = sentence(f"Of {count(total, 'export')} ", need) if needing else sentence(f"{count(total, 'export')}; {need}")
+    return Summary(total, needing, [_need(user, one) for one in some], told)
+
+
+def subjects(user: Any, find: str = "") -> list[int]:
+    """The subjects of the duties of exports that the user may see."""
+    if not find:
+        return [-pk for pk in visible(user)]
+    return [-pk for pk in narrowed(_seen(user), find).order_by().values_list("pk", flat=True)]
+
+
+def abouts(subjects: Sequence[int]) -> Mapping[int, About]:
+    """The exports that duties are about; of those that are gone nothing."""
+    return {subject_of(one): _about(one) for one in Export.objects.filter(pk__in=[-key for key in subjects])}
+
+
+def going_on(user: Any, now: datetime, most: int) -> list[GoingOn]:
+    """Runs that have not ended, the oldest first."""
+    runs = ExportRun.objects.open().filter(export__in=visible(user)).select_related("export")
+    runs = list(runs.order_by("started_at", "pk")[:most])
+    subjects = [subject_of(run.export) for run in runs]
+    numbers = dict(Duty.objects.filter(kind=KIND, subject__in=subjects).values_list("subject", "pk"))
+    return [_going_on(user, run, now, numbers.get(subject_of(run.export))) for run in runs]
+
+
+def find_exports(user: Any, text: str, most: int) -> list[ExportHit]:
+    """Those whose repository, branch or path holds a text."""
+    rows = narrowed(_seen(user), text).order_by("repository", "branch", "pk")[: most + 1]
+    return [ExportHit(_name(one), _url(one), one.repository, one.branch, one.region, one.path) for one in rows]
+
+
+def gauges(now: datetime) -> Iterator[Gauge]:
+    """Of all exports, in a number of queries that doesn't grow."""
+    found = export_statuses(list(Export.objects.filter(deleting=False)), now)
+    copied = dict(ExportRun.objects.order_by().values_list("export").annotate(bytes=Sum("copied_bytes")))
+    yield from _gauges(found, copied, now)
 
 
 def _seen(user: Any) -> QuerySet[Export]:

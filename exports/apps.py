@@ -8,7 +8,9 @@ class ExportsConfig(AppConfig):
 
     def ready(self) -> None:
         from exports import tasks
-        from exports.services import permissions
+        from exports.services import destinations, permissions
+        from installations.claimed_places import register_places
 
         tasks.register()
         permissions.register_exports()
+        register_places("exports", destinations.places)

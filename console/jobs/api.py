@@ -11,6 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from console import exports_summary
 from console.jobs.listing import KINDS, STATES, duties_of, in_state, job_retry, jobs_of
 from console.jobs.schemas import (
     JobAnswer,
@@ -31,7 +32,6 @@ from jobs.job_ids import JobType, accepted, job_url, parse_job_id
 from jobs.log import lines_of
 from jobs.models import Duty
 from jobs.queue_status import queue_readings, troubles
-from mirrors.beside import exports
 from mirrors.models import Mirror, Run, Validation
 from mirrors.models.querysets import MirrorQuerySet
 from mirrors.services.stop_check import job_stop
@@ -69,7 +69,7 @@ class Jobs(APIView):
         queues = queue_readings(now)
         beside = {
             "queues": [queue_json(queue) for queue in queues],
-            "workers": workers_json(duties_of(visible, exports().subjects(request.user)), now),
+            "workers": workers_json(duties_of(visible, exports_summary.subjects(request.user)), now),
             "troubles": troubles(queues),
         }
         return Response(_page(request, visible, now) | beside)
@@ -100,7 +100,7 @@ def _refuse(request: Request, names: Iterable[str], type_: str) -> None:
 
 def _duties(request: Request, visible: MirrorQuerySet, now: datetime) -> Any:
     _refuse(request, ["open"], JobType.DUTY)
-    subjects = [] if request.query_params.get("mirror") else exports().subjects(request.user)
+    subjects = [] if request.query_params.get("mirror") else exports_summary.subjects(request.user)
     rows = in_state(duties_of(visible, subjects), one_of(request, "state", STATES), now)
     kind = one_of(request, "kind", KINDS)
     return rows.filter(kind=kind) if kind else rows
@@ -134,7 +134,7 @@ def find_job(user: Any, given: str) -> tuple[JobType, Any]:
     """The job of that name, if the user may see it. Raises NotFound."""
     kind, number = parse_job_id(given)
     visible = Mirror.objects.visible_to(user)
-    rows = duties_of(visible, exports().subjects(user)) if kind is JobType.DUTY else rows_of(kind, visible)
+    rows = duties_of(visible, exports_summary.subjects(user)) if kind is JobType.DUTY else rows_of(kind, visible)
     found = rows.filter(pk=number).first()
     if found is None:
         raise NotFound(f"there is no job '{given[:40]}'")

@@ -10,6 +10,9 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Q
 
+from console import exports_summary
+from console.exports_summary import About
+from console.repositories import SourceRepository
 from core.errors import Conflict, NotFound
 from core.mirroring.object_check import Depth
 from db import clock
@@ -18,7 +21,6 @@ from jobs.job_ids import JobType, duty_url, job_id, job_url
 from jobs.models import Duty
 from jobs.querysets import DutyQuerySet
 from jobs.queue_status import SILENT_AFTER
-from mirrors.beside import About, SourceRepository, exports
 from mirrors.models import Mirror, Repository, Run, Validation
 from mirrors.models.querysets import MirrorQuerySet
 from mirrors.queries.duties import OF_A_MIRROR, duties_about
@@ -117,7 +119,7 @@ def jobs_of(page: Sequence[Duty], now: datetime) -> list[Job]:
     mirrors = Mirror.objects.select_related("source").in_bulk([one.subject for one in page if one.kind in OF_A_MIRROR])
     sources = Repository.objects.in_bulk([one.subject for one in page if one.kind == "sense"])
     others = [one.subject for one in page if one.kind == "export"]
-    about = exports().about(others) if others else {}
+    about = exports_summary.abouts(others) if others else {}
     found = [
         _of_export(duty, about, now) if duty.kind == "export" else _job(duty, mirrors, sources, now) for duty in page
     ]

@@ -10,13 +10,13 @@ from django.db.models import Count, Max
 from rest_framework import serializers
 
 from console.jobs.listing import Job
+from console.repositories import SourceRepository
 from core.text.eta import expected_end, per_second
 from jobs.job_ids import JobType, job_id, job_url
 from jobs.lease import LEASE_SECONDS
 from jobs.models import JobLine
 from jobs.querysets import DutyQuerySet
 from jobs.queue_status import QueueReading
-from mirrors.beside import SourceRepository
 from mirrors.models import Repository, Run, Validation
 from mirrors.status.validations import expected_of
 from web.schemas import count_or_null, number_or_null, text_or_null, time_or_null

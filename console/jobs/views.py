@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
+from console import exports_summary
 from console.jobs.api import find_job, jobs_json
 from console.jobs.listing import KINDS, RUNS, STATES, asked_of, duties_of, in_state, job_retry, jobs_of, progress_of
 from console.jobs.listing import duty_retry as retry
@@ -20,7 +21,6 @@ from db import clock
 from jobs.job_ids import JobType
 from jobs.log import KEPT, lines_of
 from jobs.queue_status import queue_readings, troubles
-from mirrors.beside import exports
 from mirrors.models import Mirror
 from mirrors.services.mirrors import repository_arn
 from mirrors.services.stop_check import job_stop
@@ -40,12 +40,12 @@ def jobs(request: HttpRequest) -> HttpResponse:
     visible = Mirror.objects.visible_to(request.user)
     kind, state, find = (request.GET.get(key, "").strip() for key in ("kind", "state", "find"))
     named = visible.filter(name__icontains=find) if find else visible
-    rows = in_state(duties_of(named, exports().subjects(request.user, find)), state, now)
+    rows = in_state(duties_of(named, exports_summary.subjects(request.user, find)), state, now)
     rows = rows.filter(kind=kind) if kind in KINDS else rows
     page = Paginator(rows, PAGE).get_page(request.GET.get("page"))
     queues = queue_readings(now)
     running, asked = progress_of(visible, now), asked_of(visible, now)
-    exporting = exports().going_on(request.user, now, RUNS)
+    exporting = exports_summary.going_on(request.user, now, RUNS)
     shown = jobs_of(list(page), now)
     context = {
         "section": "jobs",
@@ -77,7 +77,7 @@ def job_log(request: HttpRequest, job: str) -> HttpResponse:
     kind, row = find_job(request.user, job)
     now = clock.now()
     (told,) = jobs_json(kind, [row], now) or [None]
-    export = exports().about([row.subject]).get(row.subject) if told and told["kind"] == "export" else None
+    export = exports_summary.abouts([row.subject]).get(row.subject) if told and told["kind"] == "export" else None
     if told is None:
         raise Http404(f"no job {job}")
     context = {
@@ -103,7 +103,7 @@ def _may_stop(request: HttpRequest, mirrors: Iterable[Mirror]) -> set[str]:
 @may_see
 def duty_retry(request: HttpRequest, duty: int) -> HttpResponse:
     """Make a duty due now; the page says so at once."""
-    seen = duties_of(Mirror.objects.visible_to(request.user), exports().subjects(request.user))
+    seen = duties_of(Mirror.objects.visible_to(request.user), exports_summary.subjects(request.user))
     found = seen.filter(pk=duty).first()
     if found is None:
         raise Http404(f"no duty {duty}")

@@ -13,11 +13,11 @@ from django.http import HttpResponse
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
+from console import exports_summary
 from console.metrics import audit
 from core.mirroring.rpo import is_stale, lag
 from db import clock
 from jobs.models import Duty
-from mirrors.beside import exports
 from mirrors.models import Mirror
 from mirrors.queries.branch_positions import branch_lags
 from mirrors.queries.missing_counts import waiting_at
@@ -46,7 +46,7 @@ def gauges() -> Iterator[Gauge]:
     yield from _of_mirrors(mirrors)
     yield from _of_branches(mirrors, now)
     yield from _of_duties(now)
-    yield from exports().gauges(now)
+    yield from exports_summary.gauges(now)
     yield from audit.gauges()
 
 

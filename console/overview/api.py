@@ -11,11 +11,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from console import exports_summary
+from console.exports_summary import Summary
 from console.overview.recent_events import Happening, latest
 from console.overview.summary import Pair, is_within, matrix, oldest_unchecked, tell
 from db import clock
 from jobs.queue_status import QueueReading, queue_readings, troubles
-from mirrors.beside import Summary, exports
 from mirrors.models import Mirror
 from mirrors.status.fleet import fleet_statuses
 from mirrors.status.mirror import MirrorStatus
@@ -129,10 +130,12 @@ class Overview(APIView):
                 "tiles": _tiles(readings, queues, oldest_unchecked(visible)),
                 "needs_attention": [_needing_json(reading) for reading in urgent[:NEEDING]],
                 "needs_attention_total": len(urgent),
-                "exports": _exports_json(exports().summary(request.user, now, NEEDING)),
+                "exports": _exports_json(exports_summary.summary(request.user, now, NEEDING)),
                 "troubles": silent,
                 "matrix": _matrix_json(readings),
-                "latest": [_happening_json(one) for one in latest(visible, now, exports().subjects(request.user))],
+                "latest": [
+                    _happening_json(one) for one in latest(visible, now, exports_summary.subjects(request.user))
+                ],
             }
         )
 

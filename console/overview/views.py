@@ -9,11 +9,12 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from console import exports_summary
+from console.exports_summary import Summary
 from console.overview.recent_events import latest
 from console.overview.summary import LOOK_AGAIN, matrix, oldest_unchecked, tell, tiles
 from db import clock
 from jobs.queue_status import queue_readings, troubles
-from mirrors.beside import Summary, exports
 from mirrors.models import Mirror
 from mirrors.status.fleet import fleet_statuses
 from mirrors.status.mirror import MirrorStatus
@@ -33,7 +34,7 @@ def overview(request: HttpRequest) -> HttpResponse:
     now = clock.now()
     visible = Mirror.objects.visible_to(request.user)
     readings = fleet_statuses(visible, now)
-    summary = exports().summary(request.user, now, NEEDING)
+    summary = exports_summary.summary(request.user, now, NEEDING)
     context = {"section": "overview", "now": now, "example_region": likely_region, "readings": readings}
     context |= {"exports": summary, "changes": _changes([], summary), "active": False}
     if readings:
@@ -50,7 +51,7 @@ def overview(request: HttpRequest) -> HttpResponse:
             "look_again": LOOK_AGAIN,
             "few": len(readings) <= FEW,
             "matrix": matrix(readings),
-            "latest": latest(visible, now, exports().subjects(request.user)),
+            "latest": latest(visible, now, exports_summary.subjects(request.user)),
             "active": any(reading.active for reading in readings),
             "changes": _changes(urgent[:NEEDING], summary),
         }

@@ -11,9 +11,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from console.exports_summary import ExportHit
 from console.search.find import LONGEST, BranchHit, CommitHit, Hits, PathHit, search, text_of
 from db import clock
-from mirrors.beside import ExportHit
 from mirrors.models import Mirror, Repository
 from rbac import services as rbac
 from web.openapi import answers

@@ -15,8 +15,9 @@ from typing import Any, Generic, TypeVar
 from django.db.models import Count, Max, Min, Model, Q, QuerySet
 from django.db.models.functions import Substr
 
+from console import exports_summary
+from console.exports_summary import ExportHit
 from core.errors import Invalid
-from mirrors.beside import ExportHit, exports
 from mirrors.models import Blocker, Commit, Mirror, MirrorCommit, Repository, SourceBranch
 from mirrors.models.querysets import MirrorQuerySet
 from mirrors.queries.find_commit import LEAST_DIGITS, commits_beginning
@@ -107,7 +108,7 @@ def text_of(given: str) -> str:
 
 def search(visible: MirrorQuerySet, text: str, user: Any = None) -> Found:
     """What fits a text among these mirrors, their sources, and what those have; and the exports that `user` may see."""
-    some = exports().found(user, text, FEW) if user is not None else []
+    some = exports_summary.find_exports(user, text, FEW) if user is not None else []
     mirrors = visible.select_related("source").order_by("name")
     sources = Repository.objects.filter(pk__in=visible.order_by().values("source"))
     return Found(

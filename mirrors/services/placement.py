@@ -14,8 +14,8 @@ from core.errors import Conflict, Invalid
 from core.ports import LakeFS
 from core.types import RepositoryInfo
 from deployment import config
+from installations.claimed_places import claimed_places
 from installations.probes import NAME
-from mirrors import beside
 from mirrors.models import Mirror, PlaceLock, Repository
 from mirrors.services.adoption import reaching
 
@@ -104,7 +104,7 @@ def check_still_free(namespace: str, region: str, name: str) -> None:
     """By all that is stored, for the mirror of this name. Raises Conflict."""
     check_apart_from_mirrors(namespace, region)
     check_apart_from_sources(namespace, region, name)
-    check_apart_from_exports(namespace)
+    check_apart_from_others(namespace)
 
 
 def overlap(one: str, other: str) -> bool:
@@ -147,9 +147,9 @@ def check_apart_from_sources(namespace: str, region: str, name: str) -> None:
             )
 
 
-def check_apart_from_exports(namespace: str) -> None:
-    """Raises Conflict if an export would write among them, or they lie among what it wrote."""
-    for place, whose in beside.exports().places():
+def check_apart_from_others(namespace: str) -> None:
+    """Raises Conflict if somebody else (an export) would write among them, or they lie among what it wrote."""
+    for place, whose in claimed_places():
         if overlap(place, namespace):
             raise Conflict(
                 f"the namespace {namespace} overlaps {place}, {whose}", field="storage_namespace", hint=_APART

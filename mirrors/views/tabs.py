@@ -9,7 +9,6 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 
-from mirrors.beside import exports
 from mirrors.models import Mirror
 from mirrors.services.mirrors import repository_arn
 from mirrors.status.incidents import trouble_of
@@ -29,7 +28,6 @@ TABS = (
     ("mirror_audit", "Audit"),
 )
 """The name of each address, and what stands on the tab."""
-EXPORTED = 5
 may_see = permission_required("fs:ListRepositories", "*")
 
 
@@ -60,8 +58,6 @@ def show_tab(
     shared["may_operate"] = may_operate(request, reading.mirror)
     shared["may_delete"] = rbac.allowed(request.user, "fs:DeleteRepository", repository_arn(reading.mirror.name))
     shared["trouble"] = trouble_of(reading)
-    source = reading.mirror.source
-    shared["exported"] = exports().of_source(request.user, source.region, source.name, reading.as_of, EXPORTED)
     shared["part"] = f"mirrors/_tab_{dict(TABS)[tab].lower()}.html"
     template = whole_or_part(request, "mirrors/detail.html", "mirrors/_detail.html")
     return render(request, template, {**shared, **context}, status=status)
