@@ -21,6 +21,8 @@ from typing import Any
 
 from local_deployment import fresh_database
 
+from mirrors.models import MirrorDuty
+
 GOAL_SECONDS = 0.1
 GOAL_BYTES = 10_000
 REGIONS = ("eu-west-1", "ap-south-1", "us-west-2", "sa-east-1")
@@ -171,18 +173,18 @@ class Fleet:
         from jobs.models import Duty
         from mirrors.models import Promotion, Run
 
-        kinds = [*Duty.Kind]
+        kinds = [*MirrorDuty]
         Duty.objects.bulk_create(
             Duty(
                 kind=kind,
-                subject=self.sources[n].pk if kind == Duty.Kind.SENSE else self.mirrors[n].pk,
-                queue=f"{REGIONS[n % len(REGIONS)]}{'-spark' if kind == Duty.Kind.VALIDATE else ''}",
+                subject=self.sources[n].pk if kind == MirrorDuty.SENSE else self.mirrors[n].pk,
+                queue=f"{REGIONS[n % len(REGIONS)]}{'-spark' if kind == MirrorDuty.VALIDATE else ''}",
                 due_at=self.now + timedelta(seconds=n % 60),
                 attempt=100,
                 started_at=self.ago(n % 60 + 1),
                 ended_at=self.ago(n % 60),
                 succeeded_at=self.ago(n % 60 + 1),
-                failures=3 if n % 100 == 7 and kind == Duty.Kind.COPY else 0,
+                failures=3 if n % 100 == 7 and kind == MirrorDuty.COPY_RECORDS else 0,
                 outcome="nothing to do",
             )
             for n in range(self.number)

@@ -13,15 +13,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any
 
 from django.db import DatabaseError
-from django.db.models import Q, QuerySet
 
 from core.redaction import without_secrets
 from db import clock
 from deployment.known_secrets import known_secrets
-from jobs.job_ids import JobType
 from jobs.models import Duty, JobLine
 
 KEPT = 200
@@ -107,13 +104,3 @@ def capture_log(duty: Duty, worker: str) -> Iterator[JobLogHandler]:
         for logger in loggers:
             logger.removeHandler(said)
         said.write()
-
-
-def lines_of(kind: JobType, row: Any) -> QuerySet[JobLine]:
-    """What was said of a job: of a check what was said of its mirror's validation in its time."""
-    if kind is JobType.DUTY:
-        return JobLine.objects.filter(duty=row)
-    duty = Duty.objects.filter(kind=Duty.Kind.VALIDATE, subject=row.mirror_id).values("pk")
-    began = row.started_at if kind is JobType.RUN else row.asked_at
-    until = Q() if row.ended_at is None else Q(at__lte=row.ended_at + timedelta(seconds=1))
-    return JobLine.objects.filter(until, duty__in=duty, at__gte=began)

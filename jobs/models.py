@@ -11,15 +11,8 @@ from jobs.querysets import DutyQuerySet
 class Duty(models.Model):
     """Work that recurs. A message is only a wake-up: whoever claims the row, by the database's clock, does the work."""
 
-    class Kind(models.TextChoices):
-        MANAGE = "manage"
-        SENSE = "sense"
-        COPY = "copy"
-        VALIDATE = "validate"
-        PROMOTE = "promote"
-
-    kind = models.CharField(max_length=16, choices=Kind.choices)
-    subject = models.BigIntegerField(help_text="a Mirror's key; for `sense` a Repository's")
+    kind = models.CharField(max_length=16, help_text="by the name that its app registers it with (jobs/kinds.py)")
+    subject = models.BigIntegerField(help_text="what it is about: a key of its app's, by the kind")
     queue = models.CharField(max_length=100)
     due_at = models.DateTimeField()
     woken_at = models.DateTimeField(null=True, help_text="when the last wake-up message was sent")

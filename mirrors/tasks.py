@@ -11,6 +11,7 @@ from jobs import duties, kinds
 from jobs.kinds import DutyKind
 from jobs.lease import DutyOutcome, Lease
 from jobs.models import Duty
+from mirrors.models import MirrorDuty
 
 
 def run_duty(duty_id: int) -> str:
@@ -23,16 +24,16 @@ def run_duty(duty_id: int) -> str:
 def register() -> None:
     """Make the work known to the queues and the controller that all apps share."""
     kinds.register(
-        _of_a_mirror(Duty.Kind.MANAGE, _manage, _manage_seconds),
-        DutyKind(Duty.Kind.SENSE.value, _sense, _sense_seconds, _sources, _changed),
-        _of_a_mirror(Duty.Kind.COPY, _copy_records, _sense_seconds),
-        _of_a_mirror(Duty.Kind.VALIDATE, _validate, _validate_seconds, heavy=True),
-        _of_a_mirror(Duty.Kind.PROMOTE, _promote, _validate_seconds),
+        _of_a_mirror(MirrorDuty.MANAGE, _manage, _manage_seconds),
+        DutyKind(MirrorDuty.SENSE.value, _sense, _sense_seconds, _sources, _changed),
+        _of_a_mirror(MirrorDuty.COPY_RECORDS, _copy_records, _sense_seconds),
+        _of_a_mirror(MirrorDuty.VALIDATE, _validate, _validate_seconds, heavy=True),
+        _of_a_mirror(MirrorDuty.PROMOTE, _promote, _validate_seconds),
     )
 
 
 def _of_a_mirror(
-    kind: Duty.Kind, handler: Callable[[Lease], DutyOutcome], interval: Callable[[], float], *, heavy: bool = False
+    kind: MirrorDuty, handler: Callable[[Lease], DutyOutcome], interval: Callable[[], float], *, heavy: bool = False
 ) -> DutyKind:
     return DutyKind(kind.value, handler, interval, _mirrors, beyond_us=_beyond_us, heavy=heavy)
 

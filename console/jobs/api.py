@@ -13,6 +13,7 @@ from rest_framework.views import APIView
 
 from console import exports_summary
 from console.jobs.listing import KINDS, STATES, duties_of, in_state, job_retry, jobs_of
+from console.jobs.log_lines import lines_of
 from console.jobs.schemas import (
     JobAnswer,
     JobDetailAnswer,
@@ -29,10 +30,9 @@ from console.jobs.schemas import (
 from core.errors import Invalid, NotFound
 from db import clock
 from jobs.job_ids import JobType, accepted, job_url, parse_job_id
-from jobs.log import lines_of
 from jobs.models import Duty
 from jobs.queue_status import queue_readings, troubles
-from mirrors.models import Mirror, Run, Validation
+from mirrors.models import Mirror, MirrorDuty, Run, Validation
 from mirrors.models.querysets import MirrorQuerySet
 from mirrors.services.stop_check import job_stop
 from rbac import services as rbac
@@ -125,7 +125,7 @@ def jobs_json(kind: JobType, rows: list[Any], now: datetime) -> list[dict[str, A
     if kind is JobType.VALIDATION:
         return [validation_job_json(row, now=now) for row in rows]
     mirrors = {row.mirror_id for row in rows}
-    busy = Duty.objects.filter(kind=Duty.Kind.VALIDATE, subject__in=mirrors, until__gt=now)
+    busy = Duty.objects.filter(kind=MirrorDuty.VALIDATE, subject__in=mirrors, until__gt=now)
     held = set(busy.values_list("subject", flat=True))
     return [run_job_json(row, now=now, held=row.mirror_id in held) for row in rows]
 

@@ -16,12 +16,12 @@ from console.repositories import SourceRepository
 from core.errors import Conflict, NotFound
 from core.mirroring.object_check import Depth
 from db import clock
-from jobs import duties
+from jobs import duties, kinds
 from jobs.job_ids import JobType, duty_url, job_id, job_url
 from jobs.models import Duty
 from jobs.querysets import DutyQuerySet
 from jobs.queue_status import SILENT_AFTER
-from mirrors.models import Mirror, Repository, Run, Validation
+from mirrors.models import Mirror, MirrorDuty, Repository, Run, Validation
 from mirrors.models.querysets import MirrorQuerySet
 from mirrors.queries.duties import OF_A_MIRROR, duties_about
 from mirrors.services.mirrors import repository_arn
@@ -31,7 +31,8 @@ from rbac import services as rbac
 
 RUNS = 20
 ENDED = 5
-KINDS = (*Duty.Kind.values, "export")
+KINDS = tuple(kinds.names())
+"""All apps have registered theirs before any page is loaded."""
 STATES = ("failing", "held", "overdue", "due", "resting")
 
 
@@ -117,7 +118,7 @@ def in_state(rows: DutyQuerySet, state: str, now: datetime) -> DutyQuerySet:
 def jobs_of(page: Sequence[Duty], now: datetime) -> list[Job]:
     """With their mirrors, sources and exports; a duty whose mirror or export is just gone is left out."""
     mirrors = Mirror.objects.select_related("source").in_bulk([one.subject for one in page if one.kind in OF_A_MIRROR])
-    sources = Repository.objects.in_bulk([one.subject for one in page if one.kind == "sense"])
+    sources = Repository.objects.in_bulk([one.subject for one in page if one.kind == MirrorDuty.SENSE])
     others = [one.subject for one in page if one.kind == "export"]
     about = exports_summary.abouts(others) if others else {}
     found = [
@@ -132,8 +133,8 @@ def _of_export(duty: Duty, about: Mapping[int, About], now: datetime) -> Job | N
 
 
 def _job(duty: Duty, mirrors: Mapping[int, Mirror], sources: Mapping[int, Repository], now: datetime) -> Job | None:
-    mirror = None if duty.kind == "sense" else mirrors.get(duty.subject)
-    source = sources.get(duty.subject) if duty.kind == "sense" else mirror and mirror.source
+    mirror = None if duty.kind == MirrorDuty.SENSE else mirrors.get(duty.subject)
+    source = sources.get(duty.subject) if duty.kind == MirrorDuty.SENSE else mirror and mirror.source
     return Job(duty=duty, state=_state(duty, now), mirror=mirror, source=source) if source else None
 
 
@@ -149,7 +150,7 @@ def _state(duty: Duty, now: datetime) -> str:
 
 def progress_of(visible: MirrorQuerySet, now: datetime) -> list[Progress]:
     """Checks at work under a lease, the oldest first."""
-    held = Duty.objects.filter(kind="validate", until__gt=now).values("subject")
+    held = Duty.objects.filter(kind=MirrorDuty.VALIDATE, until__gt=now).values("subject")
     rows = Run.objects.filter(mirror__in=visible.order_by().values("pk"), ended_at=None)
     rows = rows.filter(mirror_id__in=held).select_related("mirror__source").order_by("started_at", "pk")
     return [_progress(run, now) for run in rows[:RUNS]]
@@ -194,13 +195,13 @@ def job_retry(*, actor: Any, kind: JobType, row: Any, request: Any = None) -> tu
     if kind is JobType.VALIDATION and row.ended_at is not None:
         made = _ask_again(actor, row, request)
         return "the same is checked again", job_url(JobType.VALIDATION, made.pk)
-    duty = Duty.objects.filter(kind=Duty.Kind.VALIDATE, subject=row.mirror_id).first()
+    duty = Duty.objects.filter(kind=MirrorDuty.VALIDATE, subject=row.mirror_id).first()
     if duty is None:
         raise NotFound(f"'{row.mirror.name}' is not validated: it has no such duty")
     if duty.until and duty.until > clock.now() and row.ended_at is None:
         raise Conflict(f"a check of '{row.mirror.name}' goes on: there is nothing to try again yet")
     duty_retry(actor=actor, duty=duty, request=request)
-    return f"validate of {row.mirror.name} is due now", duty_url(Duty.Kind.VALIDATE, row.mirror_id)
+    return f"validate of {row.mirror.name} is due now", duty_url(MirrorDuty.VALIDATE, row.mirror_id)
 
 
 def _ask_again(actor: Any, row: Validation, request: Any) -> Validation:

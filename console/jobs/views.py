@@ -17,9 +17,10 @@ from console import exports_summary
 from console.jobs.api import find_job, jobs_json
 from console.jobs.listing import KINDS, RUNS, STATES, asked_of, duties_of, in_state, job_retry, jobs_of, progress_of
 from console.jobs.listing import duty_retry as retry
+from console.jobs.log_lines import lines_of
 from db import clock
 from jobs.job_ids import JobType
-from jobs.log import KEPT, lines_of
+from jobs.log import KEPT
 from jobs.queue_status import queue_readings, troubles
 from mirrors.models import Mirror
 from mirrors.services.mirrors import repository_arn

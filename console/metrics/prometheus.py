@@ -18,7 +18,7 @@ from console.metrics import audit
 from core.mirroring.rpo import is_stale, lag
 from db import clock
 from jobs.models import Duty
-from mirrors.models import Mirror
+from mirrors.models import Mirror, MirrorDuty
 from mirrors.queries.branch_positions import branch_lags
 from mirrors.queries.missing_counts import waiting_at
 from mirrors.transitions.rpo_breaches import targets
@@ -56,7 +56,7 @@ def _of_mirrors(mirrors: Sequence[Mirror]) -> Iterator[Gauge]:
     blocked = Gauge("mirror_blocked_things", "records, metaranges, ranges and objects that are waited for")
     success = Gauge("mirror_last_success_timestamp_seconds", "when the last round of promotion succeeded")
     waiting = waiting_at(mirrors)
-    rounds = dict(Duty.objects.filter(kind=Duty.Kind.PROMOTE).values_list("subject", "succeeded_at"))
+    rounds = dict(Duty.objects.filter(kind=MirrorDuty.PROMOTE).values_list("subject", "succeeded_at"))
     for mirror in mirrors:
         names = (mirror.name, mirror.region, mirror.source.name, mirror.source.region)
         labels = labelled(MIRROR, names)

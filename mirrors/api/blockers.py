@@ -15,10 +15,9 @@ from rest_framework.views import APIView
 from core.errors import Invalid
 from db.chunks import rows_in_chunks
 from jobs.job_ids import accepted, duty_url
-from jobs.models import Duty
 from mirrors.api.mirrors import find_mirror
 from mirrors.api.schemas import ThingAnswer
-from mirrors.models import Blocker, Mirror
+from mirrors.models import Blocker, Mirror, MirrorDuty
 from mirrors.queries.missing import thing_of
 from mirrors.queries.missing_counts import is_cut_short
 from mirrors.services.backlog import Group, Looked, blockers_of, blockers_retry
@@ -144,7 +143,7 @@ class BlockersRetry(APIView):
         mirror = find_mirror(repository, mirror_id)
         number = blockers_retry(actor=request.user, mirror=mirror, request=request, **body.validated_data)
         told = {"message": f"{number} of what is missing or wrong is looked for now", "blockers": number}
-        return accepted(told, duty_url(Duty.Kind.VALIDATE, mirror.pk))
+        return accepted(told, duty_url(MirrorDuty.VALIDATE, mirror.pk))
 
 
 def blocker_json(row: Blocker) -> dict[str, Any]:

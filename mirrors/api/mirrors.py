@@ -14,10 +14,9 @@ from core.errors import Invalid, NotFound
 from core.mirroring.branch_selection import OnUnselect
 from deployment import config, wiring
 from jobs.job_ids import accepted, duty_url
-from jobs.models import Duty
 from mirrors.api.schemas import MirrorAnswer, PromotionAnswer, TagAnswer
 from mirrors.api.serializers import BranchNamed, MirrorChange, MirrorCreation, mirror_json
-from mirrors.models import Mirror
+from mirrors.models import Mirror, MirrorDuty
 from mirrors.services import mirrors as services
 from mirrors.services import settings as options
 from mirrors.services.settings_etag import etag_of
@@ -173,7 +172,7 @@ class Sync(APIView):
         mirror = find_mirror(repository, mirror_id)
         services.mirror_sync(actor=request.user, mirror=mirror, request=request)
         told = f"{repository} is looked at now, and all that is missing is looked for again"
-        return accepted({"message": told}, duty_url(Duty.Kind.SENSE, mirror.source_id))
+        return accepted({"message": told}, duty_url(MirrorDuty.SENSE, mirror.source_id))
 
 
 def _change(
@@ -236,7 +235,7 @@ class BranchReset(APIView):
         mirror, branch = find_mirror(repository, mirror_id), body.validated_data["branch"]
         services.branch_reset(actor=request.user, mirror=mirror, branch=branch, request=request)
         told = f"the uncommitted changes of {branch} are undone in the next round"
-        return accepted({"message": told}, duty_url(Duty.Kind.PROMOTE, mirror.pk))
+        return accepted({"message": told}, duty_url(MirrorDuty.PROMOTE, mirror.pk))
 
 
 def find_mirror(repository: str, mirror_id: str) -> Mirror:

@@ -12,10 +12,9 @@ from rest_framework.views import APIView
 from core.mirroring.states import ASIDE
 from db import clock
 from jobs.job_ids import accepted, duty_url
-from jobs.models import Duty
 from mirrors.api.mirrors import find_mirror
 from mirrors.api.risk_schemas import LagPageAnswer, LossPageAnswer, PrioritisedAnswer, UnreachedPageAnswer
-from mirrors.models import LagBreach, Mirror
+from mirrors.models import LagBreach, Mirror, MirrorDuty
 from mirrors.queries.branch_positions import BranchPosition
 from mirrors.queries.gc_exposure import AllUnreached, Gone, Unreached, gone_of, unreached_of
 from mirrors.queries.unreplicated import Loss, losses_of
@@ -128,7 +127,7 @@ class Prioritise(APIView):
         row = mirror_prioritise(actor=request.user, mirror=mirror, request=request, **body.validated_data)
         first = mirror.commits.filter(pk=row.pk, urgency__gt=0).exists()
         told = {"commit": row.commit.sha, "prioritised": first, "as_of": rfc3339(clock.now())}
-        return accepted(told, duty_url(Duty.Kind.COPY, mirror.pk) if first else None)
+        return accepted(told, duty_url(MirrorDuty.COPY_RECORDS, mirror.pk) if first else None)
 
 
 MOST_AUTHORS = 20

@@ -16,7 +16,7 @@ from core.text.eta import expected_end, per_second
 from db import clock
 from jobs.models import Duty
 from mirrors.api.mirrors import find_mirror
-from mirrors.models import Mirror, Run
+from mirrors.models import Mirror, MirrorDuty, Run
 from rbac import services as rbac
 from web.openapi import answers
 from web.paging import PAGE, newest_first
@@ -109,4 +109,4 @@ def _rounded(number: float | None) -> float | None:
 
 def is_held(mirror: Mirror, now: datetime) -> bool:
     """Whether somebody works on the mirror's validation."""
-    return Duty.objects.filter(kind=Duty.Kind.VALIDATE, subject=mirror.pk, until__gt=now).exists()
+    return Duty.objects.filter(kind=MirrorDuty.VALIDATE, subject=mirror.pk, until__gt=now).exists()

@@ -27,7 +27,7 @@ from jobs.concurrent_calls import SideBySide
 from jobs.lease import DutyOutcome, Lease
 from mirrors.engine.manage import require_pinned, stop
 from mirrors.engine.promote.record_check import doubt_older
-from mirrors.models import Blocker, Mirror, MirrorCommit
+from mirrors.models import Blocker, Mirror, MirrorCommit, MirrorDuty
 from mirrors.services.priority import mark_needed
 from mirrors.transitions import duties as mirror_duties
 from mirrors.transitions.ancestry import mark_complete_ancestry
@@ -130,7 +130,7 @@ class _Round:
         began = time.monotonic()
         if mark_complete_ancestry(self.mirror):
             prove_heads(self.mirror)
-            duties.wake("promote", self.mirror.pk)
+            duties.wake(MirrorDuty.PROMOTE, self.mirror.pk)
         ended = time.monotonic()
         self.settle_at = ended + max(SETTLE_SECONDS, SETTLE_SHARE * (ended - began))
 

@@ -16,7 +16,7 @@ from deployment import wiring
 from jobs import duties
 from jobs.lease import DutyOutcome, Lease
 from mirrors.engine import certificates as engine_certificates
-from mirrors.models import Mirror, MirrorCommit
+from mirrors.models import Mirror, MirrorCommit, MirrorDuty
 from mirrors.services.priority import ask_again
 from mirrors.transitions import duties as mirror_duties
 from mirrors.transitions.doubt import doubt_all
@@ -120,9 +120,9 @@ def _activate(mirror: Mirror, found: RepositoryInfo) -> None:
         if not Mirror.objects.move(mirror.pk, Mirror.State.CREATING, Mirror.State.ACTIVE, **pinned):
             return
         add_commits(mirror)
-        for kind in ("copy", "validate", "promote"):
+        for kind in (MirrorDuty.COPY_RECORDS, MirrorDuty.VALIDATE, MirrorDuty.PROMOTE):
             duties.wake(kind, mirror.pk)
-        duties.wake("sense", mirror.source_id)
+        duties.wake(MirrorDuty.SENSE, mirror.source_id)
 
 
 def _watch(lease: Lease, mirror: Mirror) -> DutyOutcome:
@@ -170,7 +170,7 @@ def _take_over(mirror: Mirror, found: RepositoryInfo, lease: Lease) -> DutyOutco
         mirror.blockers.filter(reason="tampered-record").delete()
         ask_again(mirror)
         Mirror.objects.move(mirror.pk, Mirror.State.STOPPED, Mirror.State.ACTIVE, reason_code="", reason="")
-        duties.wake("copy", mirror.pk)
+        duties.wake(MirrorDuty.COPY_RECORDS, mirror.pk)
     return DutyOutcome(f"the repository {mirror.name} was made anew in {mirror.region}: it is filled again")
 
 
@@ -198,7 +198,7 @@ def _start_again(mirror: Mirror) -> DutyOutcome:
     identity = ("repository-removed", "repository-replaced", "failed-over")
     if mirror.state == Mirror.State.STOPPED and mirror.reason_code in identity:
         Mirror.objects.move(mirror.pk, Mirror.State.STOPPED, Mirror.State.ACTIVE, reason_code="", reason="")
-        duties.wake("promote", mirror.pk)
+        duties.wake(MirrorDuty.PROMOTE, mirror.pk)
     Mirror.objects.filter(pk=mirror.pk).update(destination_looked_at=clock.now())
     return DutyOutcome("the destination is the repository that we made")
 

@@ -3,6 +3,7 @@
 Facts are written by duties (mirrors/engine/), decisions are made from them by pure functions in core/.
 """
 
+from mirrors.models.duty_kinds import MirrorDuty
 from mirrors.models.history import LagBreach, Measure, Promotion
 from mirrors.models.mirror import Mirror, MirrorBranch, MirrorCommit, MirrorTag, PlaceLock, Waiver, all_branches
 from mirrors.models.proofs import MetarangeCoverage, MoveIntent
@@ -21,6 +22,7 @@ __all__ = [
     "Mirror",
     "MirrorBranch",
     "MirrorCommit",
+    "MirrorDuty",
     "MirrorTag",
     "MoveIntent",
     "PlaceLock",

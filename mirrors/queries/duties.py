@@ -6,10 +6,10 @@ from typing import Any
 
 from django.db.models import Q
 
-from jobs.models import Duty
+from mirrors.models import MirrorDuty
 
-OF_A_MIRROR = (Duty.Kind.MANAGE, Duty.Kind.COPY, Duty.Kind.VALIDATE, Duty.Kind.PROMOTE)
-OF_A_SOURCE = (Duty.Kind.SENSE,)
+OF_A_MIRROR = (MirrorDuty.MANAGE, MirrorDuty.COPY_RECORDS, MirrorDuty.VALIDATE, MirrorDuty.PROMOTE)
+OF_A_SOURCE = (MirrorDuty.SENSE,)
 
 
 def duties_about(mirrors: Any, sources: Any) -> Q:

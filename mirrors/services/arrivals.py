@@ -9,7 +9,7 @@ from core.installations.s3_events import relative_key
 from db import clock
 from db.chunks import chunks
 from jobs import duties
-from mirrors.models import Blocker, Mirror
+from mirrors.models import Blocker, Mirror, MirrorDuty
 from mirrors.transitions.blockers import address_hash
 
 
@@ -22,7 +22,7 @@ def objects_arrived(*, region: str, objects: Iterable[tuple[str, str]]) -> int:
     for mirror_id, addresses in _by_mirror(region, objects).items():
         hastened = _hasten(mirror_id, sorted(addresses))
         if hastened:
-            duties.wake("validate", mirror_id)
+            duties.wake(MirrorDuty.VALIDATE, mirror_id)
         number += hastened
     return number
 

@@ -14,7 +14,7 @@ from django.db.models.functions import Substr
 from core.errors import NotFound
 from db import clock
 from jobs import duties
-from mirrors.models import Blocker, Mirror
+from mirrors.models import Blocker, Mirror, MirrorDuty
 from mirrors.queries.find_commit import find_commit
 from mirrors.queries.missing import holders_blocking
 from mirrors.queries.missing_counts import COUNTED
@@ -110,7 +110,7 @@ def blockers_retry(
     if reason:
         rows = rows.filter(reason=reason)
     number = rows.update(look_at=clock.now())
-    duties.wake("validate", mirror.pk)
+    duties.wake(MirrorDuty.VALIDATE, mirror.pk)
     which = {"ids": ids and list(ids), "reason": reason, "commit": commit}
     chosen = {name: value for name, value in which.items() if value not in (None, "")} or {"all": True}
     told = {"retry_blockers": chosen, "mirror": mirror.name, "blockers": number}

@@ -15,7 +15,7 @@ from db import clock
 from deployment import config, wiring
 from installations import probes
 from jobs import duties
-from mirrors.models import Mirror, MirrorBranch, Repository, all_branches
+from mirrors.models import Mirror, MirrorBranch, MirrorDuty, Repository, all_branches
 from mirrors.services import placement
 from mirrors.services.adoption import Adopted, check_adoptable, reaching
 from mirrors.services.settings_etag import etag_of
@@ -166,7 +166,7 @@ def _store(actor: Any, found: Creation) -> Mirror:
                 rows = [MirrorBranch(mirror=mirror, name=branch, head=head) for branch, head in adopted.heads.items()]
                 MirrorBranch.objects.bulk_create(rows, batch_size=500)
             mirror_duties.ensure_mirror_duties(mirror)
-            duties.wake("manage", mirror.pk)
+            duties.wake(MirrorDuty.MANAGE, mirror.pk)
     except IntegrityError:
         placement.check_unused(found.name)
         raise Conflict(
@@ -215,7 +215,7 @@ def mirror_delete(*, actor: Any, mirror: Mirror, seen: Seen = ANYTHING, request:
         states = [state for state in Mirror.State if state != Mirror.State.DELETING]
         if not any(Mirror.objects.move(mirror.pk, state, Mirror.State.DELETING) for state in states):
             raise NotFound(f"there is no mirror '{mirror.name}'")
-        duties.wake("manage", mirror.pk)
+        duties.wake(MirrorDuty.MANAGE, mirror.pk)
     before = {"mirror": mirror.name, "region": mirror.region, "storage_namespace": mirror.storage_namespace}
     rbac.audit(
         actor=actor, action="fs:DeleteRepository", arn=repository_arn(mirror.name), before=before, request=request
@@ -228,11 +228,11 @@ def mirror_sync(*, actor: Any, mirror: Mirror, request: Any = None) -> None:
     rbac.require(actor, ("fs:OperateMirror", arn))
     mirror.blockers.update(look_at=clock.now())
     for kind, subject in (
-        ("sense", mirror.source_id),
-        ("manage", mirror.pk),
-        ("copy", mirror.pk),
-        ("validate", mirror.pk),
-        ("promote", mirror.pk),
+        (MirrorDuty.SENSE, mirror.source_id),
+        (MirrorDuty.MANAGE, mirror.pk),
+        (MirrorDuty.COPY_RECORDS, mirror.pk),
+        (MirrorDuty.VALIDATE, mirror.pk),
+        (MirrorDuty.PROMOTE, mirror.pk),
     ):
         duties.wake(kind, subject)
     rbac.audit(actor=actor, action="fs:MirrorRepository", arn=arn, after={"sync": mirror.name}, request=request)
@@ -250,6 +250,6 @@ def branch_reset(*, actor: Any, mirror: Mirror, branch: str, request: Any = None
     can_be = "\0" not in branch  # PostgreSQL would take it for an error of ours
     if not (can_be and mirror.branches.filter(name=branch, stray=False).update(reset_asked=True)):
         raise NotFound(f"'{mirror.name}' has made no branch {branch[:80]!r}")
-    duties.wake("promote", mirror.pk)
+    duties.wake(MirrorDuty.PROMOTE, mirror.pk)
     told = {"reset_branch": branch, "mirror": mirror.name}
     rbac.audit(actor=actor, action="fs:MirrorRepository", arn=arn, after=told, request=request)

@@ -16,7 +16,7 @@ from core.mirroring.facts import History
 from db.chunks import chunks
 from jobs import duties
 from jobs.lease import Lease
-from mirrors.models import Mirror, MirrorCommit
+from mirrors.models import Mirror, MirrorCommit, MirrorDuty
 from mirrors.queries.ancestors import FIRST_WINDOW, LAST_WINDOW, highest_key
 from mirrors.services.mirrors import repository_arn
 from mirrors.transitions.validity import lock_mirror
@@ -41,7 +41,7 @@ def mirror_prioritise(
         raise NotFound(f"nothing is known of a commit '{sha[:80]}' at '{mirror.name}'")
     if not mirror.commits.settled().filter(pk=row.pk).exists():
         mirror.commits.filter(pk=row.pk).update(urgency=Urgency.ASKED)
-        for kind in ("copy", "validate"):
+        for kind in (MirrorDuty.COPY_RECORDS, MirrorDuty.VALIDATE):
             duties.wake(kind, mirror.pk)
     told = {"prioritise": mirror.name, "branch": branch, "commit": sha}
     rbac.audit(actor=actor, action="fs:MirrorRepository", arn=arn, after=told, request=request)

@@ -15,7 +15,7 @@ from django.db import transaction
 from core.errors import Invalid
 from core.mirroring.branch_selection import OnUnselect
 from jobs import duties
-from mirrors.models import Mirror
+from mirrors.models import Mirror, MirrorDuty
 from mirrors.services.mirrors import mirror_lock, repository_arn
 from mirrors.services.settings_etag import etag_of
 from mirrors.transitions.selection import reselect, start_or_end_tags, whole_selection
@@ -57,7 +57,7 @@ def mirror_update(
         follows = {**SETTINGS, "selected": partial(reselect, on_unselect=on_unselect)}
         for follow in dict.fromkeys(follows[column] for column in after):
             follow(old, new)
-        duties.wake("manage", old.pk)  # which writes the descriptor
+        duties.wake(MirrorDuty.MANAGE, old.pk)  # which writes the descriptor
         rbac.audit(
             actor=actor,
             action="fs:MirrorRepository",
@@ -83,24 +83,24 @@ def _store(old: Mirror, after: Mapping[str, Any]) -> Mirror:
 def _move_on(old: Mirror, new: Mirror) -> None:
     """After a pause each branch goes straight to its newest complete commit."""
     if not new.paused:
-        duties.wake("promote", new.pk)
+        duties.wake(MirrorDuty.PROMOTE, new.pk)
 
 
 def _infer(old: Mirror, new: Mirror) -> None:
     """The look at the source stores what is inferred, or forgets it."""
-    duties.wake("sense", new.source_id)
-    duties.wake("promote", new.pk)
+    duties.wake(MirrorDuty.SENSE, new.source_id)
+    duties.wake(MirrorDuty.PROMOTE, new.pk)
 
 
 def _look_for_tampering(old: Mirror, new: Mirror) -> None:
     """What is known to be there is undone, or told, in the next round."""
     new.branches.filter(uncommitted=True).update(looked_at=None)
-    duties.wake("promote", new.pk)
+    duties.wake(MirrorDuty.PROMOTE, new.pk)
 
 
 def _measure(old: Mirror, new: Mirror) -> None:
     """Which branches are too late by the new target is noted in the next round."""
-    duties.wake("promote", new.pk)
+    duties.wake(MirrorDuty.PROMOTE, new.pk)
 
 
 SETTINGS: Mapping[str, Follow] = {

@@ -14,7 +14,7 @@ from core.errors import Conflict
 from db import clock
 from jobs.job_ids import JobType, job_id
 from jobs.models import Duty
-from mirrors.models import Mirror, Run, Validation
+from mirrors.models import Mirror, MirrorDuty, Run, Validation
 from mirrors.services.mirrors import repository_arn
 from rbac import services as rbac
 
@@ -40,7 +40,7 @@ def job_stop(*, actor: Any, kind: JobType, row: Any, request: Any = None) -> str
 
 
 def _stop_run(run: Run) -> str:
-    held = Duty.objects.filter(kind=Duty.Kind.VALIDATE, subject=run.mirror_id, until__gt=clock.now())
+    held = Duty.objects.filter(kind=MirrorDuty.VALIDATE, subject=run.mirror_id, until__gt=clock.now())
     if run.ended_at is None and not held.exists():
         raise Conflict(f"the worker of run {run.pk} is gone: there is nothing to stop")
     if not Run.objects.filter(pk=run.pk, ended_at=None).update(stop_asked=True):

@@ -14,7 +14,7 @@ from core.mirroring.object_check import Depth
 from db import clock
 from db.chunks import chunks
 from jobs import duties
-from mirrors.models import Mirror, Validation
+from mirrors.models import Mirror, MirrorDuty, Validation
 from mirrors.services.mirrors import repository_arn
 from rbac import services as rbac
 
@@ -38,7 +38,7 @@ def validation_ask(
     made = _request(mirror, _heads(mirror, commit, branch), commit, branch, depth or Depth(mirror.depth))
     made.asked_by = actor if isinstance(actor, str) else actor.username
     validation = _store(made)
-    duties.wake("validate", mirror.pk)
+    duties.wake(MirrorDuty.VALIDATE, mirror.pk)
     told = {"validate": mirror.name, "what": made.what, "branch": branch, "commit": made.commit, "depth": made.depth}
     rbac.audit(actor=actor, action="fs:MirrorRepository", arn=arn, after=told, request=request)
     return validation

@@ -15,7 +15,7 @@ from core.errors import Conflict, Invalid, NotFound
 from core.mirroring.facts import CommitFacts
 from db import clock
 from jobs import duties
-from mirrors.models import Mirror, MirrorCommit, Waiver
+from mirrors.models import Mirror, MirrorCommit, MirrorDuty, Waiver
 from mirrors.services.mirrors import repository_arn
 from mirrors.transitions.ancestry import reset_ancestry
 from rbac import services as rbac
@@ -40,7 +40,7 @@ def waiver_give(*, actor: Any, mirror: Mirror, commits: Sequence[str], reason: s
         given_by = actor if isinstance(actor, str) else actor.username
         waiver = Waiver.objects.create(mirror=mirror, reason=reason.strip(), given_by=given_by, given_at=clock.now())
         mirror.commits.filter(pk__in=[row.pk for row in rows]).update(waiver=waiver)
-        duties.wake("validate", mirror.pk)
+        duties.wake(MirrorDuty.VALIDATE, mirror.pk)
         told = {"waiver": waiver.pk, "mirror": mirror.name, "commits": asked}
         rbac.audit(
             actor=actor, action="fs:MirrorRepository", arn=arn, after=told, reason=waiver.reason, request=request
@@ -60,7 +60,7 @@ def waiver_withdraw(*, actor: Any, waiver: Waiver, request: Any = None) -> None:
         before = {"waiver": waiver.pk, "mirror": mirror.name, "commits": [sha for _, sha in rows]}
         reason = waiver.reason
         waiver.delete()
-        duties.wake("validate", mirror.pk)
+        duties.wake(MirrorDuty.VALIDATE, mirror.pk)
         rbac.audit(actor=actor, action="fs:MirrorRepository", arn=arn, before=before, reason=reason, request=request)
 
 

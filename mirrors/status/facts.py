@@ -13,7 +13,7 @@ from django.db.models import Count
 from core.mirroring.facts import BranchFacts, Counted, DutyFacts, MirrorFacts, RunFacts, Waiting
 from core.mirroring.promotion import UNKNOWN
 from jobs.models import Duty
-from mirrors.models import Mirror, MirrorCommit, Run, SourceBranch
+from mirrors.models import Mirror, MirrorCommit, MirrorDuty, Run, SourceBranch
 from mirrors.models.querysets import UNCHECKED
 from mirrors.queries.branch_positions import BranchPosition, positions_at, source_branches, spots_of
 from mirrors.queries.branch_summary import OpenBranches, open_branches
@@ -148,13 +148,13 @@ def _duties(mirrors: Sequence[Mirror]) -> dict[Key, list[Duty]]:
     theirs = duties_about([mirror.pk for mirror in mirrors], {mirror.source_id for mirror in mirrors})
     found: dict[Key, list[Duty]] = defaultdict(list)
     for duty in Duty.objects.filter(theirs, failures__gt=0):
-        found[duty.subject, "sense" if duty.kind == "sense" else "mirror"].append(duty)
+        found[duty.subject, "sense" if duty.kind == MirrorDuty.SENSE else "mirror"].append(duty)
     return found
 
 
 def _runs(mirrors: Sequence[Mirror], now: datetime) -> dict[int, RunFacts]:
     """The running Spark job of each mirror whose validation somebody holds the lease of."""
-    held = Duty.objects.filter(kind="validate", until__gt=now).values("subject")
+    held = Duty.objects.filter(kind=MirrorDuty.VALIDATE, until__gt=now).values("subject")
     rows = Run.objects.filter(mirror__in=mirrors, ended_at=None, mirror_id__in=held).order_by("started_at")
     return {row.mirror_id: _run_facts(row) for row in rows}
 

@@ -11,7 +11,7 @@ from core.mirroring.facts import History, Link, put_in_order
 from core.mirroring.sensing import FirstSync
 from db.chunks import chunks
 from jobs import duties
-from mirrors.models import Candidate, Mirror, MirrorCommit, Repository, SourceTag
+from mirrors.models import Candidate, Mirror, MirrorCommit, MirrorDuty, Repository, SourceTag
 from mirrors.models.querysets import MirrorCommitQuerySet
 from mirrors.transitions.proven_heads import unprove_heads
 
@@ -99,7 +99,7 @@ def check_after_all(repository: Repository, commit_ids: Collection[int]) -> None
     list(Mirror.objects.select_for_update(no_key=True).filter(pk__in=mirrors).order_by("pk").values_list("pk"))
     left.update(data=MirrorCommit.Data.UNKNOWN)
     for mirror_id in mirrors:
-        duties.wake("validate", mirror_id)
+        duties.wake(MirrorDuty.VALIDATE, mirror_id)
 
 
 def _open_rows(mirror: Mirror, after: int) -> list[OpenRow]:

@@ -15,7 +15,7 @@ from core.mirroring.doubt import KEY_BYTES, KnownRange, Suspect, that_may_name
 from db import clock
 from db.chunks import chunks
 from jobs import duties
-from mirrors.models import Coverage, MetarangeCoverage, Mirror, MirrorCommit
+from mirrors.models import Coverage, MetarangeCoverage, Mirror, MirrorCommit, MirrorDuty
 from mirrors.models.problem import KEPT_PER_HOLDER
 from mirrors.queries.metarange_cache import remembered
 from mirrors.transitions.proven_heads import unprove_heads
@@ -139,4 +139,4 @@ def _take_back(mirror: Mirror) -> None:
     """In the same instant no head says better than its commit."""
     Mirror.objects.filter(pk=mirror.pk).update(facts_epoch=F("facts_epoch") + 1)
     unprove_heads(mirror)
-    duties.wake("validate", mirror.pk)
+    duties.wake(MirrorDuty.VALIDATE, mirror.pk)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from jobs.duties import ensure
 from jobs.lease import Lease
 from jobs.models import Duty
-from mirrors.models import Mirror, Repository
+from mirrors.models import Mirror, MirrorDuty, Repository
 from mirrors.queries.duties import OF_A_MIRROR
 
 
@@ -13,7 +13,7 @@ def ensure_mirror_duties(mirror: Mirror) -> None:
     """The four duties of a mirror, and its source's, exist; new ones are due at once."""
     for kind in OF_A_MIRROR:
         ensure(kind, mirror.pk, mirror.region)
-    ensure(Duty.Kind.SENSE, mirror.source_id, mirror.region)
+    ensure(MirrorDuty.SENSE, mirror.source_id, mirror.region)
 
 
 def drop_mirror_duties(mirror: Mirror) -> None:
@@ -25,7 +25,7 @@ def drop_mirror_duties(mirror: Mirror) -> None:
     Duty.objects.filter(kind__in=OF_A_MIRROR, subject=mirror.pk).delete()
     others = Mirror.objects.filter(source_id=mirror.source_id).exclude(pk=mirror.pk)
     if not others.exists():
-        Duty.objects.filter(kind=Duty.Kind.SENSE, subject=mirror.source_id).delete()
+        Duty.objects.filter(kind=MirrorDuty.SENSE, subject=mirror.source_id).delete()
 
 
 def subject_mirror(lease: Lease) -> Mirror:

@@ -14,7 +14,7 @@ from django.db.models import Exists, OuterRef
 from db.chunks import chunks
 from jobs import duties
 from jobs.lease import Lease
-from mirrors.models import Candidate, Coverage, Mirror, MirrorCommit, Repository, SourceBranch
+from mirrors.models import Candidate, Coverage, Mirror, MirrorCommit, MirrorDuty, Repository, SourceBranch
 from mirrors.queries.ancestors import FIRST_WINDOW, LAST_WINDOW, highest_key
 from mirrors.transitions.range_states import taken_down
 
@@ -65,7 +65,7 @@ def lock_source(mirror: Mirror) -> None:
 
 
 def _wake(mirror: Mirror) -> None:
-    for kind in ("copy", "validate", "promote"):
+    for kind in (MirrorDuty.COPY_RECORDS, MirrorDuty.VALIDATE, MirrorDuty.PROMOTE):
         duties.wake(kind, mirror.pk)
 
 

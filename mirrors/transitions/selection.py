@@ -8,7 +8,7 @@ from typing import Any
 from core.mirroring.branch_selection import OnUnselect, Selection, check_selection
 from db.chunks import chunks
 from jobs import duties
-from mirrors.models import Mirror, MirrorBranch
+from mirrors.models import Mirror, MirrorBranch, MirrorDuty
 
 
 def whole_selection(
@@ -36,7 +36,7 @@ def reselect(old: Mirror, new: Mirror, on_unselect: OnUnselect = OnUnselect.KEEP
         _ask(left, delete=True)
     new.follows_all, new.reselected = old.follows_all and is_.everything, True
     Mirror.objects.filter(pk=new.pk).update(follows_all=new.follows_all, reselected=True)
-    for kind in ("manage", "validate", "promote"):
+    for kind in (MirrorDuty.MANAGE, MirrorDuty.VALIDATE, MirrorDuty.PROMOTE):
         duties.wake(kind, new.pk)
 
 
@@ -45,11 +45,11 @@ def start_or_end_tags(old: Mirror, new: Mirror) -> None:
     if new.tags:
         if not new.source.mirrors.exclude(pk=new.pk).filter(tags=True).exists():
             new.source.tags.all().delete()  # nobody has looked at them for a while
-        duties.wake("sense", new.source_id)
+        duties.wake(MirrorDuty.SENSE, new.source_id)
     else:
         new.follows_all, new.reselected = False, True
         Mirror.objects.filter(pk=new.pk).update(follows_all=False, reselected=True)
-    for kind in ("manage", "validate", "promote"):
+    for kind in (MirrorDuty.MANAGE, MirrorDuty.VALIDATE, MirrorDuty.PROMOTE):
         duties.wake(kind, new.pk)
 
 

@@ -12,7 +12,7 @@ from core.mirroring.object_check import Depth, Imported
 from db import clock
 from jobs import duties
 from jobs.lease import Lease
-from mirrors.models import Coverage, Mirror
+from mirrors.models import Coverage, Mirror, MirrorDuty
 from mirrors.transitions.doubt import doubt_judgements
 
 NOTHING = ""
@@ -40,7 +40,7 @@ def invalidate_for_settings(old: Mirror, new: Mirror) -> None:
     if _take_down(old, new):
         doubt_judgements(new)
     new.blockers.update(look_at=clock.now())  # it may pass now
-    duties.wake("validate", new.pk)
+    duties.wake(MirrorDuty.VALIDATE, new.pk)
 
 
 def _take_down(old: Mirror, new: Mirror) -> bool:

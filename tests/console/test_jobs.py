@@ -16,7 +16,7 @@ from django_q.models import OrmQ
 from audit.models import AuditEvent
 from jobs.models import Duty
 from jobs.queue_status import queue_readings, troubles
-from mirrors.models import Mirror, Run, Validation
+from mirrors.models import Mirror, MirrorDuty, Run, Validation
 from mirrors.transitions import duties
 from rbac.models import User
 from tests.mirrors.factories import make_mirror, make_repository, run_check
@@ -42,7 +42,7 @@ def ago(seconds: float) -> datetime:
 def mirror(db: None) -> Mirror:
     """A mirror, and the rows of its five duties; none is due."""
     made = make_mirror("pond-eu", make_repository("pond", now=NOW), now=NOW)
-    for kind in Duty.Kind.values:
+    for kind in MirrorDuty.values:
         subject = made.source_id if kind == "sense" else made.pk
         Duty.objects.create(kind=kind, subject=subject, queue="eu-west-1", due_at=NOW + timedelta(hours=1))
     return made

@@ -18,7 +18,7 @@ from django.db.models.functions import Now
 from deployment import config, wiring
 from jobs import duties
 from jobs.models import Duty
-from mirrors.models import Blocker
+from mirrors.models import Blocker, MirrorDuty
 from mirrors.queries.metaranges import remembered
 from mirrors.services import mirrors
 from rbac.models import User
@@ -64,7 +64,7 @@ class World:
     def work(self) -> None:
         """One round of all duties, due or not."""
         Blocker.objects.update(look_at=Now())
-        for kind in Duty.Kind.values:
+        for kind in MirrorDuty.values:
             for duty in Duty.objects.filter(kind=kind):
                 Duty.objects.filter(pk=duty.pk).update(due_at=Now())
                 duties.run(duty.pk, holder="e2e")

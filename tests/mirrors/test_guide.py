@@ -21,8 +21,8 @@ from core.mirroring.explain import blocker_text, branch, mirror, standing
 from core.mirroring.object_check import Reason
 from core.mirroring.promotion import Why
 from core.mirroring.states import Stage, State
-from jobs.models import Duty
 from lakemirror.app import lakemirror
+from mirrors.models import MirrorDuty
 from mirrors.preflight.checks import preflight
 from mirrors.preflight.questions import Plan
 from rbac.models import User
@@ -60,7 +60,7 @@ def codes_of(module: Any, call: str, at: int) -> set[str]:
 
 REASONS = {
     *(code for module in (mirror, standing, branch) for code in codes_of(module, "Verdict", 1)),
-    *(f"{kind}_failed" for kind in Duty.Kind.values),
+    *(f"{kind}_failed" for kind in MirrorDuty.values),
     *(reason.replace("-", "_") for reason in standing._STOPPED_ADVICE),
     "damaged",
     "stopped",

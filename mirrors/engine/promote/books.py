@@ -26,7 +26,7 @@ from db.chunks import chunks
 from jobs import duties
 from jobs.lease import Lease
 from mirrors.engine.promote.branch_facts import promotable
-from mirrors.models import Mirror, MirrorBranch, MoveIntent, Promotion, SourceBranch
+from mirrors.models import Mirror, MirrorBranch, MirrorDuty, MoveIntent, Promotion, SourceBranch
 from mirrors.transitions.proven_heads import prove_heads
 from mirrors.transitions.validity import lock_mirror
 
@@ -96,7 +96,7 @@ def record(
             mirror.intents.filter(name=branch.name, is_tag=False).delete()
             if facts.dropped:
                 Mirror.objects.filter(pk=mirror.pk).update(reselected=True)
-                duties.wake("validate", mirror.pk)
+                duties.wake(MirrorDuty.VALIDATE, mirror.pk)
             return
         _note_head(mirror, branch.name, decision, now)
         _note_superseded(mirror, facts, decision, now)

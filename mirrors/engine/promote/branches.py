@@ -25,7 +25,7 @@ from mirrors.engine.promote.record_check import doubt_records, prove_records
 from mirrors.engine.promote.tags import follow_tags
 from mirrors.engine.promote.uncommitted import branches_to_look_at, look_for_uncommitted
 from mirrors.engine.sense.branches import list_heads
-from mirrors.models import Mirror, SourceBranch
+from mirrors.models import Mirror, MirrorDuty, SourceBranch
 from mirrors.queries.branch_positions import first_pending, positions_of
 from mirrors.transitions import duties as mirror_duties
 from mirrors.transitions.measures import note_measures
@@ -70,7 +70,7 @@ def promote(lease: Lease) -> DutyOutcome:
             look_for_uncommitted(mirror, row, lakefs, lease)
     if moved:
         _note_standing(mirror, lease)
-        duties.wake("manage", mirror.pk)  # which writes the certificates
+        duties.wake(MirrorDuty.MANAGE, mirror.pk)  # which writes the certificates
     Mirror.objects.filter(pk=mirror.pk).update(destination_looked_at=clock.now())
     forget_old_intents(mirror)
     failed.tell()

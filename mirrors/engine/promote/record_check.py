@@ -19,7 +19,7 @@ from db.chunks import chunks
 from jobs import duties
 from jobs.concurrent_calls import SideBySide
 from jobs.lease import Lease
-from mirrors.models import Mirror, MirrorCommit
+from mirrors.models import Mirror, MirrorCommit, MirrorDuty
 from mirrors.transitions.ancestry import reset_ancestry
 from mirrors.transitions.validity import lock_mirror
 
@@ -123,4 +123,4 @@ def _send_again(mirror: Mirror, rows: list[tuple[int, int]]) -> None:
         mirror.commits.filter(pk__in=some).update(record=MirrorCommit.Record.PENDING)
     if rows:
         reset_ancestry(mirror, [min(key for _, key in rows)])
-    duties.wake("copy", mirror.pk)
+    duties.wake(MirrorDuty.COPY_RECORDS, mirror.pk)

@@ -22,7 +22,7 @@ from mirrors.engine.sense.ingest import Spool, served_mirrors
 from mirrors.engine.sense.read_log import freeze, identity_problem, is_worth_keeping, read_histories, unreadable
 from mirrors.engine.sense.strangers import NEXT_LOOK_SECONDS, strangers, tell_strange
 from mirrors.engine.sense.tags import look_at_tags
-from mirrors.models import Candidate, Commit, Repository, SourceBranch
+from mirrors.models import Candidate, Commit, MirrorDuty, Repository, SourceBranch
 from mirrors.transitions import duties as mirror_duties
 from mirrors.transitions.ancestry import check_after_all
 from mirrors.transitions.required_commits import follow_moves
@@ -274,4 +274,4 @@ def _begin_anew(branch: SourceBranch, at: datetime) -> None:
 
 def _wake_promotion(repository: Repository) -> None:
     for mirror in served_mirrors(repository):
-        duties.wake("promote", mirror.pk)
+        duties.wake(MirrorDuty.PROMOTE, mirror.pk)

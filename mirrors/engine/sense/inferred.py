@@ -19,7 +19,7 @@ from core.types import main_parent
 from jobs import duties
 from jobs.lease import Lease
 from mirrors.engine.sense.ingest import served_mirrors
-from mirrors.models import Candidate, Mirror, MirrorBranch, Repository, SourceBranch
+from mirrors.models import Candidate, Mirror, MirrorBranch, MirrorDuty, Repository, SourceBranch
 
 WINDOW = 1000
 INFERRED = Q(position__lt=UNKNOWN)
@@ -37,7 +37,7 @@ def keep_inferred(repository: Repository, lease: Lease) -> None:
         _forget(branch, lease)
     elif _store_chain(branch, lease):
         for mirror in served_mirrors(repository):
-            duties.wake("promote", mirror.pk)
+            duties.wake(MirrorDuty.PROMOTE, mirror.pk)
 
 
 def _is_needed(repository: Repository) -> bool:

@@ -18,7 +18,7 @@ from core.types import Commit as CommitRecord
 from db.chunks import chunks
 from jobs import duties
 from jobs.lease import Lease
-from mirrors.models import Commit, Mirror, MirrorCommit, Repository, UnplacedCommit
+from mirrors.models import Commit, Mirror, MirrorCommit, MirrorDuty, Repository, UnplacedCommit
 
 BATCH = 1000
 FEW = 500
@@ -128,8 +128,8 @@ class Spool:
         for mirror in served_mirrors(self.repository).filter(follows_all=True) if commits else ():
             rows = [MirrorCommit(mirror=mirror, commit=commit) for commit in commits]
             MirrorCommit.objects.bulk_create(rows, batch_size=FEW, ignore_conflicts=True)
-            duties.wake("copy", mirror.pk)
-            duties.wake("validate", mirror.pk)
+            duties.wake(MirrorDuty.COPY_RECORDS, mirror.pk)
+            duties.wake(MirrorDuty.VALIDATE, mirror.pk)
 
     # What it has to do with what is stored
 

@@ -22,7 +22,7 @@ from mirrors.engine.sense.read_log import (
     read_histories,
     unreadable,
 )
-from mirrors.models import Repository, SourceTag
+from mirrors.models import MirrorDuty, Repository, SourceTag
 from mirrors.transitions.required_commits import follow_heads
 
 
@@ -50,7 +50,7 @@ def look_at_tags(repository: Repository, lakefs: LakeFS, lease: Lease) -> str:
         _note_unread(repository, {name: changed[name] for name in changed.keys() - readable.keys()}, at)
         if _note_missing(repository, found, at) or readable:
             for mirror in following:
-                duties.wake("promote", mirror.pk)
+                duties.wake(MirrorDuty.PROMOTE, mirror.pk)
     told = f"{len(found)} tags, {len(changed)} new or moved"
     return f"{told}; {_name_left_out(changed, unread)}" if unread else told
 

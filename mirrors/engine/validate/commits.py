@@ -22,7 +22,7 @@ from mirrors.engine.validate.recheck import look_again
 from mirrors.engine.validate.resolve_doubt import resolve_doubts
 from mirrors.engine.validate.reverify import has_more, verify
 from mirrors.engine.validate.run_check import run_checks
-from mirrors.models import Blocker, Mirror, MirrorCommit
+from mirrors.models import Blocker, Mirror, MirrorCommit, MirrorDuty
 from mirrors.queries.metaranges import Found, load_metaranges, ranges_named
 from mirrors.queries.proof_facts import store_of
 from mirrors.services.priority import mark_needed, unmark_settled
@@ -197,7 +197,7 @@ def _judge(mirror: Mirror, rows: Sequence[MirrorCommit], loaded: _Loaded, lease:
     settled = mark_complete_ancestry(mirror)
     prove_heads(mirror)
     if settled or complete:
-        duties.wake("promote", mirror.pk)
+        duties.wake(MirrorDuty.PROMOTE, mirror.pk)
     return complete
 
 
