@@ -37,9 +37,10 @@ _VANISHED = (Reason.MISSING, "it vanished while it was looked at")
 
 
 class Visible(Protocol):
-    """A store that can be asked for an object's head."""
+    """A store that can be asked for an object and its head."""
 
     def head(self, uri: str) -> ObjectInfo | None: ...
+    def get(self, uri: str) -> bytes: ...  # NotFound
 
 
 class Readable(Visible, Protocol):
@@ -64,12 +65,13 @@ def is_sampled(uri: str, share: float, seed: int) -> bool:
 class Refusals:
     """Tells what one key's refusal or failure says of that key from a store that gives nothing, which is raised.
 
-    The store is asked for the mirror's own descriptor: any answer will do, a 404 too. Once, at the first refusal; after
-    each failure anew, for stores come and go. Safe to use from several threads.
+    The store is asked for the mirror's own descriptor: any answer will do, a 404 too. By HEAD, once, at the first
+    refusal; by HEAD and GET after each failure, for stores come and go. Safe to use from several threads.
     """
 
     def __init__(self, store: Visible, namespace: str) -> None:
         self._store, self._namespace = store, namespace.rstrip("/")
+        self._descriptor = f"{self._namespace}/{OWN_DESCRIPTOR}"
         self._lock = threading.Lock()
         self._asked = False
         self._failure: LakeMirrorError | None = None
@@ -77,7 +79,7 @@ class Refusals:
     def are_about(self, uri: str, error: LakeMirrorError) -> bool:
         """Whether an error of a question below this address may be no more than that address's own matter."""
         if error.retryable:
-            return is_failure(error) and self._failure_now() is None
+            return is_failure(error) and self._failure_of_any() is None
         return self._is_imported(uri) or is_refusal(error)
 
     def of_object(self, uri: str, error: LakeMirrorError) -> tuple[Reason, str]:
@@ -99,8 +101,19 @@ class Refusals:
 
     def _require_answers_now(self, error: LakeMirrorError) -> None:
         """Raises the error if the store gives no answer for the descriptor either."""
-        if failure := self._failure_now():
+        if failure := self._failure_of_any():
             raise error from failure
+
+    def _failure_of_any(self) -> LakeMirrorError | None:
+        """What keeps the store from answering for the descriptor now, by HEAD or by GET."""
+        try:
+            self._store.head(self._descriptor)
+            self._store.get(self._descriptor)
+        except NotFound:
+            return None
+        except LakeMirrorError as failure:
+            return failure
+        return None
 
     def _is_imported(self, uri: str) -> bool:
         return not uri.startswith(f"{self._namespace}/")
@@ -115,7 +128,7 @@ class Refusals:
 
     def _failure_now(self) -> LakeMirrorError | None:
         try:
-            self._store.head(f"{self._namespace}/{OWN_DESCRIPTOR}")
+            self._store.head(self._descriptor)
         except LakeMirrorError as failure:
             return failure
         return None

@@ -44,6 +44,10 @@ class Store:
             raise self.error
         return None
 
+    def get(self, uri: str) -> bytes:
+        self.head(uri)
+        raise NotFound(uri)
+
 
 @pytest.mark.parametrize(
     ("what", "archived", "unreadable"),
@@ -101,7 +105,7 @@ def test_what_fails_for_one_key_alone_is_that_key_s_own(error: LakeMirrorError) 
             and detail == f"the store answers for others, and fails to give this one: {error}"
         )
     assert refusals.are_about(OBJECT, error)
-    assert store.asked == [DESCRIPTOR] * 3, "stores come and go"
+    assert store.asked == [DESCRIPTOR] * 6, "stores come and go, and may answer one method only"
 
 
 @pytest.mark.parametrize("error", FAILURES)

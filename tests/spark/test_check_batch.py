@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from core.errors import Denied, Invalid, LakeMirrorError, Throttled, Unreachable
+from core.mirroring.content_proof import OWN_DESCRIPTOR
 from graveler.entries import AddressType
 from spark_jobs.check import job
 from spark_jobs.check.job import ALLOW, CHECK_COLUMNS, CheckSettings, StoreLocation, check_batch, check_task
@@ -361,14 +362,20 @@ def test_an_imported_object_s_place_that_refuses_is_a_problem_of_that_object(
     assert found == [(one.path, "imported-unreachable") for one in far]
 
 
-@pytest.mark.parametrize("status", [500, 503])
-def test_an_imported_object_s_place_that_is_away_says_nothing(
-    store: S3Double, settings: CheckSettings, status: int
-) -> None:
+def test_an_imported_object_s_place_that_throttles_says_nothing(store: S3Double, settings: CheckSettings) -> None:
     range_id = arrive_range(store, [imported("a", "s3://lake/elsewhere/a")])
-    store.fault = lambda method, key: status if "elsewhere" in key else None
+    store.fault = lambda method, key: 503 if "elsewhere" in key else None
     with pytest.raises(LakeMirrorError):
         rows([(range_id, [])], replace(settings, imported=ALLOW))
+
+
+def test_an_imported_object_s_place_that_fails_keeps_no_other_object_from_its_check(
+    store: S3Double, settings: CheckSettings
+) -> None:
+    range_id = arrive_range(store, [imported("a", "s3://lake/elsewhere/a"), entry("b")])
+    store.fault = lambda method, key: 500 if "elsewhere" in key else None
+    found = problems([(range_id, [])], replace(settings, imported=ALLOW))
+    assert found == [(b"a", "unreadable"), (b"b", "missing")]
 
 
 def test_a_refusal_in_our_own_namespace_still_ends_the_check(store: S3Double, settings: CheckSettings) -> None:
@@ -499,8 +506,19 @@ def test_a_hundred_thousand_objects_with_three_faults(
 # --- a store that fails ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["GET", "HEAD", "LIST"])
-@pytest.mark.parametrize(("status", "raised"), [(0, Unreachable), (503, Throttled)])
+def test_where_no_listing_is_answered_objects_are_asked_for_one_by_one(
+    store: S3Double, settings: CheckSettings
+) -> None:
+    members = entries(40)
+    arrive(store, members[1:])
+    store.fault = lambda method, key: 0 if method == "LIST" else None
+    assert problems([(arrive_range(store, members), [])], settings) == [(members[0].path, "missing")]
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "raised"),
+    [("GET", 0, Unreachable), ("HEAD", 0, Unreachable), *((kind, 503, Throttled) for kind in ("GET", "HEAD", "LIST"))],
+)
 def test_a_store_that_fails_is_raised_and_never_a_finding(
     store: S3Double, settings: CheckSettings, kind: str, status: int, raised: type[LakeMirrorError]
 ) -> None:
@@ -541,7 +559,7 @@ def test_a_store_that_stops_halfway_leaves_only_what_was_looked_through(
         members = [entry(f"k{n}", address=f"data/s{start}/{n}") for n in range(start, start + 10)]
         arrive(store, members)
         work.append((arrive_range(store, members), []))
-    store.fault = lambda method, key: 0 if "data/s10/" in key else None
+    store.fault = lambda method, key: 0 if "data/s10/" in key or key.endswith(OWN_DESCRIPTOR) else None
     handed: list[str] = []
     with pytest.raises(Unreachable):
         for batch in check_batch(work, replace(settings, looked_up_at_once=5)):
