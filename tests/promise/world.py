@@ -290,7 +290,8 @@ class World:
 
     def _run(self, duty: int, kind: str) -> None:
         self.worker.at_work = kind
-        self.looks.begins()
+        if kind == "sense":  # others may run within it
+            self.looks.begins()
         looked_at = Repository.objects.values_list("looked_at", flat=True).first()
         try:
             with connection.execute_wrapper(self._statement), mock.patch("jobs.duties.log.exception", self._broke):
