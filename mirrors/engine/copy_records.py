@@ -144,6 +144,7 @@ class _Round:
         by_sha = {row.commit.sha: row for row in rows}
         waiting = Waiting()
         ready = deque(row for row in rows if waiting.add(row.commit.sha, by_sha.keys() & set(row.commit.parents)))
+        ready.rotate(-MOST_FAILURES * self.lease.attempt)  # each round begins with others: the first ones may all fail
         while ready or not calls.idle:
             while ready and calls.free:
                 row = ready.popleft()

@@ -72,7 +72,7 @@ def _read(
 
 
 def _status(mirror: Mirror, source: SourceTag | None, ours: MirrorTag | None, standing: Mapping[str, str]) -> str:
-    together = source is not None and ours is not None and _found(ours) == _named(source)
+    together = source is not None and ours is not None and _found(ours) == _named(source) != ""
     if ours is not None and ours.stray and not together:
         return "Not made by this mirror"
     if not mirror.tags:
@@ -81,7 +81,7 @@ def _status(mirror: Mirror, source: SourceTag | None, ours: MirrorTag | None, st
         return "Gone at source"
     if together:
         return standing[_named(source)]
-    if ours is not None and ours.stands_at is not None:
+    if ours is not None and ours.commit_id and ours.stands_at is not None:
         return State.TAMPERED.word
     return "Unreadable at source" if source.unread_commit else "Waiting for its commit"
 

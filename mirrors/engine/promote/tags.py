@@ -46,10 +46,12 @@ def _gather(mirror: Mirror, there: dict[str, str]) -> Iterator[tuple[str, TagFac
     ours = {row.name: row for row in mirror.tag_rows.all()}
     stirring: dict[str, str] = {}
     for name, commit, gone_at in mirror.source.tags.values_list("name", "commit_id", "gone_at"):
-        if not commit and gone_at is None:
-            continue  # the source has it, at a commit that can't be read yet
         row, commit = ours.get(name), "" if gone_at else commit
         noted = row.commit_id if row and not row.stray else ""
+        if not commit and gone_at is None:  # the source has it, at a commit that can't be read yet
+            commit = _last_place(mirror, row) if row and not row.stray else ""
+            if not commit:
+                continue
         at_rest = commit == there.get(name, "") == noted and bool(commit) == (row is not None)
         if not at_rest or (row is not None and row.stands_at is not None):
             stirring[name] = commit
@@ -88,7 +90,7 @@ def _settle(mirror: Mirror, name: str, facts: TagFacts, lakefs: LakeFS, lease: L
     elif whose in (Whose.OTHERS, Whose.VANISHED):
         _note_foreign_move(mirror, name, facts, Why.FOREIGN if whose is Whose.OTHERS else Why.VANISHED, lease)
     if facts.ours:
-        _note_standing(mirror, name, facts, lease)
+        _note_standing(mirror, name, facts.there, lease)
     decision = choose_tag(facts)
     if decision.action is Action.NOTHING:
         _remember(mirror, name, facts, decision, lease)
@@ -97,6 +99,7 @@ def _settle(mirror: Mirror, name: str, facts: TagFacts, lakefs: LakeFS, lease: L
         return False
     found = _read_back(lakefs, mirror, name)
     if found != decision.commit_id:
+        _note_standing(mirror, name, found, lease)
         wanted = decision.commit_id[:8] or "nothing"
         raise RemoteFailure(f"the tag {name} reads {found[:8] or 'nothing'} after it was to be {wanted}")
     with transaction.atomic():
@@ -124,15 +127,21 @@ def _note_foreign_move(mirror: Mirror, name: str, facts: TagFacts, why: Why, lea
         _record(mirror, name, facts.noted, facts.there, why, lease)
 
 
-def _note_standing(mirror: Mirror, name: str, facts: TagFacts, lease: Lease) -> None:
-    """One of ours that is not where it was made, whoever did it, is said to be where it is until it was put back."""
-    rows = mirror.tag_rows.filter(name=name)
+def _note_standing(mirror: Mirror, name: str, there: str, lease: Lease) -> None:
+    """One of ours that is not where its row says, whoever did it, is said to be where it is."""
+    rows = mirror.tag_rows.filter(name=name, stray=False)
     with transaction.atomic():
         lease.lock()
-        if facts.there != facts.noted:
-            rows.exclude(commit_id=facts.there).update(stands_at=facts.there)
-            rows = rows.filter(commit_id=facts.there)
-        rows.exclude(stands_at=None).update(stands_at=None)
+        rows.exclude(commit_id=there).update(stands_at=there)
+        rows.filter(commit_id=there).exclude(stands_at=None).update(stands_at=None)
+
+
+def _note_absence(mirror: Mirror, name: str, facts: TagFacts, lease: Lease) -> None:
+    """A tag that we made is on its way from here; what somebody else put there is only not there any more."""
+    if facts.there == facts.noted:
+        _note(mirror, name, "", lease)
+    else:
+        _note_standing(mirror, name, "", lease)
 
 
 def _carry_out(
@@ -155,7 +164,7 @@ def _carry_out(
         if decision.action is not Action.CREATE:
             fence_call(lease)
             if decision.commit_id:
-                _note(mirror, name, "", lease)  # first: whoever ends between the two may be followed by a pause
+                _note_absence(mirror, name, facts, lease)  # first: whoever ends between may be followed by a pause
             lakefs.delete_tag(mirror.name, name)
             if not _are_intended(mirror, name, facts, decision, _steps(decision)[:-1], lease, completes=True):
                 return False
@@ -232,7 +241,7 @@ def _note(mirror: Mirror, name: str, commit: str | None, lease: Lease, *, stray:
         if commit is None:
             mirror.tag_rows.filter(name=name).delete()
             return
-        values = {"commit_id": commit, "stray": stray} | ({"stands_at": None} if commit else {})
+        values = {"commit_id": commit, "stray": stray, "stands_at": None}
         MirrorTag.objects.update_or_create(mirror=mirror, name=name, defaults=values)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from django.db import transaction
@@ -46,10 +47,12 @@ def sense(lease: Lease) -> DutyOutcome:
         raise
     if not sensing.is_valid_look(heads, repository.default_branch):
         return _note_error(repository, f"the source gave no branch {repository.default_branch}: not taken for a look")
-    outcome = _take_look(repository, lakefs, heads, before, lease)
+    outcome, trusted = _take_look(repository, lakefs, heads, before, lease)
+    if not trusted:
+        return outcome
     keep_inferred(repository, lease)
     told = look_at_tags(repository, lakefs, lease)
-    return DutyOutcome(f"{outcome.summary}, {told}") if told else outcome
+    return replace(outcome, summary=f"{outcome.summary}, {told}") if told else outcome
 
 
 def list_heads(lakefs: LakeFS, repository: str, lease: Lease, *, hidden: bool = True) -> dict[str, str]:
@@ -69,17 +72,18 @@ def list_heads(lakefs: LakeFS, repository: str, lease: Lease, *, hidden: bool = 
 
 def _take_look(
     repository: Repository, lakefs: LakeFS, heads: dict[str, str], at: datetime, lease: Lease
-) -> DutyOutcome:
+) -> tuple[DutyOutcome, bool]:
+    """What came of it, and whether anything may follow from it."""
     last, hidden = _last_heads(repository), _new_hidden(repository, lakefs, heads, lease)
     changed = sensing.changed_branches(heads, _sensed_heads(repository))
     spool, moved = Spool(repository, lease), set(changed.values())
     errors = read_histories(spool, lakefs, moved, lease, spool.frontier()) if changed else {}
     if problem := identity_problem(repository, lakefs):
         spool.clear()
-        return freeze(repository, problem)
+        return freeze(repository, problem), False
     strange = strangers(spool, moved, at)
-    if strange and changed.get(repository.default_branch) in {*strange, *errors}:
-        return _distrust(repository, changed, strange, at, lease)
+    if strange and not _is_known(spool, changed.get(repository.default_branch, ""), strange):
+        return _distrust(repository, changed, strange, at, lease), False
     new = spool.place(at) if changed else 0
     unread = unreadable(spool, moved, errors)
     if changed and not is_worth_keeping(unread, errors):
@@ -101,7 +105,15 @@ def _take_look(
         if readable or went:
             _wake_promotion(repository)
     told = error or f"{len(heads)} branches, {len(changed)} moved, {new} new commits"
-    return DutyOutcome(told, next_in=NEXT_LOOK_SECONDS if strange else None)
+    return DutyOutcome(told, next_in=NEXT_LOOK_SECONDS if strange else None), True
+
+
+def _is_known(spool: Spool, head: str, strange: Collection[str]) -> bool:
+    """Whether the default branch's new head, if it has one, is no stranger's, and all of its history was read."""
+    if not head or spool.stored([head]):
+        return True
+    below = spool.below([head])
+    return head not in strange and bool(below) and not spool.lacking(below)
 
 
 def _distrust(

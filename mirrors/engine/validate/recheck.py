@@ -193,10 +193,10 @@ def _look_at(
         found = destination.head(uri_of(mirror.namespace, row))
         verdict = _verdict(mirror, row, found, destination, source)
     except LakeMirrorError as error:
-        if full and not error.retryable:
-            return _again(row, *judge_refusal(error), gone=False)
-        reason, detail = refusals.of_key(error, What(row.kind))
-        return _again(row, reason, detail, gone=False)
+        alone = full and not error.retryable
+        reason, detail = judge_refusal(error) if alone else refusals.of_key(error, What(row.kind))
+        # It says nothing of the source: what both sides lacked, and the source still lacks, stays given up.
+        return _again(row, reason, detail, gone=row.gone_at_source and source.lacks(row))
     if verdict is None:
         return None
     reason, detail = verdict

@@ -199,7 +199,7 @@ class CheckWriter:
         """What a row of the job tells. What is known to be gone at both sides is no news, and stays so until it is
         looked for again."""
         found = _problem(row, damage=self.is_damage(row["range_id"]))
-        gone = (found.holder_id, found.key) in self.gone and found.reason.endswith("missing")
+        gone = (found.holder_id, found.key) in self.gone and found.reason.endswith(("missing", "unreadable"))
         return replace(found, gone_at_source=gone)
 
     def is_damage(self, range_id: str) -> bool:

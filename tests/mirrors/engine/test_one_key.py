@@ -43,8 +43,8 @@ def file_of(lm: Deployment, commit: str, number: int) -> str:
     return f"{NAMESPACE}/_lakefs/{lm.lake.files_of(commit)[number]}"
 
 
-def main_goes_on(lm: Deployment) -> bool:
-    new = lm.lake.commit("main", {"n": b"new"})
+def main_goes_on(lm: Deployment, **files: bytes) -> bool:
+    new = lm.lake.commit("main", files or {"n": b"new"})
     held = set(lm.eu_store.hidden)
     lm.arrive()
     lm.eu_store.hidden = held
@@ -285,3 +285,44 @@ def test_125_a_record_that_is_not_taken_keeps_only_what_is_built_on_it(
     with mock.patch.object(lm.eu, "put_commit_record", post):
         lm.work(4)
     assert lm.head() == lm.lake.repository.branches["main"]
+
+
+def test_125_many_records_that_are_not_taken_leave_the_others_their_turn(lm: Deployment, both: str) -> None:
+    branches = lm.lake.repository.branches
+    root = branches["main"]
+    refused = {lm.lake.record_tree((root,), lm.lake.trees[root], f"refused {number}") for number in range(9)}
+    branches.update({f"b{number}": head for number, head in enumerate(sorted(refused))})
+    lm.run(Duty.objects.get(kind="sense").pk)
+    new = lm.lake.commit("main", {"n": b"new"})
+    lm.arrive()
+    put = lm.eu.put_commit_record
+
+    def post(repository: str, commit: Any) -> Any:
+        if commit.id in refused:
+            raise Denied("a firewall's 403")
+        return put(repository, commit)
+
+    with mock.patch.object(lm.eu, "put_commit_record", post):
+        lm.work(4)
+    assert lm.head() == new
+
+
+@pytest.mark.parametrize("error", [LOST_QUORUM, Denied("403")])
+@pytest.mark.parametrize("found_by", ["a look again", "a check by age"])
+def test_126_what_both_sides_lost_stays_given_up_although_it_fails_now(
+    lm: Deployment, both: str, error: Exception, found_by: str
+) -> None:
+    lost = lm.lake.commit(files={"x": b"1"})
+    address = lm.lake.address_of(lost, "x")
+    lm.arrive(address)
+    del lm.us_store.objects[f"s3://src/lake/{address}"]
+    lm.work(4)
+    assert state_of(lost).data == "gone"
+    assert main_goes_on(lm, x=b"2")
+    lm.eu_store.refused[f"{NAMESPACE}/{address}"] = error
+    if found_by == "a check by age":
+        Blocker.objects.update(look_at=clock.now() + timedelta(minutes=9))
+        age(lost, lm=lm)
+    lm.work(3, look=found_by == "a look again")
+    assert mirror_status(Mirror.objects.get()).state is State.UP_TO_DATE
+    assert main_goes_on(lm, y=b"3")

@@ -229,3 +229,30 @@ def test_88_tags_of_a_history_of_their_own_are_left_out_and_named_and_the_others
     assert lm.eu.repositories["lake-eu"].tags == {"v1": off}
     assert not Repository.objects.get().commits.filter(sha=root).exists()
     assert "left out: odd" in Duty.objects.get(kind="sense").outcome
+
+
+def test_118_no_tag_moves_in_a_look_at_a_source_whose_main_is_a_strangers(lm: Deployment) -> None:
+    Mirror.objects.update(tags=True)
+    a, b = mirrored(lm, a=b"1"), mirrored(lm, b=b"1")
+    lm.lake.repository.tags["v1"] = a
+    lm.work(2)
+    with recreated(lm) as made:
+        made.repository.tags["v1"] = b
+        lm.work(2)
+        assert (lm.head(), lm.eu.repositories["lake-eu"].tags) == (b, {"v1": a})
+
+
+@pytest.mark.parametrize("looks", [0, 1])
+def test_118_main_is_partly_read_and_a_stranger_stands_beside_it(lm: Deployment, looks: int) -> None:
+    a, b = mirrored(lm, a=b"1"), mirrored(lm, b=b"1")
+    lm.lake.repository.branches["dev"] = a
+    lm.work(2)
+    with recreated(lm) as made:
+        first = made._record((made.repository.branches["main"],), "", "first", {})
+        made.repository.branches["main"] = made._record((first,), "", "second", {})
+        with failing(lm, lambda commit: commit == first):
+            lm.work(looks)
+            made.repository.branches["other"] = made._record((), "", "a root", {})
+            made.repository.branches["dev"] = b
+            lm.work(1)
+    assert lm.head("dev") == a

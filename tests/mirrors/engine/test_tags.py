@@ -657,6 +657,32 @@ def test_117_a_tag_that_somebody_put_back_is_where_it_is(lm: Deployment, a: str)
     assert states() == {"v1": "Up to date"}
 
 
+@pytest.mark.parametrize("call", ["delete_tag", "create_tag"])
+def test_109_a_tag_that_can_not_be_brought_on_its_way_is_said_to_be_where_it_is(
+    lm: Deployment, a: str, call: str
+) -> None:
+    b = moved_tag(lm, a)
+    with mock.patch.object(lm.eu, call, side_effect=Denied("protected")):
+        lm.work(3)
+        told = tag_readings(Mirror.objects.get(), amount=9)[0]
+        assert (told.mirror_commit, told.status) == (tags(lm).get("v1", ""), "Waiting for its commit")
+    lm.work(2)
+    assert (states(), tags(lm)) == ({"v1": "Up to date"}, {"v1": b})
+
+
+def test_108_a_tag_that_somebody_moved_is_put_back_although_nothing_is_known_of_the_sources(
+    lm: Deployment, a: str
+) -> None:
+    source_tags(lm)["v1"] = a
+    lm.work(2)
+    SourceTag.objects.all().delete()
+    x = source_tags(lm)["v1"] = off_branches(lm, a)
+    tags(lm)["v1"] = lm.lake.repository.commits[a].parents[0]
+    with unreadable_log(lm, x):
+        lm.work(2)
+        assert (states(), tags(lm)) == ({"v1": "Unreadable at source"}, {"v1": a})
+
+
 def page_of_tags(owner: User) -> str:
     client = Client()
     client.force_login(owner)
