@@ -17,6 +17,7 @@ from django.test import Client
 
 from core.errors import Denied, LakeMirrorError, RemoteFailure, Throttled, Unreachable
 from core.mirroring.states import State
+from db import clock
 from deployment import config
 from jobs.models import Duty
 from mirrors.engine.sense.read_log import REFUSED
@@ -24,6 +25,7 @@ from mirrors.models import LagBreach, Mirror, Promotion, Repository, SourceBranc
 from mirrors.queries.branch_positions import branch_lags
 from mirrors.queries.unreplicated import losses_of
 from mirrors.status.mirror import MirrorStatus, brief_statuses, mirror_status
+from mirrors.transitions.rpo_breaches import targets_kept
 from rbac.models import User
 from tests.api import MIRRORS, Api
 from tests.mirrors.engine.test_found_by_breaking import branches, mirrored
@@ -119,6 +121,36 @@ def test_89_a_new_branch_that_can_not_be_read_is_told_of(lm: Deployment, new: st
         assert (lm.head(), lm.head("fix")) == (new, "")
     lm.work()
     assert (lm.head("fix") != "", both(lambda found: found.state)) == (True, State.UP_TO_DATE)
+
+
+def seen_earlier(branch: str, **earlier: int) -> None:
+    """It began, and is unread, for so much longer."""
+    past = timedelta(**earlier)
+    SourceBranch.objects.filter(name=branch).update(
+        unread_since=F("unread_since") - past, begun_at=F("begun_at") - past
+    )
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_89_the_time_that_a_branch_was_late_while_it_was_unread_counts(lm: Deployment, new: str, again: bool) -> None:
+    Mirror.objects.update(rpo_seconds=60, watched_since=clock.now() - timedelta(days=1))
+    lm.work(2)
+    if again:
+        deleted_at_source(lm, "dev")
+        lm.work(2)
+    name = "dev" if again else "fix"
+    fix = made_again(lm, name, new)
+    soon = clock.now() + timedelta(minutes=10)
+    with unreadable(lm, fix):
+        lm.work(1)
+        seen_earlier(name, minutes=10)
+        lm.work(1)
+        unread = targets_kept(Mirror.objects.get(), [name], soon)[name].share
+    lm.work()
+    kept = targets_kept(Mirror.objects.get(), [name], soon)[name]
+    assert (lm.head(name), kept.share is not None and 0.4 < kept.share < 0.6) == (fix, True)
+    assert unread is not None
+    assert unread < 0.1
 
 
 def test_90_after_the_database_was_lost_a_branch_that_went_on_is_behind_as_well(lm: Deployment, new: str) -> None:
