@@ -8,7 +8,7 @@ show them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 UNKNOWN = -1
@@ -76,7 +76,8 @@ class PromotionFacts:
     longer selected for this mirror, and is to be deleted there. `intended` are the commits that we lately meant to move
     it to ("" for a deletion), whatever came of that; `former`: it stood at `head` before, by our own doing;
     `misplaced`: it was noted where this mirror did not put it; `condemned`: it stands ahead of where this mirror put
-    it, at a commit that is known not to be whole, and nothing tells that it was us.
+    it, at a commit that is known not to be whole, and nothing tells that it was us; `anew`: the source deleted the
+    branch and made it again since: the first candidate is no more than where this mirror put it before that.
     """
 
     candidates: Sequence[CandidateCommit]
@@ -91,6 +92,7 @@ class PromotionFacts:
     former: bool = False
     misplaced: bool = False
     condemned: bool = False
+    anew: bool = False
 
 
 class Whose(StrEnum):
@@ -134,12 +136,8 @@ def choose_promotion(facts: PromotionFacts, promotable: Callable[[str], bool]) -
 
 
 def whose_move(facts: PromotionFacts) -> Whose:
-    """Who brought the branch where it is, or took it away. Nobody is blamed for what we may have done ourselves.
-
-    One that left it before the source deleted the branch and made it again leaves no trace: that blames nobody.
-    """
-    made_again = facts.position >= 0 and all(c.position != facts.position for c in facts.candidates)
-    if facts.head == facts.noted or made_again:
+    """Who brought the branch where it is, or took it away. Nobody is blamed for what we may have done ourselves."""
+    if facts.head == facts.noted:
         return Whose.NOTED
     if facts.head in facts.intended:
         return Whose.OURS
@@ -164,9 +162,15 @@ class OwnMove(StrEnum):
 def own_move(facts: PromotionFacts, position: int) -> OwnMove:
     """What became of a move of ours to where the branch is; `position` is the one that was intended."""
     if not facts.head:
-        return OwnMove.DELETED if facts.gone or facts.dropped else OwnMove.LATE
+        return OwnMove.DELETED if facts.gone or facts.dropped or facts.anew else OwnMove.LATE
     late = facts.position != UNKNOWN and 0 <= position < facts.position
     return OwnMove.LATE if late else OwnMove.MOVED
+
+
+def without_branch(facts: PromotionFacts) -> PromotionFacts:
+    """The facts once our own deletion is noted: where the branch stood before is nothing to bring it back to."""
+    left = [c for c in facts.candidates if not facts.anew or c.position > facts.position]
+    return replace(facts, candidates=left, noted="", position=UNKNOWN)
 
 
 def is_news(facts: PromotionFacts, decision: Decision, promotable: Callable[[str], bool]) -> bool:

@@ -135,6 +135,7 @@ class SourceBranch(models.Model):
         help_text="it moved on to this one, whose history can't be read",
     )
     unread_since = models.DateTimeField(null=True, help_text="when the first of such heads in a row was seen")
+    begun_at = models.DateTimeField(null=True, help_text="when it was first seen, if none of its heads was read then")
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["repository", "name"], name="source_branch_name")]

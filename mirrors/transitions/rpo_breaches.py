@@ -105,16 +105,17 @@ def _kept(since: datetime | None, breached: timedelta, last: Sequence[LagBreach]
     return Kept(share, since if share is not None else None, last)
 
 
-def _first_seen(of: str) -> QuerySet[Candidate]:
-    """When a branch was first seen; one that was deleted and made again begins anew."""
-    return Candidate.objects.filter(branch=OuterRef(of), position__gte=0).order_by("position").values("seen_at")[:1]
+def _first_seen() -> Coalesce:
+    """When a source's branch was first seen, read or not; one that was deleted and made again begins anew."""
+    read = Candidate.objects.filter(branch=OuterRef("pk"), position__gte=0).order_by("position")
+    return Coalesce("begun_at", Subquery(read.values("seen_at")[:1]))
 
 
 def _measured_since(mirror: Mirror, branches: Sequence[str], now: datetime) -> dict[str, datetime]:
     watched = mirror.watched_since
     if watched is None:
         return {}
-    rows = mirror.source.branches.filter(name__in=branches, gone_at=None).annotate(first=Subquery(_first_seen("pk")))
+    rows = mirror.source.branches.filter(name__in=branches, gone_at=None).annotate(first=_first_seen())
     start = max(watched, now - MEASURED)
     return {name: max(start, first) for name, first in rows.values_list("name", "first") if first is not None}
 
@@ -124,7 +125,7 @@ def _breached(mirror: Mirror, branches: Sequence[str], now: datetime) -> dict[st
     start = now - MEASURED
     live = SourceBranch.objects.filter(repository=mirror.source_id, name=OuterRef("branch"), gone_at=None)
     rows = mirror.breaches.filter(Q(ended_at=None) | Q(ended_at__gt=start), branch__in=branches)
-    rows = rows.annotate(first=Subquery(live.annotate(at=Subquery(_first_seen("pk"))).values("at")[:1]))
+    rows = rows.annotate(first=Subquery(live.annotate(at=_first_seen()).values("at")[:1]))
     length = ExpressionWrapper(Coalesce(F("ended_at"), now) - Greatest(F("began_at"), start), DurationField())
     summed = rows.filter(began_at__gte=F("first")).order_by().values("branch").annotate(breached=Sum(length))
     return dict(summed.values_list("branch", "breached"))

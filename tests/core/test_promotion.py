@@ -7,13 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.mirroring.promotion import (
+    UNKNOWN,
     Action,
     CandidateCommit,
     Decision,
+    OwnMove,
     PromotionFacts,
     Whose,
     Why,
     choose_promotion,
+    own_move,
     whose_move,
 )
 
@@ -41,9 +44,11 @@ def test_a_branch_of_unknown_position_that_we_know_as_ours_does_not_go_back() ->
 
 @pytest.mark.parametrize("head", ["", "B"])
 def test_a_crash_before_the_source_made_a_branch_anew_blames_nobody(head: str) -> None:
-    """We deleted it, or moved it to B, and wrote nothing down; its former candidates are no longer known."""
-    facts = PromotionFacts([CandidateCommit("X", 3)], head=head, noted="A", position=1)
-    assert whose_move(facts) is Whose.NOTED
+    """We deleted it, or moved it to B, and wrote no more down than that we would; its former candidates are gone."""
+    put = [CandidateCommit("A", 1), CandidateCommit("X", 3)]
+    facts = PromotionFacts(put, head=head, noted="A", position=1, intended=frozenset({head}), anew=True)
+    assert whose_move(facts) is Whose.OURS
+    assert own_move(facts, 2 if head else UNKNOWN) is (OwnMove.MOVED if head else OwnMove.DELETED)
     assert choose_promotion(facts, "X".__contains__).commit_id == "X"
 
 

@@ -16,9 +16,12 @@ from core.mirroring.promotion import (
     CandidateCommit,
     Decision,
     PromotionFacts,
+    Whose,
     Why,
     choose_promotion,
     superseded,
+    whose_move,
+    without_branch,
 )
 from core.mirroring.sensing import changed_branches, describe_move, is_gone, is_valid_look
 
@@ -287,3 +290,15 @@ def test_the_table_names_every_scenario_and_where_it_is_tested() -> None:
     for name, file in FILES.items():
         assert numbers_of(file) == {number for number, row in rows.items() if name in row[-2]}, file
     assert all(row[-2].strip() for row in rows.values())
+
+
+def test_115_what_we_deleted_is_not_made_where_it_was() -> None:
+    facts = PromotionFacts([CandidateCommit("A", 1), CandidateCommit("X", 3)], noted="A", position=1, anew=True)
+    assert choose_promotion(without_branch(facts), "A".__contains__).action is Action.NOTHING
+    assert choose_promotion(without_branch(facts), "AX".__contains__).commit_id == "X"
+
+
+def test_115_what_somebody_moved_before_the_source_made_it_anew_is_put_back() -> None:
+    facts = PromotionFacts([CandidateCommit("A", 1)], head="F", noted="A", position=1, anew=True)
+    assert whose_move(facts) is Whose.OTHERS
+    assert choose_promotion(facts, "A".__contains__) == Decision(Action.RESET, Why.REPAIRED, "A", 1)

@@ -20,6 +20,7 @@ from core.mirroring.promotion import (
     own_move,
     superseded,
     whose_move,
+    without_branch,
 )
 from db import clock
 from db.chunks import chunks
@@ -56,8 +57,9 @@ def _note_own_move(
     """A worker ended between its call and its note, or a call that was given up was carried out after all."""
     became = own_move(facts, intent.position)
     if became is OwnMove.DELETED:
-        record(mirror, branch, facts, Decision(Action.DELETE, Why(intent.why)), lease)
-        return replace(facts, noted="")
+        before = replace(facts, head=intent.from_commit)
+        record(mirror, branch, before, Decision(Action.DELETE, Why(intent.why)), lease)
+        return without_branch(facts)
     if became is OwnMove.LATE:
         _note_foreign_move(mirror, branch.name, facts.noted, facts.head, lease, why=Why.BACK)
         return facts

@@ -7,9 +7,10 @@ from collections import defaultdict
 from dataclasses import replace
 
 from core.errors import Invalid
-from core.mirroring.promotion import MOVED_BY_OTHERS, UNKNOWN, CandidateCommit, PromotionFacts, Why
+from core.mirroring.promotion import UNKNOWN, CandidateCommit, PromotionFacts
 from db.chunks import chunks
 from mirrors.engine.promote.guard import Guard
+from mirrors.engine.promote.put import NOT_OUR_DOING, where_put
 from mirrors.engine.promote.unselected import facts_of_unselected
 from mirrors.engine.sense.inferred import inferred_candidates
 from mirrors.models import Candidate, Mirror, MirrorBranch, MirrorCommit, SourceBranch
@@ -17,8 +18,6 @@ from mirrors.queries.certificates import read_certificate
 from mirrors.transitions.move_intents import intents_of
 
 log = logging.getLogger("lakemirror.promote")
-
-_NOT_OUR_DOING = [*MOVED_BY_OTHERS, Why.WRITTEN]
 
 
 def gather_facts(mirror: Mirror, heads: dict[str, str], guard: Guard) -> list[tuple[SourceBranch, PromotionFacts]]:
@@ -52,15 +51,17 @@ def _with_past(mirror: Mirror, branch: SourceBranch, facts: PromotionFacts, inte
     if facts.head == facts.noted:
         return facts
     before = mirror.promotions.filter(branch=branch.name, is_tag=False, to_commit=facts.head)
-    former = bool(facts.head) and before.exclude(why__in=_NOT_OUR_DOING).exists()
+    former = bool(facts.head) and before.exclude(why__in=NOT_OUR_DOING).exists()
     return replace(facts, intended=intended, former=former)
 
 
 def _facts(
     mirror: Mirror, branch: SourceBranch, ours: MirrorBranch | None, head: str, candidates: list[CandidateCommit]
 ) -> PromotionFacts:
+    known = any(ours and c.position == ours.position for c in candidates)
+    put = None if known else where_put(ours)
     return PromotionFacts(
-        candidates=candidates,
+        candidates=[put, *candidates] if put else candidates,
         head=head,
         noted=ours.head if ours else "",
         position=ours.position if ours else -1,
@@ -68,6 +69,7 @@ def _facts(
         misplaced=bool(ours and ours.misplaced),
         gone=branch.gone_at is not None,
         default=branch.name == mirror.source.default_branch,
+        anew=put is not None,
     )
 
 

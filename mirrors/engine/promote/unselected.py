@@ -8,6 +8,7 @@ from django.db.models import Q
 
 from core.mirroring.promotion import CandidateCommit, PromotionFacts
 from db.chunks import chunks
+from mirrors.engine.promote.put import where_put
 from mirrors.models import Candidate, MirrorBranch, SourceBranch
 
 FEW = 200
@@ -21,16 +22,17 @@ def facts_of_unselected(
     standing = _standing(here, ours, heads)
     found = []
     for branch in here:
-        row, head, stands = ours.get(branch.name), heads.get(branch.name, ""), standing.get(branch.pk)
+        row, head = ours.get(branch.name), heads.get(branch.name, "")
+        stands = standing.get(branch.pk) or where_put(row)
         if row and (row.delete_asked or (stands and stands.commit_id != head)):
             candidates = [] if row.delete_asked or not stands else [stands]
-            found.append((branch, _facts(row, head, candidates)))
+            found.append((branch, _facts(row, head, candidates, anew=branch.pk not in standing)))
         elif row is None:  # made just before it was unselected, and not noted; or somebody else's
             found.append((branch, PromotionFacts([stands] if stands else [], head=head)))
     return found
 
 
-def _facts(row: MirrorBranch, head: str, candidates: Sequence[CandidateCommit]) -> PromotionFacts:
+def _facts(row: MirrorBranch, head: str, candidates: Sequence[CandidateCommit], *, anew: bool) -> PromotionFacts:
     return PromotionFacts(
         candidates,
         head=head,
@@ -38,6 +40,7 @@ def _facts(row: MirrorBranch, head: str, candidates: Sequence[CandidateCommit]) 
         position=row.position,
         misplaced=row.misplaced,
         dropped=row.delete_asked,
+        anew=anew,
     )
 
 

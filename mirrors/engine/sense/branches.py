@@ -227,6 +227,7 @@ def _store_move(repository: Repository, move: sensing.Move, at: datetime) -> Non
         missing_since=None,
         missing_looks=0,
         gone_at=None,
+        begun_at=None if branch.gone_at is not None else branch.begun_at,
     )
 
 
@@ -271,6 +272,8 @@ def _note_unread(repository: Repository, unread: Mapping[str, str], at: datetime
         )
         if branch.gone_at is not None:
             _begin_anew(branch, at)
+        elif branch.position == UNKNOWN and branch.begun_at is None:
+            SourceBranch.objects.filter(pk=branch.pk).update(begun_at=at)
         rows = SourceBranch.objects.filter(pk=branch.pk)
         rows.update(unread_head=head, unread_since=branch.unread_since or at)
 
@@ -280,7 +283,7 @@ def _begin_anew(branch: SourceBranch, at: datetime) -> None:
     on, for a mirror may still stand at the old one's."""
     branch.candidates.all().delete()
     SourceBranch.objects.filter(pk=branch.pk).update(
-        head="", changed_at=at, missing_since=None, missing_looks=0, gone_at=None
+        head="", changed_at=at, begun_at=at, missing_since=None, missing_looks=0, gone_at=None
     )
 
 

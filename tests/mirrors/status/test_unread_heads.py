@@ -17,13 +17,15 @@ from django.test import Client
 
 from core.errors import Denied, LakeMirrorError, RemoteFailure, Throttled, Unreachable
 from core.mirroring.states import State
+from db import clock
 from deployment import config
 from jobs.models import Duty
 from mirrors.engine.sense.read_log import REFUSED
-from mirrors.models import LagBreach, Mirror, Repository, SourceBranch
+from mirrors.models import LagBreach, Mirror, Promotion, Repository, SourceBranch
 from mirrors.queries.branch_positions import branch_lags
 from mirrors.queries.unreplicated import losses_of
 from mirrors.status.mirror import MirrorStatus, brief_statuses, mirror_status
+from mirrors.transitions.rpo_breaches import targets_kept
 from rbac.models import User
 from tests.api import MIRRORS, Api
 from tests.mirrors.engine.test_found_by_breaking import branches, mirrored
@@ -119,6 +121,36 @@ def test_89_a_new_branch_that_can_not_be_read_is_told_of(lm: Deployment, new: st
         assert (lm.head(), lm.head("fix")) == (new, "")
     lm.work()
     assert (lm.head("fix") != "", both(lambda found: found.state)) == (True, State.UP_TO_DATE)
+
+
+def seen_earlier(branch: str, **earlier: int) -> None:
+    """It began, and is unread, for so much longer."""
+    past = timedelta(**earlier)
+    SourceBranch.objects.filter(name=branch).update(
+        unread_since=F("unread_since") - past, begun_at=F("begun_at") - past
+    )
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_89_the_time_that_a_branch_was_late_while_it_was_unread_counts(lm: Deployment, new: str, again: bool) -> None:
+    Mirror.objects.update(rpo_seconds=60, watched_since=clock.now() - timedelta(days=1))
+    lm.work(2)
+    if again:
+        deleted_at_source(lm, "dev")
+        lm.work(2)
+    name = "dev" if again else "fix"
+    fix = made_again(lm, name, new)
+    soon = clock.now() + timedelta(minutes=10)
+    with unreadable(lm, fix):
+        lm.work(1)
+        seen_earlier(name, minutes=10)
+        lm.work(1)
+        unread = targets_kept(Mirror.objects.get(), [name], soon)[name].share
+    lm.work()
+    kept = targets_kept(Mirror.objects.get(), [name], soon)[name]
+    assert (lm.head(name), kept.share is not None and 0.4 < kept.share < 0.6) == (fix, True)
+    assert unread is not None
+    assert unread < 0.1
 
 
 def test_90_after_the_database_was_lost_a_branch_that_went_on_is_behind_as_well(lm: Deployment, new: str) -> None:
@@ -243,6 +275,106 @@ def test_115_a_branch_that_is_made_again_at_what_can_not_be_read_is_there(lm: De
         assert lm.head("dev") == "", "nothing is known of where this one has pointed to"
     lm.work()
     assert (lm.head("dev"), both(lambda found: found.state)) == (fix, State.UP_TO_DATE)
+
+
+def deleted_at_source(lm: Deployment, name: str) -> str:
+    """Seen to be gone; gives where it pointed to."""
+    head = lm.lake.repository.branches.pop(name)
+    lm.work(1)
+    SourceBranch.objects.filter(name=name).update(missing_since=F("missing_since") - timedelta(seconds=61))
+    return head
+
+
+def made_again(lm: Deployment, name: str, parent: str) -> str:
+    """At a commit on top of this one."""
+    fix = lm.lake.repository.branches[name] = lm.lake.record_tree((parent,), lm.lake.trees[parent], "fix")
+    return fix
+
+
+def moves_of(name: str) -> list[tuple[str, str, str]]:
+    rows = Promotion.objects.filter(branch=name).order_by("pk")
+    return list(rows.values_list("why", "from_commit", "to_commit"))
+
+
+def read_dev(found: MirrorStatus) -> tuple[State, str]:
+    dev = next(one for one in found.branches if one.name == "dev")
+    return dev.state, dev.mirror_head
+
+
+def unread_while_ours_stands(lm: Deployment) -> tuple[str, str]:
+    """dev is made again at the source while the mirror is paused, and still has its own: that one's head, and the
+    source's."""
+    lm.work(2)
+    Mirror.objects.update(paused=True)
+    dev = deleted_at_source(lm, "dev")
+    lm.work(1)
+    return dev, made_again(lm, "dev", dev)
+
+
+@pytest.mark.parametrize("selected", [True, False])
+def test_115_what_somebody_moves_meanwhile_is_put_back(lm: Deployment, new: str, selected: bool) -> None:
+    dev, fix = unread_while_ours_stands(lm)
+    torn = lm.lake.commit("main", {"torn": b"1"})
+    lm.arrive(lm.lake.address_of(torn, "torn"))
+    with unreadable(lm, fix):
+        lm.work(1)
+        Mirror.objects.update(paused=False, selected={"include": ["*" if selected else "main"], "exclude": []})
+        lm.work(1)
+        branches(lm)["dev"] = torn
+        lm.work(2)
+        assert (lm.head("dev"), lm.torn()) == (dev, [])
+        assert moves_of("dev")[-2:] == [("moved-by-somebody", dev, torn), ("put-back", torn, dev)]
+        if selected:
+            assert both(read_dev) == (State.RETRYING, dev)
+    lm.arrive()
+    lm.work()
+    assert lm.head("dev") == (fix if selected else dev)
+
+
+def test_115_what_somebody_deletes_meanwhile_is_put_back(lm: Deployment, new: str) -> None:
+    dev, fix = unread_while_ours_stands(lm)
+    Mirror.objects.update(paused=False)
+    with unreadable(lm, fix):
+        lm.work(1)
+        del branches(lm)["dev"]
+        lm.work(2)
+        assert lm.head("dev") == dev
+        assert moves_of("dev")[-2:] == [("gone-at-the-mirror", dev, ""), ("put-back", "", dev)]
+    lm.work()
+    assert (lm.head("dev"), both(lambda found: found.state)) == (fix, State.UP_TO_DATE)
+
+
+def test_115_what_somebody_moved_and_can_not_be_put_back_is_shown(lm: Deployment, new: str) -> None:
+    dev, fix = unread_while_ours_stands(lm)
+    Mirror.objects.update(paused=False)
+    with unreadable(lm, fix):
+        lm.work(1)
+        branches(lm)["dev"] = new
+        with mock.patch.object(lm.eu, "hard_reset_branch", side_effect=Denied("403")):
+            lm.work(3)
+            assert both(read_dev) == (State.TAMPERED, new)
+        lm.work(1)
+        assert (lm.head("dev"), both(read_dev)) == (dev, (State.RETRYING, dev))
+    lm.work()
+    assert both(lambda found: found.state) == State.UP_TO_DATE
+
+
+@pytest.mark.parametrize("read", [False, True])
+def test_115_a_deletion_that_was_not_noted_is_noted_when_it_is_made_again(lm: Deployment, new: str, read: bool) -> None:
+    lm.work(2)
+    dev = deleted_at_source(lm, "dev")
+    with mock.patch("mirrors.engine.promote.books.record", side_effect=RuntimeError("killed")):
+        lm.work(1)
+    assert (lm.head("dev"), both(read_dev)[1]) == ("", dev)
+    fix = made_again(lm, "dev", dev)
+    with unreadable(lm, *([] if read else [fix])):
+        lm.work(2)
+        if not read:
+            assert (lm.head("dev"), both(read_dev)) == ("", (State.RETRYING, ""))
+            assert moves_of("dev")[-1] == ("deleted-at-source", dev, "")
+    lm.work()
+    assert (lm.head("dev"), both(lambda found: found.state)) == (fix, State.UP_TO_DATE)
+    assert [why for why, _, _ in moves_of("dev")] == ["first-promotion", "deleted-at-source", "first-promotion"]
 
 
 def test_115_the_same_before_the_mirror_has_deleted_it(lm: Deployment, new: str) -> None:
