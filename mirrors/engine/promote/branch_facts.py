@@ -6,8 +6,10 @@ import logging
 from collections import defaultdict
 from dataclasses import replace
 
+from django.db.models import Q
+
 from core.errors import Invalid
-from core.mirroring.promotion import UNKNOWN, CandidateCommit, PromotionFacts
+from core.mirroring.promotion import UNKNOWN, CandidateCommit, PromotionFacts, Why
 from db.chunks import chunks
 from mirrors.engine.promote.guard import Guard
 from mirrors.engine.promote.put import NOT_OUR_DOING, where_put
@@ -50,8 +52,10 @@ def _with_past(mirror: Mirror, branch: SourceBranch, facts: PromotionFacts, inte
         facts = replace(facts, condemned=True)
     if facts.head == facts.noted:
         return facts
-    before = mirror.promotions.filter(branch=branch.name, is_tag=False, to_commit=facts.head)
-    former = bool(facts.head) and before.exclude(why__in=NOT_OUR_DOING).exists()
+    moves = mirror.promotions.filter(branch=branch.name, is_tag=False).exclude(why__in=NOT_OUR_DOING)
+    # What it was moved on from was ours as well, although the move to it may have gone with an older database.
+    before = Q(to_commit=facts.head) | Q(from_commit=facts.head, why__in=[Why.ADVANCED, Why.REWOUND])
+    former = bool(facts.head) and moves.filter(before).exists()
     return replace(facts, intended=intended, former=former)
 
 

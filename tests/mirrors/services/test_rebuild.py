@@ -136,6 +136,22 @@ def test_84_a_source_recreated_behind_a_cache_moves_nothing_of_books_that_know_n
     assert (lm.head(), state()) == (head, State.FROZEN)
 
 
+def test_127_a_destination_restored_to_where_the_rebuild_found_it_blames_nobody(lm: Deployment) -> None:
+    old = promoted(lm, a=b"1")
+    new = lm.lake.commit(files={"b": b"2"})
+    lose_database()
+    rebuild()
+    lm.work(2)
+    lm.arrive()
+    lm.work(2)
+    assert lm.head() == new
+    lm.eu.repositories["lake-eu"].branches["main"] = old
+    lm.work(3)
+    moves = Promotion.objects.filter(branch="main").order_by("pk")
+    assert list(moves.values_list("why", flat=True)) == ["advanced", "back-where-it-was", "put-back"]
+    assert lm.head() == new
+
+
 def test_it_is_written_into_the_audit_trail(lm: Deployment) -> None:
     promoted(lm, a=b"1")
     lose_database()
