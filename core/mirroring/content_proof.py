@@ -106,8 +106,9 @@ class Refusals:
 
     def _failure_of_any(self) -> LakeMirrorError | None:
         """What keeps the store from answering for the descriptor now, by HEAD or by GET."""
+        if failure := self._failure_now():
+            return failure
         try:
-            self._store.head(self._descriptor)
             self._store.get(self._descriptor)
         except NotFound:
             return None

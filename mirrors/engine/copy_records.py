@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from django.db import transaction
 
-from core.errors import Corrupt, Denied, NotSent, RemoteFailure, Unreachable
+from core.errors import Corrupt, Denied, LakeMirrorError, NotSent, RemoteFailure, Unreachable
 from core.mirroring.commit_graph import Waiting
 from core.ports import LakeFS
 from core.types import Commit as CommitRecord
@@ -98,7 +98,7 @@ class _Round:
         given_up = mirror.commits.filter(record__in=["refused", "tampered"])
         self.bad = set(given_up.values_list("commit__sha", flat=True))
         self.total = self.copied = self.failures = 0
-        self.failed: RemoteFailure | None = None
+        self.failed: LakeMirrorError | None = None
         self.settle_at = time.monotonic() + SETTLE_SECONDS
 
     def copy_batch(self, rows: list[MirrorCommit]) -> None:

@@ -162,9 +162,9 @@ def _carry_out(
         return False
     try:
         if decision.action is not Action.CREATE:
-            fence_call(lease)
             if decision.commit_id:
                 _note_absence(mirror, name, facts, lease)  # first: whoever ends between may be followed by a pause
+            fence_call(lease)
             lakefs.delete_tag(mirror.name, name)
             if not _are_intended(mirror, name, facts, decision, _steps(decision)[:-1], lease, completes=True):
                 return False
