@@ -14,6 +14,12 @@ from dataclasses import dataclass, field
 from core.errors import Corrupt, LakeMirrorError
 
 
+def in_turn(waiting: Sequence[str], attempt: int) -> list[str]:
+    """What was not found before: each attempt begins with another one of it, for it may give up the rest."""
+    first = attempt % len(waiting) if waiting else 0
+    return [*waiting[first:], *waiting[:first]]
+
+
 @dataclass(slots=True, eq=False)
 class Walk:
     """The log of one commit, read for the sake of a head, and the commits that it is still read for."""
@@ -70,9 +76,11 @@ class Reading:
         elif walk.start in self._frontier:
             self._note(walk, Corrupt(f"the log of commit {walk.start[:8]} does not hold that commit"))
         else:
-            # Mostly known: another walk is reading the same history, and may find what is missing here.
+            # Mostly known: another walk is reading the same history, and may find what is missing here. If not, it
+            # comes next: this log was answered, and of those that wait nobody knows whether they will be.
             queue = self._ready if 2 * len(fresh) >= len(page) else self._later
-            queue.extend(Walk(commit_id, walk.head, {commit_id}) for commit_id in sorted(walk.wanted))
+            more = sorted(walk.wanted, reverse=True)
+            queue.extendleft(Walk(commit_id, walk.head, {commit_id}) for commit_id in more)
 
     def failed(self, walk: Walk, error: LakeMirrorError) -> None:
         """A page could not be read: what it was to find is not asked for again."""

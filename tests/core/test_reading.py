@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import Corrupt, RemoteFailure
-from core.mirroring.log_reading import Reading, Walk
+from core.mirroring.log_reading import Reading, Walk, in_turn
 from tests.core.test_graph import Parents, histories
 
 
@@ -54,9 +54,9 @@ class Source:
                 running.append(walk)
             if not running:
                 return reading
-            self._answer(reading, running.pop(self.random.randrange(len(running))))
+            self.answer(reading, running.pop(self.random.randrange(len(running))))
 
-    def _answer(self, reading: Reading, walk: Walk) -> None:
+    def answer(self, reading: Reading, walk: Walk) -> None:
         if walk.start in self.broken:
             reading.failed(walk, RemoteFailure("500"))
             return
@@ -132,3 +132,20 @@ def test_a_log_that_fails_is_not_asked_for_again() -> None:
     reading = source.read(Reading(["c00004"]), limit=3)
     assert list(reading.errors) == ["c00004"]
     assert source.stored == {"c00004", "c00003"}
+
+
+def test_the_rest_of_a_log_that_was_answered_comes_before_logs_that_nobody_has_asked_for() -> None:
+    source = Source(line(6), set(), random.Random(1), size=2, newest_first=True, broken={"d1", "d2", "e1"})
+    reading = Reading(["c00005", "d1", "d2", "e1"], ["e1"])
+    asked: list[str] = []
+    while walk := reading.next():
+        asked.append(walk.start)
+        source.answer(reading, walk)
+    assert asked == ["c00005", "c00003", "c00001", "d1", "d2", "e1"]
+
+
+def test_each_attempt_begins_with_another_one_of_what_was_not_found() -> None:
+    waiting = ["a", "b", "c"]
+    assert [in_turn(waiting, n)[0] for n in range(4)] == ["a", "b", "c", "a"]
+    assert sorted(in_turn(waiting, 7)) == waiting
+    assert in_turn([], 3) == []

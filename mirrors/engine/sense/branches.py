@@ -20,7 +20,14 @@ from jobs import duties
 from jobs.lease import DutyOutcome, Lease
 from mirrors.engine.sense.inferred import keep_inferred
 from mirrors.engine.sense.ingest import Spool, served_mirrors
-from mirrors.engine.sense.read_log import freeze, identity_problem, is_worth_keeping, read_histories, unreadable
+from mirrors.engine.sense.read_log import (
+    freeze,
+    identity_problem,
+    is_worth_keeping,
+    read_histories,
+    unread_before,
+    unreadable,
+)
 from mirrors.engine.sense.strangers import NEXT_LOOK_SECONDS, strangers, tell_strange
 from mirrors.engine.sense.tags import look_at_tags
 from mirrors.models import Candidate, Commit, MirrorDuty, Repository, SourceBranch
@@ -77,7 +84,8 @@ def _take_look(
     last, hidden = _last_heads(repository), _new_hidden(repository, lakefs, heads, lease)
     changed = sensing.changed_branches(heads, _sensed_heads(repository))
     spool, moved = Spool(repository, lease), set(changed.values())
-    errors = read_histories(spool, lakefs, moved, lease, spool.frontier()) if changed else {}
+    waiting = [*unread_before(changed, _unread_branches(repository)), *sorted(spool.frontier())]
+    errors = read_histories(spool, lakefs, moved, lease, waiting) if changed else {}
     if problem := identity_problem(repository, lakefs):
         spool.clear()
         return freeze(repository, problem), False
@@ -133,6 +141,10 @@ def _distrust(
 
 def _last_heads(repository: Repository) -> dict[str, str]:
     return dict(repository.branches.filter(gone_at=None).values_list("name", "head"))
+
+
+def _unread_branches(repository: Repository) -> list[str]:
+    return list(repository.branches.exclude(unread_head="").values_list("name", flat=True))
 
 
 def _new_hidden(repository: Repository, lakefs: LakeFS, heads: dict[str, str], lease: Lease) -> dict[bool, list[str]]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 
 from core.errors import Corrupt, LakeMirrorError, NoData, NotFound, RemoteFailure
-from core.mirroring.log_reading import Reading, Walk
+from core.mirroring.log_reading import Reading, Walk, in_turn
 from core.ports import LakeFS
 from core.types import Commit as CommitRecord
 from core.types import Page
@@ -56,10 +56,10 @@ def list_tags(lakefs: LakeFS, repository: str, lease: Lease) -> dict[str, str]:
 
 
 def read_histories(
-    spool: Spool, lakefs: LakeFS, heads: Collection[str], lease: Lease, frontier: Collection[str]
+    spool: Spool, lakefs: LakeFS, heads: Collection[str], lease: Lease, waiting: Sequence[str]
 ) -> Mapping[str, LakeMirrorError]:
-    """Read the records of all commits reachable from `heads` that are not stored yet; `frontier`: those that an earlier
-    reading named and did not find.
+    """Read the records of all commits reachable from `heads` that are not stored yet, and of `waiting`: what an earlier
+    reading did not find, which comes after all others and begins at another place in each look.
 
     A head whose history the source can't give is named with the reason: it must not hold up the others.
     """
@@ -67,7 +67,8 @@ def read_histories(
     if not unknown:
         return {}
     first = unknown - spool.known(unknown)
-    reading = Reading(first, _in_turn({*frontier, *_unread(spool.repository, first)}, lease))
+    later = [commit for commit in waiting if commit in first or commit not in heads]
+    reading = Reading(first, in_turn(later, lease.attempt))
     settings = config.current().commit_sensor
     answers = _Answers(spool, lakefs, reading)
     with SideBySide[Walk, Page[CommitRecord]](settings.branches_scanner_concurrency_limit, lease) as calls:
@@ -81,18 +82,10 @@ def read_histories(
                 answers.take(walk, answer)
 
 
-def _unread(repository: Repository, heads: Collection[str]) -> set[str]:
-    """Those of some heads that could not be read in the look before."""
-    branches = repository.branches.exclude(unread_head="").values_list("unread_head", flat=True)
-    tags = repository.tags.exclude(unread_commit="").values_list("unread_commit", flat=True)
-    return {*branches, *tags} & set(heads)
-
-
-def _in_turn(waiting: Collection[str], lease: Lease) -> list[str]:
-    """What was not found before: each look begins with another one of it, for it may give up the rest."""
-    ordered = sorted(waiting)
-    first = lease.attempt % len(ordered) if ordered else 0
-    return ordered[first:] + ordered[:first]
+def unread_before(changed: Mapping[str, str], unread: Collection[str]) -> list[str]:
+    """The heads, each once, of branches or tags that could not be read in the look before, wherever they have moved to:
+    one that moves in each look must not come before all others in each."""
+    return list(dict.fromkeys(changed[name] for name in sorted(unread) if name in changed))
 
 
 class _Answers:

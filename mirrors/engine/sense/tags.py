@@ -20,6 +20,7 @@ from mirrors.engine.sense.read_log import (
     is_worth_keeping,
     list_tags,
     read_histories,
+    unread_before,
     unreadable,
 )
 from mirrors.models import MirrorDuty, Repository, SourceTag
@@ -39,7 +40,7 @@ def look_at_tags(repository: Repository, lakefs: LakeFS, lease: Lease) -> str:
     if changed or last.keys() - found:
         if problem := identity_problem(repository, lakefs):
             return freeze(repository, problem).summary
-        unread = _read(repository, lakefs, set(changed.values()), at, lease)
+        unread = _read(repository, lakefs, changed, at, lease)
     readable = {name: commit for name, commit in changed.items() if commit not in unread}
     for mirror in following.filter(follows_all=False):
         follow_heads(mirror, set(readable.values()), lease)
@@ -61,17 +62,21 @@ def _name_left_out(changed: Mapping[str, str], unread: Mapping[str, str]) -> str
     return f"left out: {', '.join(names[:5])} ({unread[changed[names[0]]]})"
 
 
-def _read(repository: Repository, lakefs: LakeFS, commits: set[str], at: datetime, lease: Lease) -> Mapping[str, str]:
+def _read(
+    repository: Repository, lakefs: LakeFS, changed: Mapping[str, str], at: datetime, lease: Lease
+) -> Mapping[str, str]:
     """Store the commits that tags name and no branch leads to; gives those that can't be read, and why.
 
     A mirror that follows all branches and no tags is not given these: from now on it gets only what it needs. What a
     look at the branches could not read to its end stays as it is, and keeps no tag waiting that does without it.
     """
-    spool = Spool(repository, lease)
+    spool, commits = Spool(repository, lease), set(changed.values())
     with transaction.atomic():
         Repository.objects.select_for_update(no_key=True).get(pk=repository.pk)
         repository.mirrors.filter(tags=False, follows_all=True).update(follows_all=False)
-    errors = read_histories(spool, lakefs, commits, lease, spool.lacking(spool.below(commits)))
+    before = repository.tags.exclude(unread_commit="").values_list("name", flat=True)
+    waiting = [*unread_before(changed, before), *sorted(spool.lacking(spool.below(commits)))]
+    errors = read_histories(spool, lakefs, commits, lease, waiting)
     unrelated, broken_off = spool.unrelated()
     spool.leave_out(unrelated | (broken_off & spool.below(commits).keys()))
     spool.place(at)

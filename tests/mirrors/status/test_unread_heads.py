@@ -232,6 +232,7 @@ def test_113_a_source_that_gives_no_log_costs_few_time_outs_a_look_and_each_bran
 
 
 def test_113_what_could_not_be_read_before_is_asked_for_after_all_else(lm: Deployment, new: str) -> None:
+    lm.work(2)
     broken = many(lm, 20)
     look(lm, [])
     newer = lm.lake.commit("main", {"c": b"3"})
@@ -239,6 +240,17 @@ def test_113_what_could_not_be_read_before_is_asked_for_after_all_else(lm: Deplo
     with unreadable(lm, *broken, new, error=Unreachable("timed out")):
         lm.work(1)
         assert lm.head() == newer
+
+
+def test_113_branches_that_move_in_each_look_do_not_come_before_one_that_waits(lm: Deployment, new: str) -> None:
+    many(lm, 8)
+    look(lm, [])
+    for _ in range(9):
+        heads = {made_again(lm, f"b{n}", lm.lake.repository.branches[f"b{n}"]) for n in range(8)}
+        silent = unreadable(lm, *heads, error=Unreachable("timed out"))
+        with silent, one_by_one(), settings(branches_scanner_concurrency_limit=1):
+            lm.run(Duty.objects.get(kind="sense").pk)
+    assert SourceBranch.objects.get(name="main").head == new
 
 
 def test_113_a_log_that_answers_shows_that_others_are_worth_asking_for(lm: Deployment, new: str) -> None:
