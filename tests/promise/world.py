@@ -584,6 +584,7 @@ class World:
         self._update(selected={"include": ["*"], "exclude": []})
         for _ in range(ROUNDS):
             self.round()
+            age_roots(minutes=1)
         for told in self.reader.unreached():
             self.reader.tell("never-reached", told)
         for row in Validation.objects.open():

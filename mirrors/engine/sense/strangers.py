@@ -63,12 +63,12 @@ def _not_seen_before(spool: Spool, roots: Collection[str], at: datetime) -> set[
 
 
 def _unheard_of(spool: Spool, heads: set[str], at: datetime) -> set[str]:
-    """The heads, if books that were made again from the destination know nothing but what its branches show, and the
-    source has none of that; nor has the destination the roots of the source's history."""
-    shown = MirrorBranch.objects.filter(mirror__source=spool.repository, stray=False).exclude(head="")
-    known = set(shown.values_list("head", flat=True))
+    """The heads, if nothing was read of the source yet and it has nothing of what is known: heads that could not be
+    read, and after the books were made again from the destination what its branches show. Nor has the destination the
+    roots of the source's history."""
+    known, waits = _known_heads(spool.repository), bool(spool.repository.unrelated_roots)
     roots = spool.roots()  # without one nothing could be stored
-    if not (known and roots) or known & heads or spool.read_now(known):
+    if not roots or not (known or waits) or known & heads or spool.read_now(known):
         return set()
     roots = spool.read_now(roots)
     mirrors = list(served_mirrors(spool.repository))
@@ -78,6 +78,15 @@ def _unheard_of(spool: Spool, heads: set[str], at: datetime) -> set[str]:
         return set()
     spool.clear()
     return heads
+
+
+def _known_heads(repository: Repository) -> set[str]:
+    """Of a source of which no commit was read. While a root of its waits, what is unread may be a stranger's."""
+    shown = MirrorBranch.objects.filter(mirror__source=repository, stray=False).exclude(head="")
+    known = set(shown.values_list("head", flat=True))
+    if not repository.unrelated_roots:
+        known.update(repository.branches.exclude(unread_head="").values_list("unread_head", flat=True))
+    return known
 
 
 def _has_record(mirror: Mirror, sha: str) -> bool:

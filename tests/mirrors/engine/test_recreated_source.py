@@ -113,6 +113,43 @@ def test_111_a_history_of_its_own_that_was_not_there_in_the_look_before_waits_an
     assert lm.head("orphan") == orphan
 
 
+def test_128_a_source_that_could_not_be_read_yet_is_known_by_its_heads(lm: Deployment) -> None:
+    lm.lake.commit(files={"a": b"1"})
+    with failing(lm, lambda _: True):
+        lm.work(1)
+    with recreated(lm):
+        lm.work(3)
+        assert (lm.head(), Repository.objects.get().commits.count()) == ("", 0)
+        assert mirror_status(Mirror.objects.get()).state == State.RETRYING
+        assert "a second look will tell" in Repository.objects.get().look_error
+    lm.work(1)
+    assert mirror_status(Mirror.objects.get()).state == State.FROZEN
+
+
+def test_128_the_same_repository_is_read_once_it_answers_wherever_it_went_on_to(lm: Deployment) -> None:
+    lm.lake.commit(files={"a": b"1"})
+    with failing(lm, lambda _: True):
+        lm.work(1)
+    new = lm.lake.commit(files={"b": b"2"})
+    lm.arrive()
+    lm.work()
+    assert (lm.head(), mirror_status(Mirror.objects.get()).state) == (new, State.UP_TO_DATE)
+
+
+def test_128_it_is_read_after_a_second_look_if_nothing_of_what_was_seen_is_left(lm: Deployment) -> None:
+    first = lm.lake.commit(files={"a": b"1"})
+    lm.lake.commit(files={"b": b"2"})
+    with failing(lm, lambda _: True):
+        lm.work(1)
+    lm.lake.repository.branches["main"] = first
+    lm.arrive()
+    lm.work(2)
+    assert lm.head() == ""
+    age_roots(seconds=11)
+    lm.work(2)
+    assert (lm.head(), mirror_status(Mirror.objects.get()).state) == (first, State.UP_TO_DATE)
+
+
 def test_118_other_branches_go_on_while_a_history_of_its_own_waits(lm: Deployment) -> None:
     mirrored(lm, a=b"1")
     lm.lake.repository.branches["orphan"] = orphan = lm.lake._record((), "", "a root of its own", {})
