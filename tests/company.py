@@ -25,17 +25,20 @@ class Company:
     def note_heads(self) -> None:
         """After each thing that was done: where the branches are now, and what they passed on the way there."""
         for branch, head in self.heads.items():
-            chain = self._between(head, self.pointed[branch])
+            chain = self._passed(branch, head)
             self.pointed[branch].update(chain)
             if self.order[branch][-1:] != [head]:
                 self.order[branch].extend(reversed(chain))
 
-    def _between(self, head: str, earlier: set[str]) -> list[str]:
-        """The head, and the first parents back to an earlier head: for all that one can know, the branch was there."""
-        chain = [head]
-        while chain[-1] not in earlier and (parents := self.lake.repository.commits[chain[-1]].parents):
+    def _passed(self, branch: str, head: str) -> list[str]:
+        """The head, and the first parents back to the head before, else to the oldest of all earlier ones: who looked
+        last when the branch stood there can't know that it did not pass them."""
+        earlier, last = self.pointed[branch], self.order[branch][-1:]
+        chain, length = [head], 1
+        while [chain[-1]] != last and (parents := self.lake.repository.commits[chain[-1]].parents):
             chain.append(parents[0])
-        return chain if chain[-1] in earlier else [head]
+            length = len(chain) if parents[0] in earlier else length
+        return chain[:length]
 
     def misled(self, branch: str, old: str, new: str) -> list[str]:
         """What is wrong with a mirror's branch moving so: it never pointed there, or left that for good before."""
