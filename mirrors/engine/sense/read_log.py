@@ -7,6 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 
+from django.db import transaction
+
 from core.errors import Corrupt, LakeMirrorError, NoData, NotFound, RemoteFailure
 from core.mirroring.log_reading import Reading, Walk, in_turn
 from core.ports import LakeFS
@@ -37,7 +39,11 @@ def identity_problem(repository: Repository, lakefs: LakeFS) -> str:
 
 def freeze(repository: Repository, reason: str) -> DutyOutcome:
     """Delete and move nothing any more; only an operator's word goes on from here, and what was seen before is void."""
-    Repository.objects.filter(pk=repository.pk).update(frozen_reason=reason, unrelated_roots={}, unrelated_since=None)
+    with transaction.atomic():
+        rows = Repository.objects.filter(pk=repository.pk)
+        rows.update(frozen_reason=reason, unrelated_roots={}, unrelated_since=None)
+        if not repository.commits.exists():  # what could not be read may be the other repository's
+            repository.branches.update(unread_head="", unread_since=None)
     return DutyOutcome(f"frozen: {reason}")
 
 

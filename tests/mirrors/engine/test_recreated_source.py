@@ -126,6 +126,23 @@ def test_128_a_source_that_could_not_be_read_yet_is_known_by_its_heads(lm: Deplo
     assert mirror_status(Mirror.objects.get()).state == State.FROZEN
 
 
+def test_128_heads_of_the_other_repository_are_not_known_once_it_was_found_out(lm: Deployment) -> None:
+    """An operator says that the old one is back, and a cache says so too."""
+    head = mirrored(lm, a=b"1")
+    lose_database()
+    rebuild()
+    with recreated(lm) as made:
+        lm.work(1)
+    lm.work(1)
+    repository = Repository.objects.get()
+    assert repository.frozen_reason
+    Repository.objects.update(frozen_reason="")
+    stale = replace(made.repository.info, creation_date=repository.creation_date)
+    with mock.patch.object(lm.us, "get_repository", return_value=stale):
+        lm.work(2)
+        assert lm.head() == head
+
+
 def test_128_the_same_repository_is_read_once_it_answers_wherever_it_went_on_to(lm: Deployment) -> None:
     lm.lake.commit(files={"a": b"1"})
     with failing(lm, lambda _: True):
