@@ -18,14 +18,19 @@ class Readable:
     since: datetime | None = None
 
 
-def at_source(*, seen_at: datetime, looked_at: datetime | None, frozen: bool, gone: bool) -> Readable:
-    """At the source, which gave its record. `gone`: a mirror found that both sides lack something of it."""
+def at_source(*, seen_at: datetime, looked_at: datetime | None, frozen: bool, gone: bool | None) -> Readable:
+    """At the source, which gave its record. `gone`: a mirror found that both sides lack something of it; None where
+    what both lack may be part of it."""
     if frozen:
         return Readable(None, "the source is not the repository that was pinned")
     if looked_at is None:
         return Readable(None, "the source was not looked at yet")
     if gone:
         return Readable(False, "some of its data is gone at the source")
+    if gone is None:
+        return Readable(
+            None, "the source lacks some objects, and its metarange is not at hand to tell if it names them"
+        )
     return Readable(True, since=seen_at)
 
 

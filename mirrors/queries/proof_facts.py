@@ -6,7 +6,7 @@ What a metarange names never changes, so it may come from anywhere; that all of 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from django.db.models import Count
@@ -43,21 +43,28 @@ def judge_at(mirrors: Mapping[int, Mirror], rows: Sequence[MirrorCommit]) -> dic
     """The same of one commit at several mirrors, all by their keys, in so many questions as for one of them."""
     if not rows:
         return {}
-    return {key: judge_commit(proof) for key, proof in _proofs(mirrors, rows, _named_at(mirrors, rows)).items()}
+    named = _named_at([mirrors[row.mirror_id] for row in rows], rows[0].commit.metarange_id)
+    return {key: judge_commit(proof) for key, proof in _proofs(mirrors, rows, named).items()}
 
 
-def gone_at_source(mirrors: Mapping[int, Mirror], rows: Sequence[MirrorCommit]) -> set[int]:
-    """The mirrors, by their keys, that found something of one commit missing at their source too, whatever else it
-    waits for."""
-    if not rows:
-        return set()
-    found = _problems([row.mirror_id for row in rows], _holders(rows[0].commit, _named_at(mirrors, rows)))
-    return {key for key, gone in found if gone}
+def gone_at_source(mirrors: Mapping[int, Mirror], commit: Commit) -> dict[int, bool | None]:
+    """Whether something of a commit was found missing at the source too, whatever else it waits for: by each of these
+    mirrors of its source. None where that can't be told: its metarange is not at hand, and the mirror lacks things that
+    are gone there.
+    """
+    named = _named_at(mirrors.values(), commit.metarange_id)
+    found = _problems(list(mirrors), _holders(commit, named))
+    gone: dict[int, bool | None] = {key: found[key, True] > 0 for key in mirrors}
+    if named is None:
+        unsure = [key for key, known in gone.items() if not known]
+        lacking = Blocker.objects.filter(mirror__in=unsure, gone_at_source=True).order_by()
+        gone |= dict.fromkeys(lacking.values_list("mirror_id", flat=True).distinct())
+    return gone
 
 
-def _named_at(mirrors: Mapping[int, Mirror], rows: Sequence[MirrorCommit]) -> Named:
-    """What the commit's metarange names, from any of these mirrors."""
-    at_hand = (ranges_named(mirrors[row.mirror_id], row.commit.metarange_id) for row in rows)
+def _named_at(mirrors: Iterable[Mirror], metarange_id: str) -> Named:
+    """What a metarange names, from any of these mirrors."""
+    at_hand = (ranges_named(mirror, metarange_id) for mirror in mirrors)
     return next((ranges for ranges in at_hand if ranges is not None), None)
 
 

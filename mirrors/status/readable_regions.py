@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -41,8 +41,8 @@ def places_of(mirrors: Sequence[Mirror], given: str) -> tuple[str, list[RegionSt
     rows = _rows(mirrors, commits)
     concerned = [mirror for mirror in mirrors if mirror.source_id in commits]
     by_key, there = {mirror.pk: mirror for mirror in concerned}, [rows[m.pk] for m in concerned if m.pk in rows]
-    judged, gone = judge_at(by_key, there), gone_at_source(by_key, there)
-    sources = [_source(commit, rows, gone) for commit in commits.values()]
+    judged = judge_at(by_key, there)
+    sources = [_source(commit, rows, concerned) for commit in commits.values()]
     theirs = [_mirror(mirror, rows.get(mirror.pk), judged.get(mirror.pk)) for mirror in concerned]
     places = {place.offset: place for place in (*sources, *theirs)}
     sha = next(iter(commits.values())).sha
@@ -65,11 +65,12 @@ def _rows(mirrors: Iterable[Mirror], commits: Mapping[int, Commit]) -> dict[int,
     return {row.mirror_id: row for row in rows.select_related("commit", "waiver")}
 
 
-def _source(commit: Commit, rows: Mapping[int, MirrorCommit], lacking: Collection[int]) -> RegionStatus:
-    """`lacking`: mirrors that found something of it gone. While it waits for more than that, its row doesn't say so."""
+def _source(commit: Commit, rows: Mapping[int, MirrorCommit], mirrors: Iterable[Mirror]) -> RegionStatus:
     source = commit.repository
-    at = [row for row in rows.values() if row.commit_id == commit.pk]
-    gone = any(row.data == MirrorCommit.Data.GONE or row.mirror_id in lacking for row in at)
+    its = {mirror.pk: mirror for mirror in mirrors if mirror.source_id == source.pk}
+    given_up = any(rows[key].data == MirrorCommit.Data.GONE for key in its if key in rows)
+    found = {True} if given_up else set(gone_at_source(its, commit).values())
+    gone = True if True in found else None if None in found else False
     readable = at_source(
         seen_at=commit.seen_at, looked_at=source.looked_at, frozen=bool(source.frozen_reason), gone=gone
     )

@@ -73,7 +73,13 @@ def test_it_is_readable_since_a_branch_showed_it_else_since_it_was_complete() ->
 
 @pytest.mark.parametrize(
     ("given", "answer"),
-    [({}, True), ({"frozen": True}, None), ({"looked_at": None}, None), ({"gone": True}, False)],
+    [
+        ({}, True),
+        ({"frozen": True}, None),
+        ({"looked_at": None}, None),
+        ({"gone": True}, False),
+        ({"gone": None}, None),
+    ],
 )
 def test_the_source_answers_by_its_record_and_by_what_mirrors_found(given: dict[str, Any], answer: bool | None) -> None:
     known: dict[str, Any] = {"seen_at": T, "looked_at": T, "frozen": False, "gone": False}
