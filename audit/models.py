@@ -10,6 +10,7 @@ from django.db.models import Q
 from audit.exceptions import AppendOnly
 from audit.querysets import AuditEventQuerySet
 
+SUBJECT_LENGTH = 600
 FIRST_DIGEST = "0" * 64
 """What stands before the digest of the first event."""
 
@@ -81,7 +82,8 @@ class AuditEvent(models.Model):
 
     `actor` is a user's name, `system:<part>` for our own processes (no user's name has a colon). It is text and not a
     reference, so that the record outlives the user. `number` and `digest` are the row's place in the chain, which it
-    gets shortly after it was committed (audit/chain.py). `times`: how many refused attempts the row tells of.
+    gets shortly after it was committed (audit/chain.py). `times`: how many refused attempts the row tells of. `verb`
+    (audit/verbs.py) and `subject` are blank for what was refused, and where an earlier version wrote the row.
     """
 
     at = models.DateTimeField(auto_now_add=True, db_index=True)
@@ -89,6 +91,8 @@ class AuditEvent(models.Model):
     key_id = models.CharField(max_length=40, blank=True)
     action = models.CharField(max_length=64)
     arn = models.CharField(max_length=1400)
+    verb = models.CharField(max_length=20, blank=True, db_default="", default="")
+    subject = models.CharField(max_length=SUBJECT_LENGTH, blank=True, db_default="", default="")
     before = models.JSONField(null=True, blank=True)
     after = models.JSONField(null=True, blank=True)
     reason = models.CharField(max_length=1000, blank=True)
@@ -111,6 +115,7 @@ class AuditEvent(models.Model):
             models.Index(fields=("actor", "-at", "-id"), name="audit_of_actor_by_time"),
             models.Index(fields=("arn", "-at", "-id"), name="audit_of_arn_by_time"),
             models.Index(fields=("action", "-at", "-id"), name="audit_of_action_by_time"),
+            models.Index(fields=("subject", "-id"), name="audit_by_subject"),
             models.Index(fields=("-at", "-id"), condition=Q(refused=True), name="audit_refused_by_time"),
             models.Index(fields=("id",), condition=Q(number=None), name="audit_not_chained"),
         )

@@ -21,6 +21,7 @@ from django.db.models import Max, QuerySet
 from audit import chain, verify
 from audit.models import AuditChain, AuditCheckpoint, AuditEvent
 from audit.record import audit
+from audit.verbs import Verb
 from audit.verify import ChainPosition, Found
 from core.errors import Conflict, Invalid, NotFound
 
@@ -178,7 +179,7 @@ def _checkpoint(out: Path, start: ChainPosition, end: ChainPosition, file_digest
         file_digest=file_digest,
     )
     after = {"first": point.first, "last": end.number, "digest": end.digest, "file": str(out), "sha256": file_digest}
-    audit(actor=actor, action=SEAL, arn=AUDIT_ARN, after=after)
+    audit(actor=actor, right=(SEAL, AUDIT_ARN), verb=Verb.SEAL, after=after)
     return point
 
 

@@ -9,6 +9,7 @@ from django.http import HttpRequest
 
 from audit import refusals
 from audit.record import audit
+from audit.verbs import Verb
 
 SIGN_IN, SIGN_OUT = "auth:SignIn", "auth:SignOut"
 
@@ -22,12 +23,12 @@ def listen() -> None:
 
 def _signed_in(sender: Any, request: HttpRequest, user: Any, **_: Any) -> None:
     if request.path:  # else nobody asked for it: a session that was made without any request
-        audit(actor=user, action=SIGN_IN, arn=user.arn, request=request)
+        audit(actor=user, right=(SIGN_IN, user.arn), verb=Verb.SIGN_IN, request=request)
 
 
 def _signed_out(sender: Any, request: HttpRequest, user: Any, **_: Any) -> None:
     if user is not None and request.path:
-        audit(actor=user, action=SIGN_OUT, arn=user.arn, request=request)
+        audit(actor=user, right=(SIGN_OUT, user.arn), verb=Verb.SIGN_OUT, request=request)
 
 
 def _wrong_password(sender: Any, request: HttpRequest | None = None, **_: Any) -> None:

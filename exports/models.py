@@ -79,6 +79,11 @@ class Export(models.Model):
     def __str__(self) -> str:
         return f"{self.repository}/{self.branch} ({self.region})"
 
+    @property
+    def audit_name(self) -> str:
+        """The subject of events about it."""
+        return f"export/{self.region}/{self.repository}/{self.branch}"
+
     def standing(self) -> state_machine.ExportSituation:
         """What decisions are made from."""
         return state_machine.ExportSituation(

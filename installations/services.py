@@ -12,6 +12,7 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
+from audit.verbs import Verb
 from core.access.policies import auth_arn
 from core.errors import Conflict, Invalid, NotFound, Stale, Unreadable
 from core.installations.settings import Secrets, Wish, check_secrets, check_wish
@@ -78,7 +79,8 @@ def find(region: str) -> Installation:
 
 def installation_create(*, actor: Any, wish: Wish, secrets: Secrets, request: Any = None) -> Installation:
     """Add one; it holds everywhere within seconds. Raises Denied, Invalid and Conflict."""
-    rbac.require(actor, (CREATE, installation_arn(wish.region)))
+    right = (CREATE, installation_arn(wish.region))
+    rbac.require(actor, right)
     wish = _whole(wish)
     check_wish(wish)
     check_secrets(wish, secrets, None)
@@ -88,7 +90,7 @@ def installation_create(*, actor: Any, wish: Wish, secrets: Secrets, request: An
     try:
         with transaction.atomic():
             row.save(force_insert=True)
-            _audit(actor, CREATE, row, {}, asdict(wish), request)
+            _audit(actor, right, Verb.CREATE, {}, asdict(wish), request)
     except IntegrityError as error:
         raise _taken(wish.region) from error
     refresh.read()
@@ -99,7 +101,8 @@ def installation_update(
     *, actor: Any, region: str, wish: Wish, secrets: Secrets, seen: Seen = ANYTHING, request: Any = None
 ) -> Installation:
     """Replace the settings; a secret that isn't given stays. Raises Denied, NotFound, Conflict, Stale and Invalid."""
-    rbac.require(actor, (UPDATE, installation_arn(region)))
+    right = (UPDATE, installation_arn(region))
+    rbac.require(actor, right)
     find(region)
     wish = _whole(replace(wish, region=region))
     check_wish(wish)
@@ -112,7 +115,7 @@ def installation_update(
             row.version, row.changed_at = row.version + 1, clock.now()
             row.save()
             InstallationTest.objects.filter(region=region).delete()  # it was of something else
-            _audit(actor, UPDATE, row, before, after, request)
+            _audit(actor, right, Verb.CHANGE, before, after, request)
     refresh.read()
     return row
 
@@ -122,7 +125,8 @@ def installation_delete(
 ) -> None:
     """Forget one that nothing uses. Raises Denied, NotFound, Stale, and Conflict that says what uses it. A row that the
     file has an installation for too may go in any case: it isn't used."""
-    rbac.require(actor, (DELETE, installation_arn(region)))
+    right = (DELETE, installation_arn(region))
+    rbac.require(actor, right)
     doubled = is_doubled(region)
     if not doubled:
         find(region)
@@ -130,7 +134,7 @@ def installation_delete(
         row = _locked(region, seen)
         if not doubled:
             _check_unused(region)
-        _audit(actor, DELETE, row, asdict(row.wish), {}, request, reason)
+        _audit(actor, right, Verb.DELETE, asdict(row.wish), {}, request, reason)
         row.delete()
         InstallationTest.objects.filter(region=region).delete()
     refresh.read()
@@ -198,11 +202,11 @@ def _check_unused(region: str) -> None:
         raise Conflict(f"the installation '{region}' is used by {used}", hint="Delete these first")
 
 
-def _audit(actor: Any, action: str, row: Installation, before: Any, after: Any, request: Any, reason: str = "") -> None:
+def _audit(actor: Any, right: rbac.Right, verb: Verb, before: Any, after: Any, request: Any, reason: str = "") -> None:
     rbac.audit(
         actor=actor,
-        action=action,
-        arn=installation_arn(row.region),
+        right=right,
+        verb=verb,
         before=before or None,
         after=after or None,
         reason=reason,
@@ -232,7 +236,8 @@ def _rotate(region: str) -> bool:
             return False
         row.put(row.wish, secrets)
         row.save(update_fields=["sealed"])
-        _audit("system:rotate", UPDATE, row, {}, {"sealed": "with the key of now"}, None)
+        right, after = (UPDATE, installation_arn(row.region)), {"sealed": "with the key of now"}
+        _audit("system:rotate", right, Verb.CHANGE, {}, after, None)
         return True
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Q
 
+from audit.verbs import Verb
 from console import exports_summary
 from console.exports_summary import About
 from console.repositories import SourceRepository
@@ -174,13 +175,13 @@ def duty_retry(*, actor: Any, duty: Duty, request: Any = None) -> None:
     job = next(iter(jobs_of([duty], clock.now())), None)
     if job is None:
         raise NotFound("there is no such duty any more")
-    action, arn = job.right
-    rbac.require(actor, (action, arn))
+    rbac.require(actor, job.right)
+    subject = job.mirror.audit_name if job.mirror else ""
     about = {"mirror": job.mirror.name} if job.mirror else {"source": job.source.name, "region": job.source.region}
     with transaction.atomic():
         duties.wake(duty.kind, duty.subject)
         after = {"retry": duty.kind, **about}
-        rbac.audit(actor=actor, action=action, arn=arn, after=after, request=request)
+        rbac.audit(actor=actor, right=job.right, verb=Verb.RETRY, subject=subject, after=after, request=request)
 
 
 def job_retry(*, actor: Any, kind: JobType, row: Any, request: Any = None) -> tuple[str, str | None]:

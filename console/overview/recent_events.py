@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from django.db.models import Exists, OuterRef
 
 from audit.models import AuditEvent
+from audit.verbs import Verb
 from console.jobs.listing import duties_of, jobs_of
 from core.mirroring.promotion import MOVED_BY_OTHERS, Why
 from core.text.phrases import Phrase, name, say, short
@@ -17,19 +18,17 @@ from mirrors.models import Promotion
 from mirrors.models.querysets import MirrorQuerySet
 
 AMOUNT = 10
-_VERBS: Mapping[str, str] = {
-    "sync": "asked for a look at",
-    "validate": "asked for a check of",
-    "retry": "had a duty done again for",
-    "stop": "stopped a check of",
-    "reset_branch": "had uncommitted changes undone at",
-    "storage_namespace": "made",
-    "waiver": "waived commits of",
-    "export": "had an export begun of",
-    "repair": "repaired the export of",
-    "verify": "had the export verified of",
+_EXPORTS = {
+    Verb.CREATE: "configured the export of",
+    Verb.CHANGE: "changed the export of",
+    Verb.DELETE: "ended the export of",
+    Verb.PAUSE: "paused the export of",
+    Verb.RESUME: "resumed the export of",
+    Verb.RUN: "had an export begun of",
+    Verb.REPAIR: "repaired the export of",
+    Verb.VERIFY: "had the export verified of",
 }
-"""What the audit's details tell of a verb, by the first of these names that is among them."""
+"""What is said of exports; of all else what the verb itself says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,23 +91,14 @@ def _verbs() -> list[Happening]:
 
 
 def _verb(row: AuditEvent) -> Phrase:
-    before, after = row.before or {}, row.after or {}
-    about = _about(before, after) or row.arn.rpartition("/")[2]
     why = f": “{row.reason[:160]}”" if row.reason else ""
-    return say(name(row.actor or "somebody"), f" {_did(row.action, before, after)} ", name(about), why)
+    kind, _, subject = row.subject.partition("/")
+    about = subject.partition("/")[2] if kind == "export" else subject
+    return say(name(row.actor or "somebody"), f" {_did(row, kind)} ", name(about or row.arn.rpartition("/")[2]), why)
 
 
-def _about(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    keys = ("mirror", "sync", "validate", "source")
-    return next((str(told[key]) for told in (after, before) for key in keys if told.get(key)), "")
-
-
-def _did(action: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    if action == "fs:DeleteRepository":
-        return "deleted"
-    if "paused" in after:
-        return "paused" if after["paused"] else "resumed"
-    if "waiver" in before:
-        return "withdrew a waiver of"
-    known = next((words for key, words in _VERBS.items() if key in after), "")
-    return known or ("changed" if before or after else "did something to")
+def _did(row: AuditEvent, kind: str) -> str:
+    if row.verb not in Verb.values:  # another version's
+        return f"did {row.action} at"
+    verb = Verb(row.verb)
+    return _EXPORTS.get(verb, verb.label) if kind == "export" else verb.label

@@ -9,6 +9,7 @@ from typing import Any
 from django.db import transaction
 
 from adapters.regex import Patterns
+from audit.verbs import Verb
 from core.access.policies import branch_arn
 from core.errors import Conflict, Invalid, NotFound
 from core.exporting import state_machine
@@ -53,8 +54,8 @@ def export_set(
     Raises Denied, Invalid (naming the field), NotFound (no such repository or branch), Conflict (it is just being
     deleted) and Unreachable (the source).
     """
-    arn = branch_arn(repository, branch)
-    rbac.require(actor, ("fs:ExportConfig", arn))
+    right = ("fs:ExportConfig", branch_arn(repository, branch))
+    rbac.require(actor, right)
     destinations.check_region(region)
     settings = checked(wish)
     source = destinations.source_of(region, repository)
@@ -67,7 +68,7 @@ def export_set(
         export, before = _store(region, branch, source, settings)
         duties.ensure(KIND, subject_of(export), region)
         duties.wake(KIND, subject_of(export))
-        rbac.audit(actor=actor, action="fs:ExportConfig", arn=arn, before=before, after=settings, request=request)
+        _audit(actor, right, Verb.CHANGE if before else Verb.CREATE, export, request, before=before, after=settings)
     return export, before is None
 
 
@@ -131,43 +132,37 @@ def _store(region: str, branch: str, source: Any, settings: dict[str, Any]) -> t
 
 def export_delete(*, actor: Any, export: Export, reason: str = "", request: Any = None) -> None:
     """Export no more. What was exported stays; the row goes when no task of it can write any more."""
-    arn = branch_arn(export.repository, export.branch)
-    rbac.require(actor, ("fs:ExportConfig", arn))
+    right = ("fs:ExportConfig", branch_arn(export.repository, export.branch))
+    rbac.require(actor, right)
     with transaction.atomic():
         Export.objects.filter(pk=export.pk).update(deleting=True)
         duties.wake(KIND, subject_of(export))
         before = {name: getattr(export, name) for name in SETTINGS}
-        rbac.audit(actor=actor, action="fs:ExportConfig", arn=arn, before=before, reason=reason, request=request)
+        _audit(actor, right, Verb.DELETE, export, request, before=before, reason=reason)
 
 
 def export_pause(*, actor: Any, export: Export, paused: bool, request: Any = None) -> None:
     """Stop after the slice that is being copied, or go on; nothing is lost."""
-    arn = branch_arn(export.repository, export.branch)
-    rbac.require(actor, ("fs:PauseExport", arn))
+    right = ("fs:PauseExport", branch_arn(export.repository, export.branch))
+    rbac.require(actor, right)
     with transaction.atomic():
         Export.objects.filter(pk=export.pk).update(paused=paused)
         duties.wake(KIND, subject_of(export))
-        rbac.audit(
-            actor=actor,
-            action="fs:ExportConfig",
-            arn=arn,
-            before={"paused": export.paused},
-            after={"paused": paused},
-            request=request,
-        )
+        verb, before = Verb.PAUSE if paused else Verb.RESUME, {"paused": export.paused}
+        _audit(actor, right, verb, export, request, before=before, after={"paused": paused})
 
 
 def export_limits(*, actor: Any, export: Export, changes: Mapping[str, int | None], request: Any = None) -> None:
     """Change how fast it may go: `objects_per_second`, `bytes_per_second`, None for no limit. A run that goes on takes
     it up with its next slice; nothing is exported for it. Raises Denied, and Invalid naming the field."""
-    arn = branch_arn(export.repository, export.branch)
-    rbac.require(actor, ("fs:ExportConfig", arn))
+    right = ("fs:ExportConfig", branch_arn(export.repository, export.branch))
+    rbac.require(actor, right)
     for name, limit in changes.items():
         check_limit(name, limit)
     with transaction.atomic():
         Export.objects.filter(pk=export.pk).update(**changes, changed_at=clock.now())
         before = {name: getattr(export, name) for name in changes}
-        rbac.audit(actor=actor, action="fs:ExportConfig", arn=arn, before=before, after=dict(changes), request=request)
+        _audit(actor, right, Verb.CHANGE, export, request, before=before, after=dict(changes))
 
 
 def check_limit(name: str, limit: int | None) -> None:
@@ -181,43 +176,42 @@ def check_limit(name: str, limit: int | None) -> None:
 
 def export_run(*, actor: Any, export: Export, request: Any = None) -> ExportRun:
     """Start to export the branch's head of now. Raises Denied, Conflict, NotFound (the branch is gone), Unreachable."""
-    arn = branch_arn(export.repository, export.branch)
-    rbac.require(actor, ("fs:RunExport", arn))
+    right = ("fs:RunExport", branch_arn(export.repository, export.branch))
+    rbac.require(actor, right)
     state_machine.check_start(export.standing(), "")
     head = runs.head_of(export)
     with transaction.atomic():
         run = runs.start(export, head, asked_by=_name(actor))
-        rbac.audit(
-            actor=actor, action="fs:CreateCommit", arn=arn, after={"export": run.pk, "ref": head}, request=request
-        )
+        _audit(actor, right, Verb.RUN, export, request, after={"export": run.pk, "ref": head})
     return run
 
 
 def export_repair(*, actor: Any, export: Export, request: Any = None) -> None:
     """Somebody has repaired what kept the export from succeeding: it goes on. Raises Denied and Conflict."""
-    arn = branch_arn(export.repository, export.branch)
-    rbac.require(actor, ("fs:RunExport", arn))
+    right = ("fs:RunExport", branch_arn(export.repository, export.branch))
+    rbac.require(actor, right)
     state_machine.check_repair(export.standing())
     with transaction.atomic():
         if not Export.objects.move(export.pk, states=[State.FAILED], state=State.REPAIRED):
             export.refresh_from_db()
             state_machine.check_repair(export.standing())
         duties.wake(KIND, subject_of(export))
-        rbac.audit(
-            actor=actor, action="fs:CreateCommit", arn=arn, after={"repair": export.current_ref}, request=request
-        )
+        _audit(actor, right, Verb.REPAIR, export, request, after={"repair": export.current_ref})
 
 
 def export_verify(*, actor: Any, export: Export, request: Any = None) -> ExportVerification:
     """Compare the destination with the commit of the last success; one that goes on already is given. Raises Denied and
     Conflict."""
-    arn = branch_arn(export.repository, export.branch)
-    rbac.require(actor, ("fs:RunExport", arn))
+    right = ("fs:RunExport", branch_arn(export.repository, export.branch))
+    rbac.require(actor, right)
     with transaction.atomic():
         begun = verifications.begin(export, asked_by=_name(actor))
-        after = {"verify": begun.ref}
-        rbac.audit(actor=actor, action="fs:CreateCommit", arn=arn, after=after, request=request)
+        _audit(actor, right, Verb.VERIFY, export, request, after={"verify": begun.ref})
     return begun
+
+
+def _audit(actor: Any, right: rbac.Right, verb: Verb, export: Export, request: Any, **more: Any) -> None:
+    rbac.audit(actor=actor, right=right, verb=verb, subject=export.audit_name, request=request, **more)
 
 
 def find_export(region: str, repository: str, branch: str) -> Export:

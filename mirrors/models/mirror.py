@@ -93,6 +93,11 @@ class Mirror(models.Model):
         return self.name
 
     @property
+    def audit_name(self) -> str:
+        """The subject of events about it."""
+        return f"mirror/{self.name}"
+
+    @property
     def namespace(self) -> str:
         """Where its objects lie, to put a `/` and a key behind."""
         return self.storage_namespace.rstrip("/")

@@ -11,6 +11,7 @@ from typing import Any
 from django.db.models import QuerySet
 from django.db.models.functions import Substr
 
+from audit.verbs import Verb
 from core.errors import NotFound
 from db import clock
 from jobs import duties
@@ -102,8 +103,8 @@ def blockers_retry(
 
     Ids of what has arrived meanwhile are nobody's any more. A commit's record that was refused is never looked for.
     """
-    arn = repository_arn(mirror.source.name)
-    rbac.require(actor, ("fs:OperateMirror", arn))
+    right = ("fs:OperateMirror", repository_arn(mirror.source.name))
+    rbac.require(actor, right)
     rows = blockers_of(mirror, commit=commit).filter(kind__in=LOOKED_FOR)
     if ids is not None:
         rows = rows.filter(pk__in=ids)
@@ -114,5 +115,5 @@ def blockers_retry(
     which = {"ids": ids and list(ids), "reason": reason, "commit": commit}
     chosen = {name: value for name, value in which.items() if value not in (None, "")} or {"all": True}
     told = {"retry_blockers": chosen, "mirror": mirror.name, "blockers": number}
-    rbac.audit(actor=actor, action="fs:MirrorRepository", arn=arn, after=told, request=request)
+    rbac.audit(actor=actor, right=right, verb=Verb.RETRY, subject=mirror.audit_name, after=told, request=request)
     return number

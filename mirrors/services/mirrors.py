@@ -9,6 +9,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
+from audit.verbs import Verb
 from core.errors import Conflict, NotFound
 from core.types import RepositoryInfo
 from db import clock
@@ -73,8 +74,9 @@ def mirror_create(
     told = {"mirror": found.name, "region": found.region, "storage_namespace": found.namespace}
     rbac.audit(
         actor=actor,
-        action="fs:MirrorRepository",
-        arn=repository_arn(found.source.id),
+        right=rights_to_create(found.source.id, found.name, found.namespace)[1],
+        verb=Verb.CREATE,
+        subject=mirror.audit_name,
         after={**told, "adopted": found.adopted is not None, **found.settings},
         request=request,
     )
@@ -209,7 +211,8 @@ def mirror_delete(*, actor: Any, mirror: Mirror, seen: Seen = ANYTHING, request:
 
     Raises Denied, NotFound (it is being deleted) and Stale (not as it was `seen`).
     """
-    rbac.require(actor, ("fs:DeleteRepository", repository_arn(mirror.name)))
+    right = ("fs:DeleteRepository", repository_arn(mirror.name))
+    rbac.require(actor, right)
     with transaction.atomic():
         seen.require(etag_of(mirror_lock(mirror)), mirror.name)
         states = [state for state in Mirror.State if state != Mirror.State.DELETING]
@@ -217,15 +220,13 @@ def mirror_delete(*, actor: Any, mirror: Mirror, seen: Seen = ANYTHING, request:
             raise NotFound(f"there is no mirror '{mirror.name}'")
         duties.wake(MirrorDuty.MANAGE, mirror.pk)
     before = {"mirror": mirror.name, "region": mirror.region, "storage_namespace": mirror.storage_namespace}
-    rbac.audit(
-        actor=actor, action="fs:DeleteRepository", arn=repository_arn(mirror.name), before=before, request=request
-    )
+    rbac.audit(actor=actor, right=right, verb=Verb.DELETE, subject=mirror.audit_name, before=before, request=request)
 
 
 def mirror_sync(*, actor: Any, mirror: Mirror, request: Any = None) -> None:
     """Look at the source, and again for everything that is missing, at once."""
-    arn = repository_arn(mirror.source.name)
-    rbac.require(actor, ("fs:OperateMirror", arn))
+    right = ("fs:OperateMirror", repository_arn(mirror.source.name))
+    rbac.require(actor, right)
     mirror.blockers.update(look_at=clock.now())
     for kind, subject in (
         (MirrorDuty.SENSE, mirror.source_id),
@@ -235,7 +236,8 @@ def mirror_sync(*, actor: Any, mirror: Mirror, request: Any = None) -> None:
         (MirrorDuty.PROMOTE, mirror.pk),
     ):
         duties.wake(kind, subject)
-    rbac.audit(actor=actor, action="fs:MirrorRepository", arn=arn, after={"sync": mirror.name}, request=request)
+    after = {"sync": mirror.name}
+    rbac.audit(actor=actor, right=right, verb=Verb.SYNC, subject=mirror.audit_name, after=after, request=request)
 
 
 def branch_reset(*, actor: Any, mirror: Mirror, branch: str, request: Any = None) -> None:
@@ -243,13 +245,15 @@ def branch_reset(*, actor: Any, mirror: Mirror, branch: str, request: Any = None
 
     Raises Denied, NotFound (no such branch) and Conflict (nothing is forced on this mirror now).
     """
-    arn = repository_arn(mirror.source.name)
-    rbac.require(actor, ("fs:MirrorRepository", arn))
+    right = ("fs:MirrorRepository", repository_arn(mirror.source.name))
+    rbac.require(actor, right)
     if mirror.state != Mirror.State.ACTIVE or mirror.paused or mirror.source.frozen_reason:
         raise Conflict(f"nothing is forced on '{mirror.name}' while it is paused, stopped or frozen")
     can_be = "\0" not in branch  # PostgreSQL would take it for an error of ours
     if not (can_be and mirror.branches.filter(name=branch, stray=False).update(reset_asked=True)):
         raise NotFound(f"'{mirror.name}' has made no branch {branch[:80]!r}")
     duties.wake(MirrorDuty.PROMOTE, mirror.pk)
-    told = {"reset_branch": branch, "mirror": mirror.name}
-    rbac.audit(actor=actor, action="fs:MirrorRepository", arn=arn, after=told, request=request)
+    after = {"reset_branch": branch, "mirror": mirror.name}
+    rbac.audit(
+        actor=actor, right=right, verb=Verb.RESET_BRANCH, subject=mirror.audit_name, after=after, request=request
+    )

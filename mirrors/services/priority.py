@@ -11,6 +11,7 @@ from typing import Any
 
 from django.db import transaction
 
+from audit.verbs import Verb
 from core.errors import NotFound
 from core.mirroring.facts import History
 from db.chunks import chunks
@@ -33,8 +34,8 @@ def mirror_prioritise(
 
     Raises Denied and NotFound (no such branch, or nothing is known of the commit at this mirror).
     """
-    arn = repository_arn(mirror.source.name)
-    rbac.require(actor, ("fs:OperateMirror", arn))
+    right = ("fs:OperateMirror", repository_arn(mirror.source.name))
+    rbac.require(actor, right)
     sha = commit or _head(mirror, branch)
     row = mirror.commits.filter(commit__repository=mirror.source_id, commit__sha=sha).select_related("commit").first()
     if row is None:
@@ -44,7 +45,7 @@ def mirror_prioritise(
         for kind in (MirrorDuty.COPY_RECORDS, MirrorDuty.VALIDATE):
             duties.wake(kind, mirror.pk)
     told = {"prioritise": mirror.name, "branch": branch, "commit": sha}
-    rbac.audit(actor=actor, action="fs:MirrorRepository", arn=arn, after=told, request=request)
+    rbac.audit(actor=actor, right=right, verb=Verb.PRIORITISE, subject=mirror.audit_name, after=told, request=request)
     return row
 
 

@@ -13,6 +13,7 @@ from enum import StrEnum
 
 from django.db import IntegrityError, transaction
 
+from audit.verbs import Verb
 from core.errors import Conflict, Invalid, LakeMirrorError, NotFound
 from core.ports import LakeFS
 from core.types import RepositoryInfo
@@ -224,8 +225,9 @@ def _make(actor: str, found: Found) -> None:
     duties.ensure_mirror_duties(mirror)
     rbac.audit(
         actor=actor,
-        action="fs:MirrorRepository",
-        arn=repository_arn(source.name),
+        right=("fs:MirrorRepository", repository_arn(source.name)),
+        verb=Verb.REBUILD,
+        subject=mirror.audit_name,
         after={"mirror": mirror.name, "region": mirror.region, "storage_namespace": mirror.storage_namespace},
         reason="made again from the destination's descriptor",
     )

@@ -12,6 +12,7 @@ from typing import Any
 
 from django.db import transaction
 
+from audit.verbs import Verb
 from core.errors import Invalid
 from core.mirroring.branch_selection import OnUnselect
 from jobs import duties
@@ -41,8 +42,9 @@ def mirror_update(
     `on_unselect` says what becomes of branches that are there, and are `selected` no more by this very change.
     Raises Denied, NotFound (it is being deleted), Stale (not as it was `seen`) and Invalid (no such setting).
     """
-    arn = repository_arn(mirror.source.name)
-    rbac.require(actor, ("fs:OperateMirror" if changes.keys() == {"paused"} else "fs:MirrorRepository", arn))
+    action = "fs:OperateMirror" if changes.keys() == {"paused"} else "fs:MirrorRepository"
+    right = (action, repository_arn(mirror.source.name))
+    rbac.require(actor, right)
     if unknown := sorted(changes.keys() - SETTINGS.keys()):
         raise Invalid(f"a mirror has no setting '{unknown[0]}' that can be changed", field=unknown[0])
     with transaction.atomic():
@@ -60,13 +62,20 @@ def mirror_update(
         duties.wake(MirrorDuty.MANAGE, old.pk)  # which writes the descriptor
         rbac.audit(
             actor=actor,
-            action="fs:MirrorRepository",
-            arn=arn,
+            right=right,
+            verb=_verb(after),
+            subject=old.audit_name,
             before={"mirror": old.name, **before},
             after={"mirror": old.name, **after},
             request=request,
         )
     return new
+
+
+def _verb(after: Mapping[str, Any]) -> Verb:
+    if after.keys() == {"paused"}:
+        return Verb.PAUSE if after["paused"] else Verb.RESUME
+    return Verb.CHANGE
 
 
 def _store(old: Mirror, after: Mapping[str, Any]) -> Mirror:

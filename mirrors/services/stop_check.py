@@ -10,11 +10,12 @@ from typing import Any
 
 from django.db import transaction
 
+from audit.verbs import Verb
 from core.errors import Conflict
 from db import clock
 from jobs.job_ids import JobType, job_id
 from jobs.models import Duty
-from mirrors.models import Mirror, MirrorDuty, Run, Validation
+from mirrors.models import MirrorDuty, Run, Validation
 from mirrors.services.mirrors import repository_arn
 from rbac import services as rbac
 
@@ -28,11 +29,15 @@ def job_stop(*, actor: Any, kind: JobType, row: Any, request: Any = None) -> str
         raise Conflict(
             "a duty is never over, so it can't be stopped", hint="Pause the mirror or export, or stop its run"
         )
-    rbac.require(actor, ("fs:OperateMirror", repository_arn(row.mirror.source.name)))
+    right = ("fs:OperateMirror", repository_arn(row.mirror.source.name))
+    rbac.require(actor, right)
     asked = row if kind is JobType.VALIDATION else row.validation
     with transaction.atomic():
         told = _stop_run(row) if asked is None else _stop_validation(asked, actor)
-        _audit(actor, row.mirror, job_id(kind, row.pk), request)
+        after = {"stop": job_id(kind, row.pk), "mirror": row.mirror.name}
+        rbac.audit(
+            actor=actor, right=right, verb=Verb.STOP, subject=row.mirror.audit_name, after=after, request=request
+        )
     if asked is not None:
         # Not before: whoever is just writing holds these rows, and waits for the validation's.
         asked.left.all().delete()
@@ -55,9 +60,3 @@ def _stop_validation(validation: Validation, actor: Any) -> str:
     if not Validation.objects.filter(pk=validation.pk, ended_at=None).update(**ended):
         raise Conflict(f"validation {validation.pk} has ended already")
     return "it is stopped; what was found so far stays noted"
-
-
-def _audit(actor: Any, mirror: Mirror, job: str, request: Any) -> None:
-    told = {"stop": job, "mirror": mirror.name}
-    arn = repository_arn(mirror.source.name)
-    rbac.audit(actor=actor, action="fs:MirrorRepository", arn=arn, after=told, request=request)

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
+from audit.verbs import Verb
 from core.errors import Conflict, NotFound
 from core.mirroring.object_check import Depth
 from db import clock
@@ -33,14 +34,14 @@ def validation_ask(
     Gives the request that is open for the same already, if there is one. Raises Denied, NotFound (no such commit or
     branch) and Conflict (no head to look at).
     """
-    arn = repository_arn(mirror.source.name)
-    rbac.require(actor, ("fs:OperateMirror", arn))
+    right = ("fs:OperateMirror", repository_arn(mirror.source.name))
+    rbac.require(actor, right)
     made = _request(mirror, _heads(mirror, commit, branch), commit, branch, depth or Depth(mirror.depth))
     made.asked_by = actor if isinstance(actor, str) else actor.username
     validation = _store(made)
     duties.wake(MirrorDuty.VALIDATE, mirror.pk)
     told = {"validate": mirror.name, "what": made.what, "branch": branch, "commit": made.commit, "depth": made.depth}
-    rbac.audit(actor=actor, action="fs:MirrorRepository", arn=arn, after=told, request=request)
+    rbac.audit(actor=actor, right=right, verb=Verb.VALIDATE, subject=mirror.audit_name, after=told, request=request)
     return validation
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from django.db import transaction
 
+from audit.verbs import Verb
 from core.errors import Conflict, Invalid, NotFound
 from core.mirroring.facts import CommitFacts
 from db import clock
@@ -29,8 +30,8 @@ def waiver_give(*, actor: Any, mirror: Mirror, commits: Sequence[str], reason: s
     Raises Denied, Invalid (none or too many, no reason), NotFound (nothing is known of one) and Conflict: one is the
     head of a branch, which readers see or are to see, or is waived already.
     """
-    arn = repository_arn(mirror.source.name)
-    rbac.require(actor, ("fs:MirrorRepository", arn))
+    right = ("fs:MirrorRepository", repository_arn(mirror.source.name))
+    rbac.require(actor, right)
     asked = list(dict.fromkeys(commits))
     _check(asked, reason)
     with transaction.atomic():
@@ -43,7 +44,13 @@ def waiver_give(*, actor: Any, mirror: Mirror, commits: Sequence[str], reason: s
         duties.wake(MirrorDuty.VALIDATE, mirror.pk)
         told = {"waiver": waiver.pk, "mirror": mirror.name, "commits": asked}
         rbac.audit(
-            actor=actor, action="fs:MirrorRepository", arn=arn, after=told, reason=waiver.reason, request=request
+            actor=actor,
+            right=right,
+            verb=Verb.WAIVE,
+            subject=mirror.audit_name,
+            after=told,
+            reason=waiver.reason,
+            request=request,
         )
     return waiver
 
@@ -51,8 +58,8 @@ def waiver_give(*, actor: Any, mirror: Mirror, commits: Sequence[str], reason: s
 def waiver_withdraw(*, actor: Any, waiver: Waiver, request: Any = None) -> None:
     """What the waiver accepted counts again. No branch is moved back; what is not promoted yet waits for it."""
     mirror = waiver.mirror
-    arn = repository_arn(mirror.source.name)
-    rbac.require(actor, ("fs:MirrorRepository", arn))
+    right = ("fs:MirrorRepository", repository_arn(mirror.source.name))
+    rbac.require(actor, right)
     with transaction.atomic():
         Mirror.objects.select_for_update(no_key=True).filter(pk=mirror.pk).first()
         rows = list(waiver.commits.values_list("commit_id", "commit__sha"))
@@ -61,7 +68,15 @@ def waiver_withdraw(*, actor: Any, waiver: Waiver, request: Any = None) -> None:
         reason = waiver.reason
         waiver.delete()
         duties.wake(MirrorDuty.VALIDATE, mirror.pk)
-        rbac.audit(actor=actor, action="fs:MirrorRepository", arn=arn, before=before, reason=reason, request=request)
+        rbac.audit(
+            actor=actor,
+            right=right,
+            verb=Verb.WITHDRAW_WAIVER,
+            subject=mirror.audit_name,
+            before=before,
+            reason=reason,
+            request=request,
+        )
 
 
 def find_waiver(mirror: Mirror, number: int) -> Waiver:

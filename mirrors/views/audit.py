@@ -13,6 +13,7 @@ from django.views.decorators.http import require_safe
 
 from audit.changes import changes_of
 from audit.models import AuditEvent
+from audit.verbs import Verb
 from mirrors.models import Mirror
 from mirrors.services.mirrors import repository_arn
 from mirrors.status.mirror import mirror_statuses
@@ -21,15 +22,32 @@ from web.pages import page_of_rows, with_query
 
 NAMING = ("mirror", "sync", "validate", "prioritise")
 """The fields of an event that hold the mirror's name: one source may have several mirrors."""
-VERBS = {
-    "sync": "synced",
-    "validate": "had it validated",
-    "prioritise": "put first",
-    "retry_blockers": "had looked for at once",
-    "reset_branch": "undid uncommitted changes",
-    "waiver": "waived commits",
-    "storage_namespace": "made it",
+WORDS = {
+    Verb.CREATE: "made it",
+    Verb.REBUILD: "rebuilt it from the destination",
+    Verb.CHANGE: "changed settings",
+    Verb.DELETE: "deleted it",
+    Verb.PAUSE: "paused it",
+    Verb.RESUME: "resumed it",
+    Verb.SYNC: "synced",
+    Verb.VALIDATE: "had it validated",
+    Verb.STOP: "stopped a check",
+    Verb.PRIORITISE: "put a commit first",
+    Verb.RETRY: "had tried again",
+    Verb.RESET_BRANCH: "undid uncommitted changes",
+    Verb.WAIVE: "waived commits",
+    Verb.WITHDRAW_WAIVER: "withdrew a waiver",
 }
+_FIELDS = {
+    "sync": Verb.SYNC,
+    "validate": Verb.VALIDATE,
+    "prioritise": Verb.PRIORITISE,
+    "retry_blockers": Verb.RETRY,
+    "reset_branch": Verb.RESET_BRANCH,
+    "waiver": Verb.WAIVE,
+    "storage_namespace": Verb.CREATE,
+}
+"""What a field of an event's details says was done. Events from before there was `verb` have nothing better."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,20 +71,24 @@ def audit(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def events_of(mirror: Mirror) -> QuerySet[AuditEvent]:
-    """Events about a mirror: they stand at its source's resource, or at its own when it is deleted."""
+    """Events about a mirror. Those from before there was `subject` stand at its source's resource, or at its own when
+    it is deleted, and name it in their details."""
     named = Q()
     for field in NAMING:
         named |= Q(**{f"after__{field}": mirror.name}) | Q(**{f"before__{field}": mirror.name})
-    return AuditEvent.objects.filter(named, arn__in=[repository_arn(mirror.source.name), repository_arn(mirror.name)])
+    arns = [repository_arn(mirror.source.name), repository_arn(mirror.name)]
+    old = Q(named, subject="", arn__in=arns)
+    return AuditEvent.objects.filter(Q(subject=mirror.audit_name) | old)
 
 
 def _tell(event: AuditEvent) -> Told:
-    return Told(event, _verb(event.before or {}, event.after or {}), changes_of(event, leave_out=NAMING))
+    verb = Verb(event.verb) if event.verb in Verb.values else _guessed(event.before or {}, event.after or {})
+    return Told(event, WORDS.get(verb, verb.label), changes_of(event, leave_out=NAMING))
 
 
-def _verb(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+def _guessed(before: Mapping[str, Any], after: Mapping[str, Any]) -> Verb:
     if "waiver" in before:
-        return "withdrew a waiver"
+        return Verb.WITHDRAW_WAIVER
     if before:
-        return "changed settings" if after else "deleted it"
-    return next((verb for field, verb in VERBS.items() if field in after), "changed it")
+        return Verb.CHANGE if after else Verb.DELETE
+    return next((verb for field, verb in _FIELDS.items() if field in after), Verb.CHANGE)

@@ -5,7 +5,7 @@ may do it: who receives a call from outside asks first, by `require`. What would
 Conflict (see administrators.py).
 """
 
-from audit.record import Actor, audit
+from audit.record import Actor, Right, audit
 from rbac.services.administrators import administrator, administrator_kept, can_sign_in, is_administrator
 from rbac.services.authorize import allowed, decide, forget, policies_of, reading_of, require
 from rbac.services.groups import (
@@ -48,6 +48,7 @@ from rbac.services.users import (
 
 __all__ = [
     "Actor",
+    "Right",
     "administrator",
     "administrator_kept",
     "allowed",

@@ -8,6 +8,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from audit.record import Actor, audit
+from audit.verbs import Verb
 from core.errors import NotFound
 from rbac.models import Group, Membership, Policy, User
 from rbac.services.administrators import administrator_kept
@@ -39,7 +40,14 @@ def group_create(*, actor: Actor, name: str, description: str = "", reason: str 
     group = Group(name=name, description=description)
     save_new(group, f"there is a group '{name}' already")
     after = {"name": name, "description": description}
-    audit(actor=actor, action="auth:CreateGroup", arn=group.arn, after=after, reason=reason, request=request)
+    audit(
+        actor=actor,
+        right=("auth:CreateGroup", group.arn),
+        verb=Verb.CREATE,
+        after=after,
+        reason=reason,
+        request=request,
+    )
     return group
 
 
@@ -52,7 +60,14 @@ def group_delete(*, actor: Actor, group: Group, reason: str = "", request: Any =
         "members": list(group.members.values_list("username", flat=True)),
         "policies": list(Policy.objects.filter(attachments__group=group).values_list("name", flat=True)),
     }
-    audit(actor=actor, action="auth:DeleteGroup", arn=group.arn, before=before, reason=reason, request=request)
+    audit(
+        actor=actor,
+        right=("auth:DeleteGroup", group.arn),
+        verb=Verb.DELETE,
+        before=before,
+        reason=reason,
+        request=request,
+    )
     Group.objects.filter(pk=group.pk).delete()
     forget(None)
 
@@ -65,7 +80,14 @@ def group_add(*, actor: Actor, group: Group, user: User, reason: str = "", reque
     forget(user)
     if created:
         after = {"user": user.username}
-        audit(actor=actor, action="auth:AddGroupMember", arn=group.arn, after=after, reason=reason, request=request)
+        audit(
+            actor=actor,
+            right=("auth:AddGroupMember", group.arn),
+            verb=Verb.ADD_MEMBER,
+            after=after,
+            reason=reason,
+            request=request,
+        )
     return created
 
 
@@ -77,6 +99,11 @@ def group_remove(*, actor: Actor, group: Group, user: User, reason: str = "", re
     if removed:
         before = {"user": user.username}
         audit(
-            actor=actor, action="auth:RemoveGroupMember", arn=group.arn, before=before, reason=reason, request=request
+            actor=actor,
+            right=("auth:RemoveGroupMember", group.arn),
+            verb=Verb.REMOVE_MEMBER,
+            before=before,
+            reason=reason,
+            request=request,
         )
     return bool(removed)

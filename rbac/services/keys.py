@@ -10,6 +10,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from audit.record import Actor, audit
+from audit.verbs import Verb
 from core.errors import Conflict, Invalid, NotFound
 from rbac import key_secrets
 from rbac.key_secrets import IssuedKey
@@ -60,7 +61,14 @@ def key_create(
     except IntegrityError as error:
         raise Conflict(f"there is an access key '{key_id}' already") from error
     after = {"key_id": key_id, "description": description, "expires_at": expires_at and expires_at.isoformat()}
-    audit(actor=actor, action="auth:CreateCredentials", arn=user.arn, after=after, reason=reason, request=request)
+    audit(
+        actor=actor,
+        right=("auth:CreateCredentials", user.arn),
+        verb=Verb.CREATE_KEY,
+        after=after,
+        reason=reason,
+        request=request,
+    )
     return IssuedKey(key, secret)
 
 
@@ -124,8 +132,8 @@ def _record_end(actor: Actor, key: AccessKey, after: dict[str, Any] | None, reas
     arn = key.user.arn
     audit(
         actor=actor,
-        action="auth:DeleteCredentials",
-        arn=arn,
+        right=("auth:DeleteCredentials", arn),
+        verb=Verb.DISABLE_KEY if after else Verb.DELETE_KEY,
         before=before,
         after=after,
         reason=reason,

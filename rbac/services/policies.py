@@ -9,6 +9,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from audit.record import Actor, audit
+from audit.verbs import Verb
 from core.access.policies import parse_policy
 from core.errors import Invalid, NotFound
 from rbac.models import Attachment, Group, Policy, User
@@ -44,7 +45,14 @@ def policy_create(*, actor: Actor, document: Mapping[str, Any], reason: str = ""
     policy = Policy(name=name, statement=document["statement"])
     save_new(policy, f"there is a policy '{name}' already")
     after = policy.document
-    audit(actor=actor, action="auth:CreatePolicy", arn=policy.arn, after=after, reason=reason, request=request)
+    audit(
+        actor=actor,
+        right=("auth:CreatePolicy", policy.arn),
+        verb=Verb.CREATE,
+        after=after,
+        reason=reason,
+        request=request,
+    )
     return policy
 
 
@@ -58,8 +66,8 @@ def policy_update(*, actor: Actor, policy: Policy, statement: object, reason: st
     forget(None)
     audit(
         actor=actor,
-        action="auth:UpdatePolicy",
-        arn=row.arn,
+        right=("auth:UpdatePolicy", row.arn),
+        verb=Verb.CHANGE,
         before=before,
         after=row.document,
         reason=reason,
@@ -80,7 +88,14 @@ def policy_put(*, actor: Actor, document: Mapping[str, Any], reason: str = "", r
 def policy_delete(*, actor: Actor, policy: Policy, reason: str = "", request: Any = None) -> None:
     """Remove a policy from everybody."""
     before = locked(policy).document
-    audit(actor=actor, action="auth:DeletePolicy", arn=policy.arn, before=before, reason=reason, request=request)
+    audit(
+        actor=actor,
+        right=("auth:DeletePolicy", policy.arn),
+        verb=Verb.DELETE,
+        before=before,
+        reason=reason,
+        request=request,
+    )
     Policy.objects.filter(pk=policy.pk).delete()
     forget(None)
 
@@ -100,8 +115,15 @@ def policy_attach(
     _, created = Attachment.objects.get_or_create(policy=policy, user=user, group=group)
     forget(user)
     if created:
-        after = {"to": holder.arn}
-        audit(actor=actor, action="auth:AttachPolicy", arn=policy.arn, after=after, reason=reason, request=request)
+        after = {"policy": policy.arn, "to": holder.arn}
+        audit(
+            actor=actor,
+            right=("auth:AttachPolicy", holder.arn),
+            verb=Verb.ATTACH,
+            after=after,
+            reason=reason,
+            request=request,
+        )
     return created
 
 
@@ -120,8 +142,15 @@ def policy_detach(
     removed, _ = Attachment.objects.filter(policy=policy, user=user, group=group).delete()
     forget(user)
     if removed:
-        before = {"from": holder.arn}
-        audit(actor=actor, action="auth:DetachPolicy", arn=policy.arn, before=before, reason=reason, request=request)
+        before = {"policy": policy.arn, "from": holder.arn}
+        audit(
+            actor=actor,
+            right=("auth:DetachPolicy", holder.arn),
+            verb=Verb.DETACH,
+            before=before,
+            reason=reason,
+            request=request,
+        )
     return bool(removed)
 
 

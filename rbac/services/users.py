@@ -9,6 +9,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from audit.record import Actor, audit
+from audit.verbs import Verb
 from core.errors import Invalid, NotFound
 from rbac.models import Policy, Session, User
 from rbac.services.administrators import administrator_kept
@@ -40,7 +41,9 @@ def user_create(
     _set_password(user, password)
     save_new(user, f"there is a user '{username}' already")
     after = _shown(user) | {"password": bool(password)}
-    audit(actor=actor, action="auth:CreateUser", arn=user.arn, after=after, reason=reason, request=request)
+    audit(
+        actor=actor, right=("auth:CreateUser", user.arn), verb=Verb.CREATE, after=after, reason=reason, request=request
+    )
     return user
 
 
@@ -66,8 +69,8 @@ def user_edit(
     row.save(update_fields=["email", "friendly_name"])
     audit(
         actor=actor,
-        action="auth:UpdateUser",
-        arn=user.arn,
+        right=("auth:UpdateUser", user.arn),
+        verb=Verb.CHANGE,
         before=before,
         after=after,
         reason=reason,
@@ -83,7 +86,14 @@ def user_set_password(*, actor: Actor, user: User, password: str, reason: str = 
     user.save(update_fields=["password"])
     Session.objects.filter(user=user).delete()
     after = {"password": bool(password)}
-    audit(actor=actor, action="auth:UpdateUser", arn=user.arn, after=after, reason=reason, request=request)
+    audit(
+        actor=actor,
+        right=("auth:UpdateUser", user.arn),
+        verb=Verb.SET_PASSWORD,
+        after=after,
+        reason=reason,
+        request=request,
+    )
 
 
 @administrator_kept()
@@ -97,8 +107,8 @@ def user_set_active(*, actor: Actor, user: User, active: bool, reason: str = "",
         before, after = {"is_active": not active}, {"is_active": active}
         audit(
             actor=actor,
-            action="auth:UpdateUser",
-            arn=user.arn,
+            right=("auth:UpdateUser", user.arn),
+            verb=Verb.ENABLE if active else Verb.DISABLE,
             before=before,
             after=after,
             reason=reason,
@@ -117,7 +127,14 @@ def user_delete(*, actor: Actor, user: User, reason: str = "", request: Any = No
         "policies": list(Policy.objects.filter(attachments__user=user).values_list("name", flat=True)),
         "access_keys": list(user.access_keys.values_list("key_id", flat=True)),
     }
-    audit(actor=actor, action="auth:DeleteUser", arn=user.arn, before=before, reason=reason, request=request)
+    audit(
+        actor=actor,
+        right=("auth:DeleteUser", user.arn),
+        verb=Verb.DELETE,
+        before=before,
+        reason=reason,
+        request=request,
+    )
     User.objects.filter(pk=user.pk).delete()
     forget(None)
 

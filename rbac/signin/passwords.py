@@ -18,6 +18,7 @@ from django.utils import timezone
 from django.utils.encoding import force_bytes
 from django.utils.http import urlsafe_base64_encode
 
+from audit.verbs import Verb
 from core.errors import Conflict
 from rbac.models import User
 from rbac.services import Actor, audit, user_set_password
@@ -38,7 +39,14 @@ def reset_link_create(*, actor: Actor, user: User, reason: str = "", request: An
     expires_at = timezone.now() + timedelta(seconds=settings.PASSWORD_RESET_TIMEOUT)
     uid, token = urlsafe_base64_encode(force_bytes(user.pk)), default_token_generator.make_token(user)
     after = {"password_reset_link_until": expires_at.isoformat(timespec="seconds")}
-    audit(actor=actor, action="auth:UpdateUser", arn=user.arn, after=after, reason=reason, request=request)
+    audit(
+        actor=actor,
+        right=("auth:UpdateUser", user.arn),
+        verb=Verb.SET_PASSWORD,
+        after=after,
+        reason=reason,
+        request=request,
+    )
     return ResetLink(reverse("password_reset_confirm", args=[uid, token]), expires_at)
 
 

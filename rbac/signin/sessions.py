@@ -8,6 +8,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
+from audit.verbs import Verb
 from core.errors import NotFound
 from rbac.models import HANDLE_DIGITS, Session, User
 from rbac.services import Actor, audit
@@ -53,4 +54,11 @@ def handle_of(request: Any) -> str:
 
 
 def _note(actor: Actor, user: User, number: int, request: Any) -> None:
-    audit(actor=actor, action="auth:UpdateUser", arn=user.arn, before={"sessions": number}, after={}, request=request)
+    audit(
+        actor=actor,
+        right=("auth:UpdateUser", user.arn),
+        verb=Verb.END_SESSIONS,
+        before={"sessions": number},
+        after={},
+        request=request,
+    )

@@ -26,7 +26,9 @@ DETAILS = strategies.none() | strategies.dictionaries(TEXTS, PLAIN | strategies.
 
 def add(number: int) -> None:
     for one in range(number):
-        services.audit(actor="system:tests", action="fs:MirrorRepository", arn=f"arn:{one}", after={"n": one})
+        services.audit(
+            actor="system:tests", right=("fs:MirrorRepository", f"arn:{one}"), verb="change", after={"n": one}
+        )
 
 
 def rows(**which: object) -> QuerySet[AuditEvent]:
@@ -168,7 +170,7 @@ def test_the_database_itself_refuses_changes(guarded: None) -> None:
 def test_an_event_of_any_content_is_read_back_as_it_was_chained(
     db: None, actor: str, before: object, after: object, reason: str
 ) -> None:
-    services.audit(actor=actor, action="x", arn="*", before=before, after=after, reason=reason)
+    services.audit(actor=actor, right=("x", "*"), verb="change", before=before, after=after, reason=reason)
     chain.append_waiting()
     assert not wrong()
 

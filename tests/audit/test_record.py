@@ -13,7 +13,7 @@ from rbac.models import User
 
 @pytest.fixture
 def event(owner: User) -> AuditEvent:
-    return services.audit(actor=owner, action="fs:MirrorRepository", arn="arn:lakefs:fs:::repository/lake")
+    return services.audit(actor=owner, right=("fs:MirrorRepository", "arn:lakefs:fs:::repository/lake"), verb="change")
 
 
 def test_an_event_is_never_saved_again(event: AuditEvent) -> None:
@@ -100,7 +100,7 @@ def test_a_change_that_fails_leaves_no_event(owner: User) -> None:
 
 def of(**meta: str) -> AuditEvent:
     request = RequestFactory().get("/", **meta)
-    return services.audit(actor="system:tests", action="x", arn="*", request=request)
+    return services.audit(actor="system:tests", right=("x", "*"), verb="change", request=request)
 
 
 def test_a_plain_request_id_is_taken_over_and_another_replaced(db: None) -> None:

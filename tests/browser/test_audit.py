@@ -13,7 +13,9 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 def test_events_are_found_by_clicking_and_by_typing(olga: Page, teammate: User) -> None:
-    services.audit(actor="ann", action="fs:MirrorRepository", arn="arn:lakefs:fs:::repository/lake", reason="too dear")
+    services.audit(
+        actor="ann", right=("fs:MirrorRepository", "arn:lakefs:fs:::repository/lake"), verb="change", reason="too dear"
+    )
     refusals.refused(teammate, "fs:DeleteRepository", "arn:lakefs:fs:::repository/lake-eu", None)
     rounds.look_round()
     olga.goto("/")

@@ -36,8 +36,8 @@ def events(owner: User, teammate: User) -> list[AuditEvent]:
     for n in range(12):
         one = services.audit(
             actor=("olga", "tom", "system:tests")[n % 3],
-            action=("fs:MirrorRepository", "auth:CreateUser")[n % 2],
-            arn=(LAKE, "arn:lakefs:auth:::user/ann")[n % 2],
+            right=(("fs:MirrorRepository", LAKE), ("auth:CreateUser", "arn:lakefs:auth:::user/ann"))[n % 2],
+            verb="change",
             after={"n": n, "note": "Needle" if n == 5 else "hay"},
             reason="=because" if n == 7 else "",
         )
@@ -116,7 +116,7 @@ def test_the_page_and_the_api_tell_how_the_chain_stands_and_what_strangers_tried
     assert "No credentials 127.0.0.1 1" in page
     assert "n: 11" in page and "because: =because" in page and "None" not in page
     QuerySet(model=AuditEvent).filter(number=4).update(reason="x")
-    services.audit(actor="olga", action="x", arn="*")
+    services.audit(actor="olga", right=("x", "*"), verb="change")
     verify.note(verify.verify())
     assert "The chain is broken: event 4" in text(olga.get("/audit/"))
     assert "event 4" in get(api, AUDIT).json()["chain"]["wrong"]
@@ -147,6 +147,6 @@ def test_the_number_of_queries_is_the_same_for_few_and_many(olga: Client, events
 
     few = [asked("actor=tom"), asked("text=hay&actor=tom")]
     for n in range(60):
-        services.audit(actor="tom", action=f"x:{n}", arn=f"arn:{n}", after={"n": n, "note": "hay"})
+        services.audit(actor="tom", right=(f"x:{n}", f"arn:{n}"), verb="change", after={"n": n, "note": "hay"})
         refusals.stranger("wrong-key", None)
     assert asked("actor=tom") == few[0] and asked("text=hay&actor=tom") <= few[1]

@@ -106,7 +106,7 @@ def test_the_latest_are_moves_failures_and_what_somebody_did(
     told = [str(one.told) for one in olga.get("/").context["latest"]]
     assert told[:6] == [
         "olga deleted lab-eu",
-        "olga had a duty done again for models-eu",
+        "olga asked for a retry of models-eu",
         "olga asked for a check of models-eu",
         "olga asked for a look at models-eu",
         "olga resumed models-eu",

@@ -150,7 +150,7 @@ def test_a_key_that_opens_nothing_is_not_rotated(issued: IssuedKey, owner: User)
 
 class Who(APIView):
     def get(self, request: Request) -> Response:
-        services.audit(actor=request.user, action="fs:ReadRepository", arn="*", request=request)
+        services.audit(actor=request.user, right=("fs:ReadRepository", "*"), verb="change", request=request)
         return Response({"user": request.user.username})
 
 

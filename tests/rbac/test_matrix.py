@@ -8,14 +8,18 @@ from collections.abc import Iterator
 from datetime import timedelta
 from http.cookies import SimpleCookie
 from typing import Any
+from unittest import mock
 
 import pytest
 from django.db import transaction
+from django.db.models.signals import post_save
 from django.http import HttpResponse
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from django.utils import timezone
 
+from audit.models import AuditEvent
+from core.access.policies import Verdict
 from core.installations.settings import Secrets, Wish
 from installations import refresh
 from installations.services import installation_create
@@ -24,6 +28,7 @@ from mirrors.models import Mirror, Run, Validation, Waiver
 from rbac import permission_catalog, services
 from rbac.keys import rate_limit
 from rbac.models import Policy, User
+from rbac.services import authorize
 from tests.cast import person
 from tests.exports.test_pages import a_run, an_export
 from tests.mirrors.harness import Deployment, deployment
@@ -295,6 +300,40 @@ def test_everybody_gets_where_the_table_says_and_nowhere_else(lm: Deployment, ow
         set(table) - {f"{method} {name}{more}" for method in METHODS for name in addresses() for more in ("", " out")}
         == set()
     )
+
+
+def test_what_is_audited_is_a_right_that_was_asked_for(lm: Deployment, owner: User) -> None:
+    """So that a filter by action finds what was done together with what was refused."""
+    asked, audited, admin = set[tuple[str, str]](), list[AuditEvent](), Person(owner)
+    real = there(lm, owner, person("thea"))
+    bodies = BODIES | {"POST commit_prioritise": {"commit": real["commit"]}}
+    decide = authorize.decide
+
+    def noted(user: User, action: str, arn: str) -> Verdict:
+        asked.add((action, arn))
+        return decide(user, action, arn)
+
+    def written(instance: AuditEvent, **_: Any) -> None:
+        audited.append(instance)
+
+    wrong, verbs, routes = [], set[str](), addresses()
+    post_save.connect(written, sender=AuditEvent)
+    try:
+        with mock.patch.object(authorize, "decide", noted):
+            for call, needs in calls().items():
+                asked.clear()
+                audited.clear()
+                if not needs & {ANYONE, SIGNED_IN, OWN_KEYS, HOOK}:  # nobody is asked for a right there
+                    name = call.split()[1]
+                    admin.send(call, filled(name, routes[name], real), bodies.get(call, {}))
+                verbs |= {event.verb for event in audited}
+                wrong += [
+                    (call, event) for event in audited if (event.action, event.arn) not in asked or not event.verb
+                ]
+    finally:
+        post_save.disconnect(written, sender=AuditEvent)
+    assert wrong == []
+    assert verbs >= {"create", "delete", "pause", "resume", "sync", "validate", "attach", "retry"}
 
 
 def test_the_table_needs_steps_that_there_are_and_all_of_them() -> None:

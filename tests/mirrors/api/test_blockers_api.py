@@ -268,7 +268,7 @@ def test_a_retry_makes_things_due_wakes_the_validator_and_is_audited(
     status, answer = api.call("POST", f"{BLOCKERS}/retry", body)
     assert (status, answer["blockers"], due()) == (202, len(found), found)
     wake.assert_called_once_with("validate", mirror.pk)
-    event = AuditEvent.objects.get(action="fs:MirrorRepository")
+    event = AuditEvent.objects.get(action="fs:OperateMirror", verb="retry", subject="mirror/lake-eu")
     assert (event.actor, event.after["retry_blockers"]) == ("olga", body or {"all": True})
     assert (event.after["mirror"], event.after["blockers"]) == ("lake-eu", len(found))
 

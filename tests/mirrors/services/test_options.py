@@ -59,7 +59,8 @@ def test_a_setting_is_changed_shown_audited_and_told_to_the_destination(
     status, shown = api.call("PATCH", MIRROR, {field: value})
     assert (status, shown[field]) == (200, value)
     assert api.call("GET", MIRROR)[1][field] == value
-    event = AuditEvent.objects.get(actor="olga", action="fs:MirrorRepository")
+    action = "fs:OperateMirror" if field == "paused" else "fs:MirrorRepository"
+    event = AuditEvent.objects.get(actor="olga", action=action, subject="mirror/lake-eu")
     assert (event.before, event.after) == (
         {"mirror": "lake-eu", column: before},
         {"mirror": "lake-eu", column: value},
@@ -72,7 +73,7 @@ def test_a_setting_is_changed_shown_audited_and_told_to_the_destination(
 def test_what_is_so_already_is_no_change(api: Api, lm: Deployment) -> None:
     for body in ({}, {"paused": False, "validation_depth": "etag"}):
         assert api.call("PATCH", MIRROR, body)[0] == 200
-    assert not AuditEvent.objects.filter(action="fs:MirrorRepository", refused=False).exists()
+    assert not AuditEvent.objects.filter(subject="mirror/lake-eu", refused=False).exists()
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from audit.models import AuditEvent
 from mirrors.models import LagBreach, Mirror, Run, Validation
 from mirrors.services import settings
+from mirrors.services.mirrors import repository_arn
 from rbac.models import User
 from tests.mirrors.factories import make_company
 from tests.mirrors.page_text import text
@@ -103,6 +105,27 @@ def test_events_of_another_mirror_of_the_source_are_not_told(olga: Client, owner
     settings.mirror_update(actor=owner, mirror=other, changes={"paused": True})
     assert "Changed settings" not in text(olga.get(f"{MIRROR}audit/"))
     assert "paused: false → true" in text(olga.get("/mirrors/analytics-ap/audit/"))
+
+
+def test_events_of_the_version_before_are_told_by_their_details(olga: Client, company: Any) -> None:
+    mirror = company["analytics-eu"]
+    arn, named = repository_arn(mirror.source.name), {"mirror": mirror.name}
+    for before, after in (
+        (None, {"sync": mirror.name}),
+        ({"waiver": 7, **named}, None),
+        (None, {"storage_namespace": "s3://x", **named}),
+        ({"rpo_seconds": None, **named}, {"rpo_seconds": 60, **named}),
+        (None, {"sync": "analytics-xy"}),
+    ):
+        AuditEvent.objects.create(actor="ann", action="fs:MirrorRepository", arn=arn, before=before, after=after)
+    said = text(olga.get(f"{MIRROR}audit/"))
+    assert [words for words in ("Changed settings", "Made it", "Withdrew a waiver", "Synced") if words in said] == [
+        "Changed settings",
+        "Made it",
+        "Withdrew a waiver",
+        "Synced",
+    ]
+    assert said.count("Synced") == 1
 
 
 # Figures
