@@ -170,16 +170,17 @@ def parsed() -> argparse.Namespace:
 @contextlib.contextmanager
 def deployed(server: Server) -> Iterator[Installation]:
     """This process works for one region, whose store is the server."""
-    from deployment import config, wiring
+    from deployment import config
+    from deployment.wiring import clients
     from spark_jobs.check.settings import store_at
 
     keys = config.StoreCredentials(KEYS["AWS_ACCESS_KEY_ID"], config.Secret(KEYS["AWS_SECRET_ACCESS_KEY"]))
     store, made = config.Store(REGION, server.endpoint, True, keys), Installation()
     with (
         mock.patch.object(config.Config, "store", lambda self, region: store),
-        mock.patch("deployment.wiring.lakefs", lambda region: made),
+        mock.patch("deployment.wiring.clients.lakefs", lambda region: made),
     ):
-        for kept in (wiring._objects, wiring._fast, store_at):
+        for kept in (clients._objects, clients._fast, store_at):
             kept.cache_clear()
         yield made
 

@@ -160,7 +160,7 @@ def installations(lakes: Sequence[Lake]) -> Iterator[None]:
         store = Store("us-east-1", endpoints.get(region, lakes[0].server.endpoint), force_path_style=True)
         return Installation(region, "http://127.0.0.1:9", store, LakeFSKeys("", Secret("")))
 
-    with mock.patch("deployment.wiring.installation", installation):
+    with mock.patch("deployment.wiring.region_settings.installation", installation):
         yield
 
 

@@ -145,7 +145,7 @@ def run(kind: str, source: Source, destination: Destination) -> Took:
     from jobs.models import Duty
 
     sides = {"us-east-1": source, "eu-west-1": destination}
-    with mock.patch("deployment.wiring.lakefs", sides.get):
+    with mock.patch("deployment.wiring.clients.lakefs", sides.get):
         return run_duty(kind, Duty.objects.get(kind=kind).subject)
 
 

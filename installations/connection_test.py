@@ -20,7 +20,7 @@ from core.installations.preflight import Check, CheckOutcome, NotAsked
 from core.ports import LakeFS
 from core.types import Page, RepositoryInfo, ServerInfo
 from db import clock
-from deployment import wiring
+from deployment.wiring import clients, region_settings
 from installations import probes
 from installations.models import InstallationTest
 from installations.permission_probes import UNTRIED, Target, Try, is_of_branches, target_at_destination, tries_of
@@ -61,19 +61,19 @@ def installation_test(*, actor: Any, region: str, namespace: str = "") -> Instal
     """Test it now. `namespace`: an s3:// address to test its store with, by default one of its repositories'. Raises
     Denied, NotFound and Invalid, and nothing for what is wrong with the installation."""
     rbac.require(actor, (TEST, installation_arn(region)))
-    if region not in wiring.regions():
+    if region not in region_settings.names():
         raise NotFound(f"there is no installation '{region[:80]}'")
     if namespace:
         probes.check_namespace(namespace.rstrip("/"))
     tried = _tried(region)
-    known = ask({"server": lambda: wiring.quick_lakefs(region).server(), "repositories": partial(_first, region)})
+    known = ask({"server": lambda: clients.quick_lakefs(region).server(), "repositories": partial(_first, region)})
     place = namespace or _place(known["repositories"])
     checks = list(_checks(region, place, tried, known, ask(_calls(region, place, tried))))
     return _keep(region, known["server"], checks)
 
 
 def _first(region: str) -> Page[RepositoryInfo]:
-    return wiring.quick_lakefs(region).list_repositories(amount=FIRST)
+    return clients.quick_lakefs(region).list_repositories(amount=FIRST)
 
 
 def _place(found: Page[RepositoryInfo] | LakeMirrorError) -> str:
@@ -93,10 +93,10 @@ def _tried(region: str) -> Tried:
 def _calls(region: str, place: str, tried: Tried) -> dict[str, Any]:
     if not may_ask(region):
         return {}
-    lakefs: LakeFS = wiring.quick_lakefs(region)
+    lakefs: LakeFS = clients.quick_lakefs(region)
     target = tried.target
     calls: dict[str, Any] = {action: partial(call, lakefs, target) for action, call in tried.tries.items()}
-    return calls | (about_bucket("store", wiring.quick_objects(region), place) if place else {})
+    return calls | (about_bucket("store", clients.quick_objects(region), place) if place else {})
 
 
 # --- what it means ----------------------------------------------------------------------------------------------------

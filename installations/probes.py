@@ -11,7 +11,7 @@ from typing import Any
 from core.errors import Invalid, LakeMirrorError
 from core.installations.preflight_stores import Listing, bucket_of, prefix_of
 from core.ports import ObjectStore
-from deployment import wiring
+from deployment.wiring import clients
 from jobs.concurrent_calls import ask_all
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{2,62}")
@@ -36,8 +36,8 @@ def check_namespace(namespace: str) -> None:
 def may_ask(region: str) -> bool:
     """Whether there is an installation, and all that it takes to ask it; what is wrong else the first round tells."""
     try:
-        wiring.quick_lakefs(region)
-        wiring.quick_objects(region)
+        clients.quick_lakefs(region)
+        clients.quick_objects(region)
     except LakeMirrorError:
         return False
     return True

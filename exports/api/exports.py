@@ -16,7 +16,8 @@ from core.access.policies import branch_arn
 from core.exporting import explain
 from db import clock
 from db.chunks import rows_in_chunks
-from deployment import config, wiring
+from deployment import config
+from deployment.wiring import region_settings
 from exports.api.serializers import (
     ExportAnswer,
     ExportConfiguration,
@@ -56,7 +57,7 @@ FIND = OpenApiParameter("find", str, description="only those whose repository, b
 def region_of(request: Request) -> str:
     """The region of `{repository}`: this deployment's own, unless the query names another."""
     region = request.query_params.get("region") or config.current().region
-    wiring.installation(region)
+    region_settings.installation(region)
     return region
 
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from core.errors import LakeMirrorError
 from core.exporting.branch_line import Line, line_between
 from db import clock
-from deployment import wiring
+from deployment.wiring import clients
 from exports.engine import runs
 from exports.models import Export, ExportRun, SkippedCommit
 
@@ -83,7 +83,7 @@ def note_skipped(run: ExportRun, line: Line | None) -> None:
 
 def _line(export: Export, head: str, base: str) -> Line | None:
     """Raises LakeMirrorError. None where `head` does not come after `base`."""
-    page = wiring.lakefs(export.region).log_commits(export.repository, head, amount=READ)
+    page = clients.lakefs(export.region).log_commits(export.repository, head, amount=READ)
     return line_between(page.results, head, base)
 
 

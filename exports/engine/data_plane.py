@@ -10,7 +10,8 @@ from adapters.s3.writes import Writer
 from core.errors import Denied, NotFound
 from core.exporting.unit_work import Marked, Phase, UnitWork
 from core.exporting.work_units import holders
-from deployment import config, wiring
+from deployment import config
+from deployment.wiring import clients, export_jobs
 from exports.engine.source_commits import ranges_of
 from exports.engine.time_slice import Slice
 from exports.models import ExportRun
@@ -29,7 +30,7 @@ class Plane:
     def settings(self) -> Any:
         """Of now: limits may have been changed, and something may have failed."""
         export, run = self.run.export, self.run
-        return wiring.export_settings(
+        return export_jobs.settings(
             region=export.region,
             namespace=export.storage_namespace,
             path=run.path,
@@ -47,7 +48,7 @@ class Plane:
         """Raises NotFound for a bucket that does not exist: no file could arrive. Who may not list may still write."""
         for uri in filter(None, (self.run.path, self.run.status_path)):
             try:
-                wiring.export_store_of(self.run.export.region, uri).page(f"{uri}/")
+                clients.export_store_of(self.run.export.region, uri).page(f"{uri}/")
             except NotFound as error:
                 bucket = split_uri(uri)[0]
                 raise NotFound(
@@ -59,13 +60,13 @@ class Plane:
     def diff(self, work: Sequence[UnitWork], on_rows: OnRows) -> None:
         """Plan units."""
         small = sum(one.unit.entries for one in work) <= config.current().validator.small_check_entries
-        wiring.export_diff(work, self.settings(), on_rows, here=small, tag=self._tag())
+        export_jobs.diff(work, self.settings(), on_rows, here=small, tag=self._tag())
 
     def work(self, work: Sequence[UnitWork], phase: Phase, on_rows: OnRows) -> None:
         """Work on units in a phase."""
         here = self._is_small()
         self.elsewhere = not here
-        wiring.export_copy(work, self.settings(), phase, on_rows, here=here, tag=self._tag())
+        export_jobs.copy(work, self.settings(), phase, on_rows, here=here, tag=self._tag())
         self.elsewhere = False
 
     def _is_small(self) -> bool:
@@ -80,15 +81,15 @@ class Plane:
     def held(self, keys: Sequence[bytes], ref: str = "") -> set[bytes]:
         """Which of these keys the run's commit has itself, or another one."""
         ranges = ranges_of(self.run.export, ref or self.run.ref)
-        return wiring.export_held(holders(ranges, sorted(keys)), self.settings())
+        return export_jobs.held_keys(holders(ranges, sorted(keys)), self.settings())
 
     def remove_markers(self, directories: Sequence[bytes]) -> Marked:
         """Take markers away."""
-        return self._heard(wiring.export_markers(directories, self.settings(), write=False))
+        return self._heard(export_jobs.markers(directories, self.settings(), write=False))
 
     def write_markers(self, directories: Sequence[bytes]) -> Marked:
         """Write markers, children first."""
-        return self._heard(wiring.export_markers(directories, self.settings(), write=True))
+        return self._heard(export_jobs.markers(directories, self.settings(), write=True))
 
     def _heard(self, marked: Marked) -> Marked:
         self.piece.unanswered |= marked.unanswered
@@ -96,15 +97,15 @@ class Plane:
 
     def unfinished(self) -> Mapping[bytes, Sequence[str]]:
         """Uploads in parts that were begun at the destination, by key; those of others too."""
-        return wiring.export_uploads(self.settings())
+        return export_jobs.uploads(self.settings())
 
     def abort(self, uploads: Mapping[bytes, Sequence[str]]) -> None:
         """Give uploads up."""
-        wiring.export_abort(uploads, self.settings())
+        export_jobs.abort(uploads, self.settings())
 
     def put(self, uri: str, data: bytes) -> None:
         """Write an object anywhere, a status file say."""
-        writer = Writer(wiring.export_store_of(self.run.export.region, uri), self.piece.until())
+        writer = Writer(clients.export_store_of(self.run.export.region, uri), self.piece.until())
         try:
             writer.put(uri, data)
         finally:
@@ -113,4 +114,4 @@ class Plane:
     def put_stream(self, uri: str, pieces: Iterator[bytes]) -> None:
         """Write an object of any size from pieces, none of it kept in memory for long."""
         self.piece.until().check()
-        wiring.export_store_of(self.run.export.region, uri).put_stream(uri, pieces)
+        clients.export_store_of(self.run.export.region, uri).put_stream(uri, pieces)

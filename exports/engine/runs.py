@@ -9,7 +9,7 @@ from core.exporting import state_machine
 from core.exporting.state_machine import State
 from core.types import RepositoryInfo
 from db import clock
-from deployment import wiring
+from deployment.wiring import clients
 from exports.engine import verifications
 from exports.engine.abandoned_destinations import left_with
 from exports.models import Export, ExportRun
@@ -21,7 +21,7 @@ STARTABLE = (State.NEVER, State.SUCCESS, State.REPAIRED)
 def head_of(export: Export) -> str:
     """The commit that the branch points to now, noted. NotFound when branch or repository are gone, Conflict when the
     repository is another one than the one that was configured."""
-    lakefs = wiring.lakefs(export.region)
+    lakefs = clients.lakefs(export.region)
     check_same(export, lakefs.get_repository(export.repository))
     head = lakefs.get_branch(export.repository, export.branch).commit_id
     Export.objects.filter(pk=export.pk).update(head=head, head_at=clock.now(), look_error="")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from core.errors import NotFound
 from core.types import Commit
-from deployment import wiring
+from deployment.wiring import clients
 from exports.models import Export
 from graveler.entries import Entry
 from graveler.metarange import RangeRef, read_metarange
@@ -17,7 +17,7 @@ METADATA_PREFIX = "_lakefs"
 
 def commit_of(export: Export, ref: str) -> Commit:
     """The record of a commit."""
-    return wiring.lakefs(export.region).get_commit(export.repository, ref)
+    return clients.lakefs(export.region).get_commit(export.repository, ref)
 
 
 def ranges_of(export: Export, ref: str) -> list[RangeRef]:
@@ -36,7 +36,7 @@ def entries_of(export: Export, refs: list[RangeRef]) -> Iterator[Entry]:
 
 def has_range(export: Export, range_id: str) -> bool:
     """Is a range's file there? Raises what the store raises."""
-    return wiring.objects(export.region).head(_uri(export, range_id)) is not None
+    return clients.objects(export.region).head(_uri(export, range_id)) is not None
 
 
 def _uri(export: Export, file_id: str) -> str:
@@ -45,13 +45,13 @@ def _uri(export: Export, file_id: str) -> str:
 
 def _metadata(export: Export, file_id: str) -> bytes:
     """A metadata file by id. What the cache holds is verified by its reader, like what the store gives."""
-    kept = wiring.local_cache().get(file_id)
+    kept = clients.local_cache().get(file_id)
     if kept is not None:
         return kept
     uri = _uri(export, file_id)
     try:
-        data = wiring.objects(export.region).get(uri)
+        data = clients.objects(export.region).get(uri)
     except NotFound as error:
         raise NotFound(f"{uri} is not there: the commit's metadata is gone from the source") from error
-    wiring.local_cache().put(file_id, data)
+    clients.local_cache().put(file_id, data)
     return data

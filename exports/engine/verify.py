@@ -17,7 +17,8 @@ from core.exporting.deadline import Late
 from core.exporting.work_units import Unit, plan_units
 from core.text.phrases import count
 from db import clock
-from deployment import config, wiring
+from deployment import config
+from deployment.wiring import export_jobs
 from exports.engine import verifications
 from exports.engine.source_commits import ranges_of
 from exports.engine.units import ROWS_AT_ONCE, of_json, to_json, whole_work_of
@@ -116,7 +117,7 @@ def _some(it: ExportVerification) -> list[VerificationUnit]:
 def _compare(it: ExportVerification, rows: Sequence[VerificationUnit], deadline: float, lease: Lease) -> None:
     """By the worker itself, or by Spark where the commit is large."""
     export = it.export
-    settings = wiring.export_settings(
+    settings = export_jobs.settings(
         region=export.region,
         namespace=export.storage_namespace,
         path=it.path,
@@ -125,7 +126,7 @@ def _compare(it: ExportVerification, rows: Sequence[VerificationUnit], deadline:
     )
     work = [whole_work_of(row) for row in rows]
     here = it.files <= config.current().validator.small_check_entries
-    wiring.export_verify(work, settings, _noting(it, lease), here=here, tag=str(export.pk))
+    export_jobs.verify(work, settings, _noting(it, lease), here=here, tag=str(export.pk))
 
 
 # --- what was seen ----------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from core.errors import Corrupt, NotFound, Unreachable
 from core.exporting.markers import touched_directories
 from core.types import Commit, RepositoryInfo
-from deployment import wiring
+from deployment.wiring import clients
 from graveler.errors import FormatError
 from graveler.metarange import RangeRef, read_metarange
 from installations.probes import is_name
@@ -45,7 +45,7 @@ class FirstFiles:
 
 def branch_of(region: str, repository: str, branch: str) -> Branch:
     """Raises Invalid (no such region), NotFound saying what is not there, and Unreachable."""
-    lakefs = wiring.quick_lakefs(region)
+    lakefs = clients.quick_lakefs(region)
     with reaching(f"source {region}"):
         try:
             found = lakefs.get_repository(repository) if is_name(repository) else None
@@ -114,10 +114,10 @@ def _paths(region: str, namespace: str, ref: RangeRef) -> list[bytes]:
 
 def _metadata(region: str, namespace: str, file_id: str) -> bytes:
     """A metadata file; its reader verifies it, wherever it was kept."""
-    kept = wiring.local_cache().get(file_id)
+    kept = clients.local_cache().get(file_id)
     if kept is not None:
         return kept
     with reaching(f"store of {region}"):
-        data = wiring.quick_objects(region).get(metadata_uri(namespace, file_id))
-    wiring.local_cache().put(file_id, data)
+        data = clients.quick_objects(region).get(metadata_uri(namespace, file_id))
+    clients.local_cache().put(file_id, data)
     return data

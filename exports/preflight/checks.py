@@ -22,7 +22,8 @@ from core.exporting.markers import is_marker
 from core.installations import preflight_stores as stores
 from core.installations.preflight import Check, CheckOutcome, NotAsked, failing
 from db import clock
-from deployment import config, wiring
+from deployment import config
+from deployment.wiring import clients
 from exports.models import Export
 from exports.preflight.branch_sample import Branch, FirstFiles, branch_of, first_files
 from exports.preflight.pattern_trial import named, try_patterns
@@ -105,7 +106,7 @@ def _not_apart(plan: Plan, places: dict[str, str], branch: Any) -> dict[str, Lak
 def _first_round(plan: Plan, places: dict[str, str]) -> Calls:
     calls: Calls = {"branch": partial(branch_of, plan.region, plan.repository, plan.branch)}
     for side, place in places.items():
-        store = wiring.quick_export_store(plan.region, split_uri(place)[0])
+        store = clients.quick_export_store(plan.region, split_uri(place)[0])
         calls[f"{side}-page"] = partial(store.page, f"{place}/")
         calls[f"{side}-clock"] = partial(store.clock_ahead, place)
     return calls
@@ -117,7 +118,7 @@ def _second_round(
     calls: Calls = {"files": partial(first_files, branch)} if isinstance(branch, Branch) else {}
     for side, place in places.items():
         if writing and f"{side}-apart" not in wrong:
-            store = wiring.quick_export_store(plan.region, split_uri(place)[0])
+            store = clients.quick_export_store(plan.region, split_uri(place)[0])
             calls[f"{side}-probe"] = partial(probe, store, place, seconds=PROBE_SECONDS)
     return calls
 
@@ -176,7 +177,7 @@ def _of_rights(side: str, place: str, probed: Any, wrong: dict[str, LakeMirrorEr
 def _store(region: str, place: str) -> decide.Store:
     bucket = split_uri(place)[0]
     name, there = config.current().export_store(region, bucket)
-    where = wiring.quick_export_store(region, bucket).where
+    where = clients.quick_export_store(region, bucket).where
     return decide.Store(bucket, where, name != region, region, there.credentials.access_key_id)
 
 

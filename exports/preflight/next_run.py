@@ -17,7 +17,8 @@ from core.exporting.run_cost import THROUGH, WITHIN, Pace, RunCost, run_cost
 from core.exporting.state_machine import State, basis
 from core.exporting.unit_work import UnitWork
 from core.exporting.work_units import Unit, plan_units
-from deployment import config, wiring
+from deployment import config
+from deployment.wiring import clients, export_jobs
 from exports.models import Export, ExportRun
 from exports.preflight.branch_sample import Branch, branch_of, ranges_of
 from exports.preflight.checks import Plan
@@ -80,7 +81,7 @@ def _ranges(source: Branch, ref: str) -> list[RangeRef] | None:
     if not ref:
         return []
     try:
-        commit = wiring.quick_lakefs(source.region).get_commit(source.repository.id, ref)
+        commit = clients.quick_lakefs(source.region).get_commit(source.repository.id, ref)
         return ranges_of(source, commit)
     except NotFound:
         return None
@@ -102,10 +103,10 @@ def _diff(source: Branch, some: Sequence[UnitWork]) -> list[Mapping[str, Any]]:
     """What is planned for these units; nothing if they could not be read in time."""
     rows: list[Mapping[str, Any]] = []
     namespace = source.repository.storage_namespace
-    settings = partial(wiring.export_settings, region=source.region, namespace=namespace, path=ANYWHERE, tries=1)
+    settings = partial(export_jobs.settings, region=source.region, namespace=namespace, path=ANYWHERE, tries=1)
 
     def read() -> list[Mapping[str, Any]]:
-        wiring.export_diff(some, settings(deadline=time.time() + SECONDS), rows.extend, here=True, tag="")
+        export_jobs.diff(some, settings(deadline=time.time() + SECONDS), rows.extend, here=True, tag="")
         return rows
 
     if not some:

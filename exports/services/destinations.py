@@ -9,7 +9,8 @@ from core.errors import Invalid, LakeMirrorError, NotFound, Unreachable
 from core.exporting.destinations import overlap
 from core.types import RepositoryInfo
 from db import clock
-from deployment import config, wiring
+from deployment import config
+from deployment.wiring import clients, region_settings
 from exports.models import Export
 from mirrors.models import Mirror, Repository
 from mirrors.services.adoption import reaching
@@ -19,7 +20,7 @@ _APART = "Choose a place of its own for the export"
 
 def check_region(region: str) -> None:
     """Raises Invalid for a region whose exports another deployment works for."""
-    wiring.installation(region)
+    region_settings.installation(region)
     if region not in config.current().served:
         raise Invalid(
             f"this deployment does not serve the region '{region}'",
@@ -32,7 +33,7 @@ def source_of(region: str, repository: str) -> RepositoryInfo:
     """The repository as its installation describes it. NotFound, Unreachable."""
     try:
         with reaching(f"source {region}"):
-            return wiring.quick_lakefs(region).get_repository(repository)
+            return clients.quick_lakefs(region).get_repository(repository)
     except NotFound:
         raise NotFound(f"there is no repository '{repository[:80]}' in {region}") from None
 
@@ -41,7 +42,7 @@ def check_branch(region: str, repository: str, branch: str) -> str:
     """The branch's head. NotFound, Unreachable."""
     try:
         with reaching(f"source {region}"):
-            return wiring.quick_lakefs(region).get_branch(repository, branch).commit_id
+            return clients.quick_lakefs(region).get_branch(repository, branch).commit_id
     except NotFound:
         raise NotFound(f"there is no branch '{branch[:80]}' in '{repository}'") from None
 
@@ -70,7 +71,7 @@ def check_reached(path: str, status_path: str, region: str) -> None:
             continue
         bucket = split_uri(place)[0]
         try:
-            wiring.quick_export_store(region, bucket).page(f"{place}/")
+            clients.quick_export_store(region, bucket).page(f"{place}/")
         except Unreachable as error:
             hint = f"See to it that this machine reaches it, or name another in export_stores.{bucket}; then save again"
             raise Invalid(error.message, field=field, hint=hint) from error

@@ -12,7 +12,8 @@ from rest_framework.views import APIView
 
 from core.errors import Invalid, NotFound
 from core.mirroring.branch_selection import OnUnselect
-from deployment import config, wiring
+from deployment import config
+from deployment.wiring import region_settings
 from jobs.job_ids import accepted, duty_url
 from mirrors.api.schemas import MirrorAnswer, PromotionAnswer, TagAnswer
 from mirrors.api.serializers import BranchNamed, MirrorChange, MirrorCreation, mirror_json
@@ -37,7 +38,7 @@ BRANCH = OpenApiParameter("branch", str, description="only moves of this branch"
 def source_region(request: Request) -> str:
     """The region of `{repo}`: this deployment's own, unless the query names another."""
     region = request.query_params.get("source_region") or config.current().region
-    wiring.installation(region)
+    region_settings.installation(region)
     return region
 
 

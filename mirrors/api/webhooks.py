@@ -13,7 +13,8 @@ from rest_framework.decorators import api_view, authentication_classes, permissi
 from core.errors import Invalid
 from core.installations.s3_events import arrived_objects
 from core.text.phrases import count
-from deployment import config, wiring
+from deployment import config
+from deployment.wiring import region_settings
 from installations import probes
 from jobs import duties
 from mirrors.services import arrivals
@@ -65,7 +66,7 @@ def _body(request: HttpRequest) -> Any:
 
 
 def _is_authentic(request: HttpRequest, installation: str) -> bool:
-    if installation not in wiring.regions():
+    if installation not in region_settings.names():
         return False
     given = request.headers.get("Authorization", "")
     expected = f"Bearer {config.current().hook_secret(installation)!s}"

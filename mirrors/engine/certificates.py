@@ -12,7 +12,7 @@ from django.db.models import F
 from adapters.s3.store import CONNECT_SECONDS, READ_SECONDS
 from core.errors import Fenced, LakeMirrorError, NotFound
 from db import clock
-from deployment import wiring
+from deployment.wiring import clients
 from jobs.lease import HOLDER, Lease
 from mirrors.models import Mirror, MirrorBranch
 from mirrors.queries.certificates import DESCRIPTOR, certificate_uri, certify, describe, descriptor_bytes
@@ -26,14 +26,14 @@ def write_descriptor(mirror: Mirror) -> None:
     digest = hashlib.sha256(data).hexdigest()
     if digest == mirror.described:
         return
-    wiring.objects(mirror.region).put(f"{mirror.storage_namespace}/{DESCRIPTOR}", data)
+    clients.objects(mirror.region).put(f"{mirror.storage_namespace}/{DESCRIPTOR}", data)
     Mirror.objects.filter(pk=mirror.pk).update(described=digest)
 
 
 def retire_certificate(mirror: Mirror, branch: str, lease: Lease) -> None:
     """Before a branch is deleted: its certificate proves nothing of a branch that somebody may make under its name."""
     uri = certificate_uri(mirror.namespace, branch)
-    store = wiring.objects(mirror.region)
+    store = clients.objects(mirror.region)
     if store.head(uri) is None:
         return
     body = {"branch": branch, "retired": True, "at": clock.now().isoformat()}
@@ -79,7 +79,7 @@ def _write_certificate(mirror: Mirror, branch: MirrorBranch, lease: Lease) -> in
     about = {"branch": branch.name, "at": clock.now().isoformat(), "ran_by": HOLDER}
     data = json.dumps(made.document(**about), indent=1).encode()
     lease.fence(PUT_SECONDS)
-    wiring.objects(mirror.region).put(certificate_uri(mirror.storage_namespace, branch.name), data)
+    clients.objects(mirror.region).put(certificate_uri(mirror.storage_namespace, branch.name), data)
     with transaction.atomic():
         lease.lock()
         mirror.branches.filter(pk=branch.pk, head=commit.sha).update(certified=commit.sha)

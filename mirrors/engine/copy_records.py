@@ -20,7 +20,7 @@ from core.ports import LakeFS
 from core.types import Commit as CommitRecord
 from core.types import RecordOutcome
 from db import clock
-from deployment import wiring
+from deployment.wiring import clients
 from graveler.identity import commit_id
 from jobs import duties
 from jobs.concurrent_calls import SideBySide
@@ -51,7 +51,7 @@ def copy_records(lease: Lease) -> DutyOutcome:
     mirror = mirror_duties.subject_mirror(lease)
     if mirror.state != Mirror.State.ACTIVE or mirror.source.frozen_reason:
         return DutyOutcome("nothing is copied while the mirror is not active")
-    round_ = _Round(mirror, wiring.lakefs(mirror.region), lease)
+    round_ = _Round(mirror, clients.lakefs(mirror.region), lease)
     for rows in _batches(mirror, lease):
         round_.copy_batch(rows)
         if rows[0].urgency or time.monotonic() > round_.settle_at:

@@ -12,7 +12,7 @@ from core.errors import Conflict, Fenced, NotFound
 from core.ports import LakeFS
 from core.types import RepositoryInfo
 from db import clock
-from deployment import wiring
+from deployment.wiring import clients
 from jobs import duties
 from jobs.lease import DutyOutcome, Lease
 from mirrors.engine import certificates as engine_certificates
@@ -83,7 +83,7 @@ def _stop_changed(mirror: Mirror, found: RepositoryInfo) -> DutyOutcome:
 
 
 def _create(lease: Lease, mirror: Mirror) -> DutyOutcome:
-    lakefs = wiring.lakefs(mirror.region)
+    lakefs = clients.lakefs(mirror.region)
     lease.fence(CALL_SECONDS)
     try:
         found = lakefs.create_mirror_repository(
@@ -111,7 +111,7 @@ def _left_by_us(mirror: Mirror, found: RepositoryInfo) -> bool:
     if mirror.pinned_creation_date is not None:
         return is_pinned(mirror, found)
     same = found.read_only and found.storage_namespace == mirror.storage_namespace
-    return same and not wiring.lakefs(mirror.region).list_branches(mirror.name, amount=1).results
+    return same and not clients.lakefs(mirror.region).list_branches(mirror.name, amount=1).results
 
 
 def _activate(mirror: Mirror, found: RepositoryInfo) -> None:
@@ -127,7 +127,7 @@ def _activate(mirror: Mirror, found: RepositoryInfo) -> None:
 
 def _watch(lease: Lease, mirror: Mirror) -> DutyOutcome:
     try:
-        found = wiring.lakefs(mirror.region).get_repository(mirror.name)
+        found = clients.lakefs(mirror.region).get_repository(mirror.name)
     except NotFound:
         if mirror.pinned_creation_date is None:
             return _create_now(lease, mirror)
@@ -152,7 +152,7 @@ def _made_anew(mirror: Mirror, found: RepositoryInfo) -> bool:
     """
     newer = found.creation_date > (mirror.pinned_creation_date or 0)
     same = found.read_only and found.storage_namespace == mirror.storage_namespace
-    return newer and same and not wiring.lakefs(mirror.region).list_branches(mirror.name, amount=1).results
+    return newer and same and not clients.lakefs(mirror.region).list_branches(mirror.name, amount=1).results
 
 
 def _take_over(mirror: Mirror, found: RepositoryInfo, lease: Lease) -> DutyOutcome:
@@ -204,7 +204,7 @@ def _start_again(mirror: Mirror) -> DutyOutcome:
 
 
 def _delete(lease: Lease, mirror: Mirror) -> DutyOutcome:
-    lakefs = wiring.lakefs(mirror.region)
+    lakefs = clients.lakefs(mirror.region)
     try:
         found = lakefs.get_repository(mirror.name)
     except NotFound:

@@ -21,7 +21,7 @@ from core.installations import preflight_stores as stores
 from core.installations.preflight import Check, CheckOutcome, NotAsked
 from core.types import RepositoryInfo
 from db import clock
-from deployment import wiring
+from deployment.wiring import region_settings
 from installations import probes
 from installations.permission_probes import UNTRIED, is_of_branches, tries_of
 from installations.probes import Answers, ask, is_name
@@ -101,7 +101,7 @@ def _source(plan: Plan, answer: Callable[[str], Any]) -> Check:
 
 def _name(plan: Plan, answer: Callable[[str], Any]) -> Check:
     placement.check_name(plan.name)
-    wiring.installation(plan.region)
+    region_settings.installation(plan.region)
     placement.check_served(plan.region)
     placement.check_not_the_source(plan.name, plan.region, plan.source_repository, plan.source_region)
     placement.check_unused(plan.name)

@@ -14,7 +14,7 @@ from core.mirroring.branch_selection import Selection, check_selection
 from core.mirroring.check_cost import Cost, first_check
 from core.mirroring.object_check import Depth
 from core.types import RepositoryInfo
-from deployment import wiring
+from deployment.wiring import clients
 from graveler.metarange import RangeRef
 from installations.probes import is_name
 from mirrors.models import Mirror, all_branches
@@ -91,7 +91,7 @@ def preview_of_plan(*, actor: Any, plan: Plan) -> Preview:
         raise NotFound(missing, hint=hint)
     try:
         with reaching(f"source {plan.source_region}"):
-            repository = wiring.quick_lakefs(plan.source_region).get_repository(plan.source_repository)
+            repository = clients.quick_lakefs(plan.source_region).get_repository(plan.source_repository)
     except NotFound:
         raise NotFound(missing, hint=hint) from None
     selection = _selection(repository, plan.include, plan.exclude)

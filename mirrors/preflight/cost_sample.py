@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from core.errors import LakeMirrorError, NotFound, Unreachable
 from core.types import Commit, RepositoryInfo
-from deployment import wiring
+from deployment.wiring import clients
 from graveler.metarange import RangeRef, read_metarange
 from jobs.concurrent_calls import Late, ask_all
 from mirrors.queries.metaranges import metadata_uri
@@ -43,7 +43,7 @@ class Source:
 
 def heads_of(source: Source) -> tuple[dict[str, str], bool]:
     """The heads of so many branches, and whether that is all of them."""
-    lakefs, found, after = wiring.quick_lakefs(source.region), {}, ""
+    lakefs, found, after = clients.quick_lakefs(source.region), {}, ""
     with reaching(f"source {source.region}"):
         while len(found) < MOST_BRANCHES and source.left:
             page = lakefs.list_branches(source.repository.id, after=after)
@@ -56,7 +56,7 @@ def heads_of(source: Source) -> tuple[dict[str, str], bool]:
 
 def commits_of(source: Source, heads: Collection[str]) -> list[Commit]:
     """The records of the first of these heads: as many as there was time for."""
-    lakefs = wiring.quick_lakefs(source.region)
+    lakefs = clients.quick_lakefs(source.region)
     calls = {head: partial(lakefs.get_commit, source.repository.id, head) for head in heads}
     return _leading(_ask(source, calls), heads, f"source {source.region}")
 
@@ -80,7 +80,7 @@ def count_commits(source: Source, heads: Sequence[Commit]) -> tuple[int, bool]:
 
 def _log(source: Source, head: str) -> tuple[list[str], bool]:
     """The ids of what a commit descends from, so many of them, and whether that is all."""
-    lakefs, found, after = wiring.quick_lakefs(source.region), [], ""
+    lakefs, found, after = clients.quick_lakefs(source.region), [], ""
     while len(found) < MOST_COMMITS and source.left:
         page = lakefs.log_commits(source.repository.id, head, after=after)
         found += [commit.id for commit in page.results]
@@ -114,7 +114,7 @@ def _ranges_of(source: Source, commit: Commit) -> list[RangeRef]:
     if not commit.metarange_id:
         return []
     uri = metadata_uri(source.repository.storage_namespace, commit.metarange_id)
-    return read_metarange(wiring.quick_objects(source.region).get(uri), expected_id=commit.metarange_id, file=uri)
+    return read_metarange(clients.quick_objects(source.region).get(uri), expected_id=commit.metarange_id, file=uri)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ def _bytes_of(source: Source, ref: RangeRef) -> int:
     except ImportError as error:  # the pages start before Spark's packages are there
         raise Unreachable("what reads ranges is still being installed") from error
     uri = metadata_uri(source.repository.storage_namespace, ref.id)
-    data = wiring.quick_objects(source.region).get(uri)
+    data = clients.quick_objects(source.region).get(uri)
     return int(pc.sum(read_range_columns(data, expected_id=ref.id, file=uri)["size"]).as_py() or 0)
 
 

@@ -16,7 +16,7 @@ from core.installations.preflight import NotAsked
 from core.mirroring.branch_selection import ALL
 from core.ports import LakeFS, ObjectStore
 from core.types import Commit, RepositoryInfo
-from deployment import wiring
+from deployment.wiring import clients
 from installations.permission_probes import NOWHERE, Target, only_reads, target_at_destination, tries_of
 from installations.probes import Answers, Calls, _is_namespace, _list, about_bucket, is_name, may_ask
 from mirrors.services import placement
@@ -71,7 +71,7 @@ def first_of_source(plan: Plan) -> Calls:
 
 def _at(region: str, call: Callable[[LakeFS], T]) -> Callable[[], T]:
     """The call at a region's lakeFS; one that isn't configured is an answer like another."""
-    return lambda: call(wiring.quick_lakefs(region))
+    return lambda: call(clients.quick_lakefs(region))
 
 
 def _if_there(lakefs: LakeFS, name: str) -> RepositoryInfo | None:
@@ -93,7 +93,7 @@ def second_round(plan: Plan, known: Answers) -> Calls:
 
 
 def _about_source(plan: Plan, source: RepositoryInfo, heads: Any) -> Calls:
-    lakefs, store = wiring.quick_lakefs(plan.source_region), wiring.quick_objects(plan.source_region)
+    lakefs, store = clients.quick_lakefs(plan.source_region), clients.quick_objects(plan.source_region)
     head = heads.get(source.default_branch, NOWHERE) if isinstance(heads, dict) else NOWHERE
     return {
         **_trying("source", lakefs, Target(source.id, source.default_branch, head), plan.tags),
@@ -105,7 +105,7 @@ def _about_source(plan: Plan, source: RepositoryInfo, heads: Any) -> Calls:
 
 
 def _about_destination(plan: Plan, known: Answers) -> Calls:
-    lakefs, store = wiring.quick_lakefs(plan.region), wiring.quick_objects(plan.region)
+    lakefs, store = clients.quick_lakefs(plan.region), clients.quick_objects(plan.region)
     asked = about_bucket("destination", store, plan.namespace) if _is_namespace(plan.namespace) else {}
     source = known.get("repository")
     if asked and isinstance(source, RepositoryInfo) and may_ask(plan.source_region):
@@ -138,7 +138,7 @@ def _may_try(plan: Plan, there: Any, key: str) -> bool:
 
 def _shown_for_another(plan: Plan, source: RepositoryInfo) -> str:
     """A key that the source has and the destination has not, but shows to others; "" if it shows none of these."""
-    store = wiring.quick_objects(plan.region)
+    store = clients.quick_objects(plan.region)
     for key in _only_at_source(plan, source):
         shown = store.proxies(f"{plan.namespace}/{key}")
         if shown is not None:
@@ -150,7 +150,7 @@ def _shown_for_another(plan: Plan, source: RepositoryInfo) -> str:
 
 def _only_at_source(plan: Plan, source: RepositoryInfo) -> Iterator[str]:
     """Keys of the source that may not have arrived, likeliest first: its newest metarange, and what listings lack."""
-    lakefs, store = wiring.quick_lakefs(plan.source_region), wiring.quick_objects(plan.source_region)
+    lakefs, store = clients.quick_lakefs(plan.source_region), clients.quick_objects(plan.source_region)
     place = source.storage_namespace.rstrip("/")
     try:
         newest = f"_lakefs/{_head(lakefs, source).metarange_id}"
@@ -158,7 +158,7 @@ def _only_at_source(plan: Plan, source: RepositoryInfo) -> Iterator[str]:
         return
     if store.head(f"{place}/{newest}") is not None:
         yield newest
-    arrived = set(_list(wiring.quick_objects(plan.region), plan.namespace).keys)
+    arrived = set(_list(clients.quick_objects(plan.region), plan.namespace).keys)
     yield from islice((key for key in _list(store, place).keys if key not in arrived), TRIED_KEYS)
 
 

@@ -20,7 +20,8 @@ from core.mirroring.object_check import Depth, Imported
 from core.mirroring.promotion import Repair
 from core.mirroring.rpo import LONGEST_RPO
 from core.mirroring.sensing import FirstSync
-from deployment import config, wiring
+from deployment import config
+from deployment.wiring import clients
 from graveler.content import Content, digest_of
 from mirrors.models import Commit, Mirror, MirrorCommit, all_branches
 from mirrors.queries.coverage import covering
@@ -244,7 +245,7 @@ class Proof:
 def read_certificate(region: str, namespace: str, branch: str) -> Proof | None:
     """The certificate of a branch at a destination; None when there is none. Raises Invalid when it proves nothing."""
     try:
-        data = wiring.objects(region).get(certificate_uri(namespace, branch))
+        data = clients.objects(region).get(certificate_uri(namespace, branch))
     except NotFound:
         return None
     body = _object(data, f"the certificate of {branch}")

@@ -11,7 +11,7 @@ from core.errors import LakeMirrorError, NotFound
 from core.mirroring.content_proof import Refusals
 from core.mirroring.object_check import Depth, Reason, What, judge_object
 from core.ports import ObjectStore
-from deployment import wiring
+from deployment.wiring import clients
 from graveler.errors import FormatError
 from graveler.metarange import RangeRef
 from mirrors.models import Blocker, Mirror
@@ -42,9 +42,9 @@ def read_afresh(mirror: Mirror, metarange_id: str) -> Found:
     """A metarange from the destination's bytes alone, whatever is remembered of it."""
     if not metarange_id:
         return Found()
-    store = wiring.objects(mirror.region)
+    store = clients.objects(mirror.region)
     uri = metadata_uri(mirror.namespace, metarange_id)
-    read = functools.partial(_fetch, store, uri, metarange_id, wiring.local_cache())
+    read = functools.partial(_fetch, store, uri, metarange_id, clients.local_cache())
     return _tell(read, uri, Refusals(store, mirror.namespace))
 
 
@@ -57,9 +57,9 @@ def ranges_named(mirror: Mirror, metarange_id: str) -> tuple[RangeRef, ...] | No
         return ()
     if found := remembered().get(metarange_id):
         return found.ranges
-    uri, on_disk = metadata_uri(mirror.namespace, metarange_id), wiring.local_cache()
+    uri, on_disk = metadata_uri(mirror.namespace, metarange_id), clients.local_cache()
     try:
-        data = on_disk.get(metarange_id) or wiring.objects(mirror.region).get(uri)
+        data = on_disk.get(metarange_id) or clients.objects(mirror.region).get(uri)
         found = parse(data, metarange_id, uri)
     except (LakeMirrorError, FormatError):
         return None
@@ -69,7 +69,7 @@ def ranges_named(mirror: Mirror, metarange_id: str) -> tuple[RangeRef, ...] | No
 
 def ranges_at_hand(metarange_id: str, file: str = "") -> tuple[RangeRef, ...] | None:
     """The ranges that a metarange names, if this machine knows them: no store is asked."""
-    found = remembered().get(metarange_id) or _on_disk(wiring.local_cache(), metarange_id, file or metarange_id)
+    found = remembered().get(metarange_id) or _on_disk(clients.local_cache(), metarange_id, file or metarange_id)
     return found.ranges if found else None
 
 
@@ -89,8 +89,8 @@ def load_metaranges(
     asked, cache = set(ids), remembered()
     found = {i: known for i in asked.intersection(proven) if (known := cache.get(i))} | {"": Found()}
     rest = sorted(asked - found.keys())
-    store = wiring.objects(mirror.region)
-    load = functools.partial(_load, store, mirror.namespace, wiring.local_cache(), Refusals(store, mirror.namespace))
+    store = clients.objects(mirror.region)
+    load = functools.partial(_load, store, mirror.namespace, clients.local_cache(), Refusals(store, mirror.namespace))
     with ThreadPoolExecutor(max_workers=max(1, min(WORKERS, len(rest)))) as pool:
         for metarange_id, result in zip(rest, pool.map(functools.partial(_attempt, load), rest), strict=True):
             if isinstance(result, LakeMirrorError):

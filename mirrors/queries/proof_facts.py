@@ -14,7 +14,7 @@ from django.db.models import Count
 from core.mirroring.judgement import Circumstances, CommitProof, Judgement, judge_commit
 from core.mirroring.object_check import Depth
 from db.chunks import chunks
-from deployment import wiring
+from deployment.wiring import region_settings
 from graveler.metarange import RangeRef
 from mirrors.models import Blocker, Commit, Coverage, MetarangeCoverage, Mirror, MirrorCommit, Repository
 from mirrors.queries.metaranges import ranges_named
@@ -133,7 +133,7 @@ def _metarange_states(mirrors: Collection[int], metarange_id: str) -> dict[int, 
 
 def store_of(mirror: Mirror) -> str:
     """The store where its objects are looked for now, as `Mirror.store` has it: what was proven of another is void."""
-    return wiring.store_identity(mirror.region)[:1100]
+    return region_settings.store_identity(mirror.region)[:1100]
 
 
 def circumstances(mirror: Mirror) -> tuple[Mirror | None, Circumstances]:

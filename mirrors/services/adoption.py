@@ -10,7 +10,7 @@ from typing import TypeVar
 from core.errors import Conflict, Invalid, LakeMirrorError, NotFound, Unreachable
 from core.ports import LakeFS
 from core.types import Page, RepositoryInfo
-from deployment import wiring
+from deployment.wiring import clients
 
 T = TypeVar("T")
 
@@ -50,7 +50,7 @@ def check_adoptable(
             field="name",
         )
     with reaching(f"destination {region}"):
-        heads = all_heads(wiring.lakefs(region), there.id)
+        heads = all_heads(clients.lakefs(region), there.id)
     _check_history(there, heads, source, source_region)
     return Adopted(there.creation_date, heads)
 
@@ -89,6 +89,6 @@ def _all_pages(list_page: Callable[..., Page[T]], repository: str) -> Iterator[T
 def _has_commit(repository: str, region: str, commit_id: str) -> bool:
     try:
         with reaching(f"source {region}"):
-            return wiring.lakefs(region).get_commit(repository, commit_id).id == commit_id
+            return clients.lakefs(region).get_commit(repository, commit_id).id == commit_id
     except NotFound:
         return False

@@ -13,7 +13,8 @@ from audit.verbs import Verb
 from core.errors import Conflict, NotFound
 from core.types import RepositoryInfo
 from db import clock
-from deployment import config, wiring
+from deployment import config
+from deployment.wiring import clients, region_settings
 from installations import probes
 from jobs import duties
 from mirrors.models import Mirror, MirrorBranch, MirrorDuty, Repository, all_branches
@@ -103,7 +104,7 @@ def check_creation(
     rbac.require(actor, *rights_to_create(source_repository, name, namespace))
     placement.check_name(name)
     probes.check_namespace(namespace)
-    wiring.installation(region)
+    region_settings.installation(region)
     placement.check_served(region)
     source_region = source_region or config.current().region
     source = _ask_source(source_repository, source_region)
@@ -112,7 +113,7 @@ def check_creation(
     placement.check_still_free(namespace, region, name)
     there = _ask_destination(name, region)
     placement.check_free(there, region, adopt)
-    others = placement.repositories_of(wiring.lakefs(region), region)
+    others = placement.repositories_of(clients.lakefs(region), region)
     placement.check_apart_from_repositories(namespace, others, region, name)
     adopted = check_adoptable(there, region, namespace, source, source_region) if there else None
     placement.check_unused(name)
@@ -130,10 +131,10 @@ def rights_to_create(source: str, name: str, namespace: str) -> list[tuple[str, 
 
 
 def _ask_source(repository: str, region: str) -> RepositoryInfo:
-    wiring.installation(region)
+    region_settings.installation(region)
     try:
         with reaching(f"source {region}"):
-            return wiring.lakefs(region).get_repository(repository)
+            return clients.lakefs(region).get_repository(repository)
     except NotFound:
         raise NotFound(f"there is no repository '{repository}' in {region}") from None
 
@@ -142,7 +143,7 @@ def _ask_destination(name: str, region: str) -> RepositoryInfo | None:
     """The repository of that name, if there is one."""
     try:
         with reaching(f"destination {region}"):
-            return wiring.lakefs(region).get_repository(name)
+            return clients.lakefs(region).get_repository(name)
     except NotFound:
         return None
 

@@ -18,7 +18,8 @@ from core.errors import Conflict, Invalid, LakeMirrorError, NotFound
 from core.ports import LakeFS
 from core.types import RepositoryInfo
 from db import clock
-from deployment import config, wiring
+from deployment import config
+from deployment.wiring import clients, region_settings
 from mirrors.models import Mirror, MirrorBranch, MirrorTag, Repository, SourceBranch
 from mirrors.queries.certificates import DESCRIPTOR, Descriptor, Proof, parse_descriptor, read_certificate
 from mirrors.services.adoption import all_heads, all_tags
@@ -77,7 +78,7 @@ def rebuild(*, actor: str, regions: Sequence[str], only: str = "", dry_run: bool
     seen = False
     for region in regions:
         try:
-            for found in _repositories(wiring.lakefs(region), only):
+            for found in _repositories(clients.lakefs(region), only):
                 seen = True
                 yield _rebuild_one(actor, region, found.id, dry_run)
         except LakeMirrorError as error:
@@ -107,7 +108,7 @@ def _rebuild_one(actor: str, region: str, name: str, dry_run: bool) -> Line:
     if Mirror.objects.filter(name=name, region=region).exists():
         return Line(region, name, Result.UNCHANGED)
     try:
-        there = wiring.lakefs(region).get_repository(name)
+        there = clients.lakefs(region).get_repository(name)
         if not _has_descriptor(region, there):
             return Line(region, name, Result.NO_MIRROR, there.storage_namespace)
         found = _look(region, there)
@@ -127,7 +128,7 @@ def _rebuild_one(actor: str, region: str, name: str, dry_run: bool) -> Line:
 def _has_descriptor(region: str, there: RepositoryInfo) -> bool:
     """A writable repository without one is no mirror. Raises NotFound for a read-only one, which may have been."""
     try:
-        if wiring.objects(region).head(f"{there.storage_namespace}/{DESCRIPTOR}") is not None:
+        if clients.objects(region).head(f"{there.storage_namespace}/{DESCRIPTOR}") is not None:
             return True
     except LakeMirrorError:
         if there.read_only:
@@ -140,10 +141,10 @@ def _has_descriptor(region: str, there: RepositoryInfo) -> bool:
 
 
 def _look(region: str, there: RepositoryInfo) -> Found:
-    told = parse_descriptor(wiring.objects(region).get(f"{there.storage_namespace}/{DESCRIPTOR}"))
+    told = parse_descriptor(clients.objects(region).get(f"{there.storage_namespace}/{DESCRIPTOR}"))
     _check_pins(region, there, told)
-    wiring.installation(told.source_region)
-    lakefs = wiring.lakefs(region)
+    region_settings.installation(told.source_region)
+    lakefs = clients.lakefs(region)
     found = Found(told, all_heads(lakefs, there.id), all_tags(lakefs, there.id) if told.tags else {})
     for branch in found.heads:
         _read_proof(found, branch)

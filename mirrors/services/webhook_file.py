@@ -8,7 +8,8 @@ import yaml
 
 from core.errors import Invalid
 from core.installations.webhook_action import lakefs_action
-from deployment import config, wiring
+from deployment import config
+from deployment.wiring import region_settings
 
 
 def webhook_file(region: str, address: str, secret: str = "") -> str:
@@ -16,7 +17,7 @@ def webhook_file(region: str, address: str, secret: str = "") -> str:
 
     `address` is this deployment's, as lakeFS reaches it. Raises Invalid and, for an unknown region, ConfigError.
     """
-    wiring.installation(region)
+    region_settings.installation(region)
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.netloc:
         raise Invalid(f"'{address}' is no address: it begins with http:// or https://")

@@ -19,7 +19,8 @@ from rest_framework.exceptions import PermissionDenied
 from core.access.policies import Policy as Reading
 from core.access.policies import deny_everything, parse_policy
 from core.errors import Conflict, Invalid
-from deployment import config, wiring
+from deployment import config
+from deployment.wiring import clients
 from rbac import services
 from rbac.keys.ttl_cache import Remembered
 from rbac.models import NAME_PATTERN, AccessKey, User
@@ -105,7 +106,7 @@ class AuthorizationService:
         return user if user.is_active else No.WRONG
 
     def _asked(self, key_id: str) -> Known | None:
-        service = wiring.authorization()
+        service = clients.authorization()
         found = service.credentials_of(key_id)
         if found is None:
             self._kept.drop(key_id)
@@ -140,7 +141,7 @@ class LakeFSKeys:
         return user if user.is_active else No.WRONG
 
     def _asked(self, key_id: str, secret: str, mark: str) -> str | None:
-        name = wiring.lakefs_user(key_id, secret)
+        name = clients.lakefs_user(key_id, secret)
         if name is not None:
             self._kept.put(mark, name, config.current().auth.lakefs.ttl.total_seconds())
         return name

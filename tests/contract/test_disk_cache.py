@@ -12,10 +12,11 @@ from unittest import mock
 import pytest
 
 from adapters.disk_cache import LocalCache
-from deployment import config, wiring
+from deployment import config
+from deployment.wiring import clients
 from tests.deployment.test_config import changed
 
-LOCAL_CACHE = wiring.local_cache
+LOCAL_CACHE = clients.local_cache
 """The real one, whatever stands in for it in other tests of this process."""
 
 SHARE = 1000

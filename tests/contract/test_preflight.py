@@ -42,8 +42,8 @@ def plan(sandbox_server: Sandbox) -> Iterator[Plan]:
         return S3ObjectStore(endpoint=regions[region].s3_url, force_path_style=True, tries=1, **keys)
 
     with (
-        mock.patch("deployment.wiring.quick_lakefs", lakefs),
-        mock.patch("deployment.wiring.quick_objects", objects),
+        mock.patch("deployment.wiring.clients.quick_lakefs", lakefs),
+        mock.patch("deployment.wiring.clients.quick_objects", objects),
     ):
         yield Plan(name, source.name, f"{name}-eu", destination.name, f"s3://{destination.bucket}/{name}")
 

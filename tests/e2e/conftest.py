@@ -15,7 +15,8 @@ from unittest import mock
 import pytest
 from django.db.models.functions import Now
 
-from deployment import config, wiring
+from deployment import config
+from deployment.wiring import clients
 from jobs import duties
 from jobs.models import Duty
 from mirrors.models import Blocker, MirrorDuty
@@ -148,10 +149,10 @@ def configured(sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def deployment(configured: Path, spark_server: ConnectServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same with Spark."""
     monkeypatch.setenv("SPARK_REMOTE", spark_server.url)
-    monkeypatch.setattr(wiring, "local_cache", LOCAL_CACHE)
+    monkeypatch.setattr(clients, "local_cache", LOCAL_CACHE)
 
 
-LOCAL_CACHE = wiring.local_cache
+LOCAL_CACHE = clients.local_cache
 """The real one, whatever stands in for it in other tests of this process."""
 
 

@@ -11,7 +11,7 @@ import pytest
 from django.db.models.functions import Now
 
 from core.mirroring.states import State
-from deployment import wiring
+from deployment.wiring import clients
 from graveler.metarange import read_metarange
 from jobs.models import Duty
 from mirrors.models import Blocker, Coverage, Mirror
@@ -36,7 +36,7 @@ def key_of_file(world: World, file_id: str) -> str:
 def own_range(world: World, commit: str) -> str:
     """The id of the first range of a commit that was not looked through yet."""
     eu = world.sandbox.destination
-    data = wiring.objects(eu.name).get(f"s3://{eu.bucket}/{key_of_file(world, metarange(world, commit))}")
+    data = clients.objects(eu.name).get(f"s3://{eu.bucket}/{key_of_file(world, metarange(world, commit))}")
     known = set(Coverage.objects.values_list("range_id", flat=True))
     return next(ref.id for ref in read_metarange(data) if ref.id not in known)
 

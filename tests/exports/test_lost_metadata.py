@@ -47,7 +47,7 @@ class NothingKept:
 
 @pytest.fixture(autouse=True)
 def never_read(life: Soak, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("deployment.wiring.local_cache", NothingKept)
+    monkeypatch.setattr("deployment.wiring.clients.local_cache", NothingKept)
 
 
 def there(life: Soak) -> dict[str, bytes]:

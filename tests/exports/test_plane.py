@@ -10,7 +10,8 @@ import pytest
 from adapters.s3.store_keys import keys_of
 from core.exporting.unit_work import Phase
 from db import clock
-from deployment import config, wiring
+from deployment import config
+from deployment.wiring import clients, executors, export_jobs
 from exports.engine.data_plane import Plane
 from exports.engine.time_slice import MARGIN_SECONDS, Slice
 from tests.deployment.test_config import SOURCE
@@ -39,7 +40,7 @@ def test_what_is_small_the_worker_does_by_itself(monkeypatch: Any, told: dict[st
     export = an_export()
     run = a_run(export, to_copy=8, to_delete=2, to_copy_bytes=100)
     seen: list[bool] = []
-    monkeypatch.setattr(wiring, "export_copy", lambda *_, here, tag: seen.append(here))
+    monkeypatch.setattr(export_jobs, "copy", lambda *_, here, tag: seen.append(here))
     Plane(run, Slice(export, 0.0, clock.now(), 30.0)).work([], Phase.COPY, list)
     assert seen == [here]
 
@@ -63,11 +64,11 @@ def test_a_bucket_has_a_store_of_its_own_if_told(monkeypatch: pytest.MonkeyPatch
     other = {"endpoint": "http://other:9000", "region": "mars-1", "credentials": keys}
     tell(monkeypatch, export_stores={"company.bucket": other})
     region = config.current().region
-    assert wiring.export_store(region, "company.bucket").endpoint == "http://other:9000"
-    assert wiring.export_store(region, "else").endpoint == config.current().store(region).endpoint
-    told = wiring.export_settings(region=region, namespace="s3://src/lake", path="s3://company.bucket/latest")
+    assert clients.export_store(region, "company.bucket").endpoint == "http://other:9000"
+    assert clients.export_store(region, "else").endpoint == config.current().store(region).endpoint
+    told = export_jobs.settings(region=region, namespace="s3://src/lake", path="s3://company.bucket/latest")
     assert (told.destination.region, told.destination.endpoint) == ("company.bucket", "http://other:9000")
     assert "hidden" not in repr(told)
-    monkeypatch.setenv("LAKEMIRROR_STORES_KEY", wiring.executors_key())
+    monkeypatch.setenv("LAKEMIRROR_STORES_KEY", executors.executors_key())
     keys = keys_of("company.bucket", told.destination.access)
     assert keys and (keys.access_key_id, keys.secret_access_key) == ("AKIAOTHER", "hidden")

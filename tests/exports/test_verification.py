@@ -269,14 +269,14 @@ def test_a_run_goes_before_it_and_makes_it_outdated(w: World) -> None:
 @pytest.mark.django_db
 def test_a_slice_that_a_run_overtakes_notes_nothing(w: World, monkeypatch: pytest.MonkeyPatch) -> None:
     export = exported(w)
-    compare = verify.wiring.export_verify
+    compare = verify.export_jobs.verify
 
     def overtaken(*given: Any, **more: Any) -> None:
         w.lake.commit(files={"a": b"other"})
         export_run(actor=w.owner, export=export)
         compare(*given, **more)
 
-    monkeypatch.setattr(verify.wiring, "export_verify", overtaken)
+    monkeypatch.setattr(verify.export_jobs, "verify", overtaken)
     asked = export_verify(actor=w.owner, export=export)
     assert w.work(1) == ["the verification is outdated: a run began"]
     asked.refresh_from_db()
@@ -298,7 +298,7 @@ def test_it_waits_for_writes_and_needs_a_success(w: World) -> None:
 @pytest.mark.django_db
 def test_what_may_pass_is_tried_again_and_what_may_not_ends_it(w: World, monkeypatch: pytest.MonkeyPatch) -> None:
     export = exported(w)
-    compare = verify.wiring.export_verify
+    compare = verify.export_jobs.verify
     errors: list[Exception] = [Unreachable("away")]
 
     def failing(*given: Any, **more: Any) -> None:
@@ -306,7 +306,7 @@ def test_what_may_pass_is_tried_again_and_what_may_not_ends_it(w: World, monkeyp
             raise errors.pop()
         compare(*given, **more)
 
-    monkeypatch.setattr(verify.wiring, "export_verify", failing)
+    monkeypatch.setattr(verify.export_jobs, "verify", failing)
     asked = verified(w, export)
     assert asked.outcome == "equal"
     errors[:] = [NotFound("the bucket is gone")]
@@ -327,7 +327,7 @@ def test_so_many_are_named_and_more_are_counted(w: World, monkeypatch: pytest.Mo
 @pytest.mark.django_db
 def test_what_a_slice_has_seen_is_not_looked_at_again(w: World, monkeypatch: pytest.MonkeyPatch) -> None:
     export = exported(w)
-    compare, lows = verify.wiring.export_verify, []
+    compare, lows = verify.export_jobs.verify, []
 
     def in_two(work: Any, settings: Any, take: Any, **more: Any) -> None:
         lows.append(work[0].unit.low)
@@ -336,7 +336,7 @@ def test_what_a_slice_has_seen_is_not_looked_at_again(w: World, monkeypatch: pyt
         counts = dict.fromkeys(job.COUNTS, 0) | {"equal": 1, "bytes": 1}
         take([{**counts, "unit": 0, "drift": [], "requests": 1, "done": False, "upto": b"a"}])
 
-    monkeypatch.setattr(verify.wiring, "export_verify", in_two)
+    monkeypatch.setattr(verify.export_jobs, "verify", in_two)
     asked = verified(w, export)
     assert (lows, asked.outcome, asked.equal, asked.equal_bytes) == ([b"", b"a\0"], "equal", 3, 6)
 
@@ -346,7 +346,7 @@ def test_large_ones_are_sparks(w: World, monkeypatch: pytest.MonkeyPatch) -> Non
     export = exported(w)
     seen: list[tuple[bool, str]] = []
     monkeypatch.setattr(
-        verify.wiring, "export_verify", lambda work, settings, take, *, here, tag: seen.append((here, tag))
+        verify.export_jobs, "verify", lambda work, settings, take, *, here, tag: seen.append((here, tag))
     )
     settings = config.current()
     monkeypatch.setattr(config, "current", lambda: settings)

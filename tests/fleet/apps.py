@@ -24,16 +24,17 @@ class FleetConfig(AppConfig):
 
     def ready(self) -> None:
         """Last of all apps: whatever is patched here is what the others have loaded."""
-        from deployment import config, wiring
+        from deployment import config
+        from deployment.wiring import check_jobs, clients
         from jobs import duties, lease
         from mirrors.engine import certificates as engine_certificates
         from mirrors.engine import manage
 
         address, region = os.environ[WORLD], config.current().region
-        wiring.lakefs = functools.cache(lambda at: Remote(address, f"lakefs {at}", region, _lease))  # type: ignore[assignment]
-        wiring.objects = functools.cache(lambda at: Remote(address, f"store {at}", region, _lease))  # type: ignore[assignment]
-        wiring.run_check = _run_check
-        wiring.bulk_objects = functools.cache(lambda at: BulkStandIn(wiring.objects(at)))
+        clients.lakefs = functools.cache(lambda at: Remote(address, f"lakefs {at}", region, _lease))  # type: ignore[assignment]
+        clients.objects = functools.cache(lambda at: Remote(address, f"store {at}", region, _lease))  # type: ignore[assignment]
+        check_jobs.run_check = _run_check
+        clients.bulk_objects = functools.cache(lambda at: BulkStandIn(clients.objects(at)))
         duties._work = _stamped(duties._work)
         lease.LEASE_SECONDS = LEASE_SECONDS
         manage.CALL_SECONDS = engine_certificates.PUT_SECONDS = CALL_SECONDS
@@ -72,11 +73,11 @@ def _stamped(work: Callable[..., Any]) -> Callable[..., Any]:
 def _run_check(
     mirror: Any, work: Sequence[tuple[str, list[str]]], on_rows: Callable[[Iterable[Mapping[str, Any]]], None]
 ) -> None:
-    from deployment import wiring
+    from deployment.wiring import clients
     from spark_jobs.check.job import CheckSettings, check_batch
 
     settings = CheckSettings(namespace=mirror.storage_namespace, depth=mirror.depth, threads=4)
-    for batch in check_batch(work, settings, wiring.bulk_objects(mirror.region)):
+    for batch in check_batch(work, settings, clients.bulk_objects(mirror.region)):
         on_rows(batch.to_pylist())
 
 

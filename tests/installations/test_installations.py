@@ -24,7 +24,8 @@ from audit.models import AuditEvent
 from core.errors import Conflict, Denied, Invalid, Stale, Unreachable, Unreadable
 from core.installations.settings import Secrets, Wish, check_wish
 from core.store_access import StoreAccess
-from deployment import config, wiring
+from deployment import config
+from deployment.wiring import check_jobs, clients
 from installations import refresh
 from installations.models import OLD_KEY, Installation
 from installations.services import etag_of, installation_create, installation_delete, installation_update
@@ -71,20 +72,20 @@ def test_what_is_added_holds_at_once(mars: Installation) -> None:
     known = config.current()
     assert (known.regions[-1], known.served[-1]) == ("mars-1", "mars-1")
     assert duties.queue_name("manage", "mars-1") == known.region
-    lakefs, store = wiring.lakefs("mars-1"), wiring.objects("mars-1")
+    lakefs, store = clients.lakefs("mars-1"), clients.objects("mars-1")
     assert isinstance(lakefs, LakeFSAdapter) and isinstance(store, S3ObjectStore)
     assert (lakefs.url, lakefs.key_id, store.endpoint) == ("http://lakefs.mars:8000", "AKIALAKE", "http://s3.mars:9000")
     assert store._session.get_credentials().secret_key == "store-of-mars"
 
 
 def test_clients_are_replaced_when_something_changes(mars: Installation, owner: User) -> None:
-    before = wiring.lakefs("mars-1"), wiring.objects("mars-1")
-    assert (wiring.lakefs("mars-1"), wiring.objects("mars-1")) == before
+    before = clients.lakefs("mars-1"), clients.objects("mars-1")
+    assert (clients.lakefs("mars-1"), clients.objects("mars-1")) == before
     change(owner, Secrets(store="another"))
-    assert wiring.lakefs("mars-1") is before[0]
-    assert wiring.objects("mars-1")._session.get_credentials().secret_key == "another"  # type: ignore[attr-defined]
+    assert clients.lakefs("mars-1") is before[0]
+    assert clients.objects("mars-1")._session.get_credentials().secret_key == "another"  # type: ignore[attr-defined]
     change(owner, Secrets("new"), lakefs_endpoint="https://lakefs.mars")
-    assert wiring.lakefs("mars-1").url == "https://lakefs.mars"  # type: ignore[attr-defined]
+    assert clients.lakefs("mars-1").url == "https://lakefs.mars"  # type: ignore[attr-defined]
 
 
 def test_other_processes_see_it_within_seconds(mars: Installation, settings: Any) -> None:
@@ -125,7 +126,7 @@ def test_nothing_of_the_files_keys_goes_to_an_installation_that_it_does_not_have
 
 def test_keys_travel_sealed_to_executors(mars: Installation, tmp_path: Path) -> None:
     source = Repository(region="us-east-1", name="lake", storage_namespace="s3://src/lake")
-    told = wiring._check_settings(Mirror(name="m", region="mars-1", source=source, storage_namespace="s3://dst/lake"))
+    told = check_jobs.settings_of(Mirror(name="m", region="mars-1", source=source, storage_namespace="s3://dst/lake"))
     assert "store-of-mars" not in repr(told) and "AKIAS3" not in repr(told)
     assert keys_of("mars-1", told.access) is None
     said = StringIO()
@@ -178,11 +179,11 @@ def test_a_row_that_was_tampered_with_is_told_and_not_used(mars: Installation, o
     Installation.objects.update(lakefs_endpoint="http://evil", version=2)
     refresh.read()
     assert "mars-1" in config.current().regions and config.current().lakefs_url("mars-1") == "http://evil"
-    for ask in (wiring.lakefs, wiring.quick_objects):
+    for ask in (clients.lakefs, clients.quick_objects):
         with pytest.raises(Unreadable, match=r"'mars-1' was changed by something other than LakeMirror"):
             ask("mars-1")
     change(owner, SECRETS)
-    assert wiring.lakefs("mars-1").key_id == "AKIALAKE"  # type: ignore[attr-defined]
+    assert clients.lakefs("mars-1").key_id == "AKIALAKE"  # type: ignore[attr-defined]
 
 
 def test_another_key_is_told_and_rotation_mends_it(
@@ -195,13 +196,13 @@ def test_another_key_is_told_and_rotation_mends_it(
     refresh._last_read = None
     refresh.read()
     with pytest.raises(Unreadable, match=r"'mars-1' were sealed with another auth.encrypt.secret_key.*rotate_secrets"):
-        wiring.lakefs("mars-1")
+        clients.lakefs("mars-1")
     with pytest.raises(CommandError, match=f"of 2 installations can't be opened .{OLD_KEY} is not set"):
         call_command("rotate_secrets", stderr=StringIO())
     monkeypatch.setenv(OLD_KEY, old)
     refresh._last_read = None
     refresh.read()
-    assert wiring.lakefs("mars-1").key_id == "AKIALAKE"  # type: ignore[attr-defined]
+    assert clients.lakefs("mars-1").key_id == "AKIALAKE"  # type: ignore[attr-defined]
     change(owner, store_region="mars")  # seals it anew, as a rotation that was broken off has done
     said = StringIO()
     call_command("rotate_secrets", stdout=said)

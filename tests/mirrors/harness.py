@@ -15,7 +15,8 @@ from django.db.models.functions import Now
 
 from adapters.disk_cache import LocalCache
 from db import clock
-from deployment import config, wiring
+from deployment import config
+from deployment.wiring import check_jobs, region_settings
 from installations import refresh
 from jobs import duties
 from jobs.models import Duty
@@ -46,7 +47,7 @@ class Deployment:
 
     def quick_lakefs(self, region: str) -> FakeLakeFS:
         """As the real one, which refuses a region that isn't configured."""
-        wiring.installation(region)
+        region_settings.installation(region)
         return self.lakefs(region)
 
     def objects(self, region: str) -> FakeStore:
@@ -71,7 +72,7 @@ class Deployment:
         """The real one, if the test wants it: others watch what is given to Spark."""
         return self._check_small(mirror, work) if self.small_checks else None
 
-    _check_small = staticmethod(wiring.check_small)
+    _check_small = staticmethod(check_jobs.check_small)
 
     # What a test does
 
@@ -191,15 +192,15 @@ def deployment() -> Iterator[Deployment]:
     with tempfile.TemporaryDirectory() as folder:
         made = Deployment(Path(folder))
         with (
-            mock.patch("deployment.wiring.lakefs", made.lakefs),
-            mock.patch("deployment.wiring.objects", made.objects),
-            mock.patch("deployment.wiring.quick_lakefs", made.quick_lakefs),
-            mock.patch("deployment.wiring.quick_objects", made.objects),
-            mock.patch("deployment.wiring.local_cache", lambda: made.local_cache),
-            mock.patch("deployment.wiring.bulk_objects", lambda region: BulkStandIn(made.objects(region))),
-            mock.patch("deployment.wiring.quick_export_store", made.quick_export_store),
-            mock.patch("deployment.wiring.run_check", made.run_check),
-            mock.patch("deployment.wiring.check_small", made.check_small),
+            mock.patch("deployment.wiring.clients.lakefs", made.lakefs),
+            mock.patch("deployment.wiring.clients.objects", made.objects),
+            mock.patch("deployment.wiring.clients.quick_lakefs", made.quick_lakefs),
+            mock.patch("deployment.wiring.clients.quick_objects", made.objects),
+            mock.patch("deployment.wiring.clients.local_cache", lambda: made.local_cache),
+            mock.patch("deployment.wiring.clients.bulk_objects", lambda region: BulkStandIn(made.objects(region))),
+            mock.patch("deployment.wiring.clients.quick_export_store", made.quick_export_store),
+            mock.patch("deployment.wiring.check_jobs.run_check", made.run_check),
+            mock.patch("deployment.wiring.check_jobs.check_small", made.check_small),
             mock.patch("jobs.duties.async_task"),
         ):
             try:

@@ -12,7 +12,7 @@ from unittest import mock
 import pyarrow as pa
 
 from core.mirroring.promotion import Why
-from deployment import wiring
+from deployment.wiring import check_jobs
 from graveler.entries import AddressType, Entry, Timestamp
 from jobs.models import Duty
 from mirrors.models import Blocker, Coverage, Mirror, Promotion
@@ -140,7 +140,7 @@ def real_job(lm: Deployment) -> Iterator[None]:
 
     def run_check(mirror: Mirror, work: Any, on_rows: Any) -> None:
         lm.checked.extend(work)
-        settings = wiring._check_settings(mirror)
+        settings = check_jobs.settings_of(mirror)
         handover = _Handover(on_rows, None, len(work))
         for range_id, bases in work:
             row = {"range_id": range_id, "base_ids": list(bases)}
@@ -150,7 +150,7 @@ def real_job(lm: Deployment) -> Iterator[None]:
         handover.finish()
 
     with (
-        mock.patch("deployment.wiring.run_check", run_check),
+        mock.patch("deployment.wiring.check_jobs.run_check", run_check),
         mock.patch("spark_jobs.check.job.store_of", lambda settings: BulkStandIn(lm.eu_store)),
         mock.patch("spark_jobs.check.job.source_of", lambda settings: BulkStandIn(lm.us_store)),
     ):

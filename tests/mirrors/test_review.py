@@ -137,7 +137,7 @@ def test_a_range_that_can_not_be_checked_delays_only_those_who_need_it(lm: Deplo
         if any(one[0] == barred for one in work):
             raise Denied("one of its objects answers 403")
 
-    with mock.patch("deployment.wiring.run_check", check):
+    with mock.patch("deployment.wiring.check_jobs.run_check", check):
         lm.work()
     assert (lm.head(), lm.head("dev")) == (main, "")
     lm.work()
@@ -352,7 +352,7 @@ def test_results_of_a_worker_that_lost_its_lease_are_not_written(lm: Deployment)
         Duty.objects.filter(kind="validate").update(holder="worker-2", attempt=99)
         plain(mirror, work, on_rows)
 
-    with mock.patch("deployment.wiring.run_check", late):
+    with mock.patch("deployment.wiring.check_jobs.run_check", late):
         lm.work(1)
     assert not Coverage.objects.exists()
 

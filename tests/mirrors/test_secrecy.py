@@ -23,7 +23,8 @@ from django.http import HttpResponse
 from django.test import Client
 from django.urls import URLPattern, URLResolver
 
-from deployment import config, spark_server, wiring
+from deployment import config, spark_server
+from deployment.wiring import check_jobs, export_jobs
 from installations import refresh
 from jobs.models import Duty
 from lakemirror_site import logs
@@ -270,8 +271,8 @@ def handed_to_spark(told: config.Config, mirror: Mirror, monkeypatch: pytest.Mon
     monkeypatch.setenv("LAKEMIRROR_ADMIN_PASSWORD", SECRETS["a password"])
     refresh.read()
     command, environment = spark_server.start(told, 8120, [])
-    check = wiring._check_settings(mirror)
-    export = wiring.export_settings(region="mars-1", namespace="s3://src/lake", path="s3://bucket/latest")
+    check = check_jobs.settings_of(mirror)
+    export = export_jobs.settings(region="mars-1", namespace="s3://src/lake", path="s3://bucket/latest")
     assert check.access.sealed and export.destination.access.sealed
     packed = [pickle.dumps(one).decode("latin-1") for one in (check, export)]
     return "\n".join([str(command), str(environment), *packed, repr(check), repr(export)])

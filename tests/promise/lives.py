@@ -95,7 +95,7 @@ def world(owner: Any, seed: int) -> Iterator[World]:
     short = partial(write_ranges, rule=SplitRule(raggedness=6))
     with in_one_thread(), mock.patch("tests.fakes.write_ranges", short), deployment() as lm:
         one = World(lm, owner, seed)
-        with mock.patch("deployment.wiring.run_check", one.run_check):
+        with mock.patch("deployment.wiring.check_jobs.run_check", one.run_check):
             yield one
 
 

@@ -14,7 +14,8 @@ from django.test import Client
 
 from audit.models import AuditEvent
 from core.errors import Unreachable
-from deployment import config, wiring
+from deployment import config
+from deployment.wiring import clients
 from rbac import services
 from rbac.keys import authenticators, identify, rate_limit
 from rbac.keys.authenticators import No
@@ -79,7 +80,7 @@ Tell = Callable[..., None]
 @pytest.fixture
 def tell() -> Iterator[Tell]:
     """Make this process one with these fields."""
-    caches = (authenticators.configured, wiring.authorization, rate_limit.shared)
+    caches = (authenticators.configured, clients.authorization, rate_limit.shared)
 
     def forget() -> None:
         for cache in caches:
@@ -257,7 +258,7 @@ def test_who_is_unknown_here_is_told_so_and_who_cant_be_asked_lets_nobody_in(
 def test_another_regions_lakefs_may_be_asked(tell: Tell, monkeypatch: pytest.MonkeyPatch) -> None:
     tell(authenticators=["lakefs"], lakefs={"region": "us-west-2"})
     asked: list[str] = []
-    monkeypatch.setattr(wiring, "user_at", lambda url, *key: asked.append(url))
+    monkeypatch.setattr(clients, "user_at", lambda url, *key: asked.append(url))
     assert authenticators.user_of("LAKEFSKEY", SECRET) is None
     assert asked == [config.current().lakefs_url("us-west-2")]
 

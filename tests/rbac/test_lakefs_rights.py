@@ -100,8 +100,8 @@ def lm(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Deployment, set[str], 
         def recorded(region: str) -> Any:
             return Recorded(made.lakefs(region), calls, asked)
 
-        patched.setattr("deployment.wiring.lakefs", recorded)
-        patched.setattr("deployment.wiring.quick_lakefs", recorded)
+        patched.setattr("deployment.wiring.clients.lakefs", recorded)
+        patched.setattr("deployment.wiring.clients.quick_lakefs", recorded)
         yield made, calls, asked
 
 

@@ -19,7 +19,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from core.errors import NotFound
-from deployment import config, wiring
+from deployment import config
+from deployment.wiring import clients
 from lakemirror_site import databases
 from tests.deployment.test_config import SOURCE, changed
 
@@ -134,13 +135,13 @@ def test_each_regions_lakefs_is_asked_at_its_endpoint_with_our_keys(
         keys = {"source_lakefs_access_key_id": "AKIA", "source_lakefs_secret_access_key": "s3cret"}
         tell(monkeypatch, {**SOURCE, **there, **keys})
         with pytest.raises(NotFound):
-            wiring.lakefs(region).get_repository("lake")
+            clients.lakefs(region).get_repository("lake")
     assert asked == [("/api/v1/repositories/lake", f"Basic {base64.b64encode(b'AKIA:s3cret').decode()}")]
 
 
 def signed(region: str) -> tuple[str, str, str, str]:
     """How the store of a region is asked for s3://bucket/key: address, key id, region of the signature, token."""
-    store: Any = wiring.objects(region)
+    store: Any = clients.objects(region)
     url = store._client.generate_presigned_url("get_object", Params={"Bucket": "bucket", "Key": "key"})
     query = parse_qs(urlsplit(url).query)
     key_id, _day, signed_for, *_ = query["X-Amz-Credential"][0].split("/")

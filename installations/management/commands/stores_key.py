@@ -7,11 +7,11 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from core.store_access import EXECUTORS_KEY
-from deployment import wiring
+from deployment.wiring import executors
 
 
 class Command(BaseCommand):
     help = f"Print {EXECUTORS_KEY}, for the environment of executors of a Spark of yours. It is a secret."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        self.stdout.write(f"{EXECUTORS_KEY}={wiring.executors_key()}")
+        self.stdout.write(f"{EXECUTORS_KEY}={executors.executors_key()}")

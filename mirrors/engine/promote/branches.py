@@ -13,7 +13,7 @@ from core.mirroring.judgement import Obstacle
 from core.mirroring.promotion import Action, Decision, PromotionFacts, Whose, choose_promotion, whose_move
 from core.ports import LakeFS
 from db import clock
-from deployment import wiring
+from deployment.wiring import clients
 from jobs import duties
 from jobs.lease import DutyOutcome, Lease
 from mirrors.engine.certificates import retire_certificate
@@ -47,7 +47,7 @@ def promote(lease: Lease) -> DutyOutcome:
     _note_standing(mirror, lease)
     if mirror.state != Mirror.State.ACTIVE or mirror.paused or mirror.source.frozen_reason:
         return DutyOutcome("nothing moves while the mirror is paused, stopped or frozen")
-    lakefs = wiring.lakefs(mirror.region)
+    lakefs = clients.lakefs(mirror.region)
     heads = list_heads(lakefs, mirror.name, lease)
     if _is_going(mirror, heads) and lease.duty.failures < FOR_GOOD:
         raise LakeMirrorRetry(f"{mirror.region} gave no branch {mirror.source.default_branch}: not taken for a look")

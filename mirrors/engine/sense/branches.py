@@ -15,7 +15,8 @@ from core.ports import LakeFS
 from core.types import main_parent
 from db import clock
 from db.chunks import chunks
-from deployment import config, wiring
+from deployment import config
+from deployment.wiring import clients
 from jobs import duties
 from jobs.lease import DutyOutcome, Lease
 from mirrors.engine.sense.inferred import keep_inferred
@@ -44,7 +45,7 @@ def sense(lease: Lease) -> DutyOutcome:
     repository = mirror_duties.subject_repository(lease)
     if repository.frozen_reason:
         return DutyOutcome(f"frozen: {repository.frozen_reason}")
-    lakefs = wiring.lakefs(repository.region)
+    lakefs = clients.lakefs(repository.region)
     before = clock.now()
     try:
         heads = list_heads(lakefs, repository.name, lease)

@@ -14,7 +14,7 @@ from datetime import datetime
 from core.errors import LakeMirrorError
 from core.mirroring import sensing
 from db import clock
-from deployment import wiring
+from deployment.wiring import clients
 from mirrors.engine.sense.ingest import Spool, served_mirrors
 from mirrors.models import Mirror, MirrorBranch, Repository
 
@@ -92,7 +92,7 @@ def _known_heads(repository: Repository) -> set[str]:
 def _has_record(mirror: Mirror, sha: str) -> bool:
     """Whether a mirror's destination has a commit's record. One that does not answer proves nothing."""
     try:
-        return bool(wiring.lakefs(mirror.region).get_commit(mirror.name, sha))
+        return bool(clients.lakefs(mirror.region).get_commit(mirror.name, sha))
     except LakeMirrorError as error:
         log.warning("whether %s has %s is not known: %s", mirror.name, sha[:8], error)
         return False

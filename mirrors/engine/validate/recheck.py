@@ -17,7 +17,7 @@ from core.ports import ObjectStore
 from core.types import ObjectInfo
 from db import clock
 from db.chunks import chunks
-from deployment import wiring
+from deployment.wiring import clients
 from jobs.lease import Lease
 from mirrors.engine.validate.run_check import as_deep
 from mirrors.models import Blocker, Mirror
@@ -122,8 +122,8 @@ def _disputed(mirror: Mirror, arrived: list[Blocker]) -> set[str]:
 
 def _look(mirror: Mirror, rows: list[Blocker], failed: list[LakeMirrorError]) -> list[Problem]:
     """What is missing still. What can't be asked for is as it was, and what that `failed` of is told."""
-    destination = wiring.objects(mirror.region)
-    source = _Source(wiring.objects(mirror.source.region), mirror.source.namespace)
+    destination = clients.objects(mirror.region)
+    source = _Source(clients.objects(mirror.source.region), mirror.source.namespace)
     refusals = Refusals(destination, mirror.namespace)
     as_found = _as_deep_as_found(mirror, rows)
 

@@ -16,7 +16,7 @@ from core.mirroring.doubt import address_crc
 from core.mirroring.object_check import Depth, Reason, What
 from core.ports import ObjectStore
 from db.chunks import chunks
-from deployment import wiring
+from deployment.wiring import clients
 from graveler.errors import FormatError
 from graveler.ranges import read_range
 from jobs.lease import Lease
@@ -56,7 +56,7 @@ def resolve_doubts(mirror: Mirror, lease: Lease) -> LakeMirrorError | None:
     if not rows:
         return None
     wanted = _missing(mirror)
-    store = wiring.objects(mirror.region)
+    store = clients.objects(mirror.region)
     read = partial(_read, store, mirror.namespace, Refusals(store, mirror.namespace), wanted)
     with lease.keep_alive(), ThreadPoolExecutor(min(READERS, len(rows))) as pool:
         results = dict(zip([row.range_id for row in rows], pool.map(read, [row.range_id for row in rows]), strict=True))

@@ -18,7 +18,8 @@ from core.mirroring.doubt import KEY_BYTES, KnownRange, Suspect, unpack, with_me
 from core.mirroring.object_check import OF_RANGE, Depth
 from db import clock
 from db.chunks import chunks
-from deployment import config, wiring
+from deployment import config
+from deployment.wiring import check_jobs
 from jobs.lease import Lease
 from mirrors.models import Blocker, Coverage, Mirror, Run
 from mirrors.models.problem import KEPT_PER_HOLDER, Problem
@@ -96,9 +97,9 @@ def carry_out(writer: CheckWriter, *, small: bool = False) -> None:
 
 def _look(writer: CheckWriter, *, small: bool) -> None:
     mirror, work = as_deep(writer.mirror, writer.depth), writer.work()
-    rows = wiring.check_small(mirror, work) if small else None
+    rows = check_jobs.check_small(mirror, work) if small else None
     if rows is None:
-        wiring.run_check(mirror, work, writer.write)
+        check_jobs.run_check(mirror, work, writer.write)
     else:
         writer.write(rows)
 

@@ -19,7 +19,7 @@ from adapters.s3.refusals import answer_error
 from core.errors import Conflict, Denied, Invalid, LakeMirrorError, RemoteFailure, Throttled, Unauthenticated
 from core.mirroring.promotion import MOVED_BY_OTHERS
 from core.mirroring.states import State
-from deployment import wiring
+from deployment.wiring import clients
 from mirrors.models import Blocker, Mirror, Promotion, Repository
 from mirrors.services import mirrors
 from mirrors.status.mirror import MirrorStatus, mirror_status
@@ -38,7 +38,7 @@ REFUSALS = [
     Throttled("http://eu answered 503 SlowDown"),
 ]
 
-real_lakefs = wiring.lakefs
+real_lakefs = clients.lakefs
 
 
 class Every(dict[str, LakeMirrorError]):
@@ -117,7 +117,7 @@ def test_a_namespace_that_overlaps_any_repositorys_there_is_refused(
 def test_a_region_that_lost_its_endpoint_is_named_and_nothing_moves(lm: Deployment, a: str) -> None:
     """Somebody took it out of the configuration while a mirror was there."""
     Mirror.objects.update(region="mars-1")
-    with mock.patch("deployment.wiring.lakefs", real_lakefs):
+    with mock.patch("deployment.wiring.clients.lakefs", real_lakefs):
         lm.work(1)
     assert "unknown region 'mars-1': this deployment knows us-east-1" in told_later("eu")
     Mirror.objects.update(region="eu-west-1")

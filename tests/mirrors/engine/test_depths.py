@@ -75,7 +75,7 @@ def test_a_range_s_note_is_kept(lm: Deployment) -> None:
     def noted(of: Mirror, work: object, on_rows: object) -> None:
         plain(of, work, lambda rows: on_rows([row | {"detail": "1 of its objects: by size"} for row in rows]))
 
-    with mock.patch("deployment.wiring.run_check", noted):
+    with mock.patch("deployment.wiring.check_jobs.run_check", noted):
         lm.work()
     assert set(mirror.coverage.values_list("note", flat=True)) == {"1 of its objects: by size"}
 

@@ -197,7 +197,7 @@ def test_a_check_of_the_repository_before_proves_nothing_of_the_one_made_anew(lm
     new = lm.lake.commit(files={"b": b"2", "a": None})
     lm.arrive()
     Mirror.objects.update(history="head")
-    with mock.patch("deployment.wiring.run_check", check):
+    with mock.patch("deployment.wiring.check_jobs.run_check", check):
         lm.work(1)
     lm.work(2)
     assert branches(lm).get("main") != new
@@ -209,7 +209,7 @@ def test_what_was_proven_at_another_store_moves_nothing(lm: Deployment) -> None:
     b = mirrored(lm, b=b"2")
     assert state_of(b).data == "complete"
     change(paused=False)
-    with mock.patch("deployment.wiring.store_identity", lambda region: "http://elsewhere"):
+    with mock.patch("deployment.wiring.region_settings.store_identity", lambda region: "http://elsewhere"):
         lm.eu_store.hidden |= set(lm.eu_store.objects)
         lm.run(Duty.objects.get(kind="promote").pk)
     assert lm.head() == a

@@ -15,7 +15,7 @@ from core.errors import Denied, RemoteFailure, Unreachable
 from core.mirroring.object_check import Depth
 from core.mirroring.states import State
 from db import clock
-from deployment import wiring
+from deployment.wiring import check_jobs
 from jobs.models import Duty
 from mirrors.models import Blocker, Coverage, Mirror
 from mirrors.status.mirror import mirror_status
@@ -163,7 +163,7 @@ def test_119_what_fails_in_a_task_of_spark_is_left_by_the_others_of_that_task(lm
     fail(lm, new, "c", "object")
     ranges = {one for commit in (late, new) for one in lm.lake.files_of(commit)[1:]}
     with real_job(lm):
-        [task] = [list(check_task([batch_of(ranges)], wiring._check_settings(Mirror.objects.get())))]
+        [task] = [list(check_task([batch_of(ranges)], check_jobs.settings_of(Mirror.objects.get())))]
     rows = [row for batch in task for row in batch.to_pylist()]
     assert {row["range_id"] for row in rows if row["kind"] == "range"} == ranges
     assert [row["kind"] for row in rows if row["kind"] == "failed"] == []

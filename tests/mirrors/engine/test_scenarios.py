@@ -175,7 +175,7 @@ def test_26_an_imported_object_holds_the_branch(lm: Deployment, a: str) -> None:
         tell = [problem | {"address": "s3://elsewhere/x", "range_id": range_id} for range_id, _ in work]
         plain(mirror, work, lambda rows: on_rows([*tell, *(row | {"problems": 1} for row in rows)] if rows else []))
 
-    with mock.patch("deployment.wiring.run_check", check):
+    with mock.patch("deployment.wiring.check_jobs.run_check", check):
         lm.work()
     assert (lm.head(), state_of(c).data) == (a, "waiting")
     assert read().reason_code.startswith("object_imported")

@@ -208,7 +208,7 @@ def test_damage_that_was_found_before_the_job_broke_off_counts(lm: Deployment, h
         whole(mirror, work, on_rows)
         raise Unreachable("away")
 
-    with mock.patch("deployment.wiring.run_check", breaking):
+    with mock.patch("deployment.wiring.check_jobs.run_check", breaking):
         lm.work(rounds=1)
     second.refresh_from_db()
     assert (second.state, second.verify_at is not None) == ("waiting", True)

@@ -13,7 +13,7 @@ from audit.models import AuditEvent
 from core.errors import Denied, LakeMirrorError, NotFound, RemoteFailure, Unauthenticated, Unreachable
 from core.installations.preflight import DECIDING, Check, CheckOutcome
 from core.types import ReplicationRule, ServerInfo
-from deployment import wiring
+from deployment.wiring import clients
 from installations import probes
 from installations.permission_probes import UNTRIED, tries_of
 from mirrors.models import Mirror, Repository
@@ -368,8 +368,8 @@ def test_what_takes_too_long_is_unknown(lm: Deployment, owner: User, monkeypatch
 
 
 def test_who_waits_has_adapters_that_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert (wiring.quick_lakefs("us-east-1").tries, wiring.quick_objects("us-east-1").tries) == (1, 1)
-    assert wiring.quick_lakefs("us-east-1").read_seconds == wiring.quick_objects("us-east-1").read_seconds == 4
+    assert (clients.quick_lakefs("us-east-1").tries, clients.quick_objects("us-east-1").tries) == (1, 1)
+    assert clients.quick_lakefs("us-east-1").read_seconds == clients.quick_objects("us-east-1").read_seconds == 4
 
 
 # --- the API ----------------------------------------------------------------------------------------------------------

@@ -289,7 +289,7 @@ def test_a_judgement_by_the_settings_of_before_is_not_written_down(owner: User, 
                 change(owner, depth="etag")
 
         lm.run(Duty.objects.get(kind="sense").pk)
-        with mock.patch("deployment.wiring.run_check", check):
+        with mock.patch("deployment.wiring.check_jobs.run_check", check):
             lm.run(Duty.objects.get(kind="validate").pk)
         assert "changed meanwhile" in Duty.objects.get(kind="validate").outcome
         assert state_of(head).data == "unknown"

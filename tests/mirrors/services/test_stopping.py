@@ -55,7 +55,7 @@ def during(lm: Deployment, what: Callable[[], object], rows: int = 0) -> Any:
         what()
         on_rows(given[rows:])
 
-    return mock.patch("deployment.wiring.run_check", check)
+    return mock.patch("deployment.wiring.check_jobs.run_check", check)
 
 
 # A run
@@ -111,7 +111,7 @@ def test_a_run_without_rows_is_asked_whether_it_goes_on(lm: Deployment, mirror: 
         on_rows([])
         asked.append(1)
 
-    with mock.patch("deployment.wiring.run_check", check):
+    with mock.patch("deployment.wiring.check_jobs.run_check", check):
         validate_once(lm)
     assert asked == [] and Run.objects.latest("pk").outcome == "stopped"
 
@@ -194,7 +194,7 @@ def test_a_check_that_fails_as_it_is_stopped_stays_stopped(lm: Deployment, mirro
         stop_validation()
         raise Unreachable("Spark is away")
 
-    with mock.patch("deployment.wiring.run_check", away):
+    with mock.patch("deployment.wiring.check_jobs.run_check", away):
         validate_once(lm)
     asked.refresh_from_db()
     assert (asked.state, asked.error) == ("stopped", "")

@@ -1,0 +1,49 @@
+"""The check of ranges of a mirror: by Spark, or in this process."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from deployment.wiring import clients, executors, region_settings
+
+if TYPE_CHECKING:
+    from spark_jobs.check.settings import CheckSettings
+
+
+def run_check(
+    mirror: Any, work: Sequence[tuple[str, list[str]]], on_rows: Callable[[Iterable[Mapping[str, Any]]], None]
+) -> None:
+    """Run the Spark `check` job for ranges of a mirror; rows of CHECK_COLUMNS arrive in batches."""
+    from spark_jobs import runner
+
+    runner.run_check(work, settings_of(mirror), on_rows)
+
+
+def check_small(mirror: Any, work: Sequence[tuple[str, list[str]]]) -> list[Mapping[str, Any]] | None:
+    """The same rows from this process, at once; None where that needs Spark after all."""
+    from spark_jobs.check.job import check_small as check
+
+    return check(work, settings_of(mirror), clients.bulk_objects(mirror.region))
+
+
+def settings_of(mirror: Any) -> CheckSettings:
+    from spark_jobs.check.settings import CheckSettings
+
+    here, source = region_settings.usable(mirror.region), region_settings.usable(mirror.source.region)
+    place = executors.location(mirror.storage_namespace, mirror.region, here.store, here.access)
+    return CheckSettings(
+        namespace=place.namespace,
+        region=place.region,
+        endpoint=place.endpoint,
+        store_region=place.store_region,
+        force_path_style=place.force_path_style,
+        access=place.access,
+        depth=mirror.depth,
+        imported=mirror.imported,
+        source=executors.location(mirror.source.storage_namespace, mirror.source.region, source.store, source.access),
+        sample=mirror.content_sample,
+        # Each job reads others of the objects; within a job every try of a task reads the same.
+        sample_seed=random.getrandbits(31),
+    )

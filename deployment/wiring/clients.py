@@ -1,0 +1,135 @@
+"""Clients of the lakeFS, stores and services that are configured: one for each address, key and way."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from adapters.authorization import AuthorizationAPI, user_at
+from adapters.disk_cache import LocalCache
+from adapters.lakefs import LakeFSAdapter
+from adapters.s3.store import S3ObjectStore, split_uri
+from core.ports import LakeFS, ObjectStore
+from core.store_access import DIRECT, StoreAccess
+from deployment import config
+from deployment.wiring import region_settings
+
+if TYPE_CHECKING:
+    from adapters.s3.fast_store import FastObjectStore
+    from spark_jobs.check.presence import BulkStore
+
+StoreOptions = tuple[tuple[str, Any], ...]
+
+CLIENTS = 128
+QUICK_SECONDS = 4.0
+
+
+def lakefs(region: str) -> LakeFS:
+    """The lakeFS of a region."""
+    return _lakefs(*_lakefs_options(region), quick=False)
+
+
+def quick_lakefs(region: str) -> LakeFS:
+    """The same for somebody who waits: it asks once, and gives up soon."""
+    return _lakefs(*_lakefs_options(region), quick=True)
+
+
+def _lakefs_options(region: str) -> tuple[str, config.LakeFSKeys, str, str]:
+    there = region_settings.usable(region)
+    return there.lakefs_url, there.lakefs_keys, there.access.ca_bundle, there.access.proxy
+
+
+@functools.lru_cache(maxsize=CLIENTS)
+def _lakefs(url: str, keys: config.LakeFSKeys, ca_bundle: str, proxy: str, *, quick: bool) -> LakeFS:
+    """One client for each way to a lakeFS: another address or key makes another."""
+    more: dict[str, Any] = {"tries": 1, "read_seconds": QUICK_SECONDS} if quick else {}
+    secret = keys.secret_access_key.reveal()
+    return LakeFSAdapter(url, keys.access_key_id, secret, ca_bundle=ca_bundle, proxy=proxy, **more)
+
+
+@functools.cache
+def authorization() -> AuthorizationAPI:
+    """The configured authorization service."""
+    api = config.current().auth.api
+    return AuthorizationAPI(api.endpoint, api.token.reveal())
+
+
+def lakefs_user(key_id: str, secret: str) -> str | None:
+    """Whose key it is at the lakeFS that is asked for keys; None for one that it doesn't let in."""
+    settings = config.current()
+    return user_at(settings.lakefs_url(settings.auth.lakefs.region or settings.region), key_id, secret)
+
+
+def objects(region: str) -> ObjectStore:
+    """The object store of a region."""
+    return _objects(_store_options(region), quick=False)
+
+
+def quick_objects(region: str) -> ObjectStore:
+    """The same for somebody who waits: it asks once, and gives up soon."""
+    return _objects(_store_options(region), quick=True)
+
+
+@functools.lru_cache(maxsize=CLIENTS)
+def _objects(options: StoreOptions, *, quick: bool) -> ObjectStore:
+    more: dict[str, Any] = {"read_seconds": QUICK_SECONDS, "tries": 1} if quick else {}
+    return S3ObjectStore(**dict(options), **more)
+
+
+def bulk_objects(region: str) -> BulkStore:
+    """The same for looking at many objects in this process."""
+    return _fast(_store_options(region))
+
+
+@functools.lru_cache(maxsize=CLIENTS)
+def _fast(options: StoreOptions, *, quick: bool = False) -> FastObjectStore:
+    from adapters.s3.fast_store import FastObjectStore
+
+    more: dict[str, Any] = {"read_seconds": QUICK_SECONDS, "tries": 1} if quick else {}
+    return FastObjectStore(**dict(options), **more)
+
+
+def export_store(region: str, bucket: str) -> FastObjectStore:
+    """The store of a bucket that branches of a region are exported to."""
+    return _fast(_export_options(region, bucket))
+
+
+def quick_export_store(region: str, bucket: str) -> FastObjectStore:
+    """The same for somebody who waits: it asks once, and gives up soon."""
+    return _fast(_export_options(region, bucket), quick=True)
+
+
+def _export_options(region: str, bucket: str) -> StoreOptions:
+    name, store = config.current().export_store(region, bucket)
+    return _store_options(region) if name == region else _options_of(store, region)
+
+
+def export_store_of(region: str, uri: str) -> FastObjectStore:
+    """The same for an address."""
+    return export_store(region, split_uri(uri)[0])
+
+
+def _store_options(region: str) -> StoreOptions:
+    there = region_settings.usable(region)
+    return _options_of(there.store, region, there.access)
+
+
+def _options_of(store: config.Store, region: str, access: StoreAccess = DIRECT) -> StoreOptions:
+    """As a value that tells one store, and one way to it, from another."""
+    return (
+        ("endpoint", store.endpoint),
+        ("region", store.region or region),
+        ("force_path_style", store.force_path_style),
+        ("access_key_id", store.credentials.access_key_id),
+        ("secret_access_key", store.credentials.secret_access_key),
+        ("session_token", store.credentials.session_token),
+        ("access", access),
+    )
+
+
+@functools.cache
+def local_cache() -> LocalCache:
+    """The metadata that this machine keeps on its disk."""
+    settings = config.current().local_cache
+    return LocalCache(config.var_dir() / Path(settings.base_dir).expanduser(), settings.size_bytes)

@@ -1,0 +1,53 @@
+"""What Spark's executors are told of a store: its place, and its keys, sealed."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from adapters.s3.store_keys import StoreKeys, remember_keys
+from adapters.sealing import seal_keys
+from core.store_access import StoreAccess
+from deployment import config
+from deployment.wiring.clients import CLIENTS
+
+if TYPE_CHECKING:
+    from spark_jobs.check.settings import StoreLocation
+
+
+def executors_key() -> str:
+    """What opens the keys that travel with a job."""
+    return config.current().derived_key("executors")
+
+
+def location(namespace: str, keys_of: str, store: config.Store, access: StoreAccess) -> StoreLocation:
+    from spark_jobs.check.settings import StoreLocation
+
+    return StoreLocation(
+        namespace,
+        region=keys_of,
+        endpoint=store.endpoint,
+        store_region=store.region,
+        force_path_style=store.force_path_style,
+        access=_for_executors(store.credentials, access),
+    )
+
+
+@functools.lru_cache(maxsize=CLIENTS)
+def _for_executors(keys: config.StoreCredentials, access: StoreAccess) -> StoreAccess:
+    """The same with the keys, sealed; made once for all jobs, so that executors keep their clients."""
+    if not keys.access_key_id:
+        return access
+    secret, token = keys.secret_access_key.reveal(), keys.session_token.reveal()
+    return replace(access, sealed=seal_keys(executors_key(), keys.access_key_id, secret, token))
+
+
+def tell_keys() -> None:
+    """What runs in this process finds the keys that executors get with their job."""
+    settings = config.current()
+    stores = {region: settings.store(region) for region in settings.regions} | dict(settings.export_stores)
+    for name, store in stores.items():
+        keys = store.credentials
+        secrets = keys.secret_access_key.reveal(), keys.session_token.reveal()
+        remember_keys(name, StoreKeys(keys.access_key_id, *secrets) if keys.access_key_id else None)

@@ -1,0 +1,105 @@
+"""The work of exports: by Spark, or in this process."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from adapters.s3.store import split_uri
+from core.store_access import DIRECT
+from deployment import config
+from deployment.wiring import executors, region_settings
+
+if TYPE_CHECKING:
+    from core.exporting.unit_work import Marked
+    from spark_jobs.export.settings import ExportSettings
+
+Rows = Callable[[Sequence[Mapping[str, Any]]], None]
+
+
+def settings(*, region: str, namespace: str, path: str, **more: Any) -> ExportSettings:
+    """What the jobs of an export are told: places without secrets."""
+    from spark_jobs.export.settings import ExportSettings
+
+    name, there = config.current().export_store(region, split_uri(path)[0])
+    own = region_settings.usable(region)
+    source = executors.location(namespace, region, own.store, own.access)
+    access = own.access if name == region else DIRECT
+    return ExportSettings(source=source, destination=executors.location(path, name, there, access), **more)
+
+
+def diff(work: Sequence[Any], settings: ExportSettings, on_rows: Rows, *, here: bool, tag: str) -> None:
+    """Plan units of an export: `here`, in this process, else by Spark. Rows of DIFF_COLUMNS."""
+    if not here:
+        from spark_jobs import runner
+        from spark_jobs.export.job import ExportJob
+
+        return runner.run_export(ExportJob(settings), work, on_rows, tag=tag)
+    from spark_jobs.export.diff import diff_units
+
+    executors.tell_keys()
+    for batch in diff_units(work, settings):
+        on_rows(batch.to_pylist())
+    return None
+
+
+def copy(work: Sequence[Any], settings: ExportSettings, phase: Any, on_rows: Rows, *, here: bool, tag: str) -> None:
+    """Work on units of an export in a phase, in the same way. Rows of COPY_COLUMNS."""
+    if not here:
+        from spark_jobs import runner
+        from spark_jobs.export.job import ExportJob
+
+        return runner.run_export(ExportJob(settings, phase), work, on_rows, tag=tag)
+    from spark_jobs.export.copy import copy_units
+
+    executors.tell_keys()
+    for batch in copy_units(work, settings, phase):
+        on_rows(batch.to_pylist())
+    return None
+
+
+def verify(work: Sequence[Any], settings: ExportSettings, on_rows: Rows, *, here: bool, tag: str) -> None:
+    """Compare a commit's units with an export's destination, in the same way. Rows of VERIFY_COLUMNS."""
+    from spark_jobs.export.verify import verify, verify_units
+
+    if not here:
+        from spark_jobs import runner
+
+        return runner.run_export(functools.partial(verify, settings=settings), work, on_rows, tag=tag)
+    executors.tell_keys()
+    for batch in verify_units(work, settings):
+        on_rows(batch.to_pylist())
+    return None
+
+
+def held_keys(keys: Mapping[str, Sequence[bytes]], settings: ExportSettings) -> set[bytes]:
+    """Which keys ranges hold."""
+    from spark_jobs.export.diff import held_keys
+
+    executors.tell_keys()
+    return held_keys(keys, settings)
+
+
+def markers(directories: Sequence[bytes], settings: ExportSettings, *, write: bool) -> Marked:
+    """Write or remove the markers of directories at an export's destination."""
+    from spark_jobs.export.markers import remove_markers, write_markers
+
+    executors.tell_keys()
+    return (write_markers if write else remove_markers)(directories, settings)
+
+
+def uploads(settings: ExportSettings) -> Mapping[bytes, Sequence[str]]:
+    """The unfinished uploads at an export's destination, by key; those of others too."""
+    from spark_jobs.export.uploads import unfinished
+
+    executors.tell_keys()
+    return unfinished(settings)
+
+
+def abort(uploads: Mapping[bytes, Sequence[str]], settings: ExportSettings) -> None:
+    """Give uploads up."""
+    from spark_jobs.export.uploads import abort
+
+    executors.tell_keys()
+    abort(uploads, settings)

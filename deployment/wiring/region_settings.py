@@ -1,0 +1,34 @@
+"""What is configured of a region: its installation, and whether we may ask it."""
+
+from __future__ import annotations
+
+from core.errors import Invalid, Unreadable
+from deployment import config
+from deployment.overlay import Together
+
+
+def names() -> list[str]:
+    """The regions of which an installation is configured."""
+    return list(config.current().regions)
+
+
+def installation(region: str) -> config.Installation:
+    """The installation of a region, or Invalid naming those that exist."""
+    if region not in names():
+        raise Invalid(f"unknown region '{region}': this deployment knows {', '.join(names())}", field="region")
+    return config.current().installation(region)
+
+
+def usable(region: str) -> config.Installation:
+    """The installation, if we may ask it: Unreadable when its secrets can't be opened."""
+    found, settings = installation(region), config.current()
+    added = settings.added.get(region) if isinstance(settings, Together) else None
+    if added and added.problem:
+        raise Unreadable(added.problem, hint=added.remedy)
+    return found
+
+
+def store_identity(region: str) -> str:
+    """Which store a region's objects are looked for at: what is proven of one says nothing of another."""
+    store = installation(region).store
+    return f"{store.endpoint.rstrip('/') or 'aws'} {store.region}".strip()
