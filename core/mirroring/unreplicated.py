@@ -88,14 +88,23 @@ def group_tally(tallies: Mapping[int, Tally], number: int) -> Tally:
 
 
 def say_loss(
-    *, source_region: str, tally: Tally, at_least: bool, objects: int | None, unchecked: int, seen: bool
+    *,
+    source_region: str,
+    tally: Tally,
+    at_least: bool,
+    objects: int | None,
+    unchecked: int,
+    unproven: int,
+    seen: bool,
 ) -> Phrase:
-    """What would be lost if a source failed now, in one sentence. `objects` is None while nobody knows their number."""
+    """What would be lost if a source failed now, in one sentence. `objects` is None while nobody knows their number;
+    `unproven`: how many branches of the mirror show what is not proven whole there."""
     if not seen:
         return sentence(f"{source_region} was not looked at yet: nobody knows what would be lost if it failed now")
     begins = f"if {source_region} failed now, "
+    doubted = f", but {count(unproven, 'branch shows', 'branches show')} what is not proven whole" if unproven else ""
     if not tally.commits:
-        return sentence(begins, "no commit that was seen there would be lost")
+        return sentence(begins, "no commit that was seen there would be lost", doubted)
     number = ("at least " if at_least else "") + count(tally.commits, "commit")
     clauses = [f"{number} by {_by(tally.authors)} would be lost"]
     if objects is None:
@@ -104,7 +113,7 @@ def say_loss(
         clauses.append(f"{count(objects, 'thing has', 'things have')} not arrived")
     else:
         clauses.append("all of their objects have arrived")
-    return sentence(begins, "; ".join(clauses))
+    return sentence(begins, "; ".join(clauses), doubted)
 
 
 def _by(authors: Mapping[str, int]) -> str:

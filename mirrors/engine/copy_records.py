@@ -20,6 +20,7 @@ from core.ports import LakeFS
 from core.types import Commit as CommitRecord
 from core.types import RecordOutcome
 from db import clock
+from db.chunks import chunks
 from deployment.wiring import clients
 from graveler.identity import commit_id
 from jobs import duties
@@ -63,17 +64,32 @@ def copy_records(lease: Lease) -> DutyOutcome:
 
 
 def _batches(mirror: Mirror, lease: Lease) -> Iterator[list[MirrorCommit]]:
-    """The records to copy, parents first; while there are urgent ones, these and what they need before all others."""
-    urgent = last = 0
+    """The records to copy, parents first; while there are urgent ones, these and what they need before all others.
+
+    After a round that failed the next ones begin elsewhere, every other one of them without the urgent ones: what fails
+    may fill a batch.
+    """
+    begin = last = _beginning(mirror, lease) if lease.duty.failures else 0
+    urgent, urgent_first, from_the_first = 0, not (lease.duty.failures and lease.attempt % 2), begin == 0
     while True:
         mark_needed(mirror, lease)
-        if rows := list(mirror.commits.to_copy().urgent().filter(commit_id__gt=urgent)[:BATCH]):
+        if urgent_first and (rows := list(mirror.commits.to_copy().urgent().filter(commit_id__gt=urgent)[:BATCH])):
             urgent = rows[-1].commit_id
         elif rows := list(mirror.commits.to_copy().filter(commit_id__gt=last)[:BATCH]):
             last = rows[-1].commit_id
+        elif not from_the_first:
+            last, from_the_first = 0, True
+            continue
         else:
             return
         yield rows
+
+
+def _beginning(mirror: Mirror, lease: Lease) -> int:
+    """The key after which this round begins: another batch's in each, in turn."""
+    keys = mirror.commits.to_copy().values_list("commit_id", flat=True)
+    first = lease.attempt // 2 * BATCH % max(1, keys.count())
+    return keys[first - 1] if first else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,16 +121,26 @@ class _Round:
         """Copy records; those that were accepted are written down whatever becomes of the rest."""
         rows = [row for row in rows if row.commit.sha not in self.bad]  # once in a round
         self.total += len(rows)
+        early = self._pending_parents(rows)
         accepted: list[tuple[MirrorCommit, bool]] = []
         require_pinned(self.mirror, self.lakefs)
         self._note_resent(rows)
         calls = SideBySide[MirrorCommit, _Answer](AT_ONCE, self.lease)
         try:
             with calls:
-                self._send(rows, calls, accepted)
+                self._send(rows, early, calls, accepted)
         finally:
             accepted += [(row, answer.created) for row, answer in calls.rest() if answer.accepted]
             self._write_down(accepted)
+
+    def _pending_parents(self, rows: list[MirrorCommit]) -> set[str]:
+        """Parents of a batch that come before it and are to be copied yet: only in a round that began elsewhere."""
+        before = {parent for row in rows for parent in row.commit.parents} - {row.commit.sha for row in rows}
+        found: set[str] = set()
+        for some in chunks(sorted(before) if self.lease.duty.failures else ()):
+            pending = self.mirror.commits.to_copy().filter(commit__sha__in=some)
+            found.update(pending.values_list("commit__sha", flat=True))
+        return found
 
     def _note_resent(self, rows: list[MirrorCommit]) -> None:
         """Before they are sent: a worker that ends then has heard in vain that a record was lost, for it is there by
@@ -137,10 +163,12 @@ class _Round:
     def _send(
         self,
         rows: list[MirrorCommit],
+        early: set[str],
         calls: SideBySide[MirrorCommit, _Answer],
         accepted: list[tuple[MirrorCommit, bool]],
     ) -> None:
-        """Send each record once its parents are settled; those of other batches are, for their keys are smaller."""
+        """Send each record once its parents are settled; those of other batches are, but for those that this one is too
+        `early` for: what descends from them waits for the end of the round."""
         by_sha = {row.commit.sha: row for row in rows}
         waiting = Waiting()
         ready = deque(row for row in rows if waiting.add(row.commit.sha, by_sha.keys() & set(row.commit.parents)))
@@ -148,7 +176,10 @@ class _Round:
         while ready or not calls.idle:
             while ready and calls.free:
                 row = ready.popleft()
-                if self.bad.isdisjoint(row.commit.parents):
+                if not early.isdisjoint(row.commit.parents):
+                    early.add(row.commit.sha)
+                    ready.extend(by_sha[sha] for sha in waiting.settle(row.commit.sha))
+                elif self.bad.isdisjoint(row.commit.parents):
                     calls.start(row, _copy_one, self.lakefs, self.mirror.name, row.commit.record())
                 else:
                     self.bad.add(row.commit.sha)

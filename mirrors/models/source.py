@@ -21,6 +21,9 @@ class Repository(models.Model):
     default_branch = models.CharField(max_length=256)
     looked_at = models.DateTimeField(null=True, help_text="last valid look at its branches")
     look_error = ExactTextField(blank=True)
+    tags_unseen_since = models.DateTimeField(
+        null=True, help_text="when a look at its tags first failed, of some in a row"
+    )
     frozen_reason = ExactTextField(
         blank=True, help_text="why nothing moves any more: the source is not the one we pinned"
     )
@@ -135,6 +138,10 @@ class SourceBranch(models.Model):
         help_text="it moved on to this one, whose history can't be read",
     )
     unread_since = models.DateTimeField(null=True, help_text="when the first of such heads in a row was seen")
+    unread_head_at = models.DateTimeField(
+        null=True,
+        help_text="when a head was seen first of which all since are descendants; null: in the very first look",
+    )
     begun_at = models.DateTimeField(null=True, help_text="when it was first seen, if none of its heads was read then")
 
     class Meta:

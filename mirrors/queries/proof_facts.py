@@ -49,17 +49,27 @@ def judge_at(mirrors: Mapping[int, Mirror], rows: Sequence[MirrorCommit]) -> dic
 
 def gone_at_source(mirrors: Mapping[int, Mirror], commit: Commit) -> dict[int, bool | None]:
     """Whether something of a commit was found missing at the source too, whatever else it waits for: by each of these
-    mirrors of its source. None where that can't be told: its metarange is not at hand, and the mirror lacks things that
-    are gone there.
+    mirrors of its source. None where that can't be told: its metarange is not at hand, or one of its ranges was not
+    looked through, and the mirror lacks things that are gone there.
     """
     named = _named_at(mirrors.values(), commit.metarange_id)
     found = _problems(list(mirrors), _holders(commit, named))
     gone: dict[int, bool | None] = {key: found[key, True] > 0 for key in mirrors}
-    if named is None:
-        unsure = [key for key, known in gone.items() if not known]
-        lacking = Blocker.objects.filter(mirror__in=unsure, gone_at_source=True).order_by()
-        gone |= dict.fromkeys(lacking.values_list("mirror_id", flat=True).distinct())
+    unsure = [key for key, known in gone.items() if not known]
+    lacking = Blocker.objects.filter(mirror__in=unsure, gone_at_source=True).order_by()
+    for key in lacking.values_list("mirror_id", flat=True).distinct():
+        gone[key] = None if named is None or not _is_looked_through(key, [ref.id for ref in named]) else False
     return gone
+
+
+def _is_looked_through(mirror: int, range_ids: Sequence[str]) -> bool:
+    """Whether a mirror knows all that is missing of some ranges."""
+    known = 0
+    for some in chunks(range_ids, CHUNK):
+        rows = Coverage.objects.filter(mirror=mirror, range_id__in=some, doubt=Coverage.Doubt.NONE)
+        unread = Blocker.objects.filter(mirror=mirror, kind=Blocker.Kind.RANGE, holder_id__in=some).order_by()
+        known += rows.exclude(looked=None).exclude(range_id__in=unread.values("holder_id")).count()
+    return known == len(range_ids)
 
 
 def _named_at(mirrors: Iterable[Mirror], metarange_id: str) -> Named:

@@ -12,10 +12,11 @@ from datetime import datetime
 
 from core.mirroring.unreplicated import Painting, Tally, group_tally
 from db.chunks import chunks
-from mirrors.models import Coverage, Mirror, MirrorCommit, Repository
+from mirrors.models import Coverage, Mirror, MirrorBranch, MirrorCommit, Repository
 from mirrors.models.problem import KEPT_PER_HOLDER
 from mirrors.queries.ancestors import highest_key
 from mirrors.queries.branch_positions import BranchPosition, positions_of
+from mirrors.queries.own_moves import where_put
 
 FIRST_WINDOW, LAST_WINDOW, MOST_ROWS = 50, 1000, 10_000
 """Commits that are read at once, and in all."""
@@ -45,11 +46,13 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """Of a mirror, and of those branches that were asked for, by name. So many in all are `behind` the source's."""
+    """Of a mirror, and of those branches that were asked for, by name. So many in all are `behind` the source's, and so
+    many, `unproven`, show what is not proven whole at the mirror: what is missing of that is not counted."""
 
     together: Loss
     branches: Sequence[tuple[BranchPosition, Loss]]
     behind: int
+    unproven: int
 
 
 def losses_of(mirror: Mirror, after: str, amount: int) -> Losses:
@@ -57,7 +60,7 @@ def losses_of(mirror: Mirror, after: str, amount: int) -> Losses:
     places = positions_of(mirror)
     behind = [place for place in places if place.behind or place.unread_head]
     shown = [place for place in behind if place.key[1] > after][:amount]
-    kept = [place.mirror.head for place in places if place.mirror and not place.mirror.stray]
+    kept = [_kept(place.mirror) for place in places if place.mirror and not place.mirror.stray]
     painting = Painting([_heads(behind), *(_heads([place]) for place in shown)], kept)
     tallies: dict[int, Tally] = defaultdict(Tally)
     for groups, key, committer, seen_at in descend(mirror.source, painting):
@@ -65,7 +68,14 @@ def losses_of(mirror: Mirror, after: str, amount: int) -> Losses:
     things, more = MissingThings(mirror, [key for tally in tallies.values() for key in tally.keys]), not painting.done
     groups = enumerate([behind, *([place] for place in shown)])
     told = [_loss(_with_unread(group_tally(tallies, number), group), things, more) for number, group in groups]
-    return Losses(told[0], list(zip(shown, told[1:], strict=True)), len(behind))
+    unproven = sum(place.unproven for place in places)
+    return Losses(told[0], list(zip(shown, told[1:], strict=True)), len(behind), unproven)
+
+
+def _kept(branch: MirrorBranch) -> str:
+    """Where the mirror has a branch by its own doing: where somebody else put it, nothing need be whole."""
+    put = where_put(branch) if branch.misplaced else None
+    return put.commit_id if put else "" if branch.misplaced else branch.head
 
 
 def _heads(places: Sequence[BranchPosition]) -> list[str]:

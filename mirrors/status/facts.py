@@ -177,11 +177,19 @@ def _mirror_facts(mirror: Mirror, duties: Mapping[Key, list[Duty]], **more: Any)
         paused=mirror.paused,
         frozen_reason=source.frozen_reason,
         look_error=source.look_error or next((duty.outcome for duty in sensing), ""),
-        looked_at=source.looked_at,
+        looked_at=last_seen(mirror),
         destination_looked_at=mirror.destination_looked_at,
         failing=_worst_duty(duties.get((mirror.pk, "mirror"), [])),
         **more,
     )
+
+
+def last_seen(mirror: Mirror) -> datetime | None:
+    """When all that a mirror follows of its source was seen last; None: never."""
+    source = mirror.source
+    if source.looked_at is None or not mirror.tags or source.tags_unseen_since is None:
+        return source.looked_at
+    return min(source.looked_at, source.tags_unseen_since)
 
 
 def _worst_duty(failing: Sequence[Duty]) -> DutyFacts | None:

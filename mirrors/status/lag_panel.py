@@ -35,13 +35,15 @@ def lag_panel(reading: MirrorStatus) -> LagPanel:
     names = [branch.name for branch in reading.branches if branch.state not in ASIDE]
     kept = targets_kept(mirror, names, reading.as_of).values() if len(names) <= MOST_BRANCHES else ()
     worst = min((one for one in kept if one.share is not None), key=lambda one: one.share or 0, default=None)
-    loss = losses_of(mirror, "", 0).together
+    losses = losses_of(mirror, "", 0)
+    loss = losses.together
     told = say_loss(
         source_region=mirror.source.region,
         tally=loss.tally,
         at_least=loss.at_least,
         objects=loss.missing.objects,
         unchecked=loss.missing.unchecked,
+        unproven=losses.unproven,
         seen=reading.looked_at is not None,
     )
     return LagPanel(target_of(mirror), worst.share if worst else None, worst.since if worst else None, loss, told)

@@ -6,9 +6,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from core.mirroring.rpo import is_stale
 from core.mirroring.states import State
+from db import clock
 from db.chunks import chunks
 from mirrors.models import Mirror, MirrorCommit, MirrorTag, SourceTag
+from mirrors.status.facts import last_seen
+from mirrors.transitions.rpo_breaches import targets
 
 _LACKING = (MirrorCommit.Data.WAITING, MirrorCommit.Data.GONE)
 
@@ -32,6 +36,10 @@ def tag_readings(mirror: Mirror, *, after: str = "", amount: int) -> list[TagRea
     ours = {tag.name: tag for tag in mirror.tag_rows.filter(name__gt=after).order_by("name")[:amount]}
     names = sorted(theirs.keys() | ours.keys())[:amount]
     standing = _standing(mirror, {_found(tag) for tag in ours.values()} & {_named(tag) for tag in theirs.values()})
+    if mirror.source.frozen_reason or is_stale(last_seen(mirror), clock.now(), targets(mirror)):
+        standing = {
+            sha: told if told != State.UP_TO_DATE.word else State.UNKNOWN.word for sha, told in standing.items()
+        }
     return [_read(mirror, name, theirs.get(name), ours.get(name), standing) for name in names]
 
 
@@ -43,13 +51,13 @@ def count_tags(mirror: Mirror) -> int:
     return mirror.source.tags.filter(gone_at=None).exclude(name__in=ours.values("name")).count() + ours.count()
 
 
-def _standing(mirror: Mirror, shas: Collection[str]) -> Mapping[str, str]:
+def _standing(mirror: Mirror, shas: Collection[str]) -> dict[str, str]:
     """How a tag does that is where the source has it, by its commit: what readers of a tag meet is known of that."""
     found = dict.fromkeys(shas, "Not proven")
     for some in chunks(sorted(shas)):
         rows = mirror.commits.filter(commit__repository=mirror.source_id, commit__sha__in=some)
         found |= dict.fromkeys(rows.filter(data__in=_LACKING).values_list("commit__sha", flat=True), "Damaged")
-        found |= dict.fromkeys(rows.promotable().values_list("commit__sha", flat=True), "Up to date")
+        found |= dict.fromkeys(rows.promotable().values_list("commit__sha", flat=True), State.UP_TO_DATE.word)
     return found
 
 

@@ -62,7 +62,7 @@ def loss_in_words(commits: int = 0, *, authors: int = 1, **more: Any) -> str:
     tally = Tally()
     for number in range(commits):
         tally.add(number, f"a{number % authors}", NOW)
-    given: dict[str, Any] = {"at_least": False, "objects": 0, "unchecked": 0, "seen": True}
+    given: dict[str, Any] = {"at_least": False, "objects": 0, "unchecked": 0, "unproven": 0, "seen": True}
     return str(say_loss(source_region="us-east-1", tally=tally, **given | more))
 
 
@@ -77,3 +77,8 @@ def test_a_loss_is_told_in_one_sentence() -> None:
 def test_without_a_loss_or_a_look_that_is_told() -> None:
     assert loss_in_words() == "If us-east-1 failed now, no commit that was seen there would be lost."
     assert "nobody knows" in loss_in_words(seen=False)
+
+
+def test_branches_that_are_not_proven_whole_are_told_beside_a_loss() -> None:
+    assert loss_in_words(unproven=2).endswith("would be lost, but 2 branches show what is not proven whole.")
+    assert loss_in_words(1, unproven=1).endswith("have arrived, but 1 branch shows what is not proven whole.")

@@ -20,6 +20,9 @@ class Looks:
     def __init__(self, lakefs: FakeLakeFS, chance: random.Random) -> None:
         self.lakefs, self.random = lakefs, chance
         self.unreadable: dict[str, LakeMirrorError] = {}
+        self.pages: int | None = None
+        """So many pages of logs, of one commit each, are given in a look; None: as many as are asked for."""
+        self._left = 0
         self.listed: dict[str, list[Listing]] = {"list_branches": [], "list_tags": []}
         self._from: dict[str, int] = {}
         for name in self.listed:
@@ -39,6 +42,11 @@ class Looks:
         def log_commits(repository: str, commit_id: str, **page: Any) -> Any:
             if commit_id in self.unreadable:
                 raise self.unreadable[commit_id]
+            if self.pages is not None:
+                self._left -= 1
+                if self._left < 0:
+                    raise RemoteFailure("500")
+                page["amount"] = 1
             return inner(repository, commit_id, **page)
 
         return log_commits
@@ -49,13 +57,19 @@ class Looks:
         head = self.random.choice(sorted({*there.branches.values(), *there.tags.values()}))
         self.unreadable[head] = ERRORS[int(head[:8], 16) % len(ERRORS)]
 
+    def limit(self) -> None:
+        """It gives few pages in each look: no history is read at once."""
+        self.pages = self.random.randint(0, 4)
+
     def mend(self) -> None:
         """It gives every log."""
         self.unreadable.clear()
+        self.pages = None
 
     def begins(self) -> None:
         """A look, which may list more than once."""
         self._from = {name: len(listed) for name, listed in self.listed.items()}
+        self._left = self.pages or 0
 
     def ended(self, name: str) -> None:
         """It came to its end, and what it saw was stored: what was listed before it counts no more."""

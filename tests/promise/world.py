@@ -46,7 +46,7 @@ from spark_jobs.check.job import check_batch
 from spark_jobs.check.settings import CheckSettings, StoreLocation
 from tests.fakes import BulkStandIn, FakeRepository
 from tests.mirrors.harness import NAMESPACE, Deployment, age_roots
-from tests.promise.looks import Looks
+from tests.promise.looks import ERRORS, Looks
 from tests.promise.reader import Reader
 from tests.promise.source import Source
 from tests.promise.stores import WatchedStore
@@ -98,6 +98,8 @@ class World:
         self.looks = Looks(lm.us, chance)
         self.reader = Reader(self.truth, self.source, self.looks, lm.eu)
         self.worker, self.steps = Worker(), list[tuple[str, int]]()
+        self.refused: dict[str, LakeMirrorError] = {}
+        """Commits whose records the destination does not take."""
         self.snapshots: list[FakeRepository] = []
         self._arm()
         history = chance.choice(["full", "full", "full", "head"])
@@ -120,7 +122,14 @@ class World:
         self.lm.us_store.called = self.lm.eu_store.called = lambda when: self._point()
         self.lm.eu_store.looked = self._look
         self.lm.eu_store.written = lambda uri, data: self.reader.on_write(uri, data)
-        move, tag = self.lm.eu._move, self.lm.eu.create_tag
+        move, tag, put = self.lm.eu._move, self.lm.eu.create_tag, self.lm.eu.put_commit_record
+
+        def put_commit_record(repository: str, commit: Any) -> Any:
+            if commit.id in self.refused:
+                raise self.refused[commit.id]
+            return put(repository, commit)
+
+        self.lm.eu.put_commit_record = put_commit_record  # type: ignore[method-assign]
 
         def moved(there: FakeRepository, branch: str, commit: str) -> None:
             if commit in there.commits:
@@ -315,6 +324,12 @@ class World:
         frames = traceback.extract_tb(error.__traceback__ if error else None)
         ours = [f"{frame.name}:{frame.lineno}" for frame in frames if "/mirrors/" in frame.filename]
         self.reader.tell("broke", f"{type(error).__name__}: {error} in {' > '.join(ours[-4:])}")
+
+    def refuse_records(self) -> None:
+        """The destination does not take the records of some commits: 500, silence, 403."""
+        commits = sorted(self.lm.us.repositories["lake"].commits)
+        for commit in self.random.sample(commits, min(len(commits), self.random.choice([1, 2, 8]))):
+            self.refused[commit] = ERRORS[int(commit[:8], 16) % len(ERRORS)]
 
     # --- operators ----------------------------------------------------------------------------------------------------
 
@@ -556,7 +571,8 @@ class World:
         root = replace(root, id=id_of(root))
         made = FakeRepository(replace(old.info, creation_date=old.info.creation_date + 100))
         made.commits[root.id], made.branches["main"] = root, root.id
-        asked, cached = self.lm.us.get_repository, self.random.choice([0, 1, 2])
+        asked, cached = self.lm.us.get_repository, self.random.choice([0, 1, 2, 4])
+        pages, self.looks.pages = self.looks.pages, self.random.choice([0, self.looks.pages])
 
         def get_repository(name: str) -> Any:
             nonlocal cached
@@ -565,6 +581,8 @@ class World:
 
         self.lm.us.repositories["lake"] = made
         with mock.patch.object(self.lm.us, "get_repository", get_repository):
+            self._run_some(["sense"])
+            self.looks.pages = pages
             self._run_some(["sense", "copy", "validate", "promote"])
             cached = 0  # some seconds later
             age_roots(days=1)
@@ -578,6 +596,7 @@ class World:
         """What was lost returns, and the faults end: everything that is whole is reached, and the page says so."""
         self.troubles.mend()
         self.looks.mend()
+        self.refused.clear()
         for waiver in Waiver.objects.select_related("mirror__source"):
             waiver_withdraw(actor=self.owner, waiver=waiver)
         self._update(paused=False)
@@ -620,7 +639,10 @@ ACTIONS: dict[str, Action] = {
     "fail": Action(10, lambda world: world.troubles.fail(), outside=True),
     "come_back": Action(40, lambda world: world.troubles.come_back(), outside=True),
     "hide_history": Action(12, lambda world: world.looks.hide(), outside=True),
+    "limit_history": Action(8, lambda world: world.looks.limit(), outside=True),
     "show_history": Action(20, lambda world: world.looks.mend(), outside=True),
+    "refuse_records": Action(8, World.refuse_records, outside=True),
+    "take_records": Action(20, lambda world: world.refused.clear(), outside=True),
     "collect": Action(15, lambda world: world.troubles.collect(), outside=True),
     "work": Action(350, World.work),
     "round": Action(60, World.round),

@@ -12,11 +12,11 @@ from core.errors import Invalid
 from core.mirroring.promotion import UNKNOWN, CandidateCommit, PromotionFacts, Why
 from db.chunks import chunks
 from mirrors.engine.promote.guard import Guard
-from mirrors.engine.promote.put import NOT_OUR_DOING, where_put
 from mirrors.engine.promote.unselected import facts_of_unselected
 from mirrors.engine.sense.inferred import inferred_candidates
 from mirrors.models import Candidate, Mirror, MirrorBranch, MirrorCommit, SourceBranch
 from mirrors.queries.certificates import read_certificate
+from mirrors.queries.own_moves import NOT_OUR_DOING, where_put
 from mirrors.transitions.move_intents import intents_of
 
 log = logging.getLogger("lakemirror.promote")

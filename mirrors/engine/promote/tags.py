@@ -43,7 +43,7 @@ def follow_tags(mirror: Mirror, lakefs: LakeFS, lease: Lease, guard: Guard, show
 
 def _gather(mirror: Mirror, there: dict[str, str]) -> Iterator[tuple[str, TagFacts]]:
     """Facts about tags that are not at rest."""
-    ours = {row.name: row for row in mirror.tag_rows.all()}
+    ours, intents = {row.name: row for row in mirror.tag_rows.all()}, intents_of(mirror, tags=True)
     stirring: dict[str, str] = {}
     for name, commit, gone_at in mirror.source.tags.values_list("name", "commit_id", "gone_at"):
         row, commit = ours.get(name), "" if gone_at else commit
@@ -52,14 +52,16 @@ def _gather(mirror: Mirror, there: dict[str, str]) -> Iterator[tuple[str, TagFac
             commit = _last_place(mirror, row) if row and not row.stray else ""
             if not commit:
                 continue
+            if name not in there and (not row.commit_id or "" in intents[name]):
+                commit = ""  # the source had deleted it meanwhile, and so have we
         at_rest = commit == there.get(name, "") == noted and bool(commit) == (row is not None)
         if not at_rest or (row is not None and row.stands_at is not None):
             stirring[name] = commit
-    promotable, intents = _promotable(mirror, set(stirring.values())), intents_of(mirror, tags=True)
+    promotable = _promotable(mirror, set(stirring.values()))
     for name, commit in stirring.items():
         row = ours.get(name)
         is_ours = row is not None and not row.stray
-        noted = _last_place(mirror, row) if row and is_ours else ""
+        noted = _last_place(mirror, row) if row and is_ours and (commit or row.commit_id) else ""
         standing, its = there.get(name, ""), frozenset(intents[name])
         yield name, TagFacts(commit, standing, noted, is_ours, commit in promotable, its)
 

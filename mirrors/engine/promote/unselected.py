@@ -8,8 +8,8 @@ from django.db.models import Q
 
 from core.mirroring.promotion import CandidateCommit, PromotionFacts
 from db.chunks import chunks
-from mirrors.engine.promote.put import where_put
 from mirrors.models import Candidate, MirrorBranch, SourceBranch
+from mirrors.queries.own_moves import where_put
 
 FEW = 200
 

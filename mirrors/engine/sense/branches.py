@@ -8,7 +8,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from core.errors import Fenced, NoData, NotFound, RemoteFailure
+from core.errors import Fenced, LakeMirrorError, NoData, NotFound, RemoteFailure
 from core.mirroring import sensing
 from core.mirroring.promotion import UNKNOWN
 from core.ports import LakeFS
@@ -22,15 +22,15 @@ from jobs.lease import DutyOutcome, Lease
 from mirrors.engine.sense.inferred import keep_inferred
 from mirrors.engine.sense.ingest import Spool, served_mirrors
 from mirrors.engine.sense.read_log import (
+    forget_wrong,
     freeze,
     identity_problem,
-    is_worth_keeping,
     read_histories,
     unread_before,
     unreadable,
 )
 from mirrors.engine.sense.strangers import NEXT_LOOK_SECONDS, strangers, tell_strange
-from mirrors.engine.sense.tags import look_at_tags
+from mirrors.engine.sense.tags import look_at_tags, note_unseen_tags
 from mirrors.models import Candidate, Commit, MirrorDuty, Repository, SourceBranch
 from mirrors.transitions import duties as mirror_duties
 from mirrors.transitions.ancestry import check_after_all
@@ -59,7 +59,11 @@ def sense(lease: Lease) -> DutyOutcome:
     if not trusted:
         return outcome
     keep_inferred(repository, lease)
-    told = look_at_tags(repository, lakefs, lease)
+    try:
+        told = look_at_tags(repository, lakefs, lease)
+    except LakeMirrorError as error:
+        note_unseen_tags(repository, before, error)
+        raise
     return replace(outcome, summary=f"{outcome.summary}, {told}") if told else outcome
 
 
@@ -92,11 +96,11 @@ def _take_look(
         return freeze(repository, problem), False
     strange = strangers(spool, moved, at)
     if strange and not _is_known(spool, changed.get(repository.default_branch, ""), strange):
-        return _distrust(repository, changed, strange, at, lease), False
+        return _distrust(repository, changed, strange, at, spool), False
     new = spool.place(at) if changed else 0
     unread = unreadable(spool, moved, errors)
-    if changed and not is_worth_keeping(unread, errors):
-        spool.clear()
+    if changed:
+        forget_wrong(spool, unread, errors, {*strange, *_unread_tags(repository)})
     readable = {name: head for name, head in changed.items() if head not in unread}
     for mirror in served_mirrors(repository).filter(follows_all=False) if readable else ():
         follow_moves(mirror, readable.items(), lease)
@@ -108,7 +112,7 @@ def _take_look(
         _store_moves(repository, readable, last, at)
         _note_hidden(repository, hidden)
         went = _note_missing(repository, set(last) - heads.keys(), set(heads), at)
-        _note_unread(repository, {name: head for name, head in changed.items() if head in unread}, at)
+        _note_unread(repository, {name: head for name, head in changed.items() if head in unread}, at, spool)
         error = _name_unread(repository, changed, unread, strange - errors.keys())
         Repository.objects.filter(pk=repository.pk).update(looked_at=at, look_error=error)
         if readable or went:
@@ -126,16 +130,15 @@ def _is_known(spool: Spool, head: str, strange: Collection[str]) -> bool:
 
 
 def _distrust(
-    repository: Repository, changed: Mapping[str, str], strange: Collection[str], at: datetime, lease: Lease
+    repository: Repository, changed: Mapping[str, str], strange: Collection[str], at: datetime, spool: Spool
 ) -> DutyOutcome:
     """The default branch itself is a stranger, or can't be read: nothing follows from such a look, and what moved in it
-    is unread for now."""
+    is unread for now. What was read of it is kept for the next one, which reads its roots again."""
     error = tell_strange(repository, strange)
     with transaction.atomic():
         Repository.objects.select_for_update(no_key=True).get(pk=repository.pk)
-        lease.lock()
-        repository.unplaced.all().delete()
-        _note_unread(repository, changed, at)
+        spool.lease.lock()
+        _note_unread(repository, changed, at, spool)
         Repository.objects.filter(pk=repository.pk).update(look_error=error)
     return DutyOutcome(error, next_in=NEXT_LOOK_SECONDS)
 
@@ -146,6 +149,10 @@ def _last_heads(repository: Repository) -> dict[str, str]:
 
 def _unread_branches(repository: Repository) -> list[str]:
     return list(repository.branches.exclude(unread_head="").values_list("name", flat=True))
+
+
+def _unread_tags(repository: Repository) -> set[str]:
+    return set(repository.tags.exclude(unread_commit="").values_list("unread_commit", flat=True))
 
 
 def _new_hidden(repository: Repository, lakefs: LakeFS, heads: dict[str, str], lease: Lease) -> dict[bool, list[str]]:
@@ -272,9 +279,10 @@ def _note_missing(repository: Repository, missing: set[str], there: set[str], at
     return went
 
 
-def _note_unread(repository: Repository, unread: Mapping[str, str], at: datetime) -> None:
+def _note_unread(repository: Repository, unread: Mapping[str, str], at: datetime, spool: Spool) -> None:
     """Which branches moved on to a head whose history can't be read, and since when they stand at such heads."""
     noted = dict(repository.branches.exclude(unread_head="").values_list("name", "unread_head"))
+    seen_at = _unread_heads_seen_at(repository, set(unread.values()) - set(noted.values()), spool)
     for some in chunks(sorted(noted.keys() - unread.keys())):
         repository.branches.filter(name__in=some).update(unread_head="", unread_since=None)
     for name, head in unread.items():
@@ -288,7 +296,21 @@ def _note_unread(repository: Repository, unread: Mapping[str, str], at: datetime
         elif branch.position == UNKNOWN and branch.begun_at is None:
             SourceBranch.objects.filter(pk=branch.pk).update(begun_at=at)
         rows = SourceBranch.objects.filter(pk=branch.pk)
-        rows.update(unread_head=head, unread_since=branch.unread_since or at)
+        rows.update(unread_head=head, unread_head_at=seen_at[head], unread_since=branch.unread_since or at)
+
+
+def _unread_heads_seen_at(repository: Repository, heads: set[str], spool: Spool) -> Mapping[str, datetime | None]:
+    """When each of these was seen first, or an unread head that it descends from; None: in the very first look. Nobody
+    asks where commits are known."""
+    now = clock.now() if repository.looked_at else None
+    if not heads or repository.commits.exists():
+        return dict.fromkeys(heads, now)
+    before = dict(repository.branches.exclude(unread_head="").values_list("unread_head", "unread_head_at"))
+    found = {}
+    for head, history in spool.histories(heads):
+        times = [before[commit] for commit in before.keys() & history.keys()]
+        found[head] = None if None in times else min((time for time in times if time), default=now)
+    return found
 
 
 def _begin_anew(branch: SourceBranch, at: datetime) -> None:

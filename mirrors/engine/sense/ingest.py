@@ -79,6 +79,13 @@ class Spool:
         parents = self._parents()
         return {sha: parents[sha] for sha in with_ancestors(parents, heads)}
 
+    def histories(self, heads: Collection[str]) -> Iterator[tuple[str, dict[str, list[str]]]]:
+        """What was read of each of some heads' histories, with parents; nothing of most of them."""
+        there = self._there(UnplacedCommit, heads)
+        parents = self._parents() if there else {}
+        for head in sorted(heads):
+            yield head, {sha: parents[sha] for sha in with_ancestors(parents, [head])} if head in there else {}
+
     def lacking(self, read: Mapping[str, Collection[str]]) -> set[str]:
         """Parents of some that were read which were not read themselves, and are not stored."""
         parents = {parent for its in read.values() for parent in its} - read.keys()
@@ -172,6 +179,11 @@ class Spool:
             with transaction.atomic():
                 self.lease.lock()
                 self._read(some).delete()
+
+    def keep_below(self, heads: Collection[str]) -> None:
+        """Forget what is in none of these heads' histories."""
+        if self.repository.unplaced.exists():
+            self.leave_out(self._parents().keys() - self.below(heads).keys())
 
     def clear(self) -> None:
         """Forget what was read and not placed."""

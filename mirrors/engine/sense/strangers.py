@@ -11,6 +11,8 @@ import logging
 from collections.abc import Collection
 from datetime import datetime
 
+from django.db.models import Q
+
 from core.errors import LakeMirrorError
 from core.mirroring import sensing
 from db import clock
@@ -24,7 +26,8 @@ NEXT_LOOK_SECONDS = sensing.CACHE_LASTS.total_seconds() + 1
 
 
 def strangers(spool: Spool, heads: Collection[str], at: datetime) -> set[str]:
-    """Those of the heads that wait for a later look than this one, begun at `at`; what was read of them is left out.
+    """Those of the heads that wait for a later look than this one, begun at `at`; the roots that they wait for are left
+    out, so that the later look has to read them again.
 
     Where a log broke off nobody can tell: the others don't wait for that. But a root that it led to is left out as
     well, for what is stored counts as known from then on.
@@ -34,7 +37,7 @@ def strangers(spool: Spool, heads: Collection[str], at: datetime) -> set[str]:
     unrelated, broken_off = spool.unrelated()
     new = _not_seen_before(spool, spool.roots() & unrelated, at)
     waiting = new | (spool.above(new) & (unrelated | broken_off) if new else set())
-    spool.leave_out(waiting & unrelated)
+    spool.leave_out(new)
     return waiting & set(heads)
 
 
@@ -49,14 +52,16 @@ def tell_strange(repository: Repository, heads: Collection[str]) -> str:
 def _not_seen_before(spool: Spool, roots: Collection[str], at: datetime) -> set[str]:
     """Those of some unrelated roots that were not seen in the look before, or too lately; all are noted for the next.
 
-    Each counts for itself: that a branch with a history of its own has waited says nothing of another repository's.
+    Each counts for itself: that a branch with a history of its own has waited says nothing of another repository's. One
+    that this look did not come to, and something read still needs, stays noted.
     """
     repository, seen = spool.repository, spool.read_now(roots)
     noted = repository.unrelated_roots
+    needed = spool.frontier() & noted.keys() if noted else set()
     old = {root for root in seen if root in noted and at - datetime.fromisoformat(noted[root]) > sensing.CACHE_LASTS}
     # Not `at`: a look may take long, and the cache lasts from now on.
     now = clock.now().isoformat()
-    roots_now = {root: noted.get(root, now) for root in sorted(seen)}
+    roots_now = {root: noted.get(root, now) for root in sorted(seen | needed)}
     if roots_now != noted or repository.unrelated_since is not None:
         Repository.objects.filter(pk=repository.pk).update(unrelated_roots=roots_now, unrelated_since=None)
     return set(roots) - old
@@ -66,26 +71,32 @@ def _unheard_of(spool: Spool, heads: set[str], at: datetime) -> set[str]:
     """The heads, if nothing was read of the source yet and it has nothing of what is known: heads that could not be
     read, and after the books were made again from the destination what its branches show. Nor has the destination the
     roots of the source's history."""
-    known, waits = _known_heads(spool.repository), bool(spool.repository.unrelated_roots)
+    unread = spool.repository.branches.exclude(unread_head="")
+    known, waits = _known_heads(spool.repository, at), bool(spool.repository.unrelated_roots) or unread.exists()
     roots = spool.roots()  # without one nothing could be stored
-    if not roots or not (known or waits) or known & heads or spool.read_now(known):
+    if not roots or not (known or waits):
         return set()
-    roots = spool.read_now(roots)
-    mirrors = list(served_mirrors(spool.repository))
-    if any(_has_record(mirror, root) for root in roots for mirror in mirrors):
+    theirs = spool.below(heads).keys()
+    if known & (heads | theirs):
         return set()
-    if roots and not _not_seen_before(spool, roots, at):
+    read, mirrors = spool.read_now(roots & theirs), list(served_mirrors(spool.repository))
+    if any(_has_record(mirror, root) for root in read for mirror in mirrors):
         return set()
-    spool.clear()
+    if read and not _not_seen_before(spool, read, at):
+        return set()
+    spool.leave_out(roots)
     return heads
 
 
-def _known_heads(repository: Repository) -> set[str]:
-    """Of a source of which no commit was read. While a root of its waits, what is unread may be a stranger's."""
+def _known_heads(repository: Repository, at: datetime) -> set[str]:
+    """Of a source of which no commit was read. An unread head of a later look than the first counts once the cache's
+    time has passed: another repository would be known for one by now. While a root waits, it may be a stranger's."""
     shown = MirrorBranch.objects.filter(mirror__source=repository, stray=False).exclude(head="")
     known = set(shown.values_list("head", flat=True))
     if not repository.unrelated_roots:
-        known.update(repository.branches.exclude(unread_head="").values_list("unread_head", flat=True))
+        old = Q(unread_head_at=None) | Q(unread_head_at__lt=at - sensing.CACHE_LASTS)
+        unread = repository.branches.exclude(unread_head="").filter(old)
+        known.update(unread.values_list("unread_head", flat=True))
     return known
 
 

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from django.db import transaction
 
+from core.errors import LakeMirrorError
 from core.mirroring import sensing
 from core.ports import LakeFS
 from db import clock
@@ -15,9 +16,9 @@ from jobs import duties
 from jobs.lease import Lease
 from mirrors.engine.sense.ingest import Spool, served_mirrors
 from mirrors.engine.sense.read_log import (
+    forget_wrong,
     freeze,
     identity_problem,
-    is_worth_keeping,
     list_tags,
     read_histories,
     unread_before,
@@ -47,6 +48,7 @@ def look_at_tags(repository: Repository, lakefs: LakeFS, lease: Lease) -> str:
     with transaction.atomic():
         Repository.objects.select_for_update(no_key=True).get(pk=repository.pk)
         lease.lock()
+        Repository.objects.filter(pk=repository.pk).exclude(tags_unseen_since=None).update(tags_unseen_since=None)
         _store(repository, readable, at)
         _note_unread(repository, {name: changed[name] for name in changed.keys() - readable.keys()}, at)
         if _note_missing(repository, found, at) or readable:
@@ -54,6 +56,13 @@ def look_at_tags(repository: Repository, lakefs: LakeFS, lease: Lease) -> str:
                 duties.wake(MirrorDuty.PROMOTE, mirror.pk)
     told = f"{len(found)} tags, {len(changed)} new or moved"
     return f"{told}; {_name_left_out(changed, unread)}" if unread else told
+
+
+def note_unseen_tags(repository: Repository, at: datetime, error: LakeMirrorError) -> None:
+    """Nobody could see the tags in a look begun at `at`: what is told of them grows old."""
+    rows = Repository.objects.filter(pk=repository.pk)
+    rows.filter(tags_unseen_since=None).update(tags_unseen_since=at)
+    rows.filter(look_error="").update(look_error=f"the tags can't be listed: {error.message}")
 
 
 def _name_left_out(changed: Mapping[str, str], unread: Mapping[str, str]) -> str:
@@ -77,12 +86,13 @@ def _read(
     before = repository.tags.exclude(unread_commit="").values_list("name", flat=True)
     waiting = [*unread_before(changed, before), *sorted(spool.lacking(spool.below(commits)))]
     errors = read_histories(spool, lakefs, commits, lease, waiting)
+    branches = repository.branches.exclude(unread_head="").values_list("unread_head", flat=True)
     unrelated, broken_off = spool.unrelated()
-    spool.leave_out(unrelated | (broken_off & spool.below(commits).keys()))
+    theirs = spool.below(set(branches)).keys() if unrelated or broken_off else set()
+    spool.leave_out((spool.roots() & unrelated) | ((unrelated | broken_off) & spool.below(commits).keys() - theirs))
     spool.place(at)
     unread = unreadable(spool, commits, errors)
-    if not is_worth_keeping(unread, errors):
-        spool.leave_out(spool.below(commits))
+    forget_wrong(spool, unread, errors, branches)
     lone = dict.fromkeys(unread.keys() & unrelated, "it shares no commit with any branch of the source")
     return {**unread, **lone}
 

@@ -3,7 +3,8 @@ The numbers are those of docs/promotion.md."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 from unittest import mock
@@ -17,8 +18,12 @@ from core.mirroring.states import State
 from db import clock
 from deployment.wiring import check_jobs
 from jobs.models import Duty
+from mirrors.engine import copy_records
+from mirrors.engine.copy_records import BATCH
 from mirrors.models import Blocker, Coverage, Mirror
+from mirrors.services.priority import mirror_prioritise
 from mirrors.status.mirror import mirror_status
+from rbac.models import User
 from spark_jobs.check.job import WORK_COLUMNS, check_task
 from tests.mirrors.engine.test_found_by_breaking import age, ask, lose, mirrored, uri_of
 from tests.mirrors.harness import NAMESPACE, Deployment, state_of
@@ -326,3 +331,50 @@ def test_126_what_both_sides_lost_stays_given_up_although_it_fails_now(
     lm.work(3, look=found_by == "a look again")
     assert mirror_status(Mirror.objects.get()).state is State.UP_TO_DATE
     assert main_goes_on(lm, y=b"3")
+
+
+@contextmanager
+def refusing(lm: Deployment, refused: Collection[str]) -> Iterator[None]:
+    """The destination does not take some records."""
+    put = lm.eu.put_commit_record
+
+    def post(repository: str, commit: Any) -> Any:
+        if commit.id in refused:
+            raise Denied("a firewall's 403")
+        return put(repository, commit)
+
+    with mock.patch.object(lm.eu, "put_commit_record", post):
+        yield
+
+
+@pytest.mark.parametrize(("batch", "descendants"), [(12, 1), (BATCH, 100)])
+def test_135_so_many_records_wait_for_some_that_are_not_taken_as_fill_a_batch(
+    lm: Deployment, both: str, batch: int, descendants: int
+) -> None:
+    root = lm.lake.repository.branches["main"]
+    refused = [lm.lake._record((root,), "", f"refused {number}", {}) for number in range(9)]
+    for number, tip in enumerate(refused):
+        for n in range(descendants):
+            tip = lm.lake._record((tip,), "", f"after {number} {n}", {})
+        lm.lake.repository.branches[f"b{number}"] = tip
+    lm.run(Duty.objects.get(kind="sense").pk)
+    new = lm.lake.commit("main", {"n": b"new"})
+    lm.arrive()
+    with mock.patch.object(copy_records, "BATCH", batch), refusing(lm, refused):
+        lm.work(8)
+        assert lm.head() == new
+    lm.work(8)
+    assert not Mirror.objects.get().commits.to_copy().exists()
+
+
+def test_135_urgent_ones_that_are_not_taken_leave_the_others_their_turn(lm: Deployment, both: str, owner: User) -> None:
+    branches = lm.lake.repository.branches
+    refused = [lm.lake._record((branches["main"],), "", f"refused {number}", {}) for number in range(6)]
+    branches["m"] = lm.lake._record(tuple(refused), "", "merge", {})
+    lm.run(Duty.objects.get(kind="sense").pk)
+    mirror_prioritise(actor=owner, mirror=Mirror.objects.get(), branch="m")
+    new = lm.lake.commit("main", {"n": b"new"})
+    lm.arrive()
+    with refusing(lm, refused):
+        lm.work(8)
+        assert lm.head() == new

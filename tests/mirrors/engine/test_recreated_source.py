@@ -310,3 +310,23 @@ def test_118_main_is_partly_read_and_a_stranger_stands_beside_it(lm: Deployment,
             made.repository.branches["dev"] = b
             lm.work(1)
     assert lm.head("dev") == a
+
+
+@pytest.mark.parametrize("rebuilt", [False, True])
+def test_130_heads_that_were_unread_in_a_stale_look_do_not_make_the_other_repository_known(
+    lm: Deployment, rebuilt: bool
+) -> None:
+    head = ""
+    if rebuilt:
+        head = mirrored(lm, a=b"1")
+        lose_database()
+        rebuild()
+    else:
+        lm.lake.commit(files={"a": b"1"})
+        with failing(lm, lambda _: True):
+            lm.work(1)
+    with recreated(lm):
+        with failing(lm, lambda _: True):
+            lm.work(1)
+        lm.work(2)
+        assert lm.head() == head

@@ -33,6 +33,7 @@ from mirrors.models import (
 )
 from mirrors.queries.certificates import parse_descriptor
 from mirrors.services.settings import mirror_update
+from mirrors.status.mirror import mirror_status
 from mirrors.status.tags import tag_readings
 from rbac.models import User
 from tests.api import Api
@@ -687,3 +688,75 @@ def page_of_tags(owner: User) -> str:
     client = Client()
     client.force_login(owner)
     return client.get("/mirrors/lake-eu/").content.decode()
+
+
+def test_134_tags_that_nobody_could_list_for_long_are_unknown(lm: Deployment) -> None:
+    Mirror.objects.update(tags=True)
+    a = mirrored(lm, a=b"1")
+    source_tags(lm)["v1"] = a
+    lm.work(2)
+    source_tags(lm)["v1"] = off_branches(lm, a)
+    lm.us.failing["list_tags"] = RemoteFailure("500")
+    lm.work(1)
+    Repository.objects.update(tags_unseen_since=F("tags_unseen_since") - timedelta(hours=2))
+    status = mirror_status(Mirror.objects.get())
+    assert (status.state, states()) == ("unknown", {"v1": "Unknown"})
+    assert "the tags can't be listed" in status.sentence
+    del lm.us.failing["list_tags"]
+    lm.work(2)
+    assert Repository.objects.get().tags_unseen_since is None
+    assert states() == {"v1": "Up to date"}
+
+
+def test_134_no_tag_is_up_to_date_while_the_source_was_not_looked_at_for_long(lm: Deployment) -> None:
+    Mirror.objects.update(tags=True)
+    source_tags(lm)["v1"] = mirrored(lm, a=b"1")
+    lm.work(2)
+    assert states() == {"v1": "Up to date"}
+    Repository.objects.update(looked_at=F("looked_at") - timedelta(hours=2))
+    assert states() == {"v1": "Unknown"}
+    Repository.objects.update(looked_at=clock.now(), frozen_reason="another one")
+    assert states() == {"v1": "Unknown"}
+
+
+def test_136_our_deletion_that_was_not_noted_stays_while_the_tag_is_at_what_can_not_be_read(lm: Deployment) -> None:
+    Mirror.objects.update(tags=True)
+    a = mirrored(lm, a=b"1")
+    source_tags(lm)["v1"] = a
+    lm.work(2)
+    delete = lm.eu.delete_tag
+
+    def dies(*given: str) -> None:
+        delete(*given)
+        raise KeyboardInterrupt
+
+    with mock.patch.object(lm.eu, "delete_tag", dies), pytest.raises(KeyboardInterrupt):
+        forget_tag(lm, "v1")
+    assert tags(lm) == {}
+    Duty.objects.update(holder="", until=None)
+    made = source_tags(lm)["v1"] = off_branches(lm, a)
+    with unreadable_log(lm, made):
+        lm.work(3)
+        assert tags(lm) == {}
+    lm.work(3)
+    assert tags(lm) == {"v1": made}
+
+
+def test_136_a_tag_on_its_way_is_deleted_and_made_again_in_a_pause(lm: Deployment) -> None:
+    Mirror.objects.update(tags=True)
+    a = mirrored(lm, a=b"1")
+    source_tags(lm)["v1"] = a
+    lm.work(2)
+    source_tags(lm)["v1"] = off_branches(lm, a)
+    with mock.patch.object(lm.eu, "create_tag", side_effect=Denied("no")):
+        lm.work(2)
+        assert tags(lm) == {}
+        change(paused=True)
+        forget_tag(lm, "v1")
+    made = source_tags(lm)["v1"] = lm.lake.record_tree((a,), lm.lake.trees[a], "x")
+    lm.arrive()
+    with unreadable_log(lm, made):
+        lm.work(2)
+        change(paused=False)
+        lm.work(3)
+        assert tags(lm) == {}

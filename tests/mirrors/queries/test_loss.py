@@ -10,13 +10,16 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from core.errors import Denied
 from mirrors.models import Mirror, Repository
 from mirrors.queries import unreplicated
 from mirrors.queries.unreplicated import Losses, losses_of
 from rbac.models import User
 from tests.api import Api
+from tests.mirrors.engine.test_found_by_breaking import age, lose, mirrored
 from tests.mirrors.factories import Line, at_mirror, block, make_commit, make_mirror, make_repository
 from tests.mirrors.harness import Deployment
+from tests.mirrors.promise import real_job
 
 NOW = datetime(2026, 11, 21, 9, 16, 34, tzinfo=UTC)
 LOSS = "/service/replication/v1/repositories/lake/mirrors/lake-eu/loss"
@@ -209,3 +212,30 @@ def test_an_object_that_is_held_back_would_be_lost(lm: Deployment, api: Api) -> 
     lm.arrive()
     lm.work()
     assert api.call("GET", LOSS)[1]["together"]["commits"] == 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_138_a_damaged_head_is_told_although_no_commit_would_be_lost(lm: Deployment, api: Api) -> None:
+    head = mirrored(lm, a=b"1")
+    with real_job(lm):
+        lose(lm, head, "a")
+        age(head, lm=lm)
+        lm.work(2)
+    found = losses_of(Mirror.objects.get(), "", 10)
+    assert (found.together.tally.commits, found.unproven) == (0, 1)
+    assert any("1 branch" in told for told in api.call("GET", LOSS)[1]["not_counted"])
+
+
+@pytest.mark.django_db(transaction=True)
+def test_138_what_somebody_put_a_branch_at_is_not_kept_by_it(lm: Deployment) -> None:
+    head = mirrored(lm, a=b"1")
+    lm.lake.repository.branches["dev"] = head
+    lm.work(2)
+    new = lm.lake.commit("main", {"n": b"new"})
+    lm.arrive(lm.lake.address_of(new, "n"))
+    lm.work(3)
+    lm.eu.repositories["lake-eu"].branches["dev"] = new
+    lm.eu.failing["hard_reset_branch"] = Denied("protected")
+    lm.work(3)
+    loss = losses_of(Mirror.objects.get(), "", 10).together
+    assert (loss.tally.commits, loss.missing.objects) == (1, 1)

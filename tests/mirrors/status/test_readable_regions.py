@@ -6,7 +6,9 @@ import pytest
 
 from mirrors.models import Mirror
 from mirrors.status.readable_regions import places_of
-from tests.mirrors.harness import Deployment, state_of
+from tests.mirrors.engine.test_found_by_breaking import age, mirrored
+from tests.mirrors.harness import NAMESPACE, Deployment, state_of
+from tests.mirrors.promise import real_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -42,3 +44,23 @@ def test_129_what_a_commit_names_is_not_at_hand_and_the_source_lacks_something(l
     lm.arrive(x)
     lm.work(3)
     assert readable(second)["source"] is False
+
+
+def test_137_a_range_that_was_not_looked_through_may_name_what_the_source_lacks(lm: Deployment) -> None:
+    first = mirrored(lm, a=b"1", b=b"2")
+    with real_job(lm):
+        address = lm.lake.address_of(first, "a")
+        lm.eu_store.hidden.add(f"{NAMESPACE}/{address}")
+        del lm.us_store.objects[f"s3://src/lake/{address}"]
+        age(first, lm=lm)
+        lm.work(4)
+        assert readable(first)["source"] is False
+        second = lm.lake.commit(files={"c": b"3"})
+        held, file = set(lm.eu_store.hidden), f"{NAMESPACE}/_lakefs/{lm.lake.files_of(second)[1]}"
+        lm.arrive()
+        lm.eu_store.hidden = held | {file}
+        lm.work(4)
+        assert readable(second) == {"source": None, "mirror": False}
+        lm.eu_store.hidden = held
+        lm.work(4)
+        assert readable(second)["source"] is False
