@@ -29,7 +29,7 @@ def at_source(*, seen_at: datetime, looked_at: datetime | None, frozen: bool, go
         return Readable(False, "some of its data is gone at the source")
     if gone is None:
         return Readable(
-            None, "the source lacks some objects, and its metarange is not at hand to tell if it names them"
+            None, "the source lacks some objects, and whether the commit names one of them is not known yet"
         )
     return Readable(True, since=seen_at)
 
