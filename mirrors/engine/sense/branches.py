@@ -282,12 +282,11 @@ def _note_missing(repository: Repository, missing: set[str], there: set[str], at
 def _note_unread(repository: Repository, unread: Mapping[str, str], at: datetime, spool: Spool) -> None:
     """Which branches moved on to a head whose history can't be read, and since when they stand at such heads."""
     noted = dict(repository.branches.exclude(unread_head="").values_list("name", "unread_head"))
-    seen_at = _unread_heads_seen_at(repository, set(unread.values()) - set(noted.values()), spool)
+    new = {name: head for name, head in unread.items() if noted.get(name) != head}
+    seen_at = _unread_heads_seen_at(repository, set(new.values()), spool)
     for some in chunks(sorted(noted.keys() - unread.keys())):
         repository.branches.filter(name__in=some).update(unread_head="", unread_since=None)
-    for name, head in unread.items():
-        if noted.get(name) == head:
-            continue
+    for name, head in new.items():
         branch, _ = SourceBranch.objects.get_or_create(
             repository=repository, name=name, defaults={"head": "", "position": UNKNOWN, "changed_at": at}
         )
@@ -308,7 +307,7 @@ def _unread_heads_seen_at(repository: Repository, heads: set[str], spool: Spool)
     before = dict(repository.branches.exclude(unread_head="").values_list("unread_head", "unread_head_at"))
     found = {}
     for head, history in spool.histories(heads):
-        times = [before[commit] for commit in before.keys() & history.keys()]
+        times = [before[commit] for commit in before.keys() & {head, *history}]
         found[head] = None if None in times else min((time for time in times if time), default=now)
     return found
 

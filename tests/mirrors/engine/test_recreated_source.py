@@ -330,3 +330,18 @@ def test_130_heads_that_were_unread_in_a_stale_look_do_not_make_the_other_reposi
             lm.work(1)
         lm.work(2)
         assert lm.head() == head
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_89_two_branches_may_come_to_one_unread_head_one_after_the_other(lm: Deployment, known: bool) -> None:
+    if known:
+        mirrored(lm, a=b"1")
+    branches = lm.lake.repository.branches
+    branches["one"] = branches["two"] = lm.lake.commit(files={"b": b"2"})
+    with failing(lm, lambda commit: commit == branches["one"]):
+        branches["two"] = lm.lake._record((), "", "another", {})
+        lm.work(1)
+        branches["two"] = branches["one"]
+        lm.work(1)
+        unread = Repository.objects.get().branches.filter(name__in=["one", "two"])
+        assert set(unread.values_list("unread_head", flat=True)) == {branches["one"]}
