@@ -174,7 +174,8 @@ class BranchFacts:
     first. One that is not `selected` is left where it is, or deleted here if `dropped`. `inferred`: the mirror's head
     is older than the first head that was seen at the source. `proven`: the mirror's head is proven whole now; else
     `standing` tells of its commit. `misplaced`: it is not where this mirror put it. `unread`: the history of the
-    source's head can't be read, so it is behind by at least that commit, and `newest` is older.
+    source's head can't be read, so it is behind by at least that commit, and `newest` is older. `unseen`: nobody has
+    looked at it at the source since the books were rebuilt; `source_head` is then what a certificate tells.
     """
 
     name: str
@@ -190,6 +191,7 @@ class BranchFacts:
     uncommitted: bool = False
     inferred: bool = False
     unread: bool = False
+    unseen: bool = False
     missing_since: datetime | None = None
     gone: bool = False
     selected: bool = True

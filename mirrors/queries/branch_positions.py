@@ -50,6 +50,13 @@ class BranchPosition:
         return here is not None and bool(here.head) and not here.stray and not here.proven
 
     @property
+    def unseen(self) -> bool:
+        """Whether nobody has looked at the source's branch since the books were rebuilt."""
+        there = self.source
+        unlooked = there is not None and there.gone_at is None and there.position == UNKNOWN
+        return unlooked and self.selected and not self.unread_head
+
+    @property
     def inferred(self) -> bool:
         """Whether the mirror's branch shows what nobody has seen at the source's."""
         return self.behind and self.mirror is not None and self.mirror.position < UNKNOWN

@@ -31,6 +31,7 @@ LEFT JOIN {candidate} next ON next.branch_id = there.id
 WHERE mirror.id IN ({mirrors}) AND (
     here.id IS NULL OR here.head <> there.head OR here.stray OR here.uncommitted
     OR here.head = '' OR NOT here.proven OR here.misplaced OR there.missing_since IS NOT NULL OR there.unread_head <> ''
+    OR there.position = {unknown}
 )
 """
 _ONLY_HERE = """
@@ -160,4 +161,5 @@ def _by_key(model: type[Model], keys: set[int]) -> dict[int, Any]:
 
 
 def _rows(query: str, mirrors: Sequence[int]) -> list[tuple[Any, ...]]:
-    return fetch(query, mirrors=", ".join(f"{pk:d}" for pk in mirrors)) if mirrors else []
+    keys = ", ".join(f"{pk:d}" for pk in mirrors)
+    return fetch(query, mirrors=keys, unknown=UNKNOWN) if mirrors else []

@@ -76,6 +76,7 @@ def _branch_facts(place: BranchPosition, rows: Sequence[Pending], commits: Commi
         uncommitted=bool(mirror and mirror.uncommitted),
         inferred=place.inferred,
         unread=bool(place.unread_head),
+        unseen=place.unseen,
         missing_since=source.missing_since if source else None,
         gone=source is None or source.gone_at is not None,
         selected=place.selected or source is None,

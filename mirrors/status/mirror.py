@@ -206,7 +206,7 @@ def _read_branch(
     rail, hidden = _rail(branch, mirror, gathered, now)
     troubled = {commit.commit_id: commit for commit in (*branch.standing_needs, *branch.troubled)}.values()
     things = _different(thing for commit in troubled for thing in commit.things)
-    sure = known and branch.mirror_head and branch.proven and not branch.misplaced
+    sure = known and branch.mirror_head and branch.proven and not branch.misplaced and not branch.unseen
     late = lag(branch.oldest_seen_at, now) if branch.pending or sure else None
     return BranchStatus(
         name=branch.name,

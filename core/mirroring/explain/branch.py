@@ -161,6 +161,16 @@ def _unproven(case: _Case) -> Verdict | None:
     return Verdict(State.DAMAGED, "head_damaged", told, say("head is damaged"), since, worst.look_at)
 
 
+def _unseen(case: _Case) -> Verdict | None:
+    """What the mirror shows is whole, and nobody knows whether the source still has that."""
+    branch = case.branch
+    if not branch.unseen:
+        return None
+    since_then = "since this mirror's books were rebuilt; the first look is under way"
+    told = sentence("nobody has looked at ", name(branch.name), f" in {case.mirror.source_region} {since_then}")
+    return Verdict(State.UNKNOWN, "not_looked_yet", told, say("not looked at yet"))
+
+
 def _up_to_date(case: _Case) -> Verdict | None:
     branch = case.branch
     if branch.pending or not branch.mirror_head:
@@ -278,6 +288,7 @@ _BRANCH_RULES: tuple[Callable[[_Case], Verdict | None], ...] = (
     _leaving,
     _moved,
     _unproven,
+    _unseen,
     _up_to_date,
     _in_trouble,
 )

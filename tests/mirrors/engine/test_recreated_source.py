@@ -333,7 +333,7 @@ def test_130_heads_that_were_unread_in_a_stale_look_do_not_make_the_other_reposi
 
 
 @pytest.mark.parametrize("known", [False, True])
-def test_89_two_branches_may_come_to_one_unread_head_one_after_the_other(lm: Deployment, known: bool) -> None:
+def test_130_two_branches_may_come_to_one_unread_head_one_after_the_other(lm: Deployment, known: bool) -> None:
     if known:
         mirrored(lm, a=b"1")
     branches = lm.lake.repository.branches

@@ -19,7 +19,7 @@ from core.errors import Unreachable
 from core.mirroring.states import State
 from deployment import config
 from jobs.models import Duty
-from mirrors.models import Blocker, Commit, Mirror, MirrorBranch, Promotion, Repository, SourceBranch
+from mirrors.models import Blocker, Candidate, Commit, Mirror, MirrorBranch, Promotion, Repository, SourceBranch
 from mirrors.queries.certificates import Certificate, describe
 from mirrors.status import mirror as readings
 from tests.fakes import FakeRepository, FakeStore, Lake
@@ -506,3 +506,24 @@ def test_repositories_are_listed_in_pages_of_the_size_that_was_told(
         rebuild()
     assert {asked.kwargs["amount"] for asked in calls.call_args_list} == {2}
     assert Mirror.objects.get().name == "lake-eu"
+
+
+def test_139_a_branch_is_not_up_to_date_before_somebody_has_looked_at_the_source(lm: Deployment) -> None:
+    commit(lm, a=b"1")
+    lm.work(4)
+    lose_database()
+    rebuild()
+    looks = Duty.objects.filter(kind="sense")
+    kept = list(looks.values())
+    lm.run(looks.get().pk)  # its commits are stored, and it ends before their branches are
+    Candidate.objects.all().delete()
+    SourceBranch.objects.update(position=-1)
+    MirrorBranch.objects.update(position=-1)
+    looks.delete()
+    lm.work(3)
+    for status in (readings.mirror_status(Mirror.objects.get()), *readings.brief_statuses(Mirror.objects.all())):
+        assert (status.state, status.reason_code) == ("unknown", "not_looked_yet")
+        assert [branch.lag for branch in status.branches] == [None]
+    Duty.objects.bulk_create(Duty(**row) for row in kept)
+    lm.work(2)
+    assert readings.mirror_status(Mirror.objects.get()).state == "up_to_date"
