@@ -53,8 +53,9 @@ class BranchPosition:
     def unseen(self) -> bool:
         """Whether nobody has looked at the source's branch since the books were rebuilt."""
         there = self.source
-        unlooked = there is not None and there.gone_at is None and there.position == UNKNOWN
-        return unlooked and self.selected and not self.unread_head
+        if there is None or there.gone_at is not None or not self.selected:
+            return False
+        return there.position == UNKNOWN and not there.unread_head
 
     @property
     def inferred(self) -> bool:

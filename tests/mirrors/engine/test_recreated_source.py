@@ -345,3 +345,14 @@ def test_130_two_branches_may_come_to_one_unread_head_one_after_the_other(lm: De
         lm.work(1)
         unread = Repository.objects.get().branches.filter(name__in=["one", "two"])
         assert set(unread.values_list("unread_head", flat=True)) == {branches["one"]}
+
+
+def test_a_rebuilt_branch_was_looked_at_although_its_head_can_not_be_read(lm: Deployment) -> None:
+    mirrored(lm, a=b"1")
+    lose_database()
+    rebuild()
+    with failing(lm, lambda _: True):
+        lm.work(3)
+        (branch,) = mirror_status(Mirror.objects.get()).branches
+        assert SourceBranch.objects.get().unread_head == branch.mirror_head
+        assert branch.reason_code == "head_not_proven"
