@@ -99,6 +99,6 @@ def _verb(row: AuditEvent) -> Phrase:
 
 def _did(row: AuditEvent, kind: str) -> str:
     if row.verb not in Verb.values:  # another version's
-        return f"did {row.action} at"
+        return f"used {row.action} on"
     verb = Verb(row.verb)
     return _EXPORTS.get(verb, verb.label) if kind == "export" else verb.label

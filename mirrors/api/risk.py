@@ -16,7 +16,6 @@ from jobs.job_ids import accepted, duty_url
 from mirrors.api.mirrors import find_mirror
 from mirrors.api.risk_schemas import LagPageAnswer, LossPageAnswer, PrioritisedAnswer, UnreachedPageAnswer
 from mirrors.models import LagBreach, Mirror, MirrorDuty
-from mirrors.queries import unreplicated
 from mirrors.queries.branch_positions import BranchPosition
 from mirrors.queries.gc_exposure import AllUnreached, Gone, Unreached, gone_of, unreached_of
 from mirrors.queries.unreplicated import Loss, losses_of
@@ -172,7 +171,7 @@ class Losses(APIView):
             | {
                 "as_of": rfc3339(looked_at),
                 "unseen_seconds": None if looked_at is None else round((now - looked_at).total_seconds(), 3),
-                "not_counted": _not_counted(mirror, found),
+                "not_counted": _not_counted(mirror, found.unproven),
                 "branches_behind": None if looked_at is None else found.behind,
                 "together": _loss_json(found.together) if looked_at else None,
                 "results": [_branch_loss_json(place, loss) for place, loss in shown],
@@ -180,17 +179,15 @@ class Losses(APIView):
         )
 
 
-def _not_counted(mirror: Mirror, losses: unreplicated.Losses) -> list[str]:
+def _not_counted(mirror: Mirror, unproven: int) -> list[str]:
     """What would be lost too, or may be, in words."""
     looked_at = rfc3339(mirror.source.looked_at)
     since = f"since {looked_at}, when its branches were last looked at" if looked_at else ": it was not looked at yet"
     told = [f"what was committed in {mirror.source.region} {since}", "changes that are not committed", "tags"]
     if not mirror.selection.everything:
         told.append("branches that are not selected")
-    if losses.unproven:
-        told.append(
-            f"what the heads of {count(losses.unproven, 'branch', 'branches')} lack, which are not proven whole"
-        )
+    if unproven:
+        told.append(f"what is missing of heads that are not proven whole ({count(unproven, 'branch', 'branches')})")
     if mirror.source.look_error:
         told.append(f"what the last look could not read: {mirror.source.look_error}")
     return told

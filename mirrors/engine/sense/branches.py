@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import chain
 
 from django.db import transaction
 
@@ -27,7 +28,7 @@ from mirrors.engine.sense.read_log import (
     identity_problem,
     read_histories,
     unread_before,
-    unreadable,
+    unread_heads,
 )
 from mirrors.engine.sense.strangers import NEXT_LOOK_SECONDS, strangers, tell_strange
 from mirrors.engine.sense.tags import look_at_tags, note_unseen_tags
@@ -98,9 +99,9 @@ def _take_look(
     if strange and not _is_known(spool, changed.get(repository.default_branch, ""), strange):
         return _distrust(repository, changed, strange, at, spool), False
     new = spool.place(at) if changed else 0
-    unread = unreadable(spool, moved, errors)
+    unread = unread_heads(spool, moved, errors)
     if changed:
-        forget_wrong(spool, unread, errors, {*strange, *_unread_tags(repository)})
+        forget_wrong(spool, unread, chain(strange, _unread_tags(repository)))
     readable = {name: head for name, head in changed.items() if head not in unread}
     for mirror in served_mirrors(repository).filter(follows_all=False) if readable else ():
         follow_moves(mirror, readable.items(), lease)
@@ -151,8 +152,8 @@ def _unread_branches(repository: Repository) -> list[str]:
     return list(repository.branches.exclude(unread_head="").values_list("name", flat=True))
 
 
-def _unread_tags(repository: Repository) -> set[str]:
-    return set(repository.tags.exclude(unread_commit="").values_list("unread_commit", flat=True))
+def _unread_tags(repository: Repository) -> Iterable[str]:
+    return repository.tags.exclude(unread_commit="").values_list("unread_commit", flat=True)
 
 
 def _new_hidden(repository: Repository, lakefs: LakeFS, heads: dict[str, str], lease: Lease) -> dict[bool, list[str]]:
@@ -179,11 +180,16 @@ def _sensed_heads(repository: Repository) -> dict[str, str]:
 
 
 def _name_unread(
-    repository: Repository, changed: Mapping[str, str], unread: Mapping[str, str], strange: Collection[str]
+    repository: Repository,
+    changed: Mapping[str, str],
+    unread: Mapping[str, Sequence[LakeMirrorError]],
+    strange: Collection[str],
 ) -> str:
     """What is told of branches whose history can't be read or is a stranger's; the others went on without them."""
     names = [name for name, head in changed.items() if head in unread and head not in strange]
-    broken = f"the history of {', '.join(names[:5])} can't be read: {unread[changed[names[0]]]}" if names else ""
+    broken = (
+        f"the history of {', '.join(names[:5])} can't be read: {unread[changed[names[0]]][0].message}" if names else ""
+    )
     return "; ".join(told for told in (broken, tell_strange(repository, strange)) if told)
 
 

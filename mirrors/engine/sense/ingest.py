@@ -182,8 +182,7 @@ class Spool:
 
     def keep_below(self, heads: Collection[str]) -> None:
         """Forget what is in none of these heads' histories."""
-        if self.repository.unplaced.exists():
-            self.leave_out(self._parents().keys() - self.below(heads).keys())
+        self.leave_out(self._parents().keys() - self.below(heads).keys())
 
     def clear(self) -> None:
         """Forget what was read and not placed."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 
@@ -129,32 +129,25 @@ class _Answers:
             self._reading.give_up(error)
 
 
-def unreadable(spool: Spool, heads: Collection[str], errors: Mapping[str, LakeMirrorError]) -> dict[str, str]:
-    """The heads that could not be stored, because something of their history is missing, and why."""
-    unread = set(heads) - spool.stored(heads)
+def unread_heads(
+    spool: Spool, heads: Collection[str], errors: Mapping[str, LakeMirrorError]
+) -> dict[str, list[LakeMirrorError]]:
+    """The heads that could not be stored, because something of their history is missing, and why: what was said of its
+    own log, or of those of what its history lacks; else what was said of others', for a log is read for several heads.
+    """
     circle = [Corrupt("the commit records of the source name each other in a circle")]
-    return {head: its[0].message for head, its in _causes(spool, unread, errors, circle)}
+    causes = {}
+    for head, history in spool.histories(set(heads) - spool.stored(heads)):
+        lacking = spool.lacking(history) if history else {head}
+        own = [errors[commit] for commit in (head, *sorted(lacking)) if commit in errors]
+        causes[head] = own or (list(errors.values()) if lacking else circle) or circle
+    return causes
 
 
-def forget_wrong(
-    spool: Spool, unread: Collection[str], errors: Mapping[str, LakeMirrorError], kept: Collection[str] = ()
-) -> None:
+def forget_wrong(spool: Spool, unread: Mapping[str, Collection[LakeMirrorError]], kept: Iterable[str] = ()) -> None:
     """Forget what was read and not placed, but for the histories of which the next look may find the rest: those of
     `kept`, and of the `unread` heads that wait for what may still come. All else is wrong, or belongs to no head any
     more, and is read again."""
-    worth = {head for head, its in _causes(spool, unread, errors, []) if any(error.retryable for error in its)}
-    spool.keep_below({*worth, *kept})
-
-
-def _causes(
-    spool: Spool,
-    unread: Collection[str],
-    errors: Mapping[str, LakeMirrorError],
-    circle: list[LakeMirrorError],
-) -> Iterator[tuple[str, list[LakeMirrorError]]]:
-    """Why each of these heads is not stored: what was said of its own log, or of those of what its history lacks; else
-    what was said of others', for a log is read for several heads. `circle` of one that lacks nothing."""
-    for head, history in spool.histories(unread):
-        lacking = spool.lacking(history) if history else {head}
-        own = [errors[commit] for commit in (head, *sorted(lacking)) if commit in errors]
-        yield head, own or (list(errors.values()) if lacking else circle) or circle
+    if spool.repository.unplaced.exists():
+        worth = {head for head, causes in unread.items() if any(error.retryable for error in causes)}
+        spool.keep_below({*worth, *kept})

@@ -22,7 +22,7 @@ from mirrors.engine.sense.read_log import (
     list_tags,
     read_histories,
     unread_before,
-    unreadable,
+    unread_heads,
 )
 from mirrors.models import MirrorDuty, Repository, SourceTag
 from mirrors.transitions.required_commits import follow_heads
@@ -32,6 +32,7 @@ def look_at_tags(repository: Repository, lakefs: LakeFS, lease: Lease) -> str:
     """One look, right after a valid one at the branches; gives a word on it, "" if nobody follows tags."""
     following = served_mirrors(repository).filter(tags=True, source__frozen_reason="")
     if not following.exists():
+        _note_seen(repository)
         return ""
     at = clock.now()
     found = list_tags(lakefs, repository.name, lease)
@@ -48,7 +49,7 @@ def look_at_tags(repository: Repository, lakefs: LakeFS, lease: Lease) -> str:
     with transaction.atomic():
         Repository.objects.select_for_update(no_key=True).get(pk=repository.pk)
         lease.lock()
-        Repository.objects.filter(pk=repository.pk).exclude(tags_unseen_since=None).update(tags_unseen_since=None)
+        _note_seen(repository)
         _store(repository, readable, at)
         _note_unread(repository, {name: changed[name] for name in changed.keys() - readable.keys()}, at)
         if _note_missing(repository, found, at) or readable:
@@ -63,6 +64,11 @@ def note_unseen_tags(repository: Repository, at: datetime, error: LakeMirrorErro
     rows = Repository.objects.filter(pk=repository.pk)
     rows.filter(tags_unseen_since=None).update(tags_unseen_since=at)
     rows.filter(look_error="").update(look_error=f"the tags can't be listed: {error.message}")
+
+
+def _note_seen(repository: Repository) -> None:
+    if repository.tags_unseen_since:
+        Repository.objects.filter(pk=repository.pk).update(tags_unseen_since=None)
 
 
 def _name_left_out(changed: Mapping[str, str], unread: Mapping[str, str]) -> str:
@@ -91,10 +97,10 @@ def _read(
     theirs = spool.below(set(branches)).keys() if unrelated or broken_off else set()
     spool.leave_out((spool.roots() & unrelated) | ((unrelated | broken_off) & spool.below(commits).keys() - theirs))
     spool.place(at)
-    unread = unreadable(spool, commits, errors)
-    forget_wrong(spool, unread, errors, branches)
+    unread = unread_heads(spool, commits, errors)
+    forget_wrong(spool, unread, branches)
     lone = dict.fromkeys(unread.keys() & unrelated, "it shares no commit with any branch of the source")
-    return {**unread, **lone}
+    return {head: causes[0].message for head, causes in unread.items()} | lone
 
 
 def _store(repository: Repository, tags: Mapping[str, str], at: datetime) -> None:
