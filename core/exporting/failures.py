@@ -56,11 +56,11 @@ _BY_CLASS: tuple[tuple[type[LakeMirrorError], Reason], ...] = (
 
 
 _ADVICE = {
-    Reason.DENIED: "Allow the key that there",
-    Reason.FULL: "Make room there",
-    Reason.GONE: "Bring it back, or remove the file from the branch",
-    Reason.FOREIGN: "Move it away, or take the expression out that has the directory marked",
-    Reason.CHANGED: "Bring back the one that was committed, or commit the file anew",
+    Reason.DENIED: "Give the key access to it",
+    Reason.FULL: "Free space there",
+    Reason.GONE: "Restore the object, or delete the file from the branch",
+    Reason.FOREIGN: "Move that file away, or remove the expression that marks its directory",
+    Reason.CHANGED: "Restore the object that was committed, or commit the file again",
 }
 
 

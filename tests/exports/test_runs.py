@@ -208,5 +208,5 @@ def test_a_refusal_says_that_a_repair_is_wanted(w: World, monkeypatch: pytest.Mo
     monkeypatch.setattr("adapters.s3.copier.Copier.copy", refused)
     export = w.set(patterns=[".*"])
     w.work()
-    words = "1 task failed: 403 AccessDenied. Allow the key that there, then repair the export"
+    words = "1 task failed: 403 AccessDenied. Give the key access to it, then repair the export"
     assert state(export) == ("export-failed", words)

@@ -59,7 +59,7 @@ def test_a_store_that_stays_full_is_told_after_some_tries_and_repaired(life: Soa
     assert (told.word, "507" in str(told.sentence)) == ("Retrying", True)
     state, why = ended(life)
     assert state == "export-failed"
-    assert "answered 507 InsufficientStorage to put" in why and "Make room there, then repair the export" in why
+    assert "answered 507 InsufficientStorage to put" in why and "Free space there, then repair the export" in why
     life.full = False
     repaired(life)
 
@@ -73,7 +73,7 @@ def test_a_permission_that_is_revoked_half_way_is_named_and_only_the_rest_is_cop
 
     life.s3.after = revoke
     state, why = ended(life)
-    assert (state, "Allow the key that there, then repair the export" in why) == ("export-failed", True)
+    assert (state, "Give the key access to it, then repair the export" in why) == ("export-failed", True)
     assert "2 tasks failed" in why
     life.denied, life.s3.after = "", life._after
     before = copies(life)
@@ -89,7 +89,7 @@ def test_what_garbage_collection_took_is_named_with_what_to_do(life: Soak) -> No
     state, why = ended(life)
     assert state == "export-failed"
     assert f"s3://src/{key} is gone at the source" in why
-    assert "Bring it back, or remove the file from the branch, then repair the export" in why
+    assert "Restore the object, or delete the file from the branch, then repair the export" in why
     life.s3.buckets["src"] |= life.collected
     repaired(life)
 
