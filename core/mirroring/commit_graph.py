@@ -80,6 +80,18 @@ def descendants(parents: Mapping[str, Collection[str]], ancestors: Collection[st
     return _reach(ancestors, children) - set(ancestors)
 
 
+def in_circles(parents: Mapping[str, Collection[str]]) -> set[str]:
+    """Those of some commits that descend from themselves, or from such ones: no history that is right has any."""
+    waiting = Waiting()
+    ready = [sha for sha, its in parents.items() if waiting.add(sha, parents.keys() & set(its))]
+    left = set(parents)
+    while ready:
+        sha = ready.pop()
+        left.discard(sha)
+        ready += waiting.settle(sha)
+    return left
+
+
 def _reach(start: Iterable[str], ways: Mapping[str, Collection[str]]) -> set[str]:
     """All commits to which ways lead from some, these included; ways to parents, or to children."""
     seen = set(start)

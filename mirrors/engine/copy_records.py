@@ -27,7 +27,7 @@ from jobs import duties
 from jobs.concurrent_calls import SideBySide
 from jobs.lease import DutyOutcome, Lease
 from mirrors.engine.manage import require_pinned, stop
-from mirrors.engine.promote.record_check import doubt_older
+from mirrors.engine.promote.record_check import doubt_around, doubt_neighbours
 from mirrors.models import Blocker, Mirror, MirrorCommit, MirrorDuty
 from mirrors.services.priority import mark_needed
 from mirrors.transitions import duties as mirror_duties
@@ -208,21 +208,24 @@ class _Round:
     def _write_down(self, accepted: list[tuple[MirrorCommit, bool]]) -> None:
         """What another repository of the same name has taken in the meantime proves nothing.
 
-        One that had been accepted before, and was not there, was lost: then older ones may be too. So it may have been
-        if nobody heard the answer when it was sent again before.
+        One that had been accepted before, and was not there, was lost: then others may be too. So it may have been if
+        nobody heard the answer when it was sent again before: then its neighbours are asked.
         """
         if not accepted:
             return
         require_pinned(self.mirror, self.lakefs)
         keys = [row.pk for row, _ in accepted]
-        doubtful = [row for row, created in accepted if row.recorded_at is not None and (created or row.resent)]
+        lost = [row.commit_id for row, created in accepted if row.recorded_at is not None and created]
+        unheard = [row.commit_id for row, _ in accepted if row.resent]
         with transaction.atomic():
             lock_mirror(self.mirror, self.lease, settings=False)
             pinned = self.mirror.pinned_creation_date
             rows = self.mirror.commits.filter(pk__in=keys, mirror__pinned_creation_date=pinned)
             rows.update(record=MirrorCommit.Record.ACCEPTED, recorded_at=clock.now(), resent=False)
-            if doubtful:
-                doubt_older(self.mirror, min(row.commit_id for row in doubtful))
+            if lost:
+                doubt_around(self.mirror, min(lost))
+            elif unheard:
+                doubt_neighbours(self.mirror, unheard)
         self.copied += len(accepted)
 
 

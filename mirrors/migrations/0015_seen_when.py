@@ -13,7 +13,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='repository',
             name='tags_unseen_since',
-            field=models.DateTimeField(help_text='when a look at its tags first failed, of some in a row', null=True),
+            field=models.DateTimeField(help_text='since when nobody has seen its tags; null: the last look did', null=True),
         ),
         migrations.AddField(
             model_name='sourcebranch',

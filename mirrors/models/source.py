@@ -22,7 +22,7 @@ class Repository(models.Model):
     looked_at = models.DateTimeField(null=True, help_text="last valid look at its branches")
     look_error = ExactTextField(blank=True)
     tags_unseen_since = models.DateTimeField(
-        null=True, help_text="when a look at its tags first failed, of some in a row"
+        null=True, help_text="since when nobody has seen its tags; null: the last look did"
     )
     frozen_reason = ExactTextField(
         blank=True, help_text="why nothing moves any more: the source is not the one we pinned"

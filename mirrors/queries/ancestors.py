@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
 
 from django.db.models import Max
 
@@ -20,3 +20,51 @@ def highest_key(source: Repository, shas: Collection[str], top: int | None) -> i
         return top
     keys = (source.commits.filter(sha__in=some).aggregate(key=Max("pk"))["key"] for some in chunks(sorted(shas)))
     return max((key for key in keys if key is not None), default=None)
+
+
+def walk_down(source: Repository, wanted: set[str]) -> Iterator[tuple[int, list[str]]]:
+    """Key and parents of the wanted commits, children first. Each is taken out of `wanted`; the caller adds those of
+    its parents that he wants as well before the next one."""
+    size, top = FIRST_WINDOW, highest_key(source, wanted, None)
+    while wanted and top is not None:
+        rows = source.commits.filter(pk__lte=top).order_by("-pk").values_list("pk", "sha", "parents")
+        for key, sha, parents in (lines := list(rows[:size])):
+            if sha in wanted:
+                wanted.discard(sha)
+                yield key, parents
+        top = highest_key(source, wanted, lines[-1][0] - 1) if lines else None
+        size = min(4 * size, LAST_WINDOW)
+
+
+class ShownHistory:
+    """The commits that some heads lead to, read as far down as was asked for. What the source does not know of the
+    heads leads nowhere."""
+
+    def __init__(self, source: Repository, heads: Iterable[str]) -> None:
+        self._source, self._keys, self._ahead = source, set[int](), set(heads)
+        self._rows = walk_down(source, self._ahead)
+        self._next: tuple[int, list[str]] | None = None
+        self._begun = False
+
+    def beyond(self, sha: str) -> list[int]:
+        """Keys of a commit and its ancestors to which none of the heads leads, parents first."""
+        keys, wanted = [], {sha}
+        for key, parents in walk_down(self._source, wanted):
+            self._read_down_to(key)
+            if key not in self._keys:
+                keys.append(key)
+                wanted.update(parents)
+        return keys[::-1]
+
+    def add(self, keys: Iterable[int]) -> None:
+        """Count these as led to as well."""
+        self._keys.update(keys)
+
+    def _read_down_to(self, lowest: int) -> None:
+        if not self._begun:
+            self._begun, self._next = True, next(self._rows, None)
+        while self._next and self._next[0] >= lowest:
+            key, parents = self._next
+            self._keys.add(key)
+            self._ahead.update(parents)
+            self._next = next(self._rows, None)

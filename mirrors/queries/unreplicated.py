@@ -6,7 +6,7 @@ Of a long history so much is read at most, and then everything that is told is a
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -60,15 +60,15 @@ def losses_of(mirror: Mirror, after: str, amount: int) -> Losses:
     places = positions_of(mirror)
     behind = [place for place in places if place.behind or place.unread_head]
     shown = [place for place in behind if place.key[1] > after][:amount]
-    kept = [_kept(place.mirror) for place in places if place.mirror and not place.mirror.stray]
-    painting = Painting([_heads(behind), *(_heads([place]) for place in shown)], kept)
+    kept = {place.key: _kept(place.mirror) for place in places if place.mirror and not place.mirror.stray}
+    painting = Painting([_heads(behind), *(_heads([place]) for place in shown)], kept.values())
     tallies: dict[int, Tally] = defaultdict(Tally)
     for groups, key, committer, seen_at in descend(mirror.source, painting):
         tallies[groups].add(key, committer, seen_at)
     things, more = MissingThings(mirror, [key for tally in tallies.values() for key in tally.keys]), not painting.done
     groups = enumerate([behind, *([place] for place in shown)])
     told = [_loss(_with_unread(group_tally(tallies, number), group), things, more) for number, group in groups]
-    unproven = sum(place.unproven for place in places)
+    unproven = sum(place.unproven for place in places) + _lost_and_unproven(mirror, places, kept)
     return Losses(told[0], list(zip(shown, told[1:], strict=True)), len(behind), unproven)
 
 
@@ -76,6 +76,19 @@ def _kept(branch: MirrorBranch) -> str:
     """Where the mirror has a branch by its own doing: where somebody else put it, nothing need be whole."""
     put = where_put(branch) if branch.misplaced else None
     return put.commit_id if put else "" if branch.misplaced else branch.head
+
+
+def _lost_and_unproven(mirror: Mirror, places: Sequence[BranchPosition], kept: Mapping[tuple[int, str], str]) -> int:
+    """How many branches somebody else took away from a commit that is not proven whole either."""
+    moved = [place.key for place in places if place.mirror and place.mirror.misplaced and not place.unproven]
+    commits = [kept[key] for key in moved if kept.get(key)]
+    whole = mirror.commits.promotable().filter(commit__repository=mirror.source_id)
+    proven = {
+        sha
+        for some in chunks(commits)
+        for sha in whole.filter(commit__sha__in=some).values_list("commit__sha", flat=True)
+    }
+    return sum(commit not in proven for commit in commits)
 
 
 def _heads(places: Sequence[BranchPosition]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.mirroring.commit_graph import ParentsFirst
+from core.mirroring.commit_graph import ParentsFirst, in_circles
 
 Parents = dict[str, tuple[str, ...]]
 
@@ -72,3 +72,8 @@ def test_a_circle_is_never_placed() -> None:
     order, placed = feed_all({"a": (), "p": ("q", "a"), "q": ("p",), "r": ("q",)}, [["r", "q"], ["p", "a"]])
     assert placed == ["a"]
     assert len(order.waiting) == 3
+
+
+def test_what_descends_from_itself_is_named_whatever_else_is_not_there() -> None:
+    parents = {"a": ("lost",), "b": ("a",), "p": ("q", "a"), "q": ("p", "lost"), "r": ("q",), "s": ("s",)}
+    assert in_circles(parents) == {"p", "q", "r", "s"}

@@ -6,7 +6,6 @@ Publish last: everything is there and checked before the one call that moves the
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
 
 from core.errors import Conflict, Denied, Fenced, LakeMirrorError, NotFound
 from core.mirroring.judgement import Obstacle
@@ -21,11 +20,12 @@ from mirrors.engine.manage import fence_call, require_pinned
 from mirrors.engine.promote import books
 from mirrors.engine.promote.branch_facts import gather_facts, promotable
 from mirrors.engine.promote.guard import Failures, LakeMirrorRetry
-from mirrors.engine.promote.record_check import doubt_records, prove_records
+from mirrors.engine.promote.record_check import doubt_records, prove_records, shown_history
 from mirrors.engine.promote.tags import follow_tags
 from mirrors.engine.promote.uncommitted import branches_to_look_at, look_for_uncommitted
 from mirrors.engine.sense.branches import list_heads
 from mirrors.models import Mirror, MirrorDuty, SourceBranch
+from mirrors.queries.ancestors import ShownHistory
 from mirrors.queries.branch_positions import first_pending, positions_of
 from mirrors.transitions import duties as mirror_duties
 from mirrors.transitions.measures import note_measures
@@ -55,15 +55,16 @@ def promote(lease: Lease) -> DutyOutcome:
     gathered, intents = gather_facts(mirror, heads, failed.of), intents_of(mirror)
     if any(whose_move(facts) in _UNEXPLAINED for _, facts in gathered):
         doubt_records(mirror, lease)  # before anything moves: the destination may be younger than our books
+    shown = shown_history(mirror, heads)
     for branch, facts in gathered:
         lease.renew()
         with failed.of(mirror, branch.name):
             facts = books.note_move(mirror, branch, facts, intents[branch.name], lease)
-            moved += _settle_branch(mirror, branch, facts, lakefs, lease, shown=heads.values())
+            moved += _settle_branch(mirror, branch, facts, lakefs, lease, shown=shown)
         if facts.dropped:
             heads.pop(branch.name, None)  # no stray, although it was there when the round began
     books.note_strays(mirror, heads, lease)
-    moved += follow_tags(mirror, lakefs, lease, failed.of, heads.values())
+    moved += follow_tags(mirror, lakefs, lease, failed.of, shown)
     for row in branches_to_look_at(mirror):
         lease.renew()
         with failed.of(mirror, row.name):
@@ -101,7 +102,7 @@ def _settle_branch(
     lakefs: LakeFS,
     lease: Lease,
     *,
-    shown: Collection[str],
+    shown: ShownHistory,
 ) -> int:
     decision = choose_promotion(facts, promotable(mirror, facts).__contains__)
     if decision.action is Action.NOTHING:

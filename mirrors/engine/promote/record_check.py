@@ -1,25 +1,26 @@
 """Are the records of commits still at the destination? Only what it says to another POST proves it.
 
 Its lakeFS may have been restored from a backup, younger than our books: records and moves of some minutes are gone
-there. A GET may be answered from a cache; POST answers 409 where the record is, and puts it where it is not.
+there, and what was copied since then is there. A GET may be answered from a cache; POST answers 409 where the record
+is, and puts it where it is not.
 """
 
 from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from django.db import transaction
 
 from core.ports import LakeFS
-from core.types import Commit as CommitRecord
 from core.types import RecordOutcome
 from db.chunks import chunks
 from jobs import duties
 from jobs.concurrent_calls import SideBySide
 from jobs.lease import Lease
 from mirrors.models import Mirror, MirrorCommit, MirrorDuty
+from mirrors.queries.ancestors import ShownHistory
 from mirrors.transitions.ancestry import reset_ancestry
 from mirrors.transitions.validity import lock_mirror
 
@@ -27,48 +28,88 @@ log = logging.getLogger("lakemirror.promote")
 
 WINDOW = 1000
 """So many of the records that were accepted last are sent again where some may be lost; more, as long as some were."""
-MOST_PROVEN = 200
 AT_ONCE = 8
+TRIES = 4
+"""So often a record is sent in one proof before its missing answer ends it."""
+MOST_FAILURES = 5
+"""After so many answers in a row that did not come it is the destination, and nothing else is asked of it."""
+NEIGHBOURS = 2
+"""So many records on either side of one whose answer nobody heard are sent again. A backup is a point in time: where
+that one was lost with others, one of these was lost too."""
 
 
-def prove_records(mirror: Mirror, lakefs: LakeFS, sha: str, shown: Collection[str], lease: Lease) -> bool:
-    """Whether a commit's record is at the destination, and those that lie between it and what branches show there.
+def shown_history(mirror: Mirror, heads: Mapping[str, str]) -> ShownHistory:
+    """What the destination's branches lead to, of those that stand where we put them: all of it was proven then."""
+    own = mirror.branches.filter(stray=False, misplaced=False).exclude(head="").values_list("name", "head")
+    return ShownHistory(mirror.source, {head for name, head in own if heads.get(name) == head})
+
+
+def prove_records(mirror: Mirror, lakefs: LakeFS, sha: str, shown: ShownHistory, lease: Lease) -> bool:
+    """Whether a commit's record is at the destination, and those of all its ancestors that no branch there shows.
 
     One that was lost is there again by then, but others may be too: then nothing moves until all were sent again. An
-    answer that nobody heard may have been the one that tells so: the same, and its error is raised.
+    answer that nobody heard may have been the one that tells so: the neighbours of that record are sent again.
     """
-    records = [row.commit.record() for row in _unshown(mirror, sha, shown)]
-    if not records:
+    keys = shown.beyond(sha)
+    if not keys:
         return True
     if not _begin(mirror, lease):
         return False
-    created, failed = _send(mirror, lakefs, records, lease)
-    if not created and failed is None:
-        _end(mirror, lease)
-        return True
-    log.error("%s: the record of %s, or one below it, may have been lost in %s", mirror.name, sha[:8], mirror.region)
-    doubt_records(mirror, lease)
-    if failed is not None:
-        raise failed
-    return False
+    for some in chunks(keys):
+        if created := _created(mirror, lakefs, some, lease):
+            log.error("%s: records below %s were lost in %s", mirror.name, sha[:8], mirror.region)
+            doubt_records(mirror, lease, since=min(created))
+            return False
+    _end(mirror, lease)
+    shown.add(keys)
+    return True
 
 
-def _send(
-    mirror: Mirror, lakefs: LakeFS, records: Sequence[CommitRecord], lease: Lease
-) -> tuple[bool, Exception | None]:
-    """Send all of them, whatever becomes of some: whether one was not there, and what went wrong first."""
-    created, failed, ahead = False, None, deque(records)
-    with SideBySide[str, RecordOutcome](AT_ONCE, lease) as calls:
-        while ahead or not calls.idle:
-            while ahead and calls.free:
-                record = ahead.popleft()
-                calls.start(record.id, lakefs.put_commit_record, mirror.name, record)
-            for _, answer in calls.answers():
+def _created(mirror: Mirror, lakefs: LakeFS, keys: Sequence[int], lease: Lease) -> set[int]:
+    """Those of some records that were not there, of those that were sent until it was clear. Raises what kept the
+    destination from answering, if it goes on."""
+    unheard, tried = set(keys), 0
+    while unheard:
+        created, failed = _send(mirror, lakefs, unheard | (neighbours(mirror, unheard) if tried else set()), lease)
+        unheard, tried = set(failed), tried + 1
+        if created:
+            return created
+        if unheard and tried == TRIES:
+            raise next(iter(failed.values()))
+    return set()
+
+
+def _send(mirror: Mirror, lakefs: LakeFS, keys: Collection[int], lease: Lease) -> tuple[set[int], dict[int, Exception]]:
+    """Send records, parents first, whatever becomes of some: those that were not there, and what went wrong. Raises
+    it if so many in a row go wrong that it is the destination."""
+    created, failed, in_a_row = set[int](), dict[int, Exception](), 0
+    rows = mirror.commits.filter(commit__repository=mirror.source_id, commit_id__in=keys).select_related("commit")
+    ahead = deque(rows.order_by("commit_id"))
+    with SideBySide[int, RecordOutcome](AT_ONCE, lease) as calls:
+        while (ahead and in_a_row < MOST_FAILURES) or not calls.idle:
+            while ahead and calls.free and in_a_row < MOST_FAILURES:
+                row = ahead.popleft()
+                calls.start(row.commit_id, lakefs.put_commit_record, mirror.name, row.commit.record())
+            for key, answer in calls.answers():
                 try:
-                    created = answer.result() is RecordOutcome.CREATED or created
+                    if answer.result() is RecordOutcome.CREATED:
+                        created.add(key)
+                    in_a_row = 0
                 except Exception as error:
-                    failed = failed or error
+                    failed[key], in_a_row = error, in_a_row + 1
+    if ahead and not created:
+        raise next(iter(failed.values()))
     return created, failed
+
+
+def neighbours(mirror: Mirror, keys: Collection[int]) -> set[int]:
+    """Keys of the commits before and after each of some whose records the destination has accepted."""
+    accepted, found = mirror.commits.filter(record=MirrorCommit.Record.ACCEPTED), set[int]()
+    for key in keys:
+        older = accepted.filter(commit_id__lt=key).order_by("-commit_id").values_list("commit_id", flat=True)
+        newer = accepted.filter(commit_id__gt=key).order_by("commit_id").values_list("commit_id", flat=True)
+        found.update(older[:NEIGHBOURS], newer[:NEIGHBOURS])
+    return found
 
 
 def _begin(mirror: Mirror, lease: Lease) -> bool:
@@ -89,38 +130,35 @@ def _end(mirror: Mirror, lease: Lease) -> None:
         Mirror.objects.filter(pk=mirror.pk).update(proving_records=False)
 
 
-def _unshown(mirror: Mirror, sha: str, shown: Collection[str]) -> list[MirrorCommit]:
-    """The commit and its ancestors down to those that branches show, at most so many; parents come last."""
-    found: list[MirrorCommit] = []
-    seen = set(shown)
-    ahead = [] if sha in seen else [sha]
-    while ahead and len(found) < MOST_PROVEN:
-        seen.update(ahead)
-        of_source = mirror.commits.filter(commit__repository=mirror.source_id, commit__sha__in=ahead)
-        rows = list(of_source.select_related("commit"))
-        found += rows
-        ahead = sorted({parent for row in rows for parent in row.commit.parents} - seen)
-    return found[:MOST_PROVEN]
-
-
-def doubt_records(mirror: Mirror, lease: Lease) -> None:
-    """The destination may have lost records: those that it accepted last are sent again before anything moves."""
+def doubt_records(mirror: Mirror, lease: Lease, *, since: int | None = None) -> None:
+    """The destination may have lost records: those that it accepted last are sent again before anything moves, and if
+    that of the commit with the key `since` was lost, those around it."""
     with transaction.atomic():
         lock_mirror(mirror, lease, settings=False)
         newest = mirror.commits.filter(record=MirrorCommit.Record.ACCEPTED).order_by("-recorded_at", "-commit_id")
-        _send_again(mirror, list(newest.values_list("pk", "commit_id")[:WINDOW]))
+        _send_again(mirror, newest.values_list("commit_id", flat=True)[:WINDOW])
+        if since is not None:
+            doubt_around(mirror, since)
         Mirror.objects.filter(pk=mirror.pk).update(proving_records=False)
 
 
-def doubt_older(mirror: Mirror, commit_id: int) -> None:
-    """A record was lost: so may be older ones. Inside of a transaction that holds the mirror."""
-    accepted = mirror.commits.filter(record=MirrorCommit.Record.ACCEPTED, commit_id__lt=commit_id)
-    _send_again(mirror, list(accepted.order_by("-commit_id").values_list("pk", "commit_id")[:WINDOW]))
+def doubt_around(mirror: Mirror, key: int) -> None:
+    """A record was lost: so may be older ones, and any that was accepted until the destination was restored. Inside of
+    a transaction that holds the mirror."""
+    accepted = mirror.commits.filter(record=MirrorCommit.Record.ACCEPTED).values_list("commit_id", flat=True)
+    _send_again(mirror, accepted.filter(commit_id__lt=key).order_by("-commit_id")[:WINDOW])
+    _send_again(mirror, accepted.filter(commit_id__gt=key))
 
 
-def _send_again(mirror: Mirror, rows: list[tuple[int, int]]) -> None:
-    for some in chunks([pk for pk, _ in rows]):
-        mirror.commits.filter(pk__in=some).update(record=MirrorCommit.Record.PENDING)
-    if rows:
-        reset_ancestry(mirror, [min(key for _, key in rows)])
+def doubt_neighbours(mirror: Mirror, keys: Collection[int]) -> None:
+    """Nobody heard whether these records were lost: their neighbours will tell. Inside of a transaction that holds the
+    mirror."""
+    _send_again(mirror, neighbours(mirror, keys))
+
+
+def _send_again(mirror: Mirror, keys: Iterable[int]) -> None:
+    keys = sorted(keys)
+    for some in chunks(keys):
+        mirror.commits.filter(commit_id__in=some).update(record=MirrorCommit.Record.PENDING)
+    reset_ancestry(mirror, keys[:1])
     duties.wake(MirrorDuty.COPY_RECORDS, mirror.pk)

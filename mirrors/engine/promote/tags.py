@@ -21,20 +21,21 @@ from mirrors.engine.promote.guard import Guard
 from mirrors.engine.promote.record_check import doubt_records, prove_records
 from mirrors.engine.sense.read_log import list_tags
 from mirrors.models import Mirror, MirrorTag, Promotion
+from mirrors.queries.ancestors import ShownHistory
 from mirrors.transitions.move_intents import intend, intents_of
 
 log = logging.getLogger("lakemirror.tags")
 
 
-def follow_tags(mirror: Mirror, lakefs: LakeFS, lease: Lease, guard: Guard, shown: Collection[str]) -> int:
-    """One round over a mirror's tags; how many were made, moved or deleted. `shown`: what its branches point to."""
+def follow_tags(mirror: Mirror, lakefs: LakeFS, lease: Lease, guard: Guard, shown: ShownHistory) -> int:
+    """One round over a mirror's tags; how many were made, moved or deleted. `shown`: what its branches lead to."""
     if not mirror.tags:
         return 0
     there, moved = list_tags(lakefs, mirror.name, lease), 0
     for name, facts in list(_gather(mirror, there)):
         lease.renew()
         with guard(mirror, f"{name} (a tag)"):
-            if _settle(mirror, name, facts, lakefs, lease, {*shown, *there.values()}):
+            if _settle(mirror, name, facts, lakefs, lease, shown):
                 there.pop(name, None)  # no stray, although it was there when the round began
                 moved += 1
     _note_strays(mirror, there, lease)
@@ -85,7 +86,7 @@ def _promotable(mirror: Mirror, commits: Collection[str]) -> set[str]:
 # --- decision, act, read back ---------------------------------------------------------------------------------------
 
 
-def _settle(mirror: Mirror, name: str, facts: TagFacts, lakefs: LakeFS, lease: Lease, shown: Collection[str]) -> bool:
+def _settle(mirror: Mirror, name: str, facts: TagFacts, lakefs: LakeFS, lease: Lease, shown: ShownHistory) -> bool:
     whose = whose_tag_move(facts)
     if whose is Whose.OURS and facts.there:
         facts = _note_own_move(mirror, name, facts, lease)
@@ -153,7 +154,7 @@ def _carry_out(
     decision: TagDecision,
     lakefs: LakeFS,
     lease: Lease,
-    shown: Collection[str],
+    shown: ShownHistory,
 ) -> bool:
     """One forced call, or two, each judged last thing before it; false if that forbids it. Whatever they answer, the
     tag is read back."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import chain
@@ -31,7 +31,7 @@ from mirrors.engine.sense.read_log import (
     unread_heads,
 )
 from mirrors.engine.sense.strangers import NEXT_LOOK_SECONDS, strangers, tell_strange
-from mirrors.engine.sense.tags import look_at_tags, note_unseen_tags
+from mirrors.engine.sense.tags import look_at_tags, tell_unseen, unread_tags
 from mirrors.models import Candidate, Commit, MirrorDuty, Repository, SourceBranch
 from mirrors.transitions import duties as mirror_duties
 from mirrors.transitions.ancestry import check_after_all
@@ -63,7 +63,7 @@ def sense(lease: Lease) -> DutyOutcome:
     try:
         told = look_at_tags(repository, lakefs, lease)
     except LakeMirrorError as error:
-        note_unseen_tags(repository, before, error)
+        tell_unseen(repository, error)
         raise
     return replace(outcome, summary=f"{outcome.summary}, {told}") if told else outcome
 
@@ -101,7 +101,7 @@ def _take_look(
     new = spool.place(at) if changed else 0
     unread = unread_heads(spool, moved, errors)
     if changed:
-        forget_wrong(spool, unread, chain(strange, _unread_tags(repository)))
+        forget_wrong(spool, unread, errors, chain(strange, unread_tags(repository)))
     readable = {name: head for name, head in changed.items() if head not in unread}
     for mirror in served_mirrors(repository).filter(follows_all=False) if readable else ():
         follow_moves(mirror, readable.items(), lease)
@@ -150,10 +150,6 @@ def _last_heads(repository: Repository) -> dict[str, str]:
 
 def _unread_branches(repository: Repository) -> list[str]:
     return list(repository.branches.exclude(unread_head="").values_list("name", flat=True))
-
-
-def _unread_tags(repository: Repository) -> Iterable[str]:
-    return repository.tags.exclude(unread_commit="").values_list("unread_commit", flat=True)
 
 
 def _new_hidden(repository: Repository, lakefs: LakeFS, heads: dict[str, str], lease: Lease) -> dict[bool, list[str]]:

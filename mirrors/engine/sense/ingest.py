@@ -13,7 +13,7 @@ from datetime import datetime
 
 from django.db import models, transaction
 
-from core.mirroring.commit_graph import ParentsFirst, descendants, related, with_ancestors
+from core.mirroring.commit_graph import ParentsFirst, descendants, in_circles, related, with_ancestors
 from core.types import Commit as CommitRecord
 from db.chunks import chunks
 from jobs import duties
@@ -152,16 +152,16 @@ class Spool:
             found.update(rows.values_list("sha", flat=True))
         return found
 
-    def unrelated(self) -> tuple[set[str], set[str]]:
-        """What was read, if it begins at a root, that shares no commit with what is stored: commits whose history was
-        read to its end, and commits of which a log broke off."""
+    def unrelated(self, known: Collection[str] = ()) -> tuple[set[str], set[str]]:
+        """What was read, if it begins at a root, that shares no commit with what is stored or the `known` heads lead
+        to: commits whose history was read to its end, and commits of which a log broke off."""
         if not self.roots():
             return set(), set()
         parents = self._parents()
         named = {parent for its in parents.values() for parent in its} - parents.keys()
-        stored = self.stored(named)
-        strange = parents.keys() - related(parents, stored)
-        broken_off = strange & descendants(parents, named - stored)
+        ours = self.stored(named) | (named & set(known)) | with_ancestors(parents, known)
+        strange = parents.keys() - related(parents, ours) - ours
+        broken_off = strange & descendants(parents, named - ours)
         return strange - broken_off, broken_off
 
     def above(self, roots: Collection[str]) -> set[str]:
@@ -180,9 +180,12 @@ class Spool:
                 self.lease.lock()
                 self._read(some).delete()
 
-    def keep_below(self, heads: Collection[str]) -> None:
-        """Forget what is in none of these heads' histories."""
-        self.leave_out(self._parents().keys() - self.below(heads).keys())
+    def keep_below(self, heads: Collection[str], wrong: Collection[str]) -> None:
+        """Forget what is in none of these heads' histories; and what names a parent that is `wrong`, or lies in a
+        circle."""
+        parents = self._parents()
+        naming = {sha for sha, its in parents.items() if not set(wrong).isdisjoint(its)}
+        self.leave_out((parents.keys() - with_ancestors(parents, heads)) | naming | in_circles(parents))
 
     def clear(self) -> None:
         """Forget what was read and not placed."""

@@ -144,10 +144,15 @@ def unread_heads(
     return causes
 
 
-def forget_wrong(spool: Spool, unread: Mapping[str, Collection[LakeMirrorError]], kept: Iterable[str] = ()) -> None:
+def forget_wrong(
+    spool: Spool,
+    unread: Mapping[str, Collection[LakeMirrorError]],
+    errors: Mapping[str, LakeMirrorError],
+    kept: Iterable[str] = (),
+) -> None:
     """Forget what was read and not placed, but for the histories of which the next look may find the rest: those of
     `kept`, and of the `unread` heads that wait for what may still come. All else is wrong, or belongs to no head any
-    more, and is read again."""
+    more, and is read again; so is what names a parent that the source does not have, whoever waits for it."""
     if spool.repository.unplaced.exists():
         worth = {head for head, causes in unread.items() if any(error.retryable for error in causes)}
-        spool.keep_below({*worth, *kept})
+        spool.keep_below({*worth, *kept}, {commit for commit, error in errors.items() if not error.retryable})

@@ -32,9 +32,12 @@ def strangers(spool: Spool, heads: Collection[str], at: datetime) -> set[str]:
     Where a log broke off nobody can tell: the others don't wait for that. But a root that it led to is left out as
     well, for what is stored counts as known from then on.
     """
+    known = set[str]()
     if not spool.repository.commits.exists():
-        return _unheard_of(spool, set(heads), at)
-    unrelated, broken_off = spool.unrelated()
+        if not _is_anything_known(spool.repository, known := _known_heads(spool.repository, at)):
+            return set()
+        known |= _recorded(spool, spool.roots() & spool.unrelated(known)[0])
+    unrelated, broken_off = spool.unrelated(known)
     new = _not_seen_before(spool, spool.roots() & unrelated, at)
     waiting = new | (spool.above(new) & (unrelated | broken_off) if new else set())
     spool.leave_out(new)
@@ -67,30 +70,15 @@ def _not_seen_before(spool: Spool, roots: Collection[str], at: datetime) -> set[
     return set(roots) - old
 
 
-def _unheard_of(spool: Spool, heads: set[str], at: datetime) -> set[str]:
-    """The heads, if nothing was read of the source yet and it has nothing of what is known: heads that could not be
-    read, and after the books were made again from the destination what its branches show. Nor has the destination the
-    roots of the source's history."""
-    unread = spool.repository.branches.exclude(unread_head="")
-    known, waits = _known_heads(spool.repository, at), bool(spool.repository.unrelated_roots) or unread.exists()
-    roots = spool.roots()  # without one nothing could be stored
-    if not roots or not (known or waits):
-        return set()
-    theirs = spool.below(heads).keys()
-    if known & (heads | theirs):
-        return set()
-    read, mirrors = spool.read_now(roots & theirs), list(served_mirrors(spool.repository))
-    if any(_has_record(mirror, root) for root in read for mirror in mirrors):
-        return set()
-    if read and not _not_seen_before(spool, read, at):
-        return set()
-    spool.leave_out(roots)
-    return heads
+def _is_anything_known(repository: Repository, heads: Collection[str]) -> bool:
+    """Whether a source of which no commit was read was seen before at all: else nothing can be a stranger's."""
+    return bool(heads or repository.unrelated_roots) or repository.branches.exclude(unread_head="").exists()
 
 
 def _known_heads(repository: Repository, at: datetime) -> set[str]:
-    """Of a source of which no commit was read. An unread head of a later look than the first counts once the cache's
-    time has passed: another repository would be known for one by now. While a root waits, it may be a stranger's."""
+    """Of a source of which no commit was read: heads that could not be read, and after the books were made again from
+    the destination what its branches show. An unread head of a later look than the first counts once the cache's time
+    has passed: another repository would be known for one by now. While a root waits, it may be a stranger's."""
     shown = MirrorBranch.objects.filter(mirror__source=repository, stray=False).exclude(head="")
     known = set(shown.values_list("head", flat=True))
     if not repository.unrelated_roots:
@@ -98,6 +86,12 @@ def _known_heads(repository: Repository, at: datetime) -> set[str]:
         unread = repository.branches.exclude(unread_head="").filter(old)
         known.update(unread.values_list("unread_head", flat=True))
     return known
+
+
+def _recorded(spool: Spool, roots: Collection[str]) -> set[str]:
+    """Those of the roots, if they were read now, that a mirror of the source has at its destination."""
+    read, mirrors = spool.read_now(roots), list(served_mirrors(spool.repository))
+    return {root for root in read if any(_has_record(mirror, root) for mirror in mirrors)}
 
 
 def _has_record(mirror: Mirror, sha: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from django.db import transaction
+from django.db import models, transaction
 
 from core.errors import LakeMirrorError
 from core.mirroring import sensing
@@ -24,17 +24,17 @@ from mirrors.engine.sense.read_log import (
     unread_before,
     unread_heads,
 )
-from mirrors.models import MirrorDuty, Repository, SourceTag
+from mirrors.models import Mirror, MirrorDuty, Repository, SourceTag
 from mirrors.transitions.required_commits import follow_heads
 
 
 def look_at_tags(repository: Repository, lakefs: LakeFS, lease: Lease) -> str:
     """One look, right after a valid one at the branches; gives a word on it, "" if nobody follows tags."""
-    following = served_mirrors(repository).filter(tags=True, source__frozen_reason="")
+    following, at = _following(repository).filter(source__frozen_reason=""), clock.now()
+    if repository.tags_unseen_since is None:  # whatever ends this look, and as long as nobody looks
+        Repository.objects.filter(pk=repository.pk).update(tags_unseen_since=at)
     if not following.exists():
-        _note_seen(repository)
         return ""
-    at = clock.now()
     found = list_tags(lakefs, repository.name, lease)
     last = dict(repository.tags.filter(gone_at=None).values_list("name", "commit_id"))
     changed = sensing.changed_branches(found, last)
@@ -49,7 +49,7 @@ def look_at_tags(repository: Repository, lakefs: LakeFS, lease: Lease) -> str:
     with transaction.atomic():
         Repository.objects.select_for_update(no_key=True).get(pk=repository.pk)
         lease.lock()
-        _note_seen(repository)
+        Repository.objects.filter(pk=repository.pk).update(tags_unseen_since=None)
         _store(repository, readable, at)
         _note_unread(repository, {name: changed[name] for name in changed.keys() - readable.keys()}, at)
         if _note_missing(repository, found, at) or readable:
@@ -59,16 +59,20 @@ def look_at_tags(repository: Repository, lakefs: LakeFS, lease: Lease) -> str:
     return f"{told}; {_name_left_out(changed, unread)}" if unread else told
 
 
-def note_unseen_tags(repository: Repository, at: datetime, error: LakeMirrorError) -> None:
-    """Nobody could see the tags in a look begun at `at`: what is told of them grows old."""
-    rows = Repository.objects.filter(pk=repository.pk)
-    rows.filter(tags_unseen_since=None).update(tags_unseen_since=at)
-    rows.filter(look_error="").update(look_error=f"the tags can't be listed: {error.message}")
+def tell_unseen(repository: Repository, error: LakeMirrorError) -> None:
+    """Tell why nobody could see the tags in this look."""
+    rows = Repository.objects.filter(pk=repository.pk, look_error="")
+    rows.update(look_error=f"the tags can't be listed: {error.message}")
 
 
-def _note_seen(repository: Repository) -> None:
-    if repository.tags_unseen_since:
-        Repository.objects.filter(pk=repository.pk).update(tags_unseen_since=None)
+def unread_tags(repository: Repository) -> list[str]:
+    """The commits of tags that could not be read in the look before, if a mirror follows tags."""
+    commits = repository.tags.exclude(unread_commit="").values_list("unread_commit", flat=True)
+    return list(commits) if _following(repository).exists() else []
+
+
+def _following(repository: Repository) -> models.QuerySet[Mirror]:
+    return served_mirrors(repository).filter(tags=True)
 
 
 def _name_left_out(changed: Mapping[str, str], unread: Mapping[str, str]) -> str:
@@ -93,12 +97,11 @@ def _read(
     waiting = [*unread_before(changed, before), *sorted(spool.lacking(spool.below(commits)))]
     errors = read_histories(spool, lakefs, commits, lease, waiting)
     branches = repository.branches.exclude(unread_head="").values_list("unread_head", flat=True)
-    unrelated, broken_off = spool.unrelated()
-    theirs = spool.below(set(branches)).keys() if unrelated or broken_off else set()
-    spool.leave_out((spool.roots() & unrelated) | ((unrelated | broken_off) & spool.below(commits).keys() - theirs))
+    unrelated, _ = spool.unrelated()
+    spool.leave_out(spool.roots() & unrelated)
     spool.place(at)
     unread = unread_heads(spool, commits, errors)
-    forget_wrong(spool, unread, branches)
+    forget_wrong(spool, unread, errors, branches)
     lone = dict.fromkeys(unread.keys() & unrelated, "it shares no commit with any branch of the source")
     return {head: causes[0].message for head, causes in unread.items()} | lone
 

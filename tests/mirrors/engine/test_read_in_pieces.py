@@ -148,3 +148,70 @@ def test_133_each_branch_is_told_its_own_reason(lm: Deployment) -> None:
         for _ in range(4):
             lm.work(1)
             assert "the history of a, b can't be read: the parent is not there" in Repository.objects.get().look_error
+
+
+@pytest.mark.parametrize("tagged", [False, True])
+def test_142_a_tag_and_a_branch_do_not_keep_each_others_wrong_records(lm: Deployment, tagged: bool) -> None:
+    Mirror.objects.update(tags=True)
+    below, tip = line(lm, mirrored(lm, a=b"1"), length=2)
+    lm.lake.repository.branches["wrong"] = tip
+    if tagged:
+        source_tags(lm)["v1"] = tip
+    commits = lm.lake.repository.commits
+    whole, commits[below] = commits[below], replace(commits[below], parents=(tip,))
+    lm.work(1)
+    commits[below] = whole
+    for _ in range(6):
+        lm.work(1)
+        age_roots(seconds=20)
+    assert lm.head("wrong") == tip
+
+
+@pytest.mark.parametrize("circle", [False, True])
+def test_142_nor_does_a_head_whose_other_history_fails_for_ever(lm: Deployment, circle: bool) -> None:
+    main = mirrored(lm, a=b"1")
+    below, tip = line(lm, main, length=2)
+    (bad,) = line(lm, main, length=1)
+    lm.lake.repository.branches |= {"wrong": tip, "both": lm.lake._record((tip, bad), "", "both", {})}
+    commits = lm.lake.repository.commits
+    whole = commits[below]
+    with failing(lm, lambda commit: commit == bad):
+        commits[below] = replace(whole, parents=(tip if circle else "f" * 64,))
+        lm.work(1)
+        commits[below] = whole
+        lm.work(8)
+        assert lm.head("wrong") == tip
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_143_a_tag_is_read_over_several_looks_beside_one_with_a_history_of_its_own(
+    lm: Deployment, beside: bool
+) -> None:
+    Mirror.objects.update(tags=True)
+    those = line(lm, mirrored(lm, a=b"1"), length=7)
+    source_tags(lm)["v1"] = those[-1]
+    if beside:
+        source_tags(lm)["odd"] = lm.lake._record((), "", "a root of its own", {})
+    with few_pages(lm, 3, lambda commit: commit in those) as again:
+        for _ in range(16):
+            lm.work(1)
+            age_roots(seconds=20)
+            again()
+    assert tags(lm) == {"v1": those[-1]}
+
+
+@pytest.mark.parametrize("tagged", [False, True])
+@pytest.mark.parametrize("first", ["the line", "the root"])
+def test_143_so_is_a_merge_of_a_root_of_its_own(lm: Deployment, tagged: bool, first: str) -> None:
+    Mirror.objects.update(tags=True)
+    main = mirrored(lm, a=b"1")
+    root = lm.lake._record((), "", "a root of its own", {})
+    those = line(lm, main, length=7)
+    tip = lm.lake._record((root, those[-1]) if first == "the root" else (those[-1], root), "", "merge", {})
+    (source_tags(lm) if tagged else lm.lake.repository.branches)["v1"] = tip
+    with few_pages(lm, 3, lambda commit: commit in (*those, tip, root)) as again:
+        for _ in range(16):
+            lm.work(1)
+            age_roots(seconds=20)
+            again()
+    assert (tags(lm).get("v1") if tagged else lm.head("v1")) == tip

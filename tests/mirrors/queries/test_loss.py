@@ -239,3 +239,20 @@ def test_138_what_somebody_put_a_branch_at_is_not_kept_by_it(lm: Deployment) -> 
     lm.work(3)
     loss = losses_of(Mirror.objects.get(), "", 10).together
     assert (loss.tally.commits, loss.missing.objects) == (1, 1)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("damaged", [False, True])
+def test_144_a_damaged_head_is_told_also_if_somebody_deleted_its_branch(lm: Deployment, damaged: bool) -> None:
+    lm.lake.repository.branches["dev"] = mirrored(lm, a=b"1")
+    head = mirrored(lm, "dev", b=b"2")
+    with real_job(lm):
+        if damaged:
+            lose(lm, head, "b")
+            age(head, lm=lm)
+            lm.work(2)
+        del lm.eu.repositories["lake-eu"].branches["dev"]
+        lm.eu.failing["create_branch"] = Denied("protected")
+        lm.work(3)
+    found = losses_of(Mirror.objects.get(), "", 10)
+    assert (found.together.tally.commits, found.unproven) == (0, int(damaged))

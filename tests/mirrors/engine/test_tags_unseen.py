@@ -1,0 +1,80 @@
+"""Tags that nobody looked at for long are told as unknown, whatever kept everybody from it. The number is that of
+docs/promotion.md."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from unittest import mock
+
+import pytest
+from django.db.models import F
+
+from core.errors import Denied
+from jobs.models import Duty
+from mirrors.models import Mirror, Repository
+from mirrors.services.settings import mirror_update
+from mirrors.status.tags import tag_readings
+from mirrors.transitions import duties as mirror_duties
+from tests.mirrors.engine.test_found_by_breaking import change, mirrored
+from tests.mirrors.engine.test_tags import source_tags, tags
+from tests.mirrors.harness import Deployment
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class Killed(BaseException):
+    """In place of a worker's end."""
+
+
+def two_hours_pass() -> None:
+    Repository.objects.update(tags_unseen_since=F("tags_unseen_since") - timedelta(hours=2))
+
+
+def shown() -> list[str]:
+    return [tag.status for tag in tag_readings(Mirror.objects.get(name="lake-eu"), amount=3)]
+
+
+def test_145_tags_that_are_followed_again_are_as_old_as_the_last_look(lm: Deployment) -> None:
+    """Another mirror follows them by then, and has never seen them."""
+    first = mirrored(lm, a=b"1")
+    change(tags=True)
+    source_tags(lm)["v1"] = first
+    lm.work(2)
+    assert (tags(lm), shown()) == ({"v1": first}, ["Up to date"])
+    change(tags=False)
+    source_tags(lm)["v1"] = mirrored(lm, b=b"1")
+    lm.work(1)
+    two_hours_pass()
+    other = Mirror.objects.create(
+        name="lake-ap",
+        source=Repository.objects.get(),
+        region="ap-southeast-2",
+        storage_namespace="s3://ap/lake",
+        tags=True,
+    )
+    mirror_duties.ensure_mirror_duties(other)
+    with mock.patch.object(lm.us, "list_tags", side_effect=Denied("fs:ListTags")):
+        with mock.patch("mirrors.services.settings.rbac.require"):
+            mirror_update(actor="system:tests", mirror=Mirror.objects.get(name="lake-eu"), changes={"tags": True})
+        lm.work(2)
+        assert shown() == ["Unknown"]
+    lm.work(2)
+    assert shown() == ["Up to date"]
+
+
+@pytest.mark.parametrize("ends", [Killed(), ValueError("ours")])
+def test_145_a_worker_that_ends_in_each_look_at_them_has_not_seen_them(lm: Deployment, ends: BaseException) -> None:
+    Mirror.objects.update(tags=True)
+    source_tags(lm)["v1"] = mirrored(lm, a=b"1")
+    lm.work(2)
+    source_tags(lm)["v1"] = mirrored(lm, b=b"1")
+    lm.work(0)
+    sense = Duty.objects.get(kind="sense").pk
+    for _ in range(2):
+        with mock.patch.object(lm.us, "list_tags", side_effect=ends):
+            try:
+                lm.run(sense)
+            except Killed:
+                Duty.objects.update(holder="", until=None)
+        two_hours_pass()
+    assert shown() == ["Unknown"]
