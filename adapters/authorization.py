@@ -29,10 +29,10 @@ class AuthorizationAPI:
 
     def credentials_of(self, key_id: str) -> tuple[str, str] | None:
         """The user's name and the secret of a key; None for one that the service doesn't have. Unreachable."""
-        found = self._get(f"auth/credentials/{quote(key_id, safe='')}")
-        if found is None:
+        credentials = self._get(f"auth/credentials/{quote(key_id, safe='')}")
+        if credentials is None:
             return None
-        name, secret = found.get("user_name"), found.get("secret_access_key")
+        name, secret = credentials.get("user_name"), credentials.get("secret_access_key")
         if not (isinstance(name, str) and isinstance(secret, str) and name and secret):
             raise self._wrong("gave a key without user_name or secret_access_key")
         return name, secret
@@ -69,10 +69,10 @@ def user_at(url: str, key_id: str, secret: str) -> str | None:
     """The name of the user whom a lakeFS knows by a key; None when it doesn't let it in. Unreachable."""
     headers = urllib3.make_headers(basic_auth=f"{key_id}:{secret}") if _is_latin(key_id + secret) else {}
     who = f"lakeFS at {url}, which knows this key,"
-    found = _get(f"{url.rstrip('/')}/api/v1/user", headers, nothing=401, who=who) if headers else None
-    if found is None:
+    answer = _get(f"{url.rstrip('/')}/api/v1/user", headers, nothing=401, who=who) if headers else None
+    if answer is None:
         return None
-    user = found.get("user")
+    user = answer.get("user")
     name = user.get("id") if isinstance(user, dict) else None
     if not isinstance(name, str) or not name:
         raise Unreachable(f"{who} gave no name of its user")
@@ -90,12 +90,12 @@ def _get(url: str, headers: Mapping[str, str], *, nothing: int, who: str) -> Map
     if answer.status != 200:
         raise Unreachable(f"{who} answered {answer.status}", hint="Nobody is let in by it until that is put right")
     try:
-        found = json.loads(answer.data)
+        content = json.loads(answer.data)
     except ValueError as error:
         raise Unreachable(f"{who} answered something that is no JSON") from error
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise Unreachable(f"{who} answered JSON of another form")
-    return found
+    return content
 
 
 def _is_latin(text: str) -> bool:

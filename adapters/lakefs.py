@@ -103,23 +103,23 @@ class LakeFSAdapter:
 
     def server(self) -> ServerInfo:
         """Version and clock. Any key that is let in may ask; NotFound from a server too old to say."""
-        asked = time.time()
+        asked_at = time.time()
         answer = self._read("ask for the version", self._config.get_config_with_http_info)
-        told = answer.data.version_config
+        version = answer.data.version_config
         date = (answer.headers or {}).get("Date", "")
-        return ServerInfo((told and told.version) or "", seconds_ahead(date, asked, time.time()))
+        return ServerInfo((version and version.version) or "", seconds_ahead(date, asked_at, time.time()))
 
     # Repositories
 
     def get_repository(self, repository: str) -> RepositoryInfo:
         """The repository as it is now, or NotFound."""
-        found = self._read(f"get repository {repository}", self._repositories.get_repository, repository)
-        return _repository(found)
+        answer = self._read(f"get repository {repository}", self._repositories.get_repository, repository)
+        return _repository(answer)
 
     def list_repositories(self, *, after: str = "", amount: int = 1000) -> Page[RepositoryInfo]:
         """One page of the installation's repositories, by name."""
-        found = self._read("list repositories", self._repositories.list_repositories, after=after, amount=amount)
-        return Page([_repository(one) for one in found.results], _next(found.pagination))
+        answer = self._read("list repositories", self._repositories.list_repositories, after=after, amount=amount)
+        return Page([_repository(record) for record in answer.results], _next(answer.pagination))
 
     def create_mirror_repository(self, *, name: str, storage_namespace: str, default_branch: str) -> RepositoryInfo:
         """Create a bare, read-only repository (no first commit, no branch); Conflict when the name exists."""
@@ -141,7 +141,7 @@ class LakeFSAdapter:
         self, repository: str, *, after: str = "", amount: int = 1000, hidden: bool = True
     ) -> Page[BranchHead]:
         """One page of branches by name, hidden ones too unless told otherwise: no answer says which are hidden."""
-        found = self._read(
+        answer = self._read(
             f"list branches of {repository}",
             self._branches.list_branches,
             repository,
@@ -149,17 +149,17 @@ class LakeFSAdapter:
             amount=amount,
             show_hidden=hidden,
         )
-        heads = [BranchHead(ref.id, ref.commit_id) for ref in found.results]
-        return Page(heads, _next(found.pagination))
+        heads = [BranchHead(ref.id, ref.commit_id) for ref in answer.results]
+        return Page(heads, _next(answer.pagination))
 
     def get_branch(self, repository: str, branch: str) -> BranchHead:
         """The branch's head as the server says it now, or NotFound."""
-        found = self._read(f"read branch {branch} of {repository}", self._branches.get_branch, repository, branch)
-        return BranchHead(found.id, found.commit_id)
+        answer = self._read(f"read branch {branch} of {repository}", self._branches.get_branch, repository, branch)
+        return BranchHead(answer.id, answer.commit_id)
 
     def log_commits(self, repository: str, commit_id: str, *, after: str = "", amount: int = 1000) -> Page[Commit]:
         """One page of the history of a commit (by id: a page by branch name breaks when the branch moves)."""
-        found = self._read(
+        answer = self._read(
             f"log {commit_id[:8]} of {repository}",
             self._refs.log_commits,
             repository,
@@ -167,14 +167,14 @@ class LakeFSAdapter:
             after=after,
             amount=amount,
         )
-        return Page([_commit(commit) for commit in found.results], _next(found.pagination))
+        return Page([_commit(commit) for commit in answer.results], _next(answer.pagination))
 
     def get_commit(self, repository: str, commit_id: str) -> Commit:
         """A commit record; lakeFS may answer from a cache of ten minutes, so this proves nothing."""
-        found = self._read(
+        answer = self._read(
             f"read commit {commit_id[:8]} of {repository}", self._commits.get_commit, repository, commit_id
         )
-        return _commit(found)
+        return _commit(answer)
 
     def put_commit_record(self, repository: str, commit: Commit) -> RecordOutcome:
         """Give the destination a commit record. Corrupt when the server computes another id from its content."""
@@ -225,20 +225,20 @@ class LakeFSAdapter:
     def has_uncommitted(self, repository: str, branch: str) -> bool:
         """Whether readers of the branch see more than its head."""
         what = f"look for uncommitted changes on {branch} of {repository}"
-        found = self._read(what, self._branches.diff_branch, repository, branch, amount=1)
-        return bool(found.results)
+        answer = self._read(what, self._branches.diff_branch, repository, branch, amount=1)
+        return bool(answer.results)
 
     # Tags
 
     def list_tags(self, repository: str, *, after: str = "", amount: int = 1000) -> Page[Tag]:
         """One page of tags by name."""
-        found = self._read(f"list tags of {repository}", self._tags.list_tags, repository, after=after, amount=amount)
-        return Page([Tag(ref.id, ref.commit_id) for ref in found.results], _next(found.pagination))
+        answer = self._read(f"list tags of {repository}", self._tags.list_tags, repository, after=after, amount=amount)
+        return Page([Tag(ref.id, ref.commit_id) for ref in answer.results], _next(answer.pagination))
 
     def get_tag(self, repository: str, tag: str) -> Tag:
         """The tag as the server says it now, or NotFound."""
-        found = self._read(f"read tag {tag} of {repository}", self._tags.get_tag, repository, tag)
-        return Tag(found.id, found.commit_id)
+        answer = self._read(f"read tag {tag} of {repository}", self._tags.get_tag, repository, tag)
+        return Tag(answer.id, answer.commit_id)
 
     def create_tag(self, repository: str, tag: str, commit_id: str) -> None:
         """Create a tag at a commit; sent once. Conflict when a tag (or a branch) of the name exists."""
@@ -279,8 +279,8 @@ class LakeFSAdapter:
 
 
 def _backoff(attempt: int, error: LakeMirrorError) -> float:
-    asked = error.retry_after if isinstance(error, Throttled) else 0.0
-    return max(min(asked, 10.0), random.uniform(0.5, 1.0) * 0.1 * 2**attempt)
+    retry_after = error.retry_after if isinstance(error, Throttled) else 0.0
+    return max(min(retry_after, 10.0), random.uniform(0.5, 1.0) * 0.1 * 2**attempt)
 
 
 def _translate(what: str, url: str, key_id: str, error: sdk_errors.ApiException) -> LakeMirrorError:
@@ -321,25 +321,25 @@ def _next(pagination: Any) -> str:
     return pagination.next_offset if pagination.has_more else ""
 
 
-def _repository(found: Any) -> RepositoryInfo:
+def _repository(record: Any) -> RepositoryInfo:
     return RepositoryInfo(
-        id=found.id,
-        storage_namespace=found.storage_namespace,
-        default_branch=found.default_branch,
-        creation_date=found.creation_date,
-        read_only=bool(found.read_only),
+        id=record.id,
+        storage_namespace=record.storage_namespace,
+        default_branch=record.default_branch,
+        creation_date=record.creation_date,
+        read_only=bool(record.read_only),
     )
 
 
-def _commit(found: Any) -> Commit:
+def _commit(record: Any) -> Commit:
     return Commit(
-        id=found.id,
-        parents=tuple(found.parents),
-        committer=found.committer,
-        message=found.message,
-        creation_date=found.creation_date,
-        metarange_id=found.meta_range_id,
-        metadata=dict(found.metadata or {}),
-        generation=found.generation or 0,
-        version=found.version if found.version is not None else 0,
+        id=record.id,
+        parents=tuple(record.parents),
+        committer=record.committer,
+        message=record.message,
+        creation_date=record.creation_date,
+        metarange_id=record.meta_range_id,
+        metadata=dict(record.metadata or {}),
+        generation=record.generation or 0,
+        version=record.version if record.version is not None else 0,
     )

@@ -20,7 +20,9 @@ class Patterns:
     """Patterns that were found to be right. Raises Invalid, which says which one is wrong, and where."""
 
     def __init__(self, patterns: Iterable[str], *, field: str = "") -> None:
-        self._both = [(_compiled(one, number, field), _ending(one)) for number, one in enumerate(patterns, 1)]
+        self._both = [
+            (_compiled(pattern, number, field), _ending(pattern)) for number, pattern in enumerate(patterns, 1)
+        ]
 
     def matches_directory(self, directory: bytes) -> bool:
         """Does a directory (with its slash; the root is empty) get a marker?"""
@@ -44,19 +46,19 @@ def _compiled(pattern: str, number: int, field: str) -> Any:
     try:
         return re2.compile(pattern, _options())
     except (re2.error, UnicodeEncodeError) as error:
-        words, part = _told(error)
+        words, part = _words_and_part(error)
         at = _position(pattern, words, part)
         where = f", at character {at + 1} ('{pattern[at : at + max(1, len(part))][:20]}')" if at >= 0 else ""
-        told = f"pattern {number}, '{pattern[:200]}', is no RE2 pattern: {words}{where}"
-        raise Invalid(told, field=field, hint=instead(words, pattern[at:] if at >= 0 else part)) from None
+        message = f"pattern {number}, '{pattern[:200]}', is no RE2 pattern: {words}{where}"
+        raise Invalid(message, field=field, hint=instead(words, pattern[at:] if at >= 0 else part)) from None
 
 
-def _told(error: Exception) -> tuple[str, str]:
+def _words_and_part(error: Exception) -> tuple[str, str]:
     """RE2's own words and the part of the pattern that they are about."""
     if isinstance(error, UnicodeEncodeError):
         return "it is not text", ""
-    said = error.args[0] if error.args else b""
-    words, _, part = (said.decode(errors="replace") if isinstance(said, bytes) else str(said)).partition(": ")
+    raw = error.args[0] if error.args else b""
+    words, _, part = (raw.decode(errors="replace") if isinstance(raw, bytes) else str(raw)).partition(": ")
     return words, part
 
 
@@ -75,7 +77,7 @@ def _is_wrong_at(beginning: str, words: str) -> bool:
     try:
         re2.compile(beginning, _options())
     except re2.error as error:
-        return _told(error)[0] == words
+        return _words_and_part(error)[0] == words
     return False
 
 

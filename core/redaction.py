@@ -30,5 +30,5 @@ def without_secrets(text: str, secrets: Iterable[str] = ()) -> str:
     """The text with known secrets, and what looks like one, hidden."""
     text = without_known(text, secrets)
     for pattern in _PATTERNS:
-        text = pattern.sub(lambda found: (found.group(1) if found.lastindex else "") + HIDDEN, text)
+        text = pattern.sub(lambda match: (match.group(1) if match.lastindex else "") + HIDDEN, text)
     return text

@@ -12,7 +12,7 @@ from core.redaction import without_known
 from deployment import config
 from deployment.reader import Secret
 
-_kept: tuple[config.Config | None, list[str]] = (None, [])
+_cached: tuple[config.Config | None, list[str]] = (None, [])
 
 
 def hidden(text: str) -> str:
@@ -24,11 +24,11 @@ def hidden(text: str) -> str:
 
 def known_secrets() -> list[str]:
     """Those of the configuration of now, installations of the database included."""
-    global _kept
+    global _cached
     now = config.current()
-    if _kept[0] is not now:
-        _kept = now, list(dict.fromkeys(secrets_of(now)))
-    return _kept[1]
+    if _cached[0] is not now:
+        _cached = now, list(dict.fromkeys(secrets_of(now)))
+    return _cached[1]
 
 
 def secrets_of(settings: config.Config) -> Iterator[str]:
@@ -47,8 +47,8 @@ def _in(value: Any) -> Iterator[str]:
     if isinstance(value, Secret):
         yield value.reveal()
     elif is_dataclass(value):
-        for one in fields(value):
-            yield from _in(getattr(value, one.name))
+        for field in fields(value):
+            yield from _in(getattr(value, field.name))
     elif isinstance(value, Mapping):
         for inner in value.values():
             yield from _in(inner)

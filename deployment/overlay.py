@@ -34,7 +34,7 @@ class Together(Config):
     @property
     def served(self) -> tuple[str, ...]:
         """The destinations that this deployment works for."""
-        more = [region for region, one in self.added.items() if one.served_by == self.region]
+        more = [region for region, new in self.added.items() if new.served_by == self.region]
         return (*(self.serve_regions or (self.region,)), *more)
 
     def lakefs_url(self, region: str) -> str:
@@ -55,7 +55,7 @@ class Together(Config):
 
 def together(own: Config, added: Sequence[Added]) -> Config:
     """The file's configuration with these, less those that it has itself."""
-    more = {one.installation.region: one for one in added if one.installation.region not in own.regions}
+    more = {new.installation.region: new for new in added if new.installation.region not in own.regions}
     if not more:
         return own
     return Together(**{each.name: getattr(own, each.name) for each in fields(Config)}, added=more)

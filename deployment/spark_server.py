@@ -37,8 +37,8 @@ def without_secrets(environ: Mapping[str, str]) -> dict[str, str]:
 def class_archive(java_home: str, folder: Path) -> Path:
     """Where the classes that Spark loads are kept for the next start, one file for each Java; see `train`."""
     java = Path(java_home or "/usr") / "bin" / "java"
-    told = subprocess.run([java, "-version"], capture_output=True, text=True).stderr
-    return folder / f"spark-{hashlib.sha256(f'{java} {told}'.encode()).hexdigest()[:12]}.jsa"
+    version = subprocess.run([java, "-version"], capture_output=True, text=True).stderr
+    return folder / f"spark-{hashlib.sha256(f'{java} {version}'.encode()).hexdigest()[:12]}.jsa"
 
 
 def settings_of_spark(port: int, var: Path, java_options: list[str]) -> dict[str, str]:
@@ -67,7 +67,7 @@ def _options(settings: dict[str, str]) -> Iterator[str]:
         yield from ("--conf", f"{name}={value}")
 
 
-def start(told: config.Config, port: int, java_options: list[str]) -> tuple[list[str], dict[str, str]]:
+def start(configuration: config.Config, port: int, java_options: list[str]) -> tuple[list[str], dict[str, str]]:
     """The command of the server and its environment."""
     import pyspark
 
@@ -78,7 +78,7 @@ def start(told: config.Config, port: int, java_options: list[str]) -> tuple[list
     (var / "spark" / "local").mkdir(parents=True, exist_ok=True)
     settings = settings_of_spark(port, var, [*own, *java_options])
     command = [str(spark_home / "bin" / "spark-submit"), *_options(settings), "--class", _SERVER, "spark-internal"]
-    environment = without_secrets(os.environ) | {EXECUTORS_KEY: told.derived_key("executors")}
+    environment = without_secrets(os.environ) | {EXECUTORS_KEY: configuration.derived_key("executors")}
     environment |= {"SPARK_HOME": str(spark_home), "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     environment["SPARK_LOCAL_DIRS"] = str(var / "spark" / "local")
     environment["PYTHONPATH"] = os.pathsep.join([str(config.BASE_DIR), *filter(None, [os.environ.get("PYTHONPATH")])])
@@ -86,15 +86,15 @@ def start(told: config.Config, port: int, java_options: list[str]) -> tuple[list
     return command, environment
 
 
-def serve(told: config.Config, archive: Path) -> None:
+def serve(configuration: config.Config, archive: Path) -> None:
     """Become the server; Java reads its classes from the archive if there is one."""
     port = int(os.environ.get("LAKEMIRROR_SPARK_PORT", "8120"))
-    command, environment = start(told, port, [f"-XX:SharedArchiveFile={archive}"] if archive.exists() else [])
+    command, environment = start(configuration, port, [f"-XX:SharedArchiveFile={archive}"] if archive.exists() else [])
     os.chdir(config.var_dir() / "spark")
     os.execve(command[0], command, environment)
 
 
-def train(told: config.Config, archive: Path) -> None:
+def train(configuration: config.Config, archive: Path) -> None:
     """Make the archive, which more than halves later starts: a server of its own loads what a job needs, then ends.
 
     Java writes the archive as it ends, which takes some seconds: too long for a server that somebody waits for.
@@ -106,7 +106,7 @@ def train(told: config.Config, archive: Path) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command, environment = start(told, port, [f"-XX:ArchiveClassesAtExit={fresh}"])
+    command, environment = start(configuration, port, [f"-XX:ArchiveClassesAtExit={fresh}"])
     with subprocess.Popen(
         command, env=environment, stderr=subprocess.DEVNULL, cwd=config.var_dir() / "spark"
     ) as server:
@@ -137,12 +137,12 @@ def _small_job(port: int) -> None:
 
 def main() -> None:
     try:
-        told = config.current()
+        configuration = config.current()
     except config.ConfigError as error:
         sys.exit(f"lakemirror: configuration: {error}")
     archive = class_archive(os.environ.get("JAVA_HOME", ""), config.var_dir().resolve() / "cache")
     work = train if sys.argv[1:] == ["--train"] else serve
-    work(told, archive)
+    work(configuration, archive)
 
 
 if __name__ == "__main__":

@@ -50,8 +50,8 @@ def _run(parsed: argparse.Namespace) -> int:
 
 def verify(paths: list[Path]) -> int:
     """Says which files and commits are wrong, and how many are right."""
-    files = [_told(check_file(path)) for path in files_under(paths)]
-    commits = [_told(finding) for path in repositories_under(paths) for finding in check_commits(path)]
+    files = [_reported(check_file(path)) for path in files_under(paths)]
+    commits = [_reported(finding) for path in repositories_under(paths) for finding in check_commits(path)]
     if not files:
         raise FormatError(str(paths[0]), 0, "files that are named by ids")
     print(_summary("file", files))
@@ -88,7 +88,7 @@ def show(lines: Iterator[str]) -> int:
     return 0
 
 
-def _told(finding: Finding) -> Finding:
+def _reported(finding: Finding) -> Finding:
     if finding.problem:
         print(f"wrong: {finding.problem}")
     elif finding.unnamed:

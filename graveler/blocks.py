@@ -59,8 +59,8 @@ def masked_crc(block_and_type: bytes) -> int:
 
 def check_stored(stored: bytes) -> None:
     """Raises Malformed unless the trailer at the end of `stored` belongs to the block before it."""
-    (found,) = struct.unpack("<I", stored[-4:])
-    if found != masked_crc(stored[:-4]):
+    (checksum,) = struct.unpack("<I", stored[-4:])
+    if checksum != masked_crc(stored[:-4]):
         raise Malformed("a block that agrees with its checksum")
 
 

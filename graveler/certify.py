@@ -35,14 +35,14 @@ def take_account(commit: str, metarange: str, read: Reader) -> Account:
         name = f"metarange {metarange}"
         refs = read_metarange(read(metarange), expected_id=metarange, file=name) if metarange else []
     except (FormatError, OSError) as error:
-        return Account(None, (_told(name, error),))
+        return Account(None, (_problem_text(name, error),))
     entries, size, problems = 0, 0, []
     for ref in refs:
         try:
-            its_entries, its_size = _count(ref, read)
-            entries, size = entries + its_entries, size + its_size
+            range_entries, range_size = _count(ref, read)
+            entries, size = entries + range_entries, size + range_size
         except (FormatError, OSError) as error:
-            problems.append(_told(f"range {ref.id}", error))
+            problems.append(_problem_text(f"range {ref.id}", error))
     content = Content(commit, metarange, len(refs), entries, size)
     return Account(None if problems else content, tuple(problems))
 
@@ -53,7 +53,7 @@ def _count(ref: RangeRef, read: Reader) -> tuple[int, int]:
     return columns.num_rows, pc.sum(columns.column("size")).as_py() or 0
 
 
-def _told(name: str, error: FormatError | OSError) -> str:
+def _problem_text(name: str, error: FormatError | OSError) -> str:
     return str(error) if isinstance(error, FormatError) else f"{name}: {error.strerror or error}"
 
 

@@ -119,17 +119,17 @@ def _key_rows(unpacked: Unpacked, records: Records, width: int) -> Words:
     # So placed that what the file holds of a key already stands in its columns; then step by step the shared rest.
     whole = stored[records.keys - records.shared - _LABEL]
     rows: Words = whole.view(np.uint64).reshape(-1, 1 + width)
-    kept = _kept(width)
+    masks = _shared_masks(width)
     for nth in range(1, int(records.lengths.max())):
         at = records.lanes[records.lengths > nth] + nth
         fresh = rows.take(at, axis=0)
-        fresh ^= (fresh ^ rows.take(at - 1, axis=0)) & kept.take(records.shared.take(at), axis=0)
+        fresh ^= (fresh ^ rows.take(at - 1, axis=0)) & masks.take(records.shared.take(at), axis=0)
         whole[at] = fresh.view(row).ravel()
     return rows
 
 
 @cache
-def _kept(width: int) -> Words:
+def _shared_masks(width: int) -> Words:
     """Row n has its first word and n more bytes set: what a key keeps of the one before it."""
     size = _LABEL + width * 8
     chosen = np.arange(size) < np.arange(_LABEL, size + 1)[:, None]
@@ -151,7 +151,7 @@ def _feed(
     pairs[:, 1] = _views(unpacked.buffer, records.values, records.sizes, buffer=1)
     spelled = _copied(pa.binary(), pairs, rows, unpacked.buffer).buffers()[2]
     # The bar before the very first record belongs to nothing.
-    identity.chunk(memoryview(spelled)[0 if identity.begun else 1 :])
+    identity.chunk(memoryview(spelled)[0 if identity.started else 1 :])
 
 
 @cache
@@ -201,38 +201,38 @@ class _Cursor:
     def _follows(self, tag: int) -> tuple[Words, Bools | None]:
         """(7 bytes after the tag, where it stands): zeros where another field stands, None if it stands everywhere."""
         word = self.words[self.position]
-        here = word.view(np.uint8)[::8] == tag
-        here &= self.position < self.end
+        present = word.view(np.uint8)[::8] == tag
+        present &= self.position < self.end
         word >>= 8
-        if here.all():
+        if present.all():
             return word, None
-        return np.where(here, word, 0), here
+        return np.where(present, word, 0), present
 
-    def _advance(self, by: Ints, here: Bools | None) -> None:
-        self.position = self.position + (by if here is None else by * here)
+    def _advance(self, by: Ints, present: Bools | None) -> None:
+        self.position = self.position + (by if present is None else by * present)
 
     def number(self, tag: int) -> tuple[Ints, Bools | None]:
         """A varint field: (values, where it stands)."""
-        word, here = self._follows(tag)
+        word, present = self._follows(tag)
         values, length = long_varints(word)
         require((length <= 7).all())
-        self._advance(length + 1, here)
-        return values, here
+        self._advance(length + 1, present)
+        return values, present
 
     def small(self, tag: int) -> Ints:
         """A varint field of one byte: values."""
-        word, here = self._follows(tag)
+        word, present = self._follows(tag)
         require(not (word & 0x80).any())
-        self._advance(np.full(len(word), 2), here)
+        self._advance(np.full(len(word), 2), present)
         return (word & 0x7F).view(np.int64)
 
     def piece(self, tag: int) -> tuple[Ints, Ints, Bools | None]:
         """A field of bytes: (starts, sizes, where it stands)."""
-        word, here = self._follows(tag)
+        word, present = self._follows(tag)
         sizes, length = short_varints(word)
         starts = self.position + (length + 1)
-        self._advance(sizes + length + 1, here)
-        return starts, sizes, here
+        self._advance(sizes + length + 1, present)
+        return starts, sizes, present
 
     def finish(self) -> None:
         """Nothing may be left."""
@@ -275,13 +275,13 @@ def _messages(unpacked: Unpacked, records: Records) -> tuple[Ints, Ints]:
 
 
 def _timestamps(cursor: _Cursor) -> pa.Array:
-    starts, sizes, here = cursor.piece(0x12)
+    starts, sizes, present = cursor.piece(0x12)
     inner = _Cursor(cursor.words, starts, starts + sizes)
     seconds, _ = inner.number(0x08)
     nanos, _ = inner.number(0x10)
     inner.finish()
     require(((seconds <= MAX_SECONDS) & (nanos < 10**9)).all())
-    return _plain(SCHEMA.field("last_modified").type, seconds * 1_000_000 + nanos // 1000, here)
+    return _plain(SCHEMA.field("last_modified").type, seconds * 1_000_000 + nanos // 1000, present)
 
 
 def _plain(kind: pa.DataType, values: NDArray[Any], valid: Bools | None = None) -> pa.Array:
@@ -302,14 +302,14 @@ _MAX_PAIRS = 1 << 8
 
 def _pairs(cursor: _Cursor) -> list[tuple[Ints, Ints, Ints]]:
     """The n-th pairs of metadata of those entries that have one: (entries, starts, sizes)."""
-    found: list[tuple[Ints, Ints, Ints]] = []
+    pairs: list[tuple[Ints, Ints, Ints]] = []
     while True:
-        starts, sizes, here = cursor.piece(0x2A)
-        entries = np.flatnonzero(here) if here is not None else np.arange(len(starts))
+        starts, sizes, present = cursor.piece(0x2A)
+        entries = np.flatnonzero(present) if present is not None else np.arange(len(starts))
         if not len(entries):
-            return found
-        require(len(found) < _MAX_PAIRS)
-        found.append((entries, starts[entries], sizes[entries]))
+            return pairs
+        require(len(pairs) < _MAX_PAIRS)
+        pairs.append((entries, starts[entries], sizes[entries]))
 
 
 def _maps(unpacked: Unpacked, pairs: list[tuple[Ints, Ints, Ints]], count: int) -> pa.Array:

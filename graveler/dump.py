@@ -63,8 +63,8 @@ def range_fields(ref: RangeRef) -> dict[str, Any]:
 def change_fields(change: Change) -> dict[str, Any]:
     """change (added, changed, removed), path, and the other fields `before` and `after`, as far as there are."""
     sides = {"before": change.before, "after": change.after}
-    told = {name: _without_path(entry) for name, entry in sides.items() if entry is not None}
-    return {"change": change.kind.value, **key_field("path", change.path), **told}
+    fields_of = {name: _without_path(entry) for name, entry in sides.items() if entry is not None}
+    return {"change": change.kind.value, **key_field("path", change.path), **fields_of}
 
 
 def key_field(name: str, key: bytes) -> dict[str, str]:

@@ -73,7 +73,7 @@ class FileIdentity:
 
     def __init__(self) -> None:
         self._digest = hashlib.sha256()
-        self.begun = False
+        self.started = False
 
     def record(self, key: bytes, value: bytes) -> None:
         """Takes the next record, in the order of the file."""
@@ -82,7 +82,7 @@ class FileIdentity:
     def chunk(self, records: bytes | memoryview) -> None:
         """Takes many records, already spelled out as `record` would, or a stretch of such text."""
         self._digest.update(records)
-        self.begun = True
+        self.started = True
 
     def hex(self, properties: Mapping[str, str]) -> str:
         """The id, once all records are in. Ends the use of this object."""

@@ -89,9 +89,9 @@ def unpack_blocks(data: bytes, offsets: Ints, sizes: Ints) -> Unpacked:
 def _require_checksums(data: bytes, offsets: Ints, ends: Ints) -> None:
     checksum = google_crc32c.value
     spans = zip(offsets.tolist(), ends.tolist(), strict=True)
-    found = np.array([checksum(data[start:end]) for start, end in spans], np.uint32)
+    checksums = np.array([checksum(data[start:end]) for start, end in spans], np.uint32)
     stored: NDArray[np.uint32] = np.ndarray((len(data) - 3,), "<u4", data, 0, (1,))[ends]
-    require(np.array_equal((found >> 15 | found << 17) + _CRC_MASK_DELTA, stored))
+    require(np.array_equal((checksums >> 15 | checksums << 17) + _CRC_MASK_DELTA, stored))
 
 
 def _promised(raw: NDArray[np.uint8], offsets: Ints, sizes: Ints) -> Ints:
@@ -208,9 +208,9 @@ def _in_order(steps: list[tuple[Ints, ...]], lengths: Ints) -> Records:
     """Sorts what the steps found into the order of the file."""
     first = np.cumsum(lengths) - lengths
     columns = np.empty((4, int(lengths.sum())), np.int64)
-    for nth, (lane, *found) in enumerate(steps):
+    for nth, (lane, *fields) in enumerate(steps):
         at = first[lane] + nth
-        for column, values in zip(columns, found, strict=True):
+        for column, values in zip(columns, fields, strict=True):
             column[at] = values
     keys, shared, unshared, sizes = columns
     require(not shared[first[lengths > 0]].any())

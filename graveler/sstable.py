@@ -86,21 +86,21 @@ class Table:
 
     def expect_type(self, kind: str) -> None:
         """Raises FormatError unless this is a plain file of that type ("ranges", "metaranges")."""
-        found = self.identifying_properties()
-        if found != {"type": kind}:
-            raise FormatError(self.file, 0, f"a file of type {kind}, not {_describe(found)}")
+        properties = self.identifying_properties()
+        if properties != {"type": kind}:
+            raise FormatError(self.file, 0, f"a file of type {kind}, not {_describe(properties)}")
 
-    def expect_id(self, found: str, expected: str) -> None:
+    def expect_id(self, actual: str, expected: str) -> None:
         """Raises FormatError if the recomputed id is not the one the file goes by."""
-        if expected and found != expected:
-            raise FormatError(self.file, 0, f"content of id {expected}, not {found}")
+        if expected and actual != expected:
+            raise FormatError(self.file, 0, f"content of id {expected}, not {actual}")
 
     def expect_count(self, count: int) -> None:
         """Raises FormatError unless the file tells the count of records that was found in it. (Not so for min_key:
         old lakeFS versions wrote a wrong one.)"""
-        told = self.user_properties().get("count")
-        if told != b"%d" % count:
-            raise FormatError(self.file, 0, f"{told!r} records as property count tells, not {count}")
+        stored = self.user_properties().get("count")
+        if stored != b"%d" % count:
+            raise FormatError(self.file, 0, f"{stored!r} records as property count tells, not {count}")
 
 
 def key_budget(file_size: int) -> int:
@@ -163,7 +163,7 @@ def _records(data: bytes, file: str, handle: Handle) -> list[tuple[bytes, bytes]
 
 def _handles(data: bytes, file: str, index: Handle) -> list[Handle]:
     """The blocks that an index block points to."""
-    found = []
+    handles = []
     for _, value in _records(data, file, index):
         try:
             handle, end = decode_handle(value)
@@ -172,8 +172,8 @@ def _handles(data: bytes, file: str, index: Handle) -> list[Handle]:
         if end != len(value):
             raise FormatError(file, index.offset, "a block handle and nothing after it")
         _expect_inside(data, file, handle)
-        found.append(handle)
-    return found
+        handles.append(handle)
+    return handles
 
 
 def _metaindex(data: bytes, file: str, metaindex: Handle) -> Handle:
@@ -210,8 +210,8 @@ def _data_blocks(data: bytes, file: str, upper: list[Handle]) -> tuple[Ints, Int
     try:
         return index_handles(data, np.array([h.offset for h in lowest]), np.array([h.size for h in lowest]))
     except Irregular:
-        found = [handle for part in lowest for handle in _handles(data, file, part)]
-        return np.array([h.offset for h in found], np.int64), np.array([h.size for h in found], np.int64)
+        handles = [handle for part in lowest for handle in _handles(data, file, part)]
+        return np.array([h.offset for h in handles], np.int64), np.array([h.size for h in handles], np.int64)
 
 
 def _expect_ascending(file: str, handles: list[Handle]) -> None:
@@ -225,11 +225,11 @@ def _expect_tiled(data: bytes, file: str, offsets: Ints, sizes: Ints, after: lis
     starts = np.append(offsets, [handle.offset for handle in after])
     ends = np.append(offsets + sizes + TRAILER_SIZE, [handle.end for handle in after])
     expected = np.append(0, ends)
-    found = np.append(starts, len(data) - FOOTER_SIZE)
-    wrong = np.flatnonzero(expected != found)
+    actual = np.append(starts, len(data) - FOOTER_SIZE)
+    wrong = np.flatnonzero(expected != actual)
     if len(wrong):
         at = int(wrong[0])
-        raise FormatError(file, int(expected[at]), f"the next block here, not at byte {found[at]}")
+        raise FormatError(file, int(expected[at]), f"the next block here, not at byte {actual[at]}")
 
 
 def _user_key(internal: bytes) -> bytes:

@@ -32,7 +32,7 @@ def files_under(paths: list[Path]) -> Iterator[Path]:
     """The named files, and in folders all that are named by an id."""
     for path in paths:
         if path.is_dir():
-            yield from (found for found in sorted(path.rglob("*")) if claimed_id(found) and found.is_file())
+            yield from (file for file in sorted(path.rglob("*")) if claimed_id(file) and file.is_file())
         else:
             yield path
 
@@ -41,9 +41,11 @@ def repositories_under(paths: list[Path]) -> Iterator[Path]:
     """The descriptions of repositories that stand beside a folder `_lakefs`."""
     for path in paths:
         if path.is_dir():
-            found = path.parent / REPOSITORY if path.name == "_lakefs" else path
-            candidates = [found] if found.name == REPOSITORY else sorted(path.rglob(REPOSITORY))
-            yield from (one for one in candidates if one.is_file() and (one.parent / "_lakefs").is_dir())
+            description = path.parent / REPOSITORY if path.name == "_lakefs" else path
+            candidates = [description] if description.name == REPOSITORY else sorted(path.rglob(REPOSITORY))
+            yield from (
+                candidate for candidate in candidates if candidate.is_file() and (candidate.parent / "_lakefs").is_dir()
+            )
 
 
 def check_file(path: Path) -> Finding:
@@ -52,14 +54,14 @@ def check_file(path: Path) -> Finding:
     try:
         table = open_file(path)
         records = list(table.records())
-        found = file_id(records, table.identifying_properties())
-        table.expect_id(found, claimed)
+        computed_id = file_id(records, table.identifying_properties())
+        table.expect_id(computed_id, claimed)
         _check_records(table, records)
     except FormatError as error:
         return Finding(str(path), str(error))
     except OSError as error:
         return Finding(str(path), f"{path}: {error.strerror}")
-    return Finding(str(path), "", "" if claimed else found)
+    return Finding(str(path), "", "" if claimed else computed_id)
 
 
 def _check_records(table: Table, records: list[tuple[bytes, bytes]]) -> None:
@@ -98,7 +100,7 @@ def read_commit(record: Path) -> dict[str, Any]:
 
 def check_commit(commit: dict[str, Any]) -> Finding:
     """Recomputes the id of a commit as lakeFS's API gave it. Raises what a foreign structure raises."""
-    found = commit_id(
+    computed_id = commit_id(
         committer=commit["committer"],
         message=commit["message"],
         metarange_id=commit["meta_range_id"],
@@ -107,4 +109,4 @@ def check_commit(commit: dict[str, Any]) -> Finding:
         parents=commit["parents"],
     )
     name = f"commit {commit['id']}"
-    return Finding(name, "" if found == commit["id"] else f"{name}: its fields give {found}")
+    return Finding(name, "" if computed_id == commit["id"] else f"{name}: its fields give {computed_id}")

@@ -150,7 +150,7 @@ class Spark:
 
     def _streamed(self, session: SparkSession, job: Job, work: Sequence[Any], handover: _Handover, tag: str) -> None:
         """By Connect: all tasks run at once, their rows come while they do."""
-        with _interruptible(session, tag), _heard(session, handover):
+        with _interruptible(session, tag), _reporting_progress(session, handover):
             for row in job(session, work).toLocalIterator():
                 handover.take([row.asDict(recursive=True)])
 
@@ -222,14 +222,14 @@ def _interrupt(session: Any, tag: str) -> None:
 
 
 @contextmanager
-def _heard(session: Any, handover: _Handover) -> Iterator[None]:
+def _reporting_progress(session: Any, handover: _Handover) -> Iterator[None]:
     """Spark's own news of the job reach the handover, while the thread waits for rows."""
     thread = threading.get_ident()
 
     def handler(stages: Any, inflight_tasks: int, operation_id: str | None, done: bool) -> None:
         # All jobs of the session call every handler.
         if threading.get_ident() == thread and stages:
-            handover.tick(sum(one.num_completed_tasks for one in stages), sum(one.num_tasks for one in stages))
+            handover.tick(sum(stage.num_completed_tasks for stage in stages), sum(stage.num_tasks for stage in stages))
 
     session.registerProgressHandler(handler)
     try:

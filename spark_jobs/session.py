@@ -69,8 +69,8 @@ def code_archive() -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(path for pattern in SHIPPED for path in ROOT.glob(pattern)):
-            told = zipfile.ZipInfo(str(path.relative_to(ROOT)))
-            archive.writestr(told, path.read_bytes(), zipfile.ZIP_DEFLATED)
+            entry = zipfile.ZipInfo(str(path.relative_to(ROOT)))
+            archive.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
     return buffer.getvalue()
 
 
@@ -95,9 +95,9 @@ def _attach(url: str, archive: Path) -> Any:
 @contextmanager
 def _one_at_a_time() -> Iterator[None]:
     """Of this machine's processes with this code: Spark's log has an error for clients that bring it together."""
-    with Path(__file__).open("rb") as here:
+    with Path(__file__).open("rb") as file:
         with suppress(OSError):  # a file system without locks: then they try again
-            fcntl.flock(here, fcntl.LOCK_EX)
+            fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
@@ -148,9 +148,9 @@ def _drive(master: str, archive: Path) -> Any:
 @contextmanager
 def _not_remote() -> Iterator[None]:
     """pyspark takes SPARK_REMOTE from the environment before what it is told."""
-    kept = os.environ.pop("SPARK_REMOTE", None)
+    remote = os.environ.pop("SPARK_REMOTE", None)
     try:
         yield
     finally:
-        if kept is not None:
-            os.environ["SPARK_REMOTE"] = kept
+        if remote is not None:
+            os.environ["SPARK_REMOTE"] = remote

@@ -43,7 +43,7 @@ def sql_type(columns: pa.Schema) -> StructType:
     return from_arrow_schema(columns)
 
 
-def told(error: LakeMirrorError, region: str) -> str:
+def error_detail(error: LakeMirrorError, region: str) -> str:
     """A refusal may be for want of keys, which only this executor knows."""
     return f"{error}. {keys_hint(region)}" if isinstance(error, (Denied, Unauthenticated)) else str(error)
 

@@ -67,8 +67,8 @@ class Destination:
         except UnicodeDecodeError:
             raise KeyFailed(Reason.KEY, "the key is not UTF-8: S3 takes no such keys") from None
         if (length := len(split_uri(uri)[1].encode())) > MOST_KEY_BYTES:
-            told = f"the key has {length} bytes at the destination: S3 takes up to {MOST_KEY_BYTES}"
-            raise KeyFailed(Reason.KEY, told)
+            message = f"the key has {length} bytes at the destination: S3 takes up to {MOST_KEY_BYTES}"
+            raise KeyFailed(Reason.KEY, message)
         return uri
 
     @property
@@ -128,10 +128,10 @@ class Copier:
 
     def unfinished(self) -> dict[bytes, list[str]]:
         """Keys to which there are unfinished uploads, whosoever, with their ids."""
-        beginning, found = split_uri(self.destination.prefix)[1], dict[bytes, list[str]]()
+        beginning, ids_by_key = split_uri(self.destination.prefix)[1], dict[bytes, list[str]]()
         for upload in self._uploads.unfinished(self.destination.prefix):
-            found.setdefault(upload.key[len(beginning) :].encode(), []).append(upload.id)
-        return found
+            ids_by_key.setdefault(upload.key[len(beginning) :].encode(), []).append(upload.id)
+        return ids_by_key
 
     def abort(self, uploads: Mapping[bytes, Sequence[str]]) -> None:
         """Gives up uploads to keys."""
@@ -195,8 +195,8 @@ class Copier:
         if info is None:
             raise KeyFailed(Reason.GONE, f"{item.source} is gone at the source (garbage collection?)")
         if info.size != item.size or not is_of(info.etag, item.etag):
-            there, wanted = f"{info.size} bytes, ETag {info.etag}", f"{item.size} bytes, ETag {item.etag}"
-            raise KeyFailed(Reason.CHANGED, f"source object changed: {item.source} has {there}, the entry {wanted}")
+            actual, wanted = f"{info.size} bytes, ETag {info.etag}", f"{item.size} bytes, ETag {item.etag}"
+            raise KeyFailed(Reason.CHANGED, f"source object changed: {item.source} has {actual}, the entry {wanted}")
         return info.etag
 
     # --- through this process -----------------------------------------------------------------------------------------

@@ -119,8 +119,8 @@ class FastObjectStore(S3ObjectStore):
             base = f"{scheme}://{host}{self._parts.path.rstrip('/')}/{bucket}"
         else:
             base = f"{scheme}://{bucket}.{host}"
-        asked = f"?{urlencode(sorted(query.items()), quote_via=quote, safe='~')}" if query else ""
-        return f"{base}/{quote(key, safe='/~')}{asked}"
+        query_string = f"?{urlencode(sorted(query.items()), quote_via=quote, safe='~')}" if query else ""
+        return f"{base}/{quote(key, safe='/~')}{query_string}"
 
     def _ask(self, method: str, url: str, doing: str) -> urllib3.BaseHTTPResponse:
         return self._retried(lambda: self.send(method, url, doing))
@@ -136,11 +136,11 @@ class FastObjectStore(S3ObjectStore):
     ) -> urllib3.BaseHTTPResponse:
         """One request, once; anything but 2xx is raised. NotSent: it certainly never got there."""
         self._count()
-        told = self.signed_headers(method, url, {**own_only(method), **headers}, body)
-        signed = {name: value.encode() for name, value in told.items()}
+        signed = self.signed_headers(method, url, {**own_only(method), **headers}, body)
+        encoded = {name: value.encode() for name, value in signed.items()}
         timeout = urllib3.Timeout(connect=self.connect_seconds, read=read_seconds or self.read_seconds)
         try:
-            answer = self._by_path(method, url, headers=signed, body=body or None, redirect=False, timeout=timeout)
+            answer = self._by_path(method, url, headers=encoded, body=body or None, redirect=False, timeout=timeout)
         except urllib3.exceptions.HTTPError as error:
             kind = NotSent if isinstance(error, _NO_CONNECTION) else Unreachable
             raise kind(f"{self.where} does not answer ({doing})", hint=type(error).__name__) from error
@@ -176,8 +176,8 @@ class FastObjectStore(S3ObjectStore):
 
 def pause_before(attempt: int, error: LakeMirrorError) -> float:
     """Seconds to wait after so many failures: growing, random, and as long as the store asks for."""
-    told = error.retry_after if isinstance(error, Throttled) else 0.0
-    return min(MOST_PAUSE_SECONDS, max(told, random.uniform(0.5, 1.0) * 0.2 * 4.0**attempt))
+    retry_after = error.retry_after if isinstance(error, Throttled) else 0.0
+    return min(MOST_PAUSE_SECONDS, max(retry_after, random.uniform(0.5, 1.0) * 0.2 * 4.0**attempt))
 
 
 def _seconds(header: str | None) -> float:
@@ -224,7 +224,7 @@ def _page(body: bytes, doing: str, where: str) -> ListedPage:
         list(map(_unquoted, keys)) if root.findtext(f"{name}EncodingType") == "url" else keys,
         list(map(int, sizes)),
         [etag.strip('"') for etag in etags],
-        ["" if one == "STANDARD" else one for one in classes],
+        ["" if storage_class == "STANDARD" else storage_class for storage_class in classes],
         more == "true",
     )
 

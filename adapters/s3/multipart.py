@@ -93,9 +93,9 @@ class Uploads:
         }
         answer = self._writer.write("PUT", uri, headers, query=_named(upload_id, number), read_seconds=PART_SECONDS)
         root = parsed(answer.data)
-        if root is None or not (told := text_of(root, "ETag")):
+        if root is None or not (part_etag := text_of(root, "ETag")):
             raise RemoteFailure(f"{self._writer.store.where} copied no part of {source}")
-        return Part(stop - start, told.strip('"'))
+        return Part(stop - start, part_etag.strip('"'))
 
     def complete(self, uri: str, upload_id: str, parts: Mapping[int, Part]) -> None:
         """Makes the object of its parts. NotFound: there is no such upload, or no more."""
@@ -130,8 +130,8 @@ class Uploads:
                 return
             if root is None:
                 return
-            for one in all_of(root, "Upload"):
-                yield Upload(text_of(one, "Key"), text_of(one, "UploadId"))
+            for element in all_of(root, "Upload"):
+                yield Upload(text_of(element, "Key"), text_of(element, "UploadId"))
             if text_of(root, "IsTruncated") != "true" or not text_of(root, "NextKeyMarker"):
                 return
             marks = {"key-marker": "NextKeyMarker", "upload-id-marker": "NextUploadIdMarker"}
@@ -139,19 +139,19 @@ class Uploads:
 
     def resumed(self, uri: str, layout: Layout) -> tuple[str, dict[int, Part]]:
         """An upload to this key with parts of this layout, and these; ("", {}) for none. Others are aborted."""
-        found: tuple[str, dict[int, Part]] = ("", {})
+        chosen: tuple[str, dict[int, Part]] = ("", {})
         for upload in list(self.unfinished(uri)):
             if upload.key != split_uri(uri)[1]:
                 continue
             parts = self._parts(uri, upload.id)
-            if parts and all(layout.fits(number, part.size) for number, part in parts.items()) and not found[0]:
-                found = upload.id, parts
+            if parts and all(layout.fits(number, part.size) for number, part in parts.items()) and not chosen[0]:
+                chosen = upload.id, parts
             else:
                 self.abort(uri, upload.id)
-        return found
+        return chosen
 
     def _parts(self, uri: str, upload_id: str) -> dict[int, Part]:
-        found: dict[int, Part] = {}
+        parts: dict[int, Part] = {}
         query = {"uploadId": upload_id}
         while True:
             try:
@@ -160,12 +160,12 @@ class Uploads:
                 return {}
             if root is None:
                 return {}
-            for one in all_of(root, "Part"):
-                part = Part(int(text_of(one, "Size")), text_of(one, "ETag").strip('"'))
-                found[int(text_of(one, "PartNumber"))] = part
+            for element in all_of(root, "Part"):
+                part = Part(int(text_of(element, "Size")), text_of(element, "ETag").strip('"'))
+                parts[int(text_of(element, "PartNumber"))] = part
             marker = text_of(root, "NextPartNumberMarker")
             if text_of(root, "IsTruncated") != "true" or marker in ("", query.get("part-number-marker")):
-                return found
+                return parts
             query["part-number-marker"] = marker
 
 

@@ -31,15 +31,15 @@ class Signer:
     ) -> dict[str, str]:
         """The headers with those that sign them, and the body, now."""
         when = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(time.time()))  # without an argument it lags by milliseconds
-        told = {**headers, "X-Amz-Date": when, "X-Amz-Content-SHA256": sha256(body).hexdigest() if body else _EMPTY}
+        to_sign = {**headers, "X-Amz-Date": when, "X-Amz-Content-SHA256": sha256(body).hexdigest() if body else _EMPTY}
         if token:
-            told["X-Amz-Security-Token"] = token
+            to_sign["X-Amz-Security-Token"] = token
         scope = f"{when[:8]}/{self._region}/s3/aws4_request"
-        names, request = _canonical(method, url, told)
+        names, request = _canonical(method, url, to_sign)
         text = f"{ALGORITHM}\n{when}\n{scope}\n{sha256(request.encode()).hexdigest()}"
         signature = _mac(self._key_of(secret, when[:8]), text).hex()
         credential = f"{ALGORITHM} Credential={access_key}/{scope}"
-        return {**told, "Authorization": f"{credential}, SignedHeaders={names}, Signature={signature}"}
+        return {**to_sign, "Authorization": f"{credential}, SignedHeaders={names}, Signature={signature}"}
 
     def _key_of(self, secret: str, day: str) -> bytes:
         with self._lock:
@@ -62,5 +62,5 @@ def _canonical(method: str, url: str, headers: Mapping[str, str]) -> tuple[str, 
     lines["host"] = parts.netloc.removesuffix(_DEFAULT_PORTS.get(parts.scheme, ""))
     names = ";".join(sorted(lines))
     query = "&".join(sorted(parts.query.split("&")))
-    told = "".join(f"{name}:{lines[name]}\n" for name in sorted(lines))
-    return names, f"{method}\n{parts.path or '/'}\n{query}\n{told}\n{names}\n{lines['x-amz-content-sha256']}"
+    header_text = "".join(f"{name}:{lines[name]}\n" for name in sorted(lines))
+    return names, f"{method}\n{parts.path or '/'}\n{query}\n{header_text}\n{names}\n{lines['x-amz-content-sha256']}"

@@ -232,14 +232,14 @@ class S3ObjectStore:
     def clock_ahead(self, bucket_uri: str) -> float:
         """By how many seconds the store's clock is ahead of this machine's; a refusal tells it as well."""
         bucket, _ = split_uri(bucket_uri)
-        asked = time.time()
+        asked_at = time.time()
         with self._telling(f"ask {bucket} for the time"):
             try:
                 answer = self._client.head_bucket(Bucket=bucket)
             except boto_errors.ClientError as error:
                 answer = error.response
         date = answer.get("ResponseMetadata", {}).get("HTTPHeaders", {}).get("date", "")
-        ahead = seconds_ahead(date, asked, time.time())
+        ahead = seconds_ahead(date, asked_at, time.time())
         if ahead is None:
             raise RemoteFailure(f"{self.where} does not tell the time")
         return ahead
@@ -304,20 +304,20 @@ class _Pieces(io.RawIOBase):
     """Pieces as a file that is read once."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
-        self._pieces, self._left = pieces, b""
+        self._pieces, self._rest = pieces, b""
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
         """Fills what it can from the piece at hand."""
-        while not self._left:
+        while not self._rest:
             piece = next(self._pieces, None)
             if piece is None:
                 return 0
-            self._left = piece
-        size = min(len(buffer), len(self._left))
-        buffer[:size], self._left = self._left[:size], self._left[size:]
+            self._rest = piece
+        size = min(len(buffer), len(self._rest))
+        buffer[:size], self._rest = self._rest[:size], self._rest[size:]
         return size
 
 
@@ -369,8 +369,8 @@ def core_error(error: Exception, doing: str, where: str) -> LakeMirrorError:
     """What an exception of boto3 means for the caller."""
     if isinstance(error, boto_errors.ClientError):
         status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
-        told = error.response.get("Error", {})
-        return answer_error(status, str(told.get("Code", "")), str(told.get("Message", "")), doing, where)
+        details = error.response.get("Error", {})
+        return answer_error(status, str(details.get("Code", "")), str(details.get("Message", "")), doing, where)
     if isinstance(error, _NO_ANSWER):
         return Unreachable(f"{where} does not answer ({doing})", hint=type(error).__name__)
     if isinstance(error, (boto_errors.NoCredentialsError, boto_errors.PartialCredentialsError)):

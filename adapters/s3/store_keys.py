@@ -23,8 +23,8 @@ def keys_from_environment(region: str = "", environment: Mapping[str, str] | Non
 
     None without either: then boto3's own chain decides (profile, instance role). What this process was told goes first.
     """
-    if environment is None and region in _told:
-        return _told[region]
+    if environment is None and region in _remembered:
+        return _remembered[region]
     known = os.environ if environment is None else environment
     for prefix in (keys_prefix(region), "AWS_") if region else ("AWS_",):
         if known.get(f"{prefix}ACCESS_KEY_ID") and known.get(f"{prefix}SECRET_ACCESS_KEY"):
@@ -33,20 +33,20 @@ def keys_from_environment(region: str = "", environment: Mapping[str, str] | Non
     return None
 
 
-_told: dict[str, StoreKeys] = {}
+_remembered: dict[str, StoreKeys] = {}
 
 
 def remember_keys(name: str, keys: StoreKeys | None) -> None:
     """For a process that has its keys from a configuration, and not in its environment; None: there are none now."""
     if keys is None:
-        _told.pop(name, None)
+        _remembered.pop(name, None)
     else:
-        _told[name] = keys
+        _remembered[name] = keys
 
 
 def keys_of(region: str, access: StoreAccess) -> StoreKeys | None:
     """The keys of a place that a job was told of: what this process was told, what came sealed, the environment."""
-    sealed = None if region in _told else _sealed_keys(access)
+    sealed = None if region in _remembered else _sealed_keys(access)
     return keys_from_environment(region) if sealed is None else sealed
 
 
@@ -55,15 +55,15 @@ def _sealed_keys(access: StoreAccess) -> StoreKeys | None:
         return None
     from adapters.sealing import sealed_keys  # executors of a Spark without our key need no such library
 
-    found = sealed_keys(access)
-    return None if found is None else StoreKeys(*found)
+    keys = sealed_keys(access)
+    return None if keys is None else StoreKeys(*keys)
 
 
 def keys_hint(region: str) -> str:
     """Which variables of this process hold a region's keys, and whether they do: for whoever is refused elsewhere."""
     names = [f"{keys_prefix(region) if region else 'AWS_'}{name}" for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY")]
-    found = "set there" if all(map(os.environ.get, names)) else "not set there"
-    return f"Executors take keys from {' and '.join(names)} ({found}), else from AWS_..."
+    state = "set there" if all(map(os.environ.get, names)) else "not set there"
+    return f"Executors take keys from {' and '.join(names)} ({state}), else from AWS_..."
 
 
 def keys_prefix(name: str) -> str:

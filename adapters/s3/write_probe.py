@@ -31,19 +31,19 @@ class Probed:
 def probe(store: FastObjectStore, place: str, *, seconds: float) -> Probed:
     """Writes, reads back, begins an upload in parts and gives it up, deletes. Begins nothing after so many seconds."""
     uri = f"{place.rstrip('/')}/{NAME}{secrets.token_hex(8)}"
-    writer, found = Writer(store, Deadline(time.time() + seconds), tries=1), Probed()
-    found.answers[PUT] = _tried(lambda: writer.put(uri, CONTENT))
-    if found.answers[PUT] is not None:
+    writer, probed = Writer(store, Deadline(time.time() + seconds), tries=1), Probed()
+    probed.answers[PUT] = _tried(lambda: writer.put(uri, CONTENT))
+    if probed.answers[PUT] is not None:
         why = NotAsked("it needs an object that could not be written")
-        return Probed(found.answers | dict.fromkeys((GET, PARTS, DELETE), why))
+        return Probed(probed.answers | dict.fromkeys((GET, PARTS, DELETE), why))
     steps: Mapping[str, Callable[[], object]] = {
         GET: lambda: _read_back(store, uri),
         PARTS: lambda: _in_parts(writer, uri),
         DELETE: lambda: writer.write("DELETE", uri),
     }
-    found.answers |= {action: _tried(step) for action, step in steps.items()}
-    found.left = uri if found.answers[DELETE] is not None else ""
-    return found
+    probed.answers |= {action: _tried(step) for action, step in steps.items()}
+    probed.left = uri if probed.answers[DELETE] is not None else ""
+    return probed
 
 
 def _read_back(store: FastObjectStore, uri: str) -> None:

@@ -96,11 +96,11 @@ class Writer:
     def copy(self, source: str, etag: str, uri: str, headers: Mapping[str, str]) -> str:
         """Copies within the store; gives the new object's ETag. Conflict: the source has another one than `etag` (some
         stores don't look)."""
-        told = {**headers, **copy_source(source, etag), "x-amz-metadata-directive": "REPLACE"}
-        answer = self.write("PUT", uri, told, read_seconds=COPY_SECONDS)
-        return self._told_etag(answer, f"copy to {uri}")
+        copy_headers = {**headers, **copy_source(source, etag), "x-amz-metadata-directive": "REPLACE"}
+        answer = self.write("PUT", uri, copy_headers, read_seconds=COPY_SECONDS)
+        return self._answered_etag(answer, f"copy to {uri}")
 
-    def _told_etag(self, answer: urllib3.BaseHTTPResponse, doing: str) -> str:
+    def _answered_etag(self, answer: urllib3.BaseHTTPResponse, doing: str) -> str:
         root = parsed(answer.data)
         if root is None or not (etag := text_of(root, "ETag")):
             raise RemoteFailure(f"{self.store.where} answered something that is not S3 to {doing}")
@@ -147,7 +147,7 @@ class Writer:
         root = parsed(body)
         if root is None or plain_tag(root) != "DeleteResult":
             return list(keys.values())
-        refused = [text_of(one, "Key") for one in root if plain_tag(one) == "Error"]
+        refused = [text_of(child, "Key") for child in root if plain_tag(child) == "Error"]
         if any(key not in keys for key in refused):
             return list(keys.values())
         return [keys[key] for key in refused]
@@ -184,12 +184,12 @@ def parsed(body: bytes) -> ElementTree.Element | None:
 
 def text_of(element: ElementTree.Element, tag: str) -> str:
     """The text of a child, with or without S3's namespace."""
-    return next((one.text or "" for one in element if plain_tag(one) == tag), "")
+    return next((child.text or "" for child in element if plain_tag(child) == tag), "")
 
 
 def all_of(element: ElementTree.Element, tag: str) -> list[ElementTree.Element]:
     """The children of this name."""
-    return [one for one in element if plain_tag(one) == tag]
+    return [child for child in element if plain_tag(child) == tag]
 
 
 def plain_tag(element: ElementTree.Element) -> str:
@@ -197,8 +197,8 @@ def plain_tag(element: ElementTree.Element) -> str:
     return element.tag.rpartition("}")[2]
 
 
-def _etag(told: str) -> str:
-    return told.strip().strip('"')
+def _etag(quoted: str) -> str:
+    return quoted.strip().strip('"')
 
 
 def _delete_body(keys: Iterable[str]) -> bytes:

@@ -44,5 +44,5 @@ def _past_value(text: str, at: int) -> int:
 
 
 def _past_space(text: str, at: int) -> int:
-    found = _SPACE.match(text, at)
-    return found.end() if found else at
+    match = _SPACE.match(text, at)
+    return match.end() if match else at

@@ -128,9 +128,9 @@ def everywhere(policies: Iterable[Policy], action: str, resources: Sequence[str]
 
     A denial anywhere counts: it isn't asked what it would deny.
     """
-    statements = [one for policy in policies for one in policy.statements if one.names(action)]
-    allowing = any(resource in one.resources for one in statements for resource in resources)
-    return allowing and not any(one.effect is Effect.DENY for one in statements)
+    statements = [statement for policy in policies for statement in policy.statements if statement.names(action)]
+    allowing = any(resource in statement.resources for statement in statements for resource in resources)
+    return allowing and not any(statement.effect is Effect.DENY for statement in statements)
 
 
 def deny_everything(name: str) -> Policy:
@@ -150,10 +150,10 @@ def resource_match(pattern: str, arn: str, username: str = "") -> bool:
     """Whether a statement's resource covers an ARN (or, for `*` alone, anything)."""
     if pattern == ALL:
         return True
-    ours, theirs = _arn_fields(pattern), _arn_fields(arn)
-    if ours is None or theirs is None or _fixed(ours) != _fixed(theirs):
+    pattern_fields, arn_fields = _arn_fields(pattern), _arn_fields(arn)
+    if pattern_fields is None or arn_fields is None or _fixed(pattern_fields) != _fixed(arn_fields):
         return False
-    return _compiled(ours[5], username).fullmatch(theirs[5]) is not None
+    return _compiled(pattern_fields[5], username).fullmatch(arn_fields[5]) is not None
 
 
 def is_arn(text: str) -> bool:
@@ -334,7 +334,7 @@ def _check_variables(pattern: str, shown: str, where: str) -> None:
     placeholder = _PLACEHOLDER.search(pattern)
     if placeholder:
         raise Invalid(f"{shown} still has the placeholder {placeholder.group()}", field=where, hint="Fill it in")
-    foreign = [found for found in _VARIABLE.findall(pattern) if found != USER_VARIABLE]
+    foreign = [variable for variable in _VARIABLE.findall(pattern) if variable != USER_VARIABLE]
     if foreign:
         raise Invalid(f"{shown} has the unknown variable {foreign[0]}", field=where, hint="Only ${user} is known")
 

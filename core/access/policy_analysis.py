@@ -118,7 +118,7 @@ def covering(policies: Iterable[Policy], action: str, arn: str, username: str) -
         Deciding(policy.name, number, statement)
         for policy in policies
         for number, statement in enumerate(policy.statements, start=1)
-        if any(statement.covers(one, arn, username) for one in _with_whole(action))
+        if any(statement.covers(name, arn, username) for name in _with_whole(action))
     ]
 
 
@@ -193,7 +193,7 @@ def _kinds(step: PermissionStep, people: Iterable[Person]) -> dict[_Kind, list[s
 
 def _about(step: PermissionStep, policies: Iterable[Policy]) -> tuple[Policy, ...]:
     """Policies that speak of one of the step's actions."""
-    return tuple(policy for policy in policies if any(_names(one, step) for one in policy.statements))
+    return tuple(policy for policy in policies if any(_names(statement, step) for statement in policy.statements))
 
 
 def _names(statement: Statement, step: PermissionStep) -> bool:
@@ -209,7 +209,9 @@ def places_named(step: PermissionStep, policies: Iterable[Policy]) -> Iterator[P
     anywhere = dict.fromkeys(step.blanks, ALL)
     yield anywhere
     shapes = [_shape(need) for need in step.needs]
-    for resource in dict.fromkeys(r for policy in policies for one in policy.statements for r in one.resources):
+    for resource in dict.fromkeys(
+        r for policy in policies for statement in policy.statements for r in statement.resources
+    ):
         for shape in shapes:
             if (match := shape.fullmatch(resource)) and USER_VARIABLE not in resource:
                 yield anywhere | match.groupdict()

@@ -61,7 +61,7 @@ def line_of(text: str, field: str) -> int:
 def pretty(document: Mapping[str, object]) -> str:
     """A policy as people read it: the fields of a statement always in the same order."""
     statements = document.get("statement")
-    ordered = [_ordered(one) for one in statements] if isinstance(statements, list) else statements
+    ordered = [_ordered(item) for item in statements] if isinstance(statements, list) else statements
     return json.dumps({"id": document.get("id"), "statement": ordered}, indent=2, ensure_ascii=False)
 
 
@@ -74,8 +74,8 @@ def _ordered(statement: object) -> object:
 def differences(saved: str, draft: str) -> list[tuple[str, str]]:
     """Lines as (`+`, `-` or a blank; text): those that differ with three around them. Empty if nothing does."""
     lines = difflib.unified_diff(saved.splitlines(), draft.splitlines(), lineterm="", n=3)
-    told = [line for line in lines if not line.startswith(("---", "+++"))]
-    return [("…" if line.startswith("@@") else line[0], "" if line.startswith("@@") else line[1:]) for line in told][1:]
+    diff = [line for line in lines if not line.startswith(("---", "+++"))]
+    return [("…" if line.startswith("@@") else line[0], "" if line.startswith("@@") else line[1:]) for line in diff][1:]
 
 
 def _line(text: str, number: int) -> str:

@@ -20,11 +20,11 @@ def line_between(log: Iterable[Commit], head: str, base: str) -> Line | None:
     """From `head` (with it) down to `base` (without it), as far as the log goes. None where the line ends before it
     comes to `base`: the branch was moved to where that is no ancestor on its line."""
     known = {commit.id: commit for commit in log}
-    found: list[Commit] = []
+    commits: list[Commit] = []
     at = head
     while at != base and at in known:
-        found.append(known[at])
+        commits.append(known[at])
         at = known[at].main_parent
     if not at:
         return None
-    return Line(found, whole=at == base)
+    return Line(commits, whole=at == base)

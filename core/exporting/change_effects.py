@@ -8,9 +8,9 @@ from typing import Any
 
 def consequences(before: Mapping[str, Any], after: Mapping[str, Any], *, ever: bool) -> list[str]:
     """By the columns of an export. `ever`: something has been exported under the settings before."""
-    told = [*_of_path(before, after, ever), *_of_status(before, after), *_of_patterns(before, after, ever)]
-    told += [*_of_mode(before, after), *_of_limits(before, after)]
-    return told or ["Nothing is changed. The branch's state of now is exported, unless it is already."]
+    effects = [*_of_path(before, after, ever), *_of_status(before, after), *_of_patterns(before, after, ever)]
+    effects += [*_of_mode(before, after), *_of_limits(before, after)]
+    return effects or ["Nothing is changed. The branch's state of now is exported, unless it is already."]
 
 
 def _of_path(before: Mapping[str, Any], after: Mapping[str, Any], ever: bool) -> Iterator[str]:

@@ -49,9 +49,9 @@ def check_beside(status_path: str, path: str) -> None:
         )
 
 
-def overlap(one: str, other: str) -> bool:
+def overlap(place: str, other: str) -> bool:
     """Whether one of two places holds the other."""
-    return inside(one, other) or inside(other, one)
+    return inside(place, other) or inside(other, place)
 
 
 def status_uri(status_path: str, repository: str, branch: str, commit: str) -> str:

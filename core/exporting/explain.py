@@ -81,20 +81,20 @@ def _at_rest(facts: ExportFacts, now: datetime) -> Told:
         return Told(State.NEW, "New", sentence(what), "" if due else "run")
     if is_exported(standing, facts.head):
         when = f" since {in_words((now - facts.succeeded_at).total_seconds())}" if facts.succeeded_at else ""
-        told = sentence(
+        phrase = sentence(
             "The destination holds ", short(standing.last_success_ref), f", the head of {facts.branch},{when}"
         )
-        return Told(State.UP_TO_DATE, "Exported", told)
+        return Told(State.UP_TO_DATE, "Exported", phrase)
     if standing.continuous or standing.wanted:
-        told = sentence(short(facts.head), " is about to be exported")
-        return Told(State.SYNCING, "Exporting", told)
+        phrase = sentence(short(facts.head), " is about to be exported")
+        return Told(State.SYNCING, "Exporting", phrase)
     if standing.path_at_success != standing.path:
-        told = sentence("Nothing was exported to ", code(standing.path), " yet: it is a new place")
-        return Told(State.NEW, "New", told, "run")
-    told = say(
+        phrase = sentence("Nothing was exported to ", code(standing.path), " yet: it is a new place")
+        return Told(State.NEW, "New", phrase, "run")
+    phrase = say(
         "It holds ", short(standing.last_success_ref), "; ", name(facts.branch), " points to ", short(facts.head)
     )
-    return Told(State.UP_TO_DATE, "Exported once", sentence(told, " now, and is not exported continuously"), "run")
+    return Told(State.UP_TO_DATE, "Exported once", sentence(phrase, " now, and is not exported continuously"), "run")
 
 
 def _failed(facts: ExportFacts, now: datetime) -> Phrase:
@@ -102,8 +102,8 @@ def _failed(facts: ExportFacts, now: datetime) -> Phrase:
     when = f" stopped {in_words((now - run.ended_at).total_seconds())} ago" if run and run.ended_at else " failed"
     ref = short(run.ref) if run else say()
     first = sentence("The export of ", ref, when, f": {facts.error}")
-    kept = say(short(standing.last_success_ref), ", the last complete export") if standing.last_success_ref else say()
-    does = say("goes on from ", kept) if kept else say("begins anew, and copies nothing that is there already")
+    last = say(short(standing.last_success_ref), ", the last complete export") if standing.last_success_ref else say()
+    does = say("goes on from ", last) if last else say("begins anew, and copies nothing that is there already")
     advised = "repair the export" in facts.error
     return sentences(first, sentence("Repair " if advised else "Put that right, then press Repair: it ", does))
 

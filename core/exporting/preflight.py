@@ -46,17 +46,17 @@ def check_branch(name: str, repository: str, head: str | LakeMirrorError) -> Che
     return Check("branch", CheckOutcome.OK, f"'{name}' of '{repository}' is there, at {head[:8]}")
 
 
-def check_markers(found: Sequence[str], looked: str | LakeMirrorError) -> Check:
+def check_markers(names: Sequence[str], looked: str | LakeMirrorError) -> Check:
     """Does the branch hold files that stand where markers of ours would? `looked`: what was looked through."""
     check_id = "marker-names"
     if isinstance(looked, LakeMirrorError):
         return not_known(check_id, "Whether the branch has files named _lakefs_success", looked)
-    if not found:
+    if not names:
         return Check(check_id, CheckOutcome.OK, f"No file is named _lakefs_success among {looked}")
-    listed = ", ".join(found[:SHOWN]) + (" …" if len(found) > SHOWN else "")
-    told = f"The branch has {count(len(found), 'file')} named _lakefs_success: {listed}"
+    listed = ", ".join(names[:SHOWN]) + (" …" if len(names) > SHOWN else "")
+    message = f"The branch has {count(len(names), 'file')} named _lakefs_success: {listed}"
     fix = "Such a file is exported like any other, and takes the marker's place: rename it if readers wait for markers"
-    return Check(check_id, CheckOutcome.WARNING, told, fix)
+    return Check(check_id, CheckOutcome.WARNING, message, fix)
 
 
 def check_patterns(nothing: Sequence[str], number: int, looked: str | LakeMirrorError) -> Check:
@@ -69,11 +69,11 @@ def check_patterns(nothing: Sequence[str], number: int, looked: str | LakeMirror
     if not number:
         return Check(check_id, CheckOutcome.OK, "There are no expressions: no directory gets a marker")
     if nothing:
-        listed = ", ".join(f"'{one}'" for one in nothing[:SHOWN])
+        listed = ", ".join(f"'{pattern}'" for pattern in nothing[:SHOWN])
         fix = r"A directory is matched with its slash and without one before it, as in logs/day=01/; . is any character"
         return Check(check_id, CheckOutcome.WARNING, f"In {looked} nothing is matched by {listed}", fix)
-    told = "the expression matches" if number == 1 else f"each of the {number} expressions matches"
-    return Check(check_id, CheckOutcome.OK, f"In {looked}, {told} something")
+    message = "the expression matches" if number == 1 else f"each of the {number} expressions matches"
+    return Check(check_id, CheckOutcome.OK, f"In {looked}, {message} something")
 
 
 # --- places -----------------------------------------------------------------------------------------------------------
@@ -82,10 +82,10 @@ def check_patterns(nothing: Sequence[str], number: int, looked: str | LakeMirror
 def check_store(side: str, store: Store) -> Check:
     """Where does the configuration say that the bucket is?"""
     whose = f"the store that export_stores has for {store.bucket}" if store.own else f"the store of {store.region}"
-    told = f"{store.bucket} is looked for at {store.where}, {whose}"
+    message = f"{store.bucket} is looked for at {store.where}, {whose}"
     if store.key:
-        return Check(f"{side}-store", CheckOutcome.OK, f"{told}, with the key {store.key}")
-    return Check(f"{side}-store", CheckOutcome.OK, f"{told}, with the credentials of this machine")
+        return Check(f"{side}-store", CheckOutcome.OK, f"{message}, with the key {store.key}")
+    return Check(f"{side}-store", CheckOutcome.OK, f"{message}, with the credentials of this machine")
 
 
 def check_bucket(side: str, store: Store, answer: object) -> Check:
@@ -118,34 +118,34 @@ def check_list(side: str, place: str, answer: object) -> Check:
     check_id = f"{side}-right:{LIST}"
     if isinstance(answer, Denied):
         fix = "Add this statement to the bucket's policy, or without its Principal to the user's or role's own"
-        told = f"The key may not list {place}: {answer.message}"
-        return Check(check_id, CheckOutcome.FAILED, told, fix, statement(LIST, place))
+        message = f"The key may not list {place}: {answer.message}"
+        return Check(check_id, CheckOutcome.FAILED, message, fix, statement(LIST, place))
     if isinstance(answer, LakeMirrorError):
         return not_known(check_id, f"Whether the key may list {place}", answer)
     return Check(check_id, CheckOutcome.OK, f"The key may list {place}")
 
 
-def check_right(side: str, action: str, place: str, answer: LakeMirrorError | None, left: str = "") -> Check:
-    """May our key do this? It was tried with an object of our own; `left` is its address if it could not be removed."""
+def check_right(side: str, action: str, place: str, answer: LakeMirrorError | None, leftover: str = "") -> Check:
+    """May our key do this? It was tried with an object of our own; `leftover`: its address, if it stayed."""
     check_id, (what, done) = f"{side}-right:{action}", _WORDS[action]
     if answer is None:
         return Check(check_id, CheckOutcome.OK, f"{done} {place}")
-    stays = f". Remove {left}, which stayed there" if left else ""
+    stays = f". Remove {leftover}, which stayed there" if leftover else ""
     if isinstance(answer, NotAsked) or answer.retryable:
         return not_known(check_id, f"Whether the key may {what} {place}", answer, f"{answer.hint}{stays}".lstrip(". "))
-    told = f"The key can't {what} {place}: {answer.message}"
+    message = f"The key can't {what} {place}: {answer.message}"
     if not isinstance(answer, Denied):
-        return Check(check_id, CheckOutcome.FAILED, told, f"{answer.hint or 'The store says why'}{stays}")
+        return Check(check_id, CheckOutcome.FAILED, message, f"{answer.hint or 'The store says why'}{stays}")
     fix = f"Add this statement to the bucket's policy, or without its Principal to the user's or role's own{stays}"
-    return Check(check_id, CheckOutcome.FAILED, told, fix, statement(action, place))
+    return Check(check_id, CheckOutcome.FAILED, message, fix, statement(action, place))
 
 
 def statement(action: str, place: str) -> str:
     """The statement of a bucket's policy that allows an action at a place."""
     bucket, prefix = bucket_of(place), prefix_of(place)
     on = f"arn:aws:s3:::{bucket}" if action == LIST else f"arn:aws:s3:::{bucket}/{prefix}*"
-    told = {"Effect": "Allow", "Principal": {"AWS": WHOSE}, "Action": [action], "Resource": [on]}
-    return json.dumps(told, indent=2, ensure_ascii=False)
+    document = {"Effect": "Allow", "Principal": {"AWS": WHOSE}, "Action": [action], "Resource": [on]}
+    return json.dumps(document, indent=2, ensure_ascii=False)
 
 
 def check_content(place: str, answer: Collection[str] | LakeMirrorError, more: bool, *, ours: bool) -> Check:

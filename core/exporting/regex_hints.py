@@ -37,8 +37,8 @@ def instead(words: str, part: str) -> str:
     if part[:1] == "\\" and part[1:2].isdigit():
         return _AGAIN
     if words == "invalid perl operator":
-        return next((told for begins, told in _BY_PART if part.startswith(begins)), ELSE)
-    return next((told for begins, told in _BY_WORDS.items() if words.startswith(begins)), ELSE)
+        return next((hint for begins, hint in _BY_PART if part.startswith(begins)), ELSE)
+    return next((hint for begins, hint in _BY_WORDS.items() if words.startswith(begins)), ELSE)
 
 
 def odd_parenthesis(pattern: str) -> int:

@@ -52,8 +52,8 @@ class Basis:
 
 def is_exported(standing: ExportSituation, head: str) -> bool:
     """Does the destination of now hold this commit, whole?"""
-    here = standing.last_success_ref == head and standing.path_at_success == standing.path
-    return bool(head) and here and not _attempts(standing)
+    at_destination = standing.last_success_ref == head and standing.path_at_success == standing.path
+    return bool(head) and at_destination and not _attempts(standing)
 
 
 def check_start(standing: ExportSituation, head: str) -> None:
@@ -71,8 +71,8 @@ def check_start(standing: ExportSituation, head: str) -> None:
 def check_repair(standing: ExportSituation) -> None:
     """Raises Conflict unless there is something to repair."""
     if standing.state is not State.FAILED:
-        told = str(standing.state) or "never exported"
-        raise Conflict(f"nothing to repair: the export is {told}, not {State.FAILED}")
+        state = str(standing.state) or "never exported"
+        raise Conflict(f"nothing to repair: the export is {state}, not {State.FAILED}")
 
 
 def starts_by_itself(standing: ExportSituation, head: str) -> bool:
@@ -92,7 +92,7 @@ def basis(standing: ExportSituation) -> Basis:
 
 def note_attempt(standing: ExportSituation, ref: str) -> tuple[str, ...]:
     """The commits of which this place may hold something once a run for `ref` starts."""
-    return (*(one for one in _attempts(standing) if one != ref), ref)
+    return (*(attempted for attempted in _attempts(standing) if attempted != ref), ref)
 
 
 def _attempts(standing: ExportSituation) -> Sequence[str]:

@@ -72,22 +72,22 @@ class _Walk:
         """Those that overlap. `low` never goes back."""
         while self._at < len(self._refs) and self._refs[self._at].max_key < low:
             self._at += 1
-        found, at = [], self._at
+        overlapping, at = [], self._at
         while at < len(self._refs) and (high is None or self._refs[at].min_key < high):
-            found.append(self._refs[at])
+            overlapping.append(self._refs[at])
             at += 1
-        return found
+        return overlapping
 
 
-def _unit(low: bytes, high: bytes | None, ref: RangeRef | None, found: list[list[RangeRef]]) -> Unit | None:
+def _unit(low: bytes, high: bytes | None, ref: RangeRef | None, groups: list[list[RangeRef]]) -> Unit | None:
     """None where all have the same ranges. One that all share holds the same entries in all, and no other's keys."""
-    if ref is not None and all(any(one.id == ref.id for one in refs) for refs in found):
-        found = [[one for one in refs if one.id != ref.id] for refs in found]
+    if ref is not None and all(any(other.id == ref.id for other in refs) for refs in groups):
+        groups = [[other for other in refs if other.id != ref.id] for refs in groups]
         ref = None
-    others = tuple(tuple(one.id for one in refs) for refs in found)
+    others = tuple(tuple(other.id for other in refs) for refs in groups)
     if ref is None and not any(others):
         return None
-    read = {one.id: one.count for refs in found for one in refs} | ({ref.id: ref.count} if ref else {})
+    read = {other.id: other.count for refs in groups for other in refs} | ({ref.id: ref.count} if ref else {})
     return Unit(low, high, ref.id if ref else "", others, sum(read.values()))
 
 
@@ -115,9 +115,9 @@ def grouped(sizes: Sequence[int], tasks: int) -> list[Interval]:
 def holders(target: Sequence[RangeRef], keys: Iterable[bytes]) -> Mapping[str, list[bytes]]:
     """The range ids that may hold these keys, each with its keys; a key that no range can hold is left out."""
     lasts = [ref.max_key for ref in target]
-    found: dict[str, list[bytes]] = defaultdict(list)
+    keys_by_range: dict[str, list[bytes]] = defaultdict(list)
     for key in keys:
         at = bisect_left(lasts, key)
         if at < len(target) and target[at].min_key <= key:
-            found[target[at].id].append(key)
-    return found
+            keys_by_range[target[at].id].append(key)
+    return keys_by_range

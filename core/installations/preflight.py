@@ -122,18 +122,20 @@ def check_version(side: str, region: str, answer: ServerInfo | LakeMirrorError) 
     check_id = f"{side}-version"
     if isinstance(answer, LakeMirrorError):
         return not_known(check_id, f"The version of the lakeFS of {region}", answer)
-    told, version = answer.version or "no version", _numbers(answer.version)
+    version_text, version = answer.version or "no version", _numbers(answer.version)
     if version is None:
-        return Check(check_id, CheckOutcome.UNKNOWN, f"The lakeFS of {region} calls itself {told}")
+        return Check(check_id, CheckOutcome.UNKNOWN, f"The lakeFS of {region} calls itself {version_text}")
     if version < OLDEST:
         fix = f"Upgrade it to {_dotted(OLDEST)} or later"
-        return Check(check_id, CheckOutcome.FAILED, f"The lakeFS of {region}, {told}, takes no commit records yet", fix)
+        return Check(
+            check_id, CheckOutcome.FAILED, f"The lakeFS of {region}, {version_text}, takes no commit records yet", fix
+        )
     if version < TRIED or version[0] > TRIED[0]:
         fix = f"LakeMirror was tried with {_dotted(TRIED)}: try a small repository first"
         return Check(
-            check_id, CheckOutcome.WARNING, f"LakeMirror was not tried with {told}, the lakeFS of {region}", fix
+            check_id, CheckOutcome.WARNING, f"LakeMirror was not tried with {version_text}, the lakeFS of {region}", fix
         )
-    return Check(check_id, CheckOutcome.OK, f"The lakeFS of {region} is {told}")
+    return Check(check_id, CheckOutcome.OK, f"The lakeFS of {region} is {version_text}")
 
 
 def _numbers(version: str) -> tuple[int, int] | None:
@@ -168,47 +170,47 @@ def untried(side: str, action: str, arn: str, why: str) -> Check:
 
 
 def check_repository(
-    name: str, region: str, found: RepositoryInfo | LakeMirrorError, head: Commit | LakeMirrorError
+    name: str, region: str, repository: RepositoryInfo | LakeMirrorError, head: Commit | LakeMirrorError
 ) -> Check:
     """Is there something to mirror? `head` is that of the default branch."""
     check_id = "source-repository"
-    if isinstance(found, NotFound):
+    if isinstance(repository, NotFound):
         fix = "Give the name that it has in lakeFS, and its region"
         return Check(check_id, CheckOutcome.FAILED, f"There is no repository '{name}' in {region}", fix)
-    if isinstance(found, LakeMirrorError):
-        return not_known(check_id, f"Whether '{name}' is in {region}", found)
+    if isinstance(repository, LakeMirrorError):
+        return not_known(check_id, f"Whether '{name}' is in {region}", repository)
     if isinstance(head, NotFound):
         fix = "Commit something to it first"
-        return Check(check_id, CheckOutcome.FAILED, f"'{name}' has no commit on {found.default_branch}", fix)
+        return Check(check_id, CheckOutcome.FAILED, f"'{name}' has no commit on {repository.default_branch}", fix)
     if isinstance(head, LakeMirrorError):
         return not_known(check_id, f"Whether '{name}' has commits", head)
     if not head.metarange_id and not head.parents:
-        told = f"'{name}' has nothing but its first, empty commit on {found.default_branch}"
-        return Check(check_id, CheckOutcome.WARNING, told, "Go on if data is still to come")
-    return Check(check_id, CheckOutcome.OK, f"'{name}' is there, and {found.default_branch} is at {head.id[:8]}")
+        message = f"'{name}' has nothing but its first, empty commit on {repository.default_branch}"
+        return Check(check_id, CheckOutcome.WARNING, message, "Go on if data is still to come")
+    return Check(check_id, CheckOutcome.OK, f"'{name}' is there, and {repository.default_branch} is at {head.id[:8]}")
 
 
 def check_branches(
-    found: RepositoryInfo | LakeMirrorError,
+    repository: RepositoryInfo | LakeMirrorError,
     include: Sequence[str],
     exclude: Sequence[str],
     branches: Collection[str] | LakeMirrorError,
 ) -> Check:
     """Do the globs say what somebody may have meant?"""
-    if isinstance(found, LakeMirrorError) or isinstance(branches, LakeMirrorError):
-        broken = found if isinstance(found, LakeMirrorError) else branches
+    if isinstance(repository, LakeMirrorError) or isinstance(branches, LakeMirrorError):
+        broken = repository if isinstance(repository, LakeMirrorError) else branches
         assert isinstance(broken, LakeMirrorError)
         return not_known("branches", "Which branches the source has", broken)
-    selection = Selection(found.default_branch, tuple(include), tuple(exclude))
+    selection = Selection(repository.default_branch, tuple(include), tuple(exclude))
     try:
         check_selection(selection)
     except Invalid as error:
         return Check("branches", CheckOutcome.FAILED, error.message, error.hint or "Take it out")
     chosen = sum(branch in selection for branch in branches)
-    told = f"{chosen} of {count(len(branches), 'branch', 'branches')} of the source would be mirrored"
+    message = f"{chosen} of {count(len(branches), 'branch', 'branches')} of the source would be mirrored"
     if warnings := selection.warnings(branches):
-        return Check("branches", CheckOutcome.WARNING, f"{told}; {'; '.join(warnings)}", "Look at the globs again")
-    return Check("branches", CheckOutcome.OK, told)
+        return Check("branches", CheckOutcome.WARNING, f"{message}; {'; '.join(warnings)}", "Look at the globs again")
+    return Check("branches", CheckOutcome.OK, message)
 
 
 # --- what isn't known -------------------------------------------------------------------------------------------------

@@ -45,25 +45,29 @@ def check_bucket(namespace: str, answer: Listing | LakeMirrorError) -> Check:
     return Check(check_id, CheckOutcome.OK, f"The bucket {bucket} is there, and shows its keys")
 
 
-def check_content(namespace: str, there: Listing | LakeMirrorError, at_source: Listing | LakeMirrorError) -> Check:
+def check_content(
+    namespace: str, at_destination: Listing | LakeMirrorError, at_source: Listing | LakeMirrorError
+) -> Check:
     """Is the place empty, or holds only what the source's namespace holds too?"""
     check_id = "namespace-content"
-    if isinstance(there, LakeMirrorError):
-        return not_known(check_id, f"What is in {namespace}", there)
-    keys = [key for key in there.keys if not key.startswith(OWN_FILES)]
-    own = " but files of an earlier mirror" if len(keys) < len(there.keys) else ""
+    if isinstance(at_destination, LakeMirrorError):
+        return not_known(check_id, f"What is in {namespace}", at_destination)
+    keys = [key for key in at_destination.keys if not key.startswith(OWN_FILES)]
+    own = " but files of an earlier mirror" if len(keys) < len(at_destination.keys) else ""
     if not keys:
         return Check(check_id, CheckOutcome.OK, f"Nothing is in {namespace} yet{own}")
-    seen = f"{len(keys):,}{'' if there.whole else ' or more'}"
+    seen = f"{len(keys):,}{'' if at_destination.whole else ' or more'}"
     if isinstance(at_source, LakeMirrorError):
         return not_known(check_id, f"Whether the {seen} objects in {namespace} are the source's", at_source)
     if foreign := _foreign(keys, at_source):
         listed = ", ".join(foreign[:SHOWN]) + (" …" if len(foreign) > SHOWN else "")
-        told = f"{namespace} holds what the source's namespace does not: {listed}"
+        message = f"{namespace} holds what the source's namespace does not: {listed}"
         fix = "Choose a place of the mirror's own; go on only if the source has deleted these since"
-        return Check(check_id, CheckOutcome.WARNING, told, fix)
-    told = f"{namespace} holds {seen} objects, which the source's namespace holds too"
-    return Check(check_id, CheckOutcome.OK, told if there.whole else f"{told}; the others were not looked at")
+        return Check(check_id, CheckOutcome.WARNING, message, fix)
+    message = f"{namespace} holds {seen} objects, which the source's namespace holds too"
+    return Check(
+        check_id, CheckOutcome.OK, message if at_destination.whole else f"{message}; the others were not looked at"
+    )
 
 
 def _foreign(keys: Iterable[str], at_source: Listing) -> list[str]:
@@ -80,8 +84,8 @@ def check_metadata_prefix(side: str, region: str, found: bool | LakeMirrorError)
     if isinstance(found, LakeMirrorError):
         return not_known(check_id, f"Where the lakeFS of {region} keeps its metadata", found, fix)
     if not found:
-        told = f"No metadata is below _lakefs/ where the lakeFS of {region} should have put it"
-        return Check(check_id, CheckOutcome.FAILED, told, fix)
+        message = f"No metadata is below _lakefs/ where the lakeFS of {region} should have put it"
+        return Check(check_id, CheckOutcome.FAILED, message, fix)
     return Check(check_id, CheckOutcome.OK, f"The lakeFS of {region} keeps its metadata below _lakefs/")
 
 
@@ -121,8 +125,8 @@ def check_replication(source: str, destination: str, answer: Sequence[Replicatio
         return Check(check_id, CheckOutcome.FAILED, *_no_rule(answer, covering, source, target))
     if prefix_of(source) != prefix_of(destination):
         arrives = f"s3://{target}/{prefix_of(source)}".rstrip("/")
-        told = f"Replication keeps keys: objects of {source} arrive in {arrives}, not in {destination}"
-        return Check(check_id, CheckOutcome.FAILED, told, f"Take {arrives} for the storage namespace")
+        message = f"Replication keeps keys: objects of {source} arrive in {arrives}, not in {destination}"
+        return Check(check_id, CheckOutcome.FAILED, message, f"Take {arrives} for the storage namespace")
     return Check(check_id, CheckOutcome.OK, f"{_named(arriving[0])} of {bucket} brings {source} to {target}")
 
 
@@ -135,12 +139,12 @@ def check_proxy(region: str, shown: str | LakeMirrorError) -> Check:
         return not_known(check_id, what, shown, fix)
     if not shown:
         return Check(check_id, CheckOutcome.OK, f"The store of {region} shows only what it has itself")
-    told = f"While the source answers, the store of {region} shows others what only the source has: it lacks {shown}"
+    message = f"While the source answers, the store of {region} shows others what only the source has: it lacks {shown}"
     fix = (
         "LakeMirror doesn't fall for it, but readers and other tools do. Let the rule that leads back to the source "
         "not proxy (mc replicate update --proxy disable), or go on and know it"
     )
-    return Check(check_id, CheckOutcome.WARNING, told, fix)
+    return Check(check_id, CheckOutcome.WARNING, message, fix)
 
 
 def _covers(rule: ReplicationRule, prefix: str) -> bool:
@@ -156,8 +160,8 @@ def _no_rule(
     make = f"a replication rule for the prefix '{prefix}' of {bucket} with the destination {target}"
     if meant is None and covering:
         other = covering[0].bucket
-        told = f"{_named(covering[0])} of {bucket} brings {source} to {other}, not to {target}"
-        return told, f"Make {make}, or take a namespace in {other}"
+        message = f"{_named(covering[0])} of {bucket} brings {source} to {other}, not to {target}"
+        return message, f"Make {make}, or take a namespace in {other}"
     if meant is None:
         return f"No replication rule of {bucket} brings {source} to {target}", (
             f"Make {make}, and copy what is there already; if something else copies the objects, go on"
@@ -166,8 +170,8 @@ def _no_rule(
         return f"{_named(meant)} of {bucket} is switched off", "Switch it on"
     if meant.tagged:
         return f"{_named(meant)} of {bucket} takes only objects with tags, and lakeFS's have none", f"Make {make}"
-    told = f"{_named(meant)} of {bucket} covers only '{meant.prefix}', not all of {source}"
-    return told, f"Make its prefix '{prefix}'" if prefix else "Take its prefix away"
+    message = f"{_named(meant)} of {bucket} covers only '{meant.prefix}', not all of {source}"
+    return message, f"Make its prefix '{prefix}'" if prefix else "Take its prefix away"
 
 
 def _named(rule: ReplicationRule) -> str:
@@ -185,9 +189,9 @@ def check_clock(check_id: str, whose: str, ahead: float | LakeMirrorError | None
         return Check(check_id, CheckOutcome.UNKNOWN, f"{whose[0].upper()}{whose[1:]} does not tell the time")
     if abs(ahead) <= CLOSE_SECONDS:
         return Check(check_id, CheckOutcome.OK, f"The clock of {whose} agrees with this machine's")
-    told = f"The clock of {whose} is {in_words(abs(ahead))} {'ahead of' if ahead > 0 else 'behind'} this machine's"
+    message = f"The clock of {whose} is {in_words(abs(ahead))} {'ahead of' if ahead > 0 else 'behind'} this machine's"
     refused = signed and abs(ahead) >= SIGNATURE_SECONDS
-    return Check(check_id, CheckOutcome.FAILED if refused else CheckOutcome.WARNING, told, "Set both clocks by NTP")
+    return Check(check_id, CheckOutcome.FAILED if refused else CheckOutcome.WARNING, message, "Set both clocks by NTP")
 
 
 def _refused(check_id: str, what: str, error: LakeMirrorError, right: str, bucket: str) -> Check:

@@ -47,15 +47,15 @@ class Selection:
 
     def warnings(self, branches: Collection[str]) -> list[str]:
         """What of this somebody may have meant otherwise, given the branches that the source has now."""
-        told = [
+        messages = [
             f"{field}: '{glob}' matches no branch now"
             for field, globs in (("include", self.include), ("exclude", self.exclude))
             for glob in globs
             if not self._matches_any(glob, branches)
         ]
         if self._excluded.match(self.default_branch):
-            told.append(f"exclude matches the default branch {self.default_branch}, which is mirrored all the same")
-        return told
+            messages.append(f"exclude matches the default branch {self.default_branch}, which is mirrored all the same")
+        return messages
 
     @staticmethod
     def _matches_any(glob: str, branches: Iterable[str]) -> bool:

@@ -34,12 +34,12 @@ class RangeCheck:
 def overlapping(ref: RangeRef, bases: Sequence[RangeRef]) -> list[RangeRef]:
     """The ranges of `bases` (sorted, disjoint) that share keys with `ref`."""
     first = bisect_left(bases, ref.min_key, key=lambda base: base.max_key)
-    found = []
+    shared = []
     for base in bases[first:]:
         if base.min_key > ref.max_key:
             break
-        found.append(base)
-    return found
+        shared.append(base)
+    return shared
 
 
 def plan_checks(needed: Iterable[RangeRef], bases: Sequence[RangeRef], covered: Mapping[str, Data]) -> list[RangeCheck]:
@@ -49,16 +49,16 @@ def plan_checks(needed: Iterable[RangeRef], bases: Sequence[RangeRef], covered: 
     for ref in needed:
         if ref.id in covered or ref.id in checks:
             continue
-        found = overlapping(ref, usable)
-        base_ids = tuple(base.id for base in found)
-        checks[ref.id] = RangeCheck(ref.id, base_ids, ref.count, sum(base.count for base in found))
+        overlap = overlapping(ref, usable)
+        base_ids = tuple(base.id for base in overlap)
+        checks[ref.id] = RangeCheck(ref.id, base_ids, ref.count, sum(base.count for base in overlap))
     return list(checks.values())
 
 
 def is_small(checks: Iterable[RangeCheck], most: int) -> bool:
     """Whether all of these build upon something, and no more than `most` entries have to be read."""
-    asked = list(checks)
-    return all(one.base_ids for one in asked) and sum(one.count + one.base_count for one in asked) <= most
+    planned = list(checks)
+    return all(check.base_ids for check in planned) and sum(check.count + check.base_count for check in planned) <= most
 
 
 def judge(range_ids: Iterable[str], covered: Mapping[str, Data]) -> Data:

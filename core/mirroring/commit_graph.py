@@ -74,8 +74,8 @@ def with_ancestors(parents: Mapping[str, Collection[str]], commits: Collection[s
 def descendants(parents: Mapping[str, Collection[str]], ancestors: Collection[str]) -> set[str]:
     """Those of some commits that descend from one of others."""
     children: dict[str, list[str]] = {}
-    for commit_id, its in parents.items():
-        for parent in its:
+    for commit_id, parent_ids in parents.items():
+        for parent in parent_ids:
             children.setdefault(parent, []).append(commit_id)
     return _reach(ancestors, children) - set(ancestors)
 

@@ -73,7 +73,7 @@ class Refusals:
         self._store, self._namespace = store, namespace.rstrip("/")
         self._descriptor = f"{self._namespace}/{OWN_DESCRIPTOR}"
         self._lock = threading.Lock()
-        self._asked = False
+        self._descriptor_asked = False
         self._failure: LakeMirrorError | None = None
 
     def are_about(self, uri: str, error: LakeMirrorError) -> bool:
@@ -122,8 +122,8 @@ class Refusals:
     def _require_answers(self, error: LakeMirrorError) -> None:
         """Raises the error if the store refuses the descriptor as well, or what keeps it from answering."""
         with self._lock:
-            if not self._asked:
-                self._failure, self._asked = self._failure_now(), True
+            if not self._descriptor_asked:
+                self._failure, self._descriptor_asked = self._failure_now(), True
         if self._failure is not None:
             raise error if is_refusal(self._failure) else self._failure
 
@@ -148,24 +148,24 @@ class Prover:
     source_namespace: str
     refusals: Refusals | None = None
 
-    def appeal(self, verdict: Verdict, found: ObjectInfo, uri: str, *, size: int, etag: str) -> Proof:
+    def appeal(self, verdict: Verdict, info: ObjectInfo, uri: str, *, size: int, etag: str) -> Proof:
         """A mismatch passes if the source's object is the same one; any other verdict stands."""
         if verdict is None or verdict[0] not in _OF_ENTRY:
             return Proof(verdict)
         try:
-            return self._same(verdict, found, uri, size=size, etag=etag)
+            return self._same(verdict, info, uri, size=size, etag=etag)
         except _SourceSilent as error:
             return Proof((verdict[0], f"{verdict[1]}; the source can't be asked ({error})"))
         except LakeMirrorError as error:
             return self._unread(uri, error)
 
-    def _same(self, verdict: tuple[Reason, str], found: ObjectInfo, uri: str, *, size: int, etag: str) -> Proof:
+    def _same(self, verdict: tuple[Reason, str], info: ObjectInfo, uri: str, *, size: int, etag: str) -> Proof:
         original = self._original(uri)
-        if original is None or original.size != found.size:
+        if original is None or original.size != info.size:
             return Proof(verdict)
-        if original.etag_is_content and found.etag_is_content and original.etag == found.etag:
+        if original.etag_is_content and info.etag_is_content and original.etag == info.etag:
             return Proof(note=Note.ENTRY_DIFFERS)
-        if (is_md5(original) and is_md5(found)) or self._hash_of(original, uri) != self.store.md5(uri):
+        if (is_md5(original) and is_md5(info)) or self._hash_of(original, uri) != self.store.md5(uri):
             return Proof(verdict)
         as_entry = judge_object(original, size=size, etag=etag, depth=Depth.ETAG) is None
         return Proof(note=Note.BY_CONTENT if as_entry else Note.ENTRY_DIFFERS)
@@ -173,10 +173,10 @@ class Prover:
     def read(self, uri: str) -> Proof:
         """Read the object: its hash must be its ETag or, where that is none, the hash of the source's object."""
         try:
-            found = self.store.head(uri)
-            if found is None:
+            info = self.store.head(uri)
+            if info is None:
                 return Proof((Reason.MISSING, "not at the destination"))
-            return self._content(found, uri)
+            return self._content(info, uri)
         except _SourceSilent as error:
             return Proof((Reason.UNPROVEN, f"its content can't be compared: the source can't be asked ({error})"))
         except LakeMirrorError as error:
@@ -189,9 +189,9 @@ class Prover:
         refusals = self.refusals or Refusals(self.store, self.namespace)
         return Proof(refusals.of_object(uri, error))
 
-    def _content(self, found: ObjectInfo, uri: str) -> Proof:
-        if is_md5(found):
-            whose, wanted = "its ETag is", found.etag
+    def _content(self, info: ObjectInfo, uri: str) -> Proof:
+        if is_md5(info):
+            whose, wanted = "its ETag is", info.etag
         else:
             original = self._original(uri)
             if original is None:

@@ -57,11 +57,11 @@ def pack(checksums: Iterable[int]) -> bytes:
 
 def unpack(looked: bytes) -> Sequence[int]:
     """The checksums that a row keeps, ascending."""
-    found = array("I")
-    found.frombytes(bytes(looked))
+    checksums = array("I")
+    checksums.frombytes(bytes(looked))
     if sys.byteorder == "big":
-        found.byteswap()
-    return found
+        checksums.byteswap()
+    return checksums
 
 
 def with_memory(now: KnownRange, before: KnownRange) -> KnownRange:
@@ -86,7 +86,7 @@ def that_may_name(suspects: Iterable[Suspect], ranges: Sequence[KnownRange]) -> 
     by_crc: dict[int, set[bytes]] = defaultdict(set)
     for suspect in suspects:
         by_crc[suspect.crc].add(suspect.path)
-    seeds = {one.range_id: found for one in ranges if (found := looked_for(one, by_crc.keys()))}
+    seeds = {known.range_id: hits for known in ranges if (hits := looked_for(known, by_crc.keys()))}
     if not seeds:
         return set()
     built_on = _built_on(ranges)
@@ -97,19 +97,19 @@ def that_may_name(suspects: Iterable[Suspect], ranges: Sequence[KnownRange]) -> 
 
 
 def _built_on(ranges: Sequence[KnownRange]) -> Mapping[str, list[KnownRange]]:
-    found: dict[str, list[KnownRange]] = defaultdict(list)
-    for one in ranges:
-        for base in one.bases:
-            found[base].append(one)
-    return found
+    built_on: dict[str, list[KnownRange]] = defaultdict(list)
+    for known in ranges:
+        for base in known.bases:
+            built_on[base].append(known)
+    return built_on
 
 
 def _upwards(seed: str, paths: set[bytes], built_on: Mapping[str, list[KnownRange]]) -> set[str]:
     """The range, and all that is built on it and may hold an entry of these paths."""
     reached, ahead = {seed}, [seed]
     while ahead:
-        for one in built_on.get(ahead.pop(), ()):
-            if one.range_id not in reached and any(one.covers(path) for path in paths):
-                reached.add(one.range_id)
-                ahead.append(one.range_id)
+        for known in built_on.get(ahead.pop(), ()):
+            if known.range_id not in reached and any(known.covers(path) for path in paths):
+                reached.add(known.range_id)
+                ahead.append(known.range_id)
     return reached

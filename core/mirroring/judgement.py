@@ -108,8 +108,8 @@ def judge_commit(proof: CommitProof | None) -> Judgement:
 
 def _judge_data(proof: CommitProof) -> Judgement | None:
     if proof.problems > proof.gone:
-        one, more = "1 thing that it names is missing or wrong", "things that it names are missing or wrong"
-        return Judgement(Obstacle.PROBLEMS, one if proof.problems == 1 else f"{proof.problems} {more}")
+        singular, plural = "1 thing that it names is missing or wrong", "things that it names are missing or wrong"
+        return Judgement(Obstacle.PROBLEMS, singular if proof.problems == 1 else f"{proof.problems} {plural}")
     if proof.gone or proof.metarange == "gone":
         return Judgement(Obstacle.GONE, "something that it names is gone at both sides")
     if proof.metarange not in ("", "complete"):

@@ -117,29 +117,29 @@ def plain_etag(etag: str) -> str:
     return _PARTS.sub("", etag.strip('"'))
 
 
-def is_md5(found: ObjectInfo) -> bool:
+def is_md5(info: ObjectInfo) -> bool:
     """Whether an ETag, as HEAD told it, is the MD5 of the content: uploaded in one piece, not encrypted by KMS."""
-    return found.etag_is_content and _MD5.fullmatch(found.etag) is not None
+    return info.etag_is_content and _MD5.fullmatch(info.etag) is not None
 
 
-def is_plain(found: ObjectInfo, size: int, etag: str) -> bool:
+def is_plain(info: ObjectInfo, size: int, etag: str) -> bool:
     """Whether an object is so exactly what its entry says that `judge_object` passes it at any depth, and no note."""
-    return found.size == size and found.etag == etag and not found.storage_class
+    return info.size == size and info.etag == etag and not info.storage_class
 
 
-def judge_object(found: ObjectInfo | None, *, size: int, etag: str, depth: Depth) -> Verdict:
+def judge_object(info: ObjectInfo | None, *, size: int, etag: str, depth: Depth) -> Verdict:
     """What its entry says of an object; `content` is judged as `etag` here, since nothing is read
     (core.mirroring.content_proof)."""
-    if found is None:
+    if info is None:
         return Reason.MISSING, "not at the destination"
-    if found.storage_class in _ARCHIVED and not found.restored:
-        return Reason.ARCHIVED, f"there, but in storage class {found.storage_class} without an active restore"
+    if info.storage_class in _ARCHIVED and not info.restored:
+        return Reason.ARCHIVED, f"there, but in storage class {info.storage_class} without an active restore"
     if depth is Depth.PRESENCE:
         return None
-    if found.size != size:
-        return Reason.SIZE, f"{found.size} bytes at the destination, {size} in the commit"
-    if depth is not Depth.SIZE and found.etag_is_content and _other_etag(found, etag):
-        return Reason.ETAG, f"ETag {plain_etag(found.etag)} at the destination, {plain_etag(etag)} in the commit"
+    if info.size != size:
+        return Reason.SIZE, f"{info.size} bytes at the destination, {size} in the commit"
+    if depth is not Depth.SIZE and info.etag_is_content and _other_etag(info, etag):
+        return Reason.ETAG, f"ETag {plain_etag(info.etag)} at the destination, {plain_etag(etag)} in the commit"
     return None
 
 
@@ -181,11 +181,11 @@ def judge_refusal(error: LakeMirrorError) -> tuple[Reason, str]:
     return Reason.UNREACHABLE, f"imported, and can't be read at its own address: {error.message}"
 
 
-def note_object(found: ObjectInfo, *, etag: str, depth: Depth) -> Note | None:
+def note_object(info: ObjectInfo, *, etag: str, depth: Depth) -> Note | None:
     """What is to be said of an object that `judge_object` let pass."""
-    by_size = depth in (Depth.ETAG, Depth.CONTENT) and not found.etag_is_content and _other_etag(found, etag)
+    by_size = depth in (Depth.ETAG, Depth.CONTENT) and not info.etag_is_content and _other_etag(info, etag)
     return Note.BY_SIZE if by_size else None
 
 
-def _other_etag(found: ObjectInfo, etag: str) -> bool:
-    return bool(etag) and found.etag != etag and plain_etag(found.etag) != plain_etag(etag)
+def _other_etag(info: ObjectInfo, etag: str) -> bool:
+    return bool(etag) and info.etag != etag and plain_etag(info.etag) != plain_etag(etag)

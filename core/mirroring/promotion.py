@@ -169,14 +169,14 @@ def own_move(facts: PromotionFacts, position: int) -> OwnMove:
 
 def without_branch(facts: PromotionFacts) -> PromotionFacts:
     """The facts once our own deletion is noted: where the branch stood before is nothing to bring it back to."""
-    left = [c for c in facts.candidates if not facts.anew or c.position > facts.position]
-    return replace(facts, candidates=left, noted="", position=UNKNOWN)
+    remaining = [c for c in facts.candidates if not facts.anew or c.position > facts.position]
+    return replace(facts, candidates=remaining, noted="", position=UNKNOWN)
 
 
 def is_news(facts: PromotionFacts, decision: Decision, promotable: Callable[[str], bool]) -> bool:
     """Whether the branch is where it should be, at a whole commit, although the books say otherwise."""
-    there = facts.head and facts.head == decision.commit_id and decision.position != UNKNOWN
-    if not there or not promotable(decision.commit_id):
+    in_place = facts.head and facts.head == decision.commit_id and decision.position != UNKNOWN
+    if not in_place or not promotable(decision.commit_id):
         return False
     noted = facts.position == decision.position and facts.noted == facts.head
     return facts.stray or facts.misplaced or not noted
@@ -208,8 +208,8 @@ def _position_of(facts: PromotionFacts, promotable: Callable[[str], bool]) -> in
 
     Where others made it binds us to nothing, unless the source's branch pointed there: it is not moved back.
     """
-    there = "" if facts.condemned else facts.head
-    same = [candidate.position for candidate in facts.candidates if there and there == candidate.commit_id]
+    head = "" if facts.condemned else facts.head
+    same = [candidate.position for candidate in facts.candidates if head and head == candidate.commit_id]
     own = facts.position if facts.position != UNKNOWN and not _made_by_others(facts, promotable) else None
     return max(same if own is None else [*same, own], default=UNKNOWN)
 

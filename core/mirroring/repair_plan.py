@@ -86,15 +86,15 @@ def plan_repair(
 
 def _copied(records: int, region: str) -> RepairStep:
     what = count(records, "commit record is", "commit records are")
-    told = f"{what} still to be copied to {region}: LakeMirror does that itself"
-    return RepairStep(Way.COPIED, RECORD, "pending", records, None, told, "")
+    message = f"{what} still to be copied to {region}: LakeMirror does that itself"
+    return RepairStep(Way.COPIED, RECORD, "pending", records, None, message, "")
 
 
 def _step(group: Group, region: str, source_region: str) -> RepairStep:
     reason = common_reason(group.reason, gone=group.gone_at_source)
     clause, advice = tell_reason(reason, group.number, region=region, source_region=source_region)
-    told = f"{count(group.number, *NOUNS.get(group.kind, ('thing', 'things')))} {clause}"
-    return RepairStep(_way(group), group.kind, reason, group.number, group.bytes, told, advice)
+    message = f"{count(group.number, *NOUNS.get(group.kind, ('thing', 'things')))} {clause}"
+    return RepairStep(_way(group), group.kind, reason, group.number, group.bytes, message, advice)
 
 
 def _way(group: Group) -> Way:

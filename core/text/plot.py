@@ -61,13 +61,13 @@ def _levels(pairs: Iterable[tuple[int, float]], wide: float, top: float) -> Iter
 
 def top_of_seconds(most: float) -> float:
     """A length of time that is not below `most`, and has a half that people say."""
-    days = next((one for one in _round_numbers() if one * _DAY >= most), 0.0)
-    return next((float(one) for one in _SECONDS if one >= most), days * _DAY)
+    days = next((number for number in _round_numbers() if number * _DAY >= most), 0.0)
+    return next((float(length) for length in _SECONDS if length >= most), days * _DAY)
 
 
 def top_of_counts(most: float) -> float:
     """A whole number with a whole half that is not below `most`."""
-    return next(one for one in _round_numbers() if one >= most)
+    return next(number for number in _round_numbers() if number >= most)
 
 
 def top_of_bytes(most: float) -> float:
@@ -75,7 +75,7 @@ def top_of_bytes(most: float) -> float:
     unit = 1.0
     while most > 1000 * unit:
         unit *= 1024
-    return unit * next(one for one in _round_numbers() if one * unit >= most)
+    return unit * next(number for number in _round_numbers() if number * unit >= most)
 
 
 def _round_numbers() -> Iterator[float]:
@@ -90,7 +90,7 @@ def _round_numbers() -> Iterator[float]:
 def marks(began: datetime, until: datetime) -> list[Mark]:
     """Whole moments between two, few enough to be read."""
     length = (until - began).total_seconds()
-    between = next((one for one in _BETWEEN_MARKS if length / one <= MOST_MARKS), _BETWEEN_MARKS[-1])
+    between = next((step for step in _BETWEEN_MARKS if length / step <= MOST_MARKS), _BETWEEN_MARKS[-1])
     first = began.timestamp() // between * between + between
     moments = [first + n * between for n in range(int(length // between) + 1)]
     placed = [((at - began.timestamp()) / length, at) for at in moments]

@@ -31,8 +31,8 @@ def check_small(mirror: Any, work: Sequence[tuple[str, list[str]]]) -> list[Mapp
 def settings_of(mirror: Any) -> CheckSettings:
     from spark_jobs.check.settings import CheckSettings
 
-    here, source = region_settings.usable(mirror.region), region_settings.usable(mirror.source.region)
-    place = executors.location(mirror.storage_namespace, mirror.region, here.store, here.access)
+    destination, source = region_settings.usable(mirror.region), region_settings.usable(mirror.source.region)
+    place = executors.location(mirror.storage_namespace, mirror.region, destination.store, destination.access)
     return CheckSettings(
         namespace=place.namespace,
         region=place.region,

@@ -36,8 +36,8 @@ def quick_lakefs(region: str) -> LakeFS:
 
 
 def _lakefs_options(region: str) -> tuple[str, config.LakeFSKeys, str, str]:
-    there = region_settings.usable(region)
-    return there.lakefs_url, there.lakefs_keys, there.access.ca_bundle, there.access.proxy
+    installation = region_settings.usable(region)
+    return installation.lakefs_url, installation.lakefs_keys, installation.access.ca_bundle, installation.access.proxy
 
 
 @functools.lru_cache(maxsize=CLIENTS)
@@ -111,8 +111,8 @@ def export_store_of(region: str, uri: str) -> FastObjectStore:
 
 
 def _store_options(region: str) -> StoreOptions:
-    there = region_settings.usable(region)
-    return _options_of(there.store, region, there.access)
+    installation = region_settings.usable(region)
+    return _options_of(installation.store, region, installation.access)
 
 
 def _options_of(store: config.Store, region: str, access: StoreAccess = DIRECT) -> StoreOptions:

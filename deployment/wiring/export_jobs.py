@@ -22,11 +22,11 @@ def settings(*, region: str, namespace: str, path: str, **more: Any) -> ExportSe
     """What the jobs of an export are told: places without secrets."""
     from spark_jobs.export.settings import ExportSettings
 
-    name, there = config.current().export_store(region, split_uri(path)[0])
+    name, store = config.current().export_store(region, split_uri(path)[0])
     own = region_settings.usable(region)
     source = executors.location(namespace, region, own.store, own.access)
     access = own.access if name == region else DIRECT
-    return ExportSettings(source=source, destination=executors.location(path, name, there, access), **more)
+    return ExportSettings(source=source, destination=executors.location(path, name, store, access), **more)
 
 
 def diff(work: Sequence[Any], settings: ExportSettings, on_rows: Rows, *, here: bool, tag: str) -> None:

@@ -21,11 +21,11 @@ def installation(region: str) -> config.Installation:
 
 def usable(region: str) -> config.Installation:
     """The installation, if we may ask it: Unreadable when its secrets can't be opened."""
-    found, settings = installation(region), config.current()
+    own, settings = installation(region), config.current()
     added = settings.added.get(region) if isinstance(settings, Together) else None
     if added and added.problem:
         raise Unreadable(added.problem, hint=added.remedy)
-    return found
+    return own
 
 
 def store_identity(region: str) -> str:

@@ -23,7 +23,7 @@ from core.mirroring.object_check import Depth, Reason
 from spark_jobs.check.presence import BulkStore, Looker
 from spark_jobs.check.ranges import KeptRanges, OpenedRange, RangeReader
 from spark_jobs.check.settings import ALLOW, BLOCK, CheckSettings, StoreLocation, source_of, store_of
-from spark_jobs.tasks import ahead, spread, sql_type, told
+from spark_jobs.tasks import ahead, error_detail, spread, sql_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -113,7 +113,9 @@ def check_task(batches: Iterable[pa.RecordBatch], settings: CheckSettings) -> It
     try:
         yield from check_batch(work, settings)
     except LakeMirrorError as error:
-        yield _to_batch([{"kind": "failed", "reason": type(error).__name__, "detail": told(error, settings.region)}])
+        yield _to_batch(
+            [{"kind": "failed", "reason": type(error).__name__, "detail": error_detail(error, settings.region)}]
+        )
 
 
 def load_task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -139,7 +141,7 @@ def check_batch(
     counted = used.requests
     with _collecting_less(), ThreadPoolExecutor(settings.threads) as pool:
         looker = _looker(used, pool, settings, refusals)
-        opened = ahead(work, lambda one: reader.open(*one))
+        opened = ahead(work, lambda item: reader.open(*item))
         for group in _groups(opened, settings.looked_up_at_once):
             rows = _rows(group, _look(group, looker))
             _share_requests(rows, used.requests - counted)
@@ -167,8 +169,8 @@ def check_small(work: Sequence[Work], settings: CheckSettings, store: BulkStore)
         return None
     counted, refusals = store.requests, Refusals(store, settings.namespace)
     reader = RangeReader(store, settings, refusals, _KEPT)
-    opened = list(ahead(work, lambda one: reader.open(*one)))
-    if sum(one.looked_up for one in opened) > SMALL_LOOKS:
+    opened = list(ahead(work, lambda item: reader.open(*item)))
+    if sum(each.looked_up for each in opened) > SMALL_LOOKS:
         return None
     with ThreadPoolExecutor(settings.threads) as pool:
         looker = _looker(store, pool, replace(settings, source=None), refusals)
@@ -197,9 +199,9 @@ def _groups(ranges: Iterable[OpenedRange], most: int) -> Iterator[list[OpenedRan
     """Ranges that are looked through together."""
     group: list[OpenedRange] = []
     wanted = 0
-    for one in ranges:
-        group.append(one)
-        wanted += one.looked_up
+    for opened in ranges:
+        group.append(opened)
+        wanted += opened.looked_up
         if wanted >= most or len(group) == RANGES_AT_ONCE:
             yield group
             group, wanted = [], 0
@@ -209,32 +211,32 @@ def _groups(ranges: Iterable[OpenedRange], most: int) -> Iterator[list[OpenedRan
 
 def _look(group: Sequence[OpenedRange], looker: Looker) -> list[list[dict[str, Any]]]:
     """For each range the problems that a look at the store shows; how others passed is among its notes."""
-    proofs = iter(looker.proofs([expected for one in group for expected in one.expected()]))
-    return [_problems(one, list(islice(proofs, one.looked_up))) for one in group]
+    proofs = iter(looker.proofs([expected for opened in group for expected in opened.expected()]))
+    return [_problems(opened, list(islice(proofs, opened.looked_up))) for opened in group]
 
 
-def _problems(one: OpenedRange, proofs: Sequence[Proof]) -> list[dict[str, Any]]:
-    one.notes += tell_notes(proof.note for proof in proofs if proof.note)
-    return [one.problem(at, *proof.verdict) for at, proof in enumerate(proofs) if proof.verdict]
+def _problems(opened: OpenedRange, proofs: Sequence[Proof]) -> list[dict[str, Any]]:
+    opened.notes += tell_notes(proof.note for proof in proofs if proof.note)
+    return [opened.problem(at, *proof.verdict) for at, proof in enumerate(proofs) if proof.verdict]
 
 
-def _rows(group: Sequence[OpenedRange], found: Sequence[list[dict[str, Any]]]) -> list[dict[str, Any]]:
+def _rows(group: Sequence[OpenedRange], looked_problems: Sequence[list[dict[str, Any]]]) -> list[dict[str, Any]]:
     """Each range's problems, then its own row."""
     rows: list[dict[str, Any]] = []
-    for one, problems in zip(group, found, strict=True):
-        rows += one.problems + problems
+    for opened, problems in zip(group, looked_problems, strict=True):
+        rows += opened.problems + problems
         rows.append(
             {
                 "kind": "range",
-                "range_id": one.range_id,
-                "entries": one.entries,
-                "bytes": one.bytes,
-                "looked_up": one.looked_up,
-                "problems": len(one.problems) + len(problems),
-                "detail": "; ".join(one.notes),
-                "min_key": one.min_key,
-                "max_key": one.max_key,
-                "looked": one.looked,
+                "range_id": opened.range_id,
+                "entries": opened.entries,
+                "bytes": opened.bytes,
+                "looked_up": opened.looked_up,
+                "problems": len(opened.problems) + len(problems),
+                "detail": "; ".join(opened.notes),
+                "min_key": opened.min_key,
+                "max_key": opened.max_key,
+                "looked": opened.looked,
             }
         )
     return rows

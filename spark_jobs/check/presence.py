@@ -72,11 +72,11 @@ class Looker:
         prover = self.prover
         if prover is None:
             return proofs
-        there = ((at, one, seen.get(one.uri)) for at, one in enumerate(expected))
+        answers = ((at, entry, seen.get(entry.uri)) for at, entry in enumerate(expected))
         open_ones = [
-            (at, one, info)
-            for at, one, info in there
-            if isinstance(info, ObjectInfo) and (proofs[at].verdict or self._is_read(one))
+            (at, entry, info)
+            for at, entry, info in answers
+            if isinstance(info, ObjectInfo) and (proofs[at].verdict or self._is_read(entry))
         ]
         settled = self.pool.map(lambda each: self._settle(prover, proofs[each[0]], each[1], each[2]), open_ones)
         for (at, _, _), proof in zip(open_ones, settled, strict=True):
@@ -85,46 +85,46 @@ class Looker:
 
     def _look(self, expected: Sequence[Expected]) -> tuple[dict[str, Seen], list[Proof]]:
         """What the store says of each address, and what that says of each object."""
-        seen, sure = self._glance(dict.fromkeys(one.uri for one in expected))
-        proofs = [self._judged(seen.get(one.uri), one) for one in expected]
+        seen, sure = self._glance(dict.fromkeys(entry.uri for entry in expected))
+        proofs = [self._judged(seen.get(entry.uri), entry) for entry in expected]
         doubtful = {
-            one.uri
-            for one, proof in zip(expected, proofs, strict=True)
-            if proof is not _PLAIN and (proof.verdict or _hides(seen.get(one.uri))) and one.uri not in sure
+            entry.uri
+            for entry, proof in zip(expected, proofs, strict=True)
+            if proof is not _PLAIN and (proof.verdict or _hides(seen.get(entry.uri))) and entry.uri not in sure
         }
         if doubtful:
             seen.update(self._heads(doubtful))
-            proofs = [self._judged(seen.get(one.uri), one) for one in expected]
+            proofs = [self._judged(seen.get(entry.uri), entry) for entry in expected]
         return seen, proofs
 
-    def _judged(self, info: Seen, one: Expected) -> Proof:
+    def _judged(self, info: Seen, entry: Expected) -> Proof:
         if isinstance(info, Proof):
             return info
-        if info is not None and is_plain(info, one.size, one.etag):
+        if info is not None and is_plain(info, entry.size, entry.etag):
             return _PLAIN
-        verdict = judge_object(info, size=one.size, etag=one.etag, depth=self.depth)
-        note = None if verdict or info is None else note_object(info, etag=one.etag, depth=self.depth)
+        verdict = judge_object(info, size=entry.size, etag=entry.etag, depth=self.depth)
+        note = None if verdict or info is None else note_object(info, etag=entry.etag, depth=self.depth)
         return Proof(verdict, note) if verdict or note else _PASSED
 
-    def _is_read(self, one: Expected) -> bool:
-        return self.depth is Depth.CONTENT and is_sampled(one.uri, self.sample, self.sample_seed)
+    def _is_read(self, entry: Expected) -> bool:
+        return self.depth is Depth.CONTENT and is_sampled(entry.uri, self.sample, self.sample_seed)
 
-    def _settle(self, prover: Prover, proof: Proof, one: Expected, info: ObjectInfo) -> Proof:
+    def _settle(self, prover: Prover, proof: Proof, entry: Expected, info: ObjectInfo) -> Proof:
         """What the source and the content say where the entry doesn't decide, or where the depth asks for more."""
         if proof.verdict:
-            proof = prover.appeal(proof.verdict, info, one.uri, size=one.size, etag=one.etag)
-        if proof.verdict or proof.note is Note.BY_CONTENT or not self._is_read(one):
+            proof = prover.appeal(proof.verdict, info, entry.uri, size=entry.size, etag=entry.etag)
+        if proof.verdict or proof.note is Note.BY_CONTENT or not self._is_read(entry):
             return proof
-        content = prover.read(one.uri)
+        content = prover.read(entry.uri)
         return content if content != Proof() or proof.note is Note.BY_SIZE else proof
 
     def _glance(self, uris: Iterable[str]) -> tuple[dict[str, Seen], set[str]]:
         """What is known of each address at first sight, and which of that is sure."""
         few, segments = self._plan(uris)
         seen: dict[str, Seen] = {}
-        for found, left in self.pool.map(lambda segment: self._scan(*segment), segments):
-            seen.update(found)
-            few += left
+        for shown, remaining in self.pool.map(lambda segment: self._scan(*segment), segments):
+            seen.update(shown)
+            few += remaining
         seen.update(self._heads(few))
         return seen, set(few)
 
@@ -144,8 +144,8 @@ class Looker:
         return few, segments
 
     def _heads(self, uris: Iterable[str]) -> Iterator[tuple[str, Seen]]:
-        asked = list(uris)
-        return zip(asked, self.pool.map(self._head, asked), strict=True)
+        addresses = list(uris)
+        return zip(addresses, self.pool.map(self._head, addresses), strict=True)
 
     def _head(self, uri: str) -> Seen:
         try:
@@ -165,23 +165,23 @@ class Looker:
         Jumps from wanted key to wanted key; gives up listing after two pages that held too few of them.
         """
         bucket = partition[: partition.index("/", partition.index("://") + 3) + 1]
-        found: dict[str, ObjectInfo] = {}
+        shown: dict[str, ObjectInfo] = {}
         after, poor = "", 0
         while wanted:
             if len(wanted) < self.page_worth or poor == 2:
-                return found, wanted
+                return shown, wanted
             after = max(after, wanted[0][len(bucket) : -1])
             try:
                 page = self.store.page(partition, after)
             except LakeMirrorError as error:
                 if self._may_be_asked_singly(partition, error):
-                    return found, wanted
+                    return shown, wanted
                 raise
             covered = bisect_right(wanted, bucket + page.keys[-1]) if page.more and page.keys else len(wanted)
-            found.update(_shown(page, bucket, set(wanted[:covered])))
+            shown.update(_shown(page, bucket, set(wanted[:covered])))
             poor = poor + 1 if covered < self.page_worth else 0
             after, wanted = page.keys[-1] if page.keys else after, wanted[covered:]
-        return found, []
+        return shown, []
 
 
 def _hides(info: Seen) -> bool:

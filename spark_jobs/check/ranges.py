@@ -27,7 +27,7 @@ BASES_KEPT = 6
 """Neighbouring ranges share base ranges; so many are kept decoded."""
 
 _NAMED = ["address", "full", "size", "etag"]
-_TOLD = ["path", *_NAMED]
+_SHOWN = ["path", *_NAMED]
 _CHECKSUMS = np.dtype("<u4")
 _IN_S3 = "^s3a?://[^/]+/."
 
@@ -67,7 +67,7 @@ class OpenedRange:
 
     def problem_of(self, batch: pa.RecordBatch, at: int, reason: str, detail: str) -> dict[str, Any]:
         """A problem row about an entry of some columns of this range."""
-        named = {name: batch.column(name)[at].as_py() for name in _TOLD}
+        named = {name: batch.column(name)[at].as_py() for name in _SHOWN}
         return {"kind": "problem", "range_id": self.range_id, **named, "reason": str(reason), "detail": detail}
 
 
@@ -78,32 +78,32 @@ class KeptRanges:
     """
 
     def __init__(self, most_entries: int) -> None:
-        self._kept: OrderedDict[str, pa.RecordBatch] = OrderedDict()
+        self._batches: OrderedDict[str, pa.RecordBatch] = OrderedDict()
         self._most = most_entries
         self._lock = threading.Lock()
 
     def get(self, range_id: str) -> pa.RecordBatch | None:
         """Its columns (address, full, size, etag), if they are kept."""
         with self._lock:
-            if range_id in self._kept:
-                self._kept.move_to_end(range_id)
-            return self._kept.get(range_id)
+            if range_id in self._batches:
+                self._batches.move_to_end(range_id)
+            return self._batches.get(range_id)
 
     def put(self, range_id: str, columns: pa.RecordBatch) -> None:
         """Keep what was read and found to be right."""
         with self._lock:
-            self._kept[range_id] = columns.select(_NAMED)
-            while sum(one.num_rows for one in self._kept.values()) > self._most:
-                self._kept.popitem(last=False)
+            self._batches[range_id] = columns.select(_NAMED)
+            while sum(batch.num_rows for batch in self._batches.values()) > self._most:
+                self._batches.popitem(last=False)
 
 
 class RangeReader:
     """Reads ranges of one destination, what is `kept` of bases only once."""
 
     def __init__(
-        self, store: BulkStore, settings: CheckSettings, refusals: Refusals, kept: KeptRanges | None = None
+        self, store: BulkStore, settings: CheckSettings, refusals: Refusals, cache: KeptRanges | None = None
     ) -> None:
-        self._store, self._settings, self._refusals, self._kept = store, settings, refusals, kept
+        self._store, self._settings, self._refusals, self._cache = store, settings, refusals, cache
         self._base = functools.lru_cache(maxsize=BASES_KEPT)(self._read_base)
         self._one_at_a_time = threading.Lock()
 
@@ -147,21 +147,21 @@ class RangeReader:
         address = columns.column("address")
         below = pc.binary_join_element_wise(self._settings.uri_of(""), address, "")
         uris = pc.if_else(columns.column("full"), address, below)
-        return columns.select(_TOLD).append_column("uri", uris)
+        return columns.select(_SHOWN).append_column("uri", uris)
 
     def _columns(self, range_id: str) -> pa.RecordBatch:
         uri = self._settings.metadata_uri(range_id)
         columns = read_range_columns(self._store.get(uri), expected_id=range_id, file=uri)
         columns = columns.append_column("full", is_full(columns))
-        if self._kept is not None:
-            self._kept.put(range_id, columns)
+        if self._cache is not None:
+            self._cache.put(range_id, columns)
         return columns
 
     def _read_base(self, base_id: str) -> tuple[pa.RecordBatch | None, str]:
         """A base's columns, or why there are none: then nothing is left out on its account."""
-        kept = None if self._kept is None else self._kept.get(base_id)
-        if kept is not None:
-            return kept, ""
+        cached = None if self._cache is None else self._cache.get(base_id)
+        if cached is not None:
+            return cached, ""
         try:
             columns = self._columns(base_id)
         except NotFound:
@@ -192,11 +192,11 @@ def is_full(columns: pa.RecordBatch) -> pa.Array:
 def checksums(addresses: Sequence[pa.Array]) -> bytes:
     """The CRC-32 of each address's UTF-8 bytes: ascending, each once, as little-endian uint32."""
     column = pa.chunked_array(addresses).cast(pa.binary())
-    found = np.fromiter(map(crc32, column.to_pylist()), _CHECKSUMS, len(column))
-    found.sort()
-    is_new = np.ones(len(found), bool)
-    is_new[1:] = found[1:] != found[:-1]
-    return found[is_new].tobytes()
+    sums = np.fromiter(map(crc32, column.to_pylist()), _CHECKSUMS, len(column))
+    sums.sort()
+    is_new = np.ones(len(sums), bool)
+    is_new[1:] = sums[1:] != sums[:-1]
+    return sums[is_new].tobytes()
 
 
 def _ends(paths: pa.Array) -> tuple[bytes, bytes]:

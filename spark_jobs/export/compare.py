@@ -20,15 +20,15 @@ def listed(store: FastObjectStore, destination: Destination, keys: Sequence[byte
     """What the listing shows of these keys, which ascend. Raises what the store raises."""
     beginning = split_uri(destination.prefix)[1]
     wanted = [beginning + text for key in keys if (text := _text(key)) is not None]
-    found: dict[bytes, ObjectInfo] = {}
+    objects: dict[bytes, ObjectInfo] = {}
     after = ""
     while wanted:
         after = max(after, before(wanted[0]))
         page = store.page(destination.prefix, after)
         covered = bisect_right(wanted, page.keys[-1]) if page.more and page.keys else len(wanted)
-        found |= {info.key[len(beginning) :].encode(): info for info in _shown(page, set(wanted[:covered]))}
+        objects |= {info.key[len(beginning) :].encode(): info for info in _shown(page, set(wanted[:covered]))}
         after, wanted = page.keys[-1] if page.keys else after, wanted[covered:]
-    return found
+    return objects
 
 
 def _text(key: bytes) -> str | None:

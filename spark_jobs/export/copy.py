@@ -75,14 +75,14 @@ def copy_units(
         waiting: deque[Tally] = deque()
         failed: LakeMirrorError | None = None
         try:
-            for one, rows in ahead(work, crew.prepare):
-                waiting.append(crew.take(one, rows))
+            for unit_work, rows in ahead(work, crew.prepare):
+                waiting.append(crew.take(unit_work, rows))
                 while waiting and waiting[0].over:
-                    yield crew.told(waiting.popleft())
+                    yield crew.row(waiting.popleft())
         except LakeMirrorError as error:
             failed = error
         for tally in waiting:
-            yield crew.told(tally)
+            yield crew.row(tally)
         if failed is not None:
             raise failed
 
@@ -109,7 +109,7 @@ class _Crew:
     def _requests(self) -> int:
         return sum(store.requests for store in self._stores)
 
-    def told(self, tally: Tally) -> pa.RecordBatch:
+    def row(self, tally: Tally) -> pa.RecordBatch:
         """A unit's row, once nothing of it is under way; with the requests since the last one."""
         tally.settle()
         before, self._counted = self._counted, self._requests()
@@ -126,7 +126,7 @@ class _Crew:
         rows.versions = _versions(rows.deletes, planned, target_too=self._settings.compare)
         if self._settings.compare and len(rows):
             keys = sorted([*rows.deletes.to_pylist(), *rows.copies.column("path").to_pylist()])
-            rows.there = listed(destination_store(self._settings), self._copier.destination, keys)
+            rows.existing = listed(destination_store(self._settings), self._copier.destination, keys)
         return work, rows
 
     def _is_over(self) -> bool:
@@ -168,17 +168,17 @@ class _Crew:
     def _delete(self, tally: Tally, span: Interval, rows: Rows) -> None:
         keys = rows.deletes[span[0] : span[1]].to_pylist()
         try:
-            ours, kept = self._sorted_out(keys, rows)
+            own_keys, foreign_keys = self._sorted_out(keys, rows)
             self._deadline.pause(self._rate.turn())
-            failed = self._copier.delete(ours) if ours else {}
+            failed = self._copier.delete(own_keys) if own_keys else {}
         except Late:
             return tally.leave(span)
         except LakeMirrorError as error:
-            ours, kept, failed = [], [], dict.fromkeys(keys, error)
+            own_keys, foreign_keys, failed = [], [], dict.fromkeys(keys, error)
         if passing := next(filter(self._may_pass, failed.values()), None):
             return tally.postpone(span, passing)
-        tally.add(deleted=len(keys) - len(kept) - len(failed))
-        tally.keep([key for key in kept if key not in rows.returning])
+        tally.add(deleted=len(keys) - len(foreign_keys) - len(failed))
+        tally.keep([key for key in foreign_keys if key not in rows.returning])
         for key, error in failed.items():
             tally.fail(key, error)
 
@@ -187,16 +187,16 @@ class _Crew:
         if not self._settings.compare:
             # The last run came to its end: what its commit names it has brought, and nothing else.
             return [key for key in keys if key in rows.versions], []
-        there = [key for key in keys if key in rows.there]
-        whose = {key: self._is_ours(key, rows.there[key], rows.versions.get(key, ())) for key in there}
-        return [key for key in there if whose[key]], [key for key in there if not whose[key]]
+        existing = [key for key in keys if key in rows.existing]
+        whose = {key: self._is_ours(key, rows.existing[key], rows.versions.get(key, ())) for key in existing}
+        return [key for key in existing if whose[key]], [key for key in existing if not whose[key]]
 
-    def _is_ours(self, key: bytes, found: ObjectInfo, versions: Sequence[Version]) -> bool:
+    def _is_ours(self, key: bytes, info: ObjectInfo, versions: Sequence[Version]) -> bool:
         """Is it what one of the commits has there? Where that can't be told it is not."""
-        etags = [etag for size, etag in versions if size == found.size and etag]
+        etags = [etag for size, etag in versions if size == info.size and etag]
         if not etags:
             return False
-        if any(is_of(found.etag, etag) for etag in etags):
+        if any(is_of(info.etag, etag) for etag in etags):
             return True
         try:
             return self._copier.stamp(key) in etags
@@ -228,10 +228,10 @@ class _Crew:
 
     def _is_there(self, item: Item, rows: Rows) -> bool:
         """Is the entry's object at the destination already? The listing tells, or the stamp."""
-        found = rows.there.get(item.key)
-        if found is None or found.size != item.size or not item.etag:
+        info = rows.existing.get(item.key)
+        if info is None or info.size != item.size or not item.etag:
             return False
-        if is_of(found.etag, item.etag):
+        if is_of(info.etag, item.etag):
             return True
         try:
             return self._copier.has_stamp(item)
@@ -247,26 +247,26 @@ class _Crew:
 def _rows_of(planned: Planned, phase: Phase, settings: ExportSettings) -> Rows:
     """What a phase does with what is planned."""
     path = planned.copies.column("path")
-    gone, brought = last_keys(planned.deletes, settings.patterns), last_keys(path, settings.patterns)
+    last_deletes, last_copies = last_keys(planned.deletes, settings.patterns), last_keys(path, settings.patterns)
     if phase is Phase.CLEAR:
-        returning = path.filter(brought)
-        keys = pa.concat_arrays([planned.deletes.filter(gone), returning])
+        returning = path.filter(last_copies)
+        keys = pa.concat_arrays([planned.deletes.filter(last_deletes), returning])
         return Rows(keys, planned.copies.slice(0, 0), returning=frozenset(returning.to_pylist()))
     if phase is Phase.LAST:
-        return Rows(planned.deletes.slice(0, 0), planned.copies.filter(brought))
-    return Rows(planned.deletes.filter(pc.invert(gone)), planned.copies.filter(pc.invert(brought)))
+        return Rows(planned.deletes.slice(0, 0), planned.copies.filter(last_copies))
+    return Rows(planned.deletes.filter(pc.invert(last_deletes)), planned.copies.filter(pc.invert(last_copies)))
 
 
 def _versions(keys: pa.Array, planned: Planned, *, target_too: bool) -> Mapping[bytes, Sequence[Version]]:
     """What other commits have at these keys. What the target has may be there too, once somebody has begun with it."""
-    found: dict[bytes, list[Version]] = {}
+    versions: dict[bytes, list[Version]] = {}
     tables = [planned.others, pa.Table.from_batches([planned.copies.select(OTHERS.names)])]
     for table in tables[: 1 + target_too] if len(keys) else ():
         chosen = table.filter(pc.is_in(table.column("path"), value_set=keys))
         columns = (chosen.column(name).to_pylist() for name in OTHERS.names)
         for path, size, etag in zip(*columns, strict=True):
-            found.setdefault(path, []).append((size, etag))
-    return found
+            versions.setdefault(path, []).append((size, etag))
+    return versions
 
 
 def _part_of(rows: Rows, work: UnitWork) -> Rows:

@@ -58,8 +58,13 @@ def diff_units(work: Iterable[UnitWork], settings: ExportSettings) -> Iterator[p
     Corrupt for a damaged range."""
     store = source_store(settings)
     shelf, counted = RangeShelf(store, settings), store.requests
-    for one, planned in ahead(work, lambda one: (one, plan_unit(one.unit, shelf, settings))):
-        row = {"kind": "unit", "unit": one.number, **_counts(planned, settings), "requests": store.requests - counted}
+    for unit_work, planned in ahead(work, lambda unit_work: (unit_work, plan_unit(unit_work.unit, shelf, settings))):
+        row = {
+            "kind": "unit",
+            "unit": unit_work.number,
+            **_counts(planned, settings),
+            "requests": store.requests - counted,
+        }
         counted = store.requests
         yield pa.RecordBatch.from_pylist([row], schema=DIFF_COLUMNS)
 
@@ -80,16 +85,16 @@ def _directories(planned: Planned, patterns: Sequence[str]) -> list[bytes]:
     if not patterns:
         return []
     touched = pa.array(touched_directories(planned.keys.to_pylist()), pa.binary())
-    found: list[bytes] = touched.filter(matching(touched, patterns)).to_pylist()
-    return found
+    marked: list[bytes] = touched.filter(matching(touched, patterns)).to_pylist()
+    return marked
 
 
 def held_keys(holders: Mapping[str, Sequence[bytes]], settings: ExportSettings) -> set[bytes]:
     """Which of these keys their ranges hold (`core.exporting.work_units.holders`): a user's own `_lakefs_success` takes
     the place of a marker, though it may be in a range that no unit reads."""
     shelf = RangeShelf(source_store(settings), settings)
-    found: set[bytes] = set()
+    held: set[bytes] = set()
     for range_id, path in ahead(holders, lambda range_id: (range_id, shelf.read(range_id).column("path"))):
         keys = pa.array(holders[range_id], pa.binary())
-        found.update(keys.filter(pc.is_in(keys, value_set=path)).to_pylist())
-    return found
+        held.update(keys.filter(pc.is_in(keys, value_set=path)).to_pylist())
+    return held

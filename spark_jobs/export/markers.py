@@ -29,22 +29,22 @@ def remove_markers(directories: Iterable[bytes], settings: ExportSettings) -> Ma
     with closing(copier_of(settings)) as copier, ThreadPoolExecutor(settings.threads) as pool:
         try:
             filled = _filled(chosen, copier, pool)
-            failed = copier.delete([marker_of(one) for one in chosen if one not in filled])
+            failed = copier.delete([marker_of(directory) for directory in chosen if directory not in filled])
         except Late:
             return Marked(left=chosen, unanswered=copier.writer.unanswered)
-    failures = {one: failed[marker_of(one)] for one in chosen if marker_of(one) in failed}
+    failures = {directory: failed[marker_of(directory)] for directory in chosen if marker_of(directory) in failed}
     return Marked(len(chosen) - len(failures), failures=failures, unanswered=copier.writer.unanswered)
 
 
 def _filled(directories: Sequence[bytes], copier: Copier, pool: ThreadPoolExecutor) -> set[bytes]:
     """Those in which a file that holds something has the marker's name. Raises what the store raises."""
-    markers = sorted(marker_of(one) for one in directories)
+    markers = sorted(marker_of(directory) for directory in directories)
     each = max(1, -(-len(markers) // LISTED_AT_ONCE))
     some = [markers[at : at + each] for at in range(0, len(markers), each)]
     look: Callable[[list[bytes]], Mapping[bytes, ObjectInfo]] = lambda keys: listed(  # noqa: E731
         copier.writer.store, copier.destination, keys
     )
-    return {directory_of(key) for found in pool.map(look, some) for key, info in found.items() if info.size}
+    return {directory_of(key) for objects in pool.map(look, some) for key, info in objects.items() if info.size}
 
 
 def write_markers(directories: Iterable[bytes], settings: ExportSettings) -> Marked:
@@ -65,7 +65,7 @@ def _depth(directory: bytes) -> int:
 def _write_level(level: Sequence[bytes], copier: Copier, pool: ThreadPoolExecutor, marked: Marked) -> None:
     """Directories of one depth: none of them lies below another."""
     failed = Failed(marked.failures)
-    ready = [one for one in level if not failed.below(one)]
+    ready = [directory for directory in level if not failed.below(directory)]
     if marked.left:
         # Something below may not be marked yet.
         marked.left += ready
@@ -75,7 +75,9 @@ def _write_level(level: Sequence[bytes], copier: Copier, pool: ThreadPoolExecuto
     except LakeMirrorError as error:
         marked.failures |= dict.fromkeys(ready, error)
         return
-    for directory, outcome in zip(ready, pool.map(lambda one: _write(one, copier, filled), ready), strict=True):
+    for directory, outcome in zip(
+        ready, pool.map(lambda directory: _write(directory, copier, filled), ready), strict=True
+    ):
         if outcome is None:
             marked.done += 1
         elif isinstance(outcome, Late):

@@ -13,17 +13,17 @@ from core.exporting.patterns import at_the_end
 
 def matching(directories: pa.Array, patterns: Sequence[str]) -> pa.Array:
     """Which directories get a marker."""
-    return _any(directories, [pc.match_substring_regex(_text(directories), one) for one in patterns])
+    return _any(directories, [pc.match_substring_regex(_text(directories), pattern) for pattern in patterns])
 
 
 def last_keys(paths: pa.Array, patterns: Sequence[str]) -> pa.Array:
     """Which keys come after all others of their directory."""
-    found = [pc.match_substring_regex(_text(paths), rf"(?:^|/){MARKER.decode()}\z")]
+    masks = [pc.match_substring_regex(_text(paths), rf"(?:^|/){MARKER.decode()}\z")]
     for pattern in patterns:
         ending = _matching_end(_text(paths), pattern)
         if pc.any(ending).as_py():
-            found.append(pc.and_not(ending, pc.match_substring_regex(_directories(paths), pattern)))
-    return _any(paths, found)
+            masks.append(pc.and_not(ending, pc.match_substring_regex(_directories(paths), pattern)))
+    return _any(paths, masks)
 
 
 def _directories(paths: pa.Array) -> pa.Array:
@@ -36,10 +36,10 @@ def _text(keys: pa.Array) -> pa.Array:
 
 
 def _any(of: pa.Array, masks: Sequence[pa.Array]) -> pa.Array:
-    found = pa.repeat(False, len(of))
+    union = pa.repeat(False, len(of))
     for mask in masks:
-        found = pc.or_(found, mask)
-    return found
+        union = pc.or_(union, mask)
+    return union
 
 
 def _matching_end(paths: pa.Array, pattern: str) -> pa.Array:

@@ -30,8 +30,8 @@ RANGES_KEPT = 3
 Bools = NDArray[np.bool_]
 
 NOTHING = pa.RecordBatch.from_pylist([], schema=FULL_SCHEMA)
-_TOLD = ("size", "etag")
-OTHERS = pa.schema([FULL_SCHEMA.field(name) for name in ("path", *_TOLD)])
+_COMPARED = ("size", "etag")
+OTHERS = pa.schema([FULL_SCHEMA.field(name) for name in ("path", *_COMPARED)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def plan_unit(unit: Unit, shelf: RangeShelf, settings: ExportSettings) -> Planne
     target = shelf.read(unit.target) if unit.target else NOTHING
     agreed, renewed = np.ones(target.num_rows, bool), np.zeros(target.num_rows, bool)
     differing: list[pa.RecordBatch] = []
-    gone: list[pa.Array] = []
+    removed: list[pa.Array] = []
     for range_ids in unit.others:
         same = np.zeros(target.num_rows, bool)
         for range_id in range_ids:
@@ -80,12 +80,12 @@ def plan_unit(unit: Unit, shelf: RangeShelf, settings: ExportSettings) -> Planne
                 same[:] = True
                 continue
             lacking, others = _compare(target, clipped(shelf.read(range_id), unit), same, renewed)
-            gone.append(lacking)
+            removed.append(lacking)
             differing.append(others)
         agreed &= same
     copies = _with_uris(target, renewed, settings).filter(pa.array(~agreed))
     others = pa.Table.from_batches(differing, schema=OTHERS)
-    return Planned(_keys(gone), copies, others, int(agreed.sum()))
+    return Planned(_keys(removed), copies, others, int(agreed.sum()))
 
 
 def clipped(columns: pa.RecordBatch, unit: Unit) -> pa.RecordBatch:
@@ -113,22 +113,22 @@ def _compare(
     return other.column("path").filter(pc.invert(known)), other.select(OTHERS.names).filter(pa.array(differs))
 
 
-def _equal(ours: pa.RecordBatch, theirs: pa.RecordBatch) -> tuple[Bools, Bools]:
+def _equal(target: pa.RecordBatch, other: pa.RecordBatch) -> tuple[Bools, Bools]:
     """Which rows have the same content, and which have the same description."""
-    content = np.ones(ours.num_rows, bool)
-    for name in _TOLD:
-        content &= _bools(pc.equal(ours.column(name), theirs.column(name)))
-    described = _bools(pc.equal(ours.column("content_type"), theirs.column("content_type")))
-    described &= _same_metadata(ours.column("metadata"), theirs.column("metadata"), content & described)
+    content = np.ones(target.num_rows, bool)
+    for name in _COMPARED:
+        content &= _bools(pc.equal(target.column(name), other.column(name)))
+    described = _bools(pc.equal(target.column("content_type"), other.column("content_type")))
+    described &= _same_metadata(target.column("metadata"), other.column("metadata"), content & described)
     return content, described
 
 
-def _same_metadata(ours: pa.MapArray, theirs: pa.MapArray, asked: Bools) -> Bools:
+def _same_metadata(target: pa.MapArray, other: pa.MapArray, relevant: Bools) -> Bools:
     """Most entries have none. Where there is some, its order means nothing."""
-    some = (_lengths(ours) > 0) | (_lengths(theirs) > 0)
+    some = (_lengths(target) > 0) | (_lengths(other) > 0)
     same = ~some
-    for at in np.flatnonzero(some & asked):
-        same[at] = dict(ours[int(at)].as_py()) == dict(theirs[int(at)].as_py())
+    for at in np.flatnonzero(some & relevant):
+        same[at] = dict(target[int(at)].as_py()) == dict(other[int(at)].as_py())
     return same
 
 
@@ -137,13 +137,13 @@ def _lengths(maps: pa.MapArray) -> NDArray[np.int32]:
 
 
 def _bools(mask: pa.Array) -> Bools:
-    found: Bools = mask.to_numpy(zero_copy_only=False)
-    return found
+    bools: Bools = mask.to_numpy(zero_copy_only=False)
+    return bools
 
 
-def _keys(found: Sequence[pa.Array]) -> pa.Array:
+def _keys(arrays: Sequence[pa.Array]) -> pa.Array:
     """Each once, ascending."""
-    return _sorted(pc.unique(pa.concat_arrays([pa.array([], pa.binary()), *found])))
+    return _sorted(pc.unique(pa.concat_arrays([pa.array([], pa.binary()), *arrays])))
 
 
 def _sorted(keys: pa.Array) -> pa.Array:

@@ -56,13 +56,13 @@ Version = tuple[int, str]
 class Rows:
     """Keys to delete and entries to bring, numbered in this order.
 
-    `there`: what the destination shows of these; `versions`: what commits that were brought or tried there have at the
-    keys to delete, and the target; `returning`: keys to delete that are written again later.
+    `existing`: what the destination shows of these; `versions`: what commits that were brought or tried there have at
+    the keys to delete, and the target; `returning`: keys to delete that are written again later.
     """
 
     deletes: pa.Array
     copies: pa.RecordBatch
-    there: Mapping[bytes, ObjectInfo] = field(default_factory=dict)
+    existing: Mapping[bytes, ObjectInfo] = field(default_factory=dict)
     versions: Mapping[bytes, Sequence[Version]] = field(default_factory=dict)
     returning: Collection[bytes] = ()
 
@@ -83,10 +83,10 @@ class Tally:
         self.untouched = False
         self._work, self._is_told = work, is_told
         self._counts = dict.fromkeys(COUNTS, 0)
-        self._left: list[Interval] = []
+        self._remaining: list[Interval] = []
         self._failures: list[dict[str, Any]] = []
         self._failed, self._directories = 0, set[bytes]()
-        self._kept: list[bytes] = []
+        self._kept_keys: list[bytes] = []
         self._postponed: LakeMirrorError | None = None
         self._lock = threading.Lock()
 
@@ -104,19 +104,19 @@ class Tally:
     def leave(self, span: Interval) -> None:
         """Rows that were not begun."""
         with self._lock:
-            self._left.append(span)
+            self._remaining.append(span)
 
     def postpone(self, span: Interval, error: LakeMirrorError) -> None:
         """Rows that met something which may pass by itself."""
         with self._lock:
-            self._left.append(span)
+            self._remaining.append(span)
             self._postponed = error
 
     def keep(self, keys: Sequence[bytes]) -> None:
         """Keys at which somebody else's objects stay."""
         with self._lock:
             self._counts["kept"] += len(keys)
-            self._kept += keys[: MOST_KEPT_NAMED - len(self._kept)]
+            self._kept_keys += keys[: MOST_KEPT_NAMED - len(self._kept_keys)]
 
     def fail(self, key: bytes, error: LakeMirrorError) -> None:
         """A key that could not be brought or deleted."""
@@ -138,10 +138,10 @@ class Tally:
             "unit": self._work.number,
             "part": self._work.part,
             **self._counts,
-            "kept_keys": self._kept,
+            "kept_keys": self._kept_keys,
             "requests": requests,
             "unanswered": unanswered,
-            "done": not self.untouched and not self._left,
+            "done": not self.untouched and not self._remaining,
             "left": self._what_is_left(),
             "failed": self._failed,
             "failures": self._failures,
@@ -155,7 +155,7 @@ class Tally:
         if self.untouched:
             return self._work.left
         joined: list[Interval] = []
-        for start, stop in sorted(self._left):
+        for start, stop in sorted(self._remaining):
             if joined and joined[-1][1] == start:
                 start = joined.pop()[0]
             joined.append((start, stop))

@@ -34,14 +34,14 @@ UNIT_COLUMNS = pa.schema(
 
 def deal_out(spark: SparkSession, work: Sequence[UnitWork], tasks: int) -> DataFrame:
     """A row per unit; neighbours in one task, for they share ranges."""
-    groups = grouped([one.unit.entries // one.parts for one in work], tasks)
+    groups = grouped([item.unit.entries // item.parts for item in work], tasks)
     return spread(spark, [list(map(_row, work[start:stop])) for start, stop in groups], UNIT_COLUMNS)
 
 
 def _row(work: UnitWork) -> tuple[Any, ...]:
-    unit, left = work.unit, None if work.left is None else [list(one) for one in work.left]
+    unit, remaining = work.unit, None if work.left is None else [list(interval) for interval in work.left]
     others = [list(ids) for ids in unit.others]
-    return work.number, unit.low, unit.high, unit.target, others, work.part, work.parts, left
+    return work.number, unit.low, unit.high, unit.target, others, work.part, work.parts, remaining
 
 
 def _work_of(row: Mapping[str, Any]) -> UnitWork:
@@ -65,11 +65,11 @@ def run_task(
     try:
         yield from do([_work_of(row) for batch in batches for row in batch.to_pylist()])
     except LakeMirrorError as error:
-        row = {"kind": "failed", "reason": type(error).__name__, "detail": _told(error, settings.source.region)}
+        row = {"kind": "failed", "reason": type(error).__name__, "detail": _error_text(error, settings.source.region)}
         yield pa.RecordBatch.from_pylist([row], schema=columns)
 
 
-def _told(error: LakeMirrorError, region: str) -> str:
+def _error_text(error: LakeMirrorError, region: str) -> str:
     """A refusal may be for want of keys, which only this executor knows. What to do is told when the run ends: it does
     not go on by itself."""
     return f"{error.message}. {keys_hint(region)}" if isinstance(error, (Denied, Unauthenticated)) else str(error)

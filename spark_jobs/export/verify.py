@@ -83,9 +83,9 @@ def verify_units(work: Iterable[UnitWork], settings: ExportSettings) -> Iterator
     with closing(copier_of(settings)) as copier, ThreadPoolExecutor(settings.threads) as pool:
         look = _Look(settings, copier, pool)
         at_once = 1 if settings.objects_per_second else AT_ONCE
-        for one, seen in ahead(work, lambda one: (one, look.at(one.unit)), at_once):
+        for unit_work, seen in ahead(work, lambda unit_work: (unit_work, look.at(unit_work.unit)), at_once):
             now = sum(store.requests for store in stores)
-            row = {"kind": "unit", "unit": one.number, **seen.told(), "requests": now - counted}
+            row = {"kind": "unit", "unit": unit_work.number, **seen.columns(), "requests": now - counted}
             counted = now
             yield pa.RecordBatch.from_pylist([row], schema=VERIFY_COLUMNS)
 
@@ -99,17 +99,17 @@ class _Seen:
     done: bool = False
     upto: bytes | None = None
 
-    def told(self) -> Mapping[str, Any]:
+    def columns(self) -> Mapping[str, Any]:
         """As columns."""
         return {**self.counts, "drift": self.drift, "done": self.done, "upto": self.upto}
 
-    def differs(self, kind: str, key: bytes, entry: Mapping[str, Any] | None, there: ObjectInfo | None) -> None:
+    def differs(self, kind: str, key: bytes, entry: Mapping[str, Any] | None, info: ObjectInfo | None) -> None:
         """One more that is not as it should be."""
         self.counts[kind] += 1
         if len(self.drift) < MOST_TOLD:
             size, etag = (entry["size"], entry["etag"]) if entry else (None, None)
-            found = {"there_size": there.size, "there_etag": there.etag} if there else {}
-            self.drift.append({"key": key, "kind": kind, "size": size, "etag": etag, **found})
+            shown = {"there_size": info.size, "there_etag": info.etag} if info else {}
+            self.drift.append({"key": key, "kind": kind, "size": size, "etag": etag, **shown})
 
 
 class _Look:
@@ -129,9 +129,9 @@ class _Look:
             self._deadline.check()
             target = clipped(self._shelf.read(unit.target), unit) if unit.target else NOTHING
             entries = target.select(["path", "size", "etag"])
-            for there, last in _pages(self._store, self._copier.destination.prefix, unit):
+            for objects, last in _pages(self._store, self._copier.destination.prefix, unit):
                 stop = _up_to(entries.column("path"), last)
-                self._compare_page(entries.slice(0, stop).to_pylist(), there, seen)
+                self._compare_page(entries.slice(0, stop).to_pylist(), objects, seen)
                 entries, seen.upto = entries.slice(stop), last
                 seen.done = last is None
                 self._deadline.check()
@@ -139,26 +139,28 @@ class _Look:
             pass
         return seen
 
-    def _compare_page(self, entries: Sequence[Mapping[str, Any]], there: dict[bytes, ObjectInfo], seen: _Seen) -> None:
+    def _compare_page(
+        self, entries: Sequence[Mapping[str, Any]], objects: dict[bytes, ObjectInfo], seen: _Seen
+    ) -> None:
         """Where it may not go as fast as it can, some entries at a time: a slice that ends then has got on."""
         while self._at_once and len(entries) > self._at_once:
             some, entries = entries[: self._at_once], entries[self._at_once :]
             last = some[-1]["path"]
-            self._compare(some, {key: there.pop(key) for key in sorted(there) if key <= last}, seen)
+            self._compare(some, {key: objects.pop(key) for key in sorted(objects) if key <= last}, seen)
             seen.upto = last
-        self._compare(entries, there, seen)
+        self._compare(entries, objects, seen)
 
-    def _compare(self, entries: Sequence[Mapping[str, Any]], there: dict[bytes, ObjectInfo], seen: _Seen) -> None:
+    def _compare(self, entries: Sequence[Mapping[str, Any]], objects: dict[bytes, ObjectInfo], seen: _Seen) -> None:
         """Entries and objects of the same stretch of keys."""
-        found = [(entry, there.pop(entry["path"], None)) for entry in entries]
-        kinds = list(self._pool.map(self._judged, found))
-        for (entry, info), kind in zip(found, kinds, strict=True):
+        pairs = [(entry, objects.pop(entry["path"], None)) for entry in entries]
+        kinds = list(self._pool.map(self._judged, pairs))
+        for (entry, info), kind in zip(pairs, kinds, strict=True):
             if kind == "equal":
                 seen.counts["equal"] += 1
                 seen.counts["bytes"] += entry["size"]
             else:
                 seen.differs(kind, entry["path"], entry, info)
-        for key, info in there.items():
+        for key, info in objects.items():
             if not (is_marker(key) and not info.size):
                 seen.differs("foreign", key, None, info)
 

@@ -72,23 +72,23 @@ def _behind(case: _Case) -> Phrase:
 def _tampered(case: _Case) -> Verdict | None:
     branch, region = case.branch, case.mirror.region
     if branch.uncommitted:
-        told = sentences(
+        phrase = sentences(
             sentence("somebody wrote to ", name(branch.name), f" in {region} by force, and readers see it"),
             say("Undo the uncommitted changes of that branch there, or have that done here."),
         )
-        return Verdict(State.TAMPERED, "uncommitted_change", told, say("uncommitted change at the mirror"))
+        return Verdict(State.TAMPERED, "uncommitted_change", phrase, say("uncommitted change at the mirror"))
     if branch.stray and branch.source_head:
-        told = sentences(
+        phrase = sentences(
             sentence("somebody made ", name(branch.name), f" in {region} before this mirror did, and readers see it"),
             sentence("it is moved to the source's as soon as a commit of that is complete"),
         )
-        return Verdict(State.TAMPERED, "stray_branch", told, say("not made by this mirror"))
+        return Verdict(State.TAMPERED, "stray_branch", phrase, say("not made by this mirror"))
     if branch.stray:
-        told = sentences(
+        phrase = sentences(
             sentence(name(branch.name), f" is only in {region}; this mirror did not make it"),
             say("Delete it there, or make it at the source."),
         )
-        return Verdict(State.TAMPERED, "stray_branch", told, say("not made by this mirror"))
+        return Verdict(State.TAMPERED, "stray_branch", phrase, say("not made by this mirror"))
     return None
 
 
@@ -99,8 +99,8 @@ def _unselected(case: _Case) -> Verdict | None:
     what, brief = "stays where it is", "kept as it is"
     if branch.dropped:
         what, brief = f"is being deleted in {case.mirror.region}", "being deleted here"
-    told = sentence(name(branch.name), f" is not selected for this mirror and {what}")
-    return Verdict(State.UNSELECTED, "not_selected", told, say(brief), branch.advanced_at)
+    phrase = sentence(name(branch.name), f" is not selected for this mirror and {what}")
+    return Verdict(State.UNSELECTED, "not_selected", phrase, say(brief), branch.advanced_at)
 
 
 def _leaving(case: _Case) -> Verdict | None:
@@ -112,8 +112,8 @@ def _leaving(case: _Case) -> Verdict | None:
         when, brief = "is being deleted here too", "being deleted here"
     if branch.default:
         when, brief = "stays here, since the default branch is never deleted", "stays here"
-    told = sentence(name(branch.name), f" is gone at the source and {when}")
-    return Verdict(State.LEAVING, "deleted_at_source", told, say(brief), branch.missing_since)
+    phrase = sentence(name(branch.name), f" is gone at the source and {when}")
+    return Verdict(State.LEAVING, "deleted_at_source", phrase, say(brief), branch.missing_since)
 
 
 def _moved(case: _Case) -> Verdict | None:
@@ -126,12 +126,12 @@ def _moved(case: _Case) -> Verdict | None:
         if branch.mirror_head
         else say(f" is gone in {region}")
     )
-    told = sentences(
+    phrase = sentences(
         sentence(name(branch.name), what, ", not where this mirror left it"),
         sentence("it is put back as soon as that can be done"),
         _last_failure(case),
     )
-    return Verdict(State.TAMPERED, "moved_at_the_mirror", told, say("not where this mirror left it"))
+    return Verdict(State.TAMPERED, "moved_at_the_mirror", phrase, say("not where this mirror left it"))
 
 
 def _last_failure(case: _Case) -> Phrase:
@@ -147,18 +147,18 @@ def _unproven(case: _Case) -> Verdict | None:
     region, head = case.mirror.region, short(branch.mirror_head)
     worst = min(branch.standing_needs, key=lambda commit: not commit.hopeless, default=None)
     if worst is None:
-        told = sentences(
+        phrase = sentences(
             sentence(name(branch.name), " shows ", head, f" in {region}, which is not proven whole there now"),
             say("It is being checked; until then readers may meet something missing."),
         )
-        return Verdict(State.UNPROVEN, "head_not_proven", told, say("head is being checked"))
+        return Verdict(State.UNPROVEN, "head_not_proven", phrase, say("head is being checked"))
     lack = describe_lack(worst, region=region, source_region=case.mirror.source_region)
-    told = sentences(
+    phrase = sentences(
         sentence(name(branch.name), " is damaged: readers of ", head, f" in {region} may meet this: ", lack.clause),
         lack.advice,
     )
     since = worst.lacking_since
-    return Verdict(State.DAMAGED, "head_damaged", told, say("head is damaged"), since, worst.look_at)
+    return Verdict(State.DAMAGED, "head_damaged", phrase, say("head is damaged"), since, worst.look_at)
 
 
 def _unseen(case: _Case) -> Verdict | None:
@@ -167,16 +167,16 @@ def _unseen(case: _Case) -> Verdict | None:
     if not branch.unseen:
         return None
     since_then = "since this mirror's books were rebuilt; the first look is under way"
-    told = sentence("nobody has looked at ", name(branch.name), f" in {case.mirror.source_region} {since_then}")
-    return Verdict(State.UNKNOWN, "not_looked_yet", told, say("not looked at yet"))
+    phrase = sentence("nobody has looked at ", name(branch.name), f" in {case.mirror.source_region} {since_then}")
+    return Verdict(State.UNKNOWN, "not_looked_yet", phrase, say("not looked at yet"))
 
 
 def _up_to_date(case: _Case) -> Verdict | None:
     branch = case.branch
     if branch.pending or not branch.mirror_head:
         return None
-    told = sentence(name(branch.name), " is up to date")
-    return Verdict(State.UP_TO_DATE, "up_to_date", told, since=branch.advanced_at)
+    phrase = sentence(name(branch.name), " is up to date")
+    return Verdict(State.UP_TO_DATE, "up_to_date", phrase, since=branch.advanced_at)
 
 
 def _in_trouble(case: _Case) -> Verdict | None:
@@ -190,19 +190,19 @@ def _in_trouble(case: _Case) -> Verdict | None:
         return None
     lack = describe_lack(commit, region=case.mirror.region, source_region=case.mirror.source_region)
     state = {"refused": State.FAILED, "tampered": State.TAMPERED}.get(commit.record, State.BLOCKED)
-    told = sentences(sentence(_behind(case), ": ", lack.clause), lack.advice)
-    return Verdict(state, lack.code, told, lack.brief, since, commit.look_at)
+    phrase = sentences(sentence(_behind(case), ": ", lack.clause), lack.advice)
+    return Verdict(state, lack.code, phrase, lack.brief, since, commit.look_at)
 
 
 def _rewound(case: _Case) -> Verdict | None:
     if not (case.branch.rewound and case.branch.mirror_head):
         return None
     head = short(case.branch.source_head)
-    told = sentences(
+    phrase = sentences(
         sentence("the source moved ", name(case.branch.name), " to ", head, ", not forward from where it was"),
         sentence("the mirror follows once that commit is complete"),
     )
-    return Verdict(State.REWOUND, "source_rewound", told, say("waits for ", head))
+    return Verdict(State.REWOUND, "source_rewound", phrase, say("waits for ", head))
 
 
 def _unread(case: _Case) -> Verdict | None:
@@ -210,11 +210,11 @@ def _unread(case: _Case) -> Verdict | None:
     if not case.branch.unread:
         return None
     head = code(case.branch.source_head[:SHORT_ID])  # there is no page of it to lead to
-    told = sentences(
+    phrase = sentences(
         sentence(_behind(case), ": the source is at ", head, ", whose history can't be read"),
         tell_unreachable(case.mirror) if case.mirror.look_error else say("It is tried again."),
     )
-    return Verdict(State.RETRYING, "source_unreadable", told, say("history not read"))
+    return Verdict(State.RETRYING, "source_unreadable", phrase, say("history not read"))
 
 
 def _retrying(case: _Case) -> Verdict | None:
@@ -222,11 +222,11 @@ def _retrying(case: _Case) -> Verdict | None:
     if failing is None:
         if not case.mirror.look_error:
             return None
-        told = sentences(sentence(_behind(case)), tell_unreachable(case.mirror))
-        return Verdict(State.RETRYING, "source_unreachable", told, say("source not reached"))
-    told = sentences(sentence(_behind(case), f": {tell_failing(failing)}"), say("It is tried again."))
+        phrase = sentences(sentence(_behind(case)), tell_unreachable(case.mirror))
+        return Verdict(State.RETRYING, "source_unreachable", phrase, say("source not reached"))
+    phrase = sentences(sentence(_behind(case), f": {tell_failing(failing)}"), say("It is tried again."))
     brief = say(f"“{failing.kind}” failed {count(failing.failures, 'time')}")
-    return Verdict(State.RETRYING, f"{failing.kind}_failed", told, brief, retry_at=failing.due_at)
+    return Verdict(State.RETRYING, f"{failing.kind}_failed", phrase, brief, retry_at=failing.due_at)
 
 
 def _if_late(case: _Case, verdict: Verdict) -> Verdict:
@@ -236,8 +236,8 @@ def _if_late(case: _Case, verdict: Verdict) -> Verdict:
     if not copied or timedelta(seconds=case.lag) <= case.targets.late_after:
         return verdict
     target = in_words(case.targets.late_after.total_seconds())
-    told = sentences(verdict.sentence, say(f"The target is {target}."))
-    return replace(verdict, state=State.LATE, sentence=told)
+    phrase = sentences(verdict.sentence, say(f"The target is {target}."))
+    return replace(verdict, state=State.LATE, sentence=phrase)
 
 
 def _syncing(case: _Case) -> Verdict:
@@ -252,13 +252,13 @@ def _at_work(case: _Case) -> Verdict:
     if commit is None or commit.record == "pending":
         return Verdict(State.SYNCING, "copying_record", _copying(case), say("copying ", head))
     if commit.promotable:
-        told = say(head, " is complete and about to be promoted")
-        return Verdict(State.SYNCING, "promoting", told, say("promoting ", head))
+        phrase = say(head, " is complete and about to be promoted")
+        return Verdict(State.SYNCING, "promoting", phrase, say("promoting ", head))
     if case.worst is not None:
         return _arriving(case, case.worst)
     progress = _progress(case)
-    told = say(head, " is being validated", f" ({progress})" if progress else "")
-    return Verdict(State.VALIDATING, "validating", told, say(progress) if progress else say("validating ", head))
+    phrase = say(head, " is being validated", f" ({progress})" if progress else "")
+    return Verdict(State.VALIDATING, "validating", phrase, say(progress) if progress else say("validating ", head))
 
 
 def _copying(case: _Case) -> Phrase:

@@ -30,14 +30,14 @@ def explain_commit(
     if stage in SETTLED:
         return _settled(commit, heads, region)
     if stage is Stage.READY:
-        told = sentence(f"all of it is in {region} and was checked; its branch moves to it in the next round")
+        phrase = sentence(f"all of it is in {region} and was checked; its branch moves to it in the next round")
     elif stage is Stage.GONE and not commit.things:
-        told = _gone(source_region)
+        phrase = _lost(source_region)
     elif needs:
-        told = _waiting(commit, needs, stage, region, source_region)
+        phrase = _waiting(commit, needs, stage, region, source_region)
     else:
-        told = _on_its_way(commit, stage, region)
-    return sentences(told, standing.sentence) if standing else told
+        phrase = _on_its_way(commit, stage, region)
+    return sentences(phrase, standing.sentence) if standing else phrase
 
 
 def _settled(commit: CommitFacts, heads: Sequence[str], region: str) -> Phrase:
@@ -68,7 +68,7 @@ def _how_much(commit: CommitFacts, region: str) -> str:
     }.get(commit.data, "its data was not looked for yet")
 
 
-def _gone(source_region: str) -> Phrase:
+def _lost(source_region: str) -> Phrase:
     return sentences(
         sentence("some of it is gone at both sides, so no branch can point to it"),
         sentence(f"bring it back in {source_region}, or let the branch move on at the source"),
@@ -79,7 +79,7 @@ def _waiting(
     commit: CommitFacts, needs: Sequence[CommitFacts], stage: Stage, region: str, source_region: str
 ) -> Phrase:
     """The commit in trouble to speak of: what waiting won't help first, then the oldest."""
-    worst = min(needs, key=lambda one: not one.hopeless)
+    worst = min(needs, key=lambda need: not need.hopeless)
     lack = describe_lack(worst, region=region, source_region=source_region)
     itself = worst.commit_id == commit.commit_id
     begins = say() if itself else say("it waits for what it descends from: ")

@@ -34,8 +34,8 @@ def explain(mirror: MirrorFacts, now: datetime, targets: Targets) -> tuple[Verdi
     if standing:
         return standing, verdicts
     if not verdicts and not mirror.counted.settled:
-        told = sentence("no branch of ", name(mirror.source), " has been read yet; the first look is under way")
-        return Verdict(State.NEW, "not_looked_yet", told), []
+        phrase = sentence("no branch of ", name(mirror.source), " has been read yet; the first look is under way")
+        return Verdict(State.NEW, "not_looked_yet", phrase), []
     worst = _of_worst(mirror, list(zip(mirror.branches, verdicts, strict=True)), now)
     return _with_damage(mirror, _with_managing(mirror, worst)), verdicts
 
@@ -48,9 +48,9 @@ def _with_managing(mirror: MirrorFacts, verdict: Verdict) -> Verdict:
         return verdict
     if failing.kind not in ("manage", "validate") or failing.failures < STUBBORN:
         return verdict
-    told = sentences(verdict.sentence, sentence(tell_failing(failing)), say("It is tried again."))
+    phrase = sentences(verdict.sentence, sentence(tell_failing(failing)), say("It is tried again."))
     return replace(
-        verdict, state=State.RETRYING, reason_code=f"{failing.kind}_failed", sentence=told, retry_at=failing.due_at
+        verdict, state=State.RETRYING, reason_code=f"{failing.kind}_failed", sentence=phrase, retry_at=failing.due_at
     )
 
 
@@ -62,14 +62,14 @@ def _with_damage(mirror: MirrorFacts, verdict: Verdict) -> Verdict:
     what = count(number, "thing that was complete before is", "things that were complete before are")
     what = f"more than {what}" if mirror.waiting.more_damaged else what
     named = say(" (", code(example), " among them)" if number > 1 else ")") if example else say()
-    told = sentences(
+    phrase = sentences(
         sentence(f"damaged: {what} missing or wrong in {mirror.region} now", named),
         say(f"No branch was moved back. Copy {'it' if number == 1 else 'them'} again from {mirror.source_region}."),
         verdict.sentence,
     )
     if verdict.state.severity > State.DAMAGED.severity:
-        return replace(verdict, sentence=told)
-    return replace(verdict, state=State.DAMAGED, reason_code="damaged", sentence=told)
+        return replace(verdict, sentence=phrase)
+    return replace(verdict, state=State.DAMAGED, reason_code="damaged", sentence=phrase)
 
 
 def _of_worst(mirror: MirrorFacts, verdicts: Sequence[tuple[BranchFacts, Verdict]], now: datetime) -> Verdict:
@@ -81,11 +81,11 @@ def _of_worst(mirror: MirrorFacts, verdicts: Sequence[tuple[BranchFacts, Verdict
         staying, aside = list(verdicts), []
     branch, worst = max(staying, key=lambda pair: _weight(pair[0], pair[1], now), default=(None, _WELL))
     if worst.state is State.UP_TO_DATE:
-        told = _all_well(mirror, [other for other, _ in staying])
+        phrase = _all_well(mirror, [other for other, _ in staying])
     else:
         others = [verdict for other, verdict in staying if other is not branch]
-        told = sentences(worst.sentence, _the_others(others, counted))
-    return replace(worst, sentence=sentences(told, *_those_aside(aside)))
+        phrase = sentences(worst.sentence, _the_others(others, counted))
+    return replace(worst, sentence=sentences(phrase, *_those_aside(aside)))
 
 
 def _weight(branch: BranchFacts, verdict: Verdict, now: datetime) -> tuple[int, float, bool]:

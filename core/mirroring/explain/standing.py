@@ -34,8 +34,8 @@ def _stopped(mirror: MirrorFacts, now: datetime) -> Verdict | None:
         return None
     why = mirror.reason or "the repository at the destination is not the one that this mirror made"
     advice = _STOPPED_ADVICE.get(mirror.reason_code, "Look at that repository before anything else.")
-    told = sentences(sentence("stopped: ", why.rstrip(".")), say(advice))
-    return Verdict(State.STOPPED, _as_code(mirror.reason_code) or "stopped", told, say("nothing is written any more"))
+    phrase = sentences(sentence("stopped: ", why.rstrip(".")), say(advice))
+    return Verdict(State.STOPPED, _as_code(mirror.reason_code) or "stopped", phrase, say("nothing is written any more"))
 
 
 def _as_code(reason: str) -> str:
@@ -45,11 +45,11 @@ def _as_code(reason: str) -> str:
 def _frozen(mirror: MirrorFacts, now: datetime) -> Verdict | None:
     if not mirror.frozen_reason:
         return None
-    told = sentences(
+    phrase = sentences(
         sentence("frozen: ", mirror.frozen_reason.rstrip(".")),
         say(f"What is in {mirror.region} stays as it is. If the change was meant, make a new mirror."),
     )
-    return Verdict(State.FROZEN, "source_changed", told, say("stays as it is"))
+    return Verdict(State.FROZEN, "source_changed", phrase, say("stays as it is"))
 
 
 def _paused(mirror: MirrorFacts, now: datetime) -> Verdict | None:
@@ -57,8 +57,8 @@ def _paused(mirror: MirrorFacts, now: datetime) -> Verdict | None:
         return None
     behind = mirror.counted.behind + sum(branch.pending > 0 for branch in mirror.branches)
     waiting = f"{count(behind, 'branch waits', 'branches wait')}" if behind else "nothing waits"
-    told = sentences(sentence("paused: no branch is moved until it is resumed"), sentence(waiting))
-    return Verdict(State.PAUSED, "paused", told)
+    phrase = sentences(sentence("paused: no branch is moved until it is resumed"), sentence(waiting))
+    return Verdict(State.PAUSED, "paused", phrase)
 
 
 def _creating(mirror: MirrorFacts, now: datetime) -> Verdict | None:
@@ -66,10 +66,10 @@ def _creating(mirror: MirrorFacts, now: datetime) -> Verdict | None:
         return None
     if mirror.failing:
         why = mirror.failing.outcome.rstrip(".")
-        told = sentence(f"the repository in {mirror.region} could not be made yet: {why}. It is tried again")
-        return Verdict(State.RETRYING, "creating_failed", told, say("to be made"), retry_at=mirror.failing.due_at)
-    told = sentence(f"new: the repository in {mirror.region} is being made")
-    return Verdict(State.NEW, "creating", told)
+        phrase = sentence(f"the repository in {mirror.region} could not be made yet: {why}. It is tried again")
+        return Verdict(State.RETRYING, "creating_failed", phrase, say("to be made"), retry_at=mirror.failing.due_at)
+    phrase = sentence(f"new: the repository in {mirror.region} is being made")
+    return Verdict(State.NEW, "creating", phrase)
 
 
 def _stale_source(mirror: MirrorFacts, now: datetime, targets: Targets) -> Verdict | None:
@@ -78,10 +78,10 @@ def _stale_source(mirror: MirrorFacts, now: datetime, targets: Targets) -> Verdi
         return None
     unknown = sentence(f"the source was last looked at {_ago(looked_at, now)}, so nobody knows what it has now")
     if mirror.look_error:
-        told = sentences(unknown, tell_unreachable(mirror))
-        return Verdict(State.UNKNOWN, "source_unreachable", told, say("source not reached"), looked_at)
-    told = sentences(unknown, _ask_for_workers())
-    return Verdict(State.UNKNOWN, "not_looked", told, say("no look at the source"), looked_at)
+        phrase = sentences(unknown, tell_unreachable(mirror))
+        return Verdict(State.UNKNOWN, "source_unreachable", phrase, say("source not reached"), looked_at)
+    phrase = sentences(unknown, _ask_for_workers())
+    return Verdict(State.UNKNOWN, "not_looked", phrase, say("no look at the source"), looked_at)
 
 
 def _stale_destination(mirror: MirrorFacts, now: datetime, targets: Targets) -> Verdict | None:
@@ -91,10 +91,10 @@ def _stale_destination(mirror: MirrorFacts, now: datetime, targets: Targets) -> 
     unknown = sentence(f"{mirror.region} was last looked at {_ago(looked_at, now)}, so nobody knows what it has now")
     if mirror.failing:
         why = sentence(f"the last try failed: {mirror.failing.outcome.rstrip('.')}. It is tried again")
-        told = sentences(unknown, why)
-        return Verdict(State.UNKNOWN, "destination_unreachable", told, say("destination not reached"), looked_at)
-    told = sentences(unknown, _ask_for_workers())
-    return Verdict(State.UNKNOWN, "not_looked", told, say("no look at the destination"), looked_at)
+        phrase = sentences(unknown, why)
+        return Verdict(State.UNKNOWN, "destination_unreachable", phrase, say("destination not reached"), looked_at)
+    phrase = sentences(unknown, _ask_for_workers())
+    return Verdict(State.UNKNOWN, "not_looked", phrase, say("no look at the destination"), looked_at)
 
 
 def _ago(moment: datetime, now: datetime) -> str:
