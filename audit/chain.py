@@ -43,8 +43,8 @@ Row = Mapping[str, Any]
 
 def canonical(row: Row) -> str:
     """An event as the chain reads it: JSON in ASCII, keys sorted, no spaces, times in UTC to the microsecond."""
-    told = {part: row[part] for part in PARTS} | {"at": _moment(row["at"])}
-    return json.dumps(told, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    event = {part: row[part] for part in PARTS} | {"at": _moment(row["at"])}
+    return json.dumps(event, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
 
 
 def _moment(at: datetime | str) -> str:

@@ -72,8 +72,8 @@ def _creation() -> list[str]:
 def _only_placed(same: str) -> str:
     """That an update gives an event its place and leaves all else, in the database's word for "the same"."""
     columns = [field.column for field in AuditEvent._meta.fields if field.column not in _PLACE]
-    kept = " AND ".join(f"OLD.{name} {same} NEW.{name}" for name in columns)
-    return f"OLD.number IS NULL AND NEW.number IS NOT NULL AND {kept}"
+    unchanged = " AND ".join(f"OLD.{name} {same} NEW.{name}" for name in columns)
+    return f"OLD.number IS NULL AND NEW.number IS NOT NULL AND {unchanged}"
 
 
 def _for_sqlite() -> list[str]:

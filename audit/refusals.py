@@ -35,8 +35,8 @@ def refused(user: Any, action: str, arn: str, request: Any) -> None:
     actor, arn = user.get_username(), _storable(arn)[:1400]
     try:
         with transaction.atomic():
-            if told := _count(timezone.now(), WINDOW, actor=actor, action=action[:64], arn=arn, most=MOST_EVENTS):
-                _tell(actor, told["action"], told["arn"], 1, user=user, request=request)
+            if refusal := _count(timezone.now(), WINDOW, actor=actor, action=action[:64], arn=arn, most=MOST_EVENTS):
+                _tell(actor, refusal["action"], refusal["arn"], 1, user=user, request=request)
     except DatabaseError as error:
         log.warning("a refused attempt of %s at %s could not be written down: %s", actor, action, error)
 
@@ -56,23 +56,23 @@ def _count(
 ) -> dict[str, str] | None:
     """Count one. What is to be told at once, if it is the first of its kind in its window."""
     since = _begin(now, window)
-    told = {"actor": actor, "action": action, "arn": arn, "network": network}
-    if _again(since, told, now):
+    refusal = {"actor": actor, "action": action, "arn": arn, "network": network}
+    if _again(since, refusal, now):
         return None
     kinds = RefusalCount.objects.filter(since=since, actor=actor)
     if not actor:
         kinds = kinds.filter(action=action)
     if kinds.count() >= most:
-        told |= {"action": "*", "arn": "*"} if actor else {"network": OTHERS}
-        if _again(since, told, now):
+        refusal |= {"action": "*", "arn": "*"} if actor else {"network": OTHERS}
+        if _again(since, refusal, now):
             return None
     try:
         with transaction.atomic():
-            RefusalCount.objects.create(since=since, key=_key(told), last_at=now, told=bool(actor), **told)
+            RefusalCount.objects.create(since=since, key=_key(refusal), last_at=now, told=bool(actor), **refusal)
     except IntegrityError:
-        _again(since, told, now)
+        _again(since, refusal, now)
         return None
-    return told
+    return refusal
 
 
 def _begin(now: datetime, window: timedelta) -> datetime:
@@ -84,12 +84,12 @@ def _storable(text: str) -> str:
     return text.replace("\0", "?").encode("utf-8", "replace").decode()
 
 
-def _key(told: dict[str, str]) -> str:
-    return hashlib.sha256("\n".join(told.values()).encode("utf-8")).hexdigest()
+def _key(refusal: dict[str, str]) -> str:
+    return hashlib.sha256("\n".join(refusal.values()).encode("utf-8")).hexdigest()
 
 
-def _again(since: datetime, told: dict[str, str], now: datetime) -> bool:
-    rows = RefusalCount.objects.filter(since=since, actor=told["actor"], key=_key(told))
+def _again(since: datetime, refusal: dict[str, str], now: datetime) -> bool:
+    rows = RefusalCount.objects.filter(since=since, actor=refusal["actor"], key=_key(refusal))
     return rows.update(times=F("times") + 1, last_at=now) == 1
 
 
@@ -132,8 +132,8 @@ def prune() -> int:
     """Forget counts that are old; gives how many."""
     now = timezone.now()
     old = RefusalCount.objects.filter(actor="", since__lt=now - KEPT).delete()[0]
-    told = RefusalCount.objects.exclude(actor="").filter(since__lt=now - HOUR, told=F("times"))
-    return old + told.delete()[0]
+    reported = RefusalCount.objects.exclude(actor="").filter(since__lt=now - HOUR, told=F("times"))
+    return old + reported.delete()[0]
 
 
 def of_strangers(now: datetime, span: timedelta = timedelta(hours=24), amount: int = 20) -> list[dict[str, Any]]:

@@ -80,9 +80,9 @@ def _write(out: Path, start: ChainPosition, end: ChainPosition) -> str:
             file.writelines(_lines(start, end))
             file.flush()
             os.fsync(file.fileno())
-        found, header = verify_file(part)
-        if found.wrong or found.place != end:
-            raise Conflict(f"nothing was sealed: read back, {part} is wrong: {found.wrong or header}")
+        result, header = verify_file(part)
+        if result.wrong or result.place != end:
+            raise Conflict(f"nothing was sealed: read back, {part} is wrong: {result.wrong or header}")
         digest = _digest_of(part)
         os.link(part, out)  # refused if somebody made it meanwhile
         part.unlink()
@@ -107,15 +107,15 @@ def verify_file(path: Path, noted: ChainPosition | None = None) -> tuple[Found, 
     try:
         with path.open(encoding="ascii") as file:
             header = _header(file.readline(), path)
-            found = verify.follow(ChainPosition(header.first - 1, header.previous), _rows(file), noted)
+            result = verify.follow(ChainPosition(header.first - 1, header.previous), _rows(file), noted)
     except FileNotFoundError as error:
         raise NotFound(f"there is no file {path}") from error
     except (OSError, UnicodeDecodeError) as error:
         raise Invalid(f"{path} can't be read: {error}", field="file") from error
     end = ChainPosition(header.last, header.digest)
-    if not found.wrong and found.place != end:
-        found = Found(found.place, f"event {found.place.number + 1} is missing: the file goes on to {header.last}")
-    return found, header
+    if not result.wrong and result.place != end:
+        result = Found(result.place, f"event {result.place.number + 1} is missing: the file goes on to {header.last}")
+    return result, header
 
 
 def against_checkpoint(path: Path, header: Header) -> str:

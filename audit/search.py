@@ -72,66 +72,66 @@ def _time(given: str, field: str, of_a_day: timedelta) -> datetime | None:
         at = at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
         return at + of_a_day if len(given) == len("2026-01-31") else at
     except (ValueError, OverflowError) as error:
-        told = f"'{given[:40]}' is no time: write 2026-01-31, or 2026-01-31T12:00:00Z"
-        raise Invalid(told, field=field) from error
+        text = f"'{given[:40]}' is no time: write 2026-01-31, or 2026-01-31T12:00:00Z"
+        raise Invalid(text, field=field) from error
 
 
-def look(asked: AuditQuery, *, after: str = "", amount: int) -> Look:
+def look(query: AuditQuery, *, after: str = "", amount: int) -> Look:
     """At most `amount` of the events, the last first, after the place that a look before gave."""
-    first, rest = _split(asked)
-    rows = _in_time(asked, after).filter(first).order_by(*_NEWEST)
+    first, rest = _split(query)
+    rows = _in_time(query, after).filter(first).order_by(*_NEWEST)
     if not rest:
         return _page(list(rows[: amount + 1]), amount)
-    some = _with_texts(asked).filter(rest, pk__in=rows.values("pk")[:LOOKED]).order_by(*_NEWEST)
-    found = _page(list(some[: amount + 1]), amount)
-    if found.next:
-        return found
+    some = _with_texts(query).filter(rest, pk__in=rows.values("pk")[:LOOKED]).order_by(*_NEWEST)
+    page = _page(list(some[: amount + 1]), amount)
+    if page.next:
+        return page
     end = rows.only("at", "pk")[LOOKED - 1 : LOOKED].first()
-    return Look(found.rows, _place(end) if end else "")
+    return Look(page.rows, _place(end) if end else "")
 
 
-def everything(asked: AuditQuery, at_a_time: int = 1000) -> Iterator[AuditEvent]:
+def everything(query: AuditQuery, at_a_time: int = 1000) -> Iterator[AuditEvent]:
     """All of them, look by look."""
     after, more = "", True
     while more:
-        found = look(asked, after=after, amount=at_a_time)
-        yield from found.rows
-        after, more = found.next, bool(found.next)
+        page = look(query, after=after, amount=at_a_time)
+        yield from page.rows
+        after, more = page.next, bool(page.next)
 
 
-def _split(asked: AuditQuery) -> tuple[Q, Q]:
+def _split(query: AuditQuery) -> tuple[Q, Q]:
     """The filter that an index finds at once, and the others."""
     exact, rest = [], Q()
-    for field, value in (("arn", asked.resource), ("actor", asked.actor), ("action", asked.action)):
+    for field, value in (("arn", query.resource), ("actor", query.actor), ("action", query.action)):
         if value.endswith("*") and value != "*" and field != "actor":
             rest &= Q(**{f"{field}__startswith": value[:-1]})
         elif value:
             exact.append(Q(**{field: value}))
-    if asked.refused:
+    if query.refused:
         exact.append(Q(refused=True))
-    for one in exact[1:]:
-        rest &= one
-    if asked.text:
+    for condition in exact[1:]:
+        rest &= condition
+    if query.text:
         any_of = Q()
         for field in _TEXTS:
-            any_of |= Q(**{f"{field}__icontains": asked.text})
+            any_of |= Q(**{f"{field}__icontains": query.text})
         rest &= any_of
     return (exact[0] if exact else Q()), rest
 
 
-def _with_texts(asked: AuditQuery) -> QuerySet[AuditEvent]:
+def _with_texts(query: AuditQuery) -> QuerySet[AuditEvent]:
     rows = AuditEvent.objects.all()
-    if not asked.text:
+    if not query.text:
         return rows
     return rows.annotate(before_text=Cast("before", TextField()), after_text=Cast("after", TextField()))
 
 
-def _in_time(asked: AuditQuery, after: str) -> QuerySet[AuditEvent]:
+def _in_time(query: AuditQuery, after: str) -> QuerySet[AuditEvent]:
     rows = AuditEvent.objects.all()
-    if asked.since:
-        rows = rows.filter(at__gte=asked.since)
-    if asked.until:
-        rows = rows.filter(at__lt=asked.until)
+    if query.since:
+        rows = rows.filter(at__gte=query.since)
+    if query.until:
+        rows = rows.filter(at__lt=query.until)
     if after:
         at, pk = _read_place(after)
         rows = rows.filter(at__lte=at).exclude(at=at, pk__gte=pk)

@@ -48,12 +48,12 @@ def verify(noted: ChainPosition | None = None) -> Found:
     start, head = start_of_chain(), chain.head()
     if wrong := wrong_checkpoint():
         return Found(start, wrong)
-    found = follow(start, _all_after(start, head.number), noted)
-    if not found.wrong:
-        found = Found(found.place, _wrong_end(found.place, head) or _not_noted(found.place, start, noted))
-    if found.wrong and start_of_chain() != start:  # events were sealed meanwhile
+    result = follow(start, _all_after(start, head.number), noted)
+    if not result.wrong:
+        result = Found(result.place, _wrong_end(result.place, head) or _not_noted(result.place, start, noted))
+    if result.wrong and start_of_chain() != start:  # events were sealed meanwhile
         return verify(noted)
-    return found
+    return result
 
 
 def start_of_chain() -> ChainPosition:
@@ -135,11 +135,11 @@ def check_some(amount: int = SOME) -> None:
     place = _read_on_from(head, start, now)
     if place is None:
         return
-    found = follow(place, (row for row in chain.rows_after(place.number, amount) if row["number"] <= head.number))
-    if not found.wrong and (found.place == place or found.place.number >= head.number):
-        found = Found(found.place, _wrong_end(found.place, head))
+    result = follow(place, (row for row in chain.rows_after(place.number, amount) if row["number"] <= head.number))
+    if not result.wrong and (result.place == place or result.place.number >= head.number):
+        result = Found(result.place, _wrong_end(result.place, head))
     if start == start_of_chain():  # else events were sealed meanwhile
-        _note_progress(found, head, now)
+        _note_progress(result, head, now)
 
 
 def _read_on_from(head: AuditChain, start: ChainPosition, now: datetime) -> ChainPosition | None:
@@ -153,19 +153,19 @@ def _read_on_from(head: AuditChain, start: ChainPosition, now: datetime) -> Chai
     return None if is_done else ChainPosition(head.check_number, head.check_digest)
 
 
-def _note_progress(found: Found, head: AuditChain, now: datetime) -> None:
-    told: dict[str, Any] = {"check_number": found.place.number, "check_digest": found.place.digest}
-    if found.wrong:
-        log.error("the audit's chain is broken: %s", found.wrong)
-        told["wrong"] = found.wrong[:300]
-    elif found.place.number >= head.number:
-        told |= {"whole_number": found.place.number, "whole_at": now, "wrong": ""}
-    AuditChain.objects.filter(pk=1).update(**told)
+def _note_progress(result: Found, head: AuditChain, now: datetime) -> None:
+    changes: dict[str, Any] = {"check_number": result.place.number, "check_digest": result.place.digest}
+    if result.wrong:
+        log.error("the audit's chain is broken: %s", result.wrong)
+        changes["wrong"] = result.wrong[:300]
+    elif result.place.number >= head.number:
+        changes |= {"whole_number": result.place.number, "whole_at": now, "wrong": ""}
+    AuditChain.objects.filter(pk=1).update(**changes)
 
 
-def note(found: Found) -> None:
+def note(result: Found) -> None:
     """Let the page tell what reading all of it came to."""
-    told: dict[str, Any] = {"wrong": found.wrong[:300]}
-    if not found.wrong:
-        told |= {"whole_number": found.place.number, "whole_at": timezone.now()}
-    AuditChain.objects.filter(pk=1).update(**told)
+    changes: dict[str, Any] = {"wrong": result.wrong[:300]}
+    if not result.wrong:
+        changes |= {"whole_number": result.place.number, "whole_at": timezone.now()}
+    AuditChain.objects.filter(pk=1).update(**changes)

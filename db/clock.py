@@ -13,18 +13,18 @@ SURE_SECONDS = 10.0
 """So long a process counts on by itself before it asks again."""
 _STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
-_asked: tuple[float, datetime] | None = None
+_last_reading: tuple[float, datetime] | None = None
 
 
 def now() -> datetime:
     """The moment by the database's clock. SQLite has none but this machine's."""
-    global _asked
+    global _last_reading
     if connection.vendor == "sqlite":
         return datetime.now(UTC)
-    if _asked is None or _seconds() - _asked[0] > SURE_SECONDS:
-        _asked = _seconds(), _ask()
-    then, told = _asked
-    return told + timedelta(seconds=_seconds() - then)
+    if _last_reading is None or _seconds() - _last_reading[0] > SURE_SECONDS:
+        _last_reading = _seconds(), _ask()
+    then, moment = _last_reading
+    return moment + timedelta(seconds=_seconds() - then)
 
 
 def machine_ahead() -> float:
@@ -40,8 +40,8 @@ def _seconds() -> float:
 def _ask() -> datetime:
     with connection.cursor() as cursor:
         cursor.execute("SELECT statement_timestamp()")
-        told: datetime = cursor.fetchone()[0]
-    return told
+        moment: datetime = cursor.fetchone()[0]
+    return moment
 
 
 def after_now(seconds: float) -> Any:

@@ -13,12 +13,12 @@ _PLAIN = {escaped: plain for plain, escaped in _ESCAPED.items()}
 
 def escape(text: str) -> str:
     """Without NUL; `unescape` gives the same text again."""
-    return re.sub("[\x00\x1a]", lambda found: _ESCAPED[found[0]], text)
+    return re.sub("[\x00\x1a]", lambda match: _ESCAPED[match[0]], text)
 
 
 def unescape(text: str) -> str:
     """What `escape` was given."""
-    return re.sub("\x1a[01]", lambda found: _PLAIN[found[0]], text)
+    return re.sub("\x1a[01]", lambda match: _PLAIN[match[0]], text)
 
 
 class ExactTextField(models.TextField):

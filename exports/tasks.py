@@ -51,5 +51,5 @@ def _concerned(region: str, repository: str) -> list[int]:
     """The subjects of the exports of a repository."""
     from exports.models import Export
 
-    found = Export.objects.filter(region=region, repository=repository, deleting=False)
-    return [-pk for pk in found.values_list("pk", flat=True)]
+    rows = Export.objects.filter(region=region, repository=repository, deleting=False)
+    return [-pk for pk in rows.values_list("pk", flat=True)]

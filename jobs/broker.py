@@ -39,11 +39,11 @@ class AttentiveBroker(ORM):
         if commits is not None and commits == self._quiet and time.monotonic() < self._until:
             time.sleep(LISTEN_SECONDS)
             return None
-        found = self._take()
-        if not found:
+        messages = self._take()
+        if not messages:
             time.sleep(Conf.POLL)
-        self._quiet, self._until = (None if found else commits), time.monotonic() + SURE_SECONDS
-        return found
+        self._quiet, self._until = (None if messages else commits), time.monotonic() + SURE_SECONDS
+        return messages
 
     def _take(self) -> list[tuple[Any, str]]:
         """Messages that nobody has, each taken by one conditional UPDATE."""

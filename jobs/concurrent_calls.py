@@ -54,7 +54,7 @@ class SideBySide(Generic[K, R]):
         while self._running and not done:
             self._lease.renew()
             done, _ = wait(self._running, timeout=BEAT_SECONDS, return_when=FIRST_COMPLETED)
-        for answer in [one for one in self._running if one in done]:
+        for answer in [future for future in self._running if future in done]:
             yield self._running.pop(answer), answer
 
     def rest(self) -> Iterator[tuple[K, R]]:

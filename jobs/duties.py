@@ -39,11 +39,11 @@ def run(duty_id: int, holder: str = HOLDER) -> str:
     if not Duty.objects.claim(duty_id, holder=holder, lease=leases.LEASE_SECONDS, interval=interval):
         return "not due, or in other hands"
     duty.refresh_from_db()
-    with capture_log(duty, holder) as said:
-        lease = Lease(duty, holder, duty.attempt, said=said)
+    with capture_log(duty, holder) as job_log:
+        lease = Lease(duty, holder, duty.attempt, job_log=job_log)
         outcome, failures = _work(lease, kind.handler, interval)
         _release(lease, outcome, failures, interval)
-        said.outcome(outcome.summary, failed=failures > 0 or not outcome.whole)
+        job_log.outcome(outcome.summary, failed=failures > 0 or not outcome.whole)
     return outcome.summary
 
 

@@ -41,10 +41,10 @@ def job_url(kind: JobType, number: int) -> str:
 
 def duty_url(kind: str, subject: int) -> str | None:
     """Where the duty of a mirror or a source can be followed; None while it has none."""
-    found = Duty.objects.filter(kind=kind, subject=subject).values_list("pk", flat=True).first()
-    return None if found is None else job_url(JobType.DUTY, found)
+    duty_id = Duty.objects.filter(kind=kind, subject=subject).values_list("pk", flat=True).first()
+    return None if duty_id is None else job_url(JobType.DUTY, duty_id)
 
 
-def accepted(told: Mapping[str, Any], job: str | None) -> Response:
+def accepted(body: Mapping[str, Any], job: str | None) -> Response:
     """202: what was asked for is being done, by this job."""
-    return Response({**told, "job": job}, status=202, headers={"Location": job} if job else None)
+    return Response({**body, "job": job}, status=202, headers={"Location": job} if job else None)

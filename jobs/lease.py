@@ -41,7 +41,7 @@ class Lease:
     holder: str
     attempt: int
     renewed: float = field(default_factory=time.monotonic)
-    said: JobLogHandler | None = None
+    job_log: JobLogHandler | None = None
 
     def renew(self) -> None:
         """Renew when a third of the lease has passed. Raises Fenced when it was lost."""
@@ -88,8 +88,8 @@ class Lease:
         """Renew; what the database does not answer now is tried again at the next turn."""
         try:
             self.renew()
-            if self.said is not None:
-                self.said.write()
+            if self.job_log is not None:
+                self.job_log.write()
         except DatabaseError as error:
             log.warning("the lease on '%s' could not be renewed, trying again: %s", self.duty, error)
             connection.close()

@@ -94,13 +94,13 @@ def _forget_old(duty: Duty) -> None:
 @contextmanager
 def capture_log(duty: Duty, worker: str) -> Iterator[JobLogHandler]:
     """Listen to what is logged, and write it down at the end."""
-    said = JobLogHandler(duty, worker)
+    handler = JobLogHandler(duty, worker)
     loggers = [logging.getLogger(name) for name in LOGGERS]
     for logger in loggers:
-        logger.addHandler(said)
+        logger.addHandler(handler)
     try:
-        yield said
+        yield handler
     finally:
         for logger in loggers:
-            logger.removeHandler(said)
-        said.write()
+            logger.removeHandler(handler)
+        handler.write()

@@ -56,8 +56,8 @@ class QueueReading:
         if self.silent:
             woken = self.woken_at is not None and self.as_of - self.woken_at <= SILENT_AFTER
             whom = "its worker" if woken else "the controller, which sends wake-ups, and its worker"
-            heard = f"for {in_words((self.as_of - self.beat).total_seconds())}" if self.beat else "at all"
-            return f"No worker of the queue {self.name} was heard of {heard}. Check that {whom} is running."
+            silent_for = f"for {in_words((self.as_of - self.beat).total_seconds())}" if self.beat else "at all"
+            return f"No worker of the queue {self.name} was heard of {silent_for}. Check that {whom} is running."
         if self.waited > LONG_OVERDUE:
             late = in_words(self.waited.total_seconds())
             return f"A duty of the queue {self.name} has been due for {late}: its workers are busy with others."

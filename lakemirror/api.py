@@ -51,13 +51,13 @@ class Api:
         results: list[Any] = []
         after = query.pop("after", "")
         while True:
-            left = PAGE if most is None else most - len(results)
-            page = self.get(path, after=after, amount=left if left < PAGE else None, **query)
+            remaining = PAGE if most is None else most - len(results)
+            page = self.get(path, after=after, amount=remaining if remaining < PAGE else None, **query)
             results += page["results"]
-            told = page["pagination"]
-            if not told["has_more"] or len(results) == most:
-                return {**page, "pagination": told | {"results": len(results)}, "results": results}
-            after = told["next_offset"]
+            pagination = page["pagination"]
+            if not pagination["has_more"] or len(results) == most:
+                return {**page, "pagination": pagination | {"results": len(results)}, "results": results}
+            after = pagination["next_offset"]
 
     def post(self, path: str, body: Any = None) -> Any:
         """The answer to an order. It may be sent twice, and is carried out once."""
@@ -96,9 +96,9 @@ class Api:
 
     def _no_answer(self, answer: requests.Response) -> Problem:
         """Something answered that doesn't speak as LakeMirror does: another server, or a proxy in front of it."""
-        told = f"{self.url} answers {answer.status_code} {answer.reason}, not as LakeMirror does: is that the url?"
+        text = f"{self.url} answers {answer.status_code} {answer.reason}, not as LakeMirror does: is that the url?"
         kind = problem_of(answer.status_code) if answer.status_code >= 400 else Unreachable
-        return Unreachable(told) if kind is NotThere else kind(told)
+        return Unreachable(text) if kind is NotThere else kind(text)
 
 
 def _json_of(answer: requests.Response) -> Any:
@@ -125,5 +125,5 @@ def _why(error: requests.RequestException) -> str:
         return f"no connection within {CONNECT_SECONDS} s"
     if isinstance(error, requests.exceptions.ReadTimeout):
         return f"no answer within {READ_SECONDS} s"
-    found = _SYSTEMS_WORDS.search(str(error))
-    return found[1] if found else "the connection was dropped"
+    match = _SYSTEMS_WORDS.search(str(error))
+    return match[1] if match else "the connection was dropped"

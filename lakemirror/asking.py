@@ -63,7 +63,7 @@ def certify(talk: Talk, path: str, commit: str, folder: str | None) -> None:
 
     With --check it ends with 1 if the bytes don't give the same.
     """
-    told = talk.api.get(f"{path}/commits/{quote(commit, safe='')}/certificate")
+    certificate = talk.api.get(f"{path}/commits/{quote(commit, safe='')}/certificate")
     if folder is not None:
-        require_same(told, folder)
-    talk.tell(told, lambda: tables.certificate(told, folder))
+        require_same(certificate, folder)
+    talk.tell(certificate, lambda: tables.certificate(certificate, folder))

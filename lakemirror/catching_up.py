@@ -34,12 +34,14 @@ class CatchingUp:
         looked_at = moment(self.mirror["source_looked_at"])
         if self._looked_at is None and looked_at and self._asked_at and looked_at >= self._asked_at:
             self._looked_at = looked_at
-        branches = [one for one in self.mirror["branches"] if one["status"] not in ASIDE and one["source_head"]]
+        branches = [
+            branch for branch in self.mirror["branches"] if branch["status"] not in ASIDE and branch["source_head"]
+        ]
         having = sum(self._has(branch) for branch in branches)
         done = bool(branches) and having == len(branches)
         self._give_up(done)
-        told = self.mirror["reason"] if self._looked_at else f"The source is being looked at. {self.mirror['reason']}"
-        return Look(done, having, max(len(branches), 1), told)
+        text = self.mirror["reason"] if self._looked_at else f"The source is being looked at. {self.mirror['reason']}"
+        return Look(done, having, max(len(branches), 1), text)
 
     def _has(self, branch: dict[str, Any]) -> bool:
         pending_since = moment(branch["oldest_pending_seen_at"])

@@ -76,9 +76,9 @@ def sync(talk: Talk, path: str, wait: bool, timeout: float | None) -> None:
     With --wait until the mirror has what the source has now. Ends with 1 where waiting doesn't help.
     """
     asked_at = talk.api.get(path)["as_of"]
-    told = talk.api.post(f"{path}/sync")
+    answer = talk.api.post(f"{path}/sync")
     if not (wait or timeout is not None):
-        talk.tell(told, lambda: str(told["message"]))
+        talk.tell(answer, lambda: str(answer["message"]))
         return
     mirror = _caught_up(talk, path, asked_at, timeout)
     talk.tell(mirror, lambda: tables.mirror_standing(mirror))
@@ -98,14 +98,14 @@ def _caught_up(talk: Talk, path: str, asked_at: str, timeout: float | None) -> d
 @click.option("--depth", metavar="DEPTH", help="How closely objects are looked at, if not as the mirror does.")
 @may_wait
 @of_mirror
-def validate(talk: Talk, path: str, everything: bool, wait: bool, timeout: float | None, **asked: str | None) -> None:
+def validate(talk: Talk, path: str, everything: bool, wait: bool, timeout: float | None, **options: str | None) -> None:
     """Look at everything again, whatever was checked before. With --wait it ends with 1 if something is wrong.
 
     So it does if somebody stops the check: that proves nothing.
     """
-    if [bool(asked["commit"]), bool(asked["branch"]), everything].count(True) != 1:
+    if [bool(options["commit"]), bool(options["branch"]), everything].count(True) != 1:
         raise click.UsageError("give one of --commit, --branch and --all")
-    body = {name: value for name, value in (asked | {"all": everything}).items() if value}
+    body = {name: value for name, value in (options | {"all": everything}).items() if value}
     job = talk.api.post(f"{path}/validate", body)
     if wait or timeout is not None:
         job = _ended(talk, f"{path}/validations/{job['id']}", timeout)
@@ -120,9 +120,11 @@ def _ended(talk: Talk, path: str, timeout: float | None) -> dict[str, Any]:
 
     def look() -> Look:
         job.update(talk.api.get(path))
-        left = job["metaranges_left"]
-        told = job["error"] or (f"{left:,} metaranges are still to be read" if left else job["state"].capitalize())
-        return Look(job["ended_at"] is not None, job["ranges_done"], max(job["ranges"], 1), told)
+        remaining = job["metaranges_left"]
+        text = job["error"] or (
+            f"{remaining:,} metaranges are still to be read" if remaining else job["state"].capitalize()
+        )
+        return Look(job["ended_at"] is not None, job["ranges_done"], max(job["ranges"], 1), text)
 
     wait_until_done(look, "Ranges checked", timeout)
     return job

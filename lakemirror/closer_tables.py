@@ -21,8 +21,14 @@ _WAYS = {"copied": "We copy", "awaited": "Awaited", "mended": "To mend", "gone":
 def commit_list(page: dict[str, Any]) -> RenderableType:
     """Commits with the stage that each has reached."""
     rows = [
-        (short(one["id"]), _stage(one), _when(one), one["committer"] or UNKNOWN, _first_line(one["message"]))
-        for one in page["results"]
+        (
+            short(commit["id"]),
+            _stage(commit),
+            _when(commit),
+            commit["committer"] or UNKNOWN,
+            _first_line(commit["message"]),
+        )
+        for commit in page["results"]
     ]
     columns = ("Commit", "Stage", "Since", "By", "Message")
     return _listed(page, columns, rows, none="No commit fits.")
@@ -48,10 +54,10 @@ def commit_detail(commit: dict[str, Any]) -> RenderableType:
     return Group(head, "", facts(about), "", line(f"As of {clock(commit['as_of'])} UTC"))
 
 
-def prioritised(told: dict[str, Any]) -> RenderableType:
+def prioritised(answer: dict[str, Any]) -> RenderableType:
     """Whether anything is left to do for a commit."""
-    words = "goes first now" if told["prioritised"] else "has all that it needs already"
-    return line(f"{short(told['commit'])} {words}.")
+    words = "goes first now" if answer["prioritised"] else "has all that it needs already"
+    return line(f"{short(answer['commit'])} {words}.")
 
 
 def _stage(commit: dict[str, Any]) -> str:
@@ -75,10 +81,10 @@ def repair_plan(plan: dict[str, Any]) -> RenderableType:
     if not plan["steps"]:
         return line(f"Nothing is known to be missing of {short(plan['commit'])}.")
     rows = [(_WAYS.get(step["way"], step["way"]), _step(step), step["fix"]) for step in plan["steps"]]
-    asked = plan["requests"]
-    cost = f"{count(asked['head'], 'request')} at the destination, as many at the source at most"
-    read = f", {count(asked['get'], 'object')} read" if asked["get"] else ""
-    records = f", {count(asked['records'], 'record')} copied" if asked["records"] else ""
+    requests = plan["requests"]
+    cost = f"{count(requests['head'], 'request')} at the destination, as many at the source at most"
+    read = f", {count(requests['get'], 'object')} read" if requests["get"] else ""
+    records = f", {count(requests['records'], 'record')} copied" if requests["records"] else ""
     more = " There is more than is noted by name." if plan["at_least"] else ""
     return Group(table(("Way", "What", "Advice"), rows), "", line(f"A run takes {cost}{read}{records}.{more}"))
 
@@ -90,8 +96,8 @@ def _step(step: dict[str, Any]) -> str:
 def waiver_list(page: dict[str, Any]) -> RenderableType:
     """Waivers with who gave them and why."""
     rows = [
-        (str(one["id"]), _few(one["commits"]), one["given_by"], clock(one["given_at"]), one["reason"])
-        for one in page["results"]
+        (str(waiver["id"]), _few(waiver["commits"]), waiver["given_by"], clock(waiver["given_at"]), waiver["reason"])
+        for waiver in page["results"]
     ]
     return _listed(page, ("Waiver", "Of", "By", "Given", "Why"), rows, none="Nothing is waived.")
 
@@ -116,7 +122,7 @@ def _waived_words(waiver: dict[str, Any] | None) -> str:
 def run_list(page: dict[str, Any]) -> RenderableType:
     """Checks with their pace and what they found."""
     columns = ("Run", "Job", "Outcome", "Began", "Took", "Ranges", "Entries", "Problems")
-    return _listed(page, columns, [_run_row(one) for one in page["results"]], none="Nothing has been checked yet.")
+    return _listed(page, columns, [_run_row(run) for run in page["results"]], none="Nothing has been checked yet.")
 
 
 def _run_row(run: dict[str, Any]) -> Sequence[str]:
@@ -139,18 +145,18 @@ def lag(page: dict[str, Any]) -> RenderableType:
     """How late each branch is, beside the target."""
     target = f"The target is {length(page['target_seconds'])}."
     columns = ("Branch", "State", "Behind", "Lag", "Kept", "Breaches")
-    rows = [_lag_row(one) for one in page["results"]]
+    rows = [_lag_row(branch) for branch in page["results"]]
     return Group(line(target), "", table(columns, rows)) if rows else line(f"{target} No branch is known yet.")
 
 
 def _lag_row(branch: dict[str, Any]) -> Sequence[str | Text]:
-    kept = branch["attainment_30d"]
+    attainment = branch["attainment_30d"]
     return (
         branch["branch"],
         state(branch["status"]),
         count(branch["pending_commits"], "commit") if branch["pending_commits"] else UNKNOWN,
         length(branch["lag_seconds"]),
-        UNKNOWN if kept is None else f"{int(kept * 1000) / 10:g} %",
+        UNKNOWN if attainment is None else f"{int(attainment * 1000) / 10:g} %",
         f"{len(branch['breaches']):,}" if branch["breaches"] else UNKNOWN,
     )
 
@@ -161,25 +167,25 @@ def loss(page: dict[str, Any]) -> RenderableType:
     if together is None:
         return line("The source was not looked at yet: nobody knows.")
     head = _loss_words(together) if together["commits"] else "Nothing that was seen would be lost."
-    rows = [(one["branch"], *_loss_cells(one)) for one in page["results"]]
+    rows = [(branch["branch"], *_loss_cells(branch)) for branch in page["results"]]
     parts: list[RenderableType] = ["", table(("Branch", "Commits", "Objects", "Bytes", "Oldest"), rows)] if rows else []
     missed = [f"Not counted: {what}." for what in page["not_counted"]]
     return Group(line(head), *parts, "", *map(line, missed), line(f"As of {clock(page['as_of'])} UTC"))
 
 
-def _loss_words(told: dict[str, Any]) -> str:
-    commits, objects, total, oldest = _loss_cells(told)
+def _loss_words(figures: dict[str, Any]) -> str:
+    commits, objects, total, oldest = _loss_cells(figures)
     noun = "commit" if commits == "1" else "commits"
-    things = f"{objects} objects, {total}" if told["objects"] is not None else "how many objects, nobody knows"
-    authors = ", ".join(one["committer"] for one in told["authors"][:3])
-    by = f" by {authors}{' and others' if len(told['authors']) > 3 else ''}" if authors else ""
+    things = f"{objects} objects, {total}" if figures["objects"] is not None else "how many objects, nobody knows"
+    authors = ", ".join(author["committer"] for author in figures["authors"][:3])
+    by = f" by {authors}{' and others' if len(figures['authors']) > 3 else ''}" if authors else ""
     return f"Lost would be {commits} {noun}{by}; {things}; the oldest was seen {oldest}."
 
 
-def _loss_cells(told: dict[str, Any]) -> tuple[str, str, str, str]:
-    more = "+" if told["at_least"] else ""
-    objects = UNKNOWN if told["objects"] is None else f"{told['objects']:,}{more}"
-    return f"{told['commits']:,}{more}", objects, size(told["bytes"]), clock(told["oldest_seen_at"])
+def _loss_cells(figures: dict[str, Any]) -> tuple[str, str, str, str]:
+    more = "+" if figures["at_least"] else ""
+    objects = UNKNOWN if figures["objects"] is None else f"{figures['objects']:,}{more}"
+    return f"{figures['commits']:,}{more}", objects, size(figures["bytes"]), clock(figures["oldest_seen_at"])
 
 
 def _listed(page: dict[str, Any], columns: Sequence[str], rows: Sequence[Any], *, none: str) -> RenderableType:

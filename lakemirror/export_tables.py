@@ -22,56 +22,56 @@ _WORST_FIRST = ("export-failed", "export-repaired", "in-progress", "", "exported
 
 def export_list(page: dict[str, Any]) -> RenderableType:
     """All exports, those that failed first."""
-    found = sorted(page["results"], key=lambda one: _WORST_FIRST.index(one["status"]["status"]))
-    if not found:
+    exports = sorted(page["results"], key=lambda export: _WORST_FIRST.index(export["status"]["status"]))
+    if not exports:
         return Text("There is no export.")
     columns = ("Branch", "State", "To", "Commit", "Behind", "Exported")
-    return Group(line(f"{count(len(found), 'export')}."), "", table(columns, map(_row, found)))
+    return Group(line(f"{count(len(exports), 'export')}."), "", table(columns, map(_row, exports)))
 
 
-def _row(one: dict[str, Any]) -> tuple[str, ...]:
-    told = one["status"]
+def _row(export: dict[str, Any]) -> tuple[str, ...]:
+    status = export["status"]
     return (
-        f"lakefs://{told['repository']}/{told['branch']}",
-        state(told),
-        one["configuration"]["exportPath"],
-        short(told["last_success_ref"]),
-        {True: "no", False: "yes"}.get(told["up_to_date"], UNKNOWN),
-        ago(told["last_success_at"], told["as_of"]),
+        f"lakefs://{status['repository']}/{status['branch']}",
+        state(status),
+        export["configuration"]["exportPath"],
+        short(status["last_success_ref"]),
+        {True: "no", False: "yes"}.get(status["up_to_date"], UNKNOWN),
+        ago(status["last_success_at"], status["as_of"]),
     )
 
 
-def state(told: dict[str, Any]) -> str:
+def state(status: dict[str, Any]) -> str:
     """Where an export stands in one word or two."""
-    return "Paused" if told["paused"] else _WORDS.get(told["status"], told["status"])
+    return "Paused" if status["paused"] else _WORDS.get(status["status"], status["status"])
 
 
-def configuration(found: dict[str, Any]) -> RenderableType:
+def configuration(settings: dict[str, Any]) -> RenderableType:
     """How a branch is exported."""
     lines = [
-        f"Path         {found['exportPath']}",
-        f"Status path  {found['exportStatusPath'] or UNKNOWN}",
-        *(f"Expression   {one}" for one in found["lastKeysInPrefixRegexp"]),
-        f"Continuous   {'yes' if found['isContinuous'] else 'no'}",
+        f"Path         {settings['exportPath']}",
+        f"Status path  {settings['exportStatusPath'] or UNKNOWN}",
+        *(f"Expression   {pattern}" for pattern in settings["lastKeysInPrefixRegexp"]),
+        f"Continuous   {'yes' if settings['isContinuous'] else 'no'}",
     ]
-    if found["objectsPerSecond"]:
-        lines.append(f"At most      {found['objectsPerSecond']:,} objects/s")
-    if found["bytesPerSecond"]:
-        lines.append(f"At most      {size(found['bytesPerSecond'])}/s")
+    if settings["objectsPerSecond"]:
+        lines.append(f"At most      {settings['objectsPerSecond']:,} objects/s")
+    if settings["bytesPerSecond"]:
+        lines.append(f"At most      {size(settings['bytesPerSecond'])}/s")
     return Group(*map(line, lines))
 
 
-def standing(found: dict[str, Any]) -> RenderableType:
+def standing(status: dict[str, Any]) -> RenderableType:
     """Where an export stands: its state, its error, its run."""
-    lines = [f"lakefs://{found['repository']}/{found['branch']}: {state(found)}"]
-    if found["error_message"]:
-        lines.append(f"Why          {found['error_message']}")
-    if found["look_error"]:
-        lines.append(f"The source   {found['look_error']}")
-    success = f"{short(found['last_success_ref'])}, {ago(found['last_success_at'], found['as_of'])}"
-    lines.append(f"Exported     {success if found['last_success_ref'] else 'not yet'}")
-    lines.append(f"Head         {short(found['head'])}, as of {ago(found['head_at'], found['as_of'])}")
-    return Group(*map(line, lines + _run_lines(found["run"])))
+    lines = [f"lakefs://{status['repository']}/{status['branch']}: {state(status)}"]
+    if status["error_message"]:
+        lines.append(f"Why          {status['error_message']}")
+    if status["look_error"]:
+        lines.append(f"The source   {status['look_error']}")
+    success = f"{short(status['last_success_ref'])}, {ago(status['last_success_at'], status['as_of'])}"
+    lines.append(f"Exported     {success if status['last_success_ref'] else 'not yet'}")
+    lines.append(f"Head         {short(status['head'])}, as of {ago(status['head_at'], status['as_of'])}")
+    return Group(*map(line, lines + _run_lines(status["run"])))
 
 
 def _run_lines(run: dict[str, Any] | None) -> list[str]:
@@ -92,18 +92,18 @@ _ENDS = {
 }
 
 
-def verification(found: dict[str, Any], drift: list[dict[str, Any]]) -> RenderableType:
+def verification(result: dict[str, Any], drift: list[dict[str, Any]]) -> RenderableType:
     """What a verification found; keys that drifted with the signs of `rclone check`, from the commit to the place."""
-    at = ago(found["ended_at"] or found["started_at"], found["as_of"])
+    at = ago(result["ended_at"] or result["started_at"], result["as_of"])
     lines = [
-        f"{_ENDS[found['outcome']]}: {short(found['ref'])} at {found['path']}, {at}",
-        f"{count(found['equal'], 'file')} equal ({size(found['equal_bytes'])}), {found['missing']:,} missing, "
-        f"{found['different']:,} different, {found['foreign']:,} foreign",
+        f"{_ENDS[result['outcome']]}: {short(result['ref'])} at {result['path']}, {at}",
+        f"{count(result['equal'], 'file')} equal ({size(result['equal_bytes'])}), {result['missing']:,} missing, "
+        f"{result['different']:,} different, {result['foreign']:,} foreign",
     ]
-    if found["error"]:
-        lines.append(f"Why          {found['error']}")
-    lines += [f"{_SIGNS[one['kind']]} {one['path']}" for one in drift]
-    whole = found["missing"] + found["different"] + found["foreign"]
+    if result["error"]:
+        lines.append(f"Why          {result['error']}")
+    lines += [f"{_SIGNS[row['kind']]} {row['path']}" for row in drift]
+    whole = result["missing"] + result["different"] + result["foreign"]
     if drift and whole > len(drift):
         lines.append(f"… and {count(whole - len(drift), 'more', 'more')}")
     return Group(*map(line, lines))

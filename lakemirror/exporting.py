@@ -25,10 +25,10 @@ SUCCESS, FAILED = "exported-successfully", "export-failed"
 
 def branch_path(text: str) -> str:
     """The path below the API of `lakefs://REPO/BRANCH` or `lakefs://REPO@BRANCH`."""
-    found = _BRANCH.fullmatch(text)
-    if not found:
+    match = _BRANCH.fullmatch(text)
+    if not match:
         raise click.BadParameter(f"'{text}' is no branch: write lakefs://REPOSITORY/BRANCH")
-    return f"/repositories/{quote(found[1], safe='')}/branches/{quote(found[2], safe='')}"
+    return f"/repositories/{quote(match[1], safe='')}/branches/{quote(match[2], safe='')}"
 
 
 def of_branch(command: Callable[..., None]) -> Callable[..., None]:
@@ -142,7 +142,7 @@ def set_export(
     }
     export.put(body)
     if wait or timeout is not None:
-        _told_end(talk, export, 0, timeout)
+        _tell_when_done(talk, export, 0, timeout)
     elif not talk.as_json:
         click.echo("The export is configured; it begins at once.")
 
@@ -151,17 +151,17 @@ def set_export(
 @of_branch
 def get(talk: Talk, export: OneExport) -> None:
     """Show how a branch is exported."""
-    found = export.get("continuous-export")
-    talk.tell(found, lambda: export_tables.configuration(found))
+    configuration = export.get("continuous-export")
+    talk.tell(configuration, lambda: export_tables.configuration(configuration))
 
 
 @click.command()
 @of_branch
 def status(talk: Talk, export: OneExport) -> None:
     """Show where an export stands. Ends with 1 after a failure."""
-    found = export.get("export-status")
-    talk.tell(found, lambda: export_tables.standing(found))
-    if found["status"] == FAILED:
+    standing = export.get("export-status")
+    talk.tell(standing, lambda: export_tables.standing(standing))
+    if standing["status"] == FAILED:
         click.get_current_context().exit(No.exit_code)
 
 
@@ -173,7 +173,7 @@ def run(talk: Talk, export: OneExport, wait: bool, timeout: float | None) -> Non
     number = export.post("export-hook")
     if wait or timeout is not None:
         click.echo(f"Export-ID:{number}", err=True)
-        _told_end(talk, export, int(number), timeout)
+        _tell_when_done(talk, export, int(number), timeout)
     else:
         talk.tell(number, lambda: f"Export-ID:{number}")
 
@@ -186,7 +186,7 @@ def repair(talk: Talk, export: OneExport, wait: bool, timeout: float | None) -> 
     before = export.newest()
     export.post("repair-export")
     if wait or timeout is not None:
-        _told_end(talk, export, before + 1, timeout)
+        _tell_when_done(talk, export, before + 1, timeout)
     elif not talk.as_json:
         click.echo("The export goes on.")
 
@@ -195,16 +195,16 @@ def repair(talk: Talk, export: OneExport, wait: bool, timeout: float | None) -> 
 @of_branch
 def pause(talk: Talk, export: OneExport) -> None:
     """Stop after what is being copied right now."""
-    found = export.post("export-pause")
-    talk.tell(found, lambda: export_tables.standing(found))
+    standing = export.post("export-pause")
+    talk.tell(standing, lambda: export_tables.standing(standing))
 
 
 @click.command()
 @of_branch
 def resume(talk: Talk, export: OneExport) -> None:
     """Go on."""
-    found = export.post("export-resume")
-    talk.tell(found, lambda: export_tables.standing(found))
+    standing = export.post("export-resume")
+    talk.tell(standing, lambda: export_tables.standing(standing))
 
 
 @click.command()
@@ -220,27 +220,27 @@ def delete(talk: Talk, export: OneExport, yes: bool) -> None:
         click.echo(f"The export is deleted. The files at {place} stay.")
 
 
-def _told_end(talk: Talk, export: OneExport, least: int, timeout: float | None) -> None:
+def _tell_when_done(talk: Talk, export: OneExport, least: int, timeout: float | None) -> None:
     """Wait for the end of a run of this number or a later one. Raises No if that fails."""
-    found: dict[str, Any] = {}
+    standing: dict[str, Any] = {}
 
     def look() -> Look:
-        found.clear()
-        found.update(export.get("export-status"))
-        return _look(found, least)
+        standing.clear()
+        standing.update(export.get("export-status"))
+        return _look(standing, least)
 
     wait_until_done(look, "Files exported", timeout)
-    talk.tell(found, lambda: export_tables.standing(found))
+    talk.tell(standing, lambda: export_tables.standing(standing))
 
 
-def _look(found: dict[str, Any], least: int) -> Look:
-    run = found["run"]
-    if found["status"] == FAILED and (run is None or int(run["id"]) >= least):
-        raise No(f"the export failed: {found['error_message']}")
+def _look(standing: dict[str, Any], least: int) -> Look:
+    run = standing["run"]
+    if standing["status"] == FAILED and (run is None or int(run["id"]) >= least):
+        raise No(f"the export failed: {standing['error_message']}")
     if run is None or int(run["id"]) < least:
-        return Look(False, 0, 1, found["look_error"] or "It is about to begin")
+        return Look(False, 0, 1, standing["look_error"] or "It is about to begin")
     through = run["copied"] + run["skipped"] + run["deleted"]
     whole = run["to_copy"] + run["to_delete"]
-    told = f"{short(run['ref'])}: {run['phase']}, {size(run['copied_bytes'])} of {size(run['to_copy_bytes'])}"
-    done = run["ended_at"] is not None and found["status"] == SUCCESS and found["up_to_date"] is not False
-    return Look(done or (run["ended_at"] is not None and int(run["id"]) == least), through, max(whole, 1), told)
+    text = f"{short(run['ref'])}: {run['phase']}, {size(run['copied_bytes'])} of {size(run['to_copy_bytes'])}"
+    done = run["ended_at"] is not None and standing["status"] == SUCCESS and standing["up_to_date"] is not False
+    return Look(done or (run["ended_at"] is not None and int(run["id"]) == least), through, max(whole, 1), text)

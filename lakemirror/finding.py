@@ -24,8 +24,8 @@ def explained(api: Api) -> Iterator[None]:
     try:
         yield
     except NotThere:
-        told = f"{api.url} has no list of all mirrors: if that is the url, it is an older LakeMirror"
-        raise NotThere(f"{told}, which needs --repository") from None
+        text = f"{api.url} has no list of all mirrors: if that is the url, it is an older LakeMirror"
+        raise NotThere(f"{text}, which needs --repository") from None
 
 
 def mirrors_path(repository: str) -> str:
@@ -44,9 +44,9 @@ def _find(api: Api, mirror: str) -> dict[str, Any]:
     while True:
         with explained(api):
             page = api.get(ALL, after=after)
-        for found in page["results"]:
-            if found["id"] == mirror:
-                return dict(found)
+        for row in page["results"]:
+            if row["id"] == mirror:
+                return dict(row)
         if not page["pagination"]["has_more"]:
             raise NotThere(f"there is no mirror '{mirror}': `lakemirror mirror list` names those that there are")
         after = page["pagination"]["next_offset"]

@@ -28,8 +28,8 @@ def commits(talk: Talk, path: str, limit: int, branch: str | None, stage: str | 
 @click.argument("commit")
 def commit(talk: Talk, path: str, commit: str) -> None:
     """One commit at a mirror: how far it has come, what is covered of it, what it lacks."""
-    told = talk.api.get(f"{path}/commits/{quote(commit, safe='')}")
-    talk.tell(told, lambda: closer_tables.commit_detail(told))
+    answer = talk.api.get(f"{path}/commits/{quote(commit, safe='')}")
+    talk.tell(answer, lambda: closer_tables.commit_detail(answer))
 
 
 @click.command()

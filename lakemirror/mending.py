@@ -21,8 +21,8 @@ def retry(talk: Talk, path: str, ids: Sequence[int], reason: str | None, everyth
     if [bool(ids), bool(reason), everything].count(True) != 1:
         raise click.UsageError("give one of --id, --reason and --all")
     body = {"ids": list(ids)} if ids else {"reason": reason} if reason else {}
-    told = talk.api.post(f"{path}/blockers/retry", body)
-    talk.tell(told, lambda: str(told["message"]))
+    answer = talk.api.post(f"{path}/blockers/retry", body)
+    talk.tell(answer, lambda: str(answer["message"]))
 
 
 @click.command()
@@ -31,8 +31,8 @@ def retry(talk: Talk, path: str, ids: Sequence[int], reason: str | None, everyth
 @click.argument("commit")
 def repair(talk: Talk, path: str, commit: str, dry_run: bool) -> None:
     """Look for all that a commit lacks now, and copy and check it before others."""
-    told = talk.api.post(f"{path}/commits/{quote(commit, safe='')}/repair", {"dry_run": dry_run})
-    talk.tell(told, lambda: closer_tables.repair_plan(told) if dry_run else str(told["message"]))
+    answer = talk.api.post(f"{path}/commits/{quote(commit, safe='')}/repair", {"dry_run": dry_run})
+    talk.tell(answer, lambda: closer_tables.repair_plan(answer) if dry_run else str(answer["message"]))
 
 
 @click.command()
@@ -43,8 +43,8 @@ def prioritise(talk: Talk, path: str, commit: str | None, branch: str | None) ->
     """Copy and check a commit before all else."""
     if bool(commit) == bool(branch):
         raise click.UsageError("give one of --commit and --branch")
-    told = talk.api.post(f"{path}/prioritise", {"commit": commit} if commit else {"branch": branch})
-    talk.tell(told, lambda: closer_tables.prioritised(told))
+    answer = talk.api.post(f"{path}/prioritise", {"commit": commit} if commit else {"branch": branch})
+    talk.tell(answer, lambda: closer_tables.prioritised(answer))
 
 
 @click.command("reset-branch")
@@ -52,8 +52,8 @@ def prioritise(talk: Talk, path: str, commit: str | None, branch: str | None) ->
 @click.argument("branch")
 def reset_branch(talk: Talk, path: str, branch: str) -> None:
     """Undo what somebody wrote to a branch of the mirror by force, without a commit."""
-    told = talk.api.post(f"{path}/reset-branch", {"branch": branch})
-    talk.tell(told, lambda: str(told["message"]))
+    answer = talk.api.post(f"{path}/reset-branch", {"branch": branch})
+    talk.tell(answer, lambda: str(answer["message"]))
 
 
 @click.command()
@@ -62,8 +62,8 @@ def reset_branch(talk: Talk, path: str, branch: str) -> None:
 @click.argument("commits", nargs=-1, required=True, metavar="COMMIT...")
 def waive(talk: Talk, path: str, commits: Sequence[str], reason: str) -> None:
     """Accept that commits, by their whole ids, can't be read at a mirror, so that what descends from them is shown."""
-    told = talk.api.post(f"{path}/waivers", {"commits": list(commits), "reason": reason})
-    talk.tell(told, lambda: closer_tables.waived(told))
+    waiver = talk.api.post(f"{path}/waivers", {"commits": list(commits), "reason": reason})
+    talk.tell(waiver, lambda: closer_tables.waived(waiver))
 
 
 @click.command()

@@ -20,9 +20,9 @@ NEEDED = (
 
 def require_same(certificate: dict[str, Any], folder: str) -> None:
     """Raises No, with the file, unless a copy of `_lakefs/` gives the certificate's content digest."""
-    found = _certify(folder, certificate["commit"], certificate["metarange"])
-    if found["content_digest"] != certificate["content_digest"]:
-        counted = ", ".join(f"{found[name]:,} {name}" for name in ("ranges", "entries", "bytes"))
+    recomputed = _certify(folder, certificate["commit"], certificate["metarange"])
+    if recomputed["content_digest"] != certificate["content_digest"]:
+        counted = ", ".join(f"{recomputed[name]:,} {name}" for name in ("ranges", "entries", "bytes"))
         raise No(f"the certificate differs: the files in {folder} name {counted}")
 
 
@@ -33,10 +33,10 @@ def _certify(folder: str, commit: str, metarange: str) -> dict[str, Any]:
     command = [sys.executable, "-P", "-m", "graveler", "certify", folder, commit, metarange]
     done = subprocess.run(command, env=os.environ | {"PYTHONPATH": str(reader)}, capture_output=True, text=True)
     if done.returncode:
-        said = (done.stdout or done.stderr).strip().splitlines()
-        raise No(f"the commit can't be recomputed from {folder}: {said[-1] if said else 'no reason was given'}")
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+        lines = (done.stdout or done.stderr).strip().splitlines()
+        raise No(f"the commit can't be recomputed from {folder}: {lines[-1] if lines else 'no reason was given'}")
+    recomputed: dict[str, Any] = json.loads(done.stdout)
+    return recomputed
 
 
 def _reader() -> Path | None:

@@ -43,11 +43,11 @@ def _variable(name: str) -> str:
 
 def _from_environment() -> dict[str, str]:
     """Both halves of the key or neither: two halves of different keys would only be refused."""
-    found = {name: text for name in FIELDS if (text := os.environ.get(_variable(name), "").strip())}
-    halves = [_variable(name) for name in FIELDS[1:] if name not in found]
+    values = {name: text for name in FIELDS if (text := os.environ.get(_variable(name), "").strip())}
+    halves = [_variable(name) for name in FIELDS[1:] if name not in values]
     if len(halves) == 1:
         raise WrongUsage(f"{halves[0]} is not set, but the other half of the key is")
-    return found
+    return values
 
 
 def _from_file(path: Path) -> dict[str, str]:

@@ -18,7 +18,7 @@ from lakemirror.words import UNKNOWN, ago, between, clean, clock, count, length,
 
 def mirror_list(page: dict[str, Any]) -> RenderableType:
     """Mirrors, those that need somebody first."""
-    mirrors = sorted(page["results"], key=lambda one: (severity(one["status"]), one["id"]))
+    mirrors = sorted(page["results"], key=lambda mirror: (severity(mirror["status"]), mirror["id"]))
     if not mirrors:
         return Text("There is no mirror.")
     columns = ("Mirror", "State", "Source", "Region", "Branches", "Behind", "Lag", "Last advance")
@@ -91,7 +91,9 @@ def _staying(mirror: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _worst_lag(mirror: dict[str, Any]) -> float | None:
-    return max((one["lag_seconds"] for one in _staying(mirror) if one["lag_seconds"] is not None), default=None)
+    return max(
+        (branch["lag_seconds"] for branch in _staying(mirror) if branch["lag_seconds"] is not None), default=None
+    )
 
 
 def _lag_words(mirror: dict[str, Any]) -> str:
@@ -122,8 +124,8 @@ def blocker_list(page: dict[str, Any]) -> RenderableType:
     if not things:
         return Text("Nothing is missing or wrong.")
     columns = ("Kind", "What", "Size", "Why", "Missed", "Tried", "Next look")
-    told = f"The first {len(things):,}; there are more." if more else f"{_things(len(things))} missing or wrong."
-    return Group(line(told), "", table(columns, (_blocker_row(thing, page["as_of"]) for thing in things)))
+    headline = f"The first {len(things):,}; there are more." if more else f"{_things(len(things))} missing or wrong."
+    return Group(line(headline), "", table(columns, (_blocker_row(thing, page["as_of"]) for thing in things)))
 
 
 def blocker_groups(page: dict[str, Any], name: str) -> RenderableType:
@@ -176,9 +178,9 @@ def check(job: dict[str, Any]) -> RenderableType:
     return line(f"{head} {seen} within {took}: {count(job['problems'], 'problem')}.")
 
 
-def certificate(told: dict[str, Any], folder: str | None) -> RenderableType:
+def certificate(fields: dict[str, Any], folder: str | None) -> RenderableType:
     """Every fact of a certificate, and the folder whose bytes gave the same."""
-    shown = facts((name.replace("_", " ").capitalize(), _fact(value)) for name, value in told.items())
+    shown = facts((name.replace("_", " ").capitalize(), _fact(value)) for name, value in fields.items())
     return Group(shown, "", line(f"The bytes in {folder} give the same content digest.")) if folder else shown
 
 

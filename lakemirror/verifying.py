@@ -22,41 +22,42 @@ FIRST_LINES = 50
 def verify(talk: Talk, export: OneExport, wait: bool, timeout: float | None) -> None:
     """Compare the destination with the last complete export; nothing is changed there. With --wait it ends with 1 where
     something is missing (+), different (*) or in no commit (-)."""
-    found = export.post("export-verify")
+    verification = export.post("export-verify")
     if wait or timeout is not None:
-        found = _ended(export, int(found["id"]), timeout)
-    drift = [] if not _drifted(found) else export.get("export-drift", amount=FIRST_LINES)["results"]
-    talk.tell(found, lambda: export_tables.verification(found, drift))
-    if _drifted(found):
+        verification = _ended(export, int(verification["id"]), timeout)
+    drift = [] if not _drifted(verification) else export.get("export-drift", amount=FIRST_LINES)["results"]
+    talk.tell(verification, lambda: export_tables.verification(verification, drift))
+    if _drifted(verification):
         click.get_current_context().exit(No.exit_code)
 
 
 def _ended(export: OneExport, number: int, timeout: float | None) -> dict[str, Any]:
     """Wait for the verification of this number. Raises No where it could not be carried to its end."""
-    found: dict[str, Any] = {}
+    verification: dict[str, Any] = {}
 
     def look() -> Look:
-        found.clear()
-        found.update(export.get("export-verification"))
-        return _look(found)
+        verification.clear()
+        verification.update(export.get("export-verification"))
+        return _look(verification)
 
     wait_until_done(look, "Files compared", timeout)
-    if found["outcome"] == "outdated" or int(found["id"]) != number:
-        raise No(f"the verification is outdated: {found['error'] or 'another one began'}")
-    if found["outcome"] == "failed":
-        raise No(f"could not verify: {found['error']}")
-    return found
+    if verification["outcome"] == "outdated" or int(verification["id"]) != number:
+        raise No(f"the verification is outdated: {verification['error'] or 'another one began'}")
+    if verification["outcome"] == "failed":
+        raise No(f"could not verify: {verification['error']}")
+    return verification
 
 
-def _look(found: dict[str, Any]) -> Look:
-    seen = found["equal"] + found["missing"] + found["different"]
-    told = f"{short(found['ref'])}: {found['outcome'] or 'comparing'}, {_drift_count(found):,} drifted"
-    return Look(found["outcome"] is not None, seen, max(found["files"] or 0, 1), told)
+def _look(verification: dict[str, Any]) -> Look:
+    seen = verification["equal"] + verification["missing"] + verification["different"]
+    outcome = verification["outcome"] or "comparing"
+    text = f"{short(verification['ref'])}: {outcome}, {_drift_count(verification):,} drifted"
+    return Look(verification["outcome"] is not None, seen, max(verification["files"] or 0, 1), text)
 
 
-def _drifted(found: dict[str, Any]) -> bool:
-    return bool(found["outcome"] == "drifted")
+def _drifted(verification: dict[str, Any]) -> bool:
+    return bool(verification["outcome"] == "drifted")
 
 
-def _drift_count(found: dict[str, Any]) -> int:
-    return int(found["missing"] + found["different"] + found["foreign"])
+def _drift_count(verification: dict[str, Any]) -> int:
+    return int(verification["missing"] + verification["different"] + verification["foreign"])

@@ -31,15 +31,15 @@ class Look:
     done: bool
     part: int
     whole: int
-    told: str
+    text: str
 
 
 def duration(text: str) -> float:
     """Seconds from a length of time: "90", "90s", "10m", "2h", "1d"."""
-    found = re.fullmatch(r"(\d{1,9}(?:\.\d+)?)([smhd]?)", text)
-    if not found:
+    match = re.fullmatch(r"(\d{1,9}(?:\.\d+)?)([smhd]?)", text)
+    if not match:
         raise click.BadParameter(f"'{text}' is no length of time, as 90s, 10m or 2h are")
-    return float(found[1]) * _SECONDS[found[2]]
+    return float(match[1]) * _SECONDS[match[2]]
 
 
 def may_wait(command: Callable[..., None]) -> Callable[..., None]:
@@ -63,14 +63,14 @@ def wait_until_done(look: Callable[[], Look], what: str, timeout: float | None) 
                 if time.monotonic() - answered > AWAY_SECONDS:
                     raise
             else:
-                answered, last = time.monotonic(), seen.told
+                answered, last = time.monotonic(), seen.text
                 show(seen)
                 if seen.done:
                     return
-            left = float("inf") if timeout is None else began + timeout - time.monotonic()
-            if left <= 0:
+            remaining = float("inf") if timeout is None else began + timeout - time.monotonic()
+            if remaining <= 0:
                 raise TimedOut(f"not done after {length(timeout)}. {last}")
-            time.sleep(min(pause, left))
+            time.sleep(min(pause, remaining))
             pause = min(1.5 * pause, LONGEST_PAUSE)
 
 
@@ -85,14 +85,14 @@ def _shown(what: str) -> Iterator[Callable[[Look], None]]:
         BarColumn(bar_width=24),
         TextColumn("{task.completed:,} of {task.total:,}"),
         TimeElapsedColumn(),
-        TextColumn("{task.fields[told]}", table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")),
+        TextColumn("{task.fields[text]}", table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")),
     )
     console = Console(stderr=True, highlight=False, emoji=False)
     with Progress(*columns, console=console, transient=True, expand=True) as progress:
-        task = progress.add_task(escape(clean(what)), total=1, told="")
+        task = progress.add_task(escape(clean(what)), total=1, text="")
 
         def show(seen: Look) -> None:
-            progress.update(task, completed=seen.part, total=seen.whole, told=escape(clean(seen.told)))
+            progress.update(task, completed=seen.part, total=seen.whole, text=escape(clean(seen.text)))
 
         yield show
 
@@ -105,7 +105,7 @@ class _Lines:
         self._last = ""
 
     def __call__(self, seen: Look) -> None:
-        line = f"{self.what}: {seen.part:,} of {seen.whole:,}. {clean(seen.told)}"
+        line = f"{self.what}: {seen.part:,} of {seen.whole:,}. {clean(seen.text)}"
         if line != self._last:
             click.echo(line, err=True)
         self._last = line

@@ -43,10 +43,10 @@ class OncePerKey:
         if user is None or print_ is None:
             return self.get_response(request)
         if not KEY.fullmatch(key):
-            told = "Idempotency-Key: expected 1 to 255 visible ASCII characters"
-            return json_error(HTTPStatus.BAD_REQUEST, told)
-        call, ours = _claim(user, key, print_)
-        return self._carry_out(request, call) if ours else _answer_again(request, call, print_)
+            text = "Idempotency-Key: expected 1 to 255 visible ASCII characters"
+            return json_error(HTTPStatus.BAD_REQUEST, text)
+        call, is_new = _claim(user, key, print_)
+        return self._carry_out(request, call) if is_new else _answer_again(request, call, print_)
 
     def _carry_out(self, request: HttpRequest, call: KeyedCall) -> HttpResponse:
         try:
@@ -72,10 +72,10 @@ def prune() -> int:
 def _caller(request: HttpRequest) -> User | None:
     """Who the view will find: by access key, else by session."""
     try:
-        found = AccessKeyAuthentication().authenticate(request)
+        authenticated = AccessKeyAuthentication().authenticate(request)
     except (APIException, LakeMirrorError):
         return None  # the view says why
-    user = found[0] if found else request.user
+    user = authenticated[0] if authenticated else request.user
     return user if user.is_authenticated and user.is_active else None
 
 
@@ -96,8 +96,8 @@ def _claim(user: User, key: str, print_: str) -> tuple[KeyedCall, bool]:
             with transaction.atomic():
                 return KeyedCall.objects.create(user=user, key=key, fingerprint=print_, begun_at=Now()), True
         except IntegrityError:
-            if there := KeyedCall.objects.filter(user=user, key=key).first():
-                return there, False  # else its request failed just now, and the key is free again
+            if call := KeyedCall.objects.filter(user=user, key=key).first():
+                return call, False  # else its request failed just now, and the key is free again
 
 
 def _answer_again(request: HttpRequest, call: KeyedCall, print_: str) -> HttpResponse:
@@ -105,11 +105,11 @@ def _answer_again(request: HttpRequest, call: KeyedCall, print_: str) -> HttpRes
         return json_error(HTTPStatus.UNPROCESSABLE_ENTITY, OTHER)
     if call.status is None:
         since = call.begun_at.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-        told = (
+        text = (
             f"the request with this Idempotency-Key is being carried out since {since}. If that was long ago it ended "
             "without an answer: look whether it was done before you send it with another key"
         )
-        answer = json_error(HTTPStatus.CONFLICT, told)
+        answer = json_error(HTTPStatus.CONFLICT, text)
         answer["Retry-After"] = "1"
         return answer
     if call.answer is None:

@@ -53,9 +53,9 @@ def status_of(exc: Exception) -> HTTPStatus | None:
     """The status that an error becomes; None for one that nobody expected."""
     if isinstance(exc, errors.Denied):
         return HTTPStatus.FORBIDDEN if exc.action else HTTPStatus.BAD_GATEWAY
-    found = (status for kind, status in STATUSES if isinstance(exc, kind))
+    statuses = (status for kind, status in STATUSES if isinstance(exc, kind))
     fallback = HTTPStatus.INTERNAL_SERVER_ERROR if isinstance(exc, errors.LakeMirrorError) else None
-    return next(found, fallback)
+    return next(statuses, fallback)
 
 
 def message_of(exc: Exception) -> str:

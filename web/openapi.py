@@ -73,8 +73,8 @@ class Pagination(serializers.Serializer):
 
 def etag(*statuses: int) -> OpenApiParameter:
     """The header that these answers carry."""
-    told = "names the settings, not the state: for If-Match"
-    return OpenApiParameter("ETag", str, OpenApiParameter.HEADER, response=list(statuses), description=told)
+    description = "names the settings, not the state: for If-Match"
+    return OpenApiParameter("ETag", str, OpenApiParameter.HEADER, response=list(statuses), description=description)
 
 
 def answers(

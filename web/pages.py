@@ -39,10 +39,10 @@ def page_of_rows(
     """The rows after the one that the query names, in the order of a column of numbers. Raises Invalid."""
     amount = amount or ROWS
     after = request.GET.get("after", "")
-    found = rows.order_by(f"-{column}" if newest else column)
+    ordered = rows.order_by(f"-{column}" if newest else column)
     if after:
-        found = found.filter(**{f"{column}__{'lt' if newest else 'gt'}": number_of(after, "after")})
-    some = list(found[: amount + 1])
+        ordered = ordered.filter(**{f"{column}__{'lt' if newest else 'gt'}": number_of(after, "after")})
+    some = list(ordered[: amount + 1])
     more = with_query(request, after=getattr(some[amount - 1], column)) if len(some) > amount else ""
     return Rows(some[:amount], more, not after)
 
@@ -54,13 +54,13 @@ def with_query(request: HttpRequest, **changes: Any) -> str:
 
 
 def answered(
-    request: HttpRequest, verb: Callable[[], object], told: str | Callable[[Any], str], otherwise: str
+    request: HttpRequest, verb: Callable[[], object], message: str | Callable[[Any], str], otherwise: str
 ) -> HttpResponse:
-    """Carry out a verb and say so, or why not. `told` may depend on what the verb gave. Without scripts it leads back
-    to where it was clicked, or to the address `otherwise`."""
+    """Carry out a verb and say so, or why not. `message` may depend on what the verb gave. Without scripts it leads
+    back to where it was clicked, or to the address `otherwise`."""
     try:
         done = verb()
-        messages.success(request, told(done) if callable(told) else told)
+        messages.success(request, message(done) if callable(message) else message)
     except LakeMirrorError as error:
         if not request.htmx:
             raise
@@ -68,5 +68,5 @@ def answered(
     if request.htmx:
         return render(request, "_notices.html")
     back = request.POST.get("back", "")
-    ours = url_has_allowed_host_and_scheme(back, allowed_hosts={request.get_host()})
-    return HttpResponseRedirect(back if ours else otherwise)
+    is_own_host = url_has_allowed_host_and_scheme(back, allowed_hosts={request.get_host()})
+    return HttpResponseRedirect(back if is_own_host else otherwise)

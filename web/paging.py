@@ -65,11 +65,11 @@ def by_number(
 ) -> dict[str, Any]:
     """A page of rows in the order of a column of numbers, from its largest on with `newest`."""
     amount, after = page_of(request)
-    found = rows.order_by(f"-{column}" if newest else column)
+    ordered = rows.order_by(f"-{column}" if newest else column)
     if after:
-        found = found.filter(**{f"{column}__{'lt' if newest else 'gt'}": number_of(after, "after")})
-    page, told = a_page(list(found[: amount + 1]), amount, lambda row: getattr(row, column))
-    return told | {"results": [to_json(row) for row in page]}
+        ordered = ordered.filter(**{f"{column}__{'lt' if newest else 'gt'}": number_of(after, "after")})
+    page, answer = a_page(list(ordered[: amount + 1]), amount, lambda row: getattr(row, column))
+    return answer | {"results": [to_json(row) for row in page]}
 
 
 def page_of(request: Request) -> tuple[int, str]:

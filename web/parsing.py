@@ -38,10 +38,10 @@ def _texts(value: Any) -> Iterator[str]:
     """Every text in a value, keys included."""
     ahead = [value]
     while ahead:
-        one = ahead.pop()
-        if isinstance(one, str):
-            yield one
-        elif isinstance(one, Mapping):
-            ahead += [*one.keys(), *one.values()]
-        elif isinstance(one, list):
-            ahead += one
+        item = ahead.pop()
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, Mapping):
+            ahead += [*item.keys(), *item.values()]
+        elif isinstance(item, list):
+            ahead += item

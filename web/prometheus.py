@@ -12,11 +12,11 @@ PREFIX = "lakemirror_"
 
 
 class Gauge:
-    """A gauge with its samples; `told` is one line of plain text."""
+    """A gauge with its samples; `help_text` is one line of plain text."""
 
-    def __init__(self, name: str, told: str) -> None:
+    def __init__(self, name: str, help_text: str) -> None:
         self.name = f"{PREFIX}{name}"
-        self._head = f"# HELP {self.name} {told}\n# TYPE {self.name} gauge\n"
+        self._head = f"# HELP {self.name} {help_text}\n# TYPE {self.name} gauge\n"
         self._lines: list[str] = []
 
     def add(self, labels: str, value: float) -> None:

@@ -31,12 +31,12 @@ def address(request: Any) -> str | None:
         return None
     meta = plain(request).META
     trusted = frozenset(getattr(settings, "TRUSTED_PROXIES", ()))
-    found = _ip(meta.get("REMOTE_ADDR", ""))
+    ip = _ip(meta.get("REMOTE_ADDR", ""))
     for hop in reversed(meta.get("HTTP_X_FORWARDED_FOR", "").split(",")):
-        if found not in trusted:
+        if ip not in trusted:
             break
-        found = _ip(hop.strip()) or found
-    return found
+        ip = _ip(hop.strip()) or ip
+    return ip
 
 
 def plain(request: Any) -> Any:

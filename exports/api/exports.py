@@ -67,9 +67,9 @@ class OfBranch(APIView):
     def readable(self, request: Request, repository: str, branch: str) -> Export:
         """The export, for somebody who may read the branch. NotFound also says whether the branch exists."""
         rbac.require(request.user, ("fs:ReadBranch", branch_arn(repository, branch)))
-        return self.found(request, repository, branch)
+        return self.find(request, repository, branch)
 
-    def found(self, request: Request, repository: str, branch: str) -> Export:
+    def find(self, request: Request, repository: str, branch: str) -> Export:
         """The export. Where there is none, NotFound names what is missing: repository, branch or configuration."""
         region = region_of(request)
         export = Export.objects.of_branch(region, repository, branch).filter(deleting=False).first()
@@ -109,7 +109,7 @@ class Configuration(OfBranch):
     def delete(self, request: Request, repository: str, branch: str) -> Response:
         """Export no more; what was exported stays where it is. Needs fs:ExportConfig on the branch."""
         rbac.require(request.user, ("fs:ExportConfig", branch_arn(repository, branch)))
-        export = self.found(request, repository, branch)
+        export = self.find(request, repository, branch)
         exports.export_delete(actor=request.user, export=export, request=request)
         return Response(status=204)
 
@@ -124,7 +124,7 @@ class Hook(OfBranch):
         """Export the branch's head of now. 201 with the run's id; 409 while one goes on, after a failure (repair it),
         and where there is nothing to export. Needs fs:RunExport on the branch."""
         rbac.require(request.user, ("fs:RunExport", branch_arn(repository, branch)))
-        export = self.found(request, repository, branch)
+        export = self.find(request, repository, branch)
         return Response(str(exports.export_run(actor=request.user, export=export, request=request).pk), status=201)
 
 
@@ -138,7 +138,7 @@ class Repair(OfBranch):
         """What kept the export from succeeding is repaired: it goes on. 201, empty; 409 unless it has failed. Needs
         fs:RunExport on the branch."""
         rbac.require(request.user, ("fs:RunExport", branch_arn(repository, branch)))
-        export = self.found(request, repository, branch)
+        export = self.find(request, repository, branch)
         exports.export_repair(actor=request.user, export=export, request=request)
         return Response(status=201)
 
@@ -227,7 +227,7 @@ class Pause(OfBranch):
 
     def change(self, request: Request, repository: str, branch: str, *, paused: bool) -> Response:
         rbac.require(request.user, ("fs:PauseExport", branch_arn(repository, branch)))
-        export = self.found(request, repository, branch)
+        export = self.find(request, repository, branch)
         exports.export_pause(actor=request.user, export=export, paused=paused, request=request)
         export.refresh_from_db()
         return Response(status_json(reading_of(export)))
@@ -245,7 +245,7 @@ class Limits(OfBranch):
         rbac.require(request.user, ("fs:ExportConfig", branch_arn(repository, branch)))
         body = ExportLimits(data=request.data)
         body.is_valid(raise_exception=True)
-        export = self.found(request, repository, branch)
+        export = self.find(request, repository, branch)
         exports.export_limits(actor=request.user, export=export, changes=body.changes(), request=request)
         export.refresh_from_db()
         return Response(configuration_json(export))
@@ -276,11 +276,11 @@ class Exports(APIView):
         rows = narrowed(Export.objects.filter(pk__in=visible(request.user)), request.query_params.get("find", ""))
         amount, after = page_of(request)
         rows = rows.filter(pk__gt=number_of(after, "after")) if after else rows
-        page, told = a_page(list(rows.order_by("pk")[: amount + 1]), amount, lambda row: row.pk)
-        found = sorted(export_statuses(page, clock.now()), key=lambda one: one.export.pk)
-        results = [export_json(one) for one in found if not state or one.told.state == state]
-        told["pagination"]["results"] = len(results)
-        return Response(told | {"results": results})
+        page, answer = a_page(list(rows.order_by("pk")[: amount + 1]), amount, lambda row: row.pk)
+        readings = sorted(export_statuses(page, clock.now()), key=lambda reading: reading.export.pk)
+        results = [export_json(reading) for reading in readings if not state or reading.told.state == state]
+        answer["pagination"]["results"] = len(results)
+        return Response(answer | {"results": results})
 
 
 def visible(user: Any) -> list[int]:

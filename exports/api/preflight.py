@@ -100,7 +100,7 @@ class Check(OfBranch):
 
 def checked_json(actor: Any, plan: Plan) -> dict[str, Any]:
     """All that can be said of a plan."""
-    found = check_plan(actor=actor, plan=plan, writing=True)
+    preflight = check_plan(actor=actor, plan=plan, writing=True)
     unknown: list[str] = []
     trial, planned = None, None
     try:
@@ -112,13 +112,13 @@ def checked_json(actor: Any, plan: Plan) -> dict[str, Any]:
     except LakeMirrorError as error:
         unknown.append(f"next_run: {error}")
     return {
-        "ok": found.ok,
-        "checks": [check_json(check) | {"policy": check.policy} for check in found.checks],
+        "ok": preflight.ok,
+        "checks": [check_json(check) | {"policy": check.policy} for check in preflight.checks],
         "patterns": trial and trial_json(trial),
         "next_run": planned and planned_json(planned),
         "changes": changes_of(plan),
         "unknown": unknown,
-        "as_of": rfc3339(found.as_of),
+        "as_of": rfc3339(preflight.as_of),
     }
 
 
@@ -133,7 +133,8 @@ def trial_json(trial: Trial) -> dict[str, Any]:
         "last_keys": len(trial.last_keys),
         "last_keys_first": named(trial.last_keys[:SHOWN]),
         "expressions": [
-            {"pattern": one.pattern, "directories": one.directories, "last_keys": one.last_keys} for one in trial.each
+            {"pattern": expression.pattern, "directories": expression.directories, "last_keys": expression.last_keys}
+            for expression in trial.each
         ],
     }
 

@@ -225,7 +225,7 @@ def status_json(reading: ExportSummary) -> dict[str, Any]:
 
 def run_json(run: ExportRun) -> dict[str, Any]:
     """A run and its figures."""
-    told = (
+    columns = (
         "to_copy",
         "to_copy_bytes",
         "to_delete",
@@ -250,7 +250,7 @@ def run_json(run: ExportRun) -> dict[str, Any]:
         "ended_at": rfc3339(run.ended_at),
         "kept_paths": run.kept_keys,
         "lost_commits": run.lost,
-        **{name: getattr(run, name) for name in told},
+        **{name: getattr(run, name) for name in columns},
     }
 
 
@@ -264,14 +264,14 @@ def failure_json(failure: ExportFailure) -> dict[str, Any]:
     }
 
 
-def skipped_json(one: SkippedCommit) -> dict[str, Any]:
+def skipped_json(skipped: SkippedCommit) -> dict[str, Any]:
     """A commit that no run exported by itself, and the run that took it along."""
     return {
-        "id": one.sha,
-        "message": one.message,
-        "committed_at": rfc3339(one.committed_at),
-        "run": str(one.run_id),
-        "exported_ref": one.run.ref,
+        "id": skipped.sha,
+        "message": skipped.message,
+        "committed_at": rfc3339(skipped.committed_at),
+        "run": str(skipped.run_id),
+        "exported_ref": skipped.run.ref,
     }
 
 

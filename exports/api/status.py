@@ -87,7 +87,7 @@ def _of_run(reading: ExportSummary, run: ExportRun) -> dict[str, Any]:
         "steps": [_step_json(step) for step in steps_of(run, reading.export.verifications.first())],
         "progress": _progress_json(progress_of(run, reading.as_of, going_on=reading.active)),
         "failures_by_reason": [
-            {"reason": one.reason, "files": one.number, "example": one.example} for one in by_reason(run)
+            {"reason": group.reason, "files": group.number, "example": group.example} for group in by_reason(run)
         ],
         "status_file": written
         and {
@@ -116,8 +116,8 @@ def _progress_json(progress: Progress) -> dict[str, Any]:
 
 
 def _proven_json(reading: ExportSummary) -> dict[str, Any] | None:
-    found = reading.export.verifications.filter(outcome__in=["equal", "drifted"]).first()
-    if found is None:
+    verification = reading.export.verifications.filter(outcome__in=["equal", "drifted"]).first()
+    if verification is None:
         return None
-    told = {"ref": found.ref, "outcome": found.outcome, "drifted": found.drifted}
-    return told | {"ended_at": rfc3339(found.ended_at)}
+    proven = {"ref": verification.ref, "outcome": verification.outcome, "drifted": verification.drifted}
+    return proven | {"ended_at": rfc3339(verification.ended_at)}

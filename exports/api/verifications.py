@@ -75,9 +75,9 @@ class Verify(OfBranch):
         verification, of which export-verification tells more; one that goes on already is not begun anew. 409 while an
         export goes on, and before any has succeeded. Needs fs:RunExport on the branch."""
         rbac.require(request.user, ("fs:RunExport", branch_arn(repository, branch)))
-        export = self.found(request, repository, branch)
-        begun = exports.export_verify(actor=request.user, export=export, request=request)
-        return Response(verification_json(begun), status=202)
+        export = self.find(request, repository, branch)
+        verification = exports.export_verify(actor=request.user, export=export, request=request)
+        return Response(verification_json(verification), status=202)
 
 
 class Verification(OfBranch):
@@ -110,10 +110,10 @@ class Drift(OfBranch, TableView):
 
 def last_verification(export: Export) -> ExportVerification:
     """The one that goes on, else the last one. Raises NotFound."""
-    found: ExportVerification | None = export.verifications.order_by("-pk").first()
-    if found is None:
+    verification: ExportVerification | None = export.verifications.order_by("-pk").first()
+    if verification is None:
         raise NotFound(f"the export of '{export.branch}' was not verified yet", hint="Ask for it: POST export-verify")
-    return found
+    return verification
 
 
 def verification_json(verification: ExportVerification) -> dict[str, Any]:

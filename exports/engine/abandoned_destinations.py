@@ -14,10 +14,10 @@ from exports.models import Export
 
 def left_with(export: Export, place: str, refs: Sequence[str], *, at: str) -> dict[str, list[str]]:
     """All that is left behind by an export that is at one place now, and leaves these commits at another one."""
-    left = {there: list(commits) for there, commits in export.left.items() if there != at}
+    left_behind = {path: list(commits) for path, commits in export.left.items() if path != at}
     if place and place != at:
-        left[place] = list(dict.fromkeys([*left.get(place, []), *refs]))
-    return left
+        left_behind[place] = list(dict.fromkeys([*left_behind.get(place, []), *refs]))
+    return left_behind
 
 
 def take(export: Export) -> None:
@@ -30,10 +30,10 @@ def take(export: Export) -> None:
 
 def _forgotten(other: Export, place: str) -> dict[str, Any]:
     """The columns of another export in which something of this place stood, without that."""
-    kept: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
     for name in ("left", "marked"):
-        kept[name] = {path: told for path, told in getattr(other, name).items() if not overlap(path, place)}
+        columns[name] = {path: noted for path, noted in getattr(other, name).items() if not overlap(path, place)}
     for name in ("path_at_success", "attempted_path"):
-        there = getattr(other, name)
-        kept[name] = "" if there and overlap(there, place) else there
-    return {name: value for name, value in kept.items() if value != getattr(other, name)}
+        path = getattr(other, name)
+        columns[name] = "" if path and overlap(path, place) else path
+    return {name: value for name, value in columns.items() if value != getattr(other, name)}

@@ -61,8 +61,8 @@ def _look(export: Export, lease: Lease) -> DutyOutcome:
     if not state_machine.starts_by_itself(standing, head):
         return _verify(export, lease) or DutyOutcome(_resting(standing, head))
     if standing.state is State.REPAIRED:
-        if (left := _seconds_of_writes(export)) > 0:
-            return DutyOutcome("waits for the last writes of the run before", left)
+        if (seconds_left := _seconds_of_writes(export)) > 0:
+            return DutyOutcome("waits for the last writes of the run before", seconds_left)
         _tell_repaired(export, lease)
     with transaction.atomic():
         lease.lock()
@@ -75,8 +75,8 @@ def _verify(export: Export, lease: Lease) -> DutyOutcome | None:
     verification = export.verifications.open().select_related("export").first()
     if verification is None:
         return None
-    if (left := _seconds_of_writes(export)) > 0:
-        return DutyOutcome("waits for the last writes of the run before", left)
+    if (seconds_left := _seconds_of_writes(export)) > 0:
+        return DutyOutcome("waits for the last writes of the run before", seconds_left)
     return verify.carry(verification, lease, last_try=lease.duty.failures + 1 >= TRIES)
 
 
@@ -113,15 +113,15 @@ def _write_status(run: ExportRun, state: State, lease: Lease) -> None:
 
 def _fail_again(export: Export, error: LakeMirrorError) -> None:
     """What keeps even the status from being written is not repaired."""
-    told = f"not repaired: {words_of(error)}"
-    Export.objects.move(export.pk, states=[State.REPAIRED], state=State.FAILED, error=told)
+    text = f"not repaired: {words_of(error)}"
+    Export.objects.move(export.pk, states=[State.REPAIRED], state=State.FAILED, error=text)
 
 
 def _remove(export: Export | None, lease: Lease) -> DutyOutcome:
     """The row goes when nothing that was started can write any more; its duty with it."""
     if export is not None:
-        if (left := _seconds_of_writes(export)) > 0:
-            return DutyOutcome("waits for its last writes", left)
+        if (seconds_left := _seconds_of_writes(export)) > 0:
+            return DutyOutcome("waits for its last writes", seconds_left)
         stale_uploads.give_up_all(export, lease)
         with transaction.atomic():
             lease.lock()
@@ -135,8 +135,8 @@ def _remove(export: Export | None, lease: Lease) -> DutyOutcome:
 
 def _carry_on(run: ExportRun, lease: Lease) -> DutyOutcome:
     """A slice of a run. An error that may pass is tried again; another one, or one too many, is how the run ends."""
-    if (run.in_hand or not run.unanswered) and (left := _seconds_of_writes(run.export)) > 0:
-        return DutyOutcome("waits for writes of a worker that is gone, or that got no answer", left)
+    if (run.in_hand or not run.unanswered) and (seconds_left := _seconds_of_writes(run.export)) > 0:
+        return DutyOutcome("waits for writes of a worker that is gone, or that got no answer", seconds_left)
     if run.error:
         return _end(run, lease, run.error)
     if run.in_hand and _take_over(run) > MOST_TAKEOVERS:
@@ -145,7 +145,7 @@ def _carry_on(run: ExportRun, lease: Lease) -> DutyOutcome:
     last_try = lease.duty.failures + 1 >= TRIES
     try:
         with lease.keep_alive():
-            told = phases.carry(run, lease, last_try=last_try)
+            summary = phases.carry(run, lease, last_try=last_try)
     except Fenced:
         raise
     except (LakeMirrorError, Late) as error:
@@ -156,7 +156,7 @@ def _carry_on(run: ExportRun, lease: Lease) -> DutyOutcome:
             raise
         return _end(run, lease, words_of(error))
     ExportRun.objects.filter(pk=run.pk).update(in_hand=False)
-    return DutyOutcome(told, 0.0)
+    return DutyOutcome(summary, 0.0)
 
 
 def _take_over(run: ExportRun) -> int:
@@ -171,9 +171,9 @@ def _end(run: ExportRun, lease: Lease, error: str) -> DutyOutcome:
     answer, which may say something else, can't be written any more."""
     run.refresh_from_db()
     run.export.refresh_from_db()
-    if run.phase == ExportRun.Phase.STATUS and (left := _seconds_of_writes(run.export)) > 0:
+    if run.phase == ExportRun.Phase.STATUS and (seconds_left := _seconds_of_writes(run.export)) > 0:
         ExportRun.objects.filter(pk=run.pk).update(error=error, unanswered=False)
-        return DutyOutcome("has failed, and waits for a status file that got no answer", left)
+        return DutyOutcome("has failed, and waits for a status file that got no answer", seconds_left)
     try:
         _write_status(run, State.FAILED, lease)
     except LakeMirrorError as unwritten:
@@ -187,9 +187,9 @@ def _end(run: ExportRun, lease: Lease, error: str) -> DutyOutcome:
 
 def _unwritten(run: ExportRun, why: LakeMirrorError, error: str) -> str:
     """That there is no status file; and why, unless `error` says that, or names the bucket that is missing."""
-    told = words_of(why)
+    text = words_of(why)
     known = isinstance(why, NotFound) and f"'{split_uri(run.status_path)[0]}'" in error
-    return UNWRITTEN if known or told in error else f"{UNWRITTEN}: {told}"
+    return UNWRITTEN if known or text in error else f"{UNWRITTEN}: {text}"
 
 
 def _seconds_of_writes(export: Export) -> float:

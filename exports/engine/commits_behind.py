@@ -61,11 +61,11 @@ def between_runs(run: ExportRun) -> Line | None:
     if before is None or before.ref == run.ref:
         return Line((), whole=True)
     try:
-        found = _line(run.export, run.ref, before.ref)
+        line = _line(run.export, run.ref, before.ref)
     except LakeMirrorError as error:
         log.info("which commits %s skips can't be told: %s", run, error)
         return None
-    return found and Line(found.commits[1:], found.whole)
+    return line and Line(line.commits[1:], line.whole)
 
 
 def note_skipped(run: ExportRun, line: Line | None) -> None:
@@ -74,8 +74,10 @@ def note_skipped(run: ExportRun, line: Line | None) -> None:
         return
     run.skipped_ones.all().delete()
     rows = [
-        SkippedCommit(run=run, sha=one.id, message=one.message[:LONGEST_MESSAGE], committed_at=_at(one.creation_date))
-        for one in line.commits
+        SkippedCommit(
+            run=run, sha=commit.id, message=commit.message[:LONGEST_MESSAGE], committed_at=_at(commit.creation_date)
+        )
+        for commit in line.commits
     ]
     SkippedCommit.objects.bulk_create(rows, batch_size=500)
     ExportRun.objects.filter(pk=run.pk).update(skipped_commits=len(rows))

@@ -38,7 +38,7 @@ class Plane:
             former=tuple(run.former),
             deadline=self.piece.deadline,
             compare=run.compare,
-            failed=tuple(one.encode("latin-1") for one in run.failed_in),
+            failed=tuple(directory.encode("latin-1") for directory in run.failed_in),
             objects_per_second=float(export.objects_per_second or 0),
             bytes_per_second=float(export.bytes_per_second or 0),
             patient=not self.last_try,
@@ -59,14 +59,14 @@ class Plane:
 
     def diff(self, work: Sequence[UnitWork], on_rows: OnRows) -> None:
         """Plan units."""
-        small = sum(one.unit.entries for one in work) <= config.current().validator.small_check_entries
+        small = sum(item.unit.entries for item in work) <= config.current().validator.small_check_entries
         export_jobs.diff(work, self.settings(), on_rows, here=small, tag=self._tag())
 
     def work(self, work: Sequence[UnitWork], phase: Phase, on_rows: OnRows) -> None:
         """Work on units in a phase."""
-        here = self._is_small()
-        self.elsewhere = not here
-        export_jobs.copy(work, self.settings(), phase, on_rows, here=here, tag=self._tag())
+        small = self._is_small()
+        self.elsewhere = not small
+        export_jobs.copy(work, self.settings(), phase, on_rows, here=small, tag=self._tag())
         self.elsewhere = False
 
     def _is_small(self) -> bool:
@@ -85,13 +85,13 @@ class Plane:
 
     def remove_markers(self, directories: Sequence[bytes]) -> Marked:
         """Take markers away."""
-        return self._heard(export_jobs.markers(directories, self.settings(), write=False))
+        return self._note_unanswered(export_jobs.markers(directories, self.settings(), write=False))
 
     def write_markers(self, directories: Sequence[bytes]) -> Marked:
         """Write markers, children first."""
-        return self._heard(export_jobs.markers(directories, self.settings(), write=True))
+        return self._note_unanswered(export_jobs.markers(directories, self.settings(), write=True))
 
-    def _heard(self, marked: Marked) -> Marked:
+    def _note_unanswered(self, marked: Marked) -> Marked:
         self.piece.unanswered |= marked.unanswered
         return marked
 

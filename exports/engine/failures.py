@@ -32,9 +32,9 @@ def note_kept(run: ExportRun, keys: Iterable[bytes]) -> None:
 def note_failed_directories(run: ExportRun, directories: Iterable[bytes]) -> None:
     """They keep markers from being written there and above."""
     known = ExportRun.objects.select_for_update().values_list("failed_in", flat=True).get(pk=run.pk)
-    found = {directory.decode("latin-1") for directory in directories}
-    if found - set(known):
-        ExportRun.objects.filter(pk=run.pk).update(failed_in=sorted({*known, *found}))
+    names = {directory.decode("latin-1") for directory in directories}
+    if names - set(known):
+        ExportRun.objects.filter(pk=run.pk).update(failed_in=sorted({*known, *names}))
 
 
 UNWRITTEN = "The status could not be written either"

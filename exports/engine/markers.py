@@ -28,8 +28,8 @@ def clear(run: ExportRun, plane: Plane, lease: Lease) -> bool:
         return True
     held = plane.held([marker_of(path) for path in rows])
     users = [path for path in rows if marker_of(path) in held]
-    ours = [path for path in rows if marker_of(path) not in held]
-    marked = plane.remove_markers(ours)
+    own = [path for path in rows if marker_of(path) not in held]
+    marked = plane.remove_markers(own)
     for error in marked.failures.values():
         raise error
     if marked.left:
@@ -38,8 +38,8 @@ def clear(run: ExportRun, plane: Plane, lease: Lease) -> bool:
     with transaction.atomic():
         lease.lock()
         _set(rows, users, State.USERS)
-        _set(rows, ours, State.CLEARED)
-        run.directories.filter(pk__in=[rows[path].pk for path in ours if not marked_again(path)]).delete()
+        _set(rows, own, State.CLEARED)
+        run.directories.filter(pk__in=[rows[path].pk for path in own if not marked_again(path)]).delete()
     return False
 
 
@@ -50,7 +50,7 @@ def write(run: ExportRun, plane: Plane, lease: Lease, *, none_at_all: bool) -> b
     rows = {bytes(row.path): row for row in waiting[:AT_ONCE]}
     if not rows:
         return True
-    failed = Failed(one.encode("latin-1") for one in run.failed_in)
+    failed = Failed(directory.encode("latin-1") for directory in run.failed_in)
     ready = [path for path in rows if not none_at_all and not failed.below(path)]
     marked = plane.write_markers(ready)
     passing = {path: error for path, error in marked.failures.items() if error.retryable and not plane.last_try}

@@ -84,9 +84,9 @@ def _go_on(run: ExportRun, lease: Lease) -> None:
     with transaction.atomic():
         lease.lock()
         after = AFTER[Phase(run.phase)]
-        begun = {**run.begun, after: clock.now().timestamp()}
+        started = {**run.begun, after: clock.now().timestamp()}
         at_hand = ExportRun.objects.filter(pk=run.pk, phase=run.phase, ended_at=None)
-        at_hand.update(phase=after, begun=begun, takeovers=0)
+        at_hand.update(phase=after, begun=started, takeovers=0)
 
 
 # --- the phases: each says whether nothing of it is left --------------------------------------------------------------
@@ -135,11 +135,11 @@ def _status(run: ExportRun, plane: Plane, lease: Lease) -> bool:
     with transaction.atomic():
         lease.lock()
         if run.failed:
-            runs.fail(run, _told(run))
+            runs.fail(run, _failure_text(run))
         else:
             runs.succeed(run)
     if run.failed:
-        log.warning("the export of %s failed: %s", run.export, _told(run))
+        log.warning("the export of %s failed: %s", run.export, _failure_text(run))
     else:
         log.info("%s: %s is exported to %s", run.export, run.ref[:8], run.path)
     return False
@@ -156,7 +156,7 @@ _STEPS: Mapping[Phase, Callable[[ExportRun, Plane, Lease], bool]] = {
 }
 
 
-def _told(run: ExportRun) -> str:
+def _failure_text(run: ExportRun) -> str:
     """Why it failed, by its first failure; the words of old come first."""
     first = run.failures.first()
     more = " (the rest was not tried)" if _is_stopped(run) else ""
@@ -193,9 +193,9 @@ def _worked(run: ExportRun, plane: Plane, lease: Lease, which: QuerySet[ExportUn
 
 def _some(rows: QuerySet[ExportUnit], column: str, most: int) -> list[ExportUnit]:
     """The first ones, as many as make a piece of work."""
-    found = list(rows[:UNITS_AT_ONCE])
-    sums = accumulate(getattr(row, column) // row.parts for row in found)
-    return [row for row, sofar in zip(found, sums, strict=True) if sofar <= most] or found[:1]
+    candidates = list(rows[:UNITS_AT_ONCE])
+    sums = accumulate(getattr(row, column) // row.parts for row in candidates)
+    return [row for row, sofar in zip(candidates, sums, strict=True) if sofar <= most] or candidates[:1]
 
 
 def _noting(
@@ -217,7 +217,7 @@ def _note_work(run: ExportRun, row: dict[str, Any]) -> Iterator[LakeMirrorError]
     run.units.filter(number=row["unit"], part=row["part"]).update(**values)
     _count(run, row)
     note_kept(run, row["kept_keys"])
-    note_failures(run, {one["key"]: (one["reason"], one["message"]) for one in row["failures"]})
+    note_failures(run, {failure["key"]: (failure["reason"], failure["message"]) for failure in row["failures"]})
     note_failed_directories(run, row["failed_directories"])
     if row["reason"]:
         yield getattr(errors, row["reason"], errors.RemoteFailure)(row["detail"])

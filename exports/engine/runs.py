@@ -29,10 +29,10 @@ def head_of(export: Export) -> str:
     return head
 
 
-def check_same(export: Export, found: RepositoryInfo) -> None:
+def check_same(export: Export, repository: RepositoryInfo) -> None:
     """Raises Conflict for a repository that was deleted and made anew under the old name."""
     pinned = (export.creation_date, export.storage_namespace)
-    if (found.creation_date, found.storage_namespace) != pinned:
+    if (repository.creation_date, repository.storage_namespace) != pinned:
         raise Conflict(
             f"the repository '{export.repository}' in {export.region} is another one than the one that was configured",
             hint="Delete this export and configure it again",

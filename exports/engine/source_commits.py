@@ -45,9 +45,9 @@ def _uri(export: Export, file_id: str) -> str:
 
 def _metadata(export: Export, file_id: str) -> bytes:
     """A metadata file by id. What the cache holds is verified by its reader, like what the store gives."""
-    kept = clients.local_cache().get(file_id)
-    if kept is not None:
-        return kept
+    cached = clients.local_cache().get(file_id)
+    if cached is not None:
+        return cached
     uri = _uri(export, file_id)
     try:
         data = clients.objects(export.region).get(uri)

@@ -23,9 +23,11 @@ def give_up(run: ExportRun, plane: Plane) -> None:
     """Abort what is unfinished at the place of a run. What can't be told or asked for now is only logged: it costs
     room, and nothing else depends on it."""
     try:
-        found = plane.unfinished()
-        held = {key for ref in {run.ref, *run.attempted} for key in plane.held(list(found), ref)} if found else set()
-        plane.abort({key: found[key] for key in held})
+        uploads = plane.unfinished()
+        held = (
+            {key for ref in {run.ref, *run.attempted} for key in plane.held(list(uploads), ref)} if uploads else set()
+        )
+        plane.abort({key: uploads[key] for key in held})
     except (LakeMirrorError, Late) as error:
         log.warning("unfinished uploads at %s may stay: %s", run.path, error)
 

@@ -45,7 +45,7 @@ def write_status(run: ExportRun, plane: Plane, state: State, errors: int, at: da
         return
     export = run.export
     timed = timed_uris(run.status_path, export.repository, export.branch, run.started_at)
-    told = {
+    report = {
         "status": state,
         "commit_id": run.ref,
         "message": run.message,
@@ -56,6 +56,6 @@ def write_status(run: ExportRun, plane: Plane, state: State, errors: int, at: da
         "manifest": timed.manifest if state is State.SUCCESS else None,
         "at": rfc3339(at),
     }
-    plane.put(timed.status, (json.dumps(told, indent=2) + "\n").encode())
+    plane.put(timed.status, (json.dumps(report, indent=2) + "\n").encode())
     of_old = status_uri(run.status_path, export.repository, export.branch, run.ref)
     plane.put(of_old, status_text(state, errors).encode())

@@ -70,10 +70,10 @@ class Slice:
     def end(self) -> None:
         """Nothing is under way any more, but for what got no answer."""
         now = clock.now()
-        left = _if_after(now, self.before)
+        until = _if_after(now, self.before)
         if self.unanswered:
-            left = max(now + timedelta(seconds=MARGIN_SECONDS), self.writes_until)
-        Export.objects.filter(pk=self.export.pk, writes_until=self.writes_until).update(writes_until=left)
+            until = max(now + timedelta(seconds=MARGIN_SECONDS), self.writes_until)
+        Export.objects.filter(pk=self.export.pk, writes_until=self.writes_until).update(writes_until=until)
 
 
 def _if_after(now: datetime, at: datetime | None) -> datetime | None:

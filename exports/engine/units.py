@@ -90,15 +90,15 @@ def _failed_before(run: ExportRun) -> bool:
 
 def _without_ranges(export: Export, units: Sequence[Unit], others: Mapping[str, Sequence[RangeRef]]) -> list[str]:
     """The commits of which a range that is to be read is gone."""
-    read = {one for unit in units for ids in unit.others for one in ids}
-    gone = {one for one in read if not has_range(export, one)}
-    return [ref for ref, refs in others.items() if any(one.id in gone for one in refs)]
+    read = {range_id for unit in units for ids in unit.others for range_id in ids}
+    lost = {range_id for range_id in read if not has_range(export, range_id)}
+    return [ref for ref, refs in others.items() if any(range_ref.id in lost for range_ref in refs)]
 
 
 def work_of(row: ExportUnit) -> UnitWork:
     """A row as the jobs take it."""
-    left = None if row.left is None else tuple((start, stop) for start, stop in row.left)
-    return UnitWork(row.number, of_json(row.unit, row.entries), row.part, row.parts, left)
+    remaining = None if row.left is None else tuple((start, stop) for start, stop in row.left)
+    return UnitWork(row.number, of_json(row.unit, row.entries), row.part, row.parts, remaining)
 
 
 def whole_work_of(row: VerificationUnit) -> UnitWork:
@@ -124,8 +124,8 @@ def _note_one(run: ExportRun, row: dict[str, Any]) -> None:
         to_delete=F("to_delete") + row["to_delete"],
         requests=F("requests") + row["requests"],
     )
-    found = [ExportDirectory(run=run, path=path, depth=path.count(b"/")) for path in row["directories"]]
-    ExportDirectory.objects.bulk_create(found, batch_size=ROWS_AT_ONCE, ignore_conflicts=True)
+    directories = [ExportDirectory(run=run, path=path, depth=path.count(b"/")) for path in row["directories"]]
+    ExportDirectory.objects.bulk_create(directories, batch_size=ROWS_AT_ONCE, ignore_conflicts=True)
     files = row["to_copy"] + row["to_delete"]
     if not files:
         unit.delete()
@@ -149,8 +149,8 @@ def to_json(unit: Unit) -> dict[str, Any]:
     return {"low": b64encode(unit.low).decode(), "high": high, "target": unit.target, "others": others}
 
 
-def of_json(told: dict[str, Any], entries: int) -> Unit:
+def of_json(fields: dict[str, Any], entries: int) -> Unit:
     """The unit that was kept."""
-    high = None if told["high"] is None else b64decode(told["high"])
-    others = tuple(tuple(ids) for ids in told["others"])
-    return Unit(b64decode(told["low"]), high, told["target"], others, entries)
+    high = None if fields["high"] is None else b64decode(fields["high"])
+    others = tuple(tuple(ids) for ids in fields["others"])
+    return Unit(b64decode(fields["low"]), high, fields["target"], others, entries)

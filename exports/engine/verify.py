@@ -52,8 +52,8 @@ def carry(it: ExportVerification, lease: Lease, *, last_try: bool) -> DutyOutcom
         return _failed(it, lease, error)
     _hand_back(it, takeovers=0)
     it.refresh_from_db()
-    told = it.outcome or f"{it.seen:,} of {count(it.files, 'file')} compared"
-    return DutyOutcome(f"verification of {it.ref[:8]}: {told}", 0.0)
+    progress = it.outcome or f"{it.seen:,} of {count(it.files, 'file')} compared"
+    return DutyOutcome(f"verification of {it.ref[:8]}: {progress}", 0.0)
 
 
 def _take(it: ExportVerification) -> None:
@@ -109,9 +109,9 @@ def _cut(it: ExportVerification, lease: Lease) -> None:
 
 
 def _some(it: ExportVerification) -> list[VerificationUnit]:
-    found = list(it.units.all()[:UNITS_AT_ONCE])
-    sums = accumulate(row.entries for row in found)
-    return [row for row, sofar in zip(found, sums, strict=True) if sofar <= ENTRIES_AT_ONCE] or found[:1]
+    candidates = list(it.units.all()[:UNITS_AT_ONCE])
+    sums = accumulate(row.entries for row in candidates)
+    return [row for row, sofar in zip(candidates, sums, strict=True) if sofar <= ENTRIES_AT_ONCE] or candidates[:1]
 
 
 def _compare(it: ExportVerification, rows: Sequence[VerificationUnit], deadline: float, lease: Lease) -> None:
@@ -125,8 +125,8 @@ def _compare(it: ExportVerification, rows: Sequence[VerificationUnit], deadline:
         objects_per_second=float(export.objects_per_second or 0),
     )
     work = [whole_work_of(row) for row in rows]
-    here = it.files <= config.current().validator.small_check_entries
-    export_jobs.verify(work, settings, _noting(it, lease), here=here, tag=str(export.pk))
+    small = it.files <= config.current().validator.small_check_entries
+    export_jobs.verify(work, settings, _noting(it, lease), here=small, tag=str(export.pk))
 
 
 # --- what was seen ----------------------------------------------------------------------------------------------------
@@ -148,7 +148,7 @@ def _noting(it: ExportVerification, lease: Lease) -> Callable[[Sequence[Mapping[
 def _note(it: ExportVerification, row: Mapping[str, Any]) -> None:
     """What was seen of a unit: counted, and named as far as there is room. What is left of it begins after that."""
     named = ExportVerification.objects.values_list("named", flat=True).get(pk=it.pk)
-    drift = [_drift(it, one) for one in row["drift"][: MOST_NAMED - named]]
+    drift = [_drift(it, difference) for difference in row["drift"][: MOST_NAMED - named]]
     ExportDrift.objects.bulk_create(drift, batch_size=ROWS_AT_ONCE)
     ExportVerification.objects.filter(pk=it.pk).update(
         equal=F("equal") + row["equal"],
@@ -166,15 +166,15 @@ def _note(it: ExportVerification, row: Mapping[str, Any]) -> None:
         unit.update(unit=_after(unit.get(), bytes(row["upto"])))
 
 
-def _drift(it: ExportVerification, one: Mapping[str, Any]) -> ExportDrift:
+def _drift(it: ExportVerification, difference: Mapping[str, Any]) -> ExportDrift:
     return ExportDrift(
         verification=it,
-        key=bytes(one["key"]),
-        kind=one["kind"],
-        size=one["size"],
-        etag=one["etag"] or "",
-        there_size=one["there_size"],
-        there_etag=one["there_etag"] or "",
+        key=bytes(difference["key"]),
+        kind=difference["kind"],
+        size=difference["size"],
+        etag=difference["etag"] or "",
+        there_size=difference["there_size"],
+        there_etag=difference["there_etag"] or "",
     )
 
 

@@ -48,10 +48,10 @@ def branch_of(region: str, repository: str, branch: str) -> Branch:
     lakefs = clients.quick_lakefs(region)
     with reaching(f"source {region}"):
         try:
-            found = lakefs.get_repository(repository) if is_name(repository) else None
+            info = lakefs.get_repository(repository) if is_name(repository) else None
         except NotFound:
-            found = None
-        if found is None:
+            info = None
+        if info is None:
             raise NotFound(
                 f"there is no repository '{repository[:80]}' in {region}",
                 hint="Give the name that it has in lakeFS, and its region",
@@ -59,9 +59,9 @@ def branch_of(region: str, repository: str, branch: str) -> Branch:
         try:
             head = lakefs.get_branch(repository, branch).commit_id
         except NotFound:
-            told = f"there is no branch '{branch[:80]}' in '{repository}'"
-            raise NotFound(told, hint="Give a branch that exists: a tag or a commit can't be exported") from None
-        return Branch(region, found, lakefs.get_commit(repository, head))
+            text = f"there is no branch '{branch[:80]}' in '{repository}'"
+            raise NotFound(text, hint="Give a branch that exists: a tag or a commit can't be exported") from None
+        return Branch(region, info, lakefs.get_commit(repository, head))
 
 
 def ranges_of(branch: Branch, commit: Commit | None = None) -> list[RangeRef]:
@@ -108,15 +108,15 @@ def _paths(region: str, namespace: str, ref: RangeRef) -> list[bytes]:
         columns = read_range_columns(_metadata(region, namespace, ref.id), expected_id=ref.id)
     except FormatError as error:
         raise Corrupt(str(error)) from error
-    found: list[bytes] = columns["path"].to_pylist()
-    return found
+    paths: list[bytes] = columns["path"].to_pylist()
+    return paths
 
 
 def _metadata(region: str, namespace: str, file_id: str) -> bytes:
     """A metadata file; its reader verifies it, wherever it was kept."""
-    kept = clients.local_cache().get(file_id)
-    if kept is not None:
-        return kept
+    cached = clients.local_cache().get(file_id)
+    if cached is not None:
+        return cached
     with reaching(f"store of {region}"):
         data = clients.quick_objects(region).get(metadata_uri(namespace, file_id))
     clients.local_cache().put(file_id, data)

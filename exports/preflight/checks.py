@@ -56,15 +56,15 @@ def check_plan(*, actor: Any, plan: Plan, writing: bool) -> Preflight:
     try:
         destinations.check_region(plan.region)
     except LakeMirrorError as error:
-        return _found([failing("branch", error)])
+        return _preflight([failing("branch", error)])
     places, wrong = _places(plan.wish)
     answers: Answers = ask(_first_round(plan, places))
     wrong |= _not_apart(plan, places, answers["branch"])
     answers |= ask(_second_round(plan, places, answers["branch"], wrong, writing))
-    return _found(list(_checks(plan, places, wrong, answers)))
+    return _preflight(list(_checks(plan, places, wrong, answers)))
 
 
-def _found(checks: list[Check]) -> Preflight:
+def _preflight(checks: list[Check]) -> Preflight:
     return Preflight(checks, clock.now(), decide.DECIDING)
 
 
@@ -157,9 +157,9 @@ def _of_place(
     yield decide.check_bucket(side, store, page)
     if side == "path":
         yield decide.check_list(side, place, page)
-        ours = plan.export is not None and place in (plan.export.path_at_success, plan.export.attempted_path)
+        own_place = plan.export is not None and place in (plan.export.path_at_success, plan.export.attempted_path)
         keys = page.keys if isinstance(page, ListedPage) else page
-        yield decide.check_content(place, keys, isinstance(page, ListedPage) and page.more, ours=ours)
+        yield decide.check_content(place, keys, isinstance(page, ListedPage) and page.more, ours=own_place)
     yield from _of_rights(side, place, answers.get(f"{side}-probe"), wrong)
     yield stores.check_clock(f"{side}-clock", f"the store of {store.bucket}", answers[f"{side}-clock"], signed=True)
 
@@ -176,9 +176,9 @@ def _of_rights(side: str, place: str, probed: Any, wrong: dict[str, LakeMirrorEr
 
 def _store(region: str, place: str) -> decide.Store:
     bucket = split_uri(place)[0]
-    name, there = config.current().export_store(region, bucket)
+    name, store = config.current().export_store(region, bucket)
     where = clients.quick_export_store(region, bucket).where
-    return decide.Store(bucket, where, name != region, region, there.credentials.access_key_id)
+    return decide.Store(bucket, where, name != region, region, store.credentials.access_key_id)
 
 
 def _of_patterns(plan: Plan, files: Any) -> Check:
@@ -190,7 +190,9 @@ def _of_patterns(plan: Plan, files: Any) -> Check:
         return decide.check_patterns((), 0, error)
     if not isinstance(files, FirstFiles):
         return decide.check_patterns((), len(patterns), files)
-    return decide.check_patterns([one.pattern for one in trial.each if one.nothing], len(patterns), looked_at(files))
+    return decide.check_patterns(
+        [matched.pattern for matched in trial.each if matched.nothing], len(patterns), looked_at(files)
+    )
 
 
 def looked_at(files: FirstFiles) -> str:

@@ -58,11 +58,11 @@ def planned_run(plan: Plan) -> Planned:
     """Raises Invalid, NotFound and Unreachable where the branch can't be read."""
     source, wish = branch_of(plan.region, plan.repository, plan.branch), plan.wish
     base, attempted = _basis(plan.export, wish.path)
-    known = [one for ref in (base, *attempted) if (one := _ranges(source, ref)) is not None]
+    known = [ranges for ref in (base, *attempted) if (ranges := _ranges(source, ref)) is not None]
     target = ranges_of(source)
     units = list(plan_units(target, known or [[]]))
     some = _some(units)
-    return _told(source, wish, base, target, units, some, _diff(source, some))
+    return _planned(source, wish, base, target, units, some, _diff(source, some))
 
 
 def _basis(export: Export | None, path: str) -> tuple[str, Sequence[str]]:
@@ -72,8 +72,8 @@ def _basis(export: Export | None, path: str) -> tuple[str, Sequence[str]]:
         path = check_place(path, "exportPath")
     except LakeMirrorError:
         return "", ()
-    found = basis(replace(export.standing(), path=path))
-    return found.base, found.attempted
+    start = basis(replace(export.standing(), path=path))
+    return start.base, start.attempted
 
 
 def _ranges(source: Branch, ref: str) -> list[RangeRef] | None:
@@ -91,7 +91,7 @@ def _some(units: Sequence[Unit]) -> list[UnitWork]:
     """Some of the units, all if they are few: by chance, for ids are hashes."""
     chosen: list[UnitWork] = []
     entries = 0
-    for number, unit in sorted(enumerate(units), key=lambda one: (one[1].target, one[1].others)):
+    for number, unit in sorted(enumerate(units), key=lambda numbered: (numbered[1].target, numbered[1].others)):
         if chosen and (len(chosen) == MOST_UNITS or entries + unit.entries > MOST_ENTRIES):
             break
         chosen.append(UnitWork(number, unit))
@@ -115,7 +115,7 @@ def _diff(source: Branch, some: Sequence[UnitWork]) -> list[Mapping[str, Any]]:
     return [] if isinstance(answer, LakeMirrorError) else answer
 
 
-def _told(
+def _planned(
     source: Branch,
     wish: Wish,
     base: str,
@@ -165,7 +165,7 @@ def _share(units: Sequence[Unit], some: Sequence[UnitWork], rows: Sequence[Mappi
     if not units:
         return 1.0
     read = {row["unit"] for row in rows}
-    entries = sum(one.unit.entries for one in some if one.number in read)
+    entries = sum(item.unit.entries for item in some if item.number in read)
     return sum(unit.entries for unit in units) / entries if entries else None
 
 
@@ -180,9 +180,9 @@ def _pace(region: str, path: str) -> tuple[bool, Pace]:
     """Whether the store copies by itself, and how fast: as the last runs to the same bucket, or assumed."""
     bucket = path.partition("://")[2].partition("/")[0]
     known = config.current()
-    there, here = known.export_store(region, bucket)[1], known.store(region)
-    same_keys = there.credentials.access_key_id == here.credentials.access_key_id
-    within = there.endpoint == here.endpoint and same_keys
+    destination, source = known.export_store(region, bucket)[1], known.store(region)
+    same_keys = destination.credentials.access_key_id == source.credentials.access_key_id
+    within = destination.endpoint == source.endpoint and same_keys
     return within, _measured(region, bucket) or (WITHIN if within else THROUGH)
 
 
@@ -192,7 +192,7 @@ def _measured(region: str, bucket: str) -> Pace | None:
     ended = runs.filter(outcome=State.SUCCESS, ended_at__isnull=False).order_by("-pk")[:RUNS]
     figures = list(ended.values_list("copied", "copied_bytes", "started_at", "ended_at"))
     seconds = sum((ended_at - started_at).total_seconds() for _, _, started_at, ended_at in figures)
-    copied, size = sum(one[0] for one in figures), sum(one[1] for one in figures)
+    copied, size = sum(row[0] for row in figures), sum(row[1] for row in figures)
     if not seconds or not size:
         return None
     return Pace(copied / seconds, size / seconds, measured=True)

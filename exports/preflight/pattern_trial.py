@@ -55,11 +55,11 @@ def try_patterns(patterns: Sequence[str], files: FirstFiles) -> Trial:
     for number, pattern in enumerate(patterns):
         if number and time.monotonic() > ends:
             break
-        one = Patterns([pattern])
-        here = [directory for directory in files.directories if one.matches_directory(directory)]
-        keys = [key for key in files.keys if one.is_last_key(key) and not is_marker(key)]
-        each.append(Matched(pattern, len(here), len(keys)))
-        marked.update(here)
+        matcher = Patterns([pattern])
+        directories = [directory for directory in files.directories if matcher.matches_directory(directory)]
+        keys = [key for key in files.keys if matcher.is_last_key(key) and not is_marker(key)]
+        each.append(Matched(pattern, len(directories), len(keys)))
+        marked.update(directories)
         last.update(keys)
     return Trial(files, each, sorted(marked), sorted(last), len(patterns) - len(each))
 

@@ -97,16 +97,16 @@ def check_patterns(patterns: Sequence[str]) -> None:
         raise Invalid(f"at most {MOST_PATTERNS} expressions", field=PATTERNS, hint="Join some by |")
     for number, pattern in enumerate(patterns, 1):
         if len(pattern) > LONGEST_PATTERN:
-            told = f"pattern {number} has {len(pattern):,} characters, and {LONGEST_PATTERN:,} are the most"
-            raise Invalid(told, field=PATTERNS, hint="Make it several")
+            text = f"pattern {number} has {len(pattern):,} characters, and {LONGEST_PATTERN:,} are the most"
+            raise Invalid(text, field=PATTERNS, hint="Make it several")
     Patterns(patterns, field=PATTERNS)
 
 
 def _store(region: str, branch: str, source: Any, settings: dict[str, Any]) -> tuple[Export, dict[str, Any] | None]:
     """The row with its new settings, and the settings before, None if it is new."""
     now = clock.now()
-    there = Export.objects.select_for_update().of_branch(region, source.id, branch).first()
-    if there is None:
+    export = Export.objects.select_for_update().of_branch(region, source.id, branch).first()
+    if export is None:
         pins = {"creation_date": source.creation_date, "storage_namespace": source.storage_namespace}
         made = Export.objects.create(
             region=region,
@@ -120,14 +120,14 @@ def _store(region: str, branch: str, source: Any, settings: dict[str, Any]) -> t
         )
         take(made)
         return made, None
-    if there.deleting:
+    if export.deleting:
         raise Conflict("the export is just being deleted", hint="Try again in a minute")
-    before = {name: getattr(there, name) for name in SETTINGS}
+    before = {name: getattr(export, name) for name in SETTINGS}
     for name, value in {**settings, "wanted": True, "changed_at": now}.items():
-        setattr(there, name, value)
-    there.save(update_fields=[*settings, "wanted", "changed_at"])
-    take(there)
-    return there, before
+        setattr(export, name, value)
+    export.save(update_fields=[*settings, "wanted", "changed_at"])
+    take(export)
+    return export, before
 
 
 def export_delete(*, actor: Any, export: Export, reason: str = "", request: Any = None) -> None:
@@ -205,9 +205,9 @@ def export_verify(*, actor: Any, export: Export, request: Any = None) -> ExportV
     right = ("fs:RunExport", branch_arn(export.repository, export.branch))
     rbac.require(actor, right)
     with transaction.atomic():
-        begun = verifications.begin(export, asked_by=_name(actor))
-        _audit(actor, right, Verb.VERIFY, export, request, after={"verify": begun.ref})
-    return begun
+        verification = verifications.begin(export, asked_by=_name(actor))
+        _audit(actor, right, Verb.VERIFY, export, request, after={"verify": verification.ref})
+    return verification
 
 
 def _audit(actor: Any, right: rbac.Right, verb: Verb, export: Export, request: Any, **more: Any) -> None:
@@ -216,13 +216,13 @@ def _audit(actor: Any, right: rbac.Right, verb: Verb, export: Export, request: A
 
 def find_export(region: str, repository: str, branch: str) -> Export:
     """The export of a branch. NotFound says what is missing: a configuration, not the branch."""
-    found = Export.objects.of_branch(region, repository, branch).filter(deleting=False).first()
-    if found is None:
+    export = Export.objects.of_branch(region, repository, branch).filter(deleting=False).first()
+    if export is None:
         raise NotFound(
             f"no export is configured for branch '{branch[:80]}' of '{repository[:80]}' in {region}",
             hint="Configure one by PUT, or by lakemirror export set",
         )
-    return found
+    return export
 
 
 def subject_of(export: Export) -> int:

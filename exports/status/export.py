@@ -31,8 +31,8 @@ class Behind:
         """In words: "up to date", "2 commits", "more than 1,000 commits", "some commits"."""
         if self.commits is None:
             return "some commits"
-        told = count(self.commits, "commit")
-        return f"more than {told}" if self.more else told if self.commits else "nothing"
+        text = count(self.commits, "commit")
+        return f"more than {text}" if self.more else text if self.commits else "nothing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +101,8 @@ def export_statuses(exports: Sequence[Export], now: datetime) -> list[ExportSumm
     last = ExportRun.objects.filter(export__in=keys).order_by().values("export").annotate(last=Max("pk"))
     runs = {run.export_id: run for run in ExportRun.objects.filter(pk__in=[row["last"] for row in last])}
     duties = {-duty.subject: duty for duty in Duty.objects.filter(kind=KIND, subject__in=map(subject_of, exports))}
-    found = [_reading(export, runs.get(export.pk), duties.get(export.pk), now) for export in exports]
-    return sorted(found, key=lambda one: (-one.told.state.severity, str(one.export)))
+    readings = [_reading(export, runs.get(export.pk), duties.get(export.pk), now) for export in exports]
+    return sorted(readings, key=lambda reading: (-reading.told.state.severity, str(reading.export)))
 
 
 def _reading(export: Export, run: ExportRun | None, duty: Duty | None, now: datetime) -> ExportSummary:

@@ -83,15 +83,15 @@ def _rung_of_failing(run: ExportRun, name: str, *, past: bool) -> str:
 
 
 def _times(run: ExportRun, phases: Sequence[str]) -> tuple[datetime | None, datetime | None]:
-    began = run.started_at if phases[0] == "plan" else _begun(run, phases[0])
+    began = run.started_at if phases[0] == "plan" else _start_of(run, phases[0])
     following = _ORDER[_ORDER.index(phases[-1]) + 1]
-    ended = _begun(run, following)
+    ended = _start_of(run, following)
     if ended is None and (run.phase in phases or following == "done"):
         ended = run.ended_at
     return began, ended if began else None
 
 
-def _begun(run: ExportRun, phase: str) -> datetime | None:
+def _start_of(run: ExportRun, phase: str) -> datetime | None:
     at = run.begun.get(phase)
     return None if at is None else datetime.fromtimestamp(at, UTC)
 
@@ -100,7 +100,9 @@ def _plan_note(run: ExportRun) -> str:
     if run.phase == "plan":
         return ""
     deletes = f", {run.to_delete:,} to remove" if run.to_delete else ""
-    lost = f" · {', '.join(one[:8] for one in run.lost)} gone from the source: compared instead" if run.lost else ""
+    lost = (
+        f" · {', '.join(commit[:8] for commit in run.lost)} gone from the source: compared instead" if run.lost else ""
+    )
     return f"{run.to_copy:,} to copy{deletes}{lost}"
 
 
@@ -108,9 +110,9 @@ def _copy_note(run: ExportRun) -> str:
     if run.phase in ("plan", "clear"):
         return ""
     failed = f", {run.failed:,} failed" if run.failed else ""
-    there = f", {run.skipped:,} there already" if run.skipped else ""
-    kept = f" · {run.kept:,} left alone, not ours: {_some(run.kept_keys)}" if run.kept else ""
-    return f"{run.copied:,} copied{there}{failed}{kept}"
+    skipped = f", {run.skipped:,} there already" if run.skipped else ""
+    left_alone = f" · {run.kept:,} left alone, not ours: {_some(run.kept_keys)}" if run.kept else ""
+    return f"{run.copied:,} copied{skipped}{failed}{left_alone}"
 
 
 def _some(names: Sequence[str]) -> str:
@@ -142,8 +144,8 @@ def _verified(run: ExportRun, it: ExportVerification | None) -> RunStep:
     after = it and run.ended_at and it.ref == run.ref and it.started_at >= run.ended_at
     if not it or not after or it.outcome == ExportVerification.Outcome.OUTDATED:
         return RunStep("Verify", NOT_YET, "not verified yet" if run.outcome == State.SUCCESS else "—")
-    told = {"": (NOW, "being compared"), "equal": (GOOD, "equal · 0 drifted"), "failed": (BAD, "could not be told")}
-    rung, note = told.get(it.outcome, (BAD, f"{it.drifted:,} drifted"))
+    notes = {"": (NOW, "being compared"), "equal": (GOOD, "equal · 0 drifted"), "failed": (BAD, "could not be told")}
+    rung, note = notes.get(it.outcome, (BAD, f"{it.drifted:,} drifted"))
     return RunStep("Verify", rung, note, it.started_at, it.ended_at)
 
 
@@ -170,7 +172,7 @@ def progress_of(run: ExportRun, now: datetime, *, going_on: bool = True) -> Prog
     """What is through, of all that is planned; pace and expected end while files are being copied."""
     through = run.copied + run.skipped + run.deleted + run.kept + run.failed
     whole = run.to_copy + run.to_delete
-    began = _begun(run, "copy")
+    began = _start_of(run, "copy")
     if began is None or not going_on or run.ended_at or run.phase not in ("copy", "last"):
         return Progress(through, whole)
     return Progress(

@@ -39,9 +39,13 @@ def exports_of_source(user: Any, region: str, repository: str, now: datetime) ->
 def links_of(user: Any, region: str, repository: str, now: datetime) -> Sequence[Link]:
     """The same as links."""
     rows = Export.objects.filter(region=region, repository=repository, deleting=False).order_by("branch")
-    rows = [one for one in rows[: 10 * MOST] if rbac.allowed(user, "fs:ReadBranch", branch_arn(repository, one.branch))]
-    found = export_statuses(rows, now)[:MOST] if rows else []
+    rows = [
+        export
+        for export in rows[: 10 * MOST]
+        if rbac.allowed(user, "fs:ReadBranch", branch_arn(repository, export.branch))
+    ]
+    readings = export_statuses(rows, now)[:MOST] if rows else []
     return [
-        Link(one.export.branch, one.export.path, reverse("export", args=[one.export.pk]), one.told.word)
-        for one in found
+        Link(reading.export.branch, reading.export.path, reverse("export", args=[reading.export.pk]), reading.told.word)
+        for reading in readings
     ]

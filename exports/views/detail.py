@@ -38,12 +38,12 @@ def detail_of(request: HttpRequest, reading: ExportSummary) -> dict[str, Any]:
 def _run(request: HttpRequest, reading: ExportSummary) -> ExportRun | None:
     """The run that is looked at: the last one unless the address names another."""
     given = request.GET.get("run", "")
-    found = reading.export.runs.filter(pk=number_of(given, "run")).first() if given else reading.run
-    if given and found is None:
+    run = reading.export.runs.filter(pk=number_of(given, "run")).first() if given else reading.run
+    if given and run is None:
         raise Http404(f"no run {given}")
-    if found is not None:
-        found.export = reading.export
-    return found
+    if run is not None:
+        run.export = reading.export
+    return run
 
 
 def _of_run(request: HttpRequest, reading: ExportSummary, run: ExportRun) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def _of_run(request: HttpRequest, reading: ExportSummary, run: ExportRun) -> dic
         "took": (run.ended_at - run.started_at).total_seconds() if run.ended_at else None,
         "reasons": reasons,
         "reason": reason if reason in REASONS else "",
-        "named": sum(one.number for one in reasons),
+        "named": sum(group.number for group in reasons),
         "failures": page_of_rows(request, rows, "pk", newest=False, amount=FAILURES),
         "status_file": status_file(run),
         "skipped": list(run.skipped_ones.all()[:SKIPPED]) if run.skipped_commits else [],

@@ -65,11 +65,11 @@ def export_verify(request: HttpRequest, number: int) -> HttpResponse:
 def export_pause(request: HttpRequest, number: int, paused: bool) -> HttpResponse:
     """Stop, or go on."""
     export = find_visible(request, number)
-    told = (
+    message = (
         "Paused: it stops after what is being copied right now." if paused else "Resumed: it goes on where it stopped."
     )
     pause = partial(exports.export_pause, actor=request.user, export=export, paused=paused, request=request)
-    return _carry_out(request, export, pause, told)
+    return _carry_out(request, export, pause, message)
 
 
 @require_POST
@@ -117,5 +117,5 @@ def find_visible(request: HttpRequest, number: int) -> Export:
     return export
 
 
-def _carry_out(request: HttpRequest, export: Export, verb: Callable[[], object], told: str) -> HttpResponse:
-    return answered(request, verb, told, reverse("export", args=[export.pk]))
+def _carry_out(request: HttpRequest, export: Export, verb: Callable[[], object], message: str) -> HttpResponse:
+    return answered(request, verb, message, reverse("export", args=[export.pk]))

@@ -99,10 +99,10 @@ def _save(
 
 
 def _show(
-    request: HttpRequest, form: ExportForm, status: int = 200, export: Export | None = None, **found: Any
+    request: HttpRequest, form: ExportForm, status: int = 200, export: Export | None = None, **extra: Any
 ) -> HttpResponse:
     shared = {"form": form, "export": export, **_typed(request, form.plan(export))}
-    return render(request, "exports/form.html", SECTION | shared | found, status=status)
+    return render(request, "exports/form.html", SECTION | shared | extra, status=status)
 
 
 def _asks(request: HttpRequest) -> bool:
@@ -126,10 +126,14 @@ def _tell(request: HttpRequest, form: ExportForm, export: Export | None = None) 
 
 def _typed(request: HttpRequest, plan: Plan) -> Context:
     """What needs nobody's answer: the same as a call and as a command, and what a change will do."""
-    found: Context = {"api_call": api_call(request, plan), "command": set_command(request, plan), "export": plan.export}
+    context: Context = {
+        "api_call": api_call(request, plan),
+        "command": set_command(request, plan),
+        "export": plan.export,
+    }
     if plan.export is not None:
-        found["consequences"] = changes_of(plan)
-    return found
+        context["consequences"] = changes_of(plan)
+    return context
 
 
 # --- what is found ----------------------------------------------------------------------------------------------------
@@ -139,10 +143,10 @@ def _checks(request: HttpRequest, plan: Plan, *, writing: bool) -> Context:
     if not _is_named(plan):
         return {}
     try:
-        found = check_plan(actor=request.user, plan=plan, writing=writing)
+        preflight = check_plan(actor=request.user, plan=plan, writing=writing)
     except LakeMirrorError as error:
         return {"preflight_refused": str(error)}
-    return {"told": told_of(found), "wrote": writing}
+    return {"told": told_of(preflight), "wrote": writing}
 
 
 def _trial(request: HttpRequest, plan: Plan) -> Context:
@@ -167,10 +171,10 @@ def _first_run(request: HttpRequest, plan: Plan) -> Context:
         return {}
     try:
         rbac.require(request.user, ("fs:ExportConfig", branch_arn(plan.repository, plan.branch)))
-        found = planned_run(plan)
+        planned = planned_run(plan)
     except LakeMirrorError as error:
         return {"cost_refused": str(error)}
-    return {"cost": found, "cost_as_of": clock.now()}
+    return {"cost": planned, "cost_as_of": clock.now()}
 
 
 def _is_named(plan: Plan) -> bool:

@@ -69,16 +69,16 @@ class ExportForm(forms.Form):
     @classmethod
     def of(cls, export: Export) -> ExportForm:
         """The form with what is configured."""
-        told = {name: getattr(export, name) for name in cls.base_fields if name != "patterns"}
-        return cls(initial=told | {"patterns": "\n".join(export.patterns)}).pinned()
+        initial = {name: getattr(export, name) for name in cls.base_fields if name != "patterns"}
+        return cls(initial=initial | {"patterns": "\n".join(export.patterns)}).pinned()
 
     @classmethod
     def typed(cls, data: Mapping[str, str], export: Export | None = None) -> ExportForm:
         """The form with what was typed so far, which nobody has to answer for yet."""
-        told = {name: data.get(name, "") for name in cls.base_fields}
+        initial = {name: data.get(name, "") for name in cls.base_fields}
         if export is None:
-            return cls(initial=told)
-        return cls(initial=told | {name: getattr(export, name) for name in PINNED}).pinned()
+            return cls(initial=initial)
+        return cls(initial=initial | {name: getattr(export, name) for name in PINNED}).pinned()
 
     def pinned(self) -> ExportForm:
         """The branch stays what it is."""
@@ -88,16 +88,16 @@ class ExportForm(forms.Form):
 
     def plan(self, export: Export | None = None) -> Plan:
         """What was typed, be it finished or not."""
-        said = {name: str(self[name].value() or "").strip() for name in self.fields}
-        limits = {name: _number(said[name]) for name in ("objects_per_second", "bytes_per_second")}
+        values = {name: str(self[name].value() or "").strip() for name in self.fields}
+        limits = {name: _number(values[name]) for name in ("objects_per_second", "bytes_per_second")}
         wish = Wish(
-            path=said["path"],
-            status_path=said["status_path"],
+            path=values["path"],
+            status_path=values["status_path"],
             patterns=patterns_of(str(self["patterns"].value() or "")),
             continuous=bool(self["continuous"].value()),
             **limits,
         )
-        return Plan(said["region"], said["repository"], said["branch"], wish, export)
+        return Plan(values["region"], values["repository"], values["branch"], wish, export)
 
     @property
     def wish(self) -> Wish:

@@ -34,23 +34,23 @@ PAGE = 30
 def export_list(request: HttpRequest) -> HttpResponse:
     """The exports that the address asks for, of those whose branches the user may read; who needs somebody first."""
     rbac.require(request.user)
-    now, asked = clock.now(), ListQuery.of(request.GET)
+    now, query = clock.now(), ListQuery.of(request.GET)
     seen = Export.objects.filter(pk__in=visible(request.user))
-    found = asked.chosen(export_statuses(list(narrowed(seen, asked.find)), now))
-    page = Paginator(found, PAGE).get_page(asked.page)
+    chosen = query.chosen(export_statuses(list(narrowed(seen, query.find)), now))
+    page = Paginator(chosen, PAGE).get_page(query.page)
     shown = list(page)
     context = {
         "section": "exports",
-        "asked": asked,
+        "asked": query,
         "readings": shown,
         "page": page,
-        "told": tell(found),
-        "none": not found and not asked.find and not asked.states,
+        "told": tell(chosen),
+        "none": not chosen and not query.find and not query.states,
         "states": STATES,
         "mine": _may_act(request, shown),
         "now": now,
-        "active": any(one.moving for one in shown),
-        "changes": ", ".join(f"{one.export}: {one.told.word}" for one in needing(shown)),
+        "active": any(reading.moving for reading in shown),
+        "changes": ", ".join(f"{reading.export}: {reading.told.word}" for reading in needing(shown)),
     }
     return render(request, whole_or_part(request, "exports/list.html", "exports/_list.html"), context)
 
@@ -59,9 +59,9 @@ def _may_act(request: HttpRequest, shown: list[ExportSummary]) -> set[int]:
     """The numbers of the exports whose one action the user may do."""
     needs = {"resume": "fs:PauseExport"}
     return {
-        one.export.pk
-        for one in shown
-        if rbac.allowed(request.user, needs.get(one.told.action, "fs:RunExport"), _arn(one.export))
+        reading.export.pk
+        for reading in shown
+        if rbac.allowed(request.user, needs.get(reading.told.action, "fs:RunExport"), _arn(reading.export))
     }
 
 
@@ -83,14 +83,14 @@ VERBS: Mapping[str, tuple[str, Callable[..., object]]] = {
 def exports_change(request: HttpRequest) -> HttpResponse:
     """Do one thing to each of the chosen exports; those that refuse are told one by one, the others go on."""
     rbac.require(request.user)
-    told, verb = VERBS.get(request.POST.get("verb", ""), ("", None))
+    text, verb = VERBS.get(request.POST.get("verb", ""), ("", None))
     if verb is None:
         raise Invalid("choose what to do", field="verb")
     exports = _chosen(request)
     refused = {export.pk: why for export in exports if (why := _refusal(request, verb, export))}
     done = [_name(export) for export in exports if export.pk not in refused]
     if done:
-        messages.success(request, f"{told}: {', '.join(done)}.")
+        messages.success(request, f"{text}: {', '.join(done)}.")
     for export in exports:
         if export.pk in refused:
             messages.error(request, f"{_name(export)}: {refused[export.pk]}")
@@ -103,7 +103,7 @@ def exports_change(request: HttpRequest) -> HttpResponse:
 
 def _chosen(request: HttpRequest) -> list[Export]:
     given = request.POST.getlist("export")[:PAGE]
-    numbers = {int(one) for one in given if one.isascii() and one.isdigit() and len(one) < 19}
+    numbers = {int(text) for text in given if text.isascii() and text.isdigit() and len(text) < 19}
     return list(Export.objects.filter(pk__in=numbers & set(visible(request.user))))
 
 

@@ -34,7 +34,7 @@ class ListQuery:
 
     def chosen(self, readings: Sequence[ExportSummary]) -> list[ExportSummary]:
         """Those in the states that are asked for, the worst first."""
-        return [one for one in readings if not self.states or one.told.state in self.states]
+        return [reading for reading in readings if not self.states or reading.told.state in self.states]
 
     @property
     def chips(self) -> list[Chip]:
@@ -45,9 +45,9 @@ class ListQuery:
     def _without(self, key: str, value: str = "") -> str:
         query = self.query.copy()
         query.pop("page", None)
-        kept = [one for one in query.getlist(key) if value and one != value]
-        query.setlist(key, kept)
-        if not kept:
+        remaining = [other for other in query.getlist(key) if value and other != value]
+        query.setlist(key, remaining)
+        if not remaining:
             del query[key]
         return "?" + query.urlencode()
 

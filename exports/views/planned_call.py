@@ -47,7 +47,7 @@ def set_command(request: HttpRequest, plan: Plan) -> str:
 def _options(plan: Plan) -> Iterator[str]:
     wish = plan.wish
     yield from ("--path", wish.path or "S3-URI", "--continuous" if wish.continuous else "--continuous=false")
-    given = [("--status-path", wish.status_path), *(("--prefix-regex", one) for one in wish.patterns)]
+    given = [("--status-path", wish.status_path), *(("--prefix-regex", pattern) for pattern in wish.patterns)]
     limits = ("--objects-per-second", wish.objects_per_second), ("--bytes-per-second", wish.bytes_per_second)
     region = "" if plan.region == config.current().region else plan.region
     for option, value in (*given, *limits, ("--region", region)):

@@ -95,10 +95,10 @@ class Rotate(APIView):
         services.require(request.user, ("auth:CreateCredentials", arn), ("auth:DeleteCredentials", arn))
         body = KeyRotation(data=request.data)
         body.is_valid(raise_exception=True)
-        key, asked = _key(user_id, access_key_id), body.validated_data
-        overlap = timedelta(seconds=asked["overlap_seconds"])
+        key, data = _key(user_id, access_key_id), body.validated_data
+        overlap = timedelta(seconds=data["overlap_seconds"])
         issued = services.key_rotate(
-            actor=request.user, key=key, overlap=overlap, expires_at=asked.get("expires_at"), request=request
+            actor=request.user, key=key, overlap=overlap, expires_at=data.get("expires_at"), request=request
         )
         return _shown_once(issued, replaces=key_json(key))
 
@@ -109,5 +109,5 @@ def _key(user_id: str, access_key_id: str) -> AccessKey:
 
 
 def _shown_once(issued: IssuedKey, **more: Any) -> Response:
-    told = key_json(issued.key) | {"secret_access_key": issued.secret} | more
-    return Response(told, status=201, headers={"Cache-Control": "no-store"})
+    body = key_json(issued.key) | {"secret_access_key": issued.secret} | more
+    return Response(body, status=201, headers={"Cache-Control": "no-store"})

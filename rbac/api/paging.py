@@ -34,9 +34,9 @@ def listed(request: Request, rows: QuerySet[M], column: str, to_json: Callable[[
     prefix, after = request.query_params.get("prefix", ""), request.query_params.get("after", "")
     if prefix:  # LIKE would not mind the case everywhere
         rows = rows.alias(beginning=Left(column, len(prefix))).filter(beginning=prefix)
-    found = list(rows.filter(**{f"{column}__gt": after}).order_by(column)[: amount + 1])
-    page = found[:amount]
-    next_offset = str(getattr(page[-1], column)) if len(found) > amount else ""
+    fetched = list(rows.filter(**{f"{column}__gt": after}).order_by(column)[: amount + 1])
+    page = fetched[:amount]
+    next_offset = str(getattr(page[-1], column)) if len(fetched) > amount else ""
     return Response({"pagination": pagination(len(page), next_offset, MOST), "results": [to_json(row) for row in page]})
 
 

@@ -129,57 +129,61 @@ def as_of() -> dict[str, str]:
     return {"as_of": timezone.now().isoformat(timespec="milliseconds").replace("+00:00", "Z")}
 
 
-def holding_json(one: Holding) -> dict[str, Any]:
+def holding_json(holding: Holding) -> dict[str, Any]:
     """A statement that applies to somebody."""
     return {
-        "policy": one.policy,
-        "number": one.number,
-        "effect": one.statement.effect.value,
-        "action": list(one.statement.actions),
-        "resource": list(one.statement.resources),
-        "own": one.own,
-        "groups": list(one.groups),
+        "policy": holding.policy,
+        "number": holding.number,
+        "effect": holding.statement.effect.value,
+        "action": list(holding.statement.actions),
+        "resource": list(holding.statement.resources),
+        "own": holding.own,
+        "groups": list(holding.groups),
     }
 
 
-def simulation_json(one: Simulation) -> dict[str, Any]:
+def simulation_json(simulation: Simulation) -> dict[str, Any]:
     """The answer to a question."""
     return {
-        "user": one.user.username,
-        "action": one.action,
-        "arn": one.arn,
-        "allowed": one.verdict.allowed,
-        "reason": one.reason,
-        "deciding": holding_json(one.deciding) if one.deciding else None,
-        "others": list(map(holding_json, one.others)),
+        "user": simulation.user.username,
+        "action": simulation.action,
+        "arn": simulation.arn,
+        "allowed": simulation.verdict.allowed,
+        "reason": simulation.reason,
+        "deciding": holding_json(simulation.deciding) if simulation.deciding else None,
+        "others": list(map(holding_json, simulation.others)),
     }
 
 
-def impact_json(one: Impact, reader: User) -> dict[str, Any]:
+def impact_json(impact: Impact, reader: User) -> dict[str, Any]:
     """What a draft would change, with the names that its reader may see."""
-    seen = names_seen(one, reader)
+    seen = names_seen(impact, reader)
     return {
-        "policy": one.policy,
-        "people": one.people + one.left_out,
-        "left_out": one.left_out,
-        "breaks": one.breaks,
-        "allows": one.allows,
-        "changes": [_change_json(found, seen) for found in one.changes],
-        "alone": [_change_json(found, set()) for found in one.alone],
-        "more": one.more,
+        "policy": impact.policy,
+        "people": impact.people + impact.left_out,
+        "left_out": impact.left_out,
+        "breaks": impact.breaks,
+        "allows": impact.allows,
+        "changes": [_change_json(area_change, seen) for area_change in impact.changes],
+        "alone": [_change_json(area_change, set()) for area_change in impact.alone],
+        "more": impact.more,
     }
 
 
-def names_seen(one: Impact, reader: User) -> set[str]:
+def names_seen(impact: Impact, reader: User) -> set[str]:
     """Names in it that somebody may read."""
-    names = {name for found in one.changes for name in (*found.change.users_before, *found.change.users_after)}
+    names = {
+        name
+        for area_change in impact.changes
+        for name in (*area_change.change.users_before, *area_change.change.users_after)
+    }
     return {name for name in names if services.allowed(reader, "auth:ReadUser", auth_arn("user", name))}
 
 
-def _change_json(found: AreaChange, seen: set[str]) -> dict[str, Any]:
-    change = found.change
+def _change_json(area_change: AreaChange, seen: set[str]) -> dict[str, Any]:
+    change = area_change.change
     return {
-        "area": found.area,
+        "area": area_change.area,
         "step": change.step.key,
         "title": change.step.title,
         "resources": list(change.arns),
@@ -192,10 +196,10 @@ def _change_json(found: AreaChange, seen: set[str]) -> dict[str, Any]:
     }
 
 
-def _outcome_json(one: PolicyDecision) -> dict[str, Any]:
-    deciding = _deciding_json(one.deciding) if one.deciding else None
-    return {"allowed": one.allowed, "action": one.action, "arn": one.arn, "deciding": deciding}
+def _outcome_json(decision: PolicyDecision) -> dict[str, Any]:
+    deciding = _deciding_json(decision.deciding) if decision.deciding else None
+    return {"allowed": decision.allowed, "action": decision.action, "arn": decision.arn, "deciding": deciding}
 
 
-def _deciding_json(one: Deciding) -> dict[str, Any]:
-    return {"policy": one.policy, "number": one.number, "effect": one.statement.effect.value}
+def _deciding_json(deciding: Deciding) -> dict[str, Any]:
+    return {"policy": deciding.policy, "number": deciding.number, "effect": deciding.statement.effect.value}

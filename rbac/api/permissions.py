@@ -38,8 +38,12 @@ class EffectivePermissions(APIView):
         """Every statement that applies to the user, and through what. Needs auth:ReadUser, but not for oneself."""
         require_about(request.user, user_id)
         user = services.user_find(user_id)
-        told = {"user": user.username, "active": user.is_active, "statements": list(map(holding_json, effective(user)))}
-        return Response(told | as_of())
+        answer = {
+            "user": user.username,
+            "active": user.is_active,
+            "statements": list(map(holding_json, effective(user))),
+        }
+        return Response(answer | as_of())
 
 
 class Simulate(APIView):

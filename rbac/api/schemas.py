@@ -116,8 +116,8 @@ class KeyRotation(Body):
 # --- answers ----------------------------------------------------------------------------------------------------------
 
 
-def _moment(told: str) -> serializers.DateTimeField:
-    return serializers.DateTimeField(allow_null=True, help_text=told)
+def _moment(help_text: str) -> serializers.DateTimeField:
+    return serializers.DateTimeField(allow_null=True, help_text=help_text)
 
 
 class UserAnswer(serializers.Serializer):
@@ -209,7 +209,7 @@ def group_json(group: Group) -> dict[str, Any]:
 
 def policy_json(policy: Policy) -> dict[str, Any]:
     """A policy, as any client of lakeFS can read it."""
-    statements = [_statement_json(one) for one in policy.statement]
+    statements = [_statement_json(statement) for statement in policy.statement]
     return {"id": policy.name, "creation_date": int(policy.created_at.timestamp()), "statement": statements}
 
 

@@ -43,8 +43,8 @@ class CurrentUser(APIView):
     def get(self, request: Request) -> Response:
         """The user of the key or session. For everyone who is signed in."""
         services.require(request.user)
-        told = user_json(request.user)
-        return Response({"user": told | {"friendly_name": told["friendly_name"] or told["id"]}})
+        user = user_json(request.user)
+        return Response({"user": user | {"friendly_name": user["friendly_name"] or user["id"]}})
 
 
 class Users(APIView):
@@ -63,11 +63,11 @@ class Users(APIView):
         """201 with the user, who may nothing yet. Needs auth:CreateUser on user/{id}."""
         body = UserCreation(data=request.data)
         body.is_valid(raise_exception=True)
-        asked = dict(body.validated_data)
-        asked.pop("invite_user", None)
-        username = asked.pop("id")
+        fields = dict(body.validated_data)
+        fields.pop("invite_user", None)
+        username = fields.pop("id")
         services.require(request.user, ("auth:CreateUser", user_arn(username)))
-        user = services.user_create(actor=request.user, username=username, request=request, **asked)
+        user = services.user_create(actor=request.user, username=username, request=request, **fields)
         return Response(user_json(user), status=201)
 
 

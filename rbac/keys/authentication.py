@@ -25,13 +25,13 @@ class AccessKeyAuthentication(BaseAuthentication):
 
         However often it is asked for, a request counts once.
         """
-        asked = requests.plain(request)
-        if not hasattr(asked, "caller"):
-            asked.caller = _caller(asked)
-        if isinstance(asked.caller, Exception):
-            raise asked.caller
-        found: tuple[User, str] | None = asked.caller
-        return found
+        http_request = requests.plain(request)
+        if not hasattr(http_request, "caller"):
+            http_request.caller = _caller(http_request)
+        if isinstance(http_request.caller, Exception):
+            raise http_request.caller
+        caller: tuple[User, str] | None = http_request.caller
+        return caller
 
     def authenticate_header(self, request: Request) -> str:
         """What a 401 asks for."""

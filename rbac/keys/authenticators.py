@@ -46,12 +46,12 @@ class Authenticator(Protocol):
 
 def user_of(key_id: str, secret: str) -> User | None:
     """The user of a key, with `acting_key_id`; None if nobody knows it."""
-    for one in configured():
-        found = one.user_of(key_id, secret)
-        if isinstance(found, User):
-            found.acting_key_id = key_id[:40]
-            return found
-        if found is No.WRONG:
+    for authenticator in configured():
+        answer = authenticator.user_of(key_id, secret)
+        if isinstance(answer, User):
+            answer.acting_key_id = key_id[:40]
+            return answer
+        if answer is No.WRONG:
             return None
     return None
 
@@ -88,15 +88,15 @@ class AuthorizationService:
 
     def __init__(self) -> None:
         cache = config.current().auth.cache
-        self._kept: Remembered[Known] = Remembered(cache.size if cache.enabled else 0)
+        self._remembered: Remembered[Known] = Remembered(cache.size if cache.enabled else 0)
 
     def user_of(self, key_id: str, secret: str) -> User | No:
         """Its user, who is entered here by name when they first come; a user who is disabled here stays out."""
         if not _KEY_ID.fullmatch(key_id):
             return No.UNKNOWN
-        known = self._kept.get(key_id)
+        known = self._remembered.get(key_id)
         if known is None or not _same(known.secret, secret):
-            known = self._asked(key_id)
+            known = self._fetch(key_id)
         if known is None:
             return No.UNKNOWN
         if not _same(known.secret, secret):
@@ -105,16 +105,16 @@ class AuthorizationService:
         user.given_policies = known.policies
         return user if user.is_active else No.WRONG
 
-    def _asked(self, key_id: str) -> Known | None:
+    def _fetch(self, key_id: str) -> Known | None:
         service = clients.authorization()
-        found = service.credentials_of(key_id)
-        if found is None:
-            self._kept.drop(key_id)
+        credentials = service.credentials_of(key_id)
+        if credentials is None:
+            self._remembered.drop(key_id)
             return None
-        name, secret = found
-        known = Known(name, secret, tuple(_read(one) for one in service.policies_of(name)))
+        name, secret = credentials
+        known = Known(name, secret, tuple(_read(policy) for policy in service.policies_of(name)))
         cache = config.current().auth.cache
-        self._kept.put(key_id, known, cache.ttl.total_seconds() + random.uniform(0, cache.jitter.total_seconds()))
+        self._remembered.put(key_id, known, cache.ttl.total_seconds() + random.uniform(0, cache.jitter.total_seconds()))
         return known
 
 
@@ -122,7 +122,7 @@ class LakeFSKeys:
     """Keys of an installation's own lakeFS, asked by themselves who they are. Policies are those of the user here."""
 
     def __init__(self) -> None:
-        self._kept: Remembered[str] = Remembered(10_000)
+        self._remembered: Remembered[str] = Remembered(10_000)
 
     def user_of(self, key_id: str, secret: str) -> User | No:
         """The user here who is called as lakeFS's is; PermissionDenied if there is none."""
@@ -130,7 +130,7 @@ class LakeFSKeys:
             return No.UNKNOWN
         # the name never changes, whatever this file is called
         mark = salted_hmac("rbac.authenticators.lakefs", f"{key_id}:{secret}", algorithm="sha256").hexdigest()
-        name = self._kept.get(mark) or self._asked(key_id, secret, mark)
+        name = self._remembered.get(mark) or self._fetch(key_id, secret, mark)
         if name is None:
             return No.UNKNOWN
         user = _user_here(name)
@@ -140,15 +140,15 @@ class LakeFSKeys:
             )
         return user if user.is_active else No.WRONG
 
-    def _asked(self, key_id: str, secret: str, mark: str) -> str | None:
+    def _fetch(self, key_id: str, secret: str, mark: str) -> str | None:
         name = clients.lakefs_user(key_id, secret)
         if name is not None:
-            self._kept.put(mark, name, config.current().auth.lakefs.ttl.total_seconds())
+            self._remembered.put(mark, name, config.current().auth.lakefs.ttl.total_seconds())
         return name
 
 
-def _same(one: str, other: str) -> bool:
-    return constant_time_compare(one, other)
+def _same(known: str, given: str) -> bool:
+    return constant_time_compare(known, given)
 
 
 def _user_here(name: str) -> User | None:

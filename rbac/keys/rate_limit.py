@@ -23,24 +23,24 @@ class Buckets:
 
     def __init__(self, *, per_second: int, burst: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._pace, self._burst, self._clock = per_second, burst, clock
-        self._kept: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
         self._lock = threading.Lock()
 
     def take(self, key: str) -> float:
         """The seconds until the key may ask again; 0 when it may now, and a token is taken."""
         with self._lock:
             now = self._clock()
-            tokens, at = self._kept.get(key, (float(self._burst), now))
+            tokens, at = self._buckets.get(key, (float(self._burst), now))
             tokens = min(self._burst, tokens + (now - at) * self._pace)
             allowed = tokens >= 1
             self._keep(key, tokens - allowed, now)
         return 0.0 if allowed else (1 - tokens) / self._pace
 
     def _keep(self, key: str, tokens: float, now: float) -> None:
-        self._kept[key] = tokens, now
-        self._kept.move_to_end(key)
-        if len(self._kept) > MOST:
-            self._kept.popitem(last=False)
+        self._buckets[key] = tokens, now
+        self._buckets.move_to_end(key)
+        if len(self._buckets) > MOST:
+            self._buckets.popitem(last=False)
 
 
 @functools.cache

@@ -15,29 +15,29 @@ class Remembered(Generic[T]):
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._kept: OrderedDict[str, tuple[T, float]] = OrderedDict()
+        self._entries: OrderedDict[str, tuple[T, float]] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, key: str) -> T | None:
         """The value, if it is still good."""
         with self._lock:
-            value, ends_at = self._kept.get(key, (None, 0.0))
+            value, ends_at = self._entries.get(key, (None, 0.0))
             return value if time.monotonic() < ends_at else None
 
     def put(self, key: str, value: T, seconds: float) -> None:
         """Remember it for so long."""
         with self._lock:
-            self._kept[key] = value, time.monotonic() + seconds
-            self._kept.move_to_end(key)
-            while len(self._kept) > self._size:
-                self._kept.popitem(last=False)
+            self._entries[key] = value, time.monotonic() + seconds
+            self._entries.move_to_end(key)
+            while len(self._entries) > self._size:
+                self._entries.popitem(last=False)
 
     def drop(self, key: str) -> None:
         """Forget it."""
         with self._lock:
-            self._kept.pop(key, None)
+            self._entries.pop(key, None)
 
     def clear(self) -> None:
         """Forget everything."""
         with self._lock:
-            self._kept.clear()
+            self._entries.clear()

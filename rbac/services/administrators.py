@@ -46,14 +46,14 @@ def administrator_kept() -> Iterator[None]:
         return
     token = _asked_later.set(True)
     try:
-        with _kept():
+        with _guarded_transaction():
             yield
     finally:
         _asked_later.reset(token)
 
 
 @contextmanager
-def _kept() -> Iterator[None]:
+def _guarded_transaction() -> Iterator[None]:
     with transaction.atomic():
         list(Policy.objects.select_for_update().order_by("pk").values_list("pk"))
         before = administrator()

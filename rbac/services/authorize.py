@@ -44,12 +44,12 @@ def policies_of(user: User) -> tuple[Reading, ...]:
     """Every policy that reaches a user, by name, on their own or through groups; one query, kept on the object."""
     if user.given_policies is not None:
         return user.given_policies
-    kept: tuple[Reading, ...] | None = user.__dict__.get("_policies")
-    if kept is None:
+    policies: tuple[Reading, ...] | None = user.__dict__.get("_policies")
+    if policies is None:
         cache = policy_cache.shared()
-        kept = cache.of(user.pk, lambda: policies_now(user)) if cache else policies_now(user)
-        user.__dict__["_policies"] = kept
-    return kept
+        policies = cache.of(user.pk, lambda: policies_now(user)) if cache else policies_now(user)
+        user.__dict__["_policies"] = policies
+    return policies
 
 
 def policies_now(user: User) -> tuple[Reading, ...]:

@@ -56,11 +56,13 @@ class Simulation:
         if self.deciding is None:
             return f"No statement of {self.user.username}'s policies speaks of it, and what none allows is refused."
         verb = "allows" if self.verdict.allowed else "denies"
-        told = (
+        sentence = (
             f"Statement {self.deciding.number} of policy '{self.deciding.policy}', {self.deciding.through}, {verb} it"
         )
-        overruled = not self.verdict.allowed and any(one.statement.effect is Effect.ALLOW for one in self.others)
-        return f"{told}. A statement that denies wins over those that allow." if overruled else f"{told}."
+        overruled = not self.verdict.allowed and any(
+            holding.statement.effect is Effect.ALLOW for holding in self.others
+        )
+        return f"{sentence}. A statement that denies wins over those that allow." if overruled else f"{sentence}."
 
 
 def effective(user: User) -> list[Holding]:
@@ -73,11 +75,11 @@ def effective(user: User) -> list[Holding]:
             name,
             number,
             statement,
-            any(one.group is None for one in found),
-            tuple(sorted(one.group.name for one in found if one.group)),
+            any(attachment.group is None for attachment in attachments),
+            tuple(sorted(attachment.group.name for attachment in attachments if attachment.group)),
         )
-        for name, found in ways.items()
-        for number, statement in enumerate(services.reading_of(found[0].policy).statements, start=1)
+        for name, attachments in ways.items()
+        for number, statement in enumerate(services.reading_of(attachments[0].policy).statements, start=1)
     ]
 
 
@@ -89,11 +91,13 @@ def simulate(user: User, action: str, arn: str) -> Simulation:
 
 def explain(user: User, action: str, arn: str) -> Simulation:
     """The same for what our own code asked."""
-    held = {(one.policy, one.number): one for one in effective(user)} if user.is_active else {}
+    held = {(holding.policy, holding.number): holding for holding in effective(user)} if user.is_active else {}
     verdict = services.decide(user, action, arn)
     speaking = covering(services.policies_of(user), action, arn, user.username) if user.is_active else []
     first = verdict.deciding
-    others = (held.get(_place(one)) for one in speaking if first is None or _place(one) != _place(first))
+    others = (
+        held.get(_place(candidate)) for candidate in speaking if first is None or _place(candidate) != _place(first)
+    )
     deciding = held.get(_place(first)) if first else None
     return Simulation(user, action, arn, verdict, deciding, tuple(filter(None, others)))
 
@@ -108,7 +112,11 @@ def _place(deciding: Deciding) -> tuple[str, int]:
 def who_can_grant(user: User) -> list[str]:
     """Users whose policies let them attach policies to a user, by name; the first few. Three queries."""
     held = policies_of_all(_who_may_attach_something())
-    may = (one.username for one, read in held.items() if evaluate(read, _ATTACH, user.arn, one.username).allowed)
+    may = (
+        candidate.username
+        for candidate, read in held.items()
+        if evaluate(read, _ATTACH, user.arn, candidate.username).allowed
+    )
     return sorted(may)[:GRANTORS]
 
 
@@ -120,7 +128,7 @@ def _who_may_attach_something() -> Iterable[User]:
 
 
 def _allows_attaching(policy: Reading) -> bool:
-    return any(one.effect is Effect.ALLOW and one.names(_ATTACH) for one in policy.statements)
+    return any(statement.effect is Effect.ALLOW and statement.names(_ATTACH) for statement in policy.statements)
 
 
 def policies_of_all(users: Iterable[User]) -> dict[User, tuple[Reading, ...]]:
@@ -132,7 +140,8 @@ def policies_of_all(users: Iterable[User]) -> dict[User, tuple[Reading, ...]]:
     held, read = _hanging(users, {group_id for some in groups.values() for _, group_id in some})
     return {
         user: tuple(
-            read[name] for name in sorted(set().union(*(held[one] for one in (("user", user.pk), *groups[user.pk]))))
+            read[name]
+            for name in sorted(set().union(*(held[holder] for holder in (("user", user.pk), *groups[user.pk]))))
         )
         for user in users
     }
@@ -144,8 +153,10 @@ def _hanging(
     """Names of policies by whom they hang on, and the policies by name."""
     held: dict[tuple[str, int], set[str]] = defaultdict(set)
     read: dict[str, Reading] = {}
-    for one in Attachment.objects.filter(Q(user__in=users) | Q(group__in=groups)).select_related("policy"):
-        held[("group", one.group_id) if one.group_id else ("user", one.user_id)].add(one.policy.name)
-        if one.policy.name not in read:
-            read[one.policy.name] = services.reading_of(one.policy)
+    for attachment in Attachment.objects.filter(Q(user__in=users) | Q(group__in=groups)).select_related("policy"):
+        held[("group", attachment.group_id) if attachment.group_id else ("user", attachment.user_id)].add(
+            attachment.policy.name
+        )
+        if attachment.policy.name not in read:
+            read[attachment.policy.name] = services.reading_of(attachment.policy)
     return held, read

@@ -26,7 +26,7 @@ class PolicyCache:
 
     def __init__(self, *, size: int, ttl: float, jitter: float) -> None:
         self._size, self._ttl, self._jitter = size, ttl, jitter
-        self._kept: OrderedDict[int, tuple[Policies, float]] = OrderedDict()
+        self._entries: OrderedDict[int, tuple[Policies, float]] = OrderedDict()
         self._changes = 0
         self._lock = threading.Lock()
 
@@ -38,9 +38,9 @@ class PolicyCache:
         if connection.in_atomic_block:
             return read()
         with self._lock:
-            policies, ends_at = self._kept.get(user_id, ((), 0.0))
+            policies, ends_at = self._entries.get(user_id, ((), 0.0))
             if time.monotonic() < ends_at:
-                self._kept.move_to_end(user_id)
+                self._entries.move_to_end(user_id)
                 return policies
             changes = self._changes
         policies = read()
@@ -52,15 +52,15 @@ class PolicyCache:
         with self._lock:
             if changes != self._changes:
                 return
-            self._kept[user_id] = (policies, time.monotonic() + self._ttl + random.uniform(0, self._jitter))
-            self._kept.move_to_end(user_id)
-            while len(self._kept) > self._size:
-                self._kept.popitem(last=False)
+            self._entries[user_id] = (policies, time.monotonic() + self._ttl + random.uniform(0, self._jitter))
+            self._entries.move_to_end(user_id)
+            while len(self._entries) > self._size:
+                self._entries.popitem(last=False)
 
     def clear(self) -> None:
         """Something about policies has changed."""
         with self._lock:
-            self._kept.clear()
+            self._entries.clear()
             self._changes += 1
 
 

@@ -53,12 +53,12 @@ class Impact:
     @property
     def breaks(self) -> int:
         """How many steps somebody could take no more, somewhere."""
-        return len({one.change.step.key for one in self.changes if one.change.lost})
+        return len({area_change.change.step.key for area_change in self.changes if area_change.change.lost})
 
     @property
     def allows(self) -> int:
         """How many steps somebody could take only then, somewhere."""
-        return len({one.change.step.key for one in self.changes if one.change.gained})
+        return len({area_change.change.step.key for area_change in self.changes if area_change.change.gained})
 
     @property
     def grouped(self) -> list[Grouped]:
@@ -78,23 +78,23 @@ def impact(name: str, draft: Reading | None, *, also: Iterable[User] = ()) -> Im
     shown = [*holders, *getting][:MOST_PEOPLE]
     people = [_person(user, read, old, draft, user in holders) for user, read in policies_of_all(shown).items()]
     nobody = Person("", _only(old), _only(draft))
-    found = _all_changes(people, old, draft)
+    area_changes = _all_changes(people, old, draft)
     alone = _all_changes([nobody], old, draft)
-    first = list(islice(found, MOST_CHANGES + 1))
+    first = list(islice(area_changes, MOST_CHANGES + 1))
     return Impact(
         name,
         len(people),
         len(holders) + len(getting) - len(people),
-        sorted(first[:MOST_CHANGES], key=lambda one: not one.change.lost),
+        sorted(first[:MOST_CHANGES], key=lambda area_change: not area_change.change.lost),
         list(islice(alone, MOST_CHANGES)),
         len(first) > MOST_CHANGES,
     )
 
 
-def _grouped(found: Iterable[AreaChange]) -> list[Grouped]:
+def _grouped(area_changes: Iterable[AreaChange]) -> list[Grouped]:
     groups: dict[tuple[object, ...], Grouped] = {}
-    for one in found:
-        change = one.change
+    for area_change in area_changes:
+        change = area_change.change
         alike = change.step.key, change.lost, change.gained, change.after.deciding
         groups.setdefault(alike, Grouped(change, [])).places.append(change.arns)
     return list(groups.values())
@@ -111,32 +111,34 @@ def _only(policy: Reading | None) -> tuple[Reading, ...]:
 
 
 def _person(user: User, read: Iterable[Reading], old: Reading | None, draft: Reading | None, has_it: bool) -> Person:
-    rest = tuple(one for one in read if old is None or one.name != old.name)
+    rest = tuple(reading for reading in read if old is None or reading.name != old.name)
     return Person(user.username, rest + (_only(old) if has_it else ()), rest + _only(draft))
 
 
 def _all_changes(people: list[Person], old: Reading | None, draft: Reading | None) -> Iterator[AreaChange]:
     versions = (*_only(old), *_only(draft))
     for area in permission_catalog.areas():
-        there = _once(area.places)
+        read_places = _once(area.places)
         for step in area.steps:
-            yield from (AreaChange(area.title, one) for one in changes(step, _places(step, there, versions), people))
+            yield from (
+                AreaChange(area.title, change) for change in changes(step, _places(step, read_places, versions), people)
+            )
 
 
 def _once(places: Callable[[int], Iterable[Place]]) -> Callable[[], list[Place]]:
     """The places that there are, read when somebody asks and then kept."""
-    kept: list[list[Place]] = []
+    cached: list[list[Place]] = []
 
     def read() -> list[Place]:
-        if not kept:
-            kept.append(list(places(MOST_PLACES)))
-        return kept[0]
+        if not cached:
+            cached.append(list(places(MOST_PLACES)))
+        return cached[0]
 
     return read
 
 
-def _places(step: PermissionStep, there: Callable[[], list[Place]], versions: Iterable[Reading]) -> list[Place]:
+def _places(step: PermissionStep, read_places: Callable[[], list[Place]], versions: Iterable[Reading]) -> list[Place]:
     """Where a step is judged: what the two versions name, and what there is; each once."""
-    candidates = [*places_named(step, versions), *(there() if step.blanks else ())]
+    candidates = [*places_named(step, versions), *(read_places() if step.blanks else ())]
     fitting = (place for place in candidates if step.blanks <= place.keys())
     return list({tuple(need.arn(place) for need in step.needs): place for place in fitting}.values())

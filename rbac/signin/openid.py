@@ -33,33 +33,33 @@ def _provider() -> Any:
     """Authlib's client of the configured provider."""
     from authlib.integrations.django_client import OAuth
 
-    told = config.current().auth.openid
+    settings = config.current().auth.openid
     return OAuth().register(
         "openid",
-        client_id=told.client_id,
-        client_secret=told.client_secret.reveal() or None,
-        server_metadata_url=f"{told.issuer.rstrip('/')}/.well-known/openid-configuration",
-        client_kwargs={"scope": told.scope, "code_challenge_method": "S256", "default_timeout": SECONDS},
+        client_id=settings.client_id,
+        client_secret=settings.client_secret.reveal() or None,
+        server_metadata_url=f"{settings.issuer.rstrip('/')}/.well-known/openid-configuration",
+        client_kwargs={"scope": settings.scope, "code_challenge_method": "S256", "default_timeout": SECONDS},
     )
 
 
 def begin(request: HttpRequest, return_to: str) -> HttpResponse:
     """Off to the provider, which sends people back to `return_to`. Refused if it can't be asked."""
-    return _told(lambda: _provider().authorize_redirect(request, return_to))
+    return _run_step(lambda: _provider().authorize_redirect(request, return_to))
 
 
 def user_of(request: HttpRequest) -> User:
     """Whom the provider has sent back: a user here, made if so configured. Refused."""
-    told = config.current().auth.openid
-    required = {"iss": told.issuer, "aud": told.client_id}
+    settings = config.current().auth.openid
+    required = {"iss": settings.issuer, "aud": settings.client_id}
     options = {name: {"essential": True, "value": value} for name, value in required.items()}
-    token = _told(lambda: _provider().authorize_access_token(request, claims_options=options))
+    token = _run_step(lambda: _provider().authorize_access_token(request, claims_options=options))
     claims = token.get("userinfo")
     if not claims:
         raise Refused("the provider gave no ID token")
-    name = claims.get(told.claim)
+    name = claims.get(settings.claim)
     if not isinstance(name, str) or not re.match(NAME_PATTERN, name):
-        raise Refused(f"the provider gave no '{told.claim}' that can be a name here")
+        raise Refused(f"the provider gave no '{settings.claim}' that can be a name here")
     user = User.objects.filter(username=name).first() or _made(name, claims)
     if not user.is_active:
         raise Refused(f"'{name}' may not sign in here")
@@ -77,7 +77,7 @@ def _made(name: str, claims: Any) -> User:
         raise Refused(f"no user '{name}' can be made here: {error}") from error
 
 
-def _told(step: Any) -> Any:
+def _run_step(step: Any) -> Any:
     """A step of Authlib's; whatever goes wrong in it (network, state, token) signs nobody in."""
     try:
         return step()

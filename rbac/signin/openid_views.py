@@ -43,8 +43,8 @@ def come_back(request: HttpRequest) -> HttpResponse:
     where, sealed = request.session.pop(_NEXT, ""), request.session.pop(_TYPED, "")
     login(request, user, backend=_BACKEND)
     form_recovery.lay_by(request, sealed)
-    ours = url_has_allowed_host_and_scheme(where, {request.get_host()}, require_https=request.is_secure())
-    return redirect(where if ours else "/")
+    is_own_host = url_has_allowed_host_and_scheme(where, {request.get_host()}, require_https=request.is_secure())
+    return redirect(where if is_own_host else "/")
 
 
 def _refused(request: HttpRequest, error: Exception) -> HttpResponse:

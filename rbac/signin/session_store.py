@@ -78,7 +78,7 @@ class SessionStore(db.SessionStore):
 
     def _insert(self, data: dict[str, Any]) -> None:
         now = timezone.now()
-        row = Session(pk=digest(str(self.session_key)), began_at=now, **self._kept(data), **self._seen(now, now))
+        row = Session(pk=digest(str(self.session_key)), began_at=now, **self._columns(data), **self._seen(now, now))
         try:
             with transaction.atomic():
                 row.save(force_insert=True)
@@ -87,10 +87,10 @@ class SessionStore(db.SessionStore):
         self.row = row
 
     def _update(self, data: dict[str, Any]) -> None:
-        if Session.objects.filter(pk=digest(str(self.session_key))).update(**self._kept(data)) == 0:
+        if Session.objects.filter(pk=digest(str(self.session_key))).update(**self._columns(data)) == 0:
             raise UpdateError
 
-    def _kept(self, data: dict[str, Any]) -> dict[str, Any]:
+    def _columns(self, data: dict[str, Any]) -> dict[str, Any]:
         return {"session_data": self.encode(data), "user_id": data.get(SESSION_KEY)}
 
     def _seen(self, began_at: datetime, now: datetime) -> dict[str, Any]:

@@ -84,5 +84,5 @@ def ask_to_sign_in(request: HttpRequest) -> HttpResponse:
 
 def _beside(sealed: str) -> dict[str, str]:
     """What the page has beside the form."""
-    told = config.current().auth.openid
-    return {"typed": sealed, "provider": told.name if told.issuer else ""}
+    openid = config.current().auth.openid
+    return {"typed": sealed, "provider": openid.name if openid.issuer else ""}

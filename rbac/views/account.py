@@ -27,8 +27,8 @@ from rbac.signin.forms import NewPasswordForm, PasswordForm
 def sessions(request: HttpRequest, username: str = "") -> HttpResponse:
     """Where somebody is signed in: the reader, or the user of that name."""
     user = _whose(request, username, "auth:ReadUser")
-    here = signed_in.handle_of(request)
-    rows = [_row(session, here) for session in signed_in.sessions_of(user)]
+    current = signed_in.handle_of(request)
+    rows = [_row(session, current) for session in signed_in.sessions_of(user)]
     may_end = not username or services.allowed(request.user, "auth:UpdateUser", user.arn)
     context = {"whose": user, "own": not username, "rows": rows, "may_end": may_end, "now": timezone.now()}
     return render(request, "account/sessions.html", context | {"others": sum(not row["here"] for row in rows)})
@@ -38,9 +38,9 @@ def sessions(request: HttpRequest, username: str = "") -> HttpResponse:
 def session_end(request: HttpRequest, handle: str, username: str = "") -> HttpResponse:
     """Sign one browser out; who ends their own goes to the sign-in page."""
     user = _whose(request, username, "auth:UpdateUser")
-    here = signed_in.handle_of(request)
+    current = signed_in.handle_of(request)
     signed_in.session_end(actor=_actor(request), user=user, handle=handle, request=request)
-    if handle == here:
+    if handle == current:
         request.session.flush()
         return redirect("login")
     messages.success(request, "That browser is signed out.")
@@ -51,8 +51,8 @@ def session_end(request: HttpRequest, handle: str, username: str = "") -> HttpRe
 def sessions_end(request: HttpRequest, username: str = "") -> HttpResponse:
     """Sign all other browsers out."""
     user = _whose(request, username, "auth:UpdateUser")
-    here = signed_in.handle_of(request)
-    number = signed_in.sessions_end(actor=_actor(request), user=user, but=here, request=request)
+    current = signed_in.handle_of(request)
+    number = signed_in.sessions_end(actor=_actor(request), user=user, but=current, request=request)
     messages.success(request, f"{number} {'browser is' if number == 1 else 'browsers are'} signed out.")
     return redirect(_list_of(username))
 
@@ -128,5 +128,5 @@ def _list_of(username: str) -> str:
     return reverse("user_sessions", args=[username]) if username else reverse("sessions")
 
 
-def _row(session: Session, here: str) -> dict[str, Any]:
-    return {"session": session, "browser": user_agent.in_words(session.browser), "here": session.handle == here}
+def _row(session: Session, current: str) -> dict[str, Any]:
+    return {"session": session, "browser": user_agent.in_words(session.browser), "here": session.handle == current}

@@ -57,7 +57,7 @@ def group_detail(request: HttpRequest, name: str) -> HttpResponse:
     services.require(request.user, ("auth:ReadGroup", auth_arn("group", name)))
     group = services.group_find(name)
     policies = list(services.policies_held(group=group))
-    asked = {
+    verbs = {
         "attach": "AttachPolicy",
         "detach": "DetachPolicy",
         "add": "AddGroupMember",
@@ -70,7 +70,7 @@ def group_detail(request: HttpRequest, name: str) -> HttpResponse:
         "members": by_name(request, services.members_of(group), "username"),
         "people": services.members_of(group).count(),
         "other_policies": other_policies(policies),
-        "may": {key: services.allowed(request.user, f"auth:{verb}", group.arn) for key, verb in asked.items()},
+        "may": {key: services.allowed(request.user, f"auth:{verb}", group.arn) for key, verb in verbs.items()},
     }
     return show(request, "group.html", TAB, context)
 

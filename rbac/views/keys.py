@@ -37,8 +37,8 @@ def user_keys(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def _show(request: HttpRequest, user: User, form: AccessForm, status: int = 200) -> HttpResponse:
-    asked = {"create": "auth:CreateCredentials", "delete": "auth:DeleteCredentials"}
-    may = {name: services.allowed(request.user, action, user.arn) for name, action in asked.items()}
+    actions = {"create": "auth:CreateCredentials", "delete": "auth:DeleteCredentials"}
+    may = {name: services.allowed(request.user, action, user.arn) for name, action in actions.items()}
     context = {"one": user, "keys": services.keys_of(user), "form": form, "overlap": OverlapForm(), "may": may}
     return show(request, "keys.html", _tab(request, user), context, status=status)
 
@@ -99,12 +99,12 @@ def _issued(
 def key_end(request: HttpRequest, name: str, key: str, forever: bool) -> HttpResponse:
     """Disable a key, or take it off the list as well."""
     services.require(request.user, ("auth:DeleteCredentials", auth_arn("user", name)))
-    found = services.key_find(services.user_find(name), key)
+    access_key = services.key_find(services.user_find(name), key)
     verb = services.key_delete if forever else services.key_disable
-    told = f"{key} is deleted." if forever else f"{key} opens nothing any more."
-    end = partial(verb, actor=request.user, key=found, reason=reason_of(request), request=request)
+    message = f"{key} is deleted." if forever else f"{key} opens nothing any more."
+    end = partial(verb, actor=request.user, key=access_key, reason=reason_of(request), request=request)
     own = name == request.user.username
-    return carry_out(request, end, told, *(("keys",) if own else ("user_keys", name)))
+    return carry_out(request, end, message, *(("keys",) if own else ("user_keys", name)))
 
 
 @require_safe

@@ -64,19 +64,19 @@ class Names:
 def by_name(request: HttpRequest, rows: QuerySet[Any], field: str) -> Names:
     """Rows whose name holds what the query looks for, by name, after the one that it names."""
     find, after = request.GET.get("find", "").strip()[:128], request.GET.get("after", "")[:128]
-    found = rows.filter(**{f"{field}__icontains": find}) if find else rows
-    found = found.filter(**{f"{field}__gt": after}) if after else found
-    some = list(found.order_by(field)[: ROWS + 1])
+    matches = rows.filter(**{f"{field}__icontains": find}) if find else rows
+    matches = matches.filter(**{f"{field}__gt": after}) if after else matches
+    some = list(matches.order_by(field)[: ROWS + 1])
     query = {"find": find, "after": getattr(some[ROWS - 1], field)} if len(some) > ROWS else {}
     more = "?" + urlencode({name: value for name, value in query.items() if value}) if query else ""
     return Names(some[:ROWS], more, not after, find)
 
 
-def carry_out(request: HttpRequest, verb: Callable[[], object], told: str, *address: str) -> HttpResponse:
+def carry_out(request: HttpRequest, verb: Callable[[], object], message: str, *address: str) -> HttpResponse:
     """Carry out a verb and go on to an address, which says so, or why not."""
     try:
         verb()
-        messages.success(request, told)
+        messages.success(request, message)
     except LakeMirrorError as error:
         messages.error(request, f"Nothing was done: {error}.")
     return redirect(*address)

@@ -48,13 +48,13 @@ def policy_detail(request: HttpRequest, name: str) -> HttpResponse:
     """One policy: its statements, and who has it."""
     services.require(request.user, ("auth:ReadPolicy", auth_arn("policy", name)))
     policy = services.policy_find(name)
-    asked = {"update": "auth:UpdatePolicy", "delete": "auth:DeletePolicy"}
+    actions = {"update": "auth:UpdatePolicy", "delete": "auth:DeletePolicy"}
     context = {
         "policy": policy,
         "reading": services.reading_of(policy),
         "text": pretty(policy.document),
         **_holders(request, policy),
-        "may": {key: services.allowed(request.user, action, policy.arn) for key, action in asked.items()},
+        "may": {key: services.allowed(request.user, action, policy.arn) for key, action in actions.items()},
     }
     return show(request, "policy.html", TAB, context)
 
@@ -64,8 +64,8 @@ def _holders(request: HttpRequest, policy: Policy) -> dict[str, Any]:
     users = User.objects.filter(attachments__policy=policy).order_by("username")
     groups = Group.objects.filter(attachments__policy=policy).order_by("name")
     return {
-        "users": [one for one in users[:_NAMED] if services.allowed(request.user, "auth:ReadUser", one.arn)],
-        "groups": [one for one in groups[:_NAMED] if services.allowed(request.user, "auth:ReadGroup", one.arn)],
+        "users": [user for user in users[:_NAMED] if services.allowed(request.user, "auth:ReadUser", user.arn)],
+        "groups": [group for group in groups[:_NAMED] if services.allowed(request.user, "auth:ReadGroup", group.arn)],
         "holders": users.count() + groups.count(),
     }
 
@@ -77,8 +77,8 @@ def policy_delete(request: HttpRequest, name: str) -> HttpResponse:
     services.require(request.user, ("auth:DeletePolicy", auth_arn("policy", name)))
     policy = services.policy_find(name)
     if request.method != "POST":
-        found = impact(name, None)
-        context = {"policy": policy, "impact": found, "seen": names_seen(found, request.user)}
+        effect = impact(name, None)
+        context = {"policy": policy, "impact": effect, "seen": names_seen(effect, request.user)}
         return show(request, "policy_delete.html", TAB, context)
     try:
         services.policy_delete(actor=request.user, policy=policy, reason=reason_of(request), request=request)
@@ -170,10 +170,10 @@ def _reviewed(
     """Show what a draft would do; save it if just that was shown before."""
     arn = auth_arn("policy", reading.name)
     services.require(request.user, ("auth:UpdatePolicy" if policy else "auth:CreatePolicy", arn))
-    found = policy_draft.review(draft, reading)
-    if save and request.POST.get("seal") == found.seal:
+    review = policy_draft.review(draft, reading)
+    if save and request.POST.get("seal") == review.seal:
         return _save(request, draft, policy)
-    return _editor(request, draft, policy, review=found, changed=save)
+    return _editor(request, draft, policy, review=review, changed=save)
 
 
 def _save(request: HttpRequest, draft: policy_draft.Draft, policy: Policy | None) -> HttpResponse:

@@ -48,25 +48,25 @@ class Draft:
         """The policy, or what is wrong with it and where."""
         if len(self.text) > MOST_TEXT:
             return Wrong(f"A policy has at most {MOST_TEXT:,} characters", 0, "")
-        found = read(self.text)
+        result = read(self.text)
         try:
-            require_text(self.document if isinstance(found, Reading) else None)
+            require_text(self.document if isinstance(result, Reading) else None)
         except Invalid as error:
             return Wrong(str(error), 0, "")
-        return found
+        return result
 
     @property
     def document(self) -> dict[str, Any]:
         """The policy as lakeFS writes it. Of a draft that was read."""
-        found: dict[str, Any] = json.loads(self.text)
-        return {"id": found.get("id", found.get("name")), "statement": found["statement"]}
+        body: dict[str, Any] = json.loads(self.text)
+        return {"id": body.get("id", body.get("name")), "statement": body["statement"]}
 
 
 def of_document(document: Mapping[str, Any], *, as_json: bool) -> Draft:
     """A draft to begin with."""
     rows = tuple(
-        Row(one.effect.value, "\n".join(one.actions), "\n".join(one.resources))
-        for one in parse_policy(dict(document) | {"id": document["id"] or "draft"}).statements
+        Row(statement.effect.value, "\n".join(statement.actions), "\n".join(statement.resources))
+        for statement in parse_policy(dict(document) | {"id": document["id"] or "draft"}).statements
     )
     return Draft(as_json, document["id"], pretty(document), rows)
 

@@ -44,8 +44,8 @@ def _empty() -> dict[str, Any]:
 
 
 TEMPLATES = {
-    one.key: one
-    for one in (
+    template.key: template
+    for template in (
         Template(
             "replicator-for",
             "Replicator of one mirror",

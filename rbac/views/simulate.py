@@ -25,33 +25,33 @@ _NAMED = 200
 def simulate_page(request: HttpRequest) -> HttpResponse:
     """A question and its answer, and all that applies to the user. Everybody may ask about themselves."""
     services.require(request.user)
-    asked = {name: request.GET.get(name, "").strip() for name in ("user", "action", "arn")}
-    asked["user"] = asked["user"] or request.user.username
-    require_about(request.user, asked["user"])
+    question = {name: request.GET.get(name, "").strip() for name in ("user", "action", "arn")}
+    question["user"] = question["user"] or request.user.username
+    require_about(request.user, question["user"])
     lists_users = services.allowed(request.user, "auth:ListUsers", ALL)
     context: dict[str, Any] = {
-        "asked": asked,
-        "question": json.dumps(asked, ensure_ascii=False),
+        "asked": question,
+        "question": json.dumps(question, ensure_ascii=False),
         "lists_users": lists_users,
         "names": User.objects.values_list("username", flat=True)[:_NAMED] if lists_users else [],
         "actions": sorted(
             {need.action for area in permission_catalog.areas() for step in area.steps for need in step.needs}
         ),
     }
-    found, status = _answer(asked)
-    return show(request, "simulate.html", "simulate", context | found, status=status)
+    answer, status = _answer(question)
+    return show(request, "simulate.html", "simulate", context | answer, status=status)
 
 
-def _answer(asked: dict[str, str]) -> tuple[dict[str, Any], int]:
+def _answer(question: dict[str, str]) -> tuple[dict[str, Any], int]:
     """What the page shows, and its status."""
     try:
-        user = services.user_find(asked["user"])
+        user = services.user_find(question["user"])
     except NotFound as error:
         return {"error": error, "field": "user"}, 404
-    told: dict[str, Any] = {"one": user, "held": effective(user)}
-    if not asked["action"] and not asked["arn"]:
-        return told, 200
+    context: dict[str, Any] = {"one": user, "held": effective(user)}
+    if not question["action"] and not question["arn"]:
+        return context, 200
     try:
-        return told | {"answer": simulate(user, asked["action"], asked["arn"])}, 200
+        return context | {"answer": simulate(user, question["action"], question["arn"])}, 200
     except LakeMirrorError as error:
-        return told | {"error": error, "field": error.field if isinstance(error, Invalid) else ""}, 400
+        return context | {"error": error, "field": error.field if isinstance(error, Invalid) else ""}, 400

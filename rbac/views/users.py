@@ -85,7 +85,7 @@ def user_detail(request: HttpRequest, name: str) -> HttpResponse:
         "policies": policies,
         "held": effective(user),
         "keys": services.keys_of(user) if services.allowed(request.user, "auth:ListCredentials", user.arn) else None,
-        "other_groups": [name for name in _groups_to_give(request) if name not in {one.name for one in groups}],
+        "other_groups": [name for name in _groups_to_give(request) if name not in {group.name for group in groups}],
         "other_policies": other_policies(policies),
         "may": _rights(request, user),
     }
@@ -94,13 +94,13 @@ def user_detail(request: HttpRequest, name: str) -> HttpResponse:
 
 def other_policies(held: list[Policy]) -> list[str]:
     """Names of the policies that a user or group does not have."""
-    others = Policy.objects.exclude(pk__in=[one.pk for one in held]).order_by("name")
+    others = Policy.objects.exclude(pk__in=[policy.pk for policy in held]).order_by("name")
     return list(others.values_list("name", flat=True)[:CHOICES])
 
 
 def _rights(request: HttpRequest, user: User) -> dict[str, bool]:
-    asked = {"attach": "AttachPolicy", "detach": "DetachPolicy", "update": "UpdateUser", "delete": "DeleteUser"}
-    return {name: services.allowed(request.user, f"auth:{verb}", user.arn) for name, verb in asked.items()}
+    verbs = {"attach": "AttachPolicy", "detach": "DetachPolicy", "update": "UpdateUser", "delete": "DeleteUser"}
+    return {name: services.allowed(request.user, f"auth:{verb}", user.arn) for name, verb in verbs.items()}
 
 
 @never_cache
@@ -123,8 +123,8 @@ def user_active(request: HttpRequest, name: str, active: bool) -> HttpResponse:
     services.require(request.user, ("auth:UpdateUser", auth_arn("user", name)))
     user = services.user_find(name)
     verb = partial(services.user_set_active, actor=request.user, user=user, active=active, request=request)
-    told = f"{name} can sign in again." if active else f"{name} is disabled, and so are their sessions and keys."
-    return carry_out(request, verb, told, "user", name)
+    message = f"{name} can sign in again." if active else f"{name} is disabled, and so are their sessions and keys."
+    return carry_out(request, verb, message, "user", name)
 
 
 @never_cache
@@ -156,11 +156,11 @@ def user_group(request: HttpRequest, name: str) -> HttpResponse:
     services.require(request.user, (action, auth_arn("group", group_name)))
     group, user = services.group_find(group_name), services.user_find(name)
     verb = services.group_remove if out else services.group_add
-    told = f"{name} is no longer in {group.name}." if out else f"{name} is in {group.name}."
+    message = f"{name} is no longer in {group.name}." if out else f"{name} is in {group.name}."
     return carry_out(
         request,
         partial(verb, actor=request.user, group=group, user=user, request=request),
-        told,
+        message,
         *(("group", group.name) if request.POST.get("from") == "group" else ("user", name)),
     )
 
@@ -182,6 +182,6 @@ def policy_moved(request: HttpRequest, address: str, name: str, **holder: Any) -
     out = request.POST.get("out") == "1"
     policy = services.policy_find(typed(request, "policy"))
     verb = services.policy_detach if out else services.policy_attach
-    told = f"{name} does not have {policy.name} any more." if out else f"{name} has {policy.name}."
+    message = f"{name} does not have {policy.name} any more." if out else f"{name} has {policy.name}."
     move = partial(verb, actor=request.user, policy=policy, request=request, **holder)
-    return carry_out(request, move, told, address, name)
+    return carry_out(request, move, message, address, name)

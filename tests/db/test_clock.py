@@ -26,7 +26,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> mock.Mock:
     ask = mock.Mock(return_value=datetime(2000, 1, 1, tzinfo=UTC))
     monkeypatch.setattr(clock, "connection", mock.Mock(vendor="postgresql"))
     monkeypatch.setattr(clock, "_ask", ask)
-    monkeypatch.setattr(clock, "_asked", None)
+    monkeypatch.setattr(clock, "_last_reading", None)
     return ask
 
 

@@ -39,9 +39,9 @@ class Command(PlainCommand):
     def verify(self, noted: ChainPosition | None) -> None:
         """The chain in the database."""
         chain.append_waiting()
-        found = verifying.verify(noted)
-        verifying.note(found)
-        self.tell(found)
+        result = verifying.verify(noted)
+        verifying.note(result)
+        self.tell(result)
         start = verifying.start_of_chain()
         if start.number:
             self.stdout.write(f"events up to {start.number} are sealed")
@@ -50,19 +50,19 @@ class Command(PlainCommand):
 
     def verify_file(self, path: Path, noted: ChainPosition | None) -> None:
         """A sealed file: by itself, and against the checkpoint."""
-        found, header = sealing.verify_file(path, noted)
-        if not found.wrong:
-            found = Found(found.place, sealing.against_checkpoint(path, header))
-        self.tell(found)
+        result, header = sealing.verify_file(path, noted)
+        if not result.wrong:
+            result = Found(result.place, sealing.against_checkpoint(path, header))
+        self.tell(result)
 
-    def tell(self, found: Found) -> None:
+    def tell(self, result: Found) -> None:
         """The result; ends the command with 1 if something is wrong."""
-        if found.wrong:
-            self.stderr.write(f"broken: {found.wrong}")
-            self.stderr.write(f"whole up to {found.place}")
+        if result.wrong:
+            self.stderr.write(f"broken: {result.wrong}")
+            self.stderr.write(f"whole up to {result.place}")
             sys.exit(1)
-        self.stdout.write(f"whole up to event {found.place.number}")
-        self.stdout.write(f"head {found.place}")
+        self.stdout.write(f"whole up to event {result.place.number}")
+        self.stdout.write(f"head {result.place}")
 
     def seal(self, before: str, out: Path) -> None:
         """Move events into a file."""
@@ -78,16 +78,16 @@ class Command(PlainCommand):
 def _place(given: str) -> ChainPosition | None:
     if not given:
         return None
-    found = re.fullmatch(r"(\d{1,18}):([0-9a-f]{64})", given)
-    if not found:
+    match = re.fullmatch(r"(\d{1,18}):([0-9a-f]{64})", given)
+    if not match:
         raise Invalid(f"'{given[:100]}' is no head: write NUMBER:DIGEST as audit verify printed it", field="head")
-    return ChainPosition(int(found[1]), found[2])
+    return ChainPosition(int(match[1]), match[2])
 
 
 def _time(given: str) -> datetime:
     try:
         at = datetime.fromisoformat(given)
     except ValueError as error:
-        told = f"'{given[:40]}' is no time: write 2026-01-31, or 2026-01-31T12:00:00Z"
-        raise Invalid(told, field="before") from error
+        text = f"'{given[:40]}' is no time: write 2026-01-31, or 2026-01-31T12:00:00Z"
+        raise Invalid(text, field="before") from error
     return at if at.tzinfo else at.replace(tzinfo=UTC)

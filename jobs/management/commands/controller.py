@@ -49,9 +49,9 @@ def tick() -> float:
         close_old_connections()
         housekeeping.refresh()
         now = config.current()
-        ours = Duty.objects.filter(queue__in=[now.worker_queue, now.spark_queue], kind__in=kinds.names())
-        duties.send(ours.to_send())
-        return _until_due(ours)
+        own_duties = Duty.objects.filter(queue__in=[now.worker_queue, now.spark_queue], kind__in=kinds.names())
+        duties.send(own_duties.to_send())
+        return _until_due(own_duties)
     except DatabaseError as error:
         log.warning("the database did not answer, trying again: %s", error)
         return TICK_SECONDS
@@ -67,8 +67,8 @@ def look_round() -> None:
         log.warning("the database did not answer, trying again: %s", error)
 
 
-def _until_due(ours: DutyQuerySet) -> float:
+def _until_due(own_duties: DutyQuerySet) -> float:
     """A tick, or less when a duty is due before: what is looked for again in half a second shall not take a whole."""
-    due = ours.filter(until=None, due_at__gt=Now()).aggregate(soonest=Min("due_at"))["soonest"]
-    left = TICK_SECONDS if due is None else (due - clock.now()).total_seconds()
-    return min(TICK_SECONDS, max(LEAST_SECONDS, left))
+    due = own_duties.filter(until=None, due_at__gt=Now()).aggregate(soonest=Min("due_at"))["soonest"]
+    seconds = TICK_SECONDS if due is None else (due - clock.now()).total_seconds()
+    return min(TICK_SECONDS, max(LEAST_SECONDS, seconds))

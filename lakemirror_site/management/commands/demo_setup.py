@@ -34,7 +34,7 @@ class WantedExport(NamedTuple):
     repository: str
     region: str
     wish: exports.Wish
-    told: str
+    description: str
 
 
 MIRRORS = (
@@ -74,8 +74,8 @@ class Command(BaseCommand):
         deadline = time.monotonic() + options["seconds"]
         for wanted in MIRRORS:
             self.stdout.write(_mirrored(actor, wanted, deadline))
-        for one in EXPORTS:
-            self.stdout.write(_exported(actor, one, deadline))
+        for wanted_export in EXPORTS:
+            self.stdout.write(_exported(actor, wanted_export, deadline))
 
 
 def _mirrored(actor: Any, wanted: Wanted, deadline: float) -> str:
@@ -107,7 +107,7 @@ def _exported(actor: Any, wanted: WantedExport, deadline: float) -> str:
         )
 
     _once_there(make, deadline)
-    return f"made the export of {wanted.repository}/main ({wanted.region}) to {wanted.wish.path}: {wanted.told}"
+    return f"made the export of {wanted.repository}/main ({wanted.region}) to {wanted.wish.path}: {wanted.description}"
 
 
 def _once_there(make: Callable[[], None], deadline: float) -> None:

@@ -53,7 +53,7 @@ class Command(AccessCommand):
         user = User.objects.filter(username__iexact=name).first() if name else None
         is_new = user is None
         if user is None:
-            name = name or _asked("Name of the first administrator [admin]: ") or "admin"
+            name = name or _ask("Name of the first administrator [admin]: ") or "admin"
             password = os.environ.get("LAKEMIRROR_ADMIN_PASSWORD") or _asked_password(name)
         with transaction.atomic():
             builtin.install()
@@ -65,8 +65,8 @@ class Command(AccessCommand):
 
     def _key(self, user: User) -> None:
         key_id = os.environ.get("LAKEMIRROR_ADMIN_ACCESS_KEY_ID", "")
-        theirs = AccessKey.objects.filter(user=user, disabled_at=None)
-        old = (theirs.filter(key_id=key_id) if key_id else theirs).first()
+        keys = AccessKey.objects.filter(user=user, disabled_at=None)
+        old = (keys.filter(key_id=key_id) if key_id else keys).first()
         if old:
             self.stdout.write(f"access key id:     {old.key_id} (was there already; its secret is not kept)")
             return
@@ -85,7 +85,7 @@ def _what_happened(is_new: bool, joined: bool) -> str:
     return "was there, is an administrator now" if joined else "was there already"
 
 
-def _asked(question: str) -> str:
+def _ask(question: str) -> str:
     return input(question).strip() if sys.stdin.isatty() else ""
 
 
