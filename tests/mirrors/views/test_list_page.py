@@ -60,7 +60,7 @@ def test_a_line_says_what_the_mirrors_page_says(company: Any, history: str) -> N
     company["models-eu"].source.branches.filter(name="champion").update(gone_at=now)
     for line in brief_statuses(Mirror.objects.select_related("source"), now):
         alone = mirror_status(line.mirror, now)
-        for what in ("state", "told", "lag", "staying", "caught_up", "pending", "behind", "waiting", "retry_at"):
+        for what in ("state", "explanation", "lag", "staying", "caught_up", "pending", "behind", "waiting", "retry_at"):
             assert getattr(line, what) == getattr(alone, what), (line.mirror.name, what)
 
 
