@@ -38,7 +38,7 @@ class Field:
     name: str
     type: SafeString
     required: bool
-    told: SafeString
+    description: SafeString
     place: str = ""
 
 
@@ -47,7 +47,7 @@ class Shape:
     """A body or an answer that has a name."""
 
     name: str
-    told: SafeString
+    description: SafeString
     fields: list[Field]
 
 
@@ -56,7 +56,7 @@ class Answer:
     """A status and what comes with it."""
 
     status: str
-    told: SafeString
+    description: SafeString
     type: SafeString
 
 
@@ -69,7 +69,7 @@ class Call:
     method: str
     path: str
     summary: str
-    told: SafeString
+    description: SafeString
     by_secret: bool
     parameters: list[Field]
     body: SafeString | None
@@ -87,8 +87,8 @@ def api_docs(request: HttpRequest) -> HttpResponse:
     return render(request, "api_docs.html", context)
 
 
-def _calls(told: Mapping[str, Any]) -> Iterator[Call]:
-    for path, item in told["paths"].items():
+def _calls(openapi: Mapping[str, Any]) -> Iterator[Call]:
+    for path, item in openapi["paths"].items():
         for method, call in item.items():
             yield _call(method.upper(), path, call)
 
@@ -101,45 +101,48 @@ def _call(method: str, path: str, call: Mapping[str, Any]) -> Call:
         method=method,
         path=path.removeprefix(PREFIX),
         summary=call["summary"],
-        told=_rich(call.get("description", "")),
+        description=_rich(call.get("description", "")),
         by_secret=any(WEBHOOK_SECRET in way for way in call["security"]),
-        parameters=[_parameter(one) for one in call.get("parameters", ())],
+        parameters=[_parameter(parameter) for parameter in call.get("parameters", ())],
         body=_type(body["content"][JSON]["schema"]) if body else None,
-        answers=[_answer(status, one) for status, one in call["responses"].items()],
+        answers=[_answer(status, answer) for status, answer in call["responses"].items()],
     )
 
 
-def _parameter(one: Mapping[str, Any]) -> Field:
+def _parameter(parameter: Mapping[str, Any]) -> Field:
     return _field(
-        one["name"], one["schema"] | {"description": one.get("description", "")}, one.get("required"), one["in"]
+        parameter["name"],
+        parameter["schema"] | {"description": parameter.get("description", "")},
+        parameter.get("required"),
+        parameter["in"],
     )
 
 
-def _answer(status: str, one: Mapping[str, Any]) -> Answer:
-    content = one.get("content", {})
+def _answer(status: str, answer: Mapping[str, Any]) -> Answer:
+    content = answer.get("content", {})
     types: list[str] = [_type(content[JSON]["schema"])] if JSON in content else []
     types += ["CSV"] if CSV in content else []
     either = format_html_join(" or ", "{}", ((named,) for named in types))
-    return Answer(status=status, told=_rich(one["description"]), type=either)
+    return Answer(status=status, description=_rich(answer["description"]), type=either)
 
 
-def _shapes(told: Mapping[str, Any]) -> Iterator[Shape]:
-    for name, schema in told["components"]["schemas"].items():
+def _shapes(openapi: Mapping[str, Any]) -> Iterator[Shape]:
+    for name, schema in openapi["components"]["schemas"].items():
         required = schema.get("required", ())
         fields = [_field(key, value, key in required) for key, value in schema.get("properties", {}).items()]
-        told = _type(schema) if "oneOf" in schema else _rich(schema.get("description", ""))
-        yield Shape(name=name, told=told, fields=fields)
+        description = _type(schema) if "oneOf" in schema else _rich(schema.get("description", ""))
+        yield Shape(name=name, description=description, fields=fields)
 
 
 def _field(name: str, schema: Mapping[str, Any], required: bool | None, place: str = "") -> Field:
-    told = [
+    parts = [
         schema.get("description", ""),
         *(words.format(schema[key]) for key, words in _LIMITS.items() if key in schema),
     ]
     if schema.get("default") not in (None, ""):
-        told.append(f"`{schema['default']}` unless told otherwise")
-    notes = "; ".join(part for part in told if part)
-    return Field(name=name, type=_type(schema), required=bool(required), told=_rich(notes), place=place)
+        parts.append(f"`{schema['default']}` unless told otherwise")
+    notes = "; ".join(part for part in parts if part)
+    return Field(name=name, type=_type(schema), required=bool(required), description=_rich(notes), place=place)
 
 
 def _type(schema: Mapping[str, Any]) -> SafeString:
@@ -147,7 +150,7 @@ def _type(schema: Mapping[str, Any]) -> SafeString:
     if "$ref" in schema:
         return format_html('<a href="#shape-{0}">{0}</a>', schema["$ref"].rpartition("/")[2])
     if either := schema.get("oneOf") or schema.get("allOf"):
-        return format_html_join(" or ", "{}", ((_type(one),) for one in either))
+        return format_html_join(" or ", "{}", ((_type(choice),) for choice in either))
     if "enum" in schema:
         return format_html_join(" or ", "<code>{}</code>", ((value,) for value in schema["enum"]))
     if schema.get("type") == "array":
@@ -162,7 +165,7 @@ def _plain(schema: Mapping[str, Any]) -> str:
     if schema.get("format") == "date-time":
         return "time" + (" or null" if "null" in schema["type"] else "")
     named = schema.get("type", "any JSON")
-    return " or ".join(_PLAIN.get(one, one) for one in ([named] if isinstance(named, str) else named))
+    return " or ".join(_PLAIN.get(kind, kind) for kind in ([named] if isinstance(named, str) else named))
 
 
 def _rich(text: str) -> SafeString:

@@ -44,7 +44,7 @@ class Need:
     region: str
     state: ShownState
     word: str
-    told: Phrase
+    explanation: Phrase
     verb: str = ""
     verb_url: str = ""
 
@@ -56,7 +56,7 @@ class Summary:
     total: int
     needing: int
     some: Sequence[Need]
-    told: Phrase
+    phrase: Phrase
 
     @property
     def more(self) -> int:
@@ -113,8 +113,10 @@ def summary(user: Any, now: datetime, most: int) -> Summary:
     total, needing = seen.count(), failed.count()
     some = export_statuses(list(failed.order_by("repository", "branch", "pk")[:most]), now) if needing else []
     need = count(needing, "needs you", "need you") if needing else "nothing needs you"
-    told = sentence(f"Of {count(total, 'export')} ", need) if needing else sentence(f"{count(total, 'export')}; {need}")
-    return Summary(total, needing, [_need(user, one) for one in some], told)
+    phrase = (
+        sentence(f"Of {count(total, 'export')} ", need) if needing else sentence(f"{count(total, 'export')}; {need}")
+    )
+    return Summary(total, needing, [_need(user, reading) for reading in some], phrase)
 
 
 def subjects(user: Any, find: str = "") -> list[int]:
@@ -126,7 +128,7 @@ def subjects(user: Any, find: str = "") -> list[int]:
 
 def abouts(subjects: Sequence[int]) -> Mapping[int, About]:
     """The exports that duties are about; of those that are gone nothing."""
-    return {subject_of(one): _about(one) for one in Export.objects.filter(pk__in=[-key for key in subjects])}
+    return {subject_of(export): _about(export) for export in Export.objects.filter(pk__in=[-key for key in subjects])}
 
 
 def going_on(user: Any, now: datetime, most: int) -> list[GoingOn]:
@@ -141,14 +143,17 @@ def going_on(user: Any, now: datetime, most: int) -> list[GoingOn]:
 def find_exports(user: Any, text: str, most: int) -> list[ExportHit]:
     """Those whose repository, branch or path holds a text."""
     rows = narrowed(_seen(user), text).order_by("repository", "branch", "pk")[: most + 1]
-    return [ExportHit(_name(one), _url(one), one.repository, one.branch, one.region, one.path) for one in rows]
+    return [
+        ExportHit(_name(export), _url(export), export.repository, export.branch, export.region, export.path)
+        for export in rows
+    ]
 
 
 def gauges(now: datetime) -> Iterator[Gauge]:
     """Of all exports, in a number of queries that doesn't grow."""
-    found = export_statuses(list(Export.objects.filter(deleting=False)), now)
+    readings = export_statuses(list(Export.objects.filter(deleting=False)), now)
     copied = dict(ExportRun.objects.order_by().values_list("export").annotate(bytes=Sum("copied_bytes")))
-    yield from _gauges(found, copied, now)
+    yield from _gauges(readings, copied, now)
 
 
 def _seen(user: Any) -> QuerySet[Export]:
@@ -179,7 +184,7 @@ def _need(user: Any, reading: ExportSummary) -> Need:
         region=export.region,
         state=reading.told.state,
         word=reading.told.word,
-        told=reading.told.sentence,
+        explanation=reading.told.sentence,
         verb="Repair" if may else "",
         verb_url=reverse("export_repair", args=[export.pk]) if may else "",
     )
@@ -219,7 +224,7 @@ def _going_on(user: Any, run: ExportRun, now: datetime, duty: int | None) -> Goi
 # --- figures ----------------------------------------------------------------------------------------------------------
 
 
-def _gauges(found: Sequence[ExportSummary], copied: Mapping[int, int], now: datetime) -> Iterator[Gauge]:
+def _gauges(readings: Sequence[ExportSummary], copied: Mapping[int, int], now: datetime) -> Iterator[Gauge]:
     state = Gauge("export_state", "1 for the state that the export is in, 0 for the others")
     paused = Gauge("export_paused", "1 while nothing is exported because somebody paused it")
     behind = Gauge("export_behind_commits", "commits of the branch that the destination lacks, as far as counted")
@@ -227,19 +232,19 @@ def _gauges(found: Sequence[ExportSummary], copied: Mapping[int, int], now: date
     failed = Gauge("export_failed_files", "files that the last run could not bring or remove")
     age = Gauge("export_last_success_age_seconds", "since the last complete export")
     moved = Gauge("export_copied_bytes", "copied by all runs that are kept")
-    for one in found:
-        export = one.export
+    for reading in readings:
+        export = reading.export
         names = (export.region, export.repository, export.branch)
         labels = labelled(EXPORT, names)
         for word in STATES:
-            state.add(labelled((*EXPORT, "state"), (*names, word.value)), one.told.state is word)
+            state.add(labelled((*EXPORT, "state"), (*names, word.value)), reading.told.state is word)
         paused.add(labels, export.paused)
-        failed.add(labels, one.run.failed if one.run else 0)
+        failed.add(labels, reading.run.failed if reading.run else 0)
         moved.add(labels, copied.get(export.pk, 0))
-        if one.behind and one.behind.commits is not None:
-            behind.add(labels, one.behind.commits)
-        if one.lag is not None:
-            late.add(labels, one.lag)
+        if reading.behind and reading.behind.commits is not None:
+            behind.add(labels, reading.behind.commits)
+        if reading.lag is not None:
+            late.add(labels, reading.lag)
         if export.succeeded_at:
             age.add(labels, (now - export.succeeded_at).total_seconds())
     yield from (state, paused, behind, late, failed, age, moved)

@@ -61,7 +61,7 @@ class InstallationSettings(serializers.Serializer):
     store_endpoint = may_be_empty()
     store_region = may_be_empty()
     store_path_style = TrueOrFalse(required=False)
-    store_access = serializers.ChoiceField(choices=[one.value for one in Access], required=False)
+    store_access = serializers.ChoiceField(choices=[choice.value for choice in Access], required=False)
     store_access_key_id = may_be_empty()
     store_secret_access_key = Word(required=False, write_only=True)
     store_profile = may_be_empty()
@@ -103,7 +103,7 @@ class InstallationAnswer(serializers.Serializer):
     store_endpoint = serializers.CharField(allow_blank=True)
     store_region = serializers.CharField(allow_blank=True)
     store_path_style = serializers.BooleanField()
-    store_access = serializers.ChoiceField(choices=[one.value for one in Access])
+    store_access = serializers.ChoiceField(choices=[choice.value for choice in Access])
     store_access_key_id = serializers.CharField(allow_blank=True)
     store_profile = serializers.CharField(allow_blank=True)
     store_role_arn = serializers.CharField(allow_blank=True)
@@ -137,9 +137,11 @@ class Installations(APIView):
         """A page of installations by name. Needs fs:ListInstallations on `*`."""
         rbac.require(request.user, (LIST, "*"))
         amount, after = page_of(request)
-        found = sorted(installation_readings(), key=lambda one: one.region)
-        page, told = a_page([one for one in found if one.region > after], amount, lambda one: one.region)
-        return Response(told | {"results": [installation_json(one) for one in page]})
+        readings = sorted(installation_readings(), key=lambda reading: reading.region)
+        page, pagination = a_page(
+            [reading for reading in readings if reading.region > after], amount, lambda reading: reading.region
+        )
+        return Response(pagination | {"results": [installation_json(reading) for reading in page]})
 
     @answers("Add an installation", 201, InstallationAnswer, body=InstallationCreation, query=[etag(201)])
     def post(self, request: Request) -> Response:
@@ -219,8 +221,8 @@ def body_of(kind: type[serializers.Serializer], request: Request) -> Mapping[str
     if unknown := sorted(data.keys() - body.fields.keys()):
         raise Invalid(f"there is no such setting; known are {', '.join(body.fields)}", field=unknown[0][:80])
     body.is_valid(raise_exception=True)
-    found: Mapping[str, Any] = body.validated_data
-    return found
+    validated: Mapping[str, Any] = body.validated_data
+    return validated
 
 
 def _answer(reading: InstallationReading, status: int = 200) -> Response:

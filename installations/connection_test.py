@@ -76,17 +76,24 @@ def _first(region: str) -> Page[RepositoryInfo]:
     return clients.quick_lakefs(region).list_repositories(amount=FIRST)
 
 
-def _place(found: Page[RepositoryInfo] | LakeMirrorError) -> str:
+def _place(page: Page[RepositoryInfo] | LakeMirrorError) -> str:
     """Where the first repository lies that lies in S3."""
-    if isinstance(found, LakeMirrorError):
+    if isinstance(page, LakeMirrorError):
         return ""
-    return next((one.storage_namespace for one in found.results if one.storage_namespace.startswith("s3://")), "")
+    return next(
+        (
+            repository.storage_namespace
+            for repository in page.results
+            if repository.storage_namespace.startswith("s3://")
+        ),
+        "",
+    )
 
 
 def _tried(region: str) -> Tried:
     for target in _targets:
-        if there := target(region):
-            return Tried(*there, named=True)
+        if place := target(region):
+            return Tried(*place, named=True)
     return Tried("destination", f"lakemirror-probe-{uuid4().hex}", named=False)
 
 
@@ -136,8 +143,10 @@ def _right(tried: Tried, action: str, answer: Any) -> Check:
     check = decide.check_right("lakefs", action, _arn(tried, action), answer)
     if check.state is not CheckOutcome.FAILED or tried.named:
         return check
-    told = f"The key may not {action} on every repository; no mirror is here yet on which a narrower right would show"
-    return replace(check, state=CheckOutcome.WARNING, message=told)
+    message = (
+        f"The key may not {action} on every repository; no mirror is here yet on which a narrower right would show"
+    )
+    return replace(check, state=CheckOutcome.WARNING, message=message)
 
 
 def _arn(tried: Tried, action: str) -> str:
@@ -151,7 +160,7 @@ def _arn(tried: Tried, action: str) -> str:
 
 
 def _keep(region: str, server: Any, checks: list[Check]) -> InstallationTest:
-    kept, _ = InstallationTest.objects.update_or_create(
+    test, _ = InstallationTest.objects.update_or_create(
         region=region,
         defaults={
             "tested_at": clock.now(),
@@ -160,7 +169,7 @@ def _keep(region: str, server: Any, checks: list[Check]) -> InstallationTest:
             "checks": [_stored(check) for check in checks],
         },
     )
-    return kept
+    return test
 
 
 def _stored(check: Check) -> dict[str, str]:

@@ -100,8 +100,8 @@ class InstallationForm(forms.Form):
         typed = {name: self[name].value() for name in values if name != "region"}
         mine = {name: value for name, value in typed.items() if (value or "") != (was.get(name) or "")}
         changed = [name for name in values if name in was and was[name] != values[name]]
-        told = [(str(self.fields[name].label), shown(was[name]), shown(values[name])) for name in changed]
-        return InstallationForm.of(now, etag, mine), told
+        differences = [(str(self.fields[name].label), shown(was[name]), shown(values[name])) for name in changed]
+        return InstallationForm.of(now, etag, mine), differences
 
     def refuse(self, error: LakeMirrorError) -> None:
         """Say why the service did not accept it, beside the field that it names."""
@@ -112,7 +112,7 @@ class InstallationForm(forms.Form):
 def _object(text: str) -> dict[str, Any]:
     """What the form was made from, as it came back: only to be compared."""
     try:
-        found = json.loads(text)
+        values = json.loads(text)
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return values if isinstance(values, dict) else {}

@@ -63,7 +63,7 @@ def about_bucket(side: str, store: ObjectStore, namespace: str) -> Calls:
 def _list(store: ObjectStore, namespace: str) -> Listing:
     start = prefix_of(namespace)
     below = f"s3://{bucket_of(namespace)}/{start}"
-    keys = [found.key.removeprefix(start) for found in islice(store.list(below), LISTED + 1)]
+    keys = [entry.key.removeprefix(start) for entry in islice(store.list(below), LISTED + 1)]
     return Listing(keys[:LISTED], len(keys) <= LISTED)
 
 

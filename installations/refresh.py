@@ -57,10 +57,10 @@ def read() -> None:
     global _read_at, _last_read
     _read_at = time.monotonic()
     rows = list(Installation.objects.all())
-    found = [(row.pk, row.version, row.sealed) for row in rows]
-    if found != _last_read:
+    current = [(row.pk, row.version, row.sealed) for row in rows]
+    if current != _last_read:
         put(rows)
-        _last_read = found
+        _last_read = current
 
 
 def put(rows: Iterable[Installation]) -> None:

@@ -43,9 +43,11 @@ def register_traffic(traffic: Callable[[], Traffic]) -> None:
 
 def region_facts(names: Iterable[str]) -> list[RegionFacts]:
     """In the order of `names`; two queries, whatever there is."""
-    told = _traffic[0]()
-    there, here = told.arriving, told.sources
-    return [RegionFacts(name, _host(name), *there.get(name, (0, None)), *here.get(name, (0, None))) for name in names]
+    traffic = _traffic[0]()
+    arriving, sources = traffic.arriving, traffic.sources
+    return [
+        RegionFacts(name, _host(name), *arriving.get(name, (0, None)), *sources.get(name, (0, None))) for name in names
+    ]
 
 
 def _host(region: str) -> str:

@@ -39,17 +39,17 @@ def register_user(what: str, by_region: Callable[[], Mapping[str, int]]) -> None
 
 def usage() -> dict[str, Counter[str]]:
     """By region, how many of what needs it; a query for each kind of thing."""
-    found: dict[str, Counter[str]] = {}
+    counts: dict[str, Counter[str]] = {}
     for what, by_region in _users.items():
         for region, number in by_region().items():
-            found.setdefault(region, Counter())[what] = number
-    return found
+            counts.setdefault(region, Counter())[what] = number
+    return counts
 
 
 def usage_words(used: Mapping[str, int]) -> str:
     """'2 mirrors and 1 export'; "" for nothing."""
-    told = [count(number, what, _PLURALS.get(what, f"{what}s")) for what, number in used.items() if number]
-    return " and ".join([", ".join(told[:-1]), told[-1]] if len(told) > 1 else told)
+    parts = [count(number, what, _PLURALS.get(what, f"{what}s")) for what, number in used.items() if number]
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
 _PLURALS = {"mirrored repository": "mirrored repositories"}
@@ -111,7 +111,7 @@ def installation_update(
         check_secrets(wish, secrets, row.wish)
         before, after = _changes(row.wish, wish, secrets)
         if after:
-            row.put(wish, _kept(row, wish, secrets))
+            row.put(wish, _merged_secrets(row, wish, secrets))
             row.version, row.changed_at = row.version + 1, clock.now()
             row.save()
             InstallationTest.objects.filter(region=region).delete()  # it was of something else
@@ -178,7 +178,7 @@ def _locked(region: str, seen: Seen) -> Installation:
     return row
 
 
-def _kept(row: Installation, wish: Wish, given: Secrets) -> Secrets:
+def _merged_secrets(row: Installation, wish: Wish, given: Secrets) -> Secrets:
     """The secrets that hold from now on. Raises Unreadable if one is to stay that can't be opened."""
     keyed = bool(wish.store_access_key_id)
     if given.lakefs and (given.store or not keyed):

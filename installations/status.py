@@ -63,10 +63,11 @@ class InstallationReading:
     def checks(self) -> list[Check]:
         """Of the last test, what needs somebody first."""
         order = [CheckOutcome.FAILED, CheckOutcome.WARNING, CheckOutcome.UNKNOWN, CheckOutcome.OK]
-        found = [
-            Check(**{**one, "state": CheckOutcome(one["state"])}) for one in (self.test.checks if self.test else [])
+        checks = [
+            Check(**{**stored, "state": CheckOutcome(stored["state"])})
+            for stored in (self.test.checks if self.test else [])
         ]
-        return sorted(found, key=lambda check: order.index(check.state))
+        return sorted(checks, key=lambda check: order.index(check.state))
 
     @property
     def good(self) -> list[Check]:
@@ -101,7 +102,7 @@ def installation_readings() -> list[InstallationReading]:
     known = config.current()
     rows = {row.region: row for row in Installation.objects.all()}
     tests = {test.region: test for test in InstallationTest.objects.all()}
-    used, facts = usage(), {one.name: one for one in region_facts(known.regions)}
+    used, facts = usage(), {fact.name: fact for fact in region_facts(known.regions)}
     return [
         _reading(known, region, rows.get(region), used.get(region, Counter()), facts[region], tests.get(region))
         for region in known.regions
@@ -110,10 +111,10 @@ def installation_readings() -> list[InstallationReading]:
 
 def installation_reading(region: str) -> InstallationReading:
     """One of them. Raises NotFound."""
-    found = next((one for one in installation_readings() if one.region == region), None)
-    if found is None:
+    reading = next((reading for reading in installation_readings() if reading.region == region), None)
+    if reading is None:
         raise NotFound(f"there is no installation '{region[:80]}'")
-    return found
+    return reading
 
 
 def _reading(
@@ -134,16 +135,16 @@ def _reading(
 
 
 def _wish_of_file(known: config.Config, region: str) -> Wish:
-    there = known.installation(region)
-    keys = there.store.credentials.access_key_id
+    installation = known.installation(region)
+    keys = installation.store.credentials.access_key_id
     return Wish(
         region=region,
-        lakefs_endpoint=there.lakefs_url,
-        lakefs_access_key_id=there.lakefs_keys.access_key_id,
+        lakefs_endpoint=installation.lakefs_url,
+        lakefs_access_key_id=installation.lakefs_keys.access_key_id,
         served_by=known.region if region in known.served else "",
-        store_endpoint=there.store.endpoint,
-        store_region=there.store.region,
-        store_path_style=there.store.force_path_style,
+        store_endpoint=installation.store.endpoint,
+        store_region=installation.store.region,
+        store_path_style=installation.store.force_path_style,
         store_access=(Access.KEYS if keys else Access.CHAIN).value,
         store_access_key_id=keys,
     )

@@ -94,19 +94,19 @@ class Audit(TableView):
     def get(self, request: Request) -> HttpResponseBase:
         """A page of events, the last first; or all as CSV. Needs auth:ListAuditEvents on `*`."""
         rbac.require(request.user, MAY_SEE)
-        asked = search.asked_for(request.query_params)
+        query = search.asked_for(request.query_params)
         if wants_csv(request):
-            return csv_answer("audit", tuple(EventAnswer().fields), map(_csv_row, search.everything(asked)))
+            return csv_answer("audit", tuple(EventAnswer().fields), map(_csv_row, search.everything(query)))
         amount, after = page_of(request)
-        found = search.look(asked, after=after, amount=amount)
-        return Response(_page(found) | {"chain": chain_json(chain_status()), "strangers": strangers_json()})
+        matches = search.look(query, after=after, amount=amount)
+        return Response(_page(matches) | {"chain": chain_json(chain_status()), "strangers": strangers_json()})
 
 
-def _page(found: search.Look) -> dict[str, Any]:
+def _page(matches: search.Look) -> dict[str, Any]:
     """A page may hold less than what was asked for, or nothing, and yet have a next one."""
-    results = [event_json(row) for row in found.rows]
+    results = [event_json(row) for row in matches.rows]
     return {
-        "pagination": pagination(len(results), found.next),
+        "pagination": pagination(len(results), matches.next),
         "as_of": rfc3339(clock.now()),
         "results": results,
     }
@@ -134,8 +134,8 @@ def event_json(row: AuditEvent) -> dict[str, Any]:
 
 
 def _csv_row(row: AuditEvent) -> dict[str, Any]:
-    told = event_json(row)
-    return told | {name: json.dumps(told[name]) if told[name] else None for name in ("before", "after")}
+    event = event_json(row)
+    return event | {name: json.dumps(event[name]) if event[name] else None for name in ("before", "after")}
 
 
 def chain_json(now: ChainStatus) -> dict[str, Any]:

@@ -32,9 +32,9 @@ KINDS = {
 def audit_list(request: HttpRequest) -> HttpResponse:
     """Events, the last first, by the filters of the address; how the chain stands; what strangers were refused."""
     given = {name: request.GET.get(name, "").strip() for name in search.FILTERS}
-    found, wrong = search.Look([], ""), ""
+    matches, wrong = search.Look([], ""), ""
     try:
-        found = search.look(search.asked_for(given), after=request.GET.get("after", ""), amount=ROWS)
+        matches = search.look(search.asked_for(given), after=request.GET.get("after", ""), amount=ROWS)
     except Invalid as error:
         wrong = f"{error.field}: {error}"
     now = clock.now()
@@ -44,8 +44,8 @@ def audit_list(request: HttpRequest) -> HttpResponse:
         "given": given,
         "wrong": wrong,
         "chips": [(name, value, with_query(request, **{name: None})) for name, value in given.items() if value],
-        "told": [(row, changes_of(row)) for row in found.rows],
-        "more": with_query(request, after=found.next) if found.next else "",
+        "told": [(row, changes_of(row)) for row in matches.rows],
+        "more": with_query(request, after=matches.next) if matches.next else "",
         "first_page": with_query(request) if request.GET.get("after") else "",
         "csv": reverse("api-audit") + with_query(request, format="csv"),
         "call": reverse("api-audit") + with_query(request),

@@ -41,7 +41,7 @@ from web.paging import PAGE, a_page, newest_first, number_of, one_of, page_of
 from web.schemas import LOCATION, JobTakenAnswer, many_texts, page_answer, page_with
 from web.serializers import rfc3339
 
-TYPES = [one.value for one in JobType]
+TYPES = [job_type.value for job_type in JobType]
 WHICH = (
     OpenApiParameter("type", str, enum=TYPES, description="which jobs; duties unless told"),
     OpenApiParameter("mirror", str, description="only those of this mirror, and of its source"),
@@ -84,11 +84,11 @@ def _page(request: Request, visible: MirrorQuerySet, now: datetime) -> dict[str,
     if after:
         bound = "pk__gt" if kind is JobType.DUTY else "pk__lt"
         rows = rows.filter(**{bound: number_of(after, "after")})
-    found = list(rows.order_by("pk" if kind is JobType.DUTY else "-pk")[: amount + 1])
-    page, told = a_page(found, amount, lambda row: row.pk)
+    fetched = list(rows.order_by("pk" if kind is JobType.DUTY else "-pk")[: amount + 1])
+    page, envelope = a_page(fetched, amount, lambda row: row.pk)
     results = jobs_json(kind, page, now)
-    told["pagination"]["results"] = len(results)
-    return told | {"results": results}
+    envelope["pagination"]["results"] = len(results)
+    return envelope | {"results": results}
 
 
 def _refuse(request: Request, names: Iterable[str], type_: str) -> None:
@@ -135,10 +135,10 @@ def find_job(user: Any, given: str) -> tuple[JobType, Any]:
     kind, number = parse_job_id(given)
     visible = Mirror.objects.visible_to(user)
     rows = duties_of(visible, exports_summary.subjects(user)) if kind is JobType.DUTY else rows_of(kind, visible)
-    found = rows.filter(pk=number).first()
-    if found is None:
+    row = rows.filter(pk=number).first()
+    if row is None:
         raise NotFound(f"there is no job '{given[:40]}'")
-    return kind, found
+    return kind, row
 
 
 class JobDetail(APIView):
@@ -152,10 +152,10 @@ class JobDetail(APIView):
         rbac.require(request.user, ("fs:ListRepositories", "*"))
         now = clock.now()
         kind, row = find_job(request.user, job)
-        told = jobs_json(kind, [row], now)
-        if not told:
+        results = jobs_json(kind, [row], now)
+        if not results:
             raise NotFound(f"there is no job '{job[:40]}'")
-        return Response(told[0] | {"as_of": rfc3339(now)})
+        return Response(results[0] | {"as_of": rfc3339(now)})
 
 
 class JobLog(APIView):
@@ -181,8 +181,8 @@ class JobStop(APIView):
         """202 with the job, which ends within moments. Needs fs:MirrorRepository on the source."""
         rbac.require(request.user, ("fs:ListRepositories", "*"))
         kind, row = find_job(request.user, job)
-        told = job_stop(actor=request.user, kind=kind, row=row, request=request)
-        return accepted({"message": told}, job_url(kind, row.pk))
+        message = job_stop(actor=request.user, kind=kind, row=row, request=request)
+        return accepted({"message": message}, job_url(kind, row.pk))
 
 
 class JobRetry(APIView):
@@ -195,5 +195,5 @@ class JobRetry(APIView):
         """202 with the job that does it. Needs fs:MirrorRepository on the source."""
         rbac.require(request.user, ("fs:ListRepositories", "*"))
         kind, row = find_job(request.user, job)
-        told, url = job_retry(actor=request.user, kind=kind, row=row, request=request)
-        return accepted({"message": told}, url)
+        message, url = job_retry(actor=request.user, kind=kind, row=row, request=request)
+        return accepted({"message": message}, url)

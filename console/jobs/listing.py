@@ -118,14 +118,16 @@ def in_state(rows: DutyQuerySet, state: str, now: datetime) -> DutyQuerySet:
 
 def jobs_of(page: Sequence[Duty], now: datetime) -> list[Job]:
     """With their mirrors, sources and exports; a duty whose mirror or export is just gone is left out."""
-    mirrors = Mirror.objects.select_related("source").in_bulk([one.subject for one in page if one.kind in OF_A_MIRROR])
-    sources = Repository.objects.in_bulk([one.subject for one in page if one.kind == MirrorDuty.SENSE])
-    others = [one.subject for one in page if one.kind == "export"]
+    mirrors = Mirror.objects.select_related("source").in_bulk(
+        [duty.subject for duty in page if duty.kind in OF_A_MIRROR]
+    )
+    sources = Repository.objects.in_bulk([duty.subject for duty in page if duty.kind == MirrorDuty.SENSE])
+    others = [duty.subject for duty in page if duty.kind == "export"]
     about = exports_summary.abouts(others) if others else {}
-    found = [
+    jobs = [
         _of_export(duty, about, now) if duty.kind == "export" else _job(duty, mirrors, sources, now) for duty in page
     ]
-    return [job for job in found if job]
+    return [job for job in jobs if job]
 
 
 def _of_export(duty: Duty, about: Mapping[int, About], now: datetime) -> Job | None:
@@ -157,12 +159,14 @@ def progress_of(visible: MirrorQuerySet, now: datetime) -> list[Progress]:
     return [_progress(run, now) for run in rows[:RUNS]]
 
 
-def asked_of(visible: MirrorQuerySet, now: datetime) -> list[ValidationStatus]:
+def requested_checks(visible: MirrorQuerySet, now: datetime) -> list[ValidationStatus]:
     """Checks that somebody asked for: those that have not ended, in the order of asking, and the last few that have."""
     rows = Validation.objects.filter(mirror__in=visible.order_by().values("pk")).select_related("mirror__source")
     opened = rows.filter(ended_at=None).order_by("pk")[:RUNS]
     ended = rows.exclude(ended_at=None).order_by("-pk")[:ENDED]
-    return [ValidationStatus(validation=one, eta=expected_of(one, now)) for one in (*opened, *ended)]
+    return [
+        ValidationStatus(validation=validation, eta=expected_of(validation, now)) for validation in (*opened, *ended)
+    ]
 
 
 def _progress(run: Run, now: datetime) -> Progress:

@@ -30,7 +30,7 @@ class JobAnswer(serializers.Serializer):
 
     id = serializers.CharField(help_text="`duty-12`, `run-7` or `validation-3`")
     job = serializers.CharField(help_text="where it can be followed")
-    type = serializers.ChoiceField(choices=[one.value for one in JobType])
+    type = serializers.ChoiceField(choices=[job_type.value for job_type in JobType])
     kind = serializers.CharField(
         help_text="of a duty what it does, of a run its check, of a validation what is checked"
     )
@@ -144,22 +144,22 @@ def run_job_json(run: Run, *, now: datetime, held: bool) -> dict[str, Any]:
     )
 
 
-def validation_job_json(one: Validation, *, now: datetime) -> dict[str, Any]:
+def validation_job_json(validation: Validation, *, now: datetime) -> dict[str, Any]:
     """A check that somebody asked for."""
     return (
         _NOTHING
-        | _named(JobType.VALIDATION, one.pk, one.mirror.source)
-        | _progress(one)
+        | _named(JobType.VALIDATION, validation.pk, validation.mirror.source)
+        | _progress(validation)
         | {
-            "kind": one.what,
-            "state": one.state,
-            "mirror": one.mirror.name,
-            "outcome": one.error or None,
-            "asked_by": one.asked_by or None,
-            "asked_at": rfc3339(one.asked_at),
-            "started_at": rfc3339(one.started_at),
-            "ended_at": rfc3339(one.ended_at),
-            "eta": rfc3339(expected_of(one, now)),
+            "kind": validation.what,
+            "state": validation.state,
+            "mirror": validation.mirror.name,
+            "outcome": validation.error or None,
+            "asked_by": validation.asked_by or None,
+            "asked_at": rfc3339(validation.asked_at),
+            "started_at": rfc3339(validation.started_at),
+            "ended_at": rfc3339(validation.ended_at),
+            "eta": rfc3339(expected_of(validation, now)),
         }
     )
 
@@ -205,9 +205,9 @@ def queue_json(queue: QueueReading) -> dict[str, Any]:
 def workers_json(rows: DutyQuerySet, now: datetime) -> Sequence[dict[str, Any]]:
     """Those that have duties in their hands, by name."""
     busy = rows.filter(until__gt=now).order_by("holder", "queue").values_list("holder", "queue")
-    found = busy.annotate(number=Count("pk"), last=Max("until"))[:WORKERS]
+    workers = busy.annotate(number=Count("pk"), last=Max("until"))[:WORKERS]
     lease = timedelta(seconds=LEASE_SECONDS)
     return [
         {"name": name, "queue": queue, "duties": number, "heard_at": rfc3339(last - lease)}
-        for name, queue, number, last in found
+        for name, queue, number, last in workers
     ]

@@ -15,7 +15,17 @@ from django.views.decorators.http import require_POST, require_safe
 
 from console import exports_summary
 from console.jobs.api import find_job, jobs_json
-from console.jobs.listing import KINDS, RUNS, STATES, asked_of, duties_of, in_state, job_retry, jobs_of, progress_of
+from console.jobs.listing import (
+    KINDS,
+    RUNS,
+    STATES,
+    duties_of,
+    in_state,
+    job_retry,
+    jobs_of,
+    progress_of,
+    requested_checks,
+)
 from console.jobs.listing import duty_retry as retry
 from console.jobs.log_lines import lines_of
 from db import clock
@@ -45,7 +55,7 @@ def jobs(request: HttpRequest) -> HttpResponse:
     rows = rows.filter(kind=kind) if kind in KINDS else rows
     page = Paginator(rows, PAGE).get_page(request.GET.get("page"))
     queues = queue_readings(now)
-    running, asked = progress_of(visible, now), asked_of(visible, now)
+    running, checks = progress_of(visible, now), requested_checks(visible, now)
     exporting = exports_summary.going_on(request.user, now, RUNS)
     shown = jobs_of(list(page), now)
     context = {
@@ -56,9 +66,11 @@ def jobs(request: HttpRequest) -> HttpResponse:
         "queues": queues,
         "troubles": troubles(queues),
         "running": running,
-        "asked": asked,
+        "asked": checks,
         "exporting": exporting,
-        "mine": _may_stop(request, {one.run.mirror for one in running} | {one.validation.mirror for one in asked}),
+        "mine": _may_stop(
+            request, {progress.run.mirror for progress in running} | {check.validation.mirror for check in checks}
+        ),
         "kinds": KINDS,
         "states": STATES,
         "kind": kind,
@@ -77,19 +89,21 @@ def job_log(request: HttpRequest, job: str) -> HttpResponse:
     """What workers said of a job lately, the last line first."""
     kind, row = find_job(request.user, job)
     now = clock.now()
-    (told,) = jobs_json(kind, [row], now) or [None]
-    export = exports_summary.abouts([row.subject]).get(row.subject) if told and told["kind"] == "export" else None
-    if told is None:
+    (job_json,) = jobs_json(kind, [row], now) or [None]
+    export = (
+        exports_summary.abouts([row.subject]).get(row.subject) if job_json and job_json["kind"] == "export" else None
+    )
+    if job_json is None:
         raise Http404(f"no job {job}")
     context = {
         "section": "jobs",
-        "job": told,
-        "of": export.name if export else told["mirror"] or told["source_repository"],
+        "job": job_json,
+        "of": export.name if export else job_json["mirror"] or job_json["source_repository"],
         "export": export,
         "lines": lines_of(kind, row).order_by("-pk")[:KEPT],
         "kept": KEPT,
         "now": now,
-        "active": told["state"] in ("held", "running", "retrying", "queued"),
+        "active": job_json["state"] in ("held", "running", "retrying", "queued"),
     }
     return render(request, whole_or_part(request, "jobs/log.html", "jobs/_log.html"), context)
 
@@ -105,11 +119,11 @@ def _may_stop(request: HttpRequest, mirrors: Iterable[Mirror]) -> set[str]:
 def duty_retry(request: HttpRequest, duty: int) -> HttpResponse:
     """Make a duty due now; the page says so at once."""
     seen = duties_of(Mirror.objects.visible_to(request.user), exports_summary.subjects(request.user))
-    found = seen.filter(pk=duty).first()
-    if found is None:
+    duty_row = seen.filter(pk=duty).first()
+    if duty_row is None:
         raise Http404(f"no duty {duty}")
-    verb = partial(retry, actor=request.user, duty=found, request=request)
-    return _done(request, verb, f"Queued: {found.kind} is due now.")
+    verb = partial(retry, actor=request.user, duty=duty_row, request=request)
+    return _done(request, verb, f"Queued: {duty_row.kind} is due now.")
 
 
 @require_POST
@@ -134,5 +148,5 @@ def _what(kind: JobType, row: Any) -> str:
     return f"{kind} {row.pk}" if kind is JobType.DUTY else f"the {kind} {row.pk} of {row.mirror.name}"
 
 
-def _done(request: HttpRequest, verb: Callable[[], object], told: str) -> HttpResponse:
-    return answered(request, verb, told, f"{reverse('jobs')}?{request.GET.urlencode()}")
+def _done(request: HttpRequest, verb: Callable[[], object], message: str) -> HttpResponse:
+    return answered(request, verb, message, f"{reverse('jobs')}?{request.GET.urlencode()}")

@@ -63,8 +63,8 @@ def _of_mirrors(mirrors: Sequence[Mirror]) -> Iterator[Gauge]:
         paused.add(labels, mirror.paused)
         blocked.add(labels, waiting[mirror.pk].number if mirror.pk in waiting else 0)
         now = "frozen" if mirror.source.frozen_reason else mirror.state
-        for one in STATES:
-            state.add(labelled((*MIRROR, "state"), (*names, one)), one == now)
+        for value in STATES:
+            state.add(labelled((*MIRROR, "state"), (*names, value)), value == now)
         if succeeded := rounds.get(mirror.pk):
             success.add(labels, succeeded.timestamp())
     yield from (paused, state, blocked, success)
@@ -76,13 +76,13 @@ def _of_branches(mirrors: Sequence[Mirror], now: datetime) -> Iterator[Gauge]:
     success = Gauge("branch_last_success_timestamp_seconds", "when the mirror's branch was last moved")
     names = {mirror.pk: mirror.name for mirror in mirrors}
     known = _known(mirrors, now)
-    for one in branch_lags(mirrors):
-        labels, first = labelled(BRANCH, (names[one.mirror], one.branch)), one.first
+    for branch_lag in branch_lags(mirrors):
+        labels, first = labelled(BRANCH, (names[branch_lag.mirror], branch_lag.branch)), branch_lag.first
         pending.add(labels, first.number if first else 0)
-        if first or (one.here and one.mirror in known):
+        if first or (branch_lag.here and branch_lag.mirror in known):
             late.add(labels, lag(first.seen_at, now) if first else 0)
-        if one.advanced_at:
-            success.add(labels, one.advanced_at.timestamp())
+        if branch_lag.advanced_at:
+            success.add(labels, branch_lag.advanced_at.timestamp())
     yield from (late, pending, success)
 
 

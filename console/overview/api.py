@@ -134,7 +134,7 @@ class Overview(APIView):
                 "troubles": silent,
                 "matrix": _matrix_json(readings),
                 "latest": [
-                    _happening_json(one) for one in latest(visible, now, exports_summary.subjects(request.user))
+                    _happening_json(event) for event in latest(visible, now, exports_summary.subjects(request.user))
                 ],
             }
         )
@@ -182,16 +182,16 @@ def _needing_json(reading: MirrorStatus) -> dict[str, Any]:
 def _exports_json(summary: Summary) -> dict[str, Any]:
     return {
         "total": summary.total,
-        "reason": str(summary.told),
+        "reason": str(summary.phrase),
         "needs_attention": [
             {
-                "repository": one.repository,
-                "branch": one.branch,
-                "region": one.region,
-                "status": one.state.value,
-                "reason": str(one.told),
+                "repository": need.repository,
+                "branch": need.branch,
+                "region": need.region,
+                "status": need.state.value,
+                "reason": str(need.explanation),
             }
-            for one in summary.some
+            for need in summary.some
         ],
         "needs_attention_total": summary.needing,
     }
@@ -216,5 +216,5 @@ def _pair_json(origin: str, region: str, pair: Pair) -> dict[str, Any]:
     }
 
 
-def _happening_json(one: Happening) -> dict[str, Any]:
-    return {"at": rfc3339(one.at), "message": str(one.told), "failed": one.bad}
+def _happening_json(event: Happening) -> dict[str, Any]:
+    return {"at": rfc3339(event.at), "message": str(event.phrase), "failed": event.bad}

@@ -36,14 +36,14 @@ class Happening:
     """One thing, in words; `bad` where something failed."""
 
     at: datetime
-    told: Phrase
+    phrase: Phrase
     bad: bool = False
 
 
 def latest(visible: MirrorQuerySet, now: datetime, exports: Sequence[int] = ()) -> list[Happening]:
     """The newest few of all kinds, newest first; with what fails of the exports with these subjects."""
-    found = [*_moves(visible), *_failures(visible, now, exports), *_verbs()]
-    return sorted(found, key=lambda one: one.at, reverse=True)[:AMOUNT]
+    events = [*_moves(visible), *_failures(visible, now, exports), *_verbs()]
+    return sorted(events, key=lambda event: event.at, reverse=True)[:AMOUNT]
 
 
 def _moves(visible: MirrorQuerySet) -> list[Happening]:

@@ -92,10 +92,10 @@ def _waiting(readings: Sequence[MirrorStatus], now: datetime) -> Tile:
 
 
 def _workers(queues: Sequence[QueueReading]) -> Tile:
-    heard = sum(queue.heard for queue in queues)
+    heard_queues = sum(queue.heard for queue in queues)
     messages = sum(queue.messages for queue in queues)
     below = f"{count(messages, 'message')} in the queues" if messages else "no message waits"
-    figure = f"{heard:,} / {count(len(queues), 'queue')}"
+    figure = f"{heard_queues:,} / {count(len(queues), 'queue')}"
     return Tile("Workers heard of", figure, below, bad=any(queue.silent for queue in queues))
 
 
@@ -109,8 +109,8 @@ def oldest_unchecked(visible: MirrorQuerySet) -> datetime | None:
     """When the oldest commit was seen whose data is still to be checked; each mirror's first, by the partial index."""
     rows = MirrorCommit.objects.filter(UNCHECKED, mirror__in=visible.order_by().values("pk"))
     first = rows.order_by().values("mirror_id").annotate(first=Min("commit_id")).values("first")
-    found: datetime | None = Commit.objects.filter(pk__in=first).aggregate(at=Min("seen_at"))["at"]
-    return found
+    seen_at: datetime | None = Commit.objects.filter(pk__in=first).aggregate(at=Min("seen_at"))["at"]
+    return seen_at
 
 
 def matrix(readings: Sequence[MirrorStatus]) -> Matrix:
@@ -118,7 +118,7 @@ def matrix(readings: Sequence[MirrorStatus]) -> Matrix:
     between: dict[tuple[str, str], list[MirrorStatus]] = defaultdict(list)
     for reading in readings:
         between[reading.mirror.source.region, reading.mirror.region].append(reading)
-    across = sorted({there for _, there in between})
+    across = sorted({region for _, region in between})
     rows = [
         (origin, [(region, _pair(between.get((origin, region), []))) for region in across])
         for origin in sorted({origin for origin, _ in between})

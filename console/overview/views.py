@@ -62,4 +62,4 @@ def overview(request: HttpRequest) -> HttpResponse:
 def _changes(urgent: Sequence[MirrorStatus], exported: Summary) -> str:
     """What is announced when it changes."""
     mirrors = [f"{reading.mirror.name}: {reading.state.word}" for reading in urgent]
-    return ", ".join([*mirrors, *(f"{one.name}: {one.word}" for one in exported.some)])
+    return ", ".join([*mirrors, *(f"{need.name}: {need.word}" for need in exported.some)])

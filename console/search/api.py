@@ -115,22 +115,22 @@ class Search(APIView):
         """The first few of each kind. Needs fs:ListRepositories on `*`."""
         rbac.require(request.user, ("fs:ListRepositories", "*"))
         text = text_of(request.query_params.get("q", ""))
-        found = search(Mirror.objects.visible_to(request.user), text, request.user)
+        results = search(Mirror.objects.visible_to(request.user), text, request.user)
         return Response(
             {
                 "q": text,
                 "as_of": rfc3339(clock.now()),
-                "repositories": _told(found.repositories, _repository),
-                "mirrors": _told(found.mirrors, _mirror),
-                "commits": _told(found.commits, _commit),
-                "branches": _told(found.branches, _branch),
-                "missing": _told(found.paths, _path),
-                "exports": _told(found.exports, _export),
+                "repositories": _hits_json(results.repositories, _repository),
+                "mirrors": _hits_json(results.mirrors, _mirror),
+                "commits": _hits_json(results.commits, _commit),
+                "branches": _hits_json(results.branches, _branch),
+                "missing": _hits_json(results.paths, _path),
+                "exports": _hits_json(results.exports, _export),
             }
         )
 
 
-def _told(hits: Hits[Any], to_json: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
+def _hits_json(hits: Hits[Any], to_json: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
     results = [to_json(row) for row in hits.rows]
     return {"results": results, "has_more": hits.more, "looked_at_all": hits.looked_at_all}
 

@@ -68,7 +68,7 @@ class PathHit:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResults:
     """Everything that fits a text."""
 
     repositories: Hits[Repository]
@@ -82,7 +82,7 @@ class Found:
     def number(self) -> int:
         """How many are given, of all kinds."""
         kinds = (self.repositories, self.mirrors, self.commits, self.branches, self.paths, self.exports)
-        return sum(len(one.rows) for one in kinds)
+        return sum(len(hits.rows) for hits in kinds)
 
     def only_one(self, text: str) -> tuple[str, str] | None:
         """The mirror and the commit (or "") that this is the whole id of, if nothing else fits."""
@@ -106,12 +106,12 @@ def text_of(given: str) -> str:
     return text
 
 
-def search(visible: MirrorQuerySet, text: str, user: Any = None) -> Found:
+def search(visible: MirrorQuerySet, text: str, user: Any = None) -> SearchResults:
     """What fits a text among these mirrors, their sources, and what those have; and the exports that `user` may see."""
     some = exports_summary.find_exports(user, text, FEW) if user is not None else []
     mirrors = visible.select_related("source").order_by("name")
     sources = Repository.objects.filter(pk__in=visible.order_by().values("source"))
-    return Found(
+    return SearchResults(
         repositories=_few(sources.filter(name__icontains=text).order_by("name", "region")),
         mirrors=_few(mirrors.filter(name__icontains=text)),
         commits=_commits(visible, text),
@@ -139,15 +139,15 @@ def named_commits(visible: MirrorQuerySet, text: str) -> QuerySet[Commit]:
     """Commits of the mirrors' sources whose ids begin so, in the order of the index that finds them."""
     if len(text) < LEAST_DIGITS:
         return Commit.objects.none()
-    found = commits_beginning(visible.order_by().values("source"), text)
-    return found.select_related("repository").order_by("repository", "sha")
+    commits = commits_beginning(visible.order_by().values("source"), text)
+    return commits.select_related("repository").order_by("repository", "sha")
 
 
 def _commits(visible: MirrorQuerySet, text: str) -> Hits[CommitHit]:
     some = _few(named_commits(visible, text))
-    rows = MirrorCommit.objects.filter(commit__in=[one.pk for one in some.rows], mirror__in=visible.order_by())
+    rows = MirrorCommit.objects.filter(commit__in=[commit.pk for commit in some.rows], mirror__in=visible.order_by())
     names = _names(rows.order_by("mirror__name").values_list("commit_id", "mirror__name"))
-    return Hits([CommitHit(one, names[one.pk]) for one in some.rows], some.more)
+    return Hits([CommitHit(commit, names[commit.pk]) for commit in some.rows], some.more)
 
 
 def _branches(visible: MirrorQuerySet, text: str) -> Hits[BranchHit]:
@@ -156,12 +156,14 @@ def _branches(visible: MirrorQuerySet, text: str) -> Hits[BranchHit]:
     part = Q(pk__gt=first, name__icontains=text)
     rows = SourceBranch.objects.filter(repository__in=visible.order_by().values("source"), gone_at=None)
     exact = rows.filter(name=text).values("pk")
-    found = rows.filter(part | Q(pk__in=exact)).select_related("repository").order_by("name", "repository__name", "pk")
-    some = _few(found, looked_at_all=not first or not SourceBranch.objects.filter(pk__lte=first).exists())
-    sources = {one.repository_id for one in some.rows}
+    matching = (
+        rows.filter(part | Q(pk__in=exact)).select_related("repository").order_by("name", "repository__name", "pk")
+    )
+    some = _few(matching, looked_at_all=not first or not SourceBranch.objects.filter(pk__lte=first).exists())
+    sources = {branch.repository_id for branch in some.rows}
     mirrors = visible.filter(source__in=sources).order_by("name").values_list("source", "name")
     names = _names(mirrors)
-    hits = [BranchHit(one, names[one.repository_id]) for one in some.rows]
+    hits = [BranchHit(branch, names[branch.repository_id]) for branch in some.rows]
     return Hits(hits, some.more, some.looked_at_all)
 
 

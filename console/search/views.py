@@ -33,9 +33,9 @@ def search_page(request: HttpRequest) -> HttpResponse:
         text = text_of(given)
     except Invalid as error:
         return render(request, "search/search.html", context | {"wrong": str(error)}, status=400)
-    found = search(Mirror.objects.visible_to(request.user), text, request.user)
-    if only := found.only_one(text):
+    results = search(Mirror.objects.visible_to(request.user), text, request.user)
+    if only := results.only_one(text):
         mirror, commit = only
         return redirect("mirror_commit", mirror, commit) if commit else redirect("mirror", mirror)
     call = f"{reverse('api-search')}?{urlencode({'q': text})}"
-    return render(request, "search/search.html", context | {"q": text, "found": found, "call": call})
+    return render(request, "search/search.html", context | {"q": text, "found": results, "call": call})

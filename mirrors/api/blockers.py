@@ -105,8 +105,10 @@ class Blockers(TableView):
         if group_by:
             looked = Looked(rows)
             groups = looked.by_reason() if group_by == "reason" else looked.by_prefix(named["prefix"])
-            return Response(_groups(request, groups, group_by) | _told(mirror) | {"all_counted": not looked.more})
-        return Response(by_number(request, rows, blocker_json, "pk", newest=False) | _told(mirror))
+            return Response(
+                _groups(request, groups, group_by) | _all_named_json(mirror) | {"all_counted": not looked.more}
+            )
+        return Response(by_number(request, rows, blocker_json, "pk", newest=False) | _all_named_json(mirror))
 
 
 class BlockersRetried(serializers.Serializer):
@@ -142,8 +144,8 @@ class BlockersRetry(APIView):
         body.is_valid(raise_exception=True)
         mirror = find_mirror(repository, mirror_id)
         number = blockers_retry(actor=request.user, mirror=mirror, request=request, **body.validated_data)
-        told = {"message": f"{number} of what is missing or wrong is looked for now", "blockers": number}
-        return accepted(told, duty_url(MirrorDuty.VALIDATE, mirror.pk))
+        answer = {"message": f"{number} of what is missing or wrong is looked for now", "blockers": number}
+        return accepted(answer, duty_url(MirrorDuty.VALIDATE, mirror.pk))
 
 
 def blocker_json(row: Blocker) -> dict[str, Any]:
@@ -155,11 +157,11 @@ def _groups(request: Request, groups: Sequence[Group], name: str) -> dict[str, A
     """A page of groups; its offset is how many larger ones were given before."""
     amount, after = page_of(request)
     start = number_of(after, "after") if after else 0
-    page, told = a_page(groups[start : start + amount + 1], amount, lambda row: start + amount)
+    page, pagination = a_page(groups[start : start + amount + 1], amount, lambda row: start + amount)
     results = [{name: row.group, "blockers": row.blockers, "oldest": rfc3339(row.oldest)} for row in page]
-    return told | {"results": results}
+    return pagination | {"results": results}
 
 
-def _told(mirror: Mirror) -> dict[str, Any]:
+def _all_named_json(mirror: Mirror) -> dict[str, Any]:
     """Of a range that lacks very many things, only the first are kept by name."""
     return {"all_named": not is_cut_short(mirror)}

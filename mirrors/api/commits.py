@@ -49,8 +49,8 @@ class Branches(APIView):
         state = state_of(request)
         branches = mirror_statuses([mirror])[0].branches
         rows = [row for row in branches if row.name > after and state in (None, row.state)]
-        page, told = a_page(rows, amount, lambda row: row.name)
-        return Response(told | {"results": [branch_json(row) for row in page]})
+        page, pagination = a_page(rows, amount, lambda row: row.name)
+        return Response(pagination | {"results": [branch_json(row) for row in page]})
 
 
 class Commits(APIView):
@@ -82,17 +82,17 @@ class CommitDetail(APIView):
         """How far it has come, what is covered of it, what it waits for. Needs fs:ListRepositories on `*`."""
         rbac.require(request.user, ("fs:ListRepositories", "*"))
         mirror = find_mirror(repository, mirror_id)
-        found, now = find_commit(mirror, commit), clock.now()
-        facts = commit_facts(mirror, [found.sha])[found.sha]
-        covered = commit_coverage(mirror, found.metarange_id) if facts.metadata_at else None
+        commit_row, now = find_commit(mirror, commit), clock.now()
+        facts = commit_facts(mirror, [commit_row.sha])[commit_row.sha]
+        covered = commit_coverage(mirror, commit_row.metarange_id) if facts.metadata_at else None
         more = {
             "coverage": coverage_json(covered, now),
-            "promotable": judge(mirror, row_of(mirror, found.sha)).allowed,
+            "promotable": judge(mirror, row_of(mirror, commit_row.sha)).allowed,
             "blockers_total": facts.lacking,
             "blockers": [thing_json(thing) for thing in facts.things],
             "as_of": rfc3339(now),
         }
-        return Response(commit_json(found, facts) | more)
+        return Response(commit_json(commit_row, facts) | more)
 
 
 class CommitCertificate(APIView):

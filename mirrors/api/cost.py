@@ -10,7 +10,7 @@ from rest_framework.response import Response
 
 from core.mirroring.check_cost import Cost
 from db import clock
-from mirrors.api.mirrors import SOURCE_REGION, MirrorDetail, creation_asked
+from mirrors.api.mirrors import SOURCE_REGION, MirrorDetail, creation_arguments
 from mirrors.api.serializers import MirrorCreation
 from mirrors.preflight.cost import NOT_COUNTED, Preview, preview_of
 from mirrors.services import mirrors
@@ -84,30 +84,30 @@ class MirrorPreview(MirrorDetail):
     @answers("Preview a mirror", 200, PreviewAnswer, body=MirrorCreation, query=[SOURCE_REGION], fails=[502, 503])
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
         """The body of creation; needs what creation needs, and is refused as that is. Nothing is stored."""
-        found = mirrors.check_creation(actor=request.user, **creation_asked(request, repository))
-        return Response(_preview_json(preview_of(found)))
+        creation = mirrors.check_creation(actor=request.user, **creation_arguments(request, repository))
+        return Response(_preview_json(preview_of(creation)))
 
 
-def _preview_json(found: Preview) -> dict[str, Any]:
+def _preview_json(preview: Preview) -> dict[str, Any]:
     """As the API tells of it."""
     return {
         "as_of": rfc3339(clock.now()),
-        "branches": {"all": found.branches, "selected": found.selected, "at_least": not found.all_listed},
-        "heads": {"all": found.heads, "read": found.read},
-        "commits": {"number": found.commits, "at_least": found.commits_more},
-        "objects": found.entries,
-        "bytes": found.bytes,
-        "bytes_estimated": found.bytes_estimated,
-        "ranges": found.ranges,
-        "metaranges": found.metaranges,
-        "metadata_bytes": found.metadata_bytes,
-        "at_least": found.at_least,
-        "first_check": {"at_best": _cost_json(found.best), "at_worst": _cost_json(found.worst)},
+        "branches": {"all": preview.branches, "selected": preview.selected, "at_least": not preview.all_listed},
+        "heads": {"all": preview.heads, "read": preview.read},
+        "commits": {"number": preview.commits, "at_least": preview.commits_more},
+        "objects": preview.entries,
+        "bytes": preview.bytes,
+        "bytes_estimated": preview.bytes_estimated,
+        "ranges": preview.ranges,
+        "metaranges": preview.metaranges,
+        "metadata_bytes": preview.metadata_bytes,
+        "at_least": preview.at_least,
+        "first_check": {"at_best": _cost_json(preview.best), "at_worst": _cost_json(preview.worst)},
         "not_counted": [
             *NOT_COUNTED,
             "the records of all commits, one request each to the destination's lakeFS",
         ],
-        "warnings": list(found.warnings),
+        "warnings": list(preview.warnings),
     }
 
 

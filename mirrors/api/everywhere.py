@@ -47,9 +47,9 @@ class AllMirrors(APIView):
         exactly = {"region": given.get("region"), "source__name": given.get("source")}
         mirrors = Mirror.objects.live().filter(**{name: value for name, value in exactly.items() if value})
         amount, after = page_of(request)
-        found = _in_state(mirrors.select_related("source"), state_of(request), after, amount + 1)
-        page, told = a_page(found, amount, lambda reading: reading.mirror.name)
-        return Response(told | {"results": [as_json(reading) for reading in page]})
+        readings = _in_state(mirrors.select_related("source"), state_of(request), after, amount + 1)
+        page, pagination = a_page(readings, amount, lambda reading: reading.mirror.name)
+        return Response(pagination | {"results": [as_json(reading) for reading in page]})
 
 
 class CommitRegions(APIView):
@@ -65,8 +65,10 @@ class CommitRegions(APIView):
         rbac.require(request.user, ("fs:ListRepositories", "*"))
         amount, after = page_of(request)
         sha, places = places_of(list(Mirror.objects.live().select_related("source")), commit)
-        page, told = a_page([place for place in places if place.offset > after], amount, lambda place: place.offset)
-        return Response({"commit": sha} | told | {"results": [place_json(place) for place in page]})
+        page, pagination = a_page(
+            [place for place in places if place.offset > after], amount, lambda place: place.offset
+        )
+        return Response({"commit": sha} | pagination | {"results": [place_json(place) for place in page]})
 
 
 def place_json(place: RegionStatus) -> dict[str, Any]:
@@ -84,11 +86,11 @@ def place_json(place: RegionStatus) -> dict[str, Any]:
 
 def _in_state(mirrors: MirrorQuerySet, state: State | None, after: str, amount: int) -> list[MirrorStatus]:
     """The first mirrors by name that are in a state. What that is comes from many rows: it is read, not asked for."""
-    found: list[MirrorStatus] = []
+    readings: list[MirrorStatus] = []
     size = amount if state is None else max(amount, BATCH)
     while True:
         batch = list(mirrors.filter(name__gt=after).order_by("name")[:size])
-        found += [reading for reading in mirror_statuses(batch) if state in (None, reading.state)]
-        if len(found) >= amount or len(batch) < size:
-            return found[:amount]
+        readings += [reading for reading in mirror_statuses(batch) if state in (None, reading.state)]
+        if len(readings) >= amount or len(batch) < size:
+            return readings[:amount]
         after = batch[-1].name

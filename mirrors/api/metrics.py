@@ -66,16 +66,16 @@ class Metrics(TableView):
         rbac.require(request.user, ("fs:ListRepositories", "*"))
         mirror, now = find_mirror(repository, mirror_id), clock.now()
         period = one_of(request, "period", PERIODS) or FIRST
-        found = measured(mirror, PERIODS[period], now)
+        series = measured(mirror, PERIODS[period], now)
         if wants_csv(request):
-            return csv_answer(f"{mirror.name}-metrics-{period}", COLUMNS, map(step_json, found.steps))
+            return csv_answer(f"{mirror.name}-metrics-{period}", COLUMNS, map(step_json, series.steps))
         return Response(
             {
                 "as_of": rfc3339(now),
-                "read_at": rfc3339(found.read_at),
+                "read_at": rfc3339(series.read_at),
                 "period": period,
-                "step_seconds": found.period.step * 60,
+                "step_seconds": series.period.step * 60,
                 "target_seconds": round(target_of(mirror).total_seconds()),
-                "results": [step_json(step) for step in found.steps],
+                "results": [step_json(step) for step in series.steps],
             }
         )

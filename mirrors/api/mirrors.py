@@ -63,7 +63,7 @@ def mirror_answer(mirror: Mirror, status: int = 200) -> Response:
     return Response(as_json(readings.mirror_status(mirror)), status=status, headers={"ETag": etag_of(mirror)})
 
 
-def creation_asked(request: Request, repository: str) -> dict[str, Any]:
+def creation_arguments(request: Request, repository: str) -> dict[str, Any]:
     """What a body of creation asks services.check_creation for."""
     body = request.data
     if not isinstance(body, dict):
@@ -93,16 +93,16 @@ class Mirrors(APIView):
             source__name=repository, source__region=source_region(request), name__gt=after
         )
         rows = list(mirrors.select_related("source").order_by("name")[: amount + 1])
-        page, told = a_page(rows, amount, lambda mirror: mirror.name)
-        return Response(told | {"results": [as_json(reading) for reading in readings.mirror_statuses(page)]})
+        page, pagination = a_page(rows, amount, lambda mirror: mirror.name)
+        return Response(pagination | {"results": [as_json(reading) for reading in readings.mirror_statuses(page)]})
 
     @answers(
         "Create a mirror", 201, MirrorAnswer, body=MirrorCreation, query=[SOURCE_REGION, etag(201)], fails=[502, 503]
     )
     def post(self, request: Request, repository: str) -> Response:
         """Begin to mirror. 201 with the mirror; its repository follows within moments, unless one is adopted."""
-        asked = creation_asked(request, repository)
-        mirror = services.mirror_create(actor=request.user, request=request, **asked)
+        arguments = creation_arguments(request, repository)
+        mirror = services.mirror_create(actor=request.user, request=request, **arguments)
         return mirror_answer(mirror, status=201)
 
 
@@ -172,8 +172,8 @@ class Sync(APIView):
         rbac.require(request.user, ("fs:OperateMirror", services.repository_arn(repository)))
         mirror = find_mirror(repository, mirror_id)
         services.mirror_sync(actor=request.user, mirror=mirror, request=request)
-        told = f"{repository} is looked at now, and all that is missing is looked for again"
-        return accepted({"message": told}, duty_url(MirrorDuty.SENSE, mirror.source_id))
+        message = f"{repository} is looked at now, and all that is missing is looked for again"
+        return accepted({"message": message}, duty_url(MirrorDuty.SENSE, mirror.source_id))
 
 
 def _change(
@@ -218,8 +218,8 @@ class Tags(APIView):
         rbac.require(request.user, ("fs:ListRepositories", "*"))
         amount, after = page_of(request)
         tags = tag_readings(find_mirror(repository, mirror_id), after=after, amount=amount + 1)
-        page, told = a_page(tags, amount, lambda tag: tag.name)
-        return Response(told | {"results": [tag_json(tag) for tag in page]})
+        page, pagination = a_page(tags, amount, lambda tag: tag.name)
+        return Response(pagination | {"results": [tag_json(tag) for tag in page]})
 
 
 class BranchReset(APIView):
@@ -235,13 +235,13 @@ class BranchReset(APIView):
         body.is_valid(raise_exception=True)
         mirror, branch = find_mirror(repository, mirror_id), body.validated_data["branch"]
         services.branch_reset(actor=request.user, mirror=mirror, branch=branch, request=request)
-        told = f"the uncommitted changes of {branch} are undone in the next round"
-        return accepted({"message": told}, duty_url(MirrorDuty.PROMOTE, mirror.pk))
+        message = f"the uncommitted changes of {branch} are undone in the next round"
+        return accepted({"message": message}, duty_url(MirrorDuty.PROMOTE, mirror.pk))
 
 
 def find_mirror(repository: str, mirror_id: str) -> Mirror:
     """The mirror of that id if it is one of the repository, else NotFound."""
-    found = Mirror.objects.live().select_related("source").filter(name=mirror_id, source__name=repository).first()
-    if found is None:
+    mirror = Mirror.objects.live().select_related("source").filter(name=mirror_id, source__name=repository).first()
+    if mirror is None:
         raise NotFound(f"there is no mirror '{mirror_id[:80]}' of '{repository[:80]}'")
-    return found
+    return mirror

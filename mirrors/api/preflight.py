@@ -7,7 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from core.mirroring.branch_selection import ALL
-from mirrors.api.mirrors import SOURCE_REGION, MirrorDetail, creation_asked
+from mirrors.api.mirrors import SOURCE_REGION, MirrorDetail, creation_arguments
 from mirrors.api.serializers import MirrorCreation
 from mirrors.preflight.checks import preflight
 from mirrors.preflight.questions import Plan
@@ -32,7 +32,7 @@ class MirrorPreflight(MirrorDetail):
     @answers("Check a plan", 200, PreflightAnswer, body=MirrorCreation, query=[SOURCE_REGION], fails=[502, 503])
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
         """200 with every check; nothing is stored. The body, and the rights, are those of creation."""
-        given = creation_asked(request, repository)
+        given = creation_arguments(request, repository)
         settings = given.pop("settings")
         chosen = settings.get("selected", {})
         plan = Plan(
@@ -41,6 +41,6 @@ class MirrorPreflight(MirrorDetail):
             exclude=tuple(chosen.get("exclude", ())),
             tags=settings.get("tags", False),
         )
-        found = preflight(actor=request.user, plan=plan)
-        checks = [check_json(check) for check in found.checks]
-        return Response({"ok": found.ok, "checks": checks, "as_of": rfc3339(found.as_of)})
+        result = preflight(actor=request.user, plan=plan)
+        checks = [check_json(check) for check in result.checks]
+        return Response({"ok": result.ok, "checks": checks, "as_of": rfc3339(result.as_of)})

@@ -86,14 +86,15 @@ class CommitRepair(APIView):
         body = RepairAsked(data=request.data)
         body.is_valid(raise_exception=True)
         mirror = find_mirror(repository, mirror_id)
-        found = find_commit(mirror, commit)
+        commit_row = find_commit(mirror, commit)
         if body.validated_data["dry_run"]:
-            plan = _plan_json(repair_plan(mirror, found))
-            return Response(plan | {"commit": found.sha, "as_of": rfc3339(clock.now())})
-        done = commit_repair(actor=request.user, mirror=mirror, commit=found, request=request)
-        told = f"{done.blockers} of what is missing or wrong is looked for now"
+            plan = _plan_json(repair_plan(mirror, commit_row))
+            return Response(plan | {"commit": commit_row.sha, "as_of": rfc3339(clock.now())})
+        done = commit_repair(actor=request.user, mirror=mirror, commit=commit_row, request=request)
+        message = f"{done.blockers} of what is missing or wrong is looked for now"
         return Response(
-            {"message": told, "commit": found.sha, "blockers": done.blockers, "prioritised": done.first}, status=202
+            {"message": message, "commit": commit_row.sha, "blockers": done.blockers, "prioritised": done.first},
+            status=202,
         )
 
 

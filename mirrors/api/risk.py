@@ -42,59 +42,59 @@ class GcSafety(APIView):
         rbac.require(request.user, ("fs:ListRepositories", "*"))
         amount, after = page_of(request)
         mirror = find_mirror(repository, mirror_id)
-        found = unreached_of(mirror)
+        unreached = unreached_of(mirror)
         below = number_of(after, "after") if after else None
-        commits = [one for one in found.commits if below is None or one.key < below]
-        commits, told = a_page(commits, amount, lambda one: one.key)
+        commits = [commit for commit in unreached.commits if below is None or commit.key < below]
+        commits, pagination = a_page(commits, amount, lambda commit: commit.key)
         return Response(
-            told
+            pagination
             | {
                 "as_of": rfc3339(mirror.source.looked_at),
                 "retention_days": None,
                 "not_known": [f"the garbage-collection rules of {mirror.source.name}: they are not read"],
-                "gone": _gone_json(gone_of(mirror)),
-                "unreached": _all_unreached_json(found) if mirror.source.looked_at else None,
-                "results": [_unreached_json(one) for one in commits],
+                "gone": _lost_json(gone_of(mirror)),
+                "unreached": _all_unreached_json(unreached) if mirror.source.looked_at else None,
+                "results": [_unreached_json(commit) for commit in commits],
             }
         )
 
 
-def _gone_json(gone: Gone) -> dict[str, Any]:
+def _lost_json(lost: Gone) -> dict[str, Any]:
     return {
-        "objects": gone.kinds.get("object", 0),
-        "ranges": gone.kinds.get("range", 0),
-        "metaranges": gone.kinds.get("metarange", 0),
-        "commits": gone.commits,
-        "heads": [{"branch": branch, "commit": commit} for branch, commit in gone.heads],
-        "since": rfc3339(gone.since),
+        "objects": lost.kinds.get("object", 0),
+        "ranges": lost.kinds.get("range", 0),
+        "metaranges": lost.kinds.get("metarange", 0),
+        "commits": lost.commits,
+        "heads": [{"branch": branch, "commit": commit} for branch, commit in lost.heads],
+        "since": rfc3339(lost.since),
         "examples": [
             {"kind": row.kind, "path": row.path or None, "address": row.address, "first_seen": rfc3339(row.first_seen)}
-            for row in gone.examples
+            for row in lost.examples
         ],
     }
 
 
-def _all_unreached_json(found: AllUnreached) -> dict[str, Any]:
+def _all_unreached_json(unreached: AllUnreached) -> dict[str, Any]:
     """`objects` and `bytes` are those that have not arrived; null while `unchecked_commits` were not looked through."""
-    missing = found.missing
+    missing = unreached.missing
     return {
-        "commits": len(found.commits),
-        "at_least": found.at_least,
+        "commits": len(unreached.commits),
+        "at_least": unreached.at_least,
         "objects": missing.objects,
         "bytes": missing.bytes,
         "unchecked_commits": missing.unchecked,
-        "since": rfc3339(min((one.last.since for one in found.commits), default=None)),
+        "since": rfc3339(min((commit.last.since for commit in unreached.commits), default=None)),
     }
 
 
-def _unreached_json(one: Unreached) -> dict[str, Any]:
+def _unreached_json(commit: Unreached) -> dict[str, Any]:
     return {
-        "commit": one.sha,
-        "data": one.data,
-        "seen_at": rfc3339(one.seen_at),
-        "branch": one.last.branch,
-        "why": one.last.why,
-        "since": rfc3339(one.last.since),
+        "commit": commit.sha,
+        "data": commit.data,
+        "seen_at": rfc3339(commit.seen_at),
+        "branch": commit.last.branch,
+        "why": commit.last.why,
+        "since": rfc3339(commit.last.since),
     }
 
 
@@ -127,8 +127,8 @@ class Prioritise(APIView):
         mirror = find_mirror(repository, mirror_id)
         row = mirror_prioritise(actor=request.user, mirror=mirror, request=request, **body.validated_data)
         first = mirror.commits.filter(pk=row.pk, urgency__gt=0).exists()
-        told = {"commit": row.commit.sha, "prioritised": first, "as_of": rfc3339(clock.now())}
-        return accepted(told, duty_url(MirrorDuty.COPY_RECORDS, mirror.pk) if first else None)
+        answer = {"commit": row.commit.sha, "prioritised": first, "as_of": rfc3339(clock.now())}
+        return accepted(answer, duty_url(MirrorDuty.COPY_RECORDS, mirror.pk) if first else None)
 
 
 MOST_AUTHORS = 20
@@ -146,10 +146,10 @@ class Lag(APIView):
         amount, after = page_of(request)
         [reading] = mirror_statuses([find_mirror(repository, mirror_id)])
         branches = [branch for branch in reading.branches if branch.name > after]
-        branches, told = a_page(branches, amount, lambda branch: branch.name)
-        kept = targets_kept(reading.mirror, [branch.name for branch in branches], reading.as_of)
-        results = [_lag_json(branch, kept[branch.name], reading) for branch in branches]
-        return Response(told | _about_lag(reading) | {"results": results})
+        branches, pagination = a_page(branches, amount, lambda branch: branch.name)
+        attainments = targets_kept(reading.mirror, [branch.name for branch in branches], reading.as_of)
+        results = [_lag_json(branch, attainments[branch.name], reading) for branch in branches]
+        return Response(pagination | _about_lag(reading) | {"results": results})
 
 
 class Losses(APIView):
@@ -163,17 +163,17 @@ class Losses(APIView):
         rbac.require(request.user, ("fs:ListRepositories", "*"))
         amount, after = page_of(request)
         mirror, now = find_mirror(repository, mirror_id), clock.now()
-        found = losses_of(mirror, after, amount + 1)
-        shown, told = a_page(found.branches, amount, lambda row: row[0].key[1])
+        losses = losses_of(mirror, after, amount + 1)
+        shown, pagination = a_page(losses.branches, amount, lambda row: row[0].key[1])
         looked_at = mirror.source.looked_at
         return Response(
-            told
+            pagination
             | {
                 "as_of": rfc3339(looked_at),
                 "unseen_seconds": None if looked_at is None else round((now - looked_at).total_seconds(), 3),
-                "not_counted": _not_counted(mirror, found.unproven),
-                "branches_behind": None if looked_at is None else found.behind,
-                "together": _loss_json(found.together) if looked_at else None,
+                "not_counted": _not_counted(mirror, losses.unproven),
+                "branches_behind": None if looked_at is None else losses.behind,
+                "together": _loss_json(losses.together) if looked_at else None,
                 "results": [_branch_loss_json(place, loss) for place, loss in shown],
             }
         )
@@ -183,14 +183,14 @@ def _not_counted(mirror: Mirror, unproven: int) -> list[str]:
     """What would be lost too, or may be, in words."""
     looked_at = rfc3339(mirror.source.looked_at)
     since = f"since {looked_at}, when its branches were last looked at" if looked_at else ": it was not looked at yet"
-    told = [f"what was committed in {mirror.source.region} {since}", "changes that are not committed", "tags"]
+    lines = [f"what was committed in {mirror.source.region} {since}", "changes that are not committed", "tags"]
     if not mirror.selection.everything:
-        told.append("branches that are not selected")
+        lines.append("branches that are not selected")
     if unproven:
-        told.append(f"what is missing of heads that are not proven whole ({count(unproven, 'branch', 'branches')})")
+        lines.append(f"what is missing of heads that are not proven whole ({count(unproven, 'branch', 'branches')})")
     if mirror.source.look_error:
-        told.append(f"what the last look could not read: {mirror.source.look_error}")
-    return told
+        lines.append(f"what the last look could not read: {mirror.source.look_error}")
+    return lines
 
 
 def _loss_json(loss: Loss) -> dict[str, Any]:
@@ -225,10 +225,10 @@ def _about_lag(reading: MirrorStatus) -> dict[str, Any]:
     }
 
 
-def _lag_json(branch: BranchStatus, kept: Kept, reading: MirrorStatus) -> dict[str, Any]:
+def _lag_json(branch: BranchStatus, attainment: Kept, reading: MirrorStatus) -> dict[str, Any]:
     """A branch that is gone at the source, or not mirrored, has no target to keep."""
     counts = branch.state not in ASIDE
-    share = kept.share if counts else None
+    share = attainment.share if counts else None
     return {
         "branch": branch.name,
         "status": branch.state.word,
@@ -236,8 +236,8 @@ def _lag_json(branch: BranchStatus, kept: Kept, reading: MirrorStatus) -> dict[s
         "pending_commits": branch.pending,
         "oldest_pending_seen_at": rfc3339(branch.seen_at),
         "attainment_30d": None if share is None else round(share, 6),
-        "measured_since": rfc3339(kept.since) if counts else None,
-        "breaches": [_breach_json(breach) for breach in kept.breaches],
+        "measured_since": rfc3339(attainment.since) if counts else None,
+        "breaches": [_breach_json(breach) for breach in attainment.breaches],
     }
 
 

@@ -74,10 +74,10 @@ class RunDetail(APIView):
         """The check. Needs fs:ListRepositories on `*`."""
         rbac.require(request.user, ("fs:ListRepositories", "*"))
         mirror, now = find_mirror(repository, mirror_id), clock.now()
-        found = mirror.runs.filter(pk=number).first() if number < 10**18 else None
-        if found is None:
+        run = mirror.runs.filter(pk=number).first() if number < 10**18 else None
+        if run is None:
             raise NotFound(f"there is no run {str(number)[:40]} of '{mirror.name}'")
-        return Response(run_json(found, now=now, held=is_held(mirror, now)) | {"as_of": rfc3339(now)})
+        return Response(run_json(run, now=now, held=is_held(mirror, now)) | {"as_of": rfc3339(now)})
 
 
 def run_json(run: Run, *, now: datetime, held: bool) -> dict[str, Any]:

@@ -67,11 +67,13 @@ class MirrorSettings(Body):
     """
 
     paused = TrueOrFalse(required=False)
-    validation_depth = serializers.ChoiceField(source="depth", choices=[one.value for one in Depth], required=False)
+    validation_depth = serializers.ChoiceField(
+        source="depth", choices=[choice.value for choice in Depth], required=False
+    )
     content_sample = Share(required=False)
-    imported = serializers.ChoiceField(choices=[one.value for one in Imported], required=False)
-    first_sync = serializers.ChoiceField(choices=[one.value for one in FirstSync], required=False)
-    repair_tampering = serializers.ChoiceField(choices=[one.value for one in Repair], required=False)
+    imported = serializers.ChoiceField(choices=[choice.value for choice in Imported], required=False)
+    first_sync = serializers.ChoiceField(choices=[choice.value for choice in FirstSync], required=False)
+    repair_tampering = serializers.ChoiceField(choices=[choice.value for choice in Repair], required=False)
     branches = BranchGlobs(source="selected", required=False)
     tags = TrueOrFalse(required=False)
     rpo_seconds = Seconds(min_value=1, max_value=LONGEST_RPO, allow_null=True, required=False)
@@ -86,7 +88,7 @@ class MirrorSettings(Body):
 class MirrorChange(MirrorSettings):
     """The body of PATCH."""
 
-    on_unselect = serializers.ChoiceField(choices=[one.value for one in OnUnselect], required=False)
+    on_unselect = serializers.ChoiceField(choices=[choice.value for choice in OnUnselect], required=False)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if "on_unselect" in attrs and "selected" not in attrs:
@@ -102,7 +104,7 @@ class MirrorCreation(MirrorSettings):
     storage_namespace = serializers.CharField(max_length=1024)
     source_region = serializers.CharField(max_length=64, required=False, default="", allow_blank=True)
     adopt = serializers.BooleanField(required=False, default=False)
-    history = serializers.ChoiceField(choices=[one.value for one in History], default=History.FULL.value)
+    history = serializers.ChoiceField(choices=[choice.value for choice in History], default=History.FULL.value)
 
     @property
     def settings(self) -> dict[str, Any]:

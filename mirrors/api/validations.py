@@ -79,17 +79,17 @@ class Validate(APIView):
         rbac.require(request.user, ("fs:OperateMirror", repository_arn(repository)))
         body = ValidationAsked(data=request.data)
         body.is_valid(raise_exception=True)
-        asked = body.validated_data
+        wanted = body.validated_data
         validation = validation_ask(
             actor=request.user,
             mirror=find_mirror(repository, mirror_id),
-            commit=asked.get("commit", ""),
-            branch=asked.get("branch", ""),
-            depth=Depth(asked["depth"]) if "depth" in asked else None,
+            commit=wanted.get("commit", ""),
+            branch=wanted.get("branch", ""),
+            depth=Depth(wanted["depth"]) if "depth" in wanted else None,
             request=request,
         )
-        told = validation_json(validation)
-        return accepted(told, told["job"])
+        answer = validation_json(validation)
+        return accepted(answer, answer["job"])
 
 
 class Validations(APIView):
@@ -114,10 +114,10 @@ class ValidationDetail(APIView):
         """The job. Needs fs:ListRepositories on `*`."""
         rbac.require(request.user, ("fs:ListRepositories", "*"))
         mirror = find_mirror(repository, mirror_id)
-        found = mirror.validations.filter(pk=job).first() if job < 10**18 else None
-        if found is None:
+        validation = mirror.validations.filter(pk=job).first() if job < 10**18 else None
+        if validation is None:
             raise NotFound(f"there is no validation {str(job)[:40]} of '{mirror.name}'")
-        return Response(validation_json(found))
+        return Response(validation_json(validation))
 
 
 def validation_json(validation: Validation) -> dict[str, Any]:

@@ -92,11 +92,13 @@ def _judged(check_id: str, rules: Callable[[], Check]) -> Check:
 
 
 def _source(plan: Plan, answer: Callable[[str], Any]) -> Check:
-    found = answer("repository") if is_name(plan.source_repository) else NotFound("that is no name of a repository")
+    repository = (
+        answer("repository") if is_name(plan.source_repository) else NotFound("that is no name of a repository")
+    )
     known = Repository.objects.filter(region=plan.source_region, name=plan.source_repository).first()
-    if known and isinstance(found, RepositoryInfo):
-        placement.check_same_source(known, found)
-    return decide.check_repository(plan.source_repository, plan.source_region, found, answer("head"))
+    if known and isinstance(repository, RepositoryInfo):
+        placement.check_same_source(known, repository)
+    return decide.check_repository(plan.source_repository, plan.source_region, repository, answer("head"))
 
 
 def _name(plan: Plan, answer: Callable[[str], Any]) -> Check:
@@ -105,9 +107,9 @@ def _name(plan: Plan, answer: Callable[[str], Any]) -> Check:
     placement.check_served(plan.region)
     placement.check_not_the_source(plan.name, plan.region, plan.source_repository, plan.source_region)
     placement.check_unused(plan.name)
-    there = _had(answer("there"))
-    placement.check_free(there, plan.region, plan.adopt)
-    if there is None:
+    existing = _had(answer("existing"))
+    placement.check_free(existing, plan.region, plan.adopt)
+    if existing is None:
         return Check("name", CheckOutcome.OK, f"'{plan.name}' is free in {plan.region}")
     _had(answer("adoptable"))
     return Check("name", CheckOutcome.OK, f"'{plan.name}' in {plan.region} can be adopted")
@@ -119,8 +121,8 @@ def _namespace(plan: Plan, answer: Callable[[str], Any]) -> Check:
     placement.check_apart_from_source(plan.namespace, _had(answer("repository")))
     placement.check_still_free(plan.namespace, plan.region, plan.name)
     placement.check_apart_from_repositories(plan.namespace, _had(answer("others")), plan.region, plan.name)
-    told = f"{plan.namespace} overlaps no other repository's, mirror's or export's place"
-    return Check("namespace", CheckOutcome.OK, told)
+    message = f"{plan.namespace} overlaps no other repository's, mirror's or export's place"
+    return Check("namespace", CheckOutcome.OK, message)
 
 
 def _had(answer: T | LakeMirrorError) -> T:
@@ -149,8 +151,8 @@ def _of_clocks(plan: Plan, answer: Callable[[str], Any]) -> Iterator[Check]:
     yield stores.check_clock("database-clock", "the database", -clock.machine_ahead())
     for side, region in (("source", plan.source_region), ("destination", plan.region)):
         server = answer(side)
-        told = server if isinstance(server, LakeMirrorError) else server.clock_ahead
-        yield stores.check_clock(f"{side}-lakefs-clock", f"the lakeFS of {region}", told)
+        ahead = server if isinstance(server, LakeMirrorError) else server.clock_ahead
+        yield stores.check_clock(f"{side}-lakefs-clock", f"the lakeFS of {region}", ahead)
         store = f"the store of {region}"
         yield stores.check_clock(f"{side}-store-clock", store, answer(f"{side}-store-clock"), signed=True)
 

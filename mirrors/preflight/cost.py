@@ -116,9 +116,9 @@ def _read(source: Source, selection: Selection, *, depth: Depth, content_sample:
     chosen = {name: head for name, head in branches.items() if name in selection}
     heads = _heads(chosen, selection.default_branch)
     commits = commits_of(source, heads[:MOST_HEADS])
-    found = read_ranges(source, commits)
-    metaranges = {commit.metarange_id for commit in commits[: len(found)]} - {""}
-    ranges = {ref.id: ref for refs in found for ref in refs}
+    range_lists = read_ranges(source, commits)
+    metaranges = {commit.metarange_id for commit in commits[: len(range_lists)]} - {""}
+    ranges = {ref.id: ref for refs in range_lists for ref in refs}
     number, more = count_commits(source, commits)
     entries = _entries(ranges.values())
     best, worst = first_check(
@@ -129,7 +129,7 @@ def _read(source: Source, selection: Selection, *, depth: Depth, content_sample:
         selected=len(chosen),
         all_listed=all_listed,
         heads=len(heads),
-        read=len(found),
+        read=len(range_lists),
         commits=number,
         commits_more=more or len(commits) < len(heads) or not all_listed,
         metaranges=len(metaranges),

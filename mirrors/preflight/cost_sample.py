@@ -36,22 +36,22 @@ class Source:
     ends: float = field(default_factory=lambda: time.monotonic() + SECONDS)
 
     @property
-    def left(self) -> float:
+    def remaining(self) -> float:
         """So many seconds are left."""
         return max(self.ends - time.monotonic(), 0.0)
 
 
 def heads_of(source: Source) -> tuple[dict[str, str], bool]:
     """The heads of so many branches, and whether that is all of them."""
-    lakefs, found, after = clients.quick_lakefs(source.region), {}, ""
+    lakefs, heads, after = clients.quick_lakefs(source.region), {}, ""
     with reaching(f"source {source.region}"):
-        while len(found) < MOST_BRANCHES and source.left:
+        while len(heads) < MOST_BRANCHES and source.remaining:
             page = lakefs.list_branches(source.repository.id, after=after)
-            found.update((branch.name, branch.commit_id) for branch in page.results)
+            heads.update((branch.name, branch.commit_id) for branch in page.results)
             after = page.next_after
             if not after:
-                return found, True
-    return found, False
+                return heads, True
+    return heads, False
 
 
 def commits_of(source: Source, heads: Collection[str]) -> list[Commit]:
@@ -80,14 +80,14 @@ def count_commits(source: Source, heads: Sequence[Commit]) -> tuple[int, bool]:
 
 def _log(source: Source, head: str) -> tuple[list[str], bool]:
     """The ids of what a commit descends from, so many of them, and whether that is all."""
-    lakefs, found, after = clients.quick_lakefs(source.region), [], ""
-    while len(found) < MOST_COMMITS and source.left:
+    lakefs, shas, after = clients.quick_lakefs(source.region), [], ""
+    while len(shas) < MOST_COMMITS and source.remaining:
         page = lakefs.log_commits(source.repository.id, head, after=after)
-        found += [commit.id for commit in page.results]
+        shas += [commit.id for commit in page.results]
         after = page.next_after
         if not after:
-            return found, True
-    return found, False
+            return shas, True
+    return shas, False
 
 
 # --- ranges -----------------------------------------------------------------------------------------------------------
@@ -98,16 +98,16 @@ def read_ranges(source: Source, commits: Sequence[Commit]) -> list[list[RangeRef
 
     A metarange that is not there ends it too; creation would find that out just the same.
     """
-    found: list[list[RangeRef]] = []
+    range_lists: list[list[RangeRef]] = []
     for some in (commits[:1], commits[1:]):  # the first one shows how large they are
-        if sum(map(len, found)) > MOST_RANGES:
+        if sum(map(len, range_lists)) > MOST_RANGES:
             break
         calls = {commit.id: partial(_ranges_of, source, commit) for commit in some}
         read = _leading(_ask(source, calls), calls, f"store of {source.region}")
-        found += read
+        range_lists += read
         if len(read) < len(calls):
             break
-    return found
+    return range_lists
 
 
 def _ranges_of(source: Source, commit: Commit) -> list[RangeRef]:
@@ -130,7 +130,7 @@ def sample_of(source: Source, ranges: Iterable[RangeRef]) -> Sample:
     """Some of the ranges, by chance: their ids are hashes, and the first ones in order are taken."""
     chosen: list[RangeRef] = []
     for ref in sorted(ranges, key=lambda ref: ref.id)[:SAMPLED_RANGES]:
-        if chosen and sum(one.estimated_size for one in chosen) + ref.estimated_size > SAMPLED_BYTES:
+        if chosen and sum(picked.estimated_size for picked in chosen) + ref.estimated_size > SAMPLED_BYTES:
             break
         chosen.append(ref)
     answers = _ask(source, {ref.id: partial(_bytes_of, source, ref) for ref in chosen})
@@ -154,12 +154,12 @@ def _bytes_of(source: Source, ref: RangeRef) -> int:
 
 
 def _ask(source: Source, calls: Mapping[str, partial[T]]) -> dict[str, T | LakeMirrorError]:
-    return ask_all(calls, limit=READERS, seconds=source.left)
+    return ask_all(calls, limit=READERS, seconds=source.remaining)
 
 
 def _leading(answers: Mapping[str, T | LakeMirrorError], order: Iterable[str], whom: str) -> list[T]:
     """The answers up to the first one that is not there or came too late; raises any other error."""
-    found: list[T] = []
+    results: list[T] = []
     for key in order:
         answer = answers[key]
         if isinstance(answer, NotFound | Late):
@@ -167,5 +167,5 @@ def _leading(answers: Mapping[str, T | LakeMirrorError], order: Iterable[str], w
         if isinstance(answer, LakeMirrorError):
             with reaching(whom):
                 raise answer
-        found.append(answer)
-    return found
+        results.append(answer)
+    return results

@@ -57,7 +57,7 @@ def first_round(plan: Plan) -> Calls:
         "destination": _at(plan.region, lambda lakefs: lakefs.server()),
         "others": _at(plan.region, lambda lakefs: list(placement.repositories_of(lakefs, plan.region))),
         **(first_of_source(plan) if is_name(plan.source_repository) else {}),
-        **({"there": _at(plan.region, partial(_if_there, name=plan.name))} if is_name(plan.name) else {}),
+        **({"existing": _at(plan.region, partial(_find_repository, name=plan.name))} if is_name(plan.name) else {}),
     }
 
 
@@ -74,7 +74,7 @@ def _at(region: str, call: Callable[[LakeFS], T]) -> Callable[[], T]:
     return lambda: call(clients.quick_lakefs(region))
 
 
-def _if_there(lakefs: LakeFS, name: str) -> RepositoryInfo | None:
+def _find_repository(lakefs: LakeFS, name: str) -> RepositoryInfo | None:
     try:
         return lakefs.get_repository(name)
     except NotFound:
@@ -88,7 +88,7 @@ def second_round(plan: Plan, known: Answers) -> Calls:
     return {
         **(_about_source(plan, source, known["branches"]) if found and may_ask(plan.source_region) else {}),
         **(_about_destination(plan, known) if may_ask(plan.region) else {}),
-        **(_about_adoption(plan, source, known.get("there")) if found and plan.adopt else {}),
+        **(_about_adoption(plan, source, known.get("existing")) if found and plan.adopt else {}),
     }
 
 
@@ -106,23 +106,23 @@ def _about_source(plan: Plan, source: RepositoryInfo, heads: Any) -> Calls:
 
 def _about_destination(plan: Plan, known: Answers) -> Calls:
     lakefs, store = clients.quick_lakefs(plan.region), clients.quick_objects(plan.region)
-    asked = about_bucket("destination", store, plan.namespace) if _is_namespace(plan.namespace) else {}
+    calls = about_bucket("destination", store, plan.namespace) if _is_namespace(plan.namespace) else {}
     source = known.get("repository")
-    if asked and isinstance(source, RepositoryInfo) and may_ask(plan.source_region):
-        asked["destination-proxy"] = partial(_shown_for_another, plan, source)
+    if calls and isinstance(source, RepositoryInfo) and may_ask(plan.source_region):
+        calls["destination-proxy"] = partial(_shown_for_another, plan, source)
     if isinstance(known["others"], list):
         showing = [other for other in known["others"] if other.id != plan.name][:SHOWING]
-        asked["destination-metadata"] = partial(_shows_metadata, lakefs, store, showing)
+        calls["destination-metadata"] = partial(_shows_metadata, lakefs, store, showing)
     if is_name(plan.name):
         tries = _trying("destination", lakefs, target_at_destination(plan.name), plan.tags)
-        asked |= {key: call for key, call in tries.items() if _may_try(plan, known["there"], key)}
-    return asked
+        calls |= {key: call for key, call in tries.items() if _may_try(plan, known["existing"], key)}
+    return calls
 
 
-def _about_adoption(plan: Plan, source: RepositoryInfo, there: Any) -> Calls:
-    if not isinstance(there, RepositoryInfo):
+def _about_adoption(plan: Plan, source: RepositoryInfo, existing: Any) -> Calls:
+    if not isinstance(existing, RepositoryInfo):
         return {}
-    return {"adoptable": partial(check_adoptable, there, plan.region, plan.namespace, source, plan.source_region)}
+    return {"adoptable": partial(check_adoptable, existing, plan.region, plan.namespace, source, plan.source_region)}
 
 
 def _trying(side: str, lakefs: LakeFS, target: Target, tags: bool) -> Calls:
@@ -130,9 +130,9 @@ def _trying(side: str, lakefs: LakeFS, target: Target, tags: bool) -> Calls:
     return {f"{side}-right:{action}": partial(call, lakefs, target) for action, call in tries.items()}
 
 
-def _may_try(plan: Plan, there: Any, key: str) -> bool:
+def _may_try(plan: Plan, existing: Any, key: str) -> bool:
     """Calls that would write are for a free name, or the mirror to adopt: never for others' repositories."""
-    free = there is None or (plan.adopt and isinstance(there, RepositoryInfo) and there.read_only)
+    free = existing is None or (plan.adopt and isinstance(existing, RepositoryInfo) and existing.read_only)
     return free or only_reads(key.partition(":")[2])
 
 

@@ -14,7 +14,7 @@ _ORDER = list(map(CheckOutcome, ("failed", "warning", "unknown", "ok")))
 class Told:
     """A preflight as the page shows it: what needs somebody first, the rest folded."""
 
-    found: Preflight
+    preflight: Preflight
     urgent: list[Check]
     good: list[Check]
     rights: list[Check]
@@ -24,16 +24,16 @@ class Told:
         """One sentence."""
         failed = sum(check.state is CheckOutcome.FAILED for check in self.urgent)
         if failed:
-            return f"{failed} of {len(self.found.checks)} checks failed: what to do stands below each."
-        if not self.found.ok:
+            return f"{failed} of {len(self.preflight.checks)} checks failed: what to do stands below each."
+        if not self.preflight.ok:
             return "Not everything that decides could be checked."
         others = f", {len(self.urgent)} to look at" if self.urgent else ""
         return f"Nothing that was checked stands in the way: {len(self.good)} checks are in order{others}."
 
 
-def told_of(found: Preflight) -> Told:
+def told_of(preflight: Preflight) -> Told:
     """Its checks in order of urgency."""
-    checks = sorted(found.checks, key=lambda check: _ORDER.index(check.state))
+    checks = sorted(preflight.checks, key=lambda check: _ORDER.index(check.state))
     rights = [check for check in checks if check.state is CheckOutcome.UNKNOWN and "-right:" in check.id]
     good = [check for check in checks if check.state is CheckOutcome.OK]
-    return Told(found, [check for check in checks if check not in rights and check not in good], good, rights)
+    return Told(preflight, [check for check in checks if check not in rights and check not in good], good, rights)

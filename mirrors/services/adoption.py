@@ -35,33 +35,35 @@ def reaching(side: str) -> Iterator[None]:
 
 
 def check_adoptable(
-    there: RepositoryInfo, region: str, namespace: str, source: RepositoryInfo, source_region: str
+    existing: RepositoryInfo, region: str, namespace: str, source: RepositoryInfo, source_region: str
 ) -> Adopted:
-    """Raises Conflict or Invalid, naming what is wrong, unless `there` can be the mirror of `source`."""
-    if not there.read_only:
-        raise Conflict(f"'{there.id}' in {region} is writable: only a read-only repository is adopted", field="name")
-    if there.storage_namespace != namespace:
+    """Raises Conflict or Invalid, naming what is wrong, unless `existing` can be the mirror of `source`."""
+    if not existing.read_only:
+        raise Conflict(f"'{existing.id}' in {region} is writable: only a read-only repository is adopted", field="name")
+    if existing.storage_namespace != namespace:
         raise Invalid(
-            f"'{there.id}' in {region} is over {there.storage_namespace}, not {namespace}", field="storage_namespace"
+            f"'{existing.id}' in {region} is over {existing.storage_namespace}, not {namespace}",
+            field="storage_namespace",
         )
-    if there.default_branch != source.default_branch:
+    if existing.default_branch != source.default_branch:
         raise Conflict(
-            f"the default branch of '{there.id}' is {there.default_branch}, the source's is {source.default_branch}",
+            f"the default branch of '{existing.id}' is {existing.default_branch}, "
+            f"the source's is {source.default_branch}",
             field="name",
         )
     with reaching(f"destination {region}"):
-        heads = all_heads(clients.lakefs(region), there.id)
-    _check_history(there, heads, source, source_region)
-    return Adopted(there.creation_date, heads)
+        heads = all_heads(clients.lakefs(region), existing.id)
+    _check_history(existing, heads, source, source_region)
+    return Adopted(existing.creation_date, heads)
 
 
-def _check_history(there: RepositoryInfo, heads: dict[str, str], source: RepositoryInfo, source_region: str) -> None:
+def _check_history(existing: RepositoryInfo, heads: dict[str, str], source: RepositoryInfo, source_region: str) -> None:
     """A commit's id covers its whole history: the heads are enough. The copying of records compares the rest."""
     branches = {head: name for name, head in heads.items()}
     for head, name in branches.items():
         if not _has_commit(source.id, source_region, head):
             raise Conflict(
-                f"'{there.id}' has another history: {name} is at {head[:8]}, and '{source.id}' has no such commit",
+                f"'{existing.id}' has another history: {name} is at {head[:8]}, and '{source.id}' has no such commit",
                 field="name",
             )
 

@@ -32,17 +32,17 @@ def _by_mirror(region: str, objects: Iterable[tuple[str, str]]) -> dict[int, set
     keys: dict[str, set[str]] = defaultdict(set)
     for bucket, key in objects:
         keys[bucket].add(key)
-    found: dict[int, set[str]] = defaultdict(set)
+    by_mirror: dict[int, set[str]] = defaultdict(set)
     for mirror_id, namespace in Mirror.objects.live().filter(region=region).values_list("pk", "storage_namespace"):
         bucket, _, prefix = namespace.removeprefix("s3://").partition("/")
         inside = {relative_key(key, prefix.rstrip("/")) for key in keys.get(bucket, ())}
         if addresses := {address for address in inside if address is not None}:
-            found[mirror_id] = addresses
-    return found
+            by_mirror[mirror_id] = addresses
+    return by_mirror
 
 
 def _hasten(mirror_id: int, addresses: list[str]) -> int:
     now = clock.now()
-    asked = [address_hash(address) for address in addresses]
+    hashes = [address_hash(address) for address in addresses]
     waiting = Blocker.objects.filter(mirror=mirror_id, look_at__gt=now).exclude(kind=Blocker.Kind.RECORD)
-    return sum(waiting.filter(address_hash__in=some).update(look_at=now) for some in chunks(asked))
+    return sum(waiting.filter(address_hash__in=some).update(look_at=now) for some in chunks(hashes))

@@ -45,10 +45,10 @@ def blockers_of(
 
 
 def _head_of(mirror: Mirror, branch: str) -> str:
-    found = mirror.source.branches.filter(name=branch, gone_at=None).values_list("head", flat=True).first()
-    if found is None:
+    head = mirror.source.branches.filter(name=branch, gone_at=None).values_list("head", flat=True).first()
+    if head is None:
         raise NotFound(f"'{mirror.source.name}' has no branch '{branch[:80]}'")
-    return found
+    return head
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +64,9 @@ class Looked:
     """What a look at the first COUNTED things tells of all of them: `total` of them at least, if there are `more`."""
 
     def __init__(self, rows: QuerySet[Blocker]) -> None:
-        found = list(rows.order_by("pk").values_list("reason", "path", "first_seen")[: COUNTED + 1])
-        self.more = len(found) > COUNTED
-        self._rows = found[:COUNTED]
+        first_rows = list(rows.order_by("pk").values_list("reason", "path", "first_seen")[: COUNTED + 1])
+        self.more = len(first_rows) > COUNTED
+        self._rows = first_rows[:COUNTED]
         self.total = len(self._rows)
 
     def by_reason(self) -> list[Group]:
@@ -87,7 +87,7 @@ def _grouped(rows: Iterable[tuple[str | None, datetime]]) -> list[Group]:
     for group, seen in rows:
         times[group].append(seen)
     groups = [Group(group, len(seen), min(seen)) for group, seen in times.items()]
-    return sorted(groups, key=lambda one: (-one.blockers, one.group is not None, one.group or ""))
+    return sorted(groups, key=lambda entry: (-entry.blockers, entry.group is not None, entry.group or ""))
 
 
 def blockers_retry(
@@ -114,6 +114,6 @@ def blockers_retry(
     duties.wake(MirrorDuty.VALIDATE, mirror.pk)
     which = {"ids": ids and list(ids), "reason": reason, "commit": commit}
     chosen = {name: value for name, value in which.items() if value not in (None, "")} or {"all": True}
-    told = {"retry_blockers": chosen, "mirror": mirror.name, "blockers": number}
-    rbac.audit(actor=actor, right=right, verb=Verb.RETRY, subject=mirror.audit_name, after=told, request=request)
+    after = {"retry_blockers": chosen, "mirror": mirror.name, "blockers": number}
+    rbac.audit(actor=actor, right=right, verb=Verb.RETRY, subject=mirror.audit_name, after=after, request=request)
     return number

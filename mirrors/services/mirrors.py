@@ -61,7 +61,7 @@ def mirror_create(
 
     Raises what `check_creation` does; then nothing is stored.
     """
-    found = check_creation(
+    creation = check_creation(
         actor=actor,
         source_repository=source_repository,
         name=name,
@@ -71,14 +71,14 @@ def mirror_create(
         adopt=adopt,
         settings=settings,
     )
-    mirror = _store(actor, found)
-    told = {"mirror": found.name, "region": found.region, "storage_namespace": found.namespace}
+    mirror = _store(actor, creation)
+    place = {"mirror": creation.name, "region": creation.region, "storage_namespace": creation.namespace}
     rbac.audit(
         actor=actor,
-        right=rights_to_create(found.source.id, found.name, found.namespace)[1],
+        right=rights_to_create(creation.source.id, creation.name, creation.namespace)[1],
         verb=Verb.CREATE,
         subject=mirror.audit_name,
-        after={**told, "adopted": found.adopted is not None, **found.settings},
+        after={**place, "adopted": creation.adopted is not None, **creation.settings},
         request=request,
     )
     return mirror
@@ -111,11 +111,11 @@ def check_creation(
     placement.check_apart_from_source(namespace, source)
     placement.check_not_the_source(name, region, source.id, source_region)
     placement.check_still_free(namespace, region, name)
-    there = _ask_destination(name, region)
-    placement.check_free(there, region, adopt)
+    existing = _ask_destination(name, region)
+    placement.check_free(existing, region, adopt)
     others = placement.repositories_of(clients.lakefs(region), region)
     placement.check_apart_from_repositories(namespace, others, region, name)
-    adopted = check_adoptable(there, region, namespace, source, source_region) if there else None
+    adopted = check_adoptable(existing, region, namespace, source, source_region) if existing else None
     placement.check_unused(name)
     given = dict(whole_selection(settings or {}, all_branches(), source.default_branch))
     return Creation(source, source_region, name, region, namespace, given, adopted)
@@ -148,21 +148,21 @@ def _ask_destination(name: str, region: str) -> RepositoryInfo | None:
         return None
 
 
-def _store(actor: Any, found: Creation) -> Mirror:
-    adopted = found.adopted
+def _store(actor: Any, creation: Creation) -> Mirror:
+    adopted = creation.adopted
     try:
         with transaction.atomic():
             placement.hold_places()
-            placement.check_still_free(found.namespace, found.region, found.name)
-            repository = _pin_source(found.source, found.source_region)
+            placement.check_still_free(creation.namespace, creation.region, creation.name)
+            repository = _pin_source(creation.source, creation.source_region)
             mirror = Mirror.objects.create(
-                name=found.name,
+                name=creation.name,
                 source=repository,
-                region=found.region,
-                storage_namespace=found.namespace,
+                region=creation.region,
+                storage_namespace=creation.namespace,
                 pinned_creation_date=adopted.creation_date if adopted else None,
                 created_by=actor,
-                **found.settings,
+                **creation.settings,
             )
             Mirror.objects.filter(pk=mirror.pk).update(created_at=Now())  # and not by this machine's clock
             if adopted:
@@ -171,9 +171,9 @@ def _store(actor: Any, found: Creation) -> Mirror:
             mirror_duties.ensure_mirror_duties(mirror)
             duties.wake(MirrorDuty.MANAGE, mirror.pk)
     except IntegrityError:
-        placement.check_unused(found.name)
+        placement.check_unused(creation.name)
         raise Conflict(
-            f"the namespace {found.namespace} in {found.region} is another mirror's", field="storage_namespace"
+            f"the namespace {creation.namespace} in {creation.region} is another mirror's", field="storage_namespace"
         ) from None
     return mirror
 
@@ -201,10 +201,10 @@ def _pin_source(source: RepositoryInfo, region: str) -> Repository:
 def mirror_lock(mirror: Mirror) -> Mirror:
     """A mirror as it is now and stays until the transaction ends. Raises NotFound when it is being deleted."""
     rows = Mirror.objects.live().select_related("source").select_for_update(of=("self",), no_key=True)
-    found: Mirror | None = rows.filter(pk=mirror.pk).first()
-    if found is None:
+    locked: Mirror | None = rows.filter(pk=mirror.pk).first()
+    if locked is None:
         raise NotFound(f"there is no mirror '{mirror.name}'")
-    return found
+    return locked
 
 
 def mirror_delete(*, actor: Any, mirror: Mirror, seen: Seen = ANYTHING, request: Any = None) -> None:

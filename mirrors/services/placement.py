@@ -70,15 +70,15 @@ def check_unused(name: str) -> None:
     raise Conflict(f"a mirror named '{name}' exists", field="name", hint="Choose another name")
 
 
-def check_free(there: RepositoryInfo | None, region: str, adopt: bool) -> None:
+def check_free(existing: RepositoryInfo | None, region: str, adopt: bool) -> None:
     """Raises Conflict if the destination has a repository of the name; Invalid if one to adopt isn't there."""
-    if adopt and there is None:
+    if adopt and existing is None:
         raise Invalid(
             f"there is no such repository to adopt in {region}", field="name", hint="Name the repository that is there"
         )
-    if there is not None and not adopt:
+    if existing is not None and not adopt:
         raise Conflict(
-            f"a repository named '{there.id}' exists in {region}",
+            f"a repository named '{existing.id}' exists in {region}",
             field="name",
             hint='If it is a read-only copy of this source, "adopt": true (or manage.py adopt) takes it over',
         )
@@ -107,9 +107,9 @@ def check_still_free(namespace: str, region: str, name: str) -> None:
     check_apart_from_others(namespace)
 
 
-def overlap(one: str, other: str) -> bool:
+def overlap(namespace: str, other: str) -> bool:
     """Whether a namespace is, contains or lies in another."""
-    a, b = one.rstrip("/") + "/", other.rstrip("/") + "/"
+    a, b = namespace.rstrip("/") + "/", other.rstrip("/") + "/"
     return a.startswith(b) or b.startswith(a)
 
 

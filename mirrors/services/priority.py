@@ -44,16 +44,16 @@ def mirror_prioritise(
         mirror.commits.filter(pk=row.pk).update(urgency=Urgency.ASKED)
         for kind in (MirrorDuty.COPY_RECORDS, MirrorDuty.VALIDATE):
             duties.wake(kind, mirror.pk)
-    told = {"prioritise": mirror.name, "branch": branch, "commit": sha}
-    rbac.audit(actor=actor, right=right, verb=Verb.PRIORITISE, subject=mirror.audit_name, after=told, request=request)
+    after = {"prioritise": mirror.name, "branch": branch, "commit": sha}
+    rbac.audit(actor=actor, right=right, verb=Verb.PRIORITISE, subject=mirror.audit_name, after=after, request=request)
     return row
 
 
 def _head(mirror: Mirror, branch: str) -> str:
-    found = mirror.source.branches.filter(name=branch, gone_at=None).values_list("head", flat=True).first()
-    if found is None or branch not in mirror.selection:
+    head = mirror.source.branches.filter(name=branch, gone_at=None).values_list("head", flat=True).first()
+    if head is None or branch not in mirror.selection:
         raise NotFound(f"'{mirror.name}' follows no branch '{branch[:80]}'")
-    return found
+    return head
 
 
 # --- in the rounds ----------------------------------------------------------------------------------------------------
@@ -61,10 +61,10 @@ def _head(mirror: Mirror, branch: str) -> str:
 
 def mark_needed(mirror: Mirror, lease: Lease) -> None:
     """Mark what the commits need that somebody asked for since the last round."""
-    asked = dict(mirror.commits.asked_for().values_list("commit_id", "commit__sha"))
-    if not asked:
+    wanted = dict(mirror.commits.asked_for().values_list("commit_id", "commit__sha"))
+    if not wanted:
         return
-    needed = {*asked, *_needed(mirror, set(asked.values()), lease)}
+    needed = {*wanted, *_needed(mirror, set(wanted.values()), lease)}
     with transaction.atomic():
         lock_mirror(mirror, lease, settings=False)
         for some in chunks(sorted(needed)):

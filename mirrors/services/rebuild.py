@@ -54,10 +54,10 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Destination:
     """A mirror as its destination shows it. `proofs` by branch; `doubts` tell of certificates that prove nothing."""
 
-    told: Descriptor
+    descriptor: Descriptor
     heads: dict[str, str]
     tags: dict[str, str] = field(default_factory=dict)
     proofs: dict[str, Proof] = field(default_factory=dict)
@@ -68,9 +68,11 @@ class Found:
         return branch in self.proofs and self.proofs[branch].commit == self.heads[branch]
 
     def line(self, result: Result) -> Line:
-        told, proven = self.told, sum(map(self.proven, self.heads))
-        source = f"{told.source_repository} ({told.source_region})"
-        return Line(told.region, told.mirror, result, "; ".join(self.doubts), source, len(self.heads), proven)
+        descriptor, proven = self.descriptor, sum(map(self.proven, self.heads))
+        source = f"{descriptor.source_repository} ({descriptor.source_region})"
+        return Line(
+            descriptor.region, descriptor.mirror, result, "; ".join(self.doubts), source, len(self.heads), proven
+        )
 
 
 def rebuild(*, actor: str, regions: Sequence[str], only: str = "", dry_run: bool = False) -> Iterator[Line]:
@@ -78,9 +80,9 @@ def rebuild(*, actor: str, regions: Sequence[str], only: str = "", dry_run: bool
     seen = False
     for region in regions:
         try:
-            for found in _repositories(clients.lakefs(region), only):
+            for repository in _repositories(clients.lakefs(region), only):
                 seen = True
-                yield _rebuild_one(actor, region, found.id, dry_run)
+                yield _rebuild_repository(actor, region, repository.id, dry_run)
         except LakeMirrorError as error:
             seen = True
             yield Line(region, only or "*", Result.LEFT, f"the repositories can't be listed: {error}")
@@ -104,85 +106,87 @@ def _repositories(lakefs: LakeFS, only: str) -> Iterator[RepositoryInfo]:
             return
 
 
-def _rebuild_one(actor: str, region: str, name: str, dry_run: bool) -> Line:
+def _rebuild_repository(actor: str, region: str, name: str, dry_run: bool) -> Line:
     if Mirror.objects.filter(name=name, region=region).exists():
         return Line(region, name, Result.UNCHANGED)
     try:
-        there = clients.lakefs(region).get_repository(name)
-        if not _has_descriptor(region, there):
-            return Line(region, name, Result.NO_MIRROR, there.storage_namespace)
-        found = _look(region, there)
-        _check_books(found.told)
+        repository = clients.lakefs(region).get_repository(name)
+        if not _has_descriptor(region, repository):
+            return Line(region, name, Result.NO_MIRROR, repository.storage_namespace)
+        destination = _look(region, repository)
+        _check_books(destination.descriptor)
         if not dry_run:
-            _make(actor, found)
+            _make(actor, destination)
     except LakeMirrorError as error:
         return Line(region, name, Result.LEFT, str(error))
     except IntegrityError:
         return Line(region, name, Result.LEFT, "somebody else made it, or one over its namespace, at the same time")
-    return found.line(Result.WOULD if dry_run else Result.MADE)
+    return destination.line(Result.WOULD if dry_run else Result.MADE)
 
 
 # --- looking --------------------------------------------------------------------------------------------------------
 
 
-def _has_descriptor(region: str, there: RepositoryInfo) -> bool:
+def _has_descriptor(region: str, repository: RepositoryInfo) -> bool:
     """A writable repository without one is no mirror. Raises NotFound for a read-only one, which may have been."""
     try:
-        if clients.objects(region).head(f"{there.storage_namespace}/{DESCRIPTOR}") is not None:
+        if clients.objects(region).head(f"{repository.storage_namespace}/{DESCRIPTOR}") is not None:
             return True
     except LakeMirrorError:
-        if there.read_only:
+        if repository.read_only:
             raise
         return False
-    if there.read_only:
+    if repository.read_only:
         hint = "If it is a mirror, `manage.py adopt` takes it over"
-        raise NotFound(f"a read-only repository without {DESCRIPTOR} below {there.storage_namespace}", hint=hint)
+        raise NotFound(f"a read-only repository without {DESCRIPTOR} below {repository.storage_namespace}", hint=hint)
     return False
 
 
-def _look(region: str, there: RepositoryInfo) -> Found:
-    told = parse_descriptor(clients.objects(region).get(f"{there.storage_namespace}/{DESCRIPTOR}"))
-    _check_pins(region, there, told)
-    region_settings.installation(told.source_region)
+def _look(region: str, repository: RepositoryInfo) -> Destination:
+    descriptor = parse_descriptor(clients.objects(region).get(f"{repository.storage_namespace}/{DESCRIPTOR}"))
+    _check_pins(region, repository, descriptor)
+    region_settings.installation(descriptor.source_region)
     lakefs = clients.lakefs(region)
-    found = Found(told, all_heads(lakefs, there.id), all_tags(lakefs, there.id) if told.tags else {})
-    for branch in found.heads:
-        _read_proof(found, branch)
-    return found
+    destination = Destination(
+        descriptor, all_heads(lakefs, repository.id), all_tags(lakefs, repository.id) if descriptor.tags else {}
+    )
+    for branch in destination.heads:
+        _read_proof(destination, branch)
+    return destination
 
 
-def _check_pins(region: str, there: RepositoryInfo, told: Descriptor) -> None:
+def _check_pins(region: str, repository: RepositoryInfo, descriptor: Descriptor) -> None:
     """Raises Conflict unless the repository is the one that the descriptor tells of, and read-only."""
     pins = (
-        ("name", there.id, told.mirror),
-        ("region", region, told.region),
-        ("storage namespace", there.storage_namespace, told.storage_namespace),
-        ("creation date", there.creation_date, told.creation_date),
+        ("name", repository.id, descriptor.mirror),
+        ("region", region, descriptor.region),
+        ("storage namespace", repository.storage_namespace, descriptor.storage_namespace),
+        ("creation date", repository.creation_date, descriptor.creation_date),
     )
     for what, is_, was in pins:
         if is_ != was:
             raise Conflict(f"its descriptor is another repository's: {what} {was}, but this one has {is_}")
-    if not there.read_only:
+    if not repository.read_only:
         raise Conflict("it is writable now: people may work there")
 
 
-def _read_proof(found: Found, branch: str) -> None:
+def _read_proof(destination: Destination, branch: str) -> None:
     try:
-        proof = read_certificate(found.told.region, found.told.storage_namespace, branch)
+        proof = read_certificate(destination.descriptor.region, destination.descriptor.storage_namespace, branch)
     except Invalid as error:
-        found.doubts.append(error.message)
+        destination.doubts.append(error.message)
         return
     if proof is not None:
-        found.proofs[branch] = proof
+        destination.proofs[branch] = proof
 
 
-def _check_books(told: Descriptor) -> None:
+def _check_books(descriptor: Descriptor) -> None:
     """Raises Conflict when what the descriptor says can't stand beside the rows that there are."""
-    if Mirror.objects.filter(name=told.mirror).exists():
-        raise Conflict(f"a mirror named '{told.mirror}' exists in another region")
-    check_still_free(told.storage_namespace, told.region, told.mirror)
-    source = Repository.objects.filter(region=told.source_region, name=told.source_repository).first()
-    pins = (told.source_namespace, told.source_creation_date)
+    if Mirror.objects.filter(name=descriptor.mirror).exists():
+        raise Conflict(f"a mirror named '{descriptor.mirror}' exists in another region")
+    check_still_free(descriptor.storage_namespace, descriptor.region, descriptor.mirror)
+    source = Repository.objects.filter(region=descriptor.source_region, name=descriptor.source_repository).first()
+    pins = (descriptor.source_namespace, descriptor.source_creation_date)
     if source and (source.storage_namespace, source.creation_date) != pins:
         raise Conflict(f"its source '{source.name}' in {source.region} is not the one that other mirrors were made of")
 
@@ -191,37 +195,37 @@ def _check_books(told: Descriptor) -> None:
 
 
 @transaction.atomic
-def _make(actor: str, found: Found) -> None:
-    told = found.told
+def _make(actor: str, destination: Destination) -> None:
+    descriptor = destination.descriptor
     hold_places()
-    _check_books(told)
-    source = _source(found)
+    _check_books(descriptor)
+    source = _source(destination)
     mirror = Mirror.objects.create(
-        name=told.mirror,
+        name=descriptor.mirror,
         source=source,
-        region=told.region,
-        storage_namespace=told.storage_namespace,
+        region=descriptor.region,
+        storage_namespace=descriptor.storage_namespace,
         state=Mirror.State.ACTIVE,
-        paused=told.paused,
-        depth=told.depth,
-        content_sample=told.content_sample,
-        imported=told.imported,
-        repair_tampering=told.repair_tampering,
-        selected=dict(told.selected),
-        history=told.history,
-        first_sync=told.first_sync,
-        tags=told.tags,
-        rpo_seconds=told.rpo_seconds,
-        pinned_creation_date=told.creation_date,
+        paused=descriptor.paused,
+        depth=descriptor.depth,
+        content_sample=descriptor.content_sample,
+        imported=descriptor.imported,
+        repair_tampering=descriptor.repair_tampering,
+        selected=dict(descriptor.selected),
+        history=descriptor.history,
+        first_sync=descriptor.first_sync,
+        tags=descriptor.tags,
+        rpo_seconds=descriptor.rpo_seconds,
+        pinned_creation_date=descriptor.creation_date,
         destination_looked_at=clock.now(),
     )
-    Mirror.objects.filter(pk=mirror.pk).update(created_at=told.created_at)
-    MirrorBranch.objects.bulk_create([_branch(mirror, found, name) for name in found.heads], batch_size=500)
+    Mirror.objects.filter(pk=mirror.pk).update(created_at=descriptor.created_at)
+    MirrorBranch.objects.bulk_create([_branch(mirror, destination, name) for name in destination.heads], batch_size=500)
     # Nothing tells who made a tag: it is ours once the source is seen to have it there.
-    tags = [MirrorTag(mirror=mirror, name=name, commit_id=sha, stray=True) for name, sha in found.tags.items()]
+    tags = [MirrorTag(mirror=mirror, name=name, commit_id=sha, stray=True) for name, sha in destination.tags.items()]
     MirrorTag.objects.bulk_create(tags, batch_size=500)
-    for name in filter(found.proven, found.heads):
-        _remember_source_branch(source, found, name)
+    for name in filter(destination.proven, destination.heads):
+        _remember_source_branch(source, destination, name)
     add_commits(mirror)
     duties.ensure_mirror_duties(mirror)
     rbac.audit(
@@ -234,47 +238,47 @@ def _make(actor: str, found: Found) -> None:
     )
 
 
-def _source(found: Found) -> Repository:
+def _source(destination: Destination) -> Repository:
     """The source as it was pinned. It was last looked at when the newest certificate was written, at the latest."""
-    told = found.told
+    descriptor = destination.descriptor
     source, _ = Repository.objects.select_for_update(no_key=True).get_or_create(
-        region=told.source_region,
-        name=told.source_repository,
+        region=descriptor.source_region,
+        name=descriptor.source_repository,
         defaults={
-            "storage_namespace": told.source_namespace,
-            "creation_date": told.source_creation_date,
-            "default_branch": told.default_branch,
-            "looked_at": max((proof.at for proof in found.proofs.values()), default=told.created_at),
+            "storage_namespace": descriptor.source_namespace,
+            "creation_date": descriptor.source_creation_date,
+            "default_branch": descriptor.default_branch,
+            "looked_at": max((proof.at for proof in destination.proofs.values()), default=descriptor.created_at),
         },
     )
     return source
 
 
-def _branch(mirror: Mirror, found: Found, name: str) -> MirrorBranch:
+def _branch(mirror: Mirror, destination: Destination, name: str) -> MirrorBranch:
     """A branch where lakeFS says that it stands. Which candidate that is comes out at the first look at the source.
 
     Only a certificate of this very commit makes it ours. Else it may be somebody's own, made under the name of one that
     we had: it counts as such until the source is seen to have it too. Nothing of its head is proven now.
     """
-    proven = found.proven(name)
+    proven = destination.proven(name)
     return MirrorBranch(
         mirror=mirror,
         name=name,
-        head=found.heads[name],
-        stray=not proven and name != found.told.default_branch,
-        advanced_at=found.proofs[name].at if proven else None,
-        certified=found.heads[name] if proven else "",
+        head=destination.heads[name],
+        stray=not proven and name != destination.descriptor.default_branch,
+        advanced_at=destination.proofs[name].at if proven else None,
+        certified=destination.heads[name] if proven else "",
     )
 
 
-def _remember_source_branch(source: Repository, found: Found, name: str) -> None:
+def _remember_source_branch(source: Repository, destination: Destination, name: str) -> None:
     """A certificate of its head proves that the source had the branch there: when it is gone there, it is deleted as
     any other. No other mirror's certificate may tell of another head."""
-    head = found.heads[name]
+    head = destination.heads[name]
     row, made = SourceBranch.objects.get_or_create(
         repository=source,
         name=name,
-        defaults={"head": head, "position": -1, "changed_at": found.proofs[name].at},
+        defaults={"head": head, "position": -1, "changed_at": destination.proofs[name].at},
     )
     if not made and row.position < 0 and row.head != head:
         SourceBranch.objects.filter(pk=row.pk, position=-1).update(head="")

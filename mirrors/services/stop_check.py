@@ -31,17 +31,17 @@ def job_stop(*, actor: Any, kind: JobType, row: Any, request: Any = None) -> str
         )
     right = ("fs:OperateMirror", repository_arn(row.mirror.source.name))
     rbac.require(actor, right)
-    asked = row if kind is JobType.VALIDATION else row.validation
+    validation = row if kind is JobType.VALIDATION else row.validation
     with transaction.atomic():
-        told = _stop_run(row) if asked is None else _stop_validation(asked, actor)
+        message = _stop_run(row) if validation is None else _stop_validation(validation, actor)
         after = {"stop": job_id(kind, row.pk), "mirror": row.mirror.name}
         rbac.audit(
             actor=actor, right=right, verb=Verb.STOP, subject=row.mirror.audit_name, after=after, request=request
         )
-    if asked is not None:
+    if validation is not None:
         # Not before: whoever is just writing holds these rows, and waits for the validation's.
-        asked.left.all().delete()
-    return told
+        validation.left.all().delete()
+    return message
 
 
 def _stop_run(run: Run) -> str:

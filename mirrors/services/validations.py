@@ -40,51 +40,51 @@ def validation_ask(
     made.asked_by = actor if isinstance(actor, str) else actor.username
     validation = _store(made)
     duties.wake(MirrorDuty.VALIDATE, mirror.pk)
-    told = {"validate": mirror.name, "what": made.what, "branch": branch, "commit": made.commit, "depth": made.depth}
-    rbac.audit(actor=actor, right=right, verb=Verb.VALIDATE, subject=mirror.audit_name, after=told, request=request)
+    after = {"validate": mirror.name, "what": made.what, "branch": branch, "commit": made.commit, "depth": made.depth}
+    rbac.audit(actor=actor, right=right, verb=Verb.VALIDATE, subject=mirror.audit_name, after=after, request=request)
     return validation
 
 
 def _heads(mirror: Mirror, commit: str, branch: str) -> dict[str, str]:
     """Commit ids with their metaranges."""
-    ours = mirror.branches.filter(stray=False)
+    branches = mirror.branches.filter(stray=False)
     if commit:
         wanted = {commit}
     elif branch:
-        wanted = set(ours.filter(name=branch).values_list("head", flat=True))
+        wanted = set(branches.filter(name=branch).values_list("head", flat=True))
     else:
-        wanted = set(ours.values_list("head", flat=True))
+        wanted = set(branches.values_list("head", flat=True))
     if branch and not wanted:
         raise NotFound(f"'{mirror.name}' has made no branch '{branch[:80]}'")
-    found = _metaranges_of(mirror, wanted)
-    if commit and not found:
+    metaranges = _metaranges_of(mirror, wanted)
+    if commit and not metaranges:
         raise NotFound(f"nothing is known of a commit '{commit[:80]}' at '{mirror.name}'")
-    if not found:
+    if not metaranges:
         raise Conflict(f"'{mirror.name}' has no branch at a commit that is known: there is nothing to look at yet")
-    return found
+    return metaranges
 
 
 def _metaranges_of(mirror: Mirror, shas: Iterable[str]) -> dict[str, str]:
-    asked = sorted(shas)
-    found: dict[str, str] = {}
-    for some in chunks(asked):
+    wanted = sorted(shas)
+    metaranges: dict[str, str] = {}
+    for some in chunks(wanted):
         rows = mirror.commits.filter(commit__repository=mirror.source_id, commit__sha__in=some).values_list(
             "commit__sha", "commit__metarange_id"
         )
-        found.update(rows)
-    return found
+        metaranges.update(rows)
+    return metaranges
 
 
 def _request(mirror: Mirror, heads: Mapping[str, str], commit: str, branch: str, depth: Depth) -> Validation:
     what = Validation.What.COMMIT if commit else Validation.What.BRANCH if branch else Validation.What.ALL
-    asked = [what.value, branch, depth.value, sorted(heads)]
+    identity = [what.value, branch, depth.value, sorted(heads)]
     return Validation(
         mirror=mirror,
         what=what,
         branch=branch,
         commit="" if what is Validation.What.ALL else next(iter(heads)),
         depth=depth.value,
-        key=hashlib.sha256(json.dumps(asked).encode()).hexdigest(),
+        key=hashlib.sha256(json.dumps(identity).encode()).hexdigest(),
         metaranges=sorted({metarange_id for metarange_id in heads.values() if metarange_id}),
         asked_at=clock.now(),
     )

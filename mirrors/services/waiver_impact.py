@@ -47,15 +47,15 @@ class Impact:
 def waiver_impact(mirror: Mirror, commit: Commit) -> Impact:
     """So many queries however many branches there are."""
     own = own_blockers(mirror, commit.sha)
-    told = own.aggregate(number=Count("pk"), bytes=Sum("size"))
+    totals = own.aggregate(number=Count("pk"), bytes=Sum("size"))
     named = own.order_by("first_seen", "pk").values_list("path", "address")[:EXAMPLES]
     heads = {name: head for name, head in _source_heads(mirror) if name in mirror.selection}
     keys = [(mirror.pk, sha) for sha in {commit.sha, *heads.values()}]
     known = Commits([], keys)
-    needed = {sha: [one.commit_id for one in known.needed_by((mirror.pk, sha))] for _, sha in keys}
+    needed = {sha: [facts.commit_id for facts in known.needed_by((mirror.pk, sha))] for _, sha in keys}
     return Impact(
-        things=told["number"],
-        bytes=told["bytes"],
+        things=totals["number"],
+        bytes=totals["bytes"],
         examples=[path or address for path, address in named],
         ancestors=[sha for sha in needed[commit.sha] if sha != commit.sha],
         waiting=[

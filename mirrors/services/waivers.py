@@ -32,23 +32,23 @@ def waiver_give(*, actor: Any, mirror: Mirror, commits: Sequence[str], reason: s
     """
     right = ("fs:MirrorRepository", repository_arn(mirror.source.name))
     rbac.require(actor, right)
-    asked = list(dict.fromkeys(commits))
-    _check(asked, reason)
+    shas = list(dict.fromkeys(commits))
+    _check(shas, reason)
     with transaction.atomic():
         Mirror.objects.select_for_update(no_key=True).filter(pk=mirror.pk).first()
-        rows = _rows(mirror, asked)
-        _check_heads(mirror, asked)
+        rows = _rows(mirror, shas)
+        _check_heads(mirror, shas)
         given_by = actor if isinstance(actor, str) else actor.username
         waiver = Waiver.objects.create(mirror=mirror, reason=reason.strip(), given_by=given_by, given_at=clock.now())
         mirror.commits.filter(pk__in=[row.pk for row in rows]).update(waiver=waiver)
         duties.wake(MirrorDuty.VALIDATE, mirror.pk)
-        told = {"waiver": waiver.pk, "mirror": mirror.name, "commits": asked}
+        after = {"waiver": waiver.pk, "mirror": mirror.name, "commits": shas}
         rbac.audit(
             actor=actor,
             right=right,
             verb=Verb.WAIVE,
             subject=mirror.audit_name,
-            after=told,
+            after=after,
             reason=waiver.reason,
             request=request,
         )
@@ -81,10 +81,10 @@ def waiver_withdraw(*, actor: Any, waiver: Waiver, request: Any = None) -> None:
 
 def find_waiver(mirror: Mirror, number: int) -> Waiver:
     """The waiver of a mirror by its number. Raises NotFound."""
-    found = mirror.waivers.select_related("mirror__source").filter(pk=number).first() if number < 10**18 else None
-    if found is None:
+    waiver = mirror.waivers.select_related("mirror__source").filter(pk=number).first() if number < 10**18 else None
+    if waiver is None:
         raise NotFound(f"there is no waiver {str(number)[:40]} at '{mirror.name}'")
-    return found
+    return waiver
 
 
 def check_waivable(mirror: Mirror, sha: str) -> None:
@@ -112,8 +112,8 @@ def _check(commits: Sequence[str], reason: str) -> None:
 
 
 def _rows(mirror: Mirror, shas: Sequence[str]) -> list[MirrorCommit]:
-    found = mirror.commits.filter(commit__repository=mirror.source_id, commit__sha__in=shas).select_related("commit")
-    rows = list(found)
+    query = mirror.commits.filter(commit__repository=mirror.source_id, commit__sha__in=shas).select_related("commit")
+    rows = list(query)
     unknown = set(shas) - {row.commit.sha for row in rows}
     if unknown:
         raise NotFound(f"nothing is known of a commit '{min(unknown)[:80]}' at '{mirror.name}'")

@@ -34,7 +34,7 @@ class OneCommit:
     facts: CommitFacts
     stage: Stage
     steps: Sequence[CommitStep]
-    told: Phrase
+    explanation: Phrase
     heads: Sequence[str]
     branches: Sequence[str]
     coverage: CommitCoverage | None
@@ -49,7 +49,7 @@ def read_commit(mirror: Mirror, commit: Commit, now: datetime) -> OneCommit:
     facts, heads = known.facts[key], list(mirror.branches.filter(head=commit.sha).values_list("name", flat=True))
     branches = list(_seen_in(mirror, [commit.pk]).values_list("branch__name", flat=True).distinct()[:5])
     stage = _stage(facts, mirror, now, is_head=bool(heads), expected=bool(branches))
-    told = explain_commit(
+    explanation = explain_commit(
         facts,
         stage=stage,
         heads=heads,
@@ -64,7 +64,7 @@ def read_commit(mirror: Mirror, commit: Commit, now: datetime) -> OneCommit:
         facts=facts,
         stage=stage,
         steps=_climb(facts, commit, stage, mirror),
-        told=told,
+        explanation=explanation,
         heads=heads,
         branches=branches,
         coverage=commit_coverage(mirror, commit.metarange_id) if facts.metadata_at else None,
@@ -78,12 +78,12 @@ def _standing(mirror: Mirror, now: datetime) -> Verdict | None:
     return judge_standing(gather([mirror], now, rails=False).facts[mirror.pk], now, targets(mirror))
 
 
-def certificate_of(mirror: Mirror, one: OneCommit) -> tuple[Certificate | None, str]:
+def certificate_of(mirror: Mirror, reading: OneCommit) -> tuple[Certificate | None, str]:
     """What was proven of a commit, or why that can't be told now; neither for one that is not complete."""
-    if not one.facts.promotable:
+    if not reading.facts.promotable:
         return None, ""
     try:
-        return certify(mirror, one.commit), ""
+        return certify(mirror, reading.commit), ""
     except LakeMirrorError as error:
         return None, str(error)
 

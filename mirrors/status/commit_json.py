@@ -30,18 +30,18 @@ def commits_of(mirror: Mirror, *, stage: str = "", data: str = "") -> QuerySet[M
 
 def commits_of_branch(rows: QuerySet[MirrorCommit], mirror: Mirror, branch: str) -> QuerySet[MirrorCommit]:
     """Those that a source's branch is known to have pointed to, each with its `position`. Raises NotFound."""
-    found = mirror.source.branches.filter(name=branch, gone_at=None).first()
-    if found is None:
+    source_branch = mirror.source.branches.filter(name=branch, gone_at=None).first()
+    if source_branch is None:
         raise NotFound(f"'{mirror.source.name}' has no branch '{branch[:80]}'")
-    seen = Q(commit__candidacies__branch=found, commit__candidacies__position__gte=0)
+    seen = Q(commit__candidacies__branch=source_branch, commit__candidacies__position__gte=0)
     return rows.filter(seen).annotate(position=F("commit__candidacies__position"))
 
 
 def _reached(stage: str) -> Q:
     """Its last step is this one."""
     further = _STEPS[_STEPS.index(stage) + 1 :] if stage in _STEPS else _STEPS
-    here = {f"{stage}_at__isnull": False} if stage in _STEPS else {}
-    return Q(**here, **{f"{step}_at": None for step in further})
+    reached = {f"{stage}_at__isnull": False} if stage in _STEPS else {}
+    return Q(**reached, **{f"{step}_at": None for step in further})
 
 
 def facts_of(row: MirrorCommit) -> CommitFacts:
@@ -81,14 +81,14 @@ def commit_json(commit: Commit, facts: CommitFacts) -> dict[str, Any]:
     }
 
 
-def coverage_json(found: CommitCoverage | None, now: datetime) -> dict[str, Any] | None:
+def coverage_json(coverage: CommitCoverage | None, now: datetime) -> dict[str, Any] | None:
     """What of a commit is covered: counts, the least depth, and how old the oldest check is."""
-    if found is None:
+    if coverage is None:
         return None
-    covered = found.covered
+    covered = coverage.covered
     return {
-        "ranges": found.ranges,
-        "entries": found.entries,
+        "ranges": coverage.ranges,
+        "entries": coverage.entries,
         "covered_ranges": covered.ranges,
         "covered_entries": covered.entries,
         "covered_bytes": covered.bytes,

@@ -130,9 +130,9 @@ def _selected(mirror: Mirror, source: Mapping[str, SourceBranch], shown: Sequenc
     """How many branches are left out, and what about the selection may be a slip."""
     if mirror.selection.everything:
         return {}
-    chosen, here = mirror.selection, {branch.name for branch in shown}
+    chosen, shown_names = mirror.selection, {branch.name for branch in shown}
     live = [name for name, row in source.items() if row.gone_at is None]
-    left_out = sum(name not in chosen and name not in here for name in live)
+    left_out = sum(name not in chosen and name not in shown_names for name in live)
     return {"left_out": left_out, "warnings": chosen.warnings(live) if live else ()}
 
 
@@ -146,11 +146,11 @@ def _open_counts(mirrors: Sequence[int]) -> tuple[dict[int, int], dict[int, int]
 
 def _duties(mirrors: Sequence[Mirror]) -> dict[Key, list[Duty]]:
     """Failing duties by their subject: ("sense" for a repository, else "mirror")."""
-    theirs = duties_about([mirror.pk for mirror in mirrors], {mirror.source_id for mirror in mirrors})
-    found: dict[Key, list[Duty]] = defaultdict(list)
-    for duty in Duty.objects.filter(theirs, failures__gt=0):
-        found[duty.subject, "sense" if duty.kind == MirrorDuty.SENSE else "mirror"].append(duty)
-    return found
+    concerning = duties_about([mirror.pk for mirror in mirrors], {mirror.source_id for mirror in mirrors})
+    by_subject: dict[Key, list[Duty]] = defaultdict(list)
+    for duty in Duty.objects.filter(concerning, failures__gt=0):
+        by_subject[duty.subject, "sense" if duty.kind == MirrorDuty.SENSE else "mirror"].append(duty)
+    return by_subject
 
 
 def _runs(mirrors: Sequence[Mirror], now: datetime) -> dict[int, RunFacts]:

@@ -31,7 +31,7 @@ _LOOKS = {"destination_looked_at"}
 """Fields of a mirror that change with each look at it."""
 
 _reading = threading.Lock()
-_kept: tuple[float, Sequence[MirrorStatus]] | None = None
+_cached: tuple[float, Sequence[MirrorStatus]] | None = None
 _took = 0.0
 """Seconds of the last reading: the longer it takes, the less often it is done."""
 
@@ -47,11 +47,15 @@ def fleet_statuses(visible: MirrorQuerySet, now: datetime) -> Sequence[MirrorSta
 def up_to_date(page: Sequence[MirrorStatus], now: datetime) -> Sequence[MirrorStatus]:
     """These readings without mirrors that are gone, and anew where somebody changed the mirror or a branch moved."""
     rows = Mirror.objects.live().select_related("source").in_bulk([reading.mirror.pk for reading in page])
-    here = [reading for reading in page if reading.mirror.pk in rows]
-    moved = _moved(here)
-    old = [rows[one.mirror.pk] for one in here if one.mirror.pk in moved or _changed(one.mirror, rows[one.mirror.pk])]
+    existing = [reading for reading in page if reading.mirror.pk in rows]
+    moved = _moved(existing)
+    old = [
+        rows[reading.mirror.pk]
+        for reading in existing
+        if reading.mirror.pk in moved or _changed(reading.mirror, rows[reading.mirror.pk])
+    ]
     anew = {reading.mirror.pk: reading for reading in brief_statuses(old, now)} if old else {}
-    return [anew.get(reading.mirror.pk, reading) for reading in here]
+    return [anew.get(reading.mirror.pk, reading) for reading in existing]
 
 
 def _moved(page: Sequence[MirrorStatus]) -> set[int]:
@@ -64,26 +68,26 @@ def _moved(page: Sequence[MirrorStatus]) -> set[int]:
     return {mirror for mirror, at in rows if at >= read_at[mirror]}
 
 
-def _changed(kept: Mirror, row: Mirror) -> bool:
+def _changed(cached: Mirror, row: Mirror) -> bool:
     fields = (field.attname for field in Mirror._meta.concrete_fields if field.attname not in _LOOKS)
-    return any(getattr(kept, name) != getattr(row, name) for name in fields)
+    return any(getattr(cached, name) != getattr(row, name) for name in fields)
 
 
 def _all() -> Sequence[MirrorStatus]:
-    kept = _kept
-    age = time.monotonic() - kept[0] if kept else STALE_SECONDS
-    if kept is None or age >= STALE_SECONDS:
+    cached = _cached
+    age = time.monotonic() - cached[0] if cached else STALE_SECONDS
+    if cached is None or age >= STALE_SECONDS:
         return _read_or_wait()
     if age >= max(FRESH_SECONDS, 4 * _took) and not _reading.locked():
         threading.Thread(target=_read_aside, daemon=True).start()
-    return kept[1]
+    return cached[1]
 
 
 def _read_or_wait() -> Sequence[MirrorStatus]:
     """One thread reads; others wait for what it finds."""
     with _reading:
-        if _kept is not None and time.monotonic() - _kept[0] < STALE_SECONDS:
-            return _kept[1]
+        if _cached is not None and time.monotonic() - _cached[0] < STALE_SECONDS:
+            return _cached[1]
         return _read()
 
 
@@ -100,12 +104,12 @@ def _read_aside() -> None:
 
 def _read(at_once: int = 0) -> Sequence[MirrorStatus]:
     """All of them, in one go or so many at a time."""
-    global _kept, _took
+    global _cached, _took
     began = time.monotonic()
     rows = Mirror.objects.live().select_related("source").order_by("name")
     readings = _piecemeal(rows, at_once) if at_once else brief_statuses(rows, clock.now())
     rested = 1 + REST if at_once else 1
-    _took, _kept = (time.monotonic() - began) / rested, (began if at_once else time.monotonic(), readings)
+    _took, _cached = (time.monotonic() - began) / rested, (began if at_once else time.monotonic(), readings)
     return readings
 
 

@@ -27,7 +27,7 @@ MOST_HEADS, MOST_HOLDERS, SECONDS = 10, 1000, 2.0
 class Happened:
     """One thing. `branches` that it is about; `at` is when it was seen first, or None where nobody knows."""
 
-    told: str
+    text: str
     at: datetime | None
     branches: Sequence[str] = ()
 
@@ -53,8 +53,8 @@ def trouble_of(reading: MirrorStatus) -> Trouble:
 
 
 def _frozen(reading: MirrorStatus) -> Happened:
-    told = "The source was last seen in order, and nothing was moved since; all branches stay where they are"
-    return Happened(told, reading.looked_at)
+    text = "The source was last seen in order, and nothing was moved since; all branches stay where they are"
+    return Happened(text, reading.looked_at)
 
 
 def _tampered(reading: MirrorStatus) -> Trouble:
@@ -71,8 +71,8 @@ def _foreign(mirror: Mirror, branches: Sequence[BranchStatus]) -> Iterator[Happe
     seen = mirror.promotions.filter(branch__in=names, is_tag=False, why__in=[*MOVED_BY_OTHERS, Why.WRITTEN]).order_by()
     last = dict(seen.values_list("branch", "why").annotate(at=Max("at")).values_list("branch", "at").order_by("at"))
     for branch in branches:
-        told = _DONE_BY_OTHERS.get(branch.reason_code, "Somebody made it at the mirror")
-        yield Happened(told, last.get(branch.name), [branch.name])
+        text = _DONE_BY_OTHERS.get(branch.reason_code, "Somebody made it at the mirror")
+        yield Happened(text, last.get(branch.name), [branch.name])
 
 
 _DONE_BY_OTHERS = {
@@ -83,23 +83,25 @@ _DONE_BY_OTHERS = {
 
 def _damaged(mirror: Mirror) -> Happened:
     rows = damage_at([mirror]).order_by()
-    found = rows.aggregate(number=Count("key", distinct=True), since=Min("first_seen"))
+    totals = rows.aggregate(number=Count("key", distinct=True), since=Min("first_seen"))
     holders = set(rows.values_list("holder_id", flat=True).distinct()[:MOST_HOLDERS])
     showing, all_known = _showing(mirror, holders)
-    told = count(
-        found["number"], "thing is missing or wrong that was complete", "things are missing or wrong that were"
+    text = count(
+        totals["number"], "thing is missing or wrong that was complete", "things are missing or wrong that were"
     )
     if not showing:
-        told += "; no branch is known to show it now" if all_known else "; which branches show it is not known"
-    return Happened(told, found["since"], showing)
+        text += "; no branch is known to show it now" if all_known else "; which branches show it is not known"
+    return Happened(text, totals["since"], showing)
 
 
 def _showing(mirror: Mirror, holders: Collection[str]) -> tuple[list[str], bool]:
     """Branches whose heads name one of these metaranges or ranges, and whether all branches could be looked through."""
     heads = list(mirror.branches.order_by("name").values_list("name", "head")[: MOST_HEADS + 1])
     known = dict(mirror.source.commits.filter(sha__in=[head for _, head in heads]).values_list("sha", "metarange_id"))
-    asked = {known[head] for _, head in heads[:MOST_HEADS] if known.get(head)}
-    named = ask_all({one: partial(ranges_named, mirror, one) for one in asked}, limit=4, seconds=SECONDS)
+    metaranges = {known[head] for _, head in heads[:MOST_HEADS] if known.get(head)}
+    named = ask_all(
+        {metarange: partial(ranges_named, mirror, metarange) for metarange in metaranges}, limit=4, seconds=SECONDS
+    )
     damaged, unknown = set(), len(heads) > MOST_HEADS
     for metarange, refs in named.items():
         if metarange in holders:

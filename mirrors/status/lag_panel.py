@@ -17,27 +17,31 @@ MOST_BRANCHES = 1000
 
 @dataclass(frozen=True, slots=True)
 class LagPanel:
-    """`worst_kept` is the least share of the time in which a branch kept the target; None: nobody measured it.
+    """`worst_share` is the least share of the time in which a branch kept the target; None: nobody measured it.
 
     `since`: from when on that is told; a month at most.
     """
 
     target: timedelta
-    worst_kept: float | None
+    worst_share: float | None
     since: datetime | None
     loss: Loss
-    told: Phrase
+    loss_phrase: Phrase
 
 
 def lag_panel(reading: MirrorStatus) -> LagPanel:
     """In a constant number of queries. With very many branches nobody adds up how well each kept the target."""
     mirror = reading.mirror
     names = [branch.name for branch in reading.branches if branch.state not in ASIDE]
-    kept = targets_kept(mirror, names, reading.as_of).values() if len(names) <= MOST_BRANCHES else ()
-    worst = min((one for one in kept if one.share is not None), key=lambda one: one.share or 0, default=None)
+    attainments = targets_kept(mirror, names, reading.as_of).values() if len(names) <= MOST_BRANCHES else ()
+    worst = min(
+        (attainment for attainment in attainments if attainment.share is not None),
+        key=lambda attainment: attainment.share or 0,
+        default=None,
+    )
     losses = losses_of(mirror, "", 0)
     loss = losses.together
-    told = say_loss(
+    loss_phrase = say_loss(
         source_region=mirror.source.region,
         tally=loss.tally,
         at_least=loss.at_least,
@@ -46,4 +50,6 @@ def lag_panel(reading: MirrorStatus) -> LagPanel:
         unproven=losses.unproven,
         seen=reading.looked_at is not None,
     )
-    return LagPanel(target_of(mirror), worst.share if worst else None, worst.since if worst else None, loss, told)
+    return LagPanel(
+        target_of(mirror), worst.share if worst else None, worst.since if worst else None, loss, loss_phrase
+    )

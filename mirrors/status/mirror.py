@@ -55,7 +55,7 @@ class BranchStatus:
     state: State
     reason_code: str
     brief: Phrase
-    told: Phrase
+    explanation: Phrase
     inferred: bool
     since: datetime | None
     retry_at: datetime | None
@@ -70,7 +70,7 @@ class BranchStatus:
     @property
     def sentence(self) -> str:
         """What is going on and what to do, as plain text."""
-        return str(self.told)
+        return str(self.explanation)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +85,7 @@ class MirrorStatus:
     mirror: Mirror
     state: State
     reason_code: str
-    told: Phrase
+    explanation: Phrase
     retry_at: datetime | None
     branches: Sequence[BranchStatus]
     counted: int
@@ -108,7 +108,7 @@ class MirrorStatus:
     @property
     def sentence(self) -> str:
         """What is going on and what to do, as plain text."""
-        return str(self.told)
+        return str(self.explanation)
 
     @property
     def waiting_figure(self) -> str:
@@ -158,8 +158,8 @@ def _read(mirror: Mirror, gathered: Gathered, now: datetime) -> MirrorStatus:
     standing = judge_standing(facts, now, targets(mirror)) is not None
     known = verdict.state is not State.UNKNOWN
     branches = [
-        _read_branch(branch, its, mirror, gathered, now, known=known)
-        for branch, its in zip(facts.branches, verdicts, strict=True)
+        _read_branch(branch, branch_verdict, mirror, gathered, now, known=known)
+        for branch, branch_verdict in zip(facts.branches, verdicts, strict=True)
     ]
     staying = [branch for branch in branches if branch.state not in ASIDE]
     counted = facts.counted
@@ -168,7 +168,7 @@ def _read(mirror: Mirror, gathered: Gathered, now: datetime) -> MirrorStatus:
         mirror=mirror,
         state=verdict.state,
         reason_code=verdict.reason_code,
-        told=verdict.sentence,
+        explanation=verdict.sentence,
         retry_at=verdict.retry_at,
         branches=branches,
         counted=counted.settled + counted.behind,
@@ -219,7 +219,7 @@ def _read_branch(
         state=verdict.state,
         reason_code=verdict.reason_code,
         brief=verdict.brief,
-        told=verdict.sentence,
+        explanation=verdict.sentence,
         inferred=branch.inferred,
         since=verdict.since,
         retry_at=verdict.retry_at,
@@ -235,10 +235,10 @@ def _read_branch(
 
 def _different(things: Iterable[Thing]) -> tuple[Thing, ...]:
     """Each thing once, although several ranges need it; as it was seen first."""
-    found: dict[tuple[str, str, str], Thing] = {}
+    distinct: dict[tuple[str, str, str], Thing] = {}
     for thing in sorted(things, key=lambda thing: thing.first_seen):
-        found.setdefault((thing.kind, thing.address, thing.path), thing)
-    return tuple(found.values())
+        distinct.setdefault((thing.kind, thing.address, thing.path), thing)
+    return tuple(distinct.values())
 
 
 # --- the rail -------------------------------------------------------------------------------------------------------

@@ -40,23 +40,23 @@ def places_of(mirrors: Sequence[Mirror], given: str) -> tuple[str, list[RegionSt
     commits = _find({mirror.source_id for mirror in mirrors}, given)
     rows = _rows(mirrors, commits)
     concerned = [mirror for mirror in mirrors if mirror.source_id in commits]
-    by_key, there = {mirror.pk: mirror for mirror in concerned}, [rows[m.pk] for m in concerned if m.pk in rows]
-    judged = judge_at(by_key, there)
+    by_key, mirror_rows = {mirror.pk: mirror for mirror in concerned}, [rows[m.pk] for m in concerned if m.pk in rows]
+    judged = judge_at(by_key, mirror_rows)
     sources = [_source(commit, rows, concerned) for commit in commits.values()]
-    theirs = [_mirror(mirror, rows.get(mirror.pk), judged.get(mirror.pk)) for mirror in concerned]
-    places = {place.offset: place for place in (*sources, *theirs)}
+    mirror_places = [_mirror(mirror, rows.get(mirror.pk), judged.get(mirror.pk)) for mirror in concerned]
+    places = {place.offset: place for place in (*sources, *mirror_places)}
     sha = next(iter(commits.values())).sha
     return sha, [places[offset] for offset in sorted(places)]
 
 
 def _find(repositories: set[int], given: str) -> dict[int, Commit]:
     """The commit in each source that has it, by the source's key."""
-    found = commits_beginning(repositories, given)
-    shas = list(found.order_by("sha").values_list("sha", flat=True).distinct()[:4])
+    commits = commits_beginning(repositories, given)
+    shas = list(commits.order_by("sha").values_list("sha", flat=True).distinct()[:4])
     if not shas:
         raise NotFound(f"nothing is known of a commit '{given[:80]}'")
     expect_one(given, shas)
-    return {commit.repository_id: commit for commit in found.filter(sha=shas[0]).select_related("repository")}
+    return {commit.repository_id: commit for commit in commits.filter(sha=shas[0]).select_related("repository")}
 
 
 def _rows(mirrors: Iterable[Mirror], commits: Mapping[int, Commit]) -> dict[int, MirrorCommit]:
@@ -67,12 +67,12 @@ def _rows(mirrors: Iterable[Mirror], commits: Mapping[int, Commit]) -> dict[int,
 
 def _source(commit: Commit, rows: Mapping[int, MirrorCommit], mirrors: Iterable[Mirror]) -> RegionStatus:
     source = commit.repository
-    its = {mirror.pk: mirror for mirror in mirrors if mirror.source_id == source.pk}
-    given_up = any(rows[key].data == MirrorCommit.Data.GONE for key in its if key in rows)
-    found = {True} if given_up else set(gone_at_source(its, commit).values())
-    gone = True if True in found else None if None in found else False
+    own_mirrors = {mirror.pk: mirror for mirror in mirrors if mirror.source_id == source.pk}
+    given_up = any(rows[key].data == MirrorCommit.Data.GONE for key in own_mirrors if key in rows)
+    answers = {True} if given_up else set(gone_at_source(own_mirrors, commit).values())
+    lost = True if True in answers else None if None in answers else False
     readable = at_source(
-        seen_at=commit.seen_at, looked_at=source.looked_at, frozen=bool(source.frozen_reason), gone=gone
+        seen_at=commit.seen_at, looked_at=source.looked_at, frozen=bool(source.frozen_reason), gone=lost
     )
     return RegionStatus(source.region, source.name, "source", readable, source.looked_at)
 

@@ -62,11 +62,11 @@ def measured(mirror: Mirror, period: Period, now: datetime) -> Measured:
     last = began(now, period.step)
     starts = [last - n * length for n in reversed(range(number))]
     rows: list[list[Measure]] = [[] for _ in starts]
-    found = list(mirror.measures.filter(minutes=period.made_of, began_at__gte=starts[0], began_at__lte=now))
-    for row in found:
+    measures = list(mirror.measures.filter(minutes=period.made_of, began_at__gte=starts[0], began_at__lte=now))
+    for row in measures:
         rows[(row.began_at - starts[0]) // length].append(row)
-    steps = [_step(at, at + length, its) for at, its in zip(starts, rows, strict=True)]
-    return Measured(period, steps, max((row.read_at for row in found if row.read_at), default=None))
+    steps = [_step(at, at + length, step_measures) for at, step_measures in zip(starts, rows, strict=True)]
+    return Measured(period, steps, max((row.read_at for row in measures if row.read_at), default=None))
 
 
 def _step(at: datetime, until: datetime, rows: Sequence[Measure]) -> MeasuredStep:

@@ -32,33 +32,38 @@ class TagReading:
 def tag_readings(mirror: Mirror, *, after: str = "", amount: int) -> list[TagReading]:
     """The first tags by name, after one of them."""
     source = mirror.source.tags.filter(gone_at=None) if mirror.tags else SourceTag.objects.none()
-    theirs = {tag.name: tag for tag in source.filter(name__gt=after).order_by("name")[:amount]}
-    ours = {tag.name: tag for tag in mirror.tag_rows.filter(name__gt=after).order_by("name")[:amount]}
-    names = sorted(theirs.keys() | ours.keys())[:amount]
-    standing = _standing(mirror, {_found(tag) for tag in ours.values()} & {_named(tag) for tag in theirs.values()})
+    source_tags = {tag.name: tag for tag in source.filter(name__gt=after).order_by("name")[:amount]}
+    mirror_tags = {tag.name: tag for tag in mirror.tag_rows.filter(name__gt=after).order_by("name")[:amount]}
+    names = sorted(source_tags.keys() | mirror_tags.keys())[:amount]
+    standing = _standing(
+        mirror, {_commit_at_mirror(tag) for tag in mirror_tags.values()} & {_named(tag) for tag in source_tags.values()}
+    )
     if mirror.source.frozen_reason or is_stale(last_seen(mirror), clock.now(), targets(mirror)):
         standing = {
-            sha: told if told != State.UP_TO_DATE.word else State.UNKNOWN.word for sha, told in standing.items()
+            sha: word if word != State.UP_TO_DATE.word else State.UNKNOWN.word for sha, word in standing.items()
         }
-    return [_read(mirror, name, theirs.get(name), ours.get(name), standing) for name in names]
+    return [_read(mirror, name, source_tags.get(name), mirror_tags.get(name), standing) for name in names]
 
 
 def count_tags(mirror: Mirror) -> int:
     """How many there are to read."""
-    ours = mirror.tag_rows.all()
+    mirror_tags = mirror.tag_rows.all()
     if not mirror.tags:
-        return ours.count()
-    return mirror.source.tags.filter(gone_at=None).exclude(name__in=ours.values("name")).count() + ours.count()
+        return mirror_tags.count()
+    return (
+        mirror.source.tags.filter(gone_at=None).exclude(name__in=mirror_tags.values("name")).count()
+        + mirror_tags.count()
+    )
 
 
 def _standing(mirror: Mirror, shas: Collection[str]) -> dict[str, str]:
     """How a tag does that is where the source has it, by its commit: what readers of a tag meet is known of that."""
-    found = dict.fromkeys(shas, "Not proven")
+    standing = dict.fromkeys(shas, "Not proven")
     for some in chunks(sorted(shas)):
         rows = mirror.commits.filter(commit__repository=mirror.source_id, commit__sha__in=some)
-        found |= dict.fromkeys(rows.filter(data__in=_LACKING).values_list("commit__sha", flat=True), "Damaged")
-        found |= dict.fromkeys(rows.promotable().values_list("commit__sha", flat=True), State.UP_TO_DATE.word)
-    return found
+        standing |= dict.fromkeys(rows.filter(data__in=_LACKING).values_list("commit__sha", flat=True), "Damaged")
+        standing |= dict.fromkeys(rows.promotable().values_list("commit__sha", flat=True), State.UP_TO_DATE.word)
+    return standing
 
 
 def _named(source: SourceTag) -> str:
@@ -66,22 +71,22 @@ def _named(source: SourceTag) -> str:
     return source.unread_commit or source.commit_id
 
 
-def _found(ours: MirrorTag) -> str:
+def _commit_at_mirror(tag: MirrorTag) -> str:
     """The commit that the mirror's tag names now, whoever saw to that; "" if there is none."""
-    return ours.commit_id if ours.stands_at is None else ours.stands_at
+    return tag.commit_id if tag.stands_at is None else tag.stands_at
 
 
 def _read(
-    mirror: Mirror, name: str, source: SourceTag | None, ours: MirrorTag | None, standing: Mapping[str, str]
+    mirror: Mirror, name: str, source: SourceTag | None, mirror_tag: MirrorTag | None, standing: Mapping[str, str]
 ) -> TagReading:
-    there, here = _named(source) if source else "", _found(ours) if ours else ""
+    source_commit, mirror_commit = _named(source) if source else "", _commit_at_mirror(mirror_tag) if mirror_tag else ""
     unread = source is not None and source.unread_commit != ""
-    return TagReading(name, there, here, _status(mirror, source, ours, standing), unread)
+    return TagReading(name, source_commit, mirror_commit, _status(mirror, source, mirror_tag, standing), unread)
 
 
-def _status(mirror: Mirror, source: SourceTag | None, ours: MirrorTag | None, standing: Mapping[str, str]) -> str:
-    together = source is not None and ours is not None and _found(ours) == _named(source) != ""
-    if ours is not None and ours.stray and not together:
+def _status(mirror: Mirror, source: SourceTag | None, mirror_tag: MirrorTag | None, standing: Mapping[str, str]) -> str:
+    together = source is not None and mirror_tag is not None and _commit_at_mirror(mirror_tag) == _named(source) != ""
+    if mirror_tag is not None and mirror_tag.stray and not together:
         return "Not made by this mirror"
     if not mirror.tags:
         return "Not mirrored"
@@ -89,7 +94,7 @@ def _status(mirror: Mirror, source: SourceTag | None, ours: MirrorTag | None, st
         return "Gone at source"
     if together:
         return standing[_named(source)]
-    if ours is not None and ours.commit_id and ours.stands_at is not None:
+    if mirror_tag is not None and mirror_tag.commit_id and mirror_tag.stands_at is not None:
         return State.TAMPERED.word
     return "Unreadable at source" if source.unread_commit else "Waiting for its commit"
 

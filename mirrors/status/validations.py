@@ -34,8 +34,8 @@ class ValidationStatus:
         return icons.get(self.validation.state, "clock")
 
 
-def expected_of(one: Validation, now: datetime) -> datetime | None:
+def expected_of(validation: Validation, now: datetime) -> datetime | None:
     """When a check that was asked for will be done: known once all of its metaranges are read."""
-    if one.ended_at is not None or one.started_at is None or one.metaranges:
+    if validation.ended_at is not None or validation.started_at is None or validation.metaranges:
         return None
-    return expected_end(one.ranges_done, one.ranges, one.started_at, now)
+    return expected_end(validation.ranges_done, validation.ranges, validation.started_at, now)

@@ -45,7 +45,7 @@ class Dot:
 @register.simple_tag
 def rail(branch: BranchStatus) -> SafeString:
     """A branch as a line of commits from the mirror's head to the source's."""
-    dots = _spread(branch.rail, hidden=branch.hidden, begun=bool(branch.mirror_head))
+    dots = _spread(branch.rail, hidden=branch.hidden, started=bool(branch.mirror_head))
     if not dots:
         return _ALONE
     done = [dot.x for dot in dots if dot.commit.stage in (Stage.PAST, Stage.HEAD, Stage.READY)]
@@ -61,11 +61,11 @@ def rail(branch: BranchStatus) -> SafeString:
     return mark_safe("".join(drawn))
 
 
-def _spread(commits: Sequence[RailCommit], *, hidden: int, begun: bool) -> list[Dot]:
+def _spread(commits: Sequence[RailCommit], *, hidden: int, started: bool) -> list[Dot]:
     """Dots with even distances; a gap takes one place more, and so does the head that a new mirror doesn't have yet."""
     gap = max(1, len(commits) - 3) if hidden else len(commits)
     alone = len(commits) == 1
-    places = [number + (number >= gap) + (alone or not begun) for number in range(len(commits))]
+    places = [number + (number >= gap) + (alone or not started) for number in range(len(commits))]
     last = max(places[-1], 1) if places else 1
     step = (WIDTH - 2 * EDGE) / last
     return [Dot(round(EDGE + place * step), commit) for place, commit in zip(places, commits, strict=True)]

@@ -75,7 +75,7 @@ def blockers_retried(request: HttpRequest, name: str) -> HttpResponse:
         retry = partial(retry, reason=_reason(request.POST.get("reason", "")))
     elif which != "all":
         raise Invalid("say which ones: one, those selected, those of a reason, or all", field="which")
-    return carry_out(request, mirror, retry, _told)
+    return carry_out(request, mirror, retry, _message)
 
 
 def _reason(given: str) -> str:
@@ -86,10 +86,10 @@ def _reason(given: str) -> str:
 
 
 def _ids(given: list[str]) -> list[int]:
-    return [number_of(one, "thing") for one in given[:MOST_IDS]]
+    return [number_of(text, "thing") for text in given[:MOST_IDS]]
 
 
-def _told(number: int) -> str:
+def _message(number: int) -> str:
     """What is told of a retry that found so many things to look for."""
     if not number:
         return "Nothing was selected that is looked for: it may have arrived meanwhile."

@@ -31,11 +31,11 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """A picture: its shape, its scale from `top` by `half` to 0, its marks; `told` says it in words."""
+    """A picture: its shape, its scale from `top` by `half` to 0, its marks; `description` says it in words."""
 
     key: str
     title: str
-    told: str
+    description: str
     shape: Shape
     top: str
     half: str
@@ -43,15 +43,15 @@ class Plot:
     level: Level | None = None
 
 
-def drawn_steps(found: Measured) -> Sequence[MeasuredStep]:
+def drawn_steps(measures: Measured) -> Sequence[MeasuredStep]:
     """From the first one of which something is known."""
-    first = next((n for n, step in enumerate(found.steps) if step.known), 0)
-    return found.steps[min(first, len(found.steps) - FEWEST) :]
+    first = next((n for n, step in enumerate(measures.steps) if step.known), 0)
+    return measures.steps[min(first, len(measures.steps) - FEWEST) :]
 
 
-def plots(found: Measured, target: timedelta, now: datetime) -> list[Plot]:
+def plots(measures: Measured, target: timedelta, now: datetime) -> list[Plot]:
     """Lag, backlog, and what was checked, objects and bytes an hour."""
-    steps, hours = drawn_steps(found), found.period.step / 60
+    steps, hours = drawn_steps(measures), measures.period.step / 60
     objects = [_an_hour(step.objects, hours) for step in steps]
     size = [_an_hour(step.bytes, hours) for step in steps]
     return [
@@ -62,31 +62,31 @@ def plots(found: Measured, target: timedelta, now: datetime) -> list[Plot]:
     ]
 
 
-def unmeasured(found: Measured) -> timedelta:
+def unmeasured(measures: Measured) -> timedelta:
     """How much of what is drawn nobody measured, from the first measure on."""
-    steps = drawn_steps(found)
+    steps = drawn_steps(measures)
     first = next((n for n, step in enumerate(steps) if step.known), len(steps))
-    return timedelta(minutes=found.period.step) * sum(not step.known for step in steps[first:])
+    return timedelta(minutes=measures.period.step) * sum(not step.known for step in steps[first:])
 
 
 def _lag(steps: Sequence[MeasuredStep], target: timedelta, now: datetime) -> Plot:
     values = [step.lag_seconds for step in steps]
     seconds = target.total_seconds()
     top = top_of_seconds(max(seconds, *(value or 0 for value in values)))
-    told = _most(steps, values, in_words, "Never behind", "Nobody knows", "Worst ", now)
+    description = _most(steps, values, in_words, "Never behind", "Nobody knows", "Worst ", now)
     y = TALL - TALL * seconds / top
     word = f"target {in_words(seconds)}"
     level = Level(y, y - 5 if y > 16 else y + 13, word)
-    return _plot("lag", "Worst lag", f"{told}; {word}.", steps, values, top, in_words, level)
+    return _plot("lag", "Worst lag", f"{description}; {word}.", steps, values, top, in_words, level)
 
 
 def _backlog(steps: Sequence[MeasuredStep], now: datetime) -> Plot:
     values = [step.backlog for step in steps]
     last = next((step.backlog_last for step in reversed(steps) if step.backlog_last is not None), None)
     at_last = f"; {last:,} at the last reading" if last is not None and any(values) else ""
-    told = _most(steps, values, _commits, "No branch lacked a commit", "Nobody knows", "Most ", now)
+    description = _most(steps, values, _commits, "No branch lacked a commit", "Nobody knows", "Most ", now)
     top = top_of_counts(max(value or 0 for value in values))
-    return _plot("backlog", "Backlog, commits", f"{told}{at_last}.", steps, values, top, _counted)
+    return _plot("backlog", "Backlog, commits", f"{description}{at_last}.", steps, values, top, _counted)
 
 
 def _checked(
@@ -100,16 +100,16 @@ def _checked(
 ) -> Plot:
     total = sum(getattr(step, key) or 0 for step in steps)
     in_all = f"{count(total, 'object')} in all; most " if key == "objects" else f"{word(total)} in all; most "
-    told = _most(
+    description = _most(
         steps, values, lambda most: f"{word(most)} an hour", "Nothing was checked", "Nobody knows", in_all, now
     )
-    return _plot(key, title, f"{told}.", steps, values, top_of(max(value or 0 for value in values)), word)
+    return _plot(key, title, f"{description}.", steps, values, top_of(max(value or 0 for value in values)), word)
 
 
 def _plot(
     key: str,
     title: str,
-    told: str,
+    description: str,
     steps: Sequence[MeasuredStep],
     values: Values,
     top: float,
@@ -117,7 +117,7 @@ def _plot(
     level: Level | None = None,
 ) -> Plot:
     axis = marks(steps[0].at, steps[-1].until)
-    return Plot(key, title, told, draw(values, top), word(top), word(top / 2), axis, level)
+    return Plot(key, title, description, draw(values, top), word(top), word(top / 2), axis, level)
 
 
 def _most(

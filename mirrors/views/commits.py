@@ -74,16 +74,16 @@ def _page_of_commits(request: HttpRequest, mirror: Mirror, branch: str, stage: s
 def commit_detail(request: HttpRequest, name: str, commit: str) -> HttpResponse:
     """A commit at a mirror: what is going on, its ladder, what blocks it or what was proven."""
     mirror, now = find_visible(request, name), clock.now()
-    one = read_commit(mirror, find_commit(mirror, commit), now)
-    sha = one.commit.sha
+    reading = read_commit(mirror, find_commit(mirror, commit), now)
+    sha = reading.commit.sha
     blockers = blockers_of(mirror, commit=sha)
     total = blockers[: COUNTED + 1].count()
-    certificate, unproven = certificate_of(mirror, one)
+    certificate, unproven = certificate_of(mirror, reading)
     concerned = Mirror.objects.visible_to(request.user).filter(source__commits__sha=sha)
     _, places = places_of(list(concerned.select_related("source")), sha)
     context = SECTION | {
         "mirror": mirror,
-        "one": one,
+        "one": reading,
         "total": min(total, COUNTED),
         "more": total > COUNTED,
         "page": page_of_rows(request, blockers, "pk", newest=False) if total else None,
@@ -93,10 +93,10 @@ def commit_detail(request: HttpRequest, name: str, commit: str) -> HttpResponse:
         "unproven": unproven,
         "places": places,
         "may_operate": may_operate(request, mirror),
-        "waivable": may_change(request, mirror) and is_waivable(mirror, one.facts),
+        "waivable": may_change(request, mirror) and is_waivable(mirror, reading.facts),
         "waiver": json.dumps({"commits": [sha], "reason": "…"}, ensure_ascii=False),
-        "pending": not one.settled and one.stage not in SETTLED,
-        "active": one.stage not in SETTLED,
+        "pending": not reading.settled and reading.stage not in SETTLED,
+        "active": reading.stage not in SETTLED,
         "now": now,
         "body": json.dumps({"commit": sha}),
     }
@@ -110,5 +110,5 @@ def commit_prioritise(request: HttpRequest, name: str) -> HttpResponse:
     mirror = find_visible(request, name)
     sha = find_commit(mirror, request.POST.get("commit", "")).sha
     first = partial(mirror_prioritise, actor=request.user, mirror=mirror, commit=sha, request=request)
-    told = f"Queued: {sha[:SHORT_ID]} and what it needs are copied and checked before all else."
-    return carry_out(request, mirror, first, told)
+    message = f"Queued: {sha[:SHORT_ID]} and what it needs are copied and checked before all else."
+    return carry_out(request, mirror, first, message)

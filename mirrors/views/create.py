@@ -44,8 +44,8 @@ def mirror_new(request: HttpRequest) -> HttpResponse:
         return _show_part(request, MirrorForm.typed(request.POST), request.htmx.target)
     if "check" in request.POST:
         form = MirrorForm.typed(request.POST)
-        found = _matches(request, form.plan) | _checks(request, form.plan) | _cost(request, form.plan)
-        return _show(request, form, **found)
+        parts = _matches(request, form.plan) | _checks(request, form.plan) | _cost(request, form.plan)
+        return _show(request, form, **parts)
     return _make(request, MirrorForm(request.POST))
 
 
@@ -70,8 +70,8 @@ def _make(request: HttpRequest, form: MirrorForm) -> HttpResponse:
     return redirect("mirror", mirror.name)
 
 
-def _show(request: HttpRequest, form: MirrorForm, status: int = 200, **found: Any) -> HttpResponse:
-    context = SECTION | {"form": form, "now": clock.now(), **_typed(request, form.plan), **found}
+def _show(request: HttpRequest, form: MirrorForm, status: int = 200, **parts: Any) -> HttpResponse:
+    context = SECTION | {"form": form, "now": clock.now(), **_typed(request, form.plan), **parts}
     return render(request, "mirrors/new.html", context, status=status)
 
 
@@ -92,10 +92,10 @@ def _checks(request: HttpRequest, plan: Plan) -> dict[str, Any]:
     if not plan.source_repository:
         return {}
     try:
-        found = preflight(actor=request.user, plan=plan)
+        result = preflight(actor=request.user, plan=plan)
     except LakeMirrorError as error:
         return {"preflight_refused": str(error)}
-    return {"told": told_of(found)}
+    return {"told": told_of(result)}
 
 
 def _matches(request: HttpRequest, plan: Plan) -> dict[str, Any]:

@@ -72,12 +72,12 @@ class MirrorForm(forms.Form):
     @property
     def plan(self) -> Plan:
         """What was typed, be it finished or not."""
-        said = {name: str(self[name].value() or "").strip() for name in self.fields}
+        values = {name: str(self[name].value() or "").strip() for name in self.fields}
         return Plan(
-            **{name: said[name] for name in ("source_repository", "source_region", "name", "region")},
-            storage_namespace=said["storage_namespace"],
-            include=tuple(_lines(said["include"])) or ALL,
-            exclude=tuple(_lines(said["exclude"])),
+            **{name: values[name] for name in ("source_repository", "source_region", "name", "region")},
+            storage_namespace=values["storage_namespace"],
+            include=tuple(_lines(values["include"])) or ALL,
+            exclude=tuple(_lines(values["exclude"])),
             tags=bool(self["tags"].value()),
         )
 

@@ -39,25 +39,25 @@ NAMED = 3
 def mirror_list(request: HttpRequest) -> HttpResponseBase:
     """The mirrors that the address asks for, those that need somebody first."""
     now = clock.now()
-    asked = ListQuery.of(request.GET)
+    query = ListQuery.of(request.GET)
     visible = Mirror.objects.visible_to(request.user)
-    readings = fleet_statuses(asked.narrow(visible), now)
-    found = asked.found(readings)
+    readings = fleet_statuses(query.narrow(visible), now)
+    matching = query.select(readings)
     if request.GET.get("format") == "csv":
-        return _csv(found, now)
-    page, more = asked.page(found, PAGE)
+        return _csv(matching, now)
+    page, more = query.page(matching, PAGE)
     page = page if len(readings) <= FEW else up_to_date(page, now)
     context = SECTION | {
-        "asked": asked,
+        "asked": query,
         "readings": page,
-        "number": len(found),
+        "number": len(matching),
         "now": now,
         "as_of": min((reading.as_of for reading in page), default=now),
-        "told": tell(found),
-        "active": any(reading.active for reading in page) or moved_lately([one.mirror for one in page], now),
+        "told": tell(matching),
+        "active": any(reading.active for reading in page) or moved_lately([reading.mirror for reading in page], now),
         "changes": ", ".join(f"{reading.mirror.name}: {reading.state.word}" for reading in needing(page)),
         "more": more,
-        "none": not found and not visible.exists(),
+        "none": not matching and not visible.exists(),
         "states": list(State),
         "orders": {key: words for key, (words, _) in ORDERS.items()},
         "regions": visible.order_by("region").values_list("region", flat=True).distinct(),
@@ -67,9 +67,9 @@ def mirror_list(request: HttpRequest) -> HttpResponseBase:
     return render(request, part, context)
 
 
-def _csv(found: Sequence[MirrorStatus], now: datetime) -> StreamingHttpResponse:
+def _csv(readings: Sequence[MirrorStatus], now: datetime) -> StreamingHttpResponse:
     """All that were found, on one page."""
-    rows = ({column: value(reading) for column, value in COLUMNS.items()} for reading in found)
+    rows = ({column: value(reading) for column, value in COLUMNS.items()} for reading in readings)
     return csv_answer(csv_name(now), list(COLUMNS), rows)
 
 
@@ -111,7 +111,7 @@ VERBS: Mapping[str, tuple[str, Callable[..., object]]] = {
 @may_see
 def mirrors_change(request: HttpRequest) -> HttpResponse:
     """Do one thing to each of the chosen mirrors; those that refuse are told one by one, the others go on."""
-    told, verb = VERBS.get(request.POST.get("verb", ""), ("", None))
+    message, verb = VERBS.get(request.POST.get("verb", ""), ("", None))
     if verb is None:
         raise Invalid("choose what to do", field="verb")
     chosen = Mirror.objects.visible_to(request.user).select_related("source").order_by("name")
@@ -120,7 +120,7 @@ def mirrors_change(request: HttpRequest) -> HttpResponse:
     refused = {mirror.name: why for mirror in mirrors if (why := _refusal(request, verb, mirror))}
     done = [mirror.name for mirror in mirrors if mirror.name not in refused]
     if done:
-        messages.success(request, f"{told}: {', '.join(done)}.")
+        messages.success(request, f"{message}: {', '.join(done)}.")
     for mirror, why in refused.items():
         messages.error(request, f"{mirror}: {why}")
     if not mirrors:

@@ -106,14 +106,14 @@ class ListQuery:
         }
         return mirrors.filter(**{column: value for column, value in wanted.items() if value})
 
-    def found(self, readings: Sequence[MirrorStatus]) -> list[MirrorStatus]:
+    def select(self, readings: Sequence[MirrorStatus]) -> list[MirrorStatus]:
         """Those in the states that are asked for, in the order that is."""
         chosen = [reading for reading in readings if not self.states or reading.state in self.states]
         return sorted(chosen, key=self._key)
 
-    def page(self, found: Sequence[MirrorStatus], amount: int) -> tuple[list[MirrorStatus], str]:
+    def page(self, readings: Sequence[MirrorStatus], amount: int) -> tuple[list[MirrorStatus], str]:
         """The next few after the cursor, and the query of those that follow, "" if none do."""
-        rest = [reading for reading in found if self.after is None or self._key(reading) > self.after]
+        rest = [reading for reading in readings if self.after is None or self._key(reading) > self.after]
         page = rest[:amount]
         if len(rest) <= amount:
             return page, ""
@@ -151,9 +151,9 @@ class ListQuery:
         """Whatever is filtered otherwise begins at its beginning."""
         query = self.query.copy()
         query.pop("after", None)
-        kept = [one for one in query.getlist(key) if value and one != value]
-        query.setlist(key, kept)
-        if not kept:
+        remaining = [other for other in query.getlist(key) if value and other != value]
+        query.setlist(key, remaining)
+        if not remaining:
             del query[key]
         return "?" + query.urlencode()
 

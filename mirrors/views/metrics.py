@@ -27,17 +27,17 @@ def metrics(request: HttpRequest, name: str) -> HttpResponse:
     """Pictures of a period, and the same as a table."""
     mirror, now = find_visible(request, name), clock.now()
     period = _period(request)
-    found = measured(mirror, PERIODS[period], now)
-    known = [step for step in reversed(found.steps) if step.known]
+    measures = measured(mirror, PERIODS[period], now)
+    known = [step for step in reversed(measures.steps) if step.known]
     api = reverse("api-metrics", args=[mirror.source.name, mirror.name])
     context = {
-        "periods": [(one, with_query(request, period=one), one == period) for one in PERIODS],
-        "plots": plots(found, target_of(mirror), now) if known else [],
+        "periods": [(key, with_query(request, period=key), key == period) for key in PERIODS],
+        "plots": plots(measures, target_of(mirror), now) if known else [],
         "steps": known,
-        "found": found,
-        "length": timedelta(minutes=found.period.step),
-        "since": known[-1].at if known and known[-1].at > found.steps[0].at else None,
-        "unmeasured": unmeasured(found),
+        "found": measures,
+        "length": timedelta(minutes=measures.period.step),
+        "since": known[-1].at if known and known[-1].at > measures.steps[0].at else None,
+        "unmeasured": unmeasured(measures),
         "target": target_of(mirror).total_seconds(),
         "interval": config.current().validator.run_interval,
         "api": f"{api}?period={period}",

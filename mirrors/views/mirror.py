@@ -70,8 +70,8 @@ def mirror_detail(request: HttpRequest, name: str) -> HttpResponse:
 
 def _page_of_branches(reading: MirrorStatus, find: str, number: str | None) -> Page:
     """Branches whose name holds `find`, those that need somebody first: the asked page, or the nearest one."""
-    found = [branch for branch in reading.branches if find.casefold() in branch.name.casefold()]
-    return Paginator(sorted(found, key=_rank), PAGE).get_page(number)
+    matching = [branch for branch in reading.branches if find.casefold() in branch.name.casefold()]
+    return Paginator(sorted(matching, key=_rank), PAGE).get_page(number)
 
 
 def _rows(mirror: Mirror, page: Iterable[BranchStatus], opened: Sequence[str], now: datetime) -> list[Row]:
@@ -107,9 +107,9 @@ def _status(error: LakeMirrorError) -> int:
 def mirror_sync(request: HttpRequest, name: str) -> HttpResponse:
     """Queue a look at source and destination; the page says so at once."""
     mirror = find_visible(request, name)
-    told = f"Queued: {mirror.source.name} is looked at now, and all that is missing is looked for again."
+    message = f"Queued: {mirror.source.name} is looked at now, and all that is missing is looked for again."
     sync = partial(mirrors.mirror_sync, actor=request.user, mirror=mirror, request=request)
-    return carry_out(request, mirror, sync, told)
+    return carry_out(request, mirror, sync, message)
 
 
 @require_POST
@@ -117,12 +117,12 @@ def mirror_sync(request: HttpRequest, name: str) -> HttpResponse:
 def mirror_pause(request: HttpRequest, name: str, paused: bool) -> HttpResponse:
     """Let nothing of a mirror move, or let it move again."""
     mirror = find_visible(request, name)
-    told = f"{mirror.name} is paused: no branch is moved; what arrives is copied and checked all the same."
+    message = f"{mirror.name} is paused: no branch is moved; what arrives is copied and checked all the same."
     if not paused:
-        told = f"{mirror.name} is resumed: each branch goes to its newest complete commit."
+        message = f"{mirror.name} is resumed: each branch goes to its newest complete commit."
     change = {"paused": paused}
     pause = partial(settings.mirror_update, actor=request.user, mirror=mirror, changes=change, request=request)
-    return carry_out(request, mirror, pause, told)
+    return carry_out(request, mirror, pause, message)
 
 
 @require_POST
@@ -130,9 +130,9 @@ def mirror_pause(request: HttpRequest, name: str, paused: bool) -> HttpResponse:
 def branch_reset(request: HttpRequest, name: str) -> HttpResponse:
     """Queue the undoing of what somebody wrote to a branch by force."""
     mirror, branch = find_visible(request, name), request.POST.get("branch", "")
-    told = f"Queued: the uncommitted changes of {branch} are undone now."
+    message = f"Queued: the uncommitted changes of {branch} are undone now."
     reset = partial(mirrors.branch_reset, actor=request.user, mirror=mirror, branch=branch, request=request)
-    return carry_out(request, mirror, reset, told)
+    return carry_out(request, mirror, reset, message)
 
 
 @never_cache

@@ -24,16 +24,16 @@ from mirrors.views.tabs import SECTION, carry_out, find_visible, may_operate, ma
 def commit_repaired(request: HttpRequest, name: str, commit: str) -> HttpResponse:
     """Say what repairing a commit would look at; on POST, do it."""
     mirror = find_visible(request, name)
-    found = find_commit(mirror, commit)
+    commit_row = find_commit(mirror, commit)
     if request.method == "POST":
-        repair = partial(commit_repair, actor=request.user, mirror=mirror, commit=found, request=request)
-        return carry_out(request, mirror, repair, partial(_told, found))
+        repair = partial(commit_repair, actor=request.user, mirror=mirror, commit=commit_row, request=request)
+        return carry_out(request, mirror, repair, partial(_message, commit_row))
     context = SECTION | {
         "mirror": mirror,
-        "commit": found,
-        "plan": repair_plan(mirror, found),
+        "commit": commit_row,
+        "plan": repair_plan(mirror, commit_row),
         "may_operate": may_operate(request, mirror),
-        "back": reverse("mirror_commit", args=[mirror.name, found.sha]),
+        "back": reverse("mirror_commit", args=[mirror.name, commit_row.sha]),
         "now": clock.now(),
     }
     return render(request, _template(request), context)
@@ -43,7 +43,7 @@ def _template(request: HttpRequest) -> str:
     return "mirrors/_repair_plan.html" if request.htmx.target == "plan" else "mirrors/repair.html"
 
 
-def _told(commit: Commit, done: Repaired) -> str:
+def _message(commit: Commit, done: Repaired) -> str:
     things = count(done.blockers, "thing is", "things are")
     first = f", and {commit.sha[:SHORT_ID]} goes first" if done.first else ""
     return f"Queued: {things} looked for now{first}."

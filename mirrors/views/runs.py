@@ -53,11 +53,13 @@ def runs(request: HttpRequest, name: str) -> HttpResponse:
     mirror, now = find_visible(request, name), clock.now()
     page = page_of_rows(request, mirror.runs.all(), "pk", newest=True)
     held = is_held(mirror, now)
-    asked = mirror.validations.order_by("-pk")[:ASKED]
+    validations = mirror.validations.order_by("-pk")[:ASKED]
     context = {
         "page": page,
         "runs": [_row(run, held, now) for run in page.rows],
-        "asked": [ValidationStatus(validation=one, eta=expected_of(one, now)) for one in asked],
+        "asked": [
+            ValidationStatus(validation=validation, eta=expected_of(validation, now)) for validation in validations
+        ],
         "asked_number": mirror.validations.count(),
         "first_page": with_query(request),
     }

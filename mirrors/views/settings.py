@@ -44,12 +44,12 @@ def mirror_settings(request: HttpRequest, name: str) -> HttpResponse:
         return _show(request, mirror, SettingsForm.of(mirror, etag_of(mirror)))
     rbac.require(request.user, ("fs:MirrorRepository", repository_arn(mirror.source.name)))
     form = SettingsForm(request.POST)
-    if not form.is_valid() or not _asked(form, mirror):
+    if not form.is_valid() or not _check_on_unselect(form, mirror):
         return _show(request, mirror, form, status=400)
     return _save(request, mirror, form)
 
 
-def _asked(form: SettingsForm, mirror: Mirror) -> bool:
+def _check_on_unselect(form: SettingsForm, mirror: Mirror) -> bool:
     """Whether it is said what becomes of the branches that fall out, if any do."""
     if form.cleaned_data["on_unselect"]:
         return True
@@ -57,8 +57,8 @@ def _asked(form: SettingsForm, mirror: Mirror) -> bool:
     if names:
         more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
         listed = ", ".join(names[:NAMED]) + more
-        told = f"{count(len(names), 'branch', 'branches')} at the mirror would not be mirrored any more: {listed}"
-        form.add_error("on_unselect", told)
+        message = f"{count(len(names), 'branch', 'branches')} at the mirror would not be mirrored any more: {listed}"
+        form.add_error("on_unselect", message)
     return not names
 
 

@@ -102,8 +102,8 @@ class SettingsForm(forms.Form):
     @property
     def settings(self) -> list[forms.BoundField]:
         """The fields that people see, without the question that is only asked when it matters."""
-        asked = bool(self["on_unselect"].errors or self["on_unselect"].value())
-        hidden = {"seen", "was"} | (set() if asked else {"on_unselect"})
+        asks_on_unselect = bool(self["on_unselect"].errors or self["on_unselect"].value())
+        hidden = {"seen", "was"} | (set() if asks_on_unselect else {"on_unselect"})
         return [field for field in self if field.name not in hidden]
 
     def clean_content_sample(self) -> float:
@@ -183,13 +183,13 @@ def lines(text: str) -> list[str]:
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same(value: Any, other: Any) -> bool:
     """Whether two values, typed or stored, mean the same."""
-    if isinstance(one, bool) or isinstance(other, bool):
-        return bool(one) == bool(other)
-    if isinstance(one, int | float) or isinstance(other, int | float):
-        return _number(one) == _number(other)
-    return lines(str(one or "")) == lines(str(other or ""))
+    if isinstance(value, bool) or isinstance(other, bool):
+        return bool(value) == bool(other)
+    if isinstance(value, int | float) or isinstance(other, int | float):
+        return _number(value) == _number(other)
+    return lines(str(value or "")) == lines(str(other or ""))
 
 
 def _number(value: Any) -> float | None:
@@ -202,7 +202,7 @@ def _number(value: Any) -> float | None:
 def _values_seen(text: str) -> dict[str, Any]:
     """What the form was made from, as it came back: only to be compared, never stored."""
     try:
-        found = json.loads(text)
+        values = json.loads(text)
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return values if isinstance(values, dict) else {}

@@ -64,7 +64,7 @@ def show_tab(
 
 
 def carry_out(
-    request: HttpRequest, mirror: Mirror, verb: Callable[[], object], told: str | Callable[[Any], str]
+    request: HttpRequest, mirror: Mirror, verb: Callable[[], object], message: str | Callable[[Any], str]
 ) -> HttpResponse:
     """Carry out a verb of a mirror, and lead back to it; see `answered`."""
-    return answered(request, verb, told, reverse("mirror", args=[mirror.name]))
+    return answered(request, verb, message, reverse("mirror", args=[mirror.name]))

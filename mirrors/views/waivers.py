@@ -39,18 +39,18 @@ def commit_waive(request: HttpRequest, name: str, commit: str) -> HttpResponse:
     """Say what follows, and ask why and for the commit's id; then waive it."""
     mirror = find_visible(request, name)
     rbac.require(request.user, ("fs:MirrorRepository", repository_arn(mirror.source.name)))
-    found = find_commit(mirror, commit)
-    form = WaiverForm(request.POST if request.method == "POST" else None, commit=found.sha, mirror=mirror.name)
+    commit_row = find_commit(mirror, commit)
+    form = WaiverForm(request.POST if request.method == "POST" else None, commit=commit_row.sha, mirror=mirror.name)
     if not (form.is_bound and form.is_valid()):
-        return _show(request, mirror, found, form, 400 if form.is_bound else 200)
+        return _show(request, mirror, commit_row, form, 400 if form.is_bound else 200)
     try:
         reason = form.cleaned_data["reason"]
-        waiver_give(actor=request.user, mirror=mirror, commits=[found.sha], reason=reason, request=request)
+        waiver_give(actor=request.user, mirror=mirror, commits=[commit_row.sha], reason=reason, request=request)
     except LakeMirrorError as error:
         form.add_error(None, str(error))
-        return _show(request, mirror, found, form, int(status_of(error) or 500))
-    messages.success(request, f"{found.sha[:SHORT_ID]} is waived: what descends from it waits for it no more.")
-    return redirect("mirror_commit", mirror.name, found.sha)
+        return _show(request, mirror, commit_row, form, int(status_of(error) or 500))
+    messages.success(request, f"{commit_row.sha[:SHORT_ID]} is waived: what descends from it waits for it no more.")
+    return redirect("mirror_commit", mirror.name, commit_row.sha)
 
 
 def _show(request: HttpRequest, mirror: Mirror, commit: Commit, form: WaiverForm, status: int) -> HttpResponse:
@@ -108,9 +108,9 @@ def waiver_withdrawn(request: HttpRequest, name: str, waiver: int) -> HttpRespon
     """Let what was accepted count again."""
     mirror = find_visible(request, name)
     rbac.require(request.user, ("fs:MirrorRepository", repository_arn(mirror.source.name)))
-    found = find_waiver(mirror, waiver)
-    withdraw: partial[Any] = partial(waiver_withdraw, actor=request.user, waiver=found, request=request)
-    told = (
+    waiver_row = find_waiver(mirror, waiver)
+    withdraw: partial[Any] = partial(waiver_withdraw, actor=request.user, waiver=waiver_row, request=request)
+    message = (
         f"Waiver {waiver} is withdrawn. No branch is moved back; what is not promoted yet waits for its commits again."
     )
-    return carry_out(request, mirror, withdraw, told)
+    return carry_out(request, mirror, withdraw, message)

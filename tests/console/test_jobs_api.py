@@ -239,7 +239,7 @@ def test_the_overview_tells_what_the_page_tells(api: Api, olga: Client) -> None:
         ("us-east-1", "eu-west-1"),
         ("eu-west-1", "us-east-1"),
     }
-    assert [row["message"] for row in told["latest"]] == [str(one.told) for one in page["latest"]]
+    assert [row["message"] for row in told["latest"]] == [str(one.phrase) for one in page["latest"]]
 
 
 def test_an_overview_of_nothing_knows_nothing(api: Api) -> None:

@@ -103,7 +103,7 @@ def test_the_latest_are_moves_failures_and_what_somebody_did(
     validation_ask(**who)
     duty_retry(actor=owner, duty=failed.get())
     mirrors.mirror_delete(actor=owner, mirror=company["lab-eu"])
-    told = [str(one.told) for one in olga.get("/").context["latest"]]
+    told = [str(one.phrase) for one in olga.get("/").context["latest"]]
     assert told[:6] == [
         "olga deleted lab-eu",
         "olga asked for a retry of models-eu",
@@ -134,7 +134,7 @@ def test_the_latest_tell_what_a_restored_destination_may_have_done(
         mirror=company["models-eu"], branch="main", to_commit=to_commit, why=why, at=datetime.now(UTC)
     )
     first = olga.get("/").context["latest"][0]
-    assert (str(first.told), first.bad) == (f"models-eu · main {told}", bad)
+    assert (str(first.phrase), first.bad) == (f"models-eu · main {told}", bad)
 
 
 def test_the_number_of_queries_stays(olga: Client, company: Any) -> None:

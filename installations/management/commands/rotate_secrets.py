@@ -27,7 +27,7 @@ class Command(BaseCommand):
         for error in lost:
             self.stderr.write(str(error))
         if lost:
-            told = "" if os.environ.get(OLD_KEY) else f" ({OLD_KEY} is not set)"
+            hint = "" if os.environ.get(OLD_KEY) else f" ({OLD_KEY} is not set)"
             number = count(len(lost), "installation")
-            raise CommandError(f"the secrets of {number} can't be opened{told}; nothing of theirs was changed")
+            raise CommandError(f"the secrets of {number} can't be opened{hint}; nothing of theirs was changed")
         self.stdout.write(f"done: {count(len(done) + len(already), 'installation')}")

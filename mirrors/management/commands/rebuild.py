@@ -41,9 +41,9 @@ class Command(AccessCommand):
         for row in _table([TITLES, *map(_cells, shown)]) if shown else ():
             self.stdout.write(row)
         self.stdout.write(_summary(lines))
-        left = [line.name for line in lines if line.result is Result.LEFT]
-        if left or (options["mirror"] and not any(line.result is not Result.NO_MIRROR for line in lines)):
-            raise CommandError(f"could not be made again: {', '.join(left) or options['mirror']}")
+        left_alone = [line.name for line in lines if line.result is Result.LEFT]
+        if left_alone or (options["mirror"] and not any(line.result is not Result.NO_MIRROR for line in lines)):
+            raise CommandError(f"could not be made again: {', '.join(left_alone) or options['mirror']}")
 
 
 def _regions(region: str | None) -> list[str]:

@@ -50,11 +50,11 @@ class Command(AccessCommand):
             self._wait(validation)
 
     def _wait(self, validation: Validation) -> None:
-        told = ""
+        line = ""
         while validation.ended_at is None:
             time.sleep(LOOK_SECONDS)
             self._read(validation)
-            told = self._tell(validation, told)
+            line = self._tell(validation, line)
         took = in_words((validation.ended_at - validation.asked_at).total_seconds())
         problems = count(validation.problems, "problem")
         self.stdout.write(

@@ -107,7 +107,7 @@ def test_a_merge_waits_for_a_commit_of_the_merged_branch(mirror: Mirror, main: L
     at_mirror(mirror, merge, "complete", now=NOW, history=False)
     branch = read(mirror)
     assert (branch.state, branch.reason_code) == (State.BLOCKED, "range_missing")
-    assert merged.sha[:8] in str(branch.told)
+    assert merged.sha[:8] in str(branch.explanation)
 
 
 def test_a_stuck_branch_is_no_reason_for_the_others(mirror: Mirror, main: Line) -> None:
@@ -240,8 +240,8 @@ def test_lists_and_pages_say_the_same() -> None:
     mirrors = list(make_company(NOW).values())
     for listed in mirror_statuses(mirrors, NOW):
         alone = mirror_status(listed.mirror, NOW)
-        assert (listed.state, listed.told, listed.lag) == (alone.state, alone.told, alone.lag)
-        assert [b.told for b in listed.branches] == [b.told for b in alone.branches]
+        assert (listed.state, listed.explanation, listed.lag) == (alone.state, alone.explanation, alone.lag)
+        assert [b.explanation for b in listed.branches] == [b.explanation for b in alone.branches]
 
 
 def test_the_company_shows_each_kind_of_mirror() -> None:

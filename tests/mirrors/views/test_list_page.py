@@ -60,7 +60,7 @@ def test_a_line_says_what_the_mirrors_page_says(company: Any, history: str) -> N
     company["models-eu"].source.branches.filter(name="champion").update(gone_at=now)
     for line in brief_statuses(Mirror.objects.select_related("source"), now):
         alone = mirror_status(line.mirror, now)
-        for what in ("state", "told", "lag", "staying", "caught_up", "pending", "behind", "waiting", "retry_at"):
+        for what in ("state", "explanation", "lag", "staying", "caught_up", "pending", "behind", "waiting", "retry_at"):
             assert getattr(line, what) == getattr(alone, what), (line.mirror.name, what)
 
 
@@ -149,7 +149,7 @@ def test_of_many_mirrors_the_order_may_be_some_seconds_old_but_no_line(
 ) -> None:
     monkeypatch.setattr(fleet, "FEW", 3)
     monkeypatch.setattr("mirrors.views.list.FEW", 3)
-    monkeypatch.setattr(fleet, "_kept", None)
+    monkeypatch.setattr(fleet, "_cached", None)
     before = named(olga)
     Mirror.objects.filter(name="models-eu").update(paused=True)
     Mirror.objects.filter(name="orders-eu").update(state="deleting")
@@ -262,7 +262,7 @@ def test_of_many_mirrors_one_whose_branch_moved_meanwhile_is_read_again(
 ) -> None:
     monkeypatch.setattr(fleet, "FEW", 3)
     monkeypatch.setattr("mirrors.views.list.FEW", 3)
-    monkeypatch.setattr(fleet, "_kept", None)
+    monkeypatch.setattr(fleet, "_cached", None)
     before = {reading.mirror.name: reading for reading in olga.get("/mirrors/").context["readings"]}
     moved = company["models-eu"]
     Promotion.objects.create(mirror=moved, branch="main", to_commit="4be0" * 16, why="advanced", at=datetime.now(UTC))
@@ -273,6 +273,6 @@ def test_of_many_mirrors_one_whose_branch_moved_meanwhile_is_read_again(
 def test_all_mirrors_are_read_piece_by_piece_behind_a_requests_back(
     company: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fleet, "_kept", None)
+    monkeypatch.setattr(fleet, "_cached", None)
     monkeypatch.setattr(fleet, "REST", 0)
     assert [reading.mirror.name for reading in fleet._read(2)] == [reading.mirror.name for reading in fleet._read()]
