@@ -76,11 +76,11 @@ def _begin(mirror: Mirror, lease: Lease) -> bool:
     heard, and what was lost is there again without anybody knowing."""
     with transaction.atomic():
         lock_mirror(mirror, lease, settings=False)
-        begun = Mirror.objects.filter(pk=mirror.pk, proving_records=False).update(proving_records=True)
-    if not begun:
+        started = Mirror.objects.filter(pk=mirror.pk, proving_records=False).update(proving_records=True)
+    if not started:
         log.warning("%s: nobody heard how an earlier proof of records ended: they are sent again", mirror.name)
         doubt_records(mirror, lease)
-    return bool(begun)
+    return bool(started)
 
 
 def _end(mirror: Mirror, lease: Lease) -> None:
@@ -91,16 +91,16 @@ def _end(mirror: Mirror, lease: Lease) -> None:
 
 def _unshown(mirror: Mirror, sha: str, shown: Collection[str]) -> list[MirrorCommit]:
     """The commit and its ancestors down to those that branches show, at most so many; parents come last."""
-    found: list[MirrorCommit] = []
+    unshown: list[MirrorCommit] = []
     seen = set(shown)
     ahead = [] if sha in seen else [sha]
-    while ahead and len(found) < MOST_PROVEN:
+    while ahead and len(unshown) < MOST_PROVEN:
         seen.update(ahead)
         of_source = mirror.commits.filter(commit__repository=mirror.source_id, commit__sha__in=ahead)
         rows = list(of_source.select_related("commit"))
-        found += rows
+        unshown += rows
         ahead = sorted({parent for row in rows for parent in row.commit.parents} - seen)
-    return found[:MOST_PROVEN]
+    return unshown[:MOST_PROVEN]
 
 
 def doubt_records(mirror: Mirror, lease: Lease) -> None:

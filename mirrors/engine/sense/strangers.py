@@ -45,8 +45,8 @@ def tell_strange(repository: Repository, heads: Collection[str]) -> str:
     """Why these wait; "" if there are none."""
     if not heads:
         return ""
-    told = f"{min(heads)[:8]} shares no commit with what is known of {repository.name}"
-    return f"{told}: a second look will tell whether it is still the same repository"
+    sentence = f"{min(heads)[:8]} shares no commit with what is known of {repository.name}"
+    return f"{sentence}: a second look will tell whether it is still the same repository"
 
 
 def _not_seen_before(spool: Spool, roots: Collection[str], at: datetime) -> set[str]:
@@ -76,10 +76,10 @@ def _unheard_of(spool: Spool, heads: set[str], at: datetime) -> set[str]:
     roots = spool.roots()  # without one nothing could be stored
     if not roots or not (known or waits):
         return set()
-    theirs = spool.below(heads).keys()
-    if known & (heads | theirs):
+    history = spool.below(heads).keys()
+    if known & (heads | history):
         return set()
-    read, mirrors = spool.read_now(roots & theirs), list(served_mirrors(spool.repository))
+    read, mirrors = spool.read_now(roots & history), list(served_mirrors(spool.repository))
     if any(_has_record(mirror, root) for root in read for mirror in mirrors):
         return set()
     if read and not _not_seen_before(spool, read, at):
