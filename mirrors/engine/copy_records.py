@@ -136,11 +136,11 @@ class _Round:
     def _pending_parents(self, rows: list[MirrorCommit]) -> set[str]:
         """Parents of a batch that come before it and are to be copied yet: only in a round that began elsewhere."""
         before = {parent for row in rows for parent in row.commit.parents} - {row.commit.sha for row in rows}
-        found: set[str] = set()
+        to_copy: set[str] = set()
         for some in chunks(sorted(before) if self.lease.duty.failures else ()):
             pending = self.mirror.commits.to_copy().filter(commit__sha__in=some)
-            found.update(pending.values_list("commit__sha", flat=True))
-        return found
+            to_copy.update(pending.values_list("commit__sha", flat=True))
+        return to_copy
 
     def _note_resent(self, rows: list[MirrorCommit]) -> None:
         """Before they are sent: a worker that ends then has heard in vain that a record was lost, for it is there by
@@ -180,7 +180,7 @@ class _Round:
                     early.add(row.commit.sha)
                     ready.extend(by_sha[sha] for sha in waiting.settle(row.commit.sha))
                 elif self.bad.isdisjoint(row.commit.parents):
-                    calls.start(row, _copy_one, self.lakefs, self.mirror.name, row.commit.record())
+                    calls.start(row, _copy_record, self.lakefs, self.mirror.name, row.commit.record())
                 else:
                     self.bad.add(row.commit.sha)
                     ready.extend(by_sha[sha] for sha in waiting.settle(row.commit.sha))
@@ -195,15 +195,15 @@ class _Round:
         """A record that the destination can't take (500, silence, a firewall's 403) delays only its descendants, unless
         there are many."""
         try:
-            found = answer.result()
+            result = answer.result()
         except (RemoteFailure, Unreachable, Denied) as error:
             self.failed, self.failures = error, self.failures + 1
             if self.failures == MOST_FAILURES or isinstance(error, NotSent):
                 raise
             return False
-        if not found.accepted:
-            _give_up(self.mirror, row, found)
-        return found.accepted
+        if not result.accepted:
+            _give_up(self.mirror, row, result)
+        return result.accepted
 
     def _write_down(self, accepted: list[tuple[MirrorCommit, bool]]) -> None:
         """What another repository of the same name has taken in the meantime proves nothing.
@@ -229,7 +229,7 @@ class _Round:
         self.copied += len(accepted)
 
 
-def _copy_one(lakefs: LakeFS, repository: str, record: CommitRecord) -> _Answer:
+def _copy_record(lakefs: LakeFS, repository: str, record: CommitRecord) -> _Answer:
     """Runs side by side with others: the network only."""
     try:
         outcome = lakefs.put_commit_record(repository, record)
@@ -239,12 +239,12 @@ def _copy_one(lakefs: LakeFS, repository: str, record: CommitRecord) -> _Answer:
         return _Answer(MirrorCommit.Record.REFUSED, "source-corrupt", error.message)
     if outcome is RecordOutcome.CREATED:
         return _Answer(MirrorCommit.Record.ACCEPTED, created=True)
-    there = lakefs.get_commit(repository, record.id)
-    if (there.generation, there.version) == (record.generation, record.version):
+    existing = lakefs.get_commit(repository, record.id)
+    if (existing.generation, existing.version) == (record.generation, record.version):
         return _Answer(MirrorCommit.Record.ACCEPTED)
     detail = (
-        f"the destination has a record of {record.id[:8]} with generation {there.generation} "
-        f"and version {there.version}; the source's are {record.generation} and {record.version}"
+        f"the destination has a record of {record.id[:8]} with generation {existing.generation} "
+        f"and version {existing.version}; the source's are {record.generation} and {record.version}"
     )
     return _Answer(MirrorCommit.Record.TAMPERED, "tampered-record", detail)
 

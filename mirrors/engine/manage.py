@@ -43,20 +43,20 @@ def manage(lease: Lease) -> DutyOutcome:
     return outcome
 
 
-def is_pinned(mirror: Mirror, found: RepositoryInfo) -> bool:
+def is_pinned(mirror: Mirror, repository: RepositoryInfo) -> bool:
     """Whether a repository at the destination is the very one that we made (or adopted) for this mirror."""
     return (
-        found.id == mirror.name
-        and found.storage_namespace == mirror.storage_namespace
-        and found.creation_date == mirror.pinned_creation_date
+        repository.id == mirror.name
+        and repository.storage_namespace == mirror.storage_namespace
+        and repository.creation_date == mirror.pinned_creation_date
     )
 
 
 def require_pinned(mirror: Mirror, lakefs: LakeFS) -> None:
     """Stop the mirror and raise Fenced unless the destination is the repository that we made, and read-only."""
-    found = lakefs.get_repository(mirror.name)
-    if not (is_pinned(mirror, found) and found.read_only):
-        raise Fenced(_stop_changed(mirror, found).summary)
+    repository = lakefs.get_repository(mirror.name)
+    if not (is_pinned(mirror, repository) and repository.read_only):
+        raise Fenced(_stop_changed(mirror, repository).summary)
 
 
 def fence_call(lease: Lease) -> None:
@@ -73,9 +73,9 @@ def fence(mirror: Mirror, lakefs: LakeFS, lease: Lease) -> None:
     lease.fence(CALL_SECONDS)
 
 
-def _stop_changed(mirror: Mirror, found: RepositoryInfo) -> DutyOutcome:
+def _stop_changed(mirror: Mirror, repository: RepositoryInfo) -> DutyOutcome:
     """The destination is not ours any more. A writable one in its place is how one fails over by hand."""
-    if not found.read_only and found.storage_namespace == mirror.storage_namespace:
+    if not repository.read_only and repository.storage_namespace == mirror.storage_namespace:
         why = f"the repository {mirror.name} in {mirror.region} became writable: nothing is forced on it any more"
         return stop(mirror, "failed-over", why)
     why = f"the repository {mirror.name} in {mirror.region} is not the one that was made for this mirror"
@@ -86,37 +86,37 @@ def _create(lease: Lease, mirror: Mirror) -> DutyOutcome:
     lakefs = clients.lakefs(mirror.region)
     lease.fence(CALL_SECONDS)
     try:
-        found = lakefs.create_mirror_repository(
+        repository = lakefs.create_mirror_repository(
             name=mirror.name,
             storage_namespace=mirror.storage_namespace,
             default_branch=mirror.source.default_branch,
         )
     except Conflict:
-        found = lakefs.get_repository(mirror.name)
-        if not _left_by_us(mirror, found):
+        repository = lakefs.get_repository(mirror.name)
+        if not _left_by_us(mirror, repository):
             return stop(
                 mirror, "name-taken", f"a repository named {mirror.name} that is not this mirror is in {mirror.region}"
             )
         if mirror.pinned_creation_date is None and clock.now() - mirror.created_at < GHOST_LASTS:
             return DutyOutcome(f"the name {mirror.name} may not be free in {mirror.region} yet", next_in=2.0)
-    Mirror.objects.filter(pk=mirror.pk).update(pinned_creation_date=found.creation_date)
-    mirror.pinned_creation_date = found.creation_date
+    Mirror.objects.filter(pk=mirror.pk).update(pinned_creation_date=repository.creation_date)
+    mirror.pinned_creation_date = repository.creation_date
     engine_certificates.write_descriptor(mirror)
-    _activate(mirror, found)
+    _activate(mirror, repository)
     return DutyOutcome(f"created {mirror.name} in {mirror.region}")
 
 
-def _left_by_us(mirror: Mirror, found: RepositoryInfo) -> bool:
+def _left_by_us(mirror: Mirror, repository: RepositoryInfo) -> bool:
     """A crash after the creation leaves an empty, read-only repository over our own namespace: go on with it."""
     if mirror.pinned_creation_date is not None:
-        return is_pinned(mirror, found)
-    same = found.read_only and found.storage_namespace == mirror.storage_namespace
+        return is_pinned(mirror, repository)
+    same = repository.read_only and repository.storage_namespace == mirror.storage_namespace
     return same and not clients.lakefs(mirror.region).list_branches(mirror.name, amount=1).results
 
 
-def _activate(mirror: Mirror, found: RepositoryInfo) -> None:
+def _activate(mirror: Mirror, repository: RepositoryInfo) -> None:
     with transaction.atomic():
-        pinned = {"pinned_creation_date": found.creation_date, "reason_code": "", "reason": ""}
+        pinned = {"pinned_creation_date": repository.creation_date, "reason_code": "", "reason": ""}
         if not Mirror.objects.move(mirror.pk, Mirror.State.CREATING, Mirror.State.ACTIVE, **pinned):
             return
         add_commits(mirror)
@@ -127,7 +127,7 @@ def _activate(mirror: Mirror, found: RepositoryInfo) -> None:
 
 def _watch(lease: Lease, mirror: Mirror) -> DutyOutcome:
     try:
-        found = clients.lakefs(mirror.region).get_repository(mirror.name)
+        repository = clients.lakefs(mirror.region).get_repository(mirror.name)
     except NotFound:
         if mirror.pinned_creation_date is None:
             return _create_now(lease, mirror)
@@ -138,29 +138,33 @@ def _watch(lease: Lease, mirror: Mirror) -> DutyOutcome:
         )
     if mirror.pinned_creation_date is None:
         return DutyOutcome(mirror.reason)
-    if not is_pinned(mirror, found):
-        return _take_over(mirror, found, lease) if _made_anew(mirror, found) else _stop_changed(mirror, found)
-    if not found.read_only:
-        return _stop_changed(mirror, found)
+    if not is_pinned(mirror, repository):
+        return (
+            _take_over(mirror, repository, lease)
+            if _made_anew(mirror, repository)
+            else _stop_changed(mirror, repository)
+        )
+    if not repository.read_only:
+        return _stop_changed(mirror, repository)
     return _start_again(mirror)
 
 
-def _made_anew(mirror: Mirror, found: RepositoryInfo) -> bool:
+def _made_anew(mirror: Mirror, repository: RepositoryInfo) -> bool:
     """Somebody deleted the mirror's repository and made it again, with nothing in it: that is ours to fill.
 
     An older one than ours is no successor but what a server's cache still knows.
     """
-    newer = found.creation_date > (mirror.pinned_creation_date or 0)
-    same = found.read_only and found.storage_namespace == mirror.storage_namespace
+    newer = repository.creation_date > (mirror.pinned_creation_date or 0)
+    same = repository.read_only and repository.storage_namespace == mirror.storage_namespace
     return newer and same and not clients.lakefs(mirror.region).list_branches(mirror.name, amount=1).results
 
 
-def _take_over(mirror: Mirror, found: RepositoryInfo, lease: Lease) -> DutyOutcome:
+def _take_over(mirror: Mirror, repository: RepositoryInfo, lease: Lease) -> DutyOutcome:
     """Pin the new repository and begin again there: it has no branch and no record of ours. Who removed a repository
     may have emptied its place: nothing that was checked there counts any more."""
     with transaction.atomic():
         lock_mirror(mirror, lease, settings=False)
-        Mirror.objects.filter(pk=mirror.pk).update(pinned_creation_date=found.creation_date)
+        Mirror.objects.filter(pk=mirror.pk).update(pinned_creation_date=repository.creation_date)
         mirror.branches.all().delete()
         mirror.tag_rows.all().delete()
         mirror.intents.all().delete()
@@ -206,11 +210,11 @@ def _start_again(mirror: Mirror) -> DutyOutcome:
 def _delete(lease: Lease, mirror: Mirror) -> DutyOutcome:
     lakefs = clients.lakefs(mirror.region)
     try:
-        found = lakefs.get_repository(mirror.name)
+        repository = lakefs.get_repository(mirror.name)
     except NotFound:
         _forget(mirror)
         return DutyOutcome(f"{mirror.name} is gone; its objects stay")
-    if not (_left_by_us(mirror, found) and found.read_only):
+    if not (_left_by_us(mirror, repository) and repository.read_only):
         _forget(mirror)
         return DutyOutcome(f"{mirror.name} is forgotten; the repository of that name is not ours and stays")
     lease.fence(CALL_SECONDS)

@@ -38,24 +38,24 @@ class BranchPosition:
     @property
     def unread_head(self) -> str:
         """Where the source's branch is, if that history can't be read and the mirror doesn't show it; else ""."""
-        there, here = self.source, self.mirror
-        if there is None or there.gone_at is not None or not self.selected:
+        source, mirror = self.source, self.mirror
+        if source is None or source.gone_at is not None or not self.selected:
             return ""
-        return "" if here and here.head == there.unread_head else there.unread_head
+        return "" if mirror and mirror.head == source.unread_head else source.unread_head
 
     @property
     def unproven(self) -> bool:
         """Whether the mirror's branch shows what is not proven whole there now."""
-        here = self.mirror
-        return here is not None and bool(here.head) and not here.stray and not here.proven
+        mirror = self.mirror
+        return mirror is not None and bool(mirror.head) and not mirror.stray and not mirror.proven
 
     @property
     def unseen(self) -> bool:
         """Whether nobody has looked at the source's branch since the books were rebuilt."""
-        there = self.source
-        if there is None or there.gone_at is not None or not self.selected:
+        source = self.source
+        if source is None or source.gone_at is not None or not self.selected:
             return False
-        return there.position == UNKNOWN and not there.unread_head
+        return source.position == UNKNOWN and not source.unread_head
 
     @property
     def inferred(self) -> bool:
@@ -92,26 +92,29 @@ def source_branches(mirrors: Sequence[Mirror]) -> dict[int, dict[str, SourceBran
 
 def positions_at(mirrors: Sequence[Mirror], source: Mapping[int, Names], opened: OpenBranches) -> list[BranchPosition]:
     """Branches of each mirror, or selected of its source, by name; without those that are gone at both, or settled."""
-    theirs: dict[int, dict[str, MirrorBranch]] = defaultdict(dict)
-    for ours in MirrorBranch.objects.filter(mirror__in=[one for one in mirrors if one.pk not in opened.counted]):
-        theirs[ours.mirror_id][ours.name] = ours
+    mirror_branches: dict[int, dict[str, MirrorBranch]] = defaultdict(dict)
+    for row in MirrorBranch.objects.filter(
+        mirror__in=[mirror for mirror in mirrors if mirror.pk not in opened.counted]
+    ):
+        mirror_branches[row.mirror_id][row.name] = row
     places = []
     for mirror in mirrors:
         if mirror.pk in opened.counted:
-            places += _of_mirror(mirror, opened.source[mirror.pk], opened.here[mirror.pk])
+            places += _of_mirror(mirror, opened.source[mirror.pk], opened.mirror_branches[mirror.pk])
         else:
-            places += _of_mirror(mirror, source[mirror.source_id], theirs[mirror.pk])
+            places += _of_mirror(mirror, source[mirror.source_id], mirror_branches[mirror.pk])
     return places
 
 
-def _of_mirror(mirror: Mirror, source: Names, ours: Mapping[str, MirrorBranch]) -> list[BranchPosition]:
+def _of_mirror(mirror: Mirror, source: Names, mirror_branches: Mapping[str, MirrorBranch]) -> list[BranchPosition]:
     chosen = mirror.selection
     live = {name for name, row in source.items() if row.gone_at is None and name in chosen}
     places = []
-    for name in sorted(live | ours.keys()):
-        there, here = source.get(name), ours.get(name)
+    for name in sorted(live | mirror_branches.keys()):
+        source_branch, mirror_branch = source.get(name), mirror_branches.get(name)
+        key, reached = (mirror.pk, name), _reached(source_branch, mirror_branch)
         default = name == mirror.source.default_branch
-        places.append(BranchPosition((mirror.pk, name), there, here, _reached(there, here), default, name in chosen))
+        places.append(BranchPosition(key, source_branch, mirror_branch, reached, default, name in chosen))
     return places
 
 
@@ -133,18 +136,19 @@ def spots_of(places: Sequence[BranchPosition]) -> Spots:
 # --- of very many, in plain values ----------------------------------------------------------------------------------
 
 _ALL = """
-SELECT mirror.id, there.name, there.id, there.position, CASE
-        WHEN here.id IS NULL OR here.stray THEN {unknown}
-        WHEN here.head = there.head THEN there.position
-        WHEN here.position < {unknown} THEN {unknown}
-        WHEN here.misplaced AND here.position > {unknown} THEN here.position - 1
-        ELSE here.position
-    END, CASE WHEN here.id IS NULL THEN 0 ELSE 1 END, here.advanced_at,
-    CASE WHEN here.head = there.unread_head THEN '' ELSE there.unread_head END, there.unread_since
+SELECT mirror.id, source_branch.name, source_branch.id, source_branch.position, CASE
+        WHEN mirror_branch.id IS NULL OR mirror_branch.stray THEN {unknown}
+        WHEN mirror_branch.head = source_branch.head THEN source_branch.position
+        WHEN mirror_branch.position < {unknown} THEN {unknown}
+        WHEN mirror_branch.misplaced AND mirror_branch.position > {unknown} THEN mirror_branch.position - 1
+        ELSE mirror_branch.position
+    END, CASE WHEN mirror_branch.id IS NULL THEN 0 ELSE 1 END, mirror_branch.advanced_at,
+    CASE WHEN mirror_branch.head = source_branch.unread_head THEN '' ELSE source_branch.unread_head END,
+    source_branch.unread_since
 FROM {mirror} mirror
-JOIN {source} there ON there.repository_id = mirror.source_id AND there.gone_at IS NULL
-LEFT JOIN {branch} here ON here.mirror_id = mirror.id AND here.name = there.name
-WHERE mirror.id IN ({mirrors}) ORDER BY mirror.name, there.name
+JOIN {source} source_branch ON source_branch.repository_id = mirror.source_id AND source_branch.gone_at IS NULL
+LEFT JOIN {branch} mirror_branch ON mirror_branch.mirror_id = mirror.id AND mirror_branch.name = source_branch.name
+WHERE mirror.id IN ({mirrors}) ORDER BY mirror.name, source_branch.name
 """
 
 
@@ -166,11 +170,11 @@ def branch_lags(mirrors: Sequence[Mirror]) -> Iterator[BranchLag]:
     rows = [row for row in _all_rows(mirrors) if row[0] not in narrow or row[1] in narrow[row[0]]]
     behind = {(row[0], row[1]): (row[2], row[4]) for row in rows if row[4] < row[3]}
     pending = pending_of(behind, few=1)
-    for mirror, branch, _, _, _, here, advanced_at, unread, since in rows:
+    for mirror, branch, _, _, _, exists, advanced_at, unread, since in rows:
         first = pending[mirror, branch][0] if (mirror, branch) in pending else None
         if unread and since:
             first = count_unread(first, unread, moment(since))
-        yield BranchLag(mirror, branch, bool(here), moment(advanced_at) if advanced_at else None, first)
+        yield BranchLag(mirror, branch, bool(exists), moment(advanced_at) if advanced_at else None, first)
 
 
 def _all_rows(mirrors: Sequence[Mirror]) -> list[tuple[Any, ...]]:

@@ -20,30 +20,34 @@ from mirrors.queries.tables import fetch
 
 # Each branch of a source is looked up at each of its mirrors by the index; only those that differ come back.
 _OPEN = """
-SELECT mirror.id, there.id, here.id, here.stray, here.uncommitted, here.misplaced OR NOT here.proven,
-    there.missing_since, there.position, here.position, COALESCE(next.seen_at, there.unread_since),
-    CASE WHEN there.unread_head = '' OR here.head = there.unread_head THEN 0 ELSE 1 END
+SELECT mirror.id, source_branch.id, mirror_branch.id, mirror_branch.stray, mirror_branch.uncommitted,
+    mirror_branch.misplaced OR NOT mirror_branch.proven, source_branch.missing_since, source_branch.position,
+    mirror_branch.position, COALESCE(next.seen_at, source_branch.unread_since),
+    CASE WHEN source_branch.unread_head = '' OR mirror_branch.head = source_branch.unread_head THEN 0 ELSE 1 END
 FROM {mirror} mirror
-JOIN {source} there ON there.repository_id = mirror.source_id AND there.gone_at IS NULL
-LEFT JOIN {branch} here ON here.mirror_id = mirror.id AND here.name = there.name
-LEFT JOIN {candidate} next ON next.branch_id = there.id
-    AND next.position = CASE WHEN here.id IS NULL OR here.stray OR here.position < 0 THEN 0 ELSE here.position + 1 END
+JOIN {source} source_branch ON source_branch.repository_id = mirror.source_id AND source_branch.gone_at IS NULL
+LEFT JOIN {branch} mirror_branch ON mirror_branch.mirror_id = mirror.id AND mirror_branch.name = source_branch.name
+LEFT JOIN {candidate} next ON next.branch_id = source_branch.id
+    AND next.position = CASE WHEN mirror_branch.id IS NULL OR mirror_branch.stray OR mirror_branch.position < 0 THEN 0
+        ELSE mirror_branch.position + 1 END
 WHERE mirror.id IN ({mirrors}) AND (
-    here.id IS NULL OR here.head <> there.head OR here.stray OR here.uncommitted
-    OR here.head = '' OR NOT here.proven OR here.misplaced OR there.missing_since IS NOT NULL OR there.unread_head <> ''
-    OR there.position = {unknown}
+    mirror_branch.id IS NULL OR mirror_branch.head <> source_branch.head OR mirror_branch.stray
+    OR mirror_branch.uncommitted OR mirror_branch.head = '' OR NOT mirror_branch.proven OR mirror_branch.misplaced
+    OR source_branch.missing_since IS NOT NULL OR source_branch.unread_head <> ''
+    OR source_branch.position = {unknown}
 )
 """
-_ONLY_HERE = """
-SELECT here.id
-FROM {branch} here
-JOIN {mirror} mirror ON mirror.id = here.mirror_id
-LEFT JOIN {source} there ON there.repository_id = mirror.source_id AND there.name = here.name AND there.gone_at IS NULL
-WHERE here.mirror_id IN ({mirrors}) AND there.id IS NULL
+_ONLY_AT_MIRROR = """
+SELECT mirror_branch.id
+FROM {branch} mirror_branch
+JOIN {mirror} mirror ON mirror.id = mirror_branch.mirror_id
+LEFT JOIN {source} source_branch ON source_branch.repository_id = mirror.source_id
+    AND source_branch.name = mirror_branch.name AND source_branch.gone_at IS NULL
+WHERE mirror_branch.mirror_id IN ({mirrors}) AND source_branch.id IS NULL
 """
 
 
-TOLD = 5
+SHOWN = 5
 """So many branches of a mirror that are behind are told of."""
 
 
@@ -52,8 +56,8 @@ class Row:
     """A branch that differs: keys of its mirror and of its rows there and here, and how far it is."""
 
     mirror: int
-    there: int
-    here: int | None
+    source_branch: int
+    mirror_branch: int | None
     stray: bool
     uncommitted: bool
     doubtful: bool
@@ -76,7 +80,7 @@ class Row:
     @property
     def age(self) -> tuple[bool, Any]:
         """Sorts those that have waited longest first, and before them those of which that isn't known."""
-        return self.waits_since is not None, self.waits_since or self.there
+        return self.waits_since is not None, self.waits_since or self.source_branch
 
 
 @dataclass(slots=True)
@@ -84,31 +88,33 @@ class OpenBranches:
     """Rows of the branches to tell of, by mirror and name, and how many others there are."""
 
     source: dict[int, dict[str, SourceBranch]] = field(default_factory=lambda: defaultdict(dict))
-    here: dict[int, dict[str, MirrorBranch]] = field(default_factory=lambda: defaultdict(dict))
+    mirror_branches: dict[int, dict[str, MirrorBranch]] = field(default_factory=lambda: defaultdict(dict))
     counted: dict[int, Counted] = field(default_factory=dict)
 
 
 def open_branches(mirrors: Sequence[Mirror]) -> OpenBranches:
     """For mirrors that follow every branch of their source."""
-    found = OpenBranches()
+    branches = OpenBranches()
     if not mirrors:
-        return found
+        return branches
     rows: dict[int, list[Row]] = defaultdict(list)
     for values in _rows(_OPEN, [mirror.pk for mirror in mirrors]):
         rows[values[0]].append(Row(*values))
-    live, told = _live(mirrors), []
+    live, shown = _live(mirrors), []
     both: dict[int, int] = {}
     for mirror in mirrors:
-        its = rows[mirror.pk]
+        differing = rows[mirror.pk]
         number, name = live.get(mirror.source_id, (0, ""))
-        behind = sorted((row for row in its if row.behind), key=lambda row: row.age)
-        told += [row for row in its if not row.behind] + behind[:TOLD]
-        rest = behind[TOLD:]
+        behind = sorted((row for row in differing if row.behind), key=lambda row: row.age)
+        shown += [row for row in differing if not row.behind] + behind[:SHOWN]
+        rest = behind[SHOWN:]
         pending = sum(row.pending for row in rest)
-        found.counted[mirror.pk] = Counted(settled=number - len(its), name=name, behind=len(rest), pending=pending)
-        both[mirror.pk] = number - sum(row.here is None for row in its)
-    _load(found, mirrors, told, _only_here(mirrors, both))
-    return found
+        branches.counted[mirror.pk] = Counted(
+            settled=number - len(differing), name=name, behind=len(rest), pending=pending
+        )
+        both[mirror.pk] = number - sum(row.mirror_branch is None for row in differing)
+    _load(branches, mirrors, shown, _only_at_mirror(mirrors, both))
+    return branches
 
 
 def _live(mirrors: Sequence[Mirror]) -> dict[int, tuple[int, str]]:
@@ -118,37 +124,43 @@ def _live(mirrors: Sequence[Mirror]) -> dict[int, tuple[int, str]]:
     return {repository: (number, name) for repository, number, name in counted}
 
 
-def _only_here(mirrors: Sequence[Mirror], known: Mapping[int, int]) -> list[int]:
+def _only_at_mirror(mirrors: Sequence[Mirror], known: Mapping[int, int]) -> list[int]:
     """Keys of branches that the mirror has and its source has not; counts tell where there are such."""
     rows = MirrorBranch.objects.filter(mirror__in=mirrors).order_by().values_list("mirror_id").annotate(Count("pk"))
     odd = [mirror for mirror, number in rows if number > known[mirror]]
-    return [pk for (pk,) in _rows(_ONLY_HERE, odd)]
+    return [pk for (pk,) in _rows(_ONLY_AT_MIRROR, odd)]
 
 
-def _load(found: OpenBranches, mirrors: Sequence[Mirror], rows: Sequence[Row], more: Sequence[int]) -> None:
-    there = _by_key(SourceBranch, {row.there for row in rows})
+def _load(branches: OpenBranches, mirrors: Sequence[Mirror], rows: Sequence[Row], more: Sequence[int]) -> None:
+    source_branches = _by_key(SourceBranch, {row.source_branch for row in rows})
     for row in rows:
-        found.source[row.mirror][there[row.there].name] = there[row.there]
-    for here in _by_key(MirrorBranch, {row.here for row in rows if row.here is not None} | set(more)).values():
-        found.here[here.mirror_id][here.name] = here
-    _add_gone(found, mirrors, more)
+        branches.source[row.mirror][source_branches[row.source_branch].name] = source_branches[row.source_branch]
+    keys = {row.mirror_branch for row in rows if row.mirror_branch is not None} | set(more)
+    for branch in _by_key(MirrorBranch, keys).values():
+        branches.mirror_branches[branch.mirror_id][branch.name] = branch
+    _add_deleted(branches, mirrors, more)
 
 
-def _add_gone(found: OpenBranches, mirrors: Sequence[Mirror], more: Sequence[int]) -> None:
+def _add_deleted(branches: OpenBranches, mirrors: Sequence[Mirror], more: Sequence[int]) -> None:
     """What was at the source once says since when it is gone."""
     if not more:
         return
     wanted = set(more)
-    names = {(mirror, name) for mirror, its in found.here.items() for name, row in its.items() if row.pk in wanted}
+    names = {
+        (mirror, name)
+        for mirror, by_name in branches.mirror_branches.items()
+        for name, row in by_name.items()
+        if row.pk in wanted
+    }
     by_source: dict[int, list[int]] = defaultdict(list)
     for mirror in mirrors:
         by_source[mirror.source_id].append(mirror.pk)
     sources = {row.source_id for row in mirrors if row.pk in {mirror for mirror, _ in names}}
-    gone = SourceBranch.objects.filter(repository__in=sources, name__in={name for _, name in names})
-    for row in gone.exclude(gone_at=None):
+    deleted = SourceBranch.objects.filter(repository__in=sources, name__in={name for _, name in names})
+    for row in deleted.exclude(gone_at=None):
         for mirror in by_source[row.repository_id]:
             if (mirror, row.name) in names:
-                found.source[mirror][row.name] = row
+                branches.source[mirror][row.name] = row
 
 
 def _by_key(model: type[Model], keys: set[int]) -> dict[int, Any]:

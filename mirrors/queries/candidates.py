@@ -57,10 +57,10 @@ JOIN {commit} record ON record.id = candidate.commit_id ORDER BY position
 
 def pending_of(spots: Spots, *, few: int) -> dict[Key, list[Pending]]:
     """The first and the last `few` pending commits of each branch, oldest first."""
-    found: dict[Key, list[Pending]] = defaultdict(list)
+    pending: dict[Key, list[Pending]] = defaultdict(list)
     for key, row in _rows(_PENDING, spots, few):
-        found[key].append(Pending(row.sha, row.position, row.seen_at, row.number, row.moves > 0))
-    return found
+        pending[key].append(Pending(row.sha, row.position, row.seen_at, row.number, row.moves > 0))
+    return pending
 
 
 def count_unread(first: Pending | None, head: str, since: datetime) -> Pending:
@@ -70,10 +70,10 @@ def count_unread(first: Pending | None, head: str, since: datetime) -> Pending:
 
 def past_of(spots: Spots) -> dict[Key, list[str]]:
     """The commits that led to each mirror's head, itself included, oldest first."""
-    found: dict[Key, list[str]] = defaultdict(list)
+    past: dict[Key, list[str]] = defaultdict(list)
     for key, row in _rows(_PAST, spots, PAST):
-        found[key].append(row.sha)
-    return found
+        past[key].append(row.sha)
+    return past
 
 
 def _rows(query: str, spots: Spots, few: int) -> Iterable[tuple[Key, Any]]:
@@ -88,9 +88,9 @@ def _rows(query: str, spots: Spots, few: int) -> Iterable[tuple[Key, Any]]:
 
 def candidates_of(mirror: Mirror, branch: str) -> QuerySet[Candidate]:
     """A branch's candidates, with where the mirror is on them (`reached`)."""
-    there = MirrorBranch.objects.filter(mirror=mirror, name=branch, stray=False)
+    mirror_branches = MirrorBranch.objects.filter(mirror=mirror, name=branch, stray=False)
     same = When(head=OuterRef("branch__head"), then=OuterRef("branch__position"))
-    at = there.order_by().annotate(at=Case(same, default=F("position"))).values("at")[:1]
+    at = mirror_branches.order_by().annotate(at=Case(same, default=F("position"))).values("at")[:1]
     rows = Candidate.objects.filter(branch__repository=mirror.source_id, branch__name=branch, branch__gone_at=None)
     # What is only inferred is no part of the branch's line, but for a mirror that stands at such a commit.
     on_the_line = Q(position__gte=0) | Q(reached__lt=UNKNOWN)

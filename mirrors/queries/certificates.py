@@ -99,33 +99,33 @@ def describe(mirror: Mirror) -> Descriptor:
     )
 
 
-def descriptor_bytes(told: Descriptor) -> bytes:
+def descriptor_bytes(descriptor: Descriptor) -> bytes:
     """The file's text; the same facts give the same bytes."""
     body = {
         "organization": config.current().organization_id,
-        "mirror": told.mirror,
-        "region": told.region,
-        "storage_namespace": told.storage_namespace,
-        "creation_date": told.creation_date,
-        "created_at": told.created_at.astimezone(UTC).isoformat(),
+        "mirror": descriptor.mirror,
+        "region": descriptor.region,
+        "storage_namespace": descriptor.storage_namespace,
+        "creation_date": descriptor.creation_date,
+        "created_at": descriptor.created_at.astimezone(UTC).isoformat(),
         "source": {
-            "region": told.source_region,
-            "repository": told.source_repository,
-            "storage_namespace": told.source_namespace,
-            "creation_date": told.source_creation_date,
-            "default_branch": told.default_branch,
+            "region": descriptor.source_region,
+            "repository": descriptor.source_repository,
+            "storage_namespace": descriptor.source_namespace,
+            "creation_date": descriptor.source_creation_date,
+            "default_branch": descriptor.default_branch,
         },
         "settings": {
-            "depth": told.depth,
-            "content_sample": told.content_sample,
-            "imported": told.imported,
-            "paused": told.paused,
-            "repair_tampering": told.repair_tampering,
-            "branches": {name: told.selected[name] for name in ("include", "exclude")},
-            "history": told.history,
-            "first_sync": told.first_sync,
-            "tags": told.tags,
-            "rpo_seconds": told.rpo_seconds,
+            "depth": descriptor.depth,
+            "content_sample": descriptor.content_sample,
+            "imported": descriptor.imported,
+            "paused": descriptor.paused,
+            "repair_tampering": descriptor.repair_tampering,
+            "branches": {name: descriptor.selected[name] for name in ("include", "exclude")},
+            "history": descriptor.history,
+            "first_sync": descriptor.first_sync,
+            "tags": descriptor.tags,
+            "rpo_seconds": descriptor.rpo_seconds,
         },
     }
     return json.dumps(body, indent=1).encode()
@@ -251,7 +251,7 @@ def read_certificate(region: str, namespace: str, branch: str) -> Proof | None:
     body = _object(data, f"the certificate of {branch}")
     if body.get("retired"):
         return None
-    told = Certificate(
+    certificate = Certificate(
         commit=_text(body, "commit", 64),
         metarange=_text(body, "metarange", 64),
         ranges=_number(body, "ranges"),
@@ -263,14 +263,14 @@ def read_certificate(region: str, namespace: str, branch: str) -> Proof | None:
         storage_namespace=_text(body, "storage_namespace", 1024),
     )
     # Earlier versions wrote no digest of the content.
-    if (body.get("digest"), body.get("content_digest", told.content.digest())) != (
-        told.digest(),
-        told.content.digest(),
+    if (body.get("digest"), body.get("content_digest", certificate.content.digest())) != (
+        certificate.digest(),
+        certificate.content.digest(),
     ):
         raise Invalid(f"the certificate of {branch} does not give its digest")
-    if (told.region, told.storage_namespace, body.get("branch")) != (region, namespace, branch):
+    if (certificate.region, certificate.storage_namespace, body.get("branch")) != (region, namespace, branch):
         raise Invalid(f"the certificate of {branch} was made for another place")
-    return Proof(told.commit, _moment(body, "at"))
+    return Proof(certificate.commit, _moment(body, "at"))
 
 
 # --- keeping both ---------------------------------------------------------------------------------------------------
@@ -290,55 +290,55 @@ def _object(data: bytes, what: str) -> Mapping[str, Any]:
 
 
 def _part(body: Mapping[str, Any], name: str) -> dict[str, Any]:
-    found: dict[str, Any] = _field(body, name, dict)
-    return found
+    part: dict[str, Any] = _field(body, name, dict)
+    return part
 
 
 def _field(body: Mapping[str, Any], name: str, kind: type) -> Any:
-    found = body.get(name)
-    if type(found) is not kind:
+    value = body.get(name)
+    if type(value) is not kind:
         raise Invalid(f"the field '{name}' is missing or damaged")
-    return found
+    return value
 
 
 def _text(body: Mapping[str, Any], name: str, most: int) -> str:
-    found: str = _field(body, name, str)
-    if len(found) > most or "\x00" in found:
+    value: str = _field(body, name, str)
+    if len(value) > most or "\x00" in value:
         raise Invalid(f"the field '{name}' is damaged")
-    return found
+    return value
 
 
 def _texts(body: Mapping[str, Any], name: str, most: int) -> list[str]:
-    found: list[str] = _field(body, name, list)
-    return [_text({name: one}, name, most) for one in found]
+    values: list[str] = _field(body, name, list)
+    return [_text({name: value}, name, most) for value in values]
 
 
 def _choice(body: Mapping[str, Any], name: str, known: Sequence[str]) -> str:
-    found = _text(body, name, 64)
-    if found not in known:
-        raise Invalid(f"the field '{name}' is damaged: '{found}' is none of {', '.join(known)}")
-    return found
+    value = _text(body, name, 64)
+    if value not in known:
+        raise Invalid(f"the field '{name}' is damaged: '{value}' is none of {', '.join(known)}")
+    return value
 
 
 def _number(body: Mapping[str, Any], name: str) -> int:
-    found: int = _field(body, name, int)
-    if not 0 <= found < 2**63:
+    value: int = _field(body, name, int)
+    if not 0 <= value < 2**63:
         raise Invalid(f"the field '{name}' is damaged")
-    return found
+    return value
 
 
 def _seconds(body: Mapping[str, Any], name: str) -> int | None:
-    found = None if body.get(name) is None else _number(body, name)
-    if found is not None and not 0 < found <= LONGEST_RPO:
-        raise Invalid(f"the field '{name}' is damaged: {found} is no target")
-    return found
+    value = None if body.get(name) is None else _number(body, name)
+    if value is not None and not 0 < value <= LONGEST_RPO:
+        raise Invalid(f"the field '{name}' is damaged: {value} is no target")
+    return value
 
 
 def _share(body: Mapping[str, Any], name: str) -> float:
-    found: float = _field(body, name, float)
-    if not 0 < found <= 1:
-        raise Invalid(f"the field '{name}' is damaged: {found} is no share")
-    return found
+    value: float = _field(body, name, float)
+    if not 0 < value <= 1:
+        raise Invalid(f"the field '{name}' is damaged: {value} is no share")
+    return value
 
 
 def _moment(body: Mapping[str, Any], name: str) -> datetime:

@@ -32,15 +32,15 @@ class Covered:
 
 def covering(coverage: CoverageQuerySet, range_ids: Sequence[str]) -> Covered:
     """What complete `coverage` there is of some ranges."""
-    found = []
+    totals = []
     for some in chunks(range_ids, CHUNK):
         rows = coverage.filter(range_id__in=some, state=Coverage.State.COMPLETE)
-        found += rows.order_by().values_list(
+        totals += rows.order_by().values_list(
             "depth", Count("pk"), Sum("entries"), Sum("bytes"), Min("checked_at"), Max("checked_at")
         )
-    if not found:
+    if not totals:
         return Covered()
-    depths, ranges, entries, sizes, oldest, latest = zip(*found, strict=True)
+    depths, ranges, entries, sizes, oldest, latest = zip(*totals, strict=True)
     depth = next(depth for depth in Depth if depth in depths)
     return Covered(sum(ranges), sum(entries), sum(sizes), depth, min(oldest), max(latest))
 

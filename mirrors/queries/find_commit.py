@@ -18,8 +18,8 @@ _NAMED = 3
 
 def find_commit(mirror: Mirror, given: str) -> Commit:
     """The one commit at a mirror whose id begins so. Raises NotFound, Invalid (too short), Conflict (several do)."""
-    found = commits_beginning([mirror.source_id], given).filter(at_mirrors__mirror=mirror)
-    rows = list(found.order_by("sha")[: _NAMED + 1])
+    commits = commits_beginning([mirror.source_id], given).filter(at_mirrors__mirror=mirror)
+    rows = list(commits.order_by("sha")[: _NAMED + 1])
     if not rows:
         raise NotFound(f"nothing is known of a commit '{given[:80]}' at '{mirror.name}'")
     expect_one(given, [row.sha for row in rows])

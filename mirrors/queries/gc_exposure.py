@@ -71,13 +71,13 @@ class AllUnreached:
 
 def gone_of(mirror: Mirror) -> Gone:
     """What is gone at the source."""
-    gone = mirror.blockers.filter(gone_at_source=True)
-    counted = gone.order_by().values_list("kind").annotate(Count("key", distinct=True), Min("first_seen"))
+    lost = mirror.blockers.filter(gone_at_source=True)
+    counted = lost.order_by().values_list("kind").annotate(Count("key", distinct=True), Min("first_seen"))
     rows = list(counted)
     return Gone(
         kinds={kind: number for kind, number, _ in rows},
         since=min((first for _, _, first in rows), default=None),
-        examples=list(gone[:EXAMPLES]),
+        examples=list(lost[:EXAMPLES]),
         commits=mirror.commits.filter(data=MirrorCommit.Data.GONE).count(),
         heads=_heads_without(mirror) if rows else [],
     )
@@ -90,11 +90,11 @@ def _heads_without(mirror: Mirror) -> list[tuple[str, str]]:
     for some in chunks(sorted({head for _, head in behind})):
         rows = mirror.commits.filter(commit__sha__in=some, data__in=[MirrorCommit.Data.GONE, MirrorCommit.Data.WAITING])
         waits_for.update(rows.values_list("commit__sha", "waits_for"))
-    gone: set[str] = set()
-    for some in chunks(sorted({one for ids in waits_for.values() for one in ids})):
+    lacking: set[str] = set()
+    for some in chunks(sorted({holder for ids in waits_for.values() for holder in ids})):
         lost = mirror.blockers.held_by(some).filter(gone_at_source=True)
-        gone.update(lost.order_by().values_list("holder_id", flat=True).distinct())
-    return [(branch, head) for branch, head in behind if not gone.isdisjoint(waits_for.get(head, ()))]
+        lacking.update(lost.order_by().values_list("holder_id", flat=True).distinct())
+    return [(branch, head) for branch, head in behind if not lacking.isdisjoint(waits_for.get(head, ()))]
 
 
 # --- may go -----------------------------------------------------------------------------------------------------------
@@ -105,16 +105,18 @@ def unreached_of(mirror: Mirror) -> AllUnreached:
     former = _former_heads(mirror)
     more, former = len(former) > MOST_FORMER, former[:MOST_FORMER]
     live = mirror.source.branches.filter(gone_at=None, missing_since=None).values_list("head", flat=True)
-    painting = Painting([[one.commit] for one in former], live)
+    painting = Painting([[head.commit] for head in former], live)
     groups = {key: groups for groups, key, _, _ in descend(mirror.source, painting)}
-    found = [
+    unreached = [
         Unreached(last=_last_of(former, groups[row["key"]]), **row)
         for some in chunks(sorted(groups))
         for row in _open(mirror, some)
     ]
-    found.sort(key=lambda one: -one.key)
-    missing = MissingThings(mirror, [one.key for one in found]).missing_of([one.key for one in found])
-    return AllUnreached(found, missing, more or not painting.done or missing.at_least)
+    unreached.sort(key=lambda commit: -commit.key)
+    missing = MissingThings(mirror, [commit.key for commit in unreached]).missing_of(
+        [commit.key for commit in unreached]
+    )
+    return AllUnreached(unreached, missing, more or not painting.done or missing.at_least)
 
 
 def _open(mirror: Mirror, keys: Sequence[int]) -> list[dict[str, Any]]:
@@ -124,13 +126,13 @@ def _open(mirror: Mirror, keys: Sequence[int]) -> list[dict[str, Any]]:
 
 def _last_of(former: Sequence[Former], groups: int) -> Former:
     """Of the former heads that lead to a commit the one that was left last."""
-    return max((one for number, one in enumerate(former) if groups >> number & 1), key=lambda one: one.since)
+    return max((head for number, head in enumerate(former) if groups >> number & 1), key=lambda head: head.since)
 
 
 def _former_heads(mirror: Mirror) -> list[Former]:
     """The last ones, up to one more than are gone through."""
-    found = [*_moved(mirror), *_deleted(mirror)]
-    return sorted(found, key=lambda one: one.since, reverse=True)[: MOST_FORMER + 1]
+    heads = [*_moved(mirror), *_deleted(mirror)]
+    return sorted(heads, key=lambda head: head.since, reverse=True)[: MOST_FORMER + 1]
 
 
 def _moved(mirror: Mirror) -> list[Former]:

@@ -43,7 +43,7 @@ class MetarangeCache:
     def __init__(
         self, *, metaranges: int, ranges: int, seconds: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._found: OrderedDict[str, tuple[Found, float]] = OrderedDict()
+        self._metaranges: OrderedDict[str, tuple[Found, float]] = OrderedDict()
         self._ranges = 0
         self._most_metaranges, self._most_ranges, self._seconds = metaranges, ranges, seconds
         self._clock = clock
@@ -52,34 +52,34 @@ class MetarangeCache:
     def clear(self) -> None:
         """Forget all of them."""
         with self._lock:
-            self._found.clear()
+            self._metaranges.clear()
             self._ranges = 0
 
     def get(self, key: str) -> Found | None:
         """What is known; None when that is nothing, or too old."""
         with self._lock:
-            found, read_at = self._found.get(key, (None, 0.0))
-            if found is None or self._clock() - read_at >= self._seconds:
+            metarange, read_at = self._metaranges.get(key, (None, 0.0))
+            if metarange is None or self._clock() - read_at >= self._seconds:
                 return None
-            self._found.move_to_end(key)
-            return found
+            self._metaranges.move_to_end(key)
+            return metarange
 
-    def put(self, key: str, found: Found) -> None:
+    def put(self, key: str, metarange: Found) -> None:
         """Remember what was just read."""
         with self._lock:
-            if key in self._found:
+            if key in self._metaranges:
                 self._drop(key)
-            self._found[key] = (found, self._clock())
-            self._ranges += len(found.ranges)
-            while len(self._found) > 1 and self._is_too_large():
-                self._drop(next(iter(self._found)))
+            self._metaranges[key] = (metarange, self._clock())
+            self._ranges += len(metarange.ranges)
+            while len(self._metaranges) > 1 and self._is_too_large():
+                self._drop(next(iter(self._metaranges)))
 
     def _is_too_large(self) -> bool:
-        return len(self._found) > self._most_metaranges or self._ranges > self._most_ranges
+        return len(self._metaranges) > self._most_metaranges or self._ranges > self._most_ranges
 
     def _drop(self, key: str) -> None:
-        found, _ = self._found.pop(key)
-        self._ranges -= len(found.ranges)
+        metarange, _ = self._metaranges.pop(key)
+        self._ranges -= len(metarange.ranges)
 
 
 @functools.cache

@@ -55,22 +55,22 @@ def ranges_named(mirror: Mirror, metarange_id: str) -> tuple[RangeRef, ...] | No
     """
     if not metarange_id:
         return ()
-    if found := remembered().get(metarange_id):
-        return found.ranges
+    if metarange := remembered().get(metarange_id):
+        return metarange.ranges
     uri, on_disk = metadata_uri(mirror.namespace, metarange_id), clients.local_cache()
     try:
         data = on_disk.get(metarange_id) or clients.objects(mirror.region).get(uri)
-        found = parse(data, metarange_id, uri)
+        metarange = parse(data, metarange_id, uri)
     except (LakeMirrorError, FormatError):
         return None
-    remembered().put(metarange_id, found)
-    return found.ranges
+    remembered().put(metarange_id, metarange)
+    return metarange.ranges
 
 
 def ranges_at_hand(metarange_id: str, file: str = "") -> tuple[RangeRef, ...] | None:
     """The ranges that a metarange names, if this machine knows them: no store is asked."""
-    found = remembered().get(metarange_id) or _on_disk(clients.local_cache(), metarange_id, file or metarange_id)
-    return found.ranges if found else None
+    metarange = remembered().get(metarange_id) or _on_disk(clients.local_cache(), metarange_id, file or metarange_id)
+    return metarange.ranges if metarange else None
 
 
 def load_metaranges(
@@ -86,9 +86,9 @@ def load_metaranges(
     refuses of one is told of that one; a store that can't be asked as a whole raises (Unreachable, Denied...): that is
     not "missing". With `failed` one that can't be asked for is noted there and left out.
     """
-    asked, cache = set(ids), remembered()
-    found = {i: known for i in asked.intersection(proven) if (known := cache.get(i))} | {"": Found()}
-    rest = sorted(asked - found.keys())
+    wanted, cache = set(ids), remembered()
+    metaranges = {i: known for i in wanted.intersection(proven) if (known := cache.get(i))} | {"": Found()}
+    rest = sorted(wanted - metaranges.keys())
     store = clients.objects(mirror.region)
     load = functools.partial(_load, store, mirror.namespace, clients.local_cache(), Refusals(store, mirror.namespace))
     with ThreadPoolExecutor(max_workers=max(1, min(WORKERS, len(rest)))) as pool:
@@ -98,10 +98,10 @@ def load_metaranges(
                     raise result
                 failed[metarange_id] = result
                 continue
-            found[metarange_id] = result
+            metaranges[metarange_id] = result
             if not result.reason:
                 cache.put(metarange_id, result)
-    return found
+    return metaranges
 
 
 def _attempt(load: Callable[[str], Found], metarange_id: str) -> Found | LakeMirrorError:
@@ -111,11 +111,11 @@ def _attempt(load: Callable[[str], Found], metarange_id: str) -> Found | LakeMir
         return error
 
 
-def problem_of(metarange_id: str, found: Found, *, damage: bool = False) -> Problem | None:
+def problem_of(metarange_id: str, metarange: Found, *, damage: bool = False) -> Problem | None:
     """What stands in the way of a metarange's commits; `damage`: it had been there and right."""
-    if found.verdict is None:
+    if metarange.verdict is None:
         return None
-    reason, detail = found.verdict
+    reason, detail = metarange.verdict
     address = f"{METADATA_PREFIX}/{metarange_id}"
     return Problem(Blocker.Kind.METARANGE, metarange_id, address, reason, detail=detail, damage=damage)
 
@@ -158,14 +158,14 @@ def _on_disk(on_disk: LocalCache, metarange_id: str, uri: str) -> Found | None:
 def _is_there(store: ObjectStore, uri: str, known: Found) -> bool:
     """Whether the destination holds the very same bytes now: a HEAD tells, but where an ETag is no MD5 of the content
     (encryption by KMS, several parts). Then the file is fetched."""
-    there = store.head(uri)
-    if there is None or not there.etag_is_content:
+    info = store.head(uri)
+    if info is None or not info.etag_is_content:
         return False
-    return judge_object(there, size=known.size, etag=known.md5, depth=Depth.ETAG) is None
+    return judge_object(info, size=known.size, etag=known.md5, depth=Depth.ETAG) is None
 
 
 def _fetch(store: ObjectStore, uri: str, metarange_id: str, on_disk: LocalCache) -> Found:
     data = store.get(uri)
-    found = parse(data, metarange_id, uri)
+    metarange = parse(data, metarange_id, uri)
     on_disk.put(metarange_id, data)
-    return found
+    return metarange

@@ -156,16 +156,18 @@ def _is_in_the_way(row: Mapping[str, Any]) -> bool:
 
 
 def _with_things(rows: Mapping[Key, Mapping[str, Any]]) -> dict[Key, CommitFacts]:
-    holders = {key: [(key[0], one) for one in _holders(row)] for key, row in rows.items() if _facts(row).in_trouble}
+    holders = {
+        key: [(key[0], holder) for holder in _holders(row)] for key, row in rows.items() if _facts(row).in_trouble
+    }
     named = _named({holder for own in holders.values() for holder in own})
     counts = _all_counted({holder: number for holder, (number, _) in named.items()})
     shown = {key: _enough([holder for holder in own if holder in named], named) for key, own in holders.items()}
     things = _things({holder for own in shown.values() for holder in own})
-    found = {}
+    facts = {}
     for key, row in rows.items():
-        its = [thing for holder in shown.get(key, ()) for thing in things.get(holder, ())]
-        found[key] = _add_things(_facts(row), its, sum(counts.get(holder, 0) for holder in holders.get(key, ())))
-    return found
+        lacking = [thing for holder in shown.get(key, ()) for thing in things.get(holder, ())]
+        facts[key] = _add_things(_facts(row), lacking, sum(counts.get(holder, 0) for holder in holders.get(key, ())))
+    return facts
 
 
 def _add_things(facts: CommitFacts, things: list[Thing], number: int) -> CommitFacts:

@@ -28,11 +28,11 @@ _IS_DAMAGE = "AND blocker.damage AND blocker.attempts > 1 AND blocker.reason <> 
 
 # A join with a list of values: of each mirror the rows below a key are entered by the index, which no plan can miss.
 _COUNTS = """
-WITH asked (mirror_id, beyond) AS (VALUES {asked})
-SELECT asked.mirror_id, blocker.kind, count(DISTINCT blocker.key), min(blocker.first_seen), min(blocker.path)
-FROM asked JOIN {blocker} blocker ON blocker.mirror_id = asked.mirror_id AND blocker.id < asked.beyond
+WITH bound (mirror_id, beyond) AS (VALUES {bounds})
+SELECT bound.mirror_id, blocker.kind, count(DISTINCT blocker.key), min(blocker.first_seen), min(blocker.path)
+FROM bound JOIN {blocker} blocker ON blocker.mirror_id = bound.mirror_id AND blocker.id < bound.beyond
 WHERE NOT blocker.gone_at_source {only}
-GROUP BY asked.mirror_id, blocker.kind
+GROUP BY bound.mirror_id, blocker.kind
 """
 
 
@@ -61,15 +61,15 @@ def waiting_at(mirrors: Sequence[Mirror]) -> dict[int, Waiting]:
     nothing = _Count({}, None, "")
     return {
         mirror: Waiting(
-            number=its.number,
-            kind=next(iter(its.kinds)) if len(its.kinds) == 1 and ends[mirror] == END else "",
+            number=count.number,
+            kind=next(iter(count.kinds)) if len(count.kinds) == 1 and ends[mirror] == END else "",
             more=mirror in more,
-            since=its.since,
+            since=count.since,
             damaged=lost.get(mirror, nothing).number,
             more_damaged=mirror in more_lost,
             example=lost.get(mirror, nothing).path,
         )
-        for mirror, its in waiting.items()
+        for mirror, count in waiting.items()
     }
 
 
@@ -79,8 +79,8 @@ def _ends(mirrors: Sequence[Mirror]) -> tuple[dict[int, int], dict[int, int]]:
     waited_for = Blocker.objects.filter(mirror=OuterRef("pk"), gone_at_source=False).order_by("pk")
     damaged = waited_for.filter(damage=True)
     beyond = [Subquery(rows.values("pk")[COUNTED : COUNTED + 1]) for rows in (waited_for, damaged)]
-    found = Mirror.objects.filter(Exists(waited_for), pk__in=[mirror.pk for mirror in mirrors]).order_by()
-    rows = list(found.values_list("pk", beyond[0], Exists(damaged), beyond[1]))
+    waiting = Mirror.objects.filter(Exists(waited_for), pk__in=[mirror.pk for mirror in mirrors]).order_by()
+    rows = list(waiting.values_list("pk", beyond[0], Exists(damaged), beyond[1]))
     ends = {mirror: end or END for mirror, end, _, _ in rows}
     return ends, {mirror: end or END for mirror, _, some, end in rows if some}
 
@@ -88,16 +88,16 @@ def _ends(mirrors: Sequence[Mirror]) -> tuple[dict[int, int], dict[int, int]]:
 def _count(ends: Mapping[int, int], only: str = "", given: Sequence[object] = ()) -> dict[int, _Count]:
     if not ends:
         return {}
-    asked = ", ".join(f"({mirror:d}, {end:d})" for mirror, end in ends.items())
+    bounds = ", ".join(f"({mirror:d}, {end:d})" for mirror, end in ends.items())
     kinds: dict[int, dict[str, int]] = defaultdict(dict)
     since: dict[int, datetime] = {}
     paths: dict[int, str] = defaultdict(str)
-    for mirror, kind, number, first, path in fetch(_COUNTS.replace("{only}", only), given, asked=asked):
+    for mirror, kind, number, first, path in fetch(_COUNTS.replace("{only}", only), given, bounds=bounds):
         kinds[mirror][kind] = number
         seen = moment(first)
         since[mirror] = min(seen, since.get(mirror, seen))
         paths[mirror] = paths[mirror] or path
-    return {mirror: _Count(its, since[mirror], paths[mirror]) for mirror, its in kinds.items()}
+    return {mirror: _Count(numbers, since[mirror], paths[mirror]) for mirror, numbers in kinds.items()}
 
 
 def _but_waived(mirrors: Sequence[int]) -> tuple[str, list[object]]:
@@ -128,10 +128,10 @@ def _only_waived(mirrors: Sequence[int]) -> dict[int, set[str]]:
 
 
 def _waited_for(rows: QuerySet[MirrorCommit]) -> dict[int, set[str]]:
-    found: dict[int, set[str]] = defaultdict(set)
+    holders: dict[int, set[str]] = defaultdict(set)
     for mirror, waits_for in rows.order_by("-commit_id").values_list("mirror_id", "waits_for")[:OPEN_COMMITS]:
-        found[mirror].update(waits_for)
-    return found
+        holders[mirror].update(waits_for)
+    return holders
 
 
 def damage_at(mirrors: Iterable[Mirror]) -> QuerySet[Blocker]:

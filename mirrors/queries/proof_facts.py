@@ -53,13 +53,13 @@ def gone_at_source(mirrors: Mapping[int, Mirror], commit: Commit) -> dict[int, b
     looked through, and the mirror lacks things that are gone there.
     """
     named = _named_at(mirrors.values(), commit.metarange_id)
-    found = _problems(list(mirrors), _holders(commit, named))
-    gone: dict[int, bool | None] = {key: found[key, True] > 0 for key in mirrors}
-    unsure = [key for key, known in gone.items() if not known]
+    problems = _problems(list(mirrors), _holders(commit, named))
+    lost: dict[int, bool | None] = {key: problems[key, True] > 0 for key in mirrors}
+    unsure = [key for key, known in lost.items() if not known]
     lacking = Blocker.objects.filter(mirror__in=unsure, gone_at_source=True).order_by()
     for key in lacking.values_list("mirror_id", flat=True).distinct():
-        gone[key] = None if named is None or not _is_looked_through(key, [ref.id for ref in named]) else False
-    return gone
+        lost[key] = None if named is None or not _is_looked_through(key, [ref.id for ref in named]) else False
+    return lost
 
 
 def _is_looked_through(mirror: int, range_ids: Sequence[str]) -> bool:
@@ -80,7 +80,7 @@ def _named_at(mirrors: Iterable[Mirror], metarange_id: str) -> Named:
 
 def _holders(commit: Commit, named: Named) -> list[str]:
     """Who may lack something of the commit's own."""
-    return [one for one in (commit.sha, commit.metarange_id, *(ref.id for ref in named or ())) if one]
+    return [holder for holder in (commit.sha, commit.metarange_id, *(ref.id for ref in named or ())) if holder]
 
 
 def proof_of(mirror: Mirror, row: MirrorCommit, named: Named) -> CommitProof:
@@ -111,23 +111,23 @@ def _proofs(mirrors: Mapping[int, Mirror], rows: Sequence[MirrorCommit], named: 
 
 def _problems(mirrors: Collection[int], holders: Sequence[str]) -> Counter[tuple[int, bool]]:
     """How many things they hold, by mirror and by whether those are gone at the source too."""
-    found: Counter[tuple[int, bool]] = Counter()
+    counts: Counter[tuple[int, bool]] = Counter()
     for some in chunks(holders, CHUNK):
         rows = Blocker.objects.filter(mirror__in=mirrors).held_by(some).order_by()
-        found.update(rows.values_list("mirror_id", "gone_at_source").iterator())
-    return found
+        counts.update(rows.values_list("mirror_id", "gone_at_source").iterator())
+    return counts
 
 
 def _proven(mirrors: Mapping[int, Mirror], keys: Collection[int], range_ids: Sequence[str]) -> Counter[int]:
     """How many of the ranges are complete, by mirror: at the depth of each, or deeper."""
-    found: Counter[int] = Counter()
+    counts: Counter[int] = Counter()
     for some in chunks(range_ids, CHUNK):
         rows = Coverage.objects.filter(mirror__in=keys, range_id__in=some, state=Coverage.State.COMPLETE)
         counted: Any = rows.filter(looked__isnull=False).order_by().values_list("mirror_id", "depth")
         for key, depth, number in counted.annotate(Count("pk")):
             if depth in _depths(mirrors[key]):
-                found[key] += number
-    return found
+                counts[key] += number
+    return counts
 
 
 def _depths(mirror: Mirror) -> Collection[str]:
@@ -153,14 +153,14 @@ def circumstances(mirror: Mirror) -> tuple[Mirror | None, Circumstances]:
     """
     source = Repository.objects.filter(pk=mirror.source_id).values_list("frozen_reason", flat=True).first()
     now = Mirror.objects.select_for_update(of=("self",), no_key=True).select_related("source").filter(pk=mirror.pk)
-    found = now.first()
-    if found is None:
+    current = now.first()
+    if current is None:
         return None, Circumstances(active=False)
     decided = ("depth", "content_sample", "imported", "selected", "history", "tags", "storage_namespace")
-    return found, Circumstances(
-        active=found.state == Mirror.State.ACTIVE,
-        paused=found.paused,
-        frozen=bool(source) or bool(found.source.frozen_reason),
-        unchanged=all(getattr(found, name) == getattr(mirror, name) for name in decided),
-        pinned=found.pinned_creation_date == mirror.pinned_creation_date and found.store in ("", store_of(found)),
+    return current, Circumstances(
+        active=current.state == Mirror.State.ACTIVE,
+        paused=current.paused,
+        frozen=bool(source) or bool(current.source.frozen_reason),
+        unchanged=all(getattr(current, name) == getattr(mirror, name) for name in decided),
+        pinned=current.pinned_creation_date == mirror.pinned_creation_date and current.store in ("", store_of(current)),
     )

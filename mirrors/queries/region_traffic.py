@@ -22,8 +22,8 @@ def traffic() -> Traffic:
 
 
 def _by_region(rows: Any, **totals: Any) -> Mapping[str, tuple[int, datetime | None]]:
-    found = rows.order_by().values_list("region").annotate(**totals)
-    return {region: (number, at) for region, number, at in found}
+    counted = rows.order_by().values_list("region").annotate(**totals)
+    return {region: (number, at) for region, number, at in counted}
 
 
 def mirrors_by_region() -> Mapping[str, int]:

@@ -60,34 +60,34 @@ def losses_of(mirror: Mirror, after: str, amount: int) -> Losses:
     places = positions_of(mirror)
     behind = [place for place in places if place.behind or place.unread_head]
     shown = [place for place in behind if place.key[1] > after][:amount]
-    kept = {place.key: _kept(place.mirror) for place in places if place.mirror and not place.mirror.stray}
-    painting = Painting([_heads(behind), *(_heads([place]) for place in shown)], kept.values())
+    own_places = {place.key: _own_place(place.mirror) for place in places if place.mirror and not place.mirror.stray}
+    painting = Painting([_heads(behind), *(_heads([place]) for place in shown)], own_places.values())
     tallies: dict[int, Tally] = defaultdict(Tally)
     for groups, key, committer, seen_at in descend(mirror.source, painting):
         tallies[groups].add(key, committer, seen_at)
     things, more = MissingThings(mirror, [key for tally in tallies.values() for key in tally.keys]), not painting.done
     groups = enumerate([behind, *([place] for place in shown)])
-    told = [_loss(_with_unread(group_tally(tallies, number), group), things, more) for number, group in groups]
-    unproven = sum(place.unproven for place in places) + _lost_and_unproven(mirror, places, kept)
-    return Losses(told[0], list(zip(shown, told[1:], strict=True)), len(behind), unproven)
+    losses = [_loss(_with_unread(group_tally(tallies, number), group), things, more) for number, group in groups]
+    unproven = sum(place.unproven for place in places) + _lost_and_unproven(mirror, places, own_places)
+    return Losses(losses[0], list(zip(shown, losses[1:], strict=True)), len(behind), unproven)
 
 
-def _kept(branch: MirrorBranch) -> str:
+def _own_place(branch: MirrorBranch) -> str:
     """Where the mirror has a branch by its own doing: where somebody else put it, nothing need be whole."""
     put = where_put(branch) if branch.misplaced else None
     return put.commit_id if put else "" if branch.misplaced else branch.head
 
 
-def _lost_and_unproven(mirror: Mirror, places: Sequence[BranchPosition], kept: Mapping[tuple[int, str], str]) -> int:
+def _lost_and_unproven(
+    mirror: Mirror, places: Sequence[BranchPosition], own_places: Mapping[tuple[int, str], str]
+) -> int:
     """How many branches somebody else took away from a commit that is not proven whole either."""
     moved = [place.key for place in places if place.mirror and place.mirror.misplaced and not place.unproven]
-    commits = [kept[key] for key in moved if kept.get(key)]
+    commits = [own_places[key] for key in moved if own_places.get(key)]
     whole = mirror.commits.promotable().filter(commit__repository=mirror.source_id)
-    proven = {
-        sha
-        for some in chunks(commits)
-        for sha in whole.filter(commit__sha__in=some).values_list("commit__sha", flat=True)
-    }
+    proven = set[str]()
+    for some in chunks(commits):
+        proven.update(whole.filter(commit__sha__in=some).values_list("commit__sha", flat=True))
     return sum(commit not in proven for commit in commits)
 
 
@@ -153,35 +153,35 @@ class MissingThings:
                 )
             )
             self._waits_for.update(rows.filter(data=MirrorCommit.Data.WAITING).values_list("commit_id", "waits_for"))
-        asked = sorted({one for ids in self._waits_for.values() for one in ids})
-        self._holders = asked[:MOST_HOLDERS]
+        holders = sorted({holder for ids in self._waits_for.values() for holder in ids})
+        self._holders = holders[:MOST_HOLDERS]
         self._things, self._cut_short = self._load()
         self._checked = self._load_checked()
 
     def _load(self) -> tuple[dict[str, dict[str, tuple[str, int | None]]], bool]:
         """Kind and size of the missing things of each holder, by their keys; and whether there are more of them."""
         rows = self._mirror.blockers.held_by(self._holders).filter(gone_at_source=False)
-        found = list(rows.order_by().values_list("holder_id", "key", "kind", "size")[: MOST_THINGS + 1])
+        lines = list(rows.order_by().values_list("holder_id", "key", "kind", "size")[: MOST_THINGS + 1])
         things: dict[str, dict[str, tuple[str, int | None]]] = defaultdict(dict)
-        for holder, key, kind, size in found:
+        for holder, key, kind, size in lines:
             things[holder][key] = kind, size
-        return things, len(found) > MOST_THINGS
+        return things, len(lines) > MOST_THINGS
 
     def _load_checked(self) -> dict[str, bool]:
         """Ranges of which every object was looked for, and whether all that is missing is kept by name."""
         rows = Coverage.objects.filter(mirror=self._mirror, range_id__in=self._holders)
-        found = rows.exclude(state=Coverage.State.COMPLETE).values_list("range_id", "problems")
-        return {one: problems <= KEPT_PER_HOLDER for one, problems in found}
+        ranges = rows.exclude(state=Coverage.State.COMPLETE).values_list("range_id", "problems")
+        return {range_id: problems <= KEPT_PER_HOLDER for range_id, problems in ranges}
 
     def missing_of(self, keys: Sequence[int]) -> Missing:
         """Of these commits together, each object once."""
         unchecked = sum(not self._is_checked(key) for key in keys)
         if unchecked:
             return Missing(None, None, unchecked)
-        holders = {one for key in keys for one in self._waits_for.get(key, ())}
-        sizes = {key: size for one in holders for key, (_, size) in self._things.get(one, {}).items()}
+        holders = {holder for key in keys for holder in self._waits_for.get(key, ())}
+        sizes = {key: size for holder in holders for key, (_, size) in self._things.get(holder, {}).items()}
         known = [size for size in sizes.values() if size is not None]
-        whole = not self._cut_short and all(self._checked[one] for one in holders)
+        whole = not self._cut_short and all(self._checked[holder] for holder in holders)
         return Missing(len(sizes), sum(known) if len(known) == len(sizes) else None, 0, at_least=not whole)
 
     def _is_checked(self, key: int) -> bool:

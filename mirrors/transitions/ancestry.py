@@ -90,14 +90,14 @@ def _shown(mirror: Mirror) -> set[str]:
 
 def check_after_all(repository: Repository, commit_ids: Collection[int]) -> None:
     """A branch points at these now: mirrors that left them unchecked look at them. Inside of the move's transaction."""
-    left = MirrorCommit.objects.filter(
+    unchecked = MirrorCommit.objects.filter(
         mirror__source=repository, commit__in=commit_ids, data=MirrorCommit.Data.UNCHECKED
     )
-    mirrors = list(left.order_by().values_list("mirror", flat=True).distinct())
+    mirrors = list(unchecked.order_by().values_list("mirror", flat=True).distinct())
     if not mirrors:
         return
     list(Mirror.objects.select_for_update(no_key=True).filter(pk__in=mirrors).order_by("pk").values_list("pk"))
-    left.update(data=MirrorCommit.Data.UNKNOWN)
+    unchecked.update(data=MirrorCommit.Data.UNKNOWN)
     for mirror_id in mirrors:
         duties.wake(MirrorDuty.VALIDATE, mirror_id)
 
@@ -121,10 +121,10 @@ def _settle(mirror: Mirror, rows: Sequence[OpenRow]) -> int:
 
 def _sound_parents(mirror: Mirror, shas: set[str]) -> set[str]:
     """With the source's key, so that a commit is found by its index."""
-    asked = sorted(shas)
+    wanted = sorted(shas)
     may_serve = Q() if mirror.history == History.HEAD else _MAY_SERVE
     sound: set[str] = set()
-    for some in chunks(asked):
+    for some in chunks(wanted):
         rows = mirror.commits.filter(_RECORDED, may_serve, commit__repository_id=mirror.source_id, commit__sha__in=some)
         sound.update(rows.values_list("commit__sha", flat=True))
     return sound

@@ -68,19 +68,19 @@ def note_problems(mirror: Mirror, problems: Iterable[Problem]) -> None:
 def _unheard_of(mirror: Mirror, problems: Iterable[Problem]) -> list[Problem]:
     """Those of objects that no range was known to lack, at this path: who may name the others was asked before."""
     objects = [problem for problem in problems if problem.kind == Blocker.Kind.OBJECT]
-    heard: set[str] = set()
+    known: set[str] = set()
     for some in chunks(sorted({problem.suspect.crc for problem in objects})):
         rows = mirror.blockers.filter(kind=Blocker.Kind.OBJECT, crc__in=some).order_by()
-        heard.update(rows.values_list("key", flat=True))
-    return [problem for problem in objects if problem.key not in heard]
+        known.update(rows.values_list("key", flat=True))
+    return [problem for problem in objects if problem.key not in known]
 
 
 def _doubt_sharers(mirror: Mirror, new: Iterable[Problem]) -> None:
     suspects: dict[str, list[Suspect]] = defaultdict(list)
     for problem in new:
         suspects[problem.holder_id].append(problem.suspect)
-    for holder, its in suspects.items():
-        doubt_sharers(mirror, holder, its)
+    for holder, own_suspects in suspects.items():
+        doubt_sharers(mirror, holder, own_suspects)
 
 
 def _row(mirror: Mirror, problem: Problem, known: Blocker | None, now: datetime) -> Blocker:

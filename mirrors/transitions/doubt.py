@@ -131,8 +131,8 @@ def doubt_commits(mirror: Mirror, commits: Sequence[tuple[int, int]]) -> None:
 
 
 def _may_name(metarange_id: str, fallen: Collection[str]) -> bool:
-    found = remembered().get(metarange_id)
-    return found is None or any(ref.id in fallen for ref in found.ranges)
+    metarange = remembered().get(metarange_id)
+    return metarange is None or any(ref.id in fallen for ref in metarange.ranges)
 
 
 def _take_back(mirror: Mirror) -> None:

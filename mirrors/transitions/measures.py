@@ -92,7 +92,7 @@ def _begin(mirror: Mirror, now: datetime) -> None:
 
 def _begin_and_clean(mirror: Mirror, now: datetime, lease: Lease) -> None:
     """The lease keeps the mirror's row there; what is too old goes in small steps."""
-    short, long = (Q(minutes=minutes, began_at__lt=now - kept) for minutes, kept in KEPT.items())
+    short, long = (Q(minutes=minutes, began_at__lt=now - period) for minutes, period in KEPT.items())
     with transaction.atomic():
         lease.lock()
         _begin(mirror, now)
@@ -106,14 +106,14 @@ def _begin_and_clean(mirror: Mirror, now: datetime, lease: Lease) -> None:
 def _most(mirror: Mirror, pending: Sequence[Pending], now: datetime, *, counting: bool) -> dict[str, float]:
     """What is known of this moment. That nothing waits is known only while the source is looked at."""
     looked_at = mirror.source.looked_at
-    told: dict[str, float] = {}
+    figures: dict[str, float] = {}
     if pending or (looked_at is not None and not is_stale(looked_at, now, targets(mirror))):
-        told["lag_seconds"] = lag(min((first.seen_at for first in pending), default=None), now)
-        told["backlog"] = sum(first.number for first in pending)
+        figures["lag_seconds"] = lag(min((first.seen_at for first in pending), default=None), now)
+        figures["backlog"] = sum(first.number for first in pending)
     if counting:
         waiting = waiting_at([mirror]).get(mirror.pk)
-        told["missing"] = waiting.number if waiting else 0
-    return told
+        figures["missing"] = waiting.number if waiting else 0
+    return figures
 
 
 def _read(most: Mapping[str, float], now: datetime) -> dict[str, Any]:

@@ -22,37 +22,44 @@ def proven_metaranges(mirror: Mirror, ids: Collection[str]) -> set[str]:
     return set(rows.values_list("metarange_id", flat=True))
 
 
-def note_metaranges(mirror: Mirror, found: Mapping[str, Found]) -> list[Problem]:
+def note_metaranges(mirror: Mirror, metaranges: Mapping[str, Found]) -> list[Problem]:
     """Write down what a look at the destination gave of each; gives the problems.
 
     Inside of a transaction that holds the mirror. One that had been there is damage; what is known to be gone at both
     sides stays so until it is looked for again.
     """
-    looked = {one: f for one, f in found.items() if one}
+    looked = {metarange_id: f for metarange_id, f in metaranges.items() if metarange_id}
     before = dict(mirror.metaranges.filter(metarange_id__in=list(looked)).values_list("metarange_id", "state"))
     known = mirror.blockers.filter(kind=Blocker.Kind.METARANGE, holder_id__in=list(looked))
-    gone = set(known.filter(gone_at_source=True).values_list("holder_id", flat=True))
-    problems = [p for one, f in looked.items() if (p := problem_of(one, f, damage=one in before))]
-    note_problems(mirror, [replace(p, gone_at_source=p.holder_id in gone) for p in problems])
+    lost = set(known.filter(gone_at_source=True).values_list("holder_id", flat=True))
+    problems = [
+        p for metarange_id, f in looked.items() if (p := problem_of(metarange_id, f, damage=metarange_id in before))
+    ]
+    note_problems(mirror, [replace(p, gone_at_source=p.holder_id in lost) for p in problems])
     bad = {problem.holder_id for problem in problems}
-    _store(mirror, {one: f for one, f in looked.items() if one not in bad or one in before}, bad, gone)
-    doubt_metaranges(mirror, {one for one in bad if before.get(one) == State.COMPLETE})
+    _store(
+        mirror,
+        {metarange_id: f for metarange_id, f in looked.items() if metarange_id not in bad or metarange_id in before},
+        bad,
+        lost,
+    )
+    doubt_metaranges(mirror, {metarange_id for metarange_id in bad if before.get(metarange_id) == State.COMPLETE})
     _settle(mirror, looked.keys() - bad)
     return problems
 
 
-def _store(mirror: Mirror, found: Mapping[str, Found], bad: Collection[str], gone: Collection[str]) -> None:
+def _store(mirror: Mirror, metaranges: Mapping[str, Found], bad: Collection[str], lost: Collection[str]) -> None:
     now = clock.now()
     rows = [
         MetarangeCoverage(
             mirror=mirror,
-            metarange_id=one,
-            state=(State.GONE if one in gone else State.WAITING) if one in bad else State.COMPLETE,
+            metarange_id=metarange_id,
+            state=(State.GONE if metarange_id in lost else State.WAITING) if metarange_id in bad else State.COMPLETE,
             ranges=len(f.ranges),
             checked_at=now,
-            verify_at=None if one in bad else next_check(one, now),
+            verify_at=None if metarange_id in bad else next_check(metarange_id, now),
         )
-        for one, f in found.items()
+        for metarange_id, f in metaranges.items()
     ]
     MetarangeCoverage.objects.bulk_create(
         rows,

@@ -85,10 +85,10 @@ def _doubt(mirror: Mirror, row: MirrorCommit) -> None:
 
 def intents_of(mirror: Mirror, *, tags: bool = False) -> Mapping[str, dict[str, MoveIntent]]:
     """Where we have meant to bring each ref lately: by its name, then by commit."""
-    found: dict[str, dict[str, MoveIntent]] = defaultdict(dict)
+    intents: dict[str, dict[str, MoveIntent]] = defaultdict(dict)
     for intent in mirror.intents.filter(is_tag=tags):
-        found[intent.name][intent.to_commit] = intent
-    return found
+        intents[intent.name][intent.to_commit] = intent
+    return intents
 
 
 def forget_old_intents(mirror: Mirror) -> None:

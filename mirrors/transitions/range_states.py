@@ -35,13 +35,13 @@ def settle_ranges(mirror: Mirror, range_ids: Iterable[str], *, damaged: Collecti
 
 def settle_row(mirror: Mirror, row: Coverage, *, damaged: bool) -> None:
     """One range that is in no question any more, by the blockers that it holds."""
-    left = list(mirror.blockers.held_by([row.range_id]).values_list("gone_at_source", flat=True))
-    state = settled(left, counted=row.problems, kept=KEPT_PER_HOLDER)
+    remaining = list(mirror.blockers.held_by([row.range_id]).values_list("gone_at_source", flat=True))
+    state = settled(remaining, counted=row.problems, kept=KEPT_PER_HOLDER)
     if state is None or (state is not Data.WAITING and _is_old(row)):
         ask_anew(row, damaged=damaged)
         return
     row.state, row.doubt, row.verify_at = state.value, Coverage.Doubt.NONE, None
-    row.problems = max(row.problems, len(left)) if state is Data.WAITING else len(left)
+    row.problems = max(row.problems, len(remaining)) if state is Data.WAITING else len(remaining)
     if state is not Data.WAITING:
         row.verify_at = next_check(row.range_id, clock.now())
     if state is Data.COMPLETE:

@@ -25,7 +25,7 @@ def add_commits(mirror: Mirror) -> int:
     """All rows that a mirror needs and lacks, by what was sensed so far; how many. Inside of a transaction."""
     lock_source(mirror)
     if not _wants_all(mirror):
-        return _add_history(mirror, {*_heads(mirror), *_left_heads(mirror)})
+        return _add_history(mirror, {*_heads(mirror), *_former_heads(mirror)})
     known = mirror.commits.values("commit_id")
     missing = mirror.source.commits.exclude(pk__in=known).order_by("pk").values_list("pk", flat=True)
     Mirror.objects.filter(pk=mirror.pk).update(follows_all=True)
@@ -86,7 +86,7 @@ def _heads(mirror: Mirror) -> set[str]:
     return {*(head for name, head in live if name in chosen), *own, *tags, *own_tags} - {""}
 
 
-def _left_heads(mirror: Mirror) -> set[str]:
+def _former_heads(mirror: Mirror) -> set[str]:
     """What the selected branches pointed at before they moved otherwise than forward: candidates all the same."""
     chosen = mirror.selection
     live = SourceBranch.objects.filter(repository=mirror.source_id, gone_at=None)
@@ -138,7 +138,7 @@ def prune_commits(mirror: Mirror, lease: Lease) -> int:
 
 
 def _drop_rows(mirror: Mirror) -> set[int]:
-    needed = set(_ancestry(mirror, {*_heads(mirror), *_left_heads(mirror)}, beyond_rows=True))
+    needed = set(_ancestry(mirror, {*_heads(mirror), *_former_heads(mirror)}, beyond_rows=True))
     keys = set(mirror.commits.values_list("commit_id", flat=True)) - needed
     for some in chunks(sorted(keys)):
         mirror.commits.filter(commit_id__in=some).delete()
@@ -170,7 +170,7 @@ def _ancestry(mirror: Mirror, heads: Collection[str], *, beyond_rows: bool) -> l
     Keys only fall on the way from child to parent. So the commits are read downwards by key, some at a time, and where
     few are looked for, what lies between them is passed over.
     """
-    wanted, found, size = set(heads), [], FIRST_WINDOW
+    wanted, keys, size = set(heads), [], FIRST_WINDOW
     top = highest_key(mirror.source, wanted, None)
     while wanted and top is not None:
         rows = mirror.source.commits.filter(pk__lte=top).order_by("-pk").values_list("pk", "sha", "parents")
@@ -178,15 +178,15 @@ def _ancestry(mirror: Mirror, heads: Collection[str], *, beyond_rows: bool) -> l
         if not lines:
             break
         least = lines[-1][0]
-        there = set() if beyond_rows else _rows_between(mirror, least, top)
+        existing = set() if beyond_rows else _rows_between(mirror, least, top)
         for pk, sha, parents in lines:
             if sha in wanted:
                 wanted.discard(sha)
-                if pk not in there:
-                    found.append(pk)
+                if pk not in existing:
+                    keys.append(pk)
                     wanted.update(parents)
         top, size = highest_key(mirror.source, wanted, least - 1), min(4 * size, LAST_WINDOW)
-    return found
+    return keys
 
 
 def _rows_between(mirror: Mirror, least: int, top: int) -> set[int]:

@@ -97,10 +97,10 @@ def targets_kept(mirror: Mirror, branches: Sequence[str], now: datetime) -> dict
     last: dict[str, list[LagBreach]] = {name: [] for name in branches}
     for row in _last(mirror, branches):
         last[row.branch].append(row)
-    return {name: _kept(since.get(name), breached.get(name, timedelta()), last[name], now) for name in branches}
+    return {name: _target_kept(since.get(name), breached.get(name, timedelta()), last[name], now) for name in branches}
 
 
-def _kept(since: datetime | None, breached: timedelta, last: Sequence[LagBreach], now: datetime) -> Kept:
+def _target_kept(since: datetime | None, breached: timedelta, last: Sequence[LagBreach], now: datetime) -> Kept:
     share = None if since is None else attainment(breached, now - since)
     return Kept(share, since if share is not None else None, last)
 

@@ -29,11 +29,11 @@ def reselect(old: Mirror, new: Mirror, on_unselect: OnUnselect = OnUnselect.KEEP
     """
     was, is_ = old.selection, new.selection
     names = list(new.branches.filter(stray=False).values_list("pk", "name", "delete_asked"))
-    back = [pk for pk, name, asked in names if asked and name in is_]
-    left = [pk for pk, name, _ in names if name in was and name not in is_]
+    back = [pk for pk, name, to_delete in names if to_delete and name in is_]
+    unselected = [pk for pk, name, _ in names if name in was and name not in is_]
     _ask(back, delete=False)
     if on_unselect is OnUnselect.DELETE:
-        _ask(left, delete=True)
+        _ask(unselected, delete=True)
     new.follows_all, new.reselected = old.follows_all and is_.everything, True
     Mirror.objects.filter(pk=new.pk).update(follows_all=new.follows_all, reselected=True)
     for kind in (MirrorDuty.MANAGE, MirrorDuty.VALIDATE, MirrorDuty.PROMOTE):

@@ -40,9 +40,9 @@ def company(now: datetime, make: Callable[[datetime], Company]) -> Company:
         return make(now)
     if _made:
         return _copy(_made[0], now)
-    known = dict(remembered()._found)
+    known = dict(remembered()._metaranges)
     made = make(now)
-    read = {key: found for key, (found, _) in remembered()._found.items() if key not in known}
+    read = {key: found for key, (found, _) in remembered()._metaranges.items() if key not in known}
     _made.append(Made(now, [list(model._base_manager.all()) for model in _models()], read))
     return made
 

@@ -107,7 +107,7 @@ def _standing(lm: Deployment) -> dict[str, Any]:
     parts = _parts(lm)
     memo = {id(part): _Named(name) for name, part in parts.items()}
     held = {name: vars(part) for name, part in parts.items()}
-    return copy.deepcopy({"parts": held, "checked": lm.checked, "read": dict(remembered()._found)}, memo)
+    return copy.deepcopy({"parts": held, "checked": lm.checked, "read": dict(remembered()._metaranges)}, memo)
 
 
 class _Named(str):

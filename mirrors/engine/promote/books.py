@@ -128,9 +128,9 @@ def note_strays(mirror: Mirror, heads: dict[str, str], lease: Lease) -> None:
     noted = dict(mirror.branches.filter(stray=True).values_list("name", "head"))
     mirror.branches.filter(stray=True, name__in=noted.keys() - heads.keys()).delete()
     chosen = mirror.selection
-    ours = set(mirror.branches.filter(stray=False).values_list("name", flat=True))
-    theirs = mirror.source.branches.values_list("name", flat=True)
-    for name in heads.keys() - {name for name in theirs if name in chosen or name in ours}:
+    mirrored = set(mirror.branches.filter(stray=False).values_list("name", flat=True))
+    source_names = mirror.source.branches.values_list("name", flat=True)
+    for name in heads.keys() - {name for name in source_names if name in chosen or name in mirrored}:
         if noted.get(name) != heads[name]:
             _note_foreign_move(mirror, name, noted.get(name, ""), heads[name], lease, stray=True)
 
@@ -160,11 +160,11 @@ def _note_foreign_move(
         )
         if why is Why.FOUND:
             prove_heads(mirror)
-    told = _TOLD.get(why, "somebody moved %s from %s to %s")
-    log.error(f"%s: {told}", mirror.name, branch, noted[:8] or "nothing", head[:8] or "nothing")
+    message = _MESSAGES.get(why, "somebody moved %s from %s to %s")
+    log.error(f"%s: {message}", mirror.name, branch, noted[:8] or "nothing", head[:8] or "nothing")
 
 
-_TOLD = {
+_MESSAGES = {
     Why.FOUND: "%s was noted at %s and is at %s, where the source had it later: the books have lost that move",
     Why.BACK: "%s is not at %s any more but back at %s: somebody moved it, the destination was "
     "restored, or an earlier call of this mirror was carried out late",

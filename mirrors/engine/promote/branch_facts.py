@@ -27,18 +27,21 @@ def gather_facts(mirror: Mirror, heads: dict[str, str], guard: Guard) -> list[tu
 
     `guard` keeps the failure of one, of which the destination's store can't tell what it has to, from the others.
     """
-    ours, chosen = {b.name: b for b in mirror.branches.all()}, mirror.selection
+    mirror_branches, chosen = {b.name: b for b in mirror.branches.all()}, mirror.selection
     branches = list(mirror.source.branches.all())
-    stirring = [b for b in branches if b.name in chosen and not _is_at_rest(b, ours.get(b.name), heads)]
-    candidates = _candidates(stirring, ours)
+    stirring = [b for b in branches if b.name in chosen and not _is_at_rest(b, mirror_branches.get(b.name), heads)]
+    candidates = _candidates(stirring, mirror_branches)
     for default in (b for b in stirring if b.name == mirror.source.default_branch and b.gone_at is None):
-        inferred = inferred_candidates(mirror, ours.get(default.name), heads.get(default.name, ""))
+        inferred = inferred_candidates(mirror, mirror_branches.get(default.name), heads.get(default.name, ""))
         candidates[default.pk] = inferred + candidates[default.pk]
     followed = [
-        (branch, _facts(mirror, branch, ours.get(branch.name), heads.get(branch.name, ""), candidates[branch.pk]))
+        (
+            branch,
+            _facts(mirror, branch, mirror_branches.get(branch.name), heads.get(branch.name, ""), candidates[branch.pk]),
+        )
         for branch in stirring
     ]
-    followed += facts_of_unselected([b for b in branches if b.name not in chosen], ours, heads)
+    followed += facts_of_unselected([b for b in branches if b.name not in chosen], mirror_branches, heads)
     intents, gathered = intents_of(mirror), []
     for branch, facts in followed:
         with guard(mirror, branch.name):
@@ -60,17 +63,21 @@ def _with_past(mirror: Mirror, branch: SourceBranch, facts: PromotionFacts, inte
 
 
 def _facts(
-    mirror: Mirror, branch: SourceBranch, ours: MirrorBranch | None, head: str, candidates: list[CandidateCommit]
+    mirror: Mirror,
+    branch: SourceBranch,
+    mirror_branch: MirrorBranch | None,
+    head: str,
+    candidates: list[CandidateCommit],
 ) -> PromotionFacts:
-    known = any(ours and c.position == ours.position for c in candidates)
-    put = None if known else where_put(ours)
+    known = any(mirror_branch and c.position == mirror_branch.position for c in candidates)
+    put = None if known else where_put(mirror_branch)
     return PromotionFacts(
         candidates=[put, *candidates] if put else candidates,
         head=head,
-        noted=ours.head if ours else "",
-        position=ours.position if ours else -1,
-        stray=bool(ours and ours.stray),
-        misplaced=bool(ours and ours.misplaced),
+        noted=mirror_branch.head if mirror_branch else "",
+        position=mirror_branch.position if mirror_branch else -1,
+        stray=bool(mirror_branch and mirror_branch.stray),
+        misplaced=bool(mirror_branch and mirror_branch.misplaced),
         gone=branch.gone_at is not None,
         default=branch.name == mirror.source.default_branch,
         anew=put is not None,
@@ -103,18 +110,20 @@ def _is_certified(mirror: Mirror, branch: str, head: str) -> bool:
     return proof is not None and proof.commit == head
 
 
-def _is_at_rest(branch: SourceBranch, ours: MirrorBranch | None, heads: dict[str, str]) -> bool:
+def _is_at_rest(branch: SourceBranch, mirror_branch: MirrorBranch | None, heads: dict[str, str]) -> bool:
     """At its newest candidate, in our books and at the destination; or gone at both."""
     if branch.gone_at is not None:
-        return branch.name not in heads and ours is None
-    if ours is None or ours.misplaced:
+        return branch.name not in heads and mirror_branch is None
+    if mirror_branch is None or mirror_branch.misplaced:
         return False
-    return ours.position == branch.position and heads.get(branch.name) == branch.head == ours.head
+    return mirror_branch.position == branch.position and heads.get(branch.name) == branch.head == mirror_branch.head
 
 
-def _candidates(branches: list[SourceBranch], ours: dict[str, MirrorBranch]) -> dict[int, list[CandidateCommit]]:
-    found: dict[int, list[CandidateCommit]] = defaultdict(list)
-    least = {b.pk: max(0, ours[b.name].position) if b.name in ours else 0 for b in branches}
+def _candidates(
+    branches: list[SourceBranch], mirror_branches: dict[str, MirrorBranch]
+) -> dict[int, list[CandidateCommit]]:
+    candidates: dict[int, list[CandidateCommit]] = defaultdict(list)
+    least = {b.pk: max(0, mirror_branches[b.name].position) if b.name in mirror_branches else 0 for b in branches}
     for some in chunks(branches):
         keys = [b.pk for b in some]
         rows = Candidate.objects.filter(branch__in=keys, position__gte=min(least[key] for key in keys))
@@ -122,15 +131,15 @@ def _candidates(branches: list[SourceBranch], ours: dict[str, MirrorBranch]) -> 
             "branch_id", "commit__sha", "position", "fast_forward"
         ):
             if position >= least[branch]:
-                found[branch].append(CandidateCommit(sha, position, forward))
-    return found
+                candidates[branch].append(CandidateCommit(sha, position, forward))
+    return candidates
 
 
 def promotable(mirror: Mirror, facts: PromotionFacts) -> set[str]:
     """The candidates' commits that the branch may be moved to."""
     shas = [c.commit_id for c in facts.candidates]
-    found: set[str] = set()
+    commits: set[str] = set()
     for some in chunks(shas):
         rows = mirror.commits.promotable().filter(commit__sha__in=some)
-        found.update(rows.values_list("commit__sha", flat=True))
-    return found
+        commits.update(rows.values_list("commit__sha", flat=True))
+    return commits

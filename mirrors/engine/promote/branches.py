@@ -123,9 +123,9 @@ def _settle_branch(
         doubt_records(mirror, lease)  # a commit that was accepted there is there no more
     head = read_back(lakefs, mirror, branch.name)
     if head != decision.commit_id:
-        told = f"{branch.name} reads {head[:8] or 'nothing'} after the call to "
-        told += f"move it to {decision.commit_id[:8]}" if decision.commit_id else "delete it"
-        raise LakeMirrorRetry(f"{told}: {refused}" if refused else told)
+        message = f"{branch.name} reads {head[:8] or 'nothing'} after the call to "
+        message += f"move it to {decision.commit_id[:8]}" if decision.commit_id else "delete it"
+        raise LakeMirrorRetry(f"{message}: {refused}" if refused else message)
     books.record(mirror, branch, facts, decision, lease)
     return 1
 

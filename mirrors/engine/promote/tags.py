@@ -31,56 +31,56 @@ def follow_tags(mirror: Mirror, lakefs: LakeFS, lease: Lease, guard: Guard, show
     """One round over a mirror's tags; how many were made, moved or deleted. `shown`: what its branches lead to."""
     if not mirror.tags:
         return 0
-    there, moved = list_tags(lakefs, mirror.name, lease), 0
-    for name, facts in list(_gather(mirror, there)):
+    mirror_tags, moved = list_tags(lakefs, mirror.name, lease), 0
+    for name, facts in list(_gather(mirror, mirror_tags)):
         lease.renew()
         with guard(mirror, f"{name} (a tag)"):
             if _settle(mirror, name, facts, lakefs, lease, shown):
-                there.pop(name, None)  # no stray, although it was there when the round began
+                mirror_tags.pop(name, None)  # no stray, although it was there when the round began
                 moved += 1
-    _note_strays(mirror, there, lease)
+    _note_strays(mirror, mirror_tags, lease)
     return moved
 
 
-def _gather(mirror: Mirror, there: dict[str, str]) -> Iterator[tuple[str, TagFacts]]:
+def _gather(mirror: Mirror, mirror_tags: dict[str, str]) -> Iterator[tuple[str, TagFacts]]:
     """Facts about tags that are not at rest."""
-    ours, intents = {row.name: row for row in mirror.tag_rows.all()}, intents_of(mirror, tags=True)
+    rows, intents = {row.name: row for row in mirror.tag_rows.all()}, intents_of(mirror, tags=True)
     stirring: dict[str, str] = {}
     for name, commit, gone_at in mirror.source.tags.values_list("name", "commit_id", "gone_at"):
-        row, commit = ours.get(name), "" if gone_at else commit
+        row, commit = rows.get(name), "" if gone_at else commit
         noted = row.commit_id if row and not row.stray else ""
         if not commit and gone_at is None:  # the source has it, at a commit that can't be read yet
             commit = _last_place(mirror, row) if row and not row.stray else ""
             if not commit:
                 continue
-            if name not in there and (not row.commit_id or "" in intents[name]):
+            if name not in mirror_tags and (not row.commit_id or "" in intents[name]):
                 commit = ""  # the source had deleted it meanwhile, and so have we
-        at_rest = commit == there.get(name, "") == noted and bool(commit) == (row is not None)
+        at_rest = commit == mirror_tags.get(name, "") == noted and bool(commit) == (row is not None)
         if not at_rest or (row is not None and row.stands_at is not None):
             stirring[name] = commit
     promotable = _promotable(mirror, set(stirring.values()))
     for name, commit in stirring.items():
-        row = ours.get(name)
+        row = rows.get(name)
         is_ours = row is not None and not row.stray
         noted = _last_place(mirror, row) if row and is_ours and (commit or row.commit_id) else ""
-        standing, its = there.get(name, ""), frozenset(intents[name])
-        yield name, TagFacts(commit, standing, noted, is_ours, commit in promotable, its)
+        standing, intended = mirror_tags.get(name, ""), frozenset(intents[name])
+        yield name, TagFacts(commit, standing, noted, is_ours, commit in promotable, intended)
 
 
 def _last_place(mirror: Mirror, row: MirrorTag) -> str:
     """Where we made it last, although it was deleted since, on its way to another commit."""
     if row.commit_id:
         return row.commit_id
-    ours = mirror.promotions.filter(is_tag=True, branch=row.name).exclude(why__in=MOVED_BY_OTHERS).first()
-    return ours.to_commit if ours else ""
+    move = mirror.promotions.filter(is_tag=True, branch=row.name).exclude(why__in=MOVED_BY_OTHERS).first()
+    return move.to_commit if move else ""
 
 
 def _promotable(mirror: Mirror, commits: Collection[str]) -> set[str]:
-    asked, found = sorted(commits), set[str]()
-    for some in chunks(asked):
+    shas, promotable = sorted(commits), set[str]()
+    for some in chunks(shas):
         rows = mirror.commits.promotable().filter(commit__sha__in=some)
-        found.update(rows.values_list("commit__sha", flat=True))
-    return found
+        promotable.update(rows.values_list("commit__sha", flat=True))
+    return promotable
 
 
 # --- decision, act, read back ---------------------------------------------------------------------------------------
@@ -100,11 +100,11 @@ def _settle(mirror: Mirror, name: str, facts: TagFacts, lakefs: LakeFS, lease: L
         return False
     if not _carry_out(mirror, name, facts, decision, lakefs, lease, shown):
         return False
-    found = _read_back(lakefs, mirror, name)
-    if found != decision.commit_id:
-        _note_standing(mirror, name, found, lease)
+    standing = _read_back(lakefs, mirror, name)
+    if standing != decision.commit_id:
+        _note_standing(mirror, name, standing, lease)
         wanted = decision.commit_id[:8] or "nothing"
-        raise RemoteFailure(f"the tag {name} reads {found[:8] or 'nothing'} after it was to be {wanted}")
+        raise RemoteFailure(f"the tag {name} reads {standing[:8] or 'nothing'} after it was to be {wanted}")
     with transaction.atomic():
         _record(mirror, name, facts.there, decision.commit_id, decision.why, lease)
         _note(mirror, name, decision.commit_id or None, lease)
@@ -130,13 +130,13 @@ def _note_foreign_move(mirror: Mirror, name: str, facts: TagFacts, why: Why, lea
         _record(mirror, name, facts.noted, facts.there, why, lease)
 
 
-def _note_standing(mirror: Mirror, name: str, there: str, lease: Lease) -> None:
+def _note_standing(mirror: Mirror, name: str, commit: str, lease: Lease) -> None:
     """One of ours that is not where its row says, whoever did it, is said to be where it is."""
     rows = mirror.tag_rows.filter(name=name, stray=False)
     with transaction.atomic():
         lease.lock()
-        rows.exclude(commit_id=there).update(stands_at=there)
-        rows.filter(commit_id=there).exclude(stands_at=None).update(stands_at=None)
+        rows.exclude(commit_id=commit).update(stands_at=commit)
+        rows.filter(commit_id=commit).exclude(stands_at=None).update(stands_at=None)
 
 
 def _note_absence(mirror: Mirror, name: str, facts: TagFacts, lease: Lease) -> None:
@@ -263,16 +263,16 @@ def _record(mirror: Mirror, name: str, from_commit: str, to_commit: str, why: Wh
     log.info("%s: the tag %s is now at %s (%s)", mirror.name, name, to_commit[:8] or "nothing", why)
 
 
-def _note_strays(mirror: Mirror, there: dict[str, str], lease: Lease) -> None:
+def _note_strays(mirror: Mirror, mirror_tags: dict[str, str], lease: Lease) -> None:
     """Tags at the destination that the source never had, or has elsewhere and we did not make: shown, never touched."""
-    theirs = set(mirror.source.tags.values_list("name", flat=True))
-    if not theirs:
+    source_names = set(mirror.source.tags.values_list("name", flat=True))
+    if not source_names:
         return  # the source's tags were not looked at yet
     known = {row.name: row for row in mirror.tag_rows.all()}
-    mirror.tag_rows.filter(stray=True, name__in=known.keys() - there.keys()).delete()
-    for name, commit in there.items():
+    mirror.tag_rows.filter(stray=True, name__in=known.keys() - mirror_tags.keys()).delete()
+    for name, commit in mirror_tags.items():
         row = known.get(name)
-        foreign = name not in theirs or row is None or row.stray
+        foreign = name not in source_names or row is None or row.stray
         if foreign and (row is None or not row.stray or row.commit_id != commit) and _is_foreign(mirror, name, commit):
             _record(mirror, name, row.commit_id if row else "", commit, Why.FOREIGN, lease)
             _note(mirror, name, commit, lease, stray=True)

@@ -37,12 +37,12 @@ def look_for_uncommitted(mirror: Mirror, row: MirrorBranch, lakefs: LakeFS, leas
     """Note whether readers of the branch see more than its head; undo that if an operator or the setting says so."""
     MirrorBranch.objects.filter(pk=row.pk).update(looked_at=clock.now())
     try:
-        found = left = lakefs.has_uncommitted(mirror.name, row.name)
+        found = remains = lakefs.has_uncommitted(mirror.name, row.name)
         undo = row.reset_asked or (found and mirror.repair_tampering == Repair.AUTO)
         if undo:
             fence(mirror, lakefs, lease)
             lakefs.drop_uncommitted(mirror.name, row.name)
-            left = lakefs.has_uncommitted(mirror.name, row.name)
+            remains = lakefs.has_uncommitted(mirror.name, row.name)
     except NotFound:  # it went in the meantime
         return
     if found and not row.uncommitted:
@@ -51,10 +51,10 @@ def look_for_uncommitted(mirror: Mirror, row: MirrorBranch, lakefs: LakeFS, leas
         lease.lock()
         if found and not row.uncommitted:
             _note(mirror, row, Why.WRITTEN)
-        if found and not left:
+        if found and not remains:
             _note(mirror, row, Why.UNDONE)
         done = {"reset_asked": False} if row.reset_asked else {}
-        MirrorBranch.objects.filter(pk=row.pk).update(uncommitted=left, **done)
+        MirrorBranch.objects.filter(pk=row.pk).update(uncommitted=remains, **done)
 
 
 def _note(mirror: Mirror, row: MirrorBranch, why: Why) -> None:

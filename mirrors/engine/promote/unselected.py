@@ -15,21 +15,23 @@ FEW = 200
 
 
 def facts_of_unselected(
-    branches: Sequence[SourceBranch], ours: Mapping[str, MirrorBranch], heads: Mapping[str, str]
+    branches: Sequence[SourceBranch], mirror_branches: Mapping[str, MirrorBranch], heads: Mapping[str, str]
 ) -> list[tuple[SourceBranch, PromotionFacts]]:
     """Facts about those of which something is to be done: deleted, or put back to where they stood."""
-    here = [b for b in branches if (not ours[b.name].stray if b.name in ours else b.name in heads)]
-    standing = _standing(here, ours, heads)
-    found = []
-    for branch in here:
-        row, head = ours.get(branch.name), heads.get(branch.name, "")
+    present = [
+        b for b in branches if (not mirror_branches[b.name].stray if b.name in mirror_branches else b.name in heads)
+    ]
+    standing = _standing(present, mirror_branches, heads)
+    gathered = []
+    for branch in present:
+        row, head = mirror_branches.get(branch.name), heads.get(branch.name, "")
         stands = standing.get(branch.pk) or where_put(row)
         if row and (row.delete_asked or (stands and stands.commit_id != head)):
             candidates = [] if row.delete_asked or not stands else [stands]
-            found.append((branch, _facts(row, head, candidates, anew=branch.pk not in standing)))
+            gathered.append((branch, _facts(row, head, candidates, anew=branch.pk not in standing)))
         elif row is None:  # made just before it was unselected, and not noted; or somebody else's
-            found.append((branch, PromotionFacts([stands] if stands else [], head=head)))
-    return found
+            gathered.append((branch, PromotionFacts([stands] if stands else [], head=head)))
+    return gathered
 
 
 def _facts(row: MirrorBranch, head: str, candidates: Sequence[CandidateCommit], *, anew: bool) -> PromotionFacts:
@@ -45,18 +47,18 @@ def _facts(row: MirrorBranch, head: str, candidates: Sequence[CandidateCommit], 
 
 
 def _standing(
-    branches: Sequence[SourceBranch], ours: Mapping[str, MirrorBranch], heads: Mapping[str, str]
+    branches: Sequence[SourceBranch], mirror_branches: Mapping[str, MirrorBranch], heads: Mapping[str, str]
 ) -> dict[int, CandidateCommit]:
     """The candidate that each of these stands at: all that it may show while it is not selected."""
-    found: dict[int, CandidateCommit] = {}
+    candidates: dict[int, CandidateCommit] = {}
     for some in chunks(branches, FEW):
         wanted = Q(pk__in=[])
         for branch in some:
-            wanted |= Q(branch=branch.pk) & _stands_at(ours.get(branch.name), heads.get(branch.name, ""))
+            wanted |= Q(branch=branch.pk) & _stands_at(mirror_branches.get(branch.name), heads.get(branch.name, ""))
         rows = Candidate.objects.filter(wanted).order_by("position")
         for key, sha, position in rows.values_list("branch_id", "commit__sha", "position"):
-            found[key] = CandidateCommit(sha, position)
-    return found
+            candidates[key] = CandidateCommit(sha, position)
+    return candidates
 
 
 def _stands_at(row: MirrorBranch | None, head: str) -> Q:

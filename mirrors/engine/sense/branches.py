@@ -61,11 +61,11 @@ def sense(lease: Lease) -> DutyOutcome:
         return outcome
     keep_inferred(repository, lease)
     try:
-        told = look_at_tags(repository, lakefs, lease)
+        tags_summary = look_at_tags(repository, lakefs, lease)
     except LakeMirrorError as error:
         tell_unseen(repository, error)
         raise
-    return replace(outcome, summary=f"{outcome.summary}, {told}") if told else outcome
+    return replace(outcome, summary=f"{outcome.summary}, {tags_summary}") if tags_summary else outcome
 
 
 def list_heads(lakefs: LakeFS, repository: str, lease: Lease, *, hidden: bool = True) -> dict[str, str]:
@@ -118,8 +118,8 @@ def _take_look(
         Repository.objects.filter(pk=repository.pk).update(looked_at=at, look_error=error)
         if readable or went:
             _wake_promotion(repository)
-    told = error or f"{len(heads)} branches, {len(changed)} moved, {new} new commits"
-    return DutyOutcome(told, next_in=NEXT_LOOK_SECONDS if strange else None), True
+    summary = error or f"{len(heads)} branches, {len(changed)} moved, {new} new commits"
+    return DutyOutcome(summary, next_in=NEXT_LOOK_SECONDS if strange else None), True
 
 
 def _is_known(spool: Spool, head: str, strange: Collection[str]) -> bool:
@@ -186,7 +186,7 @@ def _name_unread(
     broken = (
         f"the history of {', '.join(names[:5])} can't be read: {unread[changed[names[0]]][0].message}" if names else ""
     )
-    return "; ".join(told for told in (broken, tell_strange(repository, strange)) if told)
+    return "; ".join(part for part in (broken, tell_strange(repository, strange)) if part)
 
 
 def _note_error(repository: Repository, error: str) -> DutyOutcome:
@@ -263,20 +263,20 @@ def _store_candidates(branch: SourceBranch, some: Sequence[tuple[str, bool]], po
     )
 
 
-def _note_missing(repository: Repository, missing: set[str], there: set[str], at: datetime) -> bool:
+def _note_missing(repository: Repository, missing: set[str], present: set[str], at: datetime) -> bool:
     """Count looks without a branch; true when one is now taken for deleted."""
     absent = repository.branches.filter(missing_looks__gt=0).values_list("pk", "name")
-    returned = [pk for pk, name in absent if name in there]
+    returned = [pk for pk, name in absent if name in present]
     if returned:
         repository.branches.filter(pk__in=returned).update(missing_since=None, missing_looks=0)
     went = False
     for branch in repository.branches.filter(name__in=missing, gone_at=None):
         since = branch.missing_since or at
         looks = branch.missing_looks + 1
-        gone = sensing.is_gone(looks=looks, seconds=(at - since).total_seconds())
-        went |= gone
+        deleted = sensing.is_gone(looks=looks, seconds=(at - since).total_seconds())
+        went |= deleted
         SourceBranch.objects.filter(pk=branch.pk).update(
-            missing_since=since, missing_looks=looks, gone_at=at if gone else None
+            missing_since=since, missing_looks=looks, gone_at=at if deleted else None
         )
     return went
 
@@ -307,11 +307,11 @@ def _unread_heads_seen_at(repository: Repository, heads: set[str], spool: Spool)
     if not heads or repository.commits.exists():
         return dict.fromkeys(heads, now)
     before = dict(repository.branches.exclude(unread_head="").values_list("unread_head", "unread_head_at"))
-    found = {}
+    seen = {}
     for head, history in spool.histories(heads):
         times = [before[commit] for commit in before.keys() & {head, *history}]
-        found[head] = None if None in times else min((time for time in times if time), default=now)
-    return found
+        seen[head] = None if None in times else min((time for time in times if time), default=now)
+    return seen
 
 
 def _begin_anew(branch: SourceBranch, at: datetime) -> None:

@@ -42,9 +42,9 @@ def keep_inferred(repository: Repository, lease: Lease) -> None:
 
 def _is_needed(repository: Repository) -> bool:
     """Whether a mirror with the setting has not made the branch yet, or any shows an inferred commit."""
-    ours = MirrorBranch.objects.filter(mirror=OuterRef("pk"), name=repository.default_branch)
-    waits = Q(first_sync=FirstSync.INFERRED) & ~Exists(ours)
-    return repository.mirrors.live().filter(waits | Exists(ours.filter(INFERRED))).exists()
+    branches = MirrorBranch.objects.filter(mirror=OuterRef("pk"), name=repository.default_branch)
+    waits = Q(first_sync=FirstSync.INFERRED) & ~Exists(branches)
+    return repository.mirrors.live().filter(waits | Exists(branches.filter(INFERRED))).exists()
 
 
 def _forget(branch: SourceBranch, lease: Lease) -> None:
@@ -80,28 +80,28 @@ def _store_chain(branch: SourceBranch, lease: Lease) -> int:
 # --- at a mirror ------------------------------------------------------------------------------------------------------
 
 
-def inferred_candidates(mirror: Mirror, ours: MirrorBranch | None, head: str) -> list[CandidateCommit]:
+def inferred_candidates(mirror: Mirror, mirror_branch: MirrorBranch | None, head: str) -> list[CandidateCommit]:
     """The inferred commits that count for a mirror's default branch, oldest first: the one that it shows (`head`), and
     the newest promotable one. None once it has shown a commit that was seen, or where it stands is not our doing."""
-    if ours is not None and (ours.stray or ours.position >= UNKNOWN):
+    if mirror_branch is not None and (mirror_branch.stray or mirror_branch.position >= UNKNOWN):
         return []
     rows = Candidate.objects.filter(
         INFERRED, branch__repository=mirror.source_id, branch__name=mirror.source.default_branch
     )
-    shown = _newest(rows.filter(position=ours.position) if ours else rows.filter(commit__sha=head))
+    shown = _newest(rows.filter(position=mirror_branch.position) if mirror_branch else rows.filter(commit__sha=head))
     if head and not shown:
         return []
-    newest = _newest(_promotable(rows, mirror, ours)) if mirror.first_sync == FirstSync.INFERRED else set()
+    newest = _newest(_promotable(rows, mirror, mirror_branch)) if mirror.first_sync == FirstSync.INFERRED else set()
     return sorted(shown | newest, key=attrgetter("position"))
 
 
-def _promotable(rows: QuerySet[Candidate], mirror: Mirror, ours: MirrorBranch | None) -> QuerySet[Candidate]:
+def _promotable(rows: QuerySet[Candidate], mirror: Mirror, mirror_branch: MirrorBranch | None) -> QuerySet[Candidate]:
     """Those that are, from where the mirror stands on."""
-    ahead = rows.filter(position__gte=ours.position) if ours else rows
+    ahead = rows.filter(position__gte=mirror_branch.position) if mirror_branch else rows
     return ahead.filter(Exists(mirror.commits.promotable().filter(commit=OuterRef("commit"))))
 
 
 def _newest(rows: QuerySet[Candidate]) -> set[CandidateCommit]:
     """The newest one, if there is any: the index of positions is read from its top."""
-    found = rows.order_by("-position").values_list("commit__sha", "position", "fast_forward")[:1]
-    return {CandidateCommit(*row) for row in found}
+    newest = rows.order_by("-position").values_list("commit__sha", "position", "fast_forward")[:1]
+    return {CandidateCommit(*row) for row in newest}

@@ -32,7 +32,7 @@ class Spool:
 
     def __init__(self, repository: Repository, lease: Lease) -> None:
         self.repository, self.lease = repository, lease
-        self._left = repository.unplaced.order_by("-pk").values_list("pk", flat=True).first() or 0
+        self._last_earlier = repository.unplaced.order_by("-pk").values_list("pk", flat=True).first() or 0
 
     # Reading
 
@@ -51,18 +51,18 @@ class Spool:
     def known(self, shas: Collection[str]) -> set[str]:
         """Those of `shas` that are stored, or were read."""
         stored = self.stored(shas)
-        return stored | self._there(UnplacedCommit, set(shas) - stored)
+        return stored | self._stored_in(UnplacedCommit, set(shas) - stored)
 
     def stored(self, shas: Collection[str]) -> set[str]:
         """Those of `shas` that are rows of `Commit`."""
-        return self._there(Commit, shas)
+        return self._stored_in(Commit, shas)
 
-    def _there(self, model: type[Commit] | type[UnplacedCommit], shas: Collection[str]) -> set[str]:
-        asked, found = list(shas), set()
-        for some in chunks(asked):
+    def _stored_in(self, model: type[Commit] | type[UnplacedCommit], shas: Collection[str]) -> set[str]:
+        wanted, stored = list(shas), set()
+        for some in chunks(wanted):
             rows = model.objects.filter(repository=self.repository, sha__in=some)
-            found.update(rows.values_list("sha", flat=True))
-        return found
+            stored.update(rows.values_list("sha", flat=True))
+        return stored
 
     def frontier(self) -> set[str]:
         """Parents that were named and not read yet: where a reading that was broken off goes on."""
@@ -74,21 +74,21 @@ class Spool:
 
     def below(self, heads: Collection[str]) -> dict[str, list[str]]:
         """What was read of the histories of some heads, with parents."""
-        if not self._there(UnplacedCommit, heads):
+        if not self._stored_in(UnplacedCommit, heads):
             return {}
         parents = self._parents()
         return {sha: parents[sha] for sha in with_ancestors(parents, heads)}
 
     def histories(self, heads: Collection[str]) -> Iterator[tuple[str, dict[str, list[str]]]]:
         """What was read of each of some heads' histories, with parents; nothing of most of them."""
-        there = self._there(UnplacedCommit, heads)
-        parents = self._parents() if there else {}
+        read_heads = self._stored_in(UnplacedCommit, heads)
+        parents = self._parents() if read_heads else {}
         for head in sorted(heads):
-            yield head, {sha: parents[sha] for sha in with_ancestors(parents, [head])} if head in there else {}
+            yield head, {sha: parents[sha] for sha in with_ancestors(parents, [head])} if head in read_heads else {}
 
     def lacking(self, read: Mapping[str, Collection[str]]) -> set[str]:
         """Parents of some that were read which were not read themselves, and are not stored."""
-        parents = {parent for its in read.values() for parent in its} - read.keys()
+        parents = {parent for listed in read.values() for parent in listed} - read.keys()
         return parents - self.stored(parents)
 
     def _latest_first(self) -> Iterator[list[Line]]:
@@ -116,9 +116,9 @@ class Spool:
         with transaction.atomic():
             Repository.objects.select_for_update(no_key=True).get(pk=self.repository.pk)
             self.lease.lock()
-            there = self.stored(turn)
+            stored = self.stored(turn)
             read = {row.sha: row.record() for row in self._read(turn)}
-            rows = [self._commit(read[sha], at) for sha in turn if sha not in there]
+            rows = [self._commit(read[sha], at) for sha in turn if sha not in stored]
             Commit.objects.bulk_create(rows, batch_size=FEW)
             self._add_to_mirrors(rows)
             self._read(turn).delete()
@@ -146,11 +146,11 @@ class Spool:
 
     def read_now(self, shas: Collection[str]) -> set[str]:
         """Those of `shas` that were read since this was made; what an earlier look left may be another repository's."""
-        found: set[str] = set()
+        fresh: set[str] = set()
         for some in chunks(sorted(shas)):
-            rows = self.repository.unplaced.filter(sha__in=some, pk__gt=self._left)
-            found.update(rows.values_list("sha", flat=True))
-        return found
+            rows = self.repository.unplaced.filter(sha__in=some, pk__gt=self._last_earlier)
+            fresh.update(rows.values_list("sha", flat=True))
+        return fresh
 
     def unrelated(self, known: Collection[str] = ()) -> tuple[set[str], set[str]]:
         """What was read, if it begins at a root, that shares no commit with what is stored or the `known` heads lead
@@ -158,10 +158,10 @@ class Spool:
         if not self.roots():
             return set(), set()
         parents = self._parents()
-        named = {parent for its in parents.values() for parent in its} - parents.keys()
-        ours = self.stored(named) | (named & set(known)) | with_ancestors(parents, known)
-        strange = parents.keys() - related(parents, ours) - ours
-        broken_off = strange & descendants(parents, named - ours)
+        named = {parent for listed in parents.values() for parent in listed} - parents.keys()
+        familiar = self.stored(named) | (named & set(known)) | with_ancestors(parents, known)
+        strange = parents.keys() - related(parents, familiar) - familiar
+        broken_off = strange & descendants(parents, named - familiar)
         return strange - broken_off, broken_off
 
     def above(self, roots: Collection[str]) -> set[str]:
@@ -169,7 +169,7 @@ class Spool:
         return descendants(self._parents(), roots)
 
     def _parents(self) -> dict[str, list[str]]:
-        return {sha: its for lines in self._latest_first() for _, sha, its in lines}
+        return {sha: parents for lines in self._latest_first() for _, sha, parents in lines}
 
     # Forgetting
 

@@ -29,10 +29,10 @@ REFUSED = 5
 def identity_problem(repository: Repository, lakefs: LakeFS) -> str:
     """Why the source is not the repository that we pinned; "" when it is."""
     try:
-        found = lakefs.get_repository(repository.name)
+        info = lakefs.get_repository(repository.name)
     except (NotFound, NoData) as error:
         return f"the source repository is gone: {error.message}"
-    if (found.creation_date, found.storage_namespace) == (repository.creation_date, repository.storage_namespace):
+    if (info.creation_date, info.storage_namespace) == (repository.creation_date, repository.storage_namespace):
         return ""
     return "a new repository stands at the source under the old one's name"
 
@@ -148,11 +148,11 @@ def forget_wrong(
     spool: Spool,
     unread: Mapping[str, Collection[LakeMirrorError]],
     errors: Mapping[str, LakeMirrorError],
-    kept: Iterable[str] = (),
+    wanted: Iterable[str] = (),
 ) -> None:
     """Forget what was read and not placed, but for the histories of which the next look may find the rest: those of
-    `kept`, and of the `unread` heads that wait for what may still come. All else is wrong, or belongs to no head any
+    `wanted`, and of the `unread` heads that wait for what may still come. All else is wrong, or belongs to no head any
     more, and is read again; so is what names a parent that the source does not have, whoever waits for it."""
     if spool.repository.unplaced.exists():
         worth = {head for head, causes in unread.items() if any(error.retryable for error in causes)}
-        spool.keep_below({*worth, *kept}, {commit for commit, error in errors.items() if not error.retryable})
+        spool.keep_below({*worth, *wanted}, {commit for commit, error in errors.items() if not error.retryable})

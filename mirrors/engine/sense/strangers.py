@@ -48,8 +48,8 @@ def tell_strange(repository: Repository, heads: Collection[str]) -> str:
     """Why these wait; "" if there are none."""
     if not heads:
         return ""
-    told = f"{min(heads)[:8]} shares no commit with what is known of {repository.name}"
-    return f"{told}: a second look will tell whether it is still the same repository"
+    sentence = f"{min(heads)[:8]} shares no commit with what is known of {repository.name}"
+    return f"{sentence}: a second look will tell whether it is still the same repository"
 
 
 def _not_seen_before(spool: Spool, roots: Collection[str], at: datetime) -> set[str]:

@@ -35,11 +35,11 @@ def look_at_tags(repository: Repository, lakefs: LakeFS, lease: Lease) -> str:
         Repository.objects.filter(pk=repository.pk).update(tags_unseen_since=at)
     if not following.exists():
         return ""
-    found = list_tags(lakefs, repository.name, lease)
+    tags = list_tags(lakefs, repository.name, lease)
     last = dict(repository.tags.filter(gone_at=None).values_list("name", "commit_id"))
-    changed = sensing.changed_branches(found, last)
+    changed = sensing.changed_branches(tags, last)
     unread: Mapping[str, str] = {}
-    if changed or last.keys() - found:
+    if changed or last.keys() - tags:
         if problem := identity_problem(repository, lakefs):
             return freeze(repository, problem).summary
         unread = _read(repository, lakefs, changed, at, lease)
@@ -52,11 +52,11 @@ def look_at_tags(repository: Repository, lakefs: LakeFS, lease: Lease) -> str:
         Repository.objects.filter(pk=repository.pk).update(tags_unseen_since=None)
         _store(repository, readable, at)
         _note_unread(repository, {name: changed[name] for name in changed.keys() - readable.keys()}, at)
-        if _note_missing(repository, found, at) or readable:
+        if _note_missing(repository, tags, at) or readable:
             for mirror in following:
                 duties.wake(MirrorDuty.PROMOTE, mirror.pk)
-    told = f"{len(found)} tags, {len(changed)} new or moved"
-    return f"{told}; {_name_left_out(changed, unread)}" if unread else told
+    summary = f"{len(tags)} tags, {len(changed)} new or moved"
+    return f"{summary}; {_name_left_out(changed, unread)}" if unread else summary
 
 
 def tell_unseen(repository: Repository, error: LakeMirrorError) -> None:
@@ -133,18 +133,18 @@ def _note_unread(repository: Repository, unread: Mapping[str, str], at: datetime
             )
 
 
-def _note_missing(repository: Repository, there: Mapping[str, str], at: datetime) -> bool:
+def _note_missing(repository: Repository, present: Mapping[str, str], at: datetime) -> bool:
     """Count looks without a tag; true when one is now taken for deleted, by the rule that holds for branches."""
     went = False
     for tag in repository.tags.filter(gone_at=None):
-        if tag.name in there:
+        if tag.name in present:
             if tag.missing_looks:
                 SourceTag.objects.filter(pk=tag.pk).update(missing_since=None, missing_looks=0)
             continue
         since, looks = tag.missing_since or at, tag.missing_looks + 1
-        gone = sensing.is_gone(looks=looks, seconds=(at - since).total_seconds())
-        went |= gone
+        deleted = sensing.is_gone(looks=looks, seconds=(at - since).total_seconds())
+        went |= deleted
         SourceTag.objects.filter(pk=tag.pk).update(
-            missing_since=since, missing_looks=looks, gone_at=at if gone else None
+            missing_since=since, missing_looks=looks, gone_at=at if deleted else None
         )
     return went

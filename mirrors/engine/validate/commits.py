@@ -54,19 +54,19 @@ def validate(lease: Lease) -> DutyOutcome:
     unread = resolve_doubts(mirror, lease)
     mark_needed(mirror, lease)
     rows = _next_rows(mirror, lease)
-    found = _load(mirror, rows)
-    rows = [row for row in rows if row.commit.metarange_id in found.contents]
-    checks = plan(mirror, rows, found.contents)
+    loaded = _load(mirror, rows)
+    rows = [row for row in rows if row.commit.metarange_id in loaded.contents]
+    checks = plan(mirror, rows, loaded.contents)
     failed = _try_checks(mirror, checks, lease)
     if checks:
         unread = resolve_doubts(mirror, lease)
-    complete = _judge(mirror, rows, found, lease)
+    complete = _judge(mirror, rows, loaded, lease)
     unmark_settled(mirror)
     if complete:
         Mirror.objects.filter(pk=mirror.pk).update(last_validated_at=clock.now())
     on_demand = validations.advance(mirror, lease)
     verified = verify(mirror, lease, busy=bool(checks))
-    for error in (relook.failed, failed, found.failed, unread, on_demand, verified.failed):
+    for error in (relook.failed, failed, loaded.failed, unread, on_demand, verified.failed):
         if error is not None:
             raise error  # now that it delays nothing else
     return DutyOutcome(_summary(relook.arrived, len(checks), complete, verified.ranges), _next_in(mirror))
@@ -124,11 +124,11 @@ def _next_in(mirror: Mirror) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class _Loaded:
-    """Metaranges by their ids; those `asked` for were looked for at the destination in this very round. What one of
+    """Metaranges by their ids; those `looked_for` were asked for at the destination in this very round. What one of
     those `failed` of that could not be asked for: they are left out."""
 
     contents: Mapping[str, Found]
-    asked: frozenset[str]
+    looked_for: frozenset[str]
     failed: LakeMirrorError | None
 
 
@@ -138,30 +138,30 @@ def _load(mirror: Mirror, rows: Iterable[MirrorCommit]) -> _Loaded:
     new = {row.commit.metarange_id for row in rows if row.validated_at is None}
     proven = proven_metaranges(mirror, ids - new)
     failed: dict[str, LakeMirrorError] = {}
-    found = load_metaranges(mirror, ids, proven=proven, failed=failed)
-    return _Loaded(found, frozenset(ids - proven - failed.keys()), next(iter(failed.values()), None))
+    contents = load_metaranges(mirror, ids, proven=proven, failed=failed)
+    return _Loaded(contents, frozenset(ids - proven - failed.keys()), next(iter(failed.values()), None))
 
 
 # Planning
 
 
-def plan(mirror: Mirror, rows: Sequence[MirrorCommit], found: Mapping[str, Found]) -> list[RangeCheck]:
+def plan(mirror: Mirror, rows: Sequence[MirrorCommit], contents: Mapping[str, Found]) -> list[RangeCheck]:
     """The ranges of these commits that no earlier check covers, each with covered ranges to build on."""
-    covered = coverage_of(mirror, {ref.id for f in found.values() for ref in f.ranges})
+    covered = coverage_of(mirror, {ref.id for f in contents.values() for ref in f.ranges})
     bases = _bases(mirror, rows)
     usable = coverage_of(mirror, {ref.id for refs in bases.values() for ref in refs})
     checks: dict[str, RangeCheck] = {}
     for row in rows:
-        for check in plan_checks(found[row.commit.metarange_id].ranges, bases[row.pk], covered | usable):
+        for check in plan_checks(contents[row.commit.metarange_id].ranges, bases[row.pk], covered | usable):
             checks.setdefault(check.range_id, check)
     return list(checks.values())
 
 
 def coverage_of(mirror: Mirror, range_ids: Iterable[str]) -> dict[str, Data]:
     """What is known of ranges; those never checked are left out."""
-    asked = list(range_ids)
+    wanted = list(range_ids)
     states: dict[str, Data] = {}
-    for some in chunks(asked):
+    for some in chunks(wanted):
         rows = mirror.coverage.proving(mirror.depth).filter(range_id__in=some)
         states.update((range_id, _data(state)) for range_id, state in rows.values_list("range_id", "state"))
     return states
@@ -181,7 +181,7 @@ def _bases(mirror: Mirror, rows: Sequence[MirrorCommit]) -> dict[int, tuple[Rang
     )
     last = complete.order_by("-validated_at").values_list("commit__metarange_id", flat=True).first() or ""
     chosen = {row.pk: next((by_sha[p] for p in row.commit.parents if p in by_sha), last) for row in rows}
-    named = {one: ranges_named(mirror, one) or () for one in set(chosen.values())}
+    named = {metarange_id: ranges_named(mirror, metarange_id) or () for metarange_id in set(chosen.values())}
     return {pk: named[metarange_id] for pk, metarange_id in chosen.items()}
 
 
@@ -192,7 +192,7 @@ def _judge(mirror: Mirror, rows: Sequence[MirrorCommit], loaded: _Loaded, lease:
     """Write down what is now known of each commit, and what follows; gives how many became complete."""
     with transaction.atomic():
         lock_mirror(mirror, lease)
-        note_metaranges(mirror, {one: loaded.contents[one] for one in loaded.asked})
+        note_metaranges(mirror, {metarange_id: loaded.contents[metarange_id] for metarange_id in loaded.looked_for})
         complete = _judge_rows(mirror, rows, loaded.contents)
     settled = mark_complete_ancestry(mirror)
     prove_heads(mirror)
@@ -201,21 +201,21 @@ def _judge(mirror: Mirror, rows: Sequence[MirrorCommit], loaded: _Loaded, lease:
     return complete
 
 
-def _judge_rows(mirror: Mirror, rows: Sequence[MirrorCommit], found: Mapping[str, Found]) -> int:
+def _judge_rows(mirror: Mirror, rows: Sequence[MirrorCommit], contents: Mapping[str, Found]) -> int:
     """Write down what is now known of each commit; gives how many became complete."""
-    covered = coverage_of(mirror, {ref.id for f in found.values() for ref in f.ranges})
+    covered = coverage_of(mirror, {ref.id for f in contents.values() for ref in f.ranges})
     without_file = set(mirror.blockers.filter(kind=Blocker.Kind.RANGE).values_list("holder_id", flat=True))
-    gone = set(
+    lost = set(
         mirror.blockers.filter(kind=Blocker.Kind.METARANGE, gone_at_source=True).values_list("holder_id", flat=True)
     )
     now = clock.now()
     complete = 0
     for row in rows:
-        _judge_row(row, found[row.commit.metarange_id], covered, without_file, gone)
+        _judge_row(row, contents[row.commit.metarange_id], covered, without_file, lost)
         if row.data == MirrorCommit.Data.COMPLETE:
             row.validated_at = row.validated_at or now
             complete += 1
-        if row.metadata_at is None and _has_metadata(row, found[row.commit.metarange_id], without_file):
+        if row.metadata_at is None and _has_metadata(row, contents[row.commit.metarange_id], without_file):
             row.metadata_at = now
     fields = ["data", "waits_for", "detail", "validated_at", "metadata_at"]
     MirrorCommit.objects.bulk_update(rows, fields, batch_size=200)
@@ -223,24 +223,26 @@ def _judge_rows(mirror: Mirror, rows: Sequence[MirrorCommit], found: Mapping[str
 
 
 def _judge_row(
-    row: MirrorCommit, found: Found, covered: Mapping[str, Data], without_file: set[str], gone: set[str]
+    row: MirrorCommit, metarange: Found, covered: Mapping[str, Data], without_file: set[str], lost: set[str]
 ) -> None:
     metarange_id = row.commit.metarange_id
-    if found.reason:
-        row.data = MirrorCommit.Data.GONE if metarange_id in gone else MirrorCommit.Data.WAITING
-        row.waits_for, row.detail = [metarange_id], found.detail
+    if metarange.reason:
+        row.data = MirrorCommit.Data.GONE if metarange_id in lost else MirrorCommit.Data.WAITING
+        row.waits_for, row.detail = [metarange_id], metarange.detail
         return
-    row.data = judge((ref.id for ref in found.ranges), covered).value
-    lacking = [ref.id for ref in found.ranges if covered.get(ref.id) is not Data.COMPLETE]
+    row.data = judge((ref.id for ref in metarange.ranges), covered).value
+    lacking = [ref.id for ref in metarange.ranges if covered.get(ref.id) is not Data.COMPLETE]
     # Those that can still arrive first: any of them must make the commit be judged again.
     row.waits_for = sorted(lacking, key=lambda range_id: covered.get(range_id) is Data.GONE)[:WAITS_NAMED]
     files = sum(range_id in without_file for range_id in lacking)
     row.detail = (
-        f"{len(lacking)} of {len(found.ranges)} ranges are not complete, {files} of their files have not arrived"
+        f"{len(lacking)} of {len(metarange.ranges)} ranges are not complete, {files} of their files have not arrived"
         if lacking
         else ""
     )
 
 
-def _has_metadata(row: MirrorCommit, found: Found, without_file: set[str]) -> bool:
-    return not found.reason and row.data != MirrorCommit.Data.UNKNOWN and not without_file.intersection(row.waits_for)
+def _has_metadata(row: MirrorCommit, metarange: Found, without_file: set[str]) -> bool:
+    return (
+        not metarange.reason and row.data != MirrorCommit.Data.UNKNOWN and not without_file.intersection(row.waits_for)
+    )

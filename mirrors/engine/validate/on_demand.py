@@ -103,12 +103,15 @@ def _read_metaranges(mirror: Mirror, validation: Validation, lease: Lease) -> No
     """Read the next ones from their bytes; their ranges are what is left to look through."""
     ids = validation.metaranges[:METARANGES]
     with lease.keep_alive(), ThreadPoolExecutor(min(READERS, len(ids))) as pool:
-        read = dict(zip(ids, pool.map(lambda one: read_afresh(mirror, one), ids), strict=True))
+        read = dict(zip(ids, pool.map(lambda metarange_id: read_afresh(mirror, metarange_id), ids), strict=True))
     with transaction.atomic():
         lock_mirror(mirror, lease)
         problems = note_metaranges(mirror, read)
-        refs = {ref.id: ref.count for found in read.values() for ref in found.ranges}
-        rows = [ValidationRange(validation=validation, range_id=one, entries=refs[one]) for one in sorted(refs)]
+        refs = {ref.id: ref.count for metarange in read.values() for ref in metarange.ranges}
+        rows = [
+            ValidationRange(validation=validation, range_id=range_id, entries=refs[range_id])
+            for range_id in sorted(refs)
+        ]
         before = validation.left.count()
         ValidationRange.objects.bulk_create(rows, batch_size=1000, ignore_conflicts=True)
         validation.metaranges = validation.metaranges[METARANGES:]
@@ -125,16 +128,16 @@ def _read_metaranges(mirror: Mirror, validation: Validation, lease: Lease) -> No
 
 def _check_ranges(mirror: Mirror, validation: Validation, lease: Lease) -> None:
     """The next ones, as many as a round has the time for: each as deep as asked, or as what found it damaged before."""
-    asked = Depth(validation.depth)
-    left = list(validation.left.order_by("pk")[:BATCH])
-    left = within_budget(left, [row.entries for row in left], asked)
-    covered = mirror.coverage.proving(mirror.depth).filter(range_id__in=[row.range_id for row in left])
+    wanted_depth = Depth(validation.depth)
+    remaining = list(validation.left.order_by("pk")[:BATCH])
+    remaining = within_budget(remaining, [row.entries for row in remaining], wanted_depth)
+    covered = mirror.coverage.proving(mirror.depth).filter(range_id__in=[row.range_id for row in remaining])
     before = {row.range_id: row for row in covered}
-    deeper = found_deeper(mirror, [row.range_id for row in left])
+    deeper = found_deeper(mirror, [row.range_id for row in remaining])
     groups: dict[Depth, list[ValidationRange]] = defaultdict(list)
-    for row in left:
-        found_by = deeper.get(row.range_id, asked)
-        groups[found_by if found_by.is_deeper_than(asked) else asked].append(row)
+    for row in remaining:
+        found_by = deeper.get(row.range_id, wanted_depth)
+        groups[found_by if found_by.is_deeper_than(wanted_depth) else wanted_depth].append(row)
     for depth, rows in groups.items():
         carry_out(_OnDemand(validation, mirror, rows, before, lease, depth=depth))
 
@@ -160,11 +163,13 @@ class _OnDemand(CheckWriter):
         super().__init__(mirror, [RangeCheck(row.range_id, (), row.entries) for row in rows], lease, depth=depth)
         self.run.validation = validation
         self.validation, self.before = validation, before
-        self.bases = {one: tuple(before[one].bases) if one in before else () for one in self.checks}
+        self.bases = {range_id: tuple(before[range_id].bases) if range_id in before else () for range_id in self.checks}
         self.deep_enough = not Depth(mirror.depth).is_deeper_than(depth)
         known = list(mirror.blockers.held_by(list(self.checks)))
         self.had_been_complete = {row.holder_id for row in known if row.damage}
-        self.had_been_complete |= {one for one, row in before.items() if row.state != Data.WAITING or row.verify_at}
+        self.had_been_complete |= {
+            range_id for range_id, row in before.items() if row.state != Data.WAITING or row.verify_at
+        }
 
     def is_stopped(self) -> bool:
         return super().is_stopped() or not Validation.objects.filter(pk=self.validation.pk, ended_at=None).exists()
@@ -202,8 +207,10 @@ class _OnDemand(CheckWriter):
     def settle(self, rows: list[Mapping[str, Any]]) -> None:
         """Tell those that depend on the ranges, and the request; in the transaction that wrote the ranges down."""
         now = {row["range_id"]: self.state_of(row) for row in rows}
-        changed = {one for one, state in now.items() if state is not None}
-        reopen(self.mirror, {one for one in changed if one not in self.before or self._was_open(one)})
+        changed = {range_id for range_id, state in now.items() if state is not None}
+        reopen(
+            self.mirror, {range_id for range_id in changed if range_id not in self.before or self._was_open(range_id)}
+        )
         self.validation.left.filter(range_id__in=list(now)).delete()
         _change(
             self.validation,

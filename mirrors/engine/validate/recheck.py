@@ -86,7 +86,7 @@ def _of_others(rows: Sequence[Blocker], problems: Sequence[Problem]) -> list[Pro
     looked = [(row, still.get((row.holder_id, row.key))) for row in rows if row.kind == Blocker.Kind.OBJECT]
     missing = {_object_of(row): problem for row, problem in looked if problem and problem.reason == Reason.MISSING}
     return [
-        _again(row, Reason.MISSING, missing[_object_of(row)].detail, gone=missing[_object_of(row)].gone_at_source)
+        _again(row, Reason.MISSING, missing[_object_of(row)].detail, lost=missing[_object_of(row)].gone_at_source)
         for row, problem in looked
         if problem is None and _object_of(row) in missing
     ]
@@ -125,14 +125,14 @@ def _look(mirror: Mirror, rows: list[Blocker], failed: list[LakeMirrorError]) ->
     destination = clients.objects(mirror.region)
     source = _Source(clients.objects(mirror.source.region), mirror.source.namespace)
     refusals = Refusals(destination, mirror.namespace)
-    as_found = _as_deep_as_found(mirror, rows)
+    mirrors = _as_deep_as_found(mirror, rows)
 
     def look(row: Blocker) -> Problem | None:
         try:
-            return _look_at(as_found[row.holder_id], row, destination, source, refusals)
+            return _look_at(mirrors[row.holder_id], row, destination, source, refusals)
         except LakeMirrorError as error:
             failed.append(error)
-            return _again(row, row.reason, row.detail, gone=row.gone_at_source)
+            return _again(row, row.reason, row.detail, lost=row.gone_at_source)
 
     with ThreadPoolExecutor(max_workers=min(WORKERS, len(rows))) as pool:
         return [problem for problem in pool.map(look, rows) if problem is not None]
@@ -141,12 +141,12 @@ def _look(mirror: Mirror, rows: list[Blocker], failed: list[LakeMirrorError]) ->
 def _as_deep_as_found(mirror: Mirror, rows: list[Blocker]) -> dict[str, Mirror]:
     """The mirror by holder, with the depth of the check that found the blockers."""
     holders = sorted({row.holder_id for row in rows})
-    found = dict.fromkeys(holders, mirror)
+    by_holder = dict.fromkeys(holders, mirror)
     for some in chunks(holders):
         deeper = mirror.coverage.exclude(deeper="").filter(range_id__in=some)
         for range_id, depth in deeper.values_list("range_id", "deeper"):
-            found[range_id] = as_deep(mirror, deeper_of(Depth(mirror.depth), depth))
-    return found
+            by_holder[range_id] = as_deep(mirror, deeper_of(Depth(mirror.depth), depth))
+    return by_holder
 
 
 class _Source:
@@ -188,54 +188,54 @@ def _look_at(
     """None when it has arrived; a file of metadata still has to be read."""
     full = is_full(row)
     if row.reason == Reason.IMPORTED and not (mirror.imported == Imported.ALLOW and row.address.startswith("s3://")):
-        return _again(row, row.reason, row.detail, gone=False)
+        return _again(row, row.reason, row.detail, lost=False)
     try:
-        found = destination.head(uri_of(mirror.namespace, row))
-        verdict = _verdict(mirror, row, found, destination, source)
+        info = destination.head(uri_of(mirror.namespace, row))
+        verdict = _verdict(mirror, row, info, destination, source)
     except LakeMirrorError as error:
         alone = full and not error.retryable
         reason, detail = judge_refusal(error) if alone else refusals.of_key(error, What(row.kind))
         # It says nothing of the source: what both sides lacked, and the source still lacks, stays given up.
-        return _again(row, reason, detail, gone=row.gone_at_source and source.lacks(row))
+        return _again(row, reason, detail, lost=row.gone_at_source and source.lacks(row))
     if verdict is None:
         return None
     reason, detail = verdict
-    gone = found is None and source.lacks(row)
-    return _again(row, reason, f"{detail}; gone at the source too" if gone else detail, gone=gone)
+    lost = info is None and source.lacks(row)
+    return _again(row, reason, f"{detail}; gone at the source too" if lost else detail, lost=lost)
 
 
 def _verdict(
-    mirror: Mirror, row: Blocker, found: ObjectInfo | None, destination: ObjectStore, source: _Source
+    mirror: Mirror, row: Blocker, info: ObjectInfo | None, destination: ObjectStore, source: _Source
 ) -> Verdict:
     if row.kind == Blocker.Kind.OBJECT:
-        return _judge_again(mirror, row, found, destination, source)
-    if found is not None:
+        return _judge_again(mirror, row, info, destination, source)
+    if info is not None:
         # Present is not readable: what refused to be read before is read again.
-        return _read_metadata(mirror, row, found, destination)
+        return _read_metadata(mirror, row, info, destination)
     missing = Reason.RANGE_MISSING if row.kind == Blocker.Kind.RANGE else Reason.METARANGE_MISSING
     return missing, "not at the destination"
 
 
-def _read_metadata(mirror: Mirror, row: Blocker, found: ObjectInfo, destination: ObjectStore) -> Verdict:
+def _read_metadata(mirror: Mirror, row: Blocker, info: ObjectInfo, destination: ObjectStore) -> Verdict:
     if row.kind == Blocker.Kind.METARANGE:
         return read_afresh(mirror, row.holder_id).verdict
-    if judge_object(found, size=found.size, etag=found.etag, depth=Depth.PRESENCE):
-        return Reason.RANGE_ARCHIVED, f"there, but in storage class {found.storage_class} without an active restore"
+    if judge_object(info, size=info.size, etag=info.etag, depth=Depth.PRESENCE):
+        return Reason.RANGE_ARCHIVED, f"there, but in storage class {info.storage_class} without an active restore"
     if row.reason == Reason.RANGE_UNREADABLE:
         destination.get(uri_of(mirror.namespace, row))
     return None
 
 
 def _judge_again(
-    mirror: Mirror, row: Blocker, found: ObjectInfo | None, destination: ObjectStore, source: _Source
+    mirror: Mirror, row: Blocker, info: ObjectInfo | None, destination: ObjectStore, source: _Source
 ) -> Verdict:
     """As the check job judges; what was read is read again, and so is a share of what only now has arrived."""
-    verdict = judge_object(found, size=row.size or 0, etag=row.etag, depth=Depth(mirror.depth))
-    if found is None:
+    verdict = judge_object(info, size=row.size or 0, etag=row.etag, depth=Depth(mirror.depth))
+    if info is None:
         return verdict
     uri = uri_of(mirror.namespace, row)
     prover = Prover(destination, mirror.namespace, source.store, source.namespace)
-    verdict = prover.appeal(verdict, found, uri, size=row.size or 0, etag=row.etag).verdict
+    verdict = prover.appeal(verdict, info, uri, size=row.size or 0, etag=row.etag).verdict
     reads = row.reason in _READ or is_sampled(uri, mirror.content_sample, seed=row.pk)
     return prover.read(uri).verdict if verdict is None and mirror.depth == Depth.CONTENT and reads else verdict
 
@@ -245,7 +245,7 @@ def uri_of(namespace: str, row: Blocker) -> str:
     return row.address if is_full(row) else f"{namespace}/{row.address}"
 
 
-def _again(row: Blocker, reason: str, detail: str, *, gone: bool) -> Problem:
+def _again(row: Blocker, reason: str, detail: str, *, lost: bool) -> Problem:
     return Problem(
         kind=row.kind,
         holder_id=row.holder_id,
@@ -255,7 +255,7 @@ def _again(row: Blocker, reason: str, detail: str, *, gone: bool) -> Problem:
         size=row.size,
         etag=row.etag,
         detail=detail,
-        gone_at_source=gone,
+        gone_at_source=lost,
         known_key=row.key,
         full=row.full,
     )

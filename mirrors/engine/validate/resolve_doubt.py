@@ -64,7 +64,7 @@ def resolve_doubts(mirror: Mirror, lease: Lease) -> LakeMirrorError | None:
     with transaction.atomic():
         lock_mirror(mirror, lease)
         if not _missing(mirror) - wanted:  # else something more was found meanwhile: they are read once more
-            _settle(mirror, {one: result for one, result in results.items() if isinstance(result, Read)})
+            _settle(mirror, {range_id: result for range_id, result in results.items() if isinstance(result, Read)})
     return failed[0] if failed else None
 
 
@@ -109,18 +109,18 @@ def _broken(range_id: str, reason: Reason, detail: str) -> Problem:
 # --- writing down ---------------------------------------------------------------------------------------------------
 
 
-def _settle(mirror: Mirror, found: Mapping[str, Read]) -> None:
+def _settle(mirror: Mirror, reads: Mapping[str, Read]) -> None:
     """Inside of a transaction that holds the mirror."""
-    open_ones, deeper = _open(mirror, found), _depths(mirror)
-    rows = list(mirror.coverage.to_read().filter(range_id__in=list(found)))
+    open_ones, deeper = _open(mirror, reads), _depths(mirror)
+    rows = list(mirror.coverage.to_read().filter(range_id__in=list(reads)))
     for row in rows:
-        problems = _problems(row, found[row.range_id], open_ones)
+        problems = _problems(row, reads[row.range_id], open_ones)
         note_problems(mirror, problems)
         row.deeper = _depth_of(row, problems, open_ones, deeper)
         row.problems = max(row.problems, len(problems))
         row.save(update_fields=["deeper", "problems"])
         settle_row(mirror, row, damaged=row.doubt == Coverage.Doubt.SHARED)
-    reopen(mirror, set(found))
+    reopen(mirror, set(reads))
 
 
 def _depth_of(
@@ -132,17 +132,20 @@ def _depth_of(
     """As deep as what found the things that it shares, if that was deeper than the mirror's own checks."""
     keys = [(stored_address(problem.address), bool(problem.full)) for problem in problems]
     holders = {open_ones[key].holder_id for key in keys if key in open_ones}
-    return max((deeper[one] for one in holders if one in deeper), key=list(Depth).index, default=row.deeper)
+    return max((deeper[holder] for holder in holders if holder in deeper), key=list(Depth).index, default=row.deeper)
 
 
 def _depths(mirror: Mirror) -> dict[str, Depth]:
     """How deep those checks were that found something which the mirror's own depth would not see."""
-    return {one: Depth(depth) for one, depth in mirror.coverage.exclude(deeper="").values_list("range_id", "deeper")}
+    return {
+        range_id: Depth(depth)
+        for range_id, depth in mirror.coverage.exclude(deeper="").values_list("range_id", "deeper")
+    }
 
 
-def _open(mirror: Mirror, found: Mapping[str, Read]) -> dict[tuple[str, bool], Blocker]:
+def _open(mirror: Mirror, reads: Mapping[str, Read]) -> dict[tuple[str, bool], Blocker]:
     """What is missing or wrong now, of what these ranges name, by address."""
-    checksums = {address_crc(one.address) for read in found.values() for one in read.named}
+    checksums = {address_crc(entry.address) for read in reads.values() for entry in read.named}
     rows: dict[tuple[str, bool], Blocker] = {}
     for some in chunks(sorted(checksums)):
         for row in mirror.blockers.filter(kind=Blocker.Kind.OBJECT, crc__in=some):
@@ -154,21 +157,21 @@ def _problems(row: Coverage, read: Read, open_ones: Mapping[tuple[str, bool], Bl
     damage = row.doubt == Coverage.Doubt.SHARED
     if read.broken is not None:
         return [replace(read.broken, damage=damage)]
-    shared = [(one, open_ones.get((stored_address(one.address), one.full))) for one in read.named]
-    return [_shared(row.range_id, one, blocker, damage=damage) for one, blocker in shared if blocker is not None]
+    shared = [(entry, open_ones.get((stored_address(entry.address), entry.full))) for entry in read.named]
+    return [_shared(row.range_id, entry, blocker, damage=damage) for entry, blocker in shared if blocker is not None]
 
 
-def _shared(range_id: str, one: Named, blocker: Blocker, *, damage: bool) -> Problem:
+def _shared(range_id: str, entry: Named, blocker: Blocker, *, damage: bool) -> Problem:
     return Problem(
         kind=Blocker.Kind.OBJECT,
         holder_id=range_id,
-        address=one.address,
+        address=entry.address,
         reason=blocker.reason,
-        path=one.path,
-        size=one.size,
-        etag=one.etag,
+        path=entry.path,
+        size=entry.size,
+        etag=entry.etag,
         detail=blocker.detail,
         gone_at_source=blocker.gone_at_source,
         damage=damage,
-        full=one.full,
+        full=entry.full,
     )

@@ -89,10 +89,12 @@ def verify_metaranges(mirror: Mirror, lease: Lease) -> None:
         return
     failed: dict[str, LakeMirrorError] = {}
     with lease.keep_alive():
-        found = load_metaranges(mirror, ids, failed=failed)
+        metaranges = load_metaranges(mirror, ids, failed=failed)
     with transaction.atomic():
         lock_mirror(mirror, lease)
-        note_metaranges(mirror, {one: found[one] for one in ids if one in found})
+        note_metaranges(
+            mirror, {metarange_id: metaranges[metarange_id] for metarange_id in ids if metarange_id in metaranges}
+        )
     for metarange_id, error in failed.items():
         log.warning("%s: metarange %s could not be looked for: %s", mirror.name, metarange_id[:8], error)
 
@@ -175,9 +177,9 @@ def usable_bases(mirror: Mirror, rows: Iterable[Coverage]) -> dict[str, tuple[st
 
     Only older rows: two ranges that build on each other would leave out what they share.
     """
-    asked = sorted({base for row in rows for base in row.bases})
+    base_ids = sorted({base for row in rows for base in row.bases})
     complete: dict[str, int] = {}
-    for some in chunks(asked):
-        found = mirror.coverage.proving(mirror.depth).filter(range_id__in=some, state=Coverage.State.COMPLETE)
-        complete.update(found.values_list("range_id", "pk"))
+    for some in chunks(base_ids):
+        covered = mirror.coverage.proving(mirror.depth).filter(range_id__in=some, state=Coverage.State.COMPLETE)
+        complete.update(covered.values_list("range_id", "pk"))
     return {row.range_id: tuple(b for b in row.bases if complete.get(b, row.pk) < row.pk) for row in rows}

@@ -68,11 +68,11 @@ def run_checks(mirror: Mirror, checks: Sequence[RangeCheck], lease: Lease) -> No
 def found_deeper(mirror: Mirror, range_ids: Sequence[str]) -> dict[str, Depth]:
     """How deep ranges were looked at that were found damaged beyond the mirror's own depth; whatever became of them."""
     deeper = [depth.value for depth in Depth(mirror.depth).deeper]
-    found: dict[str, Depth] = {}
+    depths: dict[str, Depth] = {}
     for some in chunks(range_ids):
         rows = mirror.coverage.filter(range_id__in=some, deeper__in=deeper)
-        found.update((one, Depth(depth)) for one, depth in rows.values_list("range_id", "deeper"))
-    return found
+        depths.update((range_id, Depth(depth)) for range_id, depth in rows.values_list("range_id", "deeper"))
+    return depths
 
 
 def carry_out(writer: CheckWriter, *, small: bool = False) -> None:
@@ -138,8 +138,8 @@ class CheckWriter:
         self.bases = {check.range_id: check.base_ids for check in checks}
         self.problems: dict[str, list[Problem]] = defaultdict(list)
         self.nameless: dict[str, list[Suspect]] = defaultdict(list)
-        gone = mirror.blockers.held_by(list(self.checks)).filter(gone_at_source=True).order_by()
-        self.gone = set(gone.values_list("holder_id", "key"))
+        lost = mirror.blockers.held_by(list(self.checks)).filter(gone_at_source=True).order_by()
+        self.lost = set(lost.values_list("holder_id", "key"))
         self.most = {holder: KEPT_PER_HOLDER + 4 * known for holder, known in self._known().items()}
 
     def work(self) -> list[tuple[str, list[str]]]:
@@ -159,9 +159,9 @@ class CheckWriter:
 
     def _known(self) -> dict[str, int]:
         """How many problems each range has by name. One that is checked again because those led nowhere keeps more."""
-        asked = list(self.checks)
+        range_ids = list(self.checks)
         known: dict[str, int] = {}
-        for some in chunks(asked):
+        for some in chunks(range_ids):
             named = self.mirror.blockers.held_by(some).order_by()
             known.update(named.values_list("holder_id").annotate(Count("pk")))
         return known
@@ -190,18 +190,18 @@ class CheckWriter:
 
     def _collect(self, row: Mapping[str, Any]) -> None:
         """Of a range that lacks very much only the first problems get a name; others may need the rest of it too."""
-        kept = self.problems[row["range_id"]]
-        if len(kept) < self.most.get(row["range_id"], KEPT_PER_HOLDER):
-            kept.append(self.problem(row))
+        named = self.problems[row["range_id"]]
+        if len(named) < self.most.get(row["range_id"], KEPT_PER_HOLDER):
+            named.append(self.problem(row))
         else:
             self.nameless[row["range_id"]].append(self.problem(row).suspect)
 
     def problem(self, row: Mapping[str, Any]) -> Problem:
         """What a row of the job tells. What is known to be gone at both sides is no news, and stays so until it is
         looked for again."""
-        found = _problem(row, damage=self.is_damage(row["range_id"]))
-        gone = (found.holder_id, found.key) in self.gone and found.reason.endswith(("missing", "unreadable"))
-        return replace(found, gone_at_source=gone)
+        problem = _problem(row, damage=self.is_damage(row["range_id"]))
+        lost = (problem.holder_id, problem.key) in self.lost and problem.reason.endswith(("missing", "unreadable"))
+        return replace(problem, gone_at_source=lost)
 
     def is_damage(self, range_id: str) -> bool:
         """Whether what a range lacks had been there."""
@@ -209,8 +209,8 @@ class CheckWriter:
 
     def state_of(self, row: Mapping[str, Any]) -> Data | None:
         """What a range is now; None: what it was before."""
-        gone = sum(problem.gone_at_source for problem in self.problems[row["range_id"]])
-        return state_on_demand(problems=row["problems"], gone=gone, deep_enough=True)
+        lost = sum(problem.gone_at_source for problem in self.problems[row["range_id"]])
+        return state_on_demand(problems=row["problems"], gone=lost, deep_enough=True)
 
     def _write_ranges(self, rows: list[Mapping[str, Any]]) -> None:
         self.note(rows)
@@ -236,7 +236,7 @@ class CheckWriter:
         for row in rows:
             _keep_what_was_looked_for(row, before.get(row.range_id))
         question_shared(self.mirror, rows)
-        built_on = {one: check.base_ids for one, check in self.checks.items()}
+        built_on = {range_id: check.base_ids for range_id, check in self.checks.items()}
         question_built_on_doubt(self.mirror, rows, built_on)
         Coverage.objects.bulk_create(
             rows, batch_size=400, update_conflicts=True, unique_fields=["mirror", "range_id"], update_fields=_CHECKED
@@ -254,8 +254,8 @@ class CheckWriter:
         for row in rows:
             if any(p.kind == Blocker.Kind.RANGE for p in self.problems[row["range_id"]]):
                 continue
-            found = {p.key for p in self.problems[row["range_id"]]}
-            stale = self.mirror.blockers.held_by([row["range_id"]]).exclude(key__in=found) if len(found) < 500 else None
+            keys = {p.key for p in self.problems[row["range_id"]]}
+            stale = self.mirror.blockers.held_by([row["range_id"]]).exclude(key__in=keys) if len(keys) < 500 else None
             if stale is not None:
                 stale.delete()
 
@@ -284,10 +284,10 @@ class CheckWriter:
 
     def _count(self, rows: list[Mapping[str, Any]]) -> None:
         """In the transaction that writes the rows down: one that was stopped meanwhile takes them back."""
-        found = {"ranges_done": len(rows), "requests": sum(row["s3_requests"] for row in rows)}
-        found |= {name: sum(row[name] for row in rows) for name in ("entries", "looked_up", "problems")}
+        counts = {"ranges_done": len(rows), "requests": sum(row["s3_requests"] for row in rows)}
+        counts |= {name: sum(row[name] for row in rows) for name in ("entries", "looked_up", "problems")}
         going_on = Run.objects.filter(pk=self.run.pk, stop_asked=False)
-        if not going_on.update(**{name: F(name) + number for name, number in found.items()}):
+        if not going_on.update(**{name: F(name) + number for name, number in counts.items()}):
             raise Stopped("somebody stopped it")
 
 
@@ -300,8 +300,8 @@ def _keep_what_was_looked_for(row: Coverage, before: Coverage | None) -> None:
     """Others build on this range by what earlier checks of it had looked for: a row never knows less of that."""
     if before is None or before.looked is None:
         return
-    kept = with_memory(_known(row), _known(before))
-    row.looked, row.bases, row.min_key, row.max_key = kept.looked, list(kept.bases), kept.min_key, kept.max_key
+    merged = with_memory(_known(row), _known(before))
+    row.looked, row.bases, row.min_key, row.max_key = merged.looked, list(merged.bases), merged.min_key, merged.max_key
 
 
 def _known(row: Coverage) -> KnownRange:
@@ -316,15 +316,15 @@ def question_built_on_doubt(mirror: Mirror, rows: Sequence[Coverage], built_on: 
     Where a base lacks more than is known by name, reading tells too little: all of the range is looked through.
     """
     complete = {row.range_id: row for row in rows if row.state == Coverage.State.COMPLETE}
-    asked = sorted({base for one in complete for base in built_on[one]} - {row.range_id for row in rows})
+    base_ids = sorted({base for range_id in complete for base in built_on[range_id]} - {row.range_id for row in rows})
     names = ("range_id", "state", "doubt", "problems")
-    bases = [one for some in chunks(asked) for one in mirror.coverage.filter(range_id__in=some).values_list(*names)]
+    bases = [row for some in chunks(base_ids) for row in mirror.coverage.filter(range_id__in=some).values_list(*names)]
     bases += [(row.range_id, row.state, row.doubt, row.problems) for row in rows]
-    whole = {one for one, state, _, _ in bases if state == Coverage.State.COMPLETE} - complete.keys()
+    whole = {range_id for range_id, state, _, _ in bases if state == Coverage.State.COMPLETE} - complete.keys()
     is_unnamed = any(doubt == Coverage.Doubt.WHOLE or problems > KEPT_PER_HOLDER for _, _, doubt, problems in bases)
-    while fallen := [one for one in complete if not (whole | complete.keys()).issuperset(built_on[one])]:
-        for one in fallen:
-            row = complete.pop(one)
+    while fallen := [range_id for range_id in complete if not (whole | complete.keys()).issuperset(built_on[range_id])]:
+        for range_id in fallen:
+            row = complete.pop(range_id)
             row.doubt = Coverage.Doubt.WHOLE if is_unnamed else Coverage.Doubt.FRESH
             row.state, row.verify_at = Coverage.State.WAITING, clock.now()
 
