@@ -434,18 +434,12 @@ class World:
             self.snapshots = [*self.snapshots[-2:], deepcopy(self.there)]
 
     def restore(self) -> None:
-        """It comes back from a backup: moves and records since then are gone.
-
-        A backup that nobody could notice by looking at the branches is left out.
-        """
+        """It comes back from a backup: moves and records since then are gone."""
         mirror, there = self._mirror(), self.there
         same = [one for one in self.snapshots if there and one.info == there.info]
         if mirror is None or there is None or not same:
             return
         then = deepcopy(self.random.choice(same))
-        noted = dict(mirror.branches.filter(stray=False).values_list("name", "head"))
-        if all(then.branches.get(name) == head for name, head in noted.items() if name in mirror.selection):
-            return
         self.reader.lost_records |= there.commits.keys() - then.commits.keys()
         self.reader.strays = {n: c for n, c in self.reader.strays.items() if then.branches.get(n) == c}
         self.lm.eu.repositories["lake-eu"] = then
@@ -560,7 +554,8 @@ class World:
         Mirror.objects.update(created_at=LONG_AGO)
 
     def recreate_source(self) -> None:
-        """For a while a new repository stands at the source under the name of the old one, behind a server's cache."""
+        """For a while a new repository stands at the source under the name of the old one, behind a server's cache.
+        Somebody may have pushed branches of the old one there."""
         mirror = self._mirror()
         if mirror is None or mirror.source.frozen_reason or not mirror.source.branches.exists():
             return
@@ -570,6 +565,10 @@ class World:
 
         root = replace(root, id=id_of(root))
         made = FakeRepository(replace(old.info, creation_date=old.info.creation_date + 100))
+        if self.random.random() < 0.4:
+            made.commits.update(old.commits)
+            pushed = self.random.sample(sorted(old.branches), self.random.randint(1, len(old.branches)))
+            made.branches.update({name: old.branches[name] for name in pushed})
         made.commits[root.id], made.branches["main"] = root, root.id
         asked, cached = self.lm.us.get_repository, self.random.choice([0, 1, 2, 4])
         pages, self.looks.pages = self.looks.pages, self.random.choice([0, self.looks.pages])
