@@ -53,8 +53,8 @@ class Demo(Session):
         self.folder.mkdir(exist_ok=True)
         path = self.folder / "secrets.json"
         if path.exists():
-            found: dict[str, str] = json.loads(path.read_text())
-            return found
+            earlier: dict[str, str] = json.loads(path.read_text())
+            return earlier
         made = {
             "password": secrets.token_urlsafe(9),
             "access_key_id": "AKIA" + secrets.token_hex(8).upper(),
@@ -73,8 +73,8 @@ class Demo(Session):
         self.read_config()
         self.start_web()
         names = ("PASSWORD", "ACCESS_KEY_ID", "SECRET_ACCESS_KEY")
-        told = {f"LAKEMIRROR_ADMIN_{name}": self.secrets[name.lower()] for name in names}
-        self.manage("begin", env=told | {"LAKEMIRROR_ADMIN_USERNAME": "admin"})
+        settings = {f"LAKEMIRROR_ADMIN_{name}": self.secrets[name.lower()] for name in names}
+        self.manage("begin", env=settings | {"LAKEMIRROR_ADMIN_USERNAME": "admin"})
 
     def _begin_afresh(self) -> None:
         """Forget what the last run's regions held, as they have forgotten it."""

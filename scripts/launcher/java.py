@@ -26,12 +26,12 @@ exec "{java}" "$@"
 def described(java: Path) -> tuple[int, Path]:
     """A Java's major version and home as it tells them; (0, "") if it doesn't start or doesn't tell."""
     try:
-        told = subprocess.run(
+        answer = subprocess.run(
             [java, "-XshowSettings:properties", "-version"], capture_output=True, text=True, timeout=30
         )
     except (OSError, subprocess.TimeoutExpired):
         return 0, Path()
-    facts = dict(re.findall(r"(java\.home|java\.specification\.version) = (.+)", told.stderr + told.stdout))
+    facts = dict(re.findall(r"(java\.home|java\.specification\.version) = (.+)", answer.stderr + answer.stdout))
     major = facts.get("java.specification.version", "0").partition(".")[0]
     return int(major), Path(facts.get("java.home", ""))
 
@@ -39,8 +39,8 @@ def described(java: Path) -> tuple[int, Path]:
 def system_home() -> Path | None:
     """The home of the machine's Java, by JAVA_HOME, then by PATH; None if there is none that is new enough."""
     named = os.environ.get("JAVA_HOME")
-    found = shutil.which("java")
-    for java in (Path(named) / "bin" / "java" if named else None, Path(found) if found else None):
+    on_path = shutil.which("java")
+    for java in (Path(named) / "bin" / "java" if named else None, Path(on_path) if on_path else None):
         major, told_home = described(java) if java else (0, Path())
         if major >= _OLDEST:
             return told_home

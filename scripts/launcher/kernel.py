@@ -51,12 +51,12 @@ def session_members(session: int) -> list[int]:
 def descendants(root: int) -> list[int]:
     """The living processes below one, however deep."""
     living = _living()
-    found: list[int] = []
+    below: list[int] = []
     frontier = {root}
     while frontier:
         frontier = {pid for pid, (_, parent, _) in living.items() if parent in frontier}
-        found += frontier
-    return found
+        below += frontier
+    return below
 
 
 def send(pids: Iterable[int], signum: signal.Signals) -> None:

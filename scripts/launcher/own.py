@@ -46,8 +46,8 @@ class Own(Session):
         name = os.environ.get("LAKEMIRROR_ADMIN_USERNAME") or _asked("Name of the first administrator", "admin")
         password = os.environ.get("LAKEMIRROR_ADMIN_PASSWORD") or _asked_secretly(f"Password of {name}: ")
         key = ["--access-key"] if os.environ.get("LAKEMIRROR_ADMIN_ACCESS_KEY_ID") else []
-        told = {"LAKEMIRROR_ADMIN_USERNAME": name, "LAKEMIRROR_ADMIN_PASSWORD": password}
-        self.manage("ensure_admin", *key, env=told)
+        settings = {"LAKEMIRROR_ADMIN_USERNAME": name, "LAKEMIRROR_ADMIN_PASSWORD": password}
+        self.manage("ensure_admin", *key, env=settings)
         self._login = f"sign in as {name} with the password that you gave"
 
     def login(self) -> str:

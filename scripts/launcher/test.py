@@ -68,12 +68,12 @@ def _place(argument: str) -> str:
 def _environment(java_home: Path, chromium: str) -> dict[str, str]:
     """Nothing of a running LakeMirror or of the developer's own Spark may reach the tests. What was compiled is kept,
     whatever the shell says: each of the many processes that tests start would compile everything anew."""
-    ours = ("LAKEMIRROR_", "REPLICATION_", "SPARK_", "DJANGO_", "PYTHONDONTWRITEBYTECODE")
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(ours)}
+    foreign = ("LAKEMIRROR_", "REPLICATION_", "SPARK_", "DJANGO_", "PYTHONDONTWRITEBYTECODE")
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith(foreign)}
     own = {k: v for k, v in os.environ.items() if k.startswith("LAKEMIRROR_SANDBOX_")}
     path = f"{VENV / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
-    told = {"JAVA_HOME": str(java_home), "PYSPARK_PYTHON": str(PYTHON), "PATH": path, "LAKEMIRROR_CHROMIUM": chromium}
-    return kept | own | told
+    made = {"JAVA_HOME": str(java_home), "PYSPARK_PYTHON": str(PYTHON), "PATH": path, "LAKEMIRROR_CHROMIUM": chromium}
+    return inherited | own | made
 
 
 def _chromium(run: environment.Run) -> str:
@@ -105,14 +105,14 @@ def _has_libatomic() -> bool:
 def _run_all(env: dict[str, str]) -> int:
     """Every test, in two processes that share nothing: the sum of what they end with."""
     heavy = [f"--ignore={folder}" for folder in _LIGHT]
-    with tempfile.TemporaryFile() as said:
-        light = _start(["-m", "pytest", "--color=no", *_LIGHT], env, said)
+    with tempfile.TemporaryFile() as output:
+        light = _start(["-m", "pytest", "--color=no", *_LIGHT], env, output)
         try:
             status = _run(["-m", "pytest", *heavy], env) + light.wait()
         finally:
             _end(light)
-            said.seek(0)
-            shutil.copyfileobj(said, sys.stdout.buffer)
+            output.seek(0)
+            shutil.copyfileobj(output, sys.stdout.buffer)
             sys.stdout.flush()
     return status
 
