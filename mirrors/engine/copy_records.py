@@ -224,7 +224,7 @@ class _Round:
             rows.update(record=MirrorCommit.Record.ACCEPTED, recorded_at=clock.now(), resent=False)
             if lost:
                 doubt_around(self.mirror, min(lost))
-            elif unheard:
+            if unheard:
                 doubt_neighbours(self.mirror, unheard)
         self.copied += len(accepted)
 

@@ -57,6 +57,11 @@ def _commit_alone(mirror: Any, commits: Collection[tuple[int, int]]) -> None:
     mirror.commits.filter(pk__in=[pk for pk, _ in commits]).update(data="unknown")
 
 
+def _head_alone(history: Any, sha: str) -> list[int]:
+    """The key of the commit itself."""
+    return list(history._source.commits.filter(sha=sha).values_list("pk", flat=True))
+
+
 MUTANTS = (
     Mutant(
         "the judge is not asked at the act",
@@ -109,6 +114,11 @@ MUTANTS = (
             "mirrors.engine.promote.record_check.doubt_records": _nothing,
             "mirrors.engine.promote.record_check.prove_records": lambda *_: True,
         },
+    ),
+    Mutant(
+        "the head's own record alone is proven before a move",
+        "what was copied after a restore hides what was lost by it",
+        {"mirrors.queries.ancestors.ShownHistory.beyond": _head_alone},
     ),
     Mutant(
         "a repository made anew is trusted",
