@@ -28,6 +28,7 @@ from core.errors import (
     LakeMirrorError,
     NoData,
     NotFound,
+    NotSent,
     RemoteFailure,
     Throttled,
     Unauthenticated,
@@ -177,7 +178,8 @@ class LakeFSAdapter:
         return _commit(answer)
 
     def put_commit_record(self, repository: str, commit: Commit) -> RecordOutcome:
-        """Give the destination a commit record. Corrupt when the server computes another id from its content."""
+        """Give the destination a commit record. Corrupt when the server computes another id from its content; whatever
+        kept an answer from us when nobody can tell whether the record was there before."""
         creation = lakefs_sdk.CommitRecordCreation(
             commit_id=commit.id,
             version=commit.version,
@@ -192,12 +194,9 @@ class LakeFSAdapter:
         )
         what = f"copy the record of commit {commit.id[:8]} to {repository}"
         try:
-            self._read(what, self._internal.create_commit_record, repository, creation)
-        except Conflict:
-            return RecordOutcome.EXISTS
+            return self._create(what, self._internal.create_commit_record, repository, creation)
         except Invalid as error:
             raise Corrupt(error.message, hint="The source's record does not give the id that it claims") from error
-        return RecordOutcome.CREATED
 
     # Forced moves: sent once, never repeated here
 
@@ -261,13 +260,39 @@ class LakeFSAdapter:
                 time.sleep(_backoff(attempt, error))
         raise AssertionError("unreachable: the last try returns or raises")
 
+    def _create(self, what: str, call: Callable[..., Any], *args: Any) -> RecordOutcome:
+        """Was it there before? A try whose answer we did not get may have been carried out: what is there after that
+        one proves nothing, and its error is raised."""
+        unheard: LakeMirrorError | None = None
+        for attempt in range(1, self.tries + 1):
+            try:
+                self._once(what, call, *args)
+                return RecordOutcome.CREATED
+            except Conflict:
+                if unheard:
+                    raise unheard from None
+                return RecordOutcome.EXISTS
+            except LakeMirrorError as error:
+                if not error.retryable or attempt == self.tries:
+                    raise
+                if not isinstance(error, Throttled | NotSent):
+                    unheard = unheard or error
+                time.sleep(_backoff(attempt, error))
+        raise AssertionError("unreachable: the last try returns or raises")
+
     def _once(self, what: str, call: Callable[..., Any], *args: Any, **options: Any) -> Any:
         try:
             return call(*args, _request_timeout=(CONNECT_SECONDS, self.read_seconds), **options)
         except sdk_errors.ApiException as error:
             raise self._without_secrets(_translate(what, self.url, self.key_id, error)) from None
         except urllib3.exceptions.HTTPError as error:
-            raise Unreachable(f"{self.url} did not answer: {what} ({type(error).__name__})") from error
+            cause = getattr(error, "reason", None) or error
+            kind = (
+                NotSent
+                if isinstance(cause, urllib3.exceptions.NewConnectionError | urllib3.exceptions.ConnectTimeoutError)
+                else Unreachable
+            )
+            raise kind(f"{self.url} did not answer: {what} ({type(error).__name__})") from error
         except (ValueError, TypeError) as error:
             raise RemoteFailure(f"{self.url} gave an answer that is not lakeFS's: {what}") from error
 

@@ -133,6 +133,11 @@ class MirrorBranch(models.Model):
     misplaced = models.BooleanField(
         default=False, db_default=False, help_text="its head is not where this mirror put it, and is to be put back"
     )
+    placed = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="a call of ours brought it to its head, after a proof of all records below",
+    )
     proven = models.BooleanField(
         default=False, db_default=False, help_text="its head is proven whole now: kept by transitions/proven_heads.py"
     )

@@ -8,7 +8,7 @@ from typing import Any
 from core.mirroring.branch_selection import OnUnselect, Selection, check_selection
 from db.chunks import chunks
 from jobs import duties
-from mirrors.models import Mirror, MirrorBranch, MirrorDuty
+from mirrors.models import Mirror, MirrorBranch, MirrorDuty, MirrorTag, Repository
 
 
 def whole_selection(
@@ -44,13 +44,20 @@ def start_or_end_tags(old: Mirror, new: Mirror) -> None:
     """In the transaction that changes whether tags are followed. Those that were made stay at the mirror."""
     if new.tags:
         if not new.source.mirrors.exclude(pk=new.pk).filter(tags=True).exists():
-            new.source.tags.all().delete()  # nobody has looked at them for a while
+            _forget_tags(new.source)
         duties.wake(MirrorDuty.SENSE, new.source_id)
     else:
         new.follows_all, new.reselected = False, True
         Mirror.objects.filter(pk=new.pk).update(follows_all=False, reselected=True)
     for kind in (MirrorDuty.MANAGE, MirrorDuty.VALIDATE, MirrorDuty.PROMOTE):
         duties.wake(kind, new.pk)
+
+
+def _forget_tags(source: Repository) -> None:
+    """Nobody has looked at them for a while. Those that a mirror made may be gone by now: looks have to find that."""
+    made = MirrorTag.objects.filter(mirror__source=source, stray=False).values("name")
+    source.tags.exclude(name__in=made).delete()
+    source.tags.update(commit_id="", unread_commit="", missing_since=None, missing_looks=0, gone_at=None)
 
 
 def _ask(keys: list[int], *, delete: bool) -> None:

@@ -269,6 +269,8 @@ FILES = {
     "recreated": "tests/mirrors/engine/test_recreated_source.py",
     "unread": "tests/mirrors/status/test_unread_heads.py",
     "looks": "tests/mirrors/engine/test_looks_again.py",
+    "adopted": "tests/mirrors/engine/test_adopted_heads.py",
+    "answers": "tests/contract/test_lakefs_unheard.py",
     "anew": "tests/mirrors/engine/test_recreated_unread.py",
     "unseen": "tests/mirrors/engine/test_tags_unseen.py",
     "pieces": "tests/mirrors/engine/test_read_in_pieces.py",
@@ -290,7 +292,7 @@ def numbers_of(file: str) -> set[int]:
 def test_the_table_names_every_scenario_and_where_it_is_tested() -> None:
     lines = (ROOT / "docs/promotion.md").read_text().splitlines()
     rows = {int(row[1]): row for line in lines if (row := line.split("|"))[1:] and row[1].strip().isdigit()}
-    assert sorted(rows) == [*range(1, 146)]
+    assert sorted(rows) == [*range(1, 151)]
     for name, file in FILES.items():
         assert numbers_of(file) == {number for number, row in rows.items() if name in row[-2]}, file
     assert all(row[-2].strip() for row in rows.values())

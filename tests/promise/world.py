@@ -557,8 +557,10 @@ class World:
         """For a while a new repository stands at the source under the name of the old one, behind a server's cache.
         Somebody may have pushed branches of the old one there."""
         mirror = self._mirror()
-        if mirror is None or mirror.source.frozen_reason or not mirror.source.branches.exists():
+        if mirror is None or mirror.source.frozen_reason:
             return
+        if not mirror.source.branches.exclude(head="", unread_head="").exists():
+            return  # nothing is known of the old one: what was unread is forgotten when a source freezes
         old = self.lm.us.repositories["lake"]
         root = replace(next(iter(old.commits.values())), message="Repository created anew", parents=())
         from tests.fakes import id_of

@@ -79,9 +79,17 @@ def remember_position(
 
 
 def record(
-    mirror: Mirror, branch: SourceBranch, facts: PromotionFacts, decision: Decision, lease: Lease, *, moved: bool = True
+    mirror: Mirror,
+    branch: SourceBranch,
+    facts: PromotionFacts,
+    decision: Decision,
+    lease: Lease,
+    *,
+    moved: bool = True,
+    placed: bool = False,
 ) -> None:
-    """A move goes into the history and the row of its branch. `moved`: false where only the books were wrong."""
+    """A move goes into the history and the row of its branch. `moved`: false where only the books were wrong. `placed`:
+    it was carried out just now, after a proof of the records."""
     now = clock.now()
     with transaction.atomic():
         lock_mirror(mirror, lease, settings=False)
@@ -100,15 +108,15 @@ def record(
                 Mirror.objects.filter(pk=mirror.pk).update(reselected=True)
                 duties.wake(MirrorDuty.VALIDATE, mirror.pk)
             return
-        _note_head(mirror, branch.name, decision, now)
+        _note_head(mirror, branch.name, decision, now, placed=placed)
         _note_superseded(mirror, facts, decision, now)
     log.info("%s: %s is now at %s (%s)", mirror.name, branch.name, decision.commit_id[:8] or "nothing", decision.why)
 
 
-def _note_head(mirror: Mirror, branch: str, decision: Decision, now: datetime) -> None:
+def _note_head(mirror: Mirror, branch: str, decision: Decision, now: datetime, *, placed: bool) -> None:
     """What was written there by force may still be there: the next looks go to this branch."""
     fresh = {"head": decision.commit_id, "position": decision.position, "advanced_at": now}
-    fresh |= {"stray": False, "misplaced": False, "proven": False, "looked_at": None}
+    fresh |= {"stray": False, "misplaced": False, "placed": placed, "proven": False, "looked_at": None}
     MirrorBranch.objects.update_or_create(mirror=mirror, name=branch, defaults=fresh)
     mirror.commits.filter(commit__sha=decision.commit_id, promoted_at=None).update(promoted_at=now)
     prove_heads(mirror)
@@ -151,7 +159,7 @@ def _note_foreign_move(
         Promotion.objects.create(
             mirror=mirror, branch=branch, from_commit=noted, to_commit=head, why=why, at=clock.now()
         )
-        known = {"head": head, "proven": False, "misplaced": why is not Why.FOUND}
+        known = {"head": head, "placed": False, "proven": False, "misplaced": why is not Why.FOUND}
         MirrorBranch.objects.update_or_create(
             mirror=mirror,
             name=branch,

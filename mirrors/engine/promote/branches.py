@@ -20,12 +20,12 @@ from mirrors.engine.manage import fence_call, require_pinned
 from mirrors.engine.promote import books
 from mirrors.engine.promote.branch_facts import gather_facts, promotable
 from mirrors.engine.promote.guard import Failures, LakeMirrorRetry
-from mirrors.engine.promote.record_check import doubt_records, prove_records, shown_history
+from mirrors.engine.promote.record_check import doubt_records, prove_records
+from mirrors.engine.promote.shown import Shown
 from mirrors.engine.promote.tags import follow_tags
 from mirrors.engine.promote.uncommitted import branches_to_look_at, look_for_uncommitted
 from mirrors.engine.sense.branches import list_heads
 from mirrors.models import Mirror, MirrorDuty, SourceBranch
-from mirrors.queries.ancestors import ShownHistory
 from mirrors.queries.branch_positions import first_pending, positions_of
 from mirrors.transitions import duties as mirror_duties
 from mirrors.transitions.measures import note_measures
@@ -53,9 +53,9 @@ def promote(lease: Lease) -> DutyOutcome:
         raise LakeMirrorRetry(f"{mirror.region} gave no branch {mirror.source.default_branch}: not taken for a look")
     moved, failed = 0, Failures()
     gathered, intents = gather_facts(mirror, heads, failed.of), intents_of(mirror)
-    if any(whose_move(facts) in _UNEXPLAINED for _, facts in gathered):
+    if mirror.proving_records or any(whose_move(facts) in _UNEXPLAINED for _, facts in gathered):
         doubt_records(mirror, lease)  # before anything moves: the destination may be younger than our books
-    shown = shown_history(mirror, heads)
+    shown = Shown(mirror, lakefs, lease, heads, failed)
     for branch, facts in gathered:
         lease.renew()
         with failed.of(mirror, branch.name):
@@ -102,7 +102,7 @@ def _settle_branch(
     lakefs: LakeFS,
     lease: Lease,
     *,
-    shown: ShownHistory,
+    shown: Shown,
 ) -> int:
     decision = choose_promotion(facts, promotable(mirror, facts).__contains__)
     if decision.action is Action.NOTHING:
@@ -111,7 +111,7 @@ def _settle_branch(
     if _was_reselected(mirror):
         return 0  # the next round is due at once, and knows better
     require_pinned(mirror, lakefs)
-    if decision.commit_id and not prove_records(mirror, lakefs, decision.commit_id, shown, lease):
+    if decision.commit_id and not prove_records(mirror, lakefs, decision.commit_id, shown.history(), lease):
         return 0
     if decision.action is Action.DELETE:
         retire_certificate(mirror, branch.name, lease)
@@ -126,7 +126,7 @@ def _settle_branch(
         message = f"{branch.name} reads {head[:8] or 'nothing'} after the call to "
         message += f"move it to {decision.commit_id[:8]}" if decision.commit_id else "delete it"
         raise LakeMirrorRetry(f"{message}: {refused}" if refused else message)
-    books.record(mirror, branch, facts, decision, lease)
+    books.record(mirror, branch, facts, decision, lease, placed=True)
     return 1
 
 

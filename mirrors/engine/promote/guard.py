@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
-from core.errors import Fenced, LakeMirrorError
+from core.errors import Denied, Fenced, LakeMirrorError
 from mirrors.models import Mirror
 
 log = logging.getLogger("lakemirror.promote")
@@ -22,10 +22,11 @@ class LakeMirrorRetry(LakeMirrorError):
 
 
 class Failures:
-    """What went wrong with single branches: it delays no other one."""
+    """What went wrong with single branches: it delays no other one. `number`: how often, but for what was forbidden."""
 
     def __init__(self) -> None:
         self.first = ""
+        self.number = 0
 
     @contextmanager
     def of(self, mirror: Mirror, branch: str) -> Iterator[None]:
@@ -36,6 +37,7 @@ class Failures:
             raise
         except LakeMirrorError as error:
             log.warning("%s: branch %s: %s", mirror.name, branch, error)
+            self.number += not isinstance(error, Denied)
             self.first = self.first or f"branch {branch}: {error}"
 
     def tell(self) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from django.db import transaction
 
@@ -29,19 +29,13 @@ log = logging.getLogger("lakemirror.promote")
 WINDOW = 1000
 """So many of the records that were accepted last are sent again where some may be lost; more, as long as some were."""
 AT_ONCE = 8
-TRIES = 4
+TRIES = 8
 """So often a record is sent in one proof before its missing answer ends it."""
 MOST_FAILURES = 5
 """After so many answers in a row that did not come it is the destination, and nothing else is asked of it."""
 NEIGHBOURS = 2
 """So many records on either side of one whose answer nobody heard are sent again. A backup is a point in time: where
 that one was lost with others, one of these was lost too."""
-
-
-def shown_history(mirror: Mirror, heads: Mapping[str, str]) -> ShownHistory:
-    """What the destination's branches lead to, of those that stand where we put them: all of it was proven then."""
-    own = mirror.branches.filter(stray=False, misplaced=False).exclude(head="").values_list("name", "head")
-    return ShownHistory(mirror.source, {head for name, head in own if heads.get(name) == head})
 
 
 def prove_records(mirror: Mirror, lakefs: LakeFS, sha: str, shown: ShownHistory, lease: Lease) -> bool:

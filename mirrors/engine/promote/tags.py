@@ -19,15 +19,15 @@ from jobs.lease import Lease
 from mirrors.engine.manage import fence_call, require_pinned
 from mirrors.engine.promote.guard import Guard
 from mirrors.engine.promote.record_check import doubt_records, prove_records
+from mirrors.engine.promote.shown import Shown
 from mirrors.engine.sense.read_log import list_tags
 from mirrors.models import Mirror, MirrorTag, Promotion
-from mirrors.queries.ancestors import ShownHistory
 from mirrors.transitions.move_intents import intend, intents_of
 
 log = logging.getLogger("lakemirror.tags")
 
 
-def follow_tags(mirror: Mirror, lakefs: LakeFS, lease: Lease, guard: Guard, shown: ShownHistory) -> int:
+def follow_tags(mirror: Mirror, lakefs: LakeFS, lease: Lease, guard: Guard, shown: Shown) -> int:
     """One round over a mirror's tags; how many were made, moved or deleted. `shown`: what its branches lead to."""
     if not mirror.tags:
         return 0
@@ -86,7 +86,7 @@ def _promotable(mirror: Mirror, commits: Collection[str]) -> set[str]:
 # --- decision, act, read back ---------------------------------------------------------------------------------------
 
 
-def _settle(mirror: Mirror, name: str, facts: TagFacts, lakefs: LakeFS, lease: Lease, shown: ShownHistory) -> bool:
+def _settle(mirror: Mirror, name: str, facts: TagFacts, lakefs: LakeFS, lease: Lease, shown: Shown) -> bool:
     whose = whose_tag_move(facts)
     if whose is Whose.OURS and facts.there:
         facts = _note_own_move(mirror, name, facts, lease)
@@ -154,12 +154,12 @@ def _carry_out(
     decision: TagDecision,
     lakefs: LakeFS,
     lease: Lease,
-    shown: ShownHistory,
+    shown: Shown,
 ) -> bool:
     """One forced call, or two, each judged last thing before it; false if that forbids it. Whatever they answer, the
     tag is read back."""
     require_pinned(mirror, lakefs)
-    if decision.commit_id and not prove_records(mirror, lakefs, decision.commit_id, shown, lease):
+    if decision.commit_id and not prove_records(mirror, lakefs, decision.commit_id, shown.history(), lease):
         return False
     if not _are_intended(mirror, name, facts, decision, _steps(decision), lease):
         return False

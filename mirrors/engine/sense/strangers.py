@@ -38,7 +38,7 @@ def strangers(spool: Spool, heads: Collection[str], at: datetime) -> set[str]:
             return set()
         known |= _recorded(spool, spool.roots() & spool.unrelated(known)[0])
     unrelated, broken_off = spool.unrelated(known)
-    new = _not_seen_before(spool, spool.roots() & unrelated, at)
+    new = _not_seen_before(spool, spool.roots() & unrelated, heads, at)
     waiting = new | (spool.above(new) & (unrelated | broken_off) if new else set())
     spool.leave_out(new)
     return waiting & set(heads)
@@ -52,15 +52,15 @@ def tell_strange(repository: Repository, heads: Collection[str]) -> str:
     return f"{sentence}: a second look will tell whether it is still the same repository"
 
 
-def _not_seen_before(spool: Spool, roots: Collection[str], at: datetime) -> set[str]:
+def _not_seen_before(spool: Spool, roots: Collection[str], heads: Collection[str], at: datetime) -> set[str]:
     """Those of some unrelated roots that were not seen in the look before, or too lately; all are noted for the next.
 
     Each counts for itself: that a branch with a history of its own has waited says nothing of another repository's. One
-    that this look did not come to, and something read still needs, stays noted.
+    that this look did not come to, and a head or something read still needs, stays noted.
     """
     repository, seen = spool.repository, spool.read_now(roots)
     noted = repository.unrelated_roots
-    needed = spool.frontier() & noted.keys() if noted else set()
+    needed = (spool.frontier() | set(heads)) & noted.keys() if noted else set()
     old = {root for root in seen if root in noted and at - datetime.fromisoformat(noted[root]) > sensing.CACHE_LASTS}
     # Not `at`: a look may take long, and the cache lasts from now on.
     now = clock.now().isoformat()

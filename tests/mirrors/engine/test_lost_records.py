@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import deepcopy
 from typing import Any
 from unittest import mock
 
@@ -15,6 +16,7 @@ from jobs.models import Duty
 from mirrors.engine import copy_records
 from mirrors.engine.promote import record_check
 from mirrors.models import Mirror, MirrorCommit
+from tests.fakes import FakeRepository
 from tests.mirrors.engine.test_found_by_breaking import change, mirrored
 from tests.mirrors.harness import Deployment
 
@@ -160,3 +162,87 @@ def test_an_answer_that_nobody_heard_is_made_up_for_by_its_neighbours(lm: Deploy
     assert (lm.head(), lm.torn(), missing(lm, made)) == (made[-1], [], set())
     if not lost:
         assert len(sent) <= 6 + 5 * times
+
+
+def backup(lm: Deployment) -> FakeRepository:
+    return deepcopy(lm.eu.repositories["lake-eu"])
+
+
+def duty(kind: str) -> int:
+    return Duty.objects.get(kind=kind).pk
+
+
+@pytest.mark.parametrize("ref", ["tag", "branch"])
+def test_147_a_branch_that_somebody_moved_ahead_shows_nothing(lm: Deployment, ref: str) -> None:
+    """To a commit that was copied after a restore: those below it are lost."""
+    change(tags=True)
+    mirrored(lm, a=b"0")
+    saved = backup(lm)
+    for number in range(1, 4):
+        mirrored(lm, a=b"%d" % number)
+    lm.eu.repositories["lake-eu"] = saved
+    new = lm.lake.commit(files={"a": b"9"})
+    lm.arrive()
+    for kind in ("sense", "copy", "validate"):
+        lm.run(duty(kind))
+    saved.branches["main"] = new
+    lm.run(duty("promote"))
+    (lm.lake.repository.tags if ref == "tag" else lm.lake.repository.branches)["v1"] = new
+    lm.work(4)
+    assert (saved.tags if ref == "tag" else saved.branches)["v1"] == new
+    assert not lm.torn()
+
+
+def test_147_nor_does_one_that_somebody_made_where_we_would(lm: Deployment) -> None:
+    change(tags=True)
+    mirrored(lm, a=b"0")
+    change(paused=True)
+    saved = backup(lm)
+    lm.lake.repository.branches["dev"] = lm.lake.repository.branches["main"]
+    for number in range(3):
+        lm.lake.commit("dev", {"a": b"lost %d" % number})
+    lm.arrive()
+    lm.work(3)
+    lm.eu.repositories["lake-eu"] = saved
+    made = [lm.lake.commit("dev", {"a": b"%d" % number}) for number in range(8)]
+    lm.arrive()
+    lm.work(3)
+    saved.branches["dev"] = made[-1]
+    change(paused=False)
+    lm.work(4)
+    lm.lake.repository.tags["v1"] = made[-1]
+    lm.work(4)
+    assert saved.tags == {"v1": made[-1]}
+    assert not lm.torn()
+
+
+@pytest.mark.parametrize("slow", [False, True])
+def test_148_a_round_that_outlives_a_restore_shows_nothing_of_before(lm: Deployment, slow: bool) -> None:
+    """lakeFS is away while it is restored, or everything takes long; another worker copies meanwhile."""
+    mirrored(lm, a=b"0")
+    saved = backup(lm)
+    made = [mirrored(lm, a=b"%d" % number) for number in range(1, 4)]
+    lm.lake.repository.branches |= {"aaa": made[0], "dev": made[-1]}
+    lm.lake.commit("dev", {"b": b"9"})
+    lm.arrive()
+    lm.run(duty("sense"))
+    lm.run(duty("validate"))
+    plain, calls = lm.eu.get_repository, [0]
+
+    def away(repository: str) -> Any:
+        calls[0] += 1
+        if calls[0] == 1:
+            lm.eu.repositories["lake-eu"] = saved
+            lm.run(duty("copy"), holder="worker-2")
+            if not slow:
+                raise Unreachable("it is restored")
+        return plain(repository)
+
+    with (
+        mock.patch.object(lm.eu, "get_repository", away),
+        mock.patch("mirrors.engine.promote.shown.LISTED_FOR", 0 if slow else 60),
+    ):
+        lm.run(duty("promote"))
+    assert not lm.torn()
+    lm.work(4)
+    assert (lm.head(), lm.torn()) == (made[-1], [])

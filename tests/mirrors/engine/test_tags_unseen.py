@@ -10,8 +10,9 @@ import pytest
 from django.db.models import F
 
 from core.errors import Denied
+from core.mirroring.promotion import MOVED_BY_OTHERS
 from jobs.models import Duty
-from mirrors.models import Mirror, Repository
+from mirrors.models import Mirror, Repository, SourceTag
 from mirrors.services.settings import mirror_update
 from mirrors.status.tags import tag_readings
 from mirrors.transitions import duties as mirror_duties
@@ -78,3 +79,20 @@ def test_145_a_worker_that_ends_in_each_look_at_them_has_not_seen_them(lm: Deplo
                 Duty.objects.update(holder="", until=None)
         two_hours_pass()
     assert shown() == ["Unknown"]
+
+
+def test_146_a_tag_that_was_deleted_while_nobody_looked_is_deleted_and_nobody_is_blamed(lm: Deployment) -> None:
+    change(tags=True)
+    head = mirrored(lm, a=b"1")
+    source_tags(lm).update(v1=head, v2=head)
+    lm.work(2)
+    change(tags=False)
+    del source_tags(lm)["v1"]
+    lm.work(1)
+    change(tags=True)
+    for _ in range(3):
+        lm.work(2)
+        SourceTag.objects.update(missing_since=F("missing_since") - timedelta(hours=1))
+    assert tags(lm) == {"v2": head}
+    whys = set(Mirror.objects.get().promotions.filter(is_tag=True).values_list("why", flat=True))
+    assert whys.isdisjoint(MOVED_BY_OTHERS)
