@@ -133,10 +133,12 @@ class MirrorBranch(models.Model):
     misplaced = models.BooleanField(
         default=False, db_default=False, help_text="its head is not where this mirror put it, and is to be put back"
     )
-    placed = models.BooleanField(
-        default=False,
-        db_default=False,
-        help_text="a call of ours brought it to its head, after a proof of all records below",
+    placed = models.CharField(
+        max_length=64,
+        default="",
+        db_default="",
+        blank=True,
+        help_text="the commit to which a call of ours brought it, after a proof of all records below",
     )
     proven = models.BooleanField(
         default=False, db_default=False, help_text="its head is proven whole now: kept by transitions/proven_heads.py"

@@ -116,7 +116,8 @@ def record(
 def _note_head(mirror: Mirror, branch: str, decision: Decision, now: datetime, *, placed: bool) -> None:
     """What was written there by force may still be there: the next looks go to this branch."""
     fresh = {"head": decision.commit_id, "position": decision.position, "advanced_at": now}
-    fresh |= {"stray": False, "misplaced": False, "placed": placed, "proven": False, "looked_at": None}
+    fresh |= {"stray": False, "misplaced": False, "proven": False, "looked_at": None}
+    fresh |= {"placed": decision.commit_id if placed else ""}
     MirrorBranch.objects.update_or_create(mirror=mirror, name=branch, defaults=fresh)
     mirror.commits.filter(commit__sha=decision.commit_id, promoted_at=None).update(promoted_at=now)
     prove_heads(mirror)
@@ -159,7 +160,7 @@ def _note_foreign_move(
         Promotion.objects.create(
             mirror=mirror, branch=branch, from_commit=noted, to_commit=head, why=why, at=clock.now()
         )
-        known = {"head": head, "placed": False, "proven": False, "misplaced": why is not Why.FOUND}
+        known = {"head": head, "placed": "", "proven": False, "misplaced": why is not Why.FOUND}
         MirrorBranch.objects.update_or_create(
             mirror=mirror,
             name=branch,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
+from django.db.models import F
+
 from core.ports import LakeFS
 from jobs.lease import Lease
 from mirrors.engine.promote.guard import Failures
@@ -34,6 +36,6 @@ class Shown:
 
     def _take(self, heads: Mapping[str, str]) -> None:
         self._failed, self._until = self._failures.number, time.monotonic() + LISTED_FOR
-        placed = self._mirror.branches.filter(placed=True, stray=False, misplaced=False).values_list("name", "head")
-        own = {head for name, head in placed if heads.get(name) == head}
+        placed = self._mirror.branches.filter(placed=F("head"), stray=False, misplaced=False).exclude(head="")
+        own = {head for name, head in placed.values_list("name", "head") if heads.get(name) == head}
         self._history = ShownHistory(self._mirror.source, own)
