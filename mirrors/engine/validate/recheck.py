@@ -34,6 +34,8 @@ BATCH = 2000
 WORKERS = 16
 _READ = {Reason.CONTENT, Reason.UNPROVEN, Reason.UNREADABLE}
 """What reading has found, or may have: it counts as over when it was read again."""
+_FOR_ALL = {Reason.MISSING, Reason.ARCHIVED, Reason.UNREADABLE, Reason.UNREACHABLE}
+"""What is wrong with an object for every range that names it, whatever size and ETag that one says."""
 
 
 @dataclass(slots=True)
@@ -81,14 +83,15 @@ def _of_the_same_objects(mirror: Mirror, rows: Sequence[Blocker]) -> list[Blocke
 
 
 def _of_others(rows: Sequence[Blocker], problems: Sequence[Problem]) -> list[Problem]:
-    """It was there for one range, and a moment later it was not for another one: then it is there for none."""
+    """It was there for one range, and a moment later it was not for another one, or can't be read: then it is there for
+    none."""
     still = {(problem.holder_id, problem.key): problem for problem in problems}
     looked = [(row, still.get((row.holder_id, row.key))) for row in rows if row.kind == Blocker.Kind.OBJECT]
-    missing = {_object_of(row): problem for row, problem in looked if problem and problem.reason == Reason.MISSING}
+    lacking = {_object_of(row): problem for row, problem in looked if problem and problem.reason in _FOR_ALL}
     return [
-        _again(row, Reason.MISSING, missing[_object_of(row)].detail, lost=missing[_object_of(row)].gone_at_source)
+        _again(row, other.reason, other.detail, lost=other.gone_at_source)
         for row, problem in looked
-        if problem is None and _object_of(row) in missing
+        if problem is None and (other := lacking.get(_object_of(row)))
     ]
 
 

@@ -13,6 +13,7 @@ from unittest import mock
 
 import pytest
 
+from core.errors import Denied
 from core.mirroring.object_check import Depth
 from graveler.ranges import write_ranges
 from jobs.models import Duty
@@ -172,18 +173,22 @@ def test_103_one_look_counts_for_all_ranges_that_wait_for_an_object(
     assert not Blocker.objects.exists()
 
 
+@pytest.mark.parametrize("then", ["missing", "archived", "forbidden"])
 def test_103_an_object_that_is_there_for_one_range_and_not_for_another_is_there_for_none(
-    lm: Deployment, shared: tuple[str, list[Blocker]]
+    lm: Deployment, shared: tuple[str, list[Blocker]], then: str
 ) -> None:
     base, rows = shared
     answers = iter([True, False])
     plain = type(lm.eu_store).head
 
     def head(store: Any, uri: str) -> Any:
-        if uri.endswith(rows[0].address) and next(answers, False):
-            with mock.patch.object(store, "hidden", set()):
-                return plain(store, uri)
-        return plain(store, uri)
+        if not uri.endswith(rows[0].address) or (not (there := next(answers, False)) and then == "missing"):
+            return plain(store, uri)
+        with mock.patch.object(store, "hidden", set()):
+            info = plain(store, uri)
+        if not there and then == "forbidden":
+            raise Denied("403")
+        return info if there else info._replace(storage_class="GLACIER")
 
     with mock.patch.object(type(lm.eu_store), "head", head):
         lm.run(Duty.objects.get(kind="validate").pk)
