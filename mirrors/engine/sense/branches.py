@@ -134,12 +134,13 @@ def _distrust(
     repository: Repository, changed: Mapping[str, str], strange: Collection[str], at: datetime, spool: Spool
 ) -> DutyOutcome:
     """The default branch itself is a stranger, or can't be read: nothing follows from such a look, and what moved in it
-    is unread for now. What was read of it is kept for the next one, which reads its roots again."""
+    is unread for now; what was stays so. What was read of it is kept for the next one, which reads its roots again."""
     error = tell_strange(repository, strange)
     with transaction.atomic():
         Repository.objects.select_for_update(no_key=True).get(pk=repository.pk)
         spool.lease.lock()
-        _note_unread(repository, changed, at, spool)
+        before = dict(repository.branches.exclude(unread_head="").values_list("name", "unread_head"))
+        _note_unread(repository, before | dict(changed), at, spool)
         Repository.objects.filter(pk=repository.pk).update(look_error=error)
     return DutyOutcome(error, next_in=NEXT_LOOK_SECONDS)
 

@@ -356,3 +356,14 @@ def test_a_rebuilt_branch_was_looked_at_although_its_head_can_not_be_read(lm: De
         (branch,) = mirror_status(Mirror.objects.get()).branches
         assert SourceBranch.objects.get().unread_head == branch.mirror_head
         assert branch.reason_code == "head_not_proven"
+
+
+def test_118_a_branch_that_was_unread_stays_so_in_a_look_from_which_nothing_follows(lm: Deployment) -> None:
+    lm.lake.repository.branches["dev"] = mirrored(lm, a=b"1")
+    lm.work(2)
+    new = lm.lake.commit("dev", {"b": b"2"})
+    with failing(lm, lambda commit: commit == new):
+        lm.work(1)
+    with recreated(lm):  # where it is not
+        lm.run(Duty.objects.get(kind="sense").pk)
+        assert SourceBranch.objects.get(name="dev").unread_head == new
