@@ -41,6 +41,7 @@ R = TypeVar("R")
 
 CONNECT_SECONDS = 3.0
 READ_SECONDS = 15.0
+_NO_CONNECTION = (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError)
 CALL_SECONDS = CONNECT_SECONDS + READ_SECONDS
 """The longest that one request may take: leases are checked to last longer than this before a forced call."""
 
@@ -287,11 +288,7 @@ class LakeFSAdapter:
             raise self._without_secrets(_translate(what, self.url, self.key_id, error)) from None
         except urllib3.exceptions.HTTPError as error:
             cause = getattr(error, "reason", None) or error
-            kind = (
-                NotSent
-                if isinstance(cause, urllib3.exceptions.NewConnectionError | urllib3.exceptions.ConnectTimeoutError)
-                else Unreachable
-            )
+            kind = NotSent if isinstance(cause, _NO_CONNECTION) else Unreachable
             raise kind(f"{self.url} did not answer: {what} ({type(error).__name__})") from error
         except (ValueError, TypeError) as error:
             raise RemoteFailure(f"{self.url} gave an answer that is not lakeFS's: {what}") from error

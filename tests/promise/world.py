@@ -555,7 +555,7 @@ class World:
 
     def recreate_source(self) -> None:
         """For a while a new repository stands at the source under the name of the old one, behind a server's cache.
-        Somebody may have pushed branches of the old one there."""
+        Somebody may have pushed branches and tags of the old one there. It may happen within a look."""
         mirror = self._mirror()
         if mirror is None or mirror.source.frozen_reason:
             return
@@ -571,6 +571,7 @@ class World:
             made.commits.update(old.commits)
             pushed = self.random.sample(sorted(old.branches), self.random.randint(1, len(old.branches)))
             made.branches.update({name: old.branches[name] for name in pushed})
+            made.tags.update({f"t{n}": self.random.choice(sorted(old.commits)) for n in range(3)})
         made.commits[root.id], made.branches["main"] = root, root.id
         asked, cached = self.lm.us.get_repository, self.random.choice([0, 1, 2, 4])
         pages, self.looks.pages = self.looks.pages, self.random.choice([0, self.looks.pages])
@@ -580,9 +581,17 @@ class World:
             cached -= 1
             return replace(asked(name), creation_date=old.info.creation_date) if cached >= 0 else asked(name)
 
-        self.lm.us.repositories["lake"] = made
+        within, list_tags = self.random.random() < 0.3, self.lm.us.list_tags
+
+        def list_tags_of_the_new(*asked: Any, **page: Any) -> Any:
+            self.lm.us.repositories["lake"] = made
+            return list_tags(*asked, **page)
+
+        self.lm.us.repositories["lake"] = old if within else made
         with mock.patch.object(self.lm.us, "get_repository", get_repository):
-            self._run_some(["sense"])
+            with mock.patch.object(self.lm.us, "list_tags", list_tags_of_the_new):
+                self._run_some(["sense"])
+            self.lm.us.repositories["lake"] = made
             self.looks.pages = pages
             self._run_some(["sense", "copy", "validate", "promote"])
             cached = 0  # some seconds later

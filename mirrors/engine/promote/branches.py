@@ -24,7 +24,6 @@ from mirrors.engine.promote.record_check import doubt_records, prove_records
 from mirrors.engine.promote.shown import Shown
 from mirrors.engine.promote.tags import follow_tags
 from mirrors.engine.promote.uncommitted import branches_to_look_at, look_for_uncommitted
-from mirrors.engine.sense.branches import list_heads
 from mirrors.models import Mirror, MirrorDuty, SourceBranch
 from mirrors.queries.branch_positions import first_pending, positions_of
 from mirrors.transitions import duties as mirror_duties
@@ -48,14 +47,14 @@ def promote(lease: Lease) -> DutyOutcome:
     if mirror.state != Mirror.State.ACTIVE or mirror.paused or mirror.source.frozen_reason:
         return DutyOutcome("nothing moves while the mirror is paused, stopped or frozen")
     lakefs = clients.lakefs(mirror.region)
-    heads = list_heads(lakefs, mirror.name, lease)
+    failed = Failures()
+    shown = Shown(mirror, lakefs, lease, failed)
+    moved, heads = 0, dict(shown.heads)
     if _is_going(mirror, heads) and lease.duty.failures < FOR_GOOD:
         raise LakeMirrorRetry(f"{mirror.region} gave no branch {mirror.source.default_branch}: not taken for a look")
-    moved, failed = 0, Failures()
     gathered, intents = gather_facts(mirror, heads, failed.of), intents_of(mirror)
     if mirror.proving_records or any(whose_move(facts) in _UNEXPLAINED for _, facts in gathered):
         doubt_records(mirror, lease)  # before anything moves: the destination may be younger than our books
-    shown = Shown(mirror, lakefs, lease, heads, failed)
     for branch, facts in gathered:
         lease.renew()
         with failed.of(mirror, branch.name):

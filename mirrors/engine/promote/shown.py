@@ -20,22 +20,25 @@ round that takes long, the destination may have been restored from a backup."""
 
 
 class Shown:
-    """The history that a proof may leave out, in one round over a mirror's branches and tags."""
+    """The history that a proof may leave out, in one round over a mirror's branches and tags. `heads`: what the
+    destination's branches pointed to when the round began."""
 
-    def __init__(
-        self, mirror: Mirror, lakefs: LakeFS, lease: Lease, heads: Mapping[str, str], failures: Failures
-    ) -> None:
+    def __init__(self, mirror: Mirror, lakefs: LakeFS, lease: Lease, failures: Failures) -> None:
         self._mirror, self._lakefs, self._lease, self._failures = mirror, lakefs, lease, failures
-        self._take(heads)
+        self._history: ShownHistory | None = None
+        self.heads = self._list()
 
     def history(self) -> ShownHistory:
         """As it is now. Where somebody else put a branch, nothing below it need be there."""
-        if time.monotonic() > self._until or self._failures.number != self._failed:
-            self._take(list_heads(self._lakefs, self._mirror.name, self._lease))
+        old = time.monotonic() > self._until or self._failures.number != self._failed
+        if self._history is None or old:
+            self._history = ShownHistory(self._mirror.source, self._placed_by_us(self._list() if old else self.heads))
         return self._history
 
-    def _take(self, heads: Mapping[str, str]) -> None:
+    def _list(self) -> Mapping[str, str]:
         self._failed, self._until = self._failures.number, time.monotonic() + LISTED_FOR
+        return list_heads(self._lakefs, self._mirror.name, self._lease)
+
+    def _placed_by_us(self, heads: Mapping[str, str]) -> set[str]:
         placed = self._mirror.branches.filter(placed=F("head"), stray=False, misplaced=False).exclude(head="")
-        own = {head for name, head in placed.values_list("name", "head") if heads.get(name) == head}
-        self._history = ShownHistory(self._mirror.source, own)
+        return {head for name, head in placed.values_list("name", "head") if heads.get(name) == head}

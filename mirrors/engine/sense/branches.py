@@ -61,7 +61,7 @@ def sense(lease: Lease) -> DutyOutcome:
         return outcome
     keep_inferred(repository, lease)
     try:
-        tags_summary = look_at_tags(repository, lakefs, lease)
+        tags_summary = look_at_tags(repository, lakefs, heads[repository.default_branch], lease)
     except LakeMirrorError as error:
         tell_unseen(repository, error)
         raise

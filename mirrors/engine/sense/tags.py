@@ -28,8 +28,9 @@ from mirrors.models import Mirror, MirrorDuty, Repository, SourceTag
 from mirrors.transitions.required_commits import follow_heads
 
 
-def look_at_tags(repository: Repository, lakefs: LakeFS, lease: Lease) -> str:
-    """One look, right after a valid one at the branches; gives a word on it, "" if nobody follows tags."""
+def look_at_tags(repository: Repository, lakefs: LakeFS, default_head: str, lease: Lease) -> str:
+    """One look, right after a valid one at the branches, which found the default branch at `default_head`; gives a word
+    on it, "" if nobody follows tags."""
     following, at = _following(repository).filter(source__frozen_reason=""), clock.now()
     if repository.tags_unseen_since is None:  # whatever ends this look, and as long as nobody looks
         Repository.objects.filter(pk=repository.pk).update(tags_unseen_since=at)
@@ -42,7 +43,7 @@ def look_at_tags(repository: Repository, lakefs: LakeFS, lease: Lease) -> str:
     if changed or last.keys() - tags:
         if problem := identity_problem(repository, lakefs):
             return freeze(repository, problem).summary
-        unread = _read(repository, lakefs, changed, at, lease)
+        unread = _read(repository, lakefs, changed, default_head, at, lease)
     readable = {name: commit for name, commit in changed.items() if commit not in unread}
     for mirror in following.filter(follows_all=False):
         follow_heads(mirror, set(readable.values()), lease)
@@ -82,14 +83,19 @@ def _name_left_out(changed: Mapping[str, str], unread: Mapping[str, str]) -> str
 
 
 def _read(
-    repository: Repository, lakefs: LakeFS, changed: Mapping[str, str], at: datetime, lease: Lease
+    repository: Repository, lakefs: LakeFS, changed: Mapping[str, str], default_head: str, at: datetime, lease: Lease
 ) -> Mapping[str, str]:
     """Store the commits that tags name and no branch leads to; gives those that can't be read, and why.
 
     A mirror that follows all branches and no tags is not given these: from now on it gets only what it needs. What a
     look at the branches could not read to its end stays as it is, and keeps no tag waiting that does without it.
+
+    The tags were listed after the branches: if the default branch has moved since, it has to share history with what is
+    known as well, else these may be the tags of a repository that was made anew in between.
     """
-    spool, commits = Spool(repository, lease), set(changed.values())
+    spool, tagged = Spool(repository, lease), set(changed.values())
+    default = lakefs.get_branch(repository.name, repository.default_branch).commit_id
+    commits = tagged if default == default_head else {*tagged, default}
     with transaction.atomic():
         Repository.objects.select_for_update(no_key=True).get(pk=repository.pk)
         repository.mirrors.filter(tags=False, follows_all=True).update(follows_all=False)
@@ -102,6 +108,9 @@ def _read(
     spool.place(at)
     unread = unread_heads(spool, commits, errors)
     forget_wrong(spool, unread, errors, branches)
+    if default != default_head and default in unread:
+        reason = f"{repository.default_branch} has moved on to {default[:8]}, which is not known yet"
+        return dict.fromkeys(tagged, reason)
     lone = dict.fromkeys(unread.keys() & unrelated, "it shares no commit with any branch of the source")
     return {head: causes[0].message for head, causes in unread.items()} | lone
 

@@ -7,7 +7,7 @@ of docs/promotion.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -21,6 +21,7 @@ from db import clock
 from jobs.models import Duty
 from mirrors.models import Mirror, Repository, SourceBranch
 from mirrors.status.mirror import mirror_status
+from mirrors.status.tags import tag_readings
 from tests.fakes import FakeStore, Lake
 from tests.mirrors.engine.test_found_by_breaking import mirrored
 from tests.mirrors.harness import Deployment, age_roots
@@ -294,6 +295,60 @@ def test_118_no_tag_moves_in_a_look_at_a_source_whose_main_is_a_strangers(lm: De
         made.repository.tags["v1"] = b
         lm.work(2)
         assert (lm.head(), lm.eu.repositories["lake-eu"].tags) == (b, {"v1": a})
+
+
+def before_tags(lm: Deployment, happens: Callable[[], Any]) -> Any:
+    """Something happens after the source's branches were listed and before its tags are."""
+    plain = lm.us.list_tags
+
+    def tags(repository: str, **page: Any) -> Any:
+        happens()
+        return plain(repository, **page)
+
+    return mock.patch.object(lm.us, "list_tags", tags)
+
+
+@pytest.mark.parametrize("commits", [0, 1])
+def test_151_no_tag_follows_a_source_that_is_made_anew_after_its_branches_were_listed(
+    lm: Deployment, commits: int
+) -> None:
+    """Old commits were pushed into it, so what the tag names is known."""
+    Mirror.objects.update(tags=True)
+    a, b = mirrored(lm, a=b"1"), mirrored(lm, b=b"1")
+    lm.lake.repository.tags["v1"] = a
+    lm.work(2)
+    with ExitStack() as stack:
+
+        def make_anew() -> None:
+            made = stack.enter_context(recreated(lm))
+            made.repository.tags["v1"] = b
+            for _ in range(commits):
+                made.repository.branches["main"] = made._record((made.repository.branches["main"],), "", "x", {})
+                made.repository.tags["v2"] = made.repository.branches["main"]
+
+        with before_tags(lm, make_anew):
+            lm.run(Duty.objects.get(kind="sense").pk)
+        lm.run(Duty.objects.get(kind="promote").pk)
+        assert (lm.head(), lm.eu.repositories["lake-eu"].tags) == (b, {"v1": a})
+        assert {tag.status for tag in tag_readings(Mirror.objects.get(), amount=3)} == {"Unreadable at source"}
+
+
+@pytest.mark.parametrize("readable", [True, False])
+def test_151_tags_follow_beside_a_default_branch_that_moves_on_all_the_time(lm: Deployment, readable: bool) -> None:
+    Mirror.objects.update(tags=True)
+    a, b = mirrored(lm, a=b"1"), mirrored(lm, b=b"1")
+    lm.lake.repository.tags["v1"] = a
+    lm.work(2)
+    lm.lake.repository.tags["v1"] = b
+    moved: list[str] = []
+    main_moves = before_tags(lm, lambda: moved.append(lm.lake.commit("main", {"c": b"1"})))
+    with main_moves, failing(lm, lambda commit: not readable and commit in moved):
+        lm.run(Duty.objects.get(kind="sense").pk)
+    lm.run(Duty.objects.get(kind="promote").pk)
+    assert lm.eu.repositories["lake-eu"].tags == {"v1": b if readable else a}
+    lm.arrive()
+    lm.work(3)
+    assert (lm.head(), lm.eu.repositories["lake-eu"].tags) == (moved[0], {"v1": b})
 
 
 @pytest.mark.parametrize("looks", [0, 1])
