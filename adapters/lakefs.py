@@ -118,9 +118,11 @@ class LakeFSAdapter:
         answer = self._read(f"get repository {repository}", self._repositories.get_repository, repository)
         return _repository(answer)
 
-    def list_repositories(self, *, after: str = "", amount: int = 1000) -> Page[RepositoryInfo]:
-        """One page of the installation's repositories, by name."""
-        answer = self._read("list repositories", self._repositories.list_repositories, after=after, amount=amount)
+    def list_repositories(self, *, prefix: str = "", after: str = "", amount: int = 1000) -> Page[RepositoryInfo]:
+        """One page of the installation's repositories whose names begin so, by name. lakeFS leaves out what our key may
+        not list."""
+        page = {"prefix": prefix, "after": after, "amount": amount}
+        answer = self._read("list repositories", self._repositories.list_repositories, **page)
         return Page([_repository(record) for record in answer.results], _next(answer.pagination))
 
     def create_mirror_repository(self, *, name: str, storage_namespace: str, default_branch: str) -> RepositoryInfo:

@@ -69,8 +69,11 @@ class Source:
 
     # What the loops ask
 
+    def list_repositories(self, *, prefix: str = "", after: str = "", amount: int = 1000) -> Page[RepositoryInfo]:
+        self.calls["list_repositories"] += 1
+        return Page([self.get_repository("lake")])
+
     def get_repository(self, repository: str) -> RepositoryInfo:
-        self.calls["get_repository"] += 1
         return RepositoryInfo(repository, "s3://src/lake", "main", 1_790_000_000)
 
     def list_branches(

@@ -23,7 +23,9 @@ class LakeFS(Protocol):
 
     def server(self) -> ServerInfo: ...  # needs no right but to be let in; NotFound: too old to say
     def get_repository(self, repository: str) -> RepositoryInfo: ...  # NotFound
-    def list_repositories(self, *, after: str = "", amount: int = 1000) -> Page[RepositoryInfo]: ...  # by name
+    def list_repositories(
+        self, *, prefix: str = "", after: str = "", amount: int = 1000
+    ) -> Page[RepositoryInfo]: ...  # by name; never from a cache
     def create_mirror_repository(
         self, *, name: str, storage_namespace: str, default_branch: str
     ) -> RepositoryInfo: ...  # bare, read-only; Conflict

@@ -197,9 +197,10 @@ class FakeLakeFS:
         self._call("get_repository")
         return self._repository(repository).info
 
-    def list_repositories(self, *, after: str = "", amount: int = 1000) -> Page[RepositoryInfo]:
+    def list_repositories(self, *, prefix: str = "", after: str = "", amount: int = 1000) -> Page[RepositoryInfo]:
         self._call("list_repositories")
-        found = [self.repositories[name].info for name in sorted(self.repositories) if name > after]
+        names = [name for name in sorted(self.repositories) if name.startswith(prefix) and name > after]
+        found = [self.repositories[name].info for name in names]
         return Page(found[:amount], found[amount - 1].id if len(found) > amount else "")
 
     def create_mirror_repository(self, *, name: str, storage_namespace: str, default_branch: str) -> RepositoryInfo:

@@ -77,6 +77,17 @@ def test_repositories_are_listed_page_by_page(lakefs: LakeFS, mirror: str) -> No
     ]
 
 
+def test_the_first_name_that_begins_with_a_name_is_that_one_until_it_is_deleted(lakefs: LakeFS, mirror: str) -> None:
+    """At once: no list comes from a cache."""
+    lakefs.create_mirror_repository(
+        name=f"{mirror}-2", storage_namespace=f"s3://lake-eu-west-1/{mirror}-2", default_branch="main"
+    )
+    told = lakefs.get_repository(mirror)
+    assert lakefs.list_repositories(prefix=mirror, amount=1).results == [told]
+    lakefs.delete_repository(mirror)
+    assert [one.id for one in lakefs.list_repositories(prefix=mirror, amount=1).results] == [f"{mirror}-2"]
+
+
 def test_a_name_is_taken_once(lakefs: LakeFS, mirror: str) -> None:
     with pytest.raises(Conflict):
         lakefs.create_mirror_repository(

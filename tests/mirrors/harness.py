@@ -14,6 +14,8 @@ from unittest import mock
 from django.db.models.functions import Now
 
 from adapters.disk_cache import LocalCache
+from core.errors import Unreachable
+from core.types import Page, RepositoryInfo
 from db import clock
 from deployment import config
 from deployment.wiring import check_jobs, region_settings
@@ -213,6 +215,23 @@ def forget_installations() -> None:
     """This process knows those of its configuration, and no others."""
     config.put_together(None)
     refresh._last_read = None
+
+
+@contextmanager
+def told_from_cache(lakefs: FakeLakeFS, answer: Callable[[str], RepositoryInfo]) -> Iterator[None]:
+    """Our key may not list repositories there: who asks for one is told what a server's cache knows of it."""
+    unlisted = mock.patch.object(lakefs, "list_repositories", return_value=Page([]))
+    with unlisted, mock.patch.object(lakefs, "get_repository", answer):
+        yield
+
+
+@contextmanager
+def untold(lakefs: FakeLakeFS) -> Iterator[None]:
+    """Nobody is told whose repositories there are."""
+    away = Unreachable("no answer")
+    unlisted = mock.patch.object(lakefs, "list_repositories", side_effect=away)
+    with unlisted, mock.patch.object(lakefs, "get_repository", side_effect=away):
+        yield
 
 
 def age_roots(**ago: float) -> None:

@@ -10,7 +10,7 @@ import random
 import sys
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,6 +23,7 @@ from django.db.models.functions import Now
 from core.errors import Conflict, Invalid, LakeMirrorError, NotFound, RemoteFailure, Throttled, Unreachable
 from core.mirroring.branch_selection import OnUnselect
 from core.mirroring.object_check import Depth
+from core.types import RepositoryInfo
 from jobs.models import Duty
 from mirrors.models import (
     Blocker,
@@ -44,8 +45,8 @@ from mirrors.services.validations import validation_ask
 from mirrors.services.waivers import waiver_give, waiver_withdraw
 from spark_jobs.check.job import check_batch
 from spark_jobs.check.settings import CheckSettings, StoreLocation
-from tests.fakes import BulkStandIn, FakeRepository
-from tests.mirrors.harness import NAMESPACE, Deployment, age_roots
+from tests.fakes import BulkStandIn, FakeRepository, id_of
+from tests.mirrors.harness import NAMESPACE, Deployment, age_roots, told_from_cache
 from tests.promise.looks import ERRORS, Looks
 from tests.promise.reader import Reader
 from tests.promise.source import Source
@@ -554,51 +555,55 @@ class World:
         Mirror.objects.update(created_at=LONG_AGO)
 
     def recreate_source(self) -> None:
-        """For a while a new repository stands at the source under the name of the old one, behind a server's cache.
-        Somebody may have pushed branches and tags of the old one there. It may happen within a look."""
+        """For a while a new repository stands at the source under the name of the old one. It may happen within a look,
+        and if our key may not list repositories, a server's cache may tell of the old one."""
         mirror = self._mirror()
         if mirror is None or mirror.source.frozen_reason:
             return
         if not mirror.source.branches.exclude(head="", unread_head="").exists():
             return  # nothing is known of the old one: what was unread is forgotten when a source freezes
-        old = self.lm.us.repositories["lake"]
-        root = replace(next(iter(old.commits.values())), message="Repository created anew", parents=())
-        from tests.fakes import id_of
+        repositories, old = self.lm.us.repositories, self.lm.us.repositories["lake"]
+        listed, pages, within = self.random.random() < 0.5, self.looks.pages, self.random.random() < 0.3
+        self.looks.pages = self.random.choice([0, pages])
+        # Where nothing but a cache tells of the source, and main can't be read, nobody could know whose tags these are.
+        made = self._made_anew(old, tags=listed or self.looks.pages is None)
+        asked, list_tags, cached = self.lm.us.get_repository, self.lm.us.list_tags, self.random.choice([0, 1, 2, 4])
 
+        def from_cache(name: str) -> RepositoryInfo:
+            nonlocal cached
+            cached -= 1
+            return replace(asked(name), creation_date=old.info.creation_date) if cached >= 0 else asked(name)
+
+        def tags_of_the_new(*which: Any, **page: Any) -> Any:
+            repositories["lake"] = made
+            return list_tags(*which, **page)
+
+        repositories["lake"] = old if within else made
+        with nullcontext() if listed else told_from_cache(self.lm.us, from_cache):
+            with mock.patch.object(self.lm.us, "list_tags", tags_of_the_new):
+                self._run_some(["sense"])
+            repositories["lake"] = made
+            self.looks.pages = pages
+            self._run_some(["sense", "copy", "validate", "promote"])
+            cached = 0  # some seconds later
+            age_roots(days=1)
+            self._run_some(["sense", "copy", "validate", "promote"])
+        repositories["lake"] = old
+        Repository.objects.update(frozen_reason="")  # an operator's word: it is the old one again
+
+    def _made_anew(self, old: FakeRepository, *, tags: bool) -> FakeRepository:
+        """With a root of its own on main. Somebody may have pushed branches of the old one into it, and `tags`."""
+        root = replace(next(iter(old.commits.values())), message="Repository created anew", parents=())
         root = replace(root, id=id_of(root))
         made = FakeRepository(replace(old.info, creation_date=old.info.creation_date + 100))
         if self.random.random() < 0.4:
             made.commits.update(old.commits)
             pushed = self.random.sample(sorted(old.branches), self.random.randint(1, len(old.branches)))
             made.branches.update({name: old.branches[name] for name in pushed})
-            made.tags.update({f"t{n}": self.random.choice(sorted(old.commits)) for n in range(3)})
+            if tags:
+                made.tags.update({f"t{n}": self.random.choice(sorted(old.commits)) for n in range(3)})
         made.commits[root.id], made.branches["main"] = root, root.id
-        asked, cached = self.lm.us.get_repository, self.random.choice([0, 1, 2, 4])
-        pages, self.looks.pages = self.looks.pages, self.random.choice([0, self.looks.pages])
-
-        def get_repository(name: str) -> Any:
-            nonlocal cached
-            cached -= 1
-            return replace(asked(name), creation_date=old.info.creation_date) if cached >= 0 else asked(name)
-
-        within, list_tags = self.random.random() < 0.3, self.lm.us.list_tags
-
-        def list_tags_of_the_new(*asked: Any, **page: Any) -> Any:
-            self.lm.us.repositories["lake"] = made
-            return list_tags(*asked, **page)
-
-        self.lm.us.repositories["lake"] = old if within else made
-        with mock.patch.object(self.lm.us, "get_repository", get_repository):
-            with mock.patch.object(self.lm.us, "list_tags", list_tags_of_the_new):
-                self._run_some(["sense"])
-            self.lm.us.repositories["lake"] = made
-            self.looks.pages = pages
-            self._run_some(["sense", "copy", "validate", "promote"])
-            cached = 0  # some seconds later
-            age_roots(days=1)
-            self._run_some(["sense", "copy", "validate", "promote"])
-        self.lm.us.repositories["lake"] = old
-        Repository.objects.update(frozen_reason="")  # an operator's word: it is the old one again
+        return made
 
     # --- the end ------------------------------------------------------------------------------------------------------
 

@@ -9,11 +9,11 @@ from contextlib import suppress
 
 from django.db import transaction
 
-from core.errors import Corrupt, LakeMirrorError, NoData, NotFound, RemoteFailure
+from core.errors import Corrupt, Denied, LakeMirrorError, NoData, NotFound, RemoteFailure, Unauthenticated
 from core.mirroring.log_reading import Reading, Walk, in_turn
 from core.ports import LakeFS
 from core.types import Commit as CommitRecord
-from core.types import Page
+from core.types import Page, RepositoryInfo
 from deployment import config
 from jobs.concurrent_calls import SideBySide
 from jobs.lease import DutyOutcome, Lease
@@ -27,14 +27,28 @@ REFUSED = 5
 
 
 def identity_problem(repository: Repository, lakefs: LakeFS) -> str:
-    """Why the source is not the repository that we pinned; "" when it is."""
+    """Why the source is not the repository that we pinned; "" when it is.
+
+    A server of lakeFS lists repositories as they are now. What it answers for one of them may be 10 s old, so it is
+    asked for that only where our key may not list it.
+    """
     try:
-        info = lakefs.get_repository(repository.name)
+        info = _listed(lakefs, repository.name) or lakefs.get_repository(repository.name)
     except (NotFound, NoData) as error:
         return f"the source repository is gone: {error.message}"
     if (info.creation_date, info.storage_namespace) == (repository.creation_date, repository.storage_namespace):
         return ""
     return "a new repository stands at the source under the old one's name"
+
+
+def _listed(lakefs: LakeFS, name: str) -> RepositoryInfo | None:
+    """The first of all names that begin with this one is this one itself. None: there is none, or our key may not see
+    it."""
+    try:
+        page = lakefs.list_repositories(prefix=name, amount=1)
+    except (Denied, Unauthenticated):
+        return None
+    return next((info for info in page.results if info.id == name), None)
 
 
 def freeze(repository: Repository, reason: str) -> DutyOutcome:

@@ -40,7 +40,7 @@ from rbac.models import User
 from tests.api import Api
 from tests.fakes import FakeStore, Lake
 from tests.mirrors.engine.test_scenarios import forget_branch, history, mirrored, point, read, there
-from tests.mirrors.harness import NAMESPACE, Deployment, age_roots, deployment, state_of
+from tests.mirrors.harness import NAMESPACE, Deployment, age_roots, deployment, state_of, told_from_cache
 from tests.mirrors.kept import once
 from tests.mirrors.promise import (
     BLAME,
@@ -250,7 +250,7 @@ def test_63_a_recreated_source_of_which_one_server_has_not_heard_moves_nothing(l
     made.repository.branches["main"] = made._record((), "", "Repository created", {})  # later, so another commit
     born = replace(lm.us.repositories["lake"].info, creation_date=old.creation_date + 100)
     lm.us.repositories["lake"].info = born
-    with mock.patch.object(lm.us, "get_repository", lambda name: replace(born, creation_date=old.creation_date)):
+    with told_from_cache(lm.us, lambda name: replace(born, creation_date=old.creation_date)):
         run(lm, "sense", "copy", "validate", "promote")
         assert (lm.head(), whys()) == (a, ["first-promotion"])
     lm.work()
@@ -270,7 +270,7 @@ def test_80_a_source_that_is_recreated_once_more_after_an_operator_let_it_go_on_
         lm.us.repositories["lake"].info = born
         age_roots(days=1)
         cached = replace(born, creation_date=real.info.creation_date)
-        with mock.patch.object(lm.us, "get_repository", return_value=cached):
+        with told_from_cache(lm.us, lambda name, cached=cached: cached):
             run(lm, "sense", "copy", "validate", "promote")
             assert (lm.head(), whys()) == (a, ["first-promotion"])
         lm.work()

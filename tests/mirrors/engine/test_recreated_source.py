@@ -7,7 +7,7 @@ of docs/promotion.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -15,8 +15,9 @@ from unittest import mock
 
 import pytest
 
-from core.errors import RemoteFailure, Unreachable
+from core.errors import Denied, RemoteFailure, Unauthenticated, Unreachable
 from core.mirroring.states import State
+from core.types import Page
 from db import clock
 from jobs.models import Duty
 from mirrors.models import Mirror, Repository, SourceBranch
@@ -24,21 +25,26 @@ from mirrors.status.mirror import mirror_status
 from mirrors.status.tags import tag_readings
 from tests.fakes import FakeStore, Lake
 from tests.mirrors.engine.test_found_by_breaking import mirrored
-from tests.mirrors.harness import Deployment, age_roots
+from tests.mirrors.harness import Deployment, age_roots, told_from_cache, untold
 from tests.mirrors.services.test_rebuild import lose_database, rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@contextmanager
-def recreated(lm: Deployment) -> Iterator[Lake]:
-    """Another repository under the name, with a root on main, while all who ask are told of the old one."""
+def make_anew(lm: Deployment) -> Lake:
+    """Another repository under the name, with a root on main."""
     old = lm.us.repositories.pop("lake").info
     made = Lake(lm.us, FakeStore())
     made.repository.branches["main"] = made._record((), "", "Repository created again", {})
-    born = replace(made.repository.info, creation_date=old.creation_date + 100)
-    lm.us.repositories["lake"].info = born
-    with mock.patch.object(lm.us, "get_repository", return_value=replace(born, creation_date=old.creation_date)):
+    lm.us.repositories["lake"].info = replace(made.repository.info, creation_date=old.creation_date + 100)
+    return made
+
+
+@contextmanager
+def recreated(lm: Deployment) -> Iterator[Lake]:
+    """Another repository under the name, with a root on main, while all who ask are told of the old one."""
+    old, made = lm.us.repositories["lake"].info, make_anew(lm)
+    with told_from_cache(lm.us, lambda name: replace(made.repository.info, creation_date=old.creation_date)):
         yield made
 
 
@@ -139,7 +145,7 @@ def test_128_heads_of_the_other_repository_are_not_known_once_it_was_found_out(l
     assert repository.frozen_reason
     Repository.objects.update(frozen_reason="")
     stale = replace(made.repository.info, creation_date=repository.creation_date)
-    with mock.patch.object(lm.us, "get_repository", return_value=stale):
+    with told_from_cache(lm.us, lambda name: stale):
         lm.work(2)
         assert lm.head() == head
 
@@ -249,7 +255,7 @@ def test_87_what_a_broken_off_look_left_says_nothing_about_the_source_of_the_nex
     head = mirrored(lm, a=b"1")
     lose_database()
     rebuild()
-    with mock.patch.object(lm.us, "get_repository", side_effect=Unreachable("it is just being deleted")):
+    with untold(lm.us):
         lm.run(Duty.objects.get(kind="sense").pk)
     assert Repository.objects.get().unplaced.filter(sha=head).exists()
     with recreated(lm):
@@ -261,7 +267,7 @@ def test_87_a_look_that_goes_on_after_a_broken_off_one_knows_its_source_by_the_h
     head = mirrored(lm, a=b"1")
     lose_database()
     rebuild()
-    with mock.patch.object(lm.us, "get_repository", side_effect=Unreachable("no answer")):
+    with untold(lm.us):
         lm.run(Duty.objects.get(kind="sense").pk)
     lm.work(2)
     assert Repository.objects.get().look_error == ""
@@ -319,14 +325,14 @@ def test_151_no_tag_follows_a_source_that_is_made_anew_after_its_branches_were_l
     lm.work(2)
     with ExitStack() as stack:
 
-        def make_anew() -> None:
+        def happens() -> None:
             made = stack.enter_context(recreated(lm))
             made.repository.tags["v1"] = b
             for _ in range(commits):
                 made.repository.branches["main"] = made._record((made.repository.branches["main"],), "", "x", {})
                 made.repository.tags["v2"] = made.repository.branches["main"]
 
-        with before_tags(lm, make_anew):
+        with before_tags(lm, happens):
             lm.run(Duty.objects.get(kind="sense").pk)
         lm.run(Duty.objects.get(kind="promote").pk)
         assert (lm.head(), lm.eu.repositories["lake-eu"].tags) == (b, {"v1": a})
@@ -349,6 +355,21 @@ def test_151_tags_follow_beside_a_default_branch_that_moves_on_all_the_time(lm: 
     lm.arrive()
     lm.work(3)
     assert (lm.head(), lm.eu.repositories["lake-eu"].tags) == (moved[0], {"v1": b})
+
+
+@pytest.mark.parametrize("unlisted", [None, Denied("fs:ListRepositories"), Unauthenticated("401"), Page([])])
+def test_152_another_repository_is_known_by_its_date_where_no_log_tells_of_it(lm: Deployment, unlisted: Any) -> None:
+    """lakeFS answers 401 or 403 if our key may list none, and leaves out those that it may not list."""
+    Mirror.objects.update(tags=True)
+    a, b = mirrored(lm, a=b"1"), mirrored(lm, b=b"1")
+    lm.lake.repository.tags["v1"] = a
+    lm.work(2)
+    make_anew(lm).repository.tags["v1"] = b
+    listing = mock.patch.object(lm.us, "list_repositories", side_effect=[unlisted] * 9) if unlisted else nullcontext()
+    with listing, failing(lm, lambda commit: True):
+        lm.work(2)
+    assert (lm.head(), lm.eu.repositories["lake-eu"].tags) == (b, {"v1": a})
+    assert mirror_status(Mirror.objects.get()).state is State.FROZEN
 
 
 @pytest.mark.parametrize("looks", [0, 1])

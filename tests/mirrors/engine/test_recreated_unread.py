@@ -9,13 +9,12 @@ from unittest import mock
 
 import pytest
 
-from core.errors import Unreachable
 from core.types import Page
 from jobs.models import Duty
 from mirrors.models import Repository
 from tests.mirrors.engine.test_found_by_breaking import mirrored
 from tests.mirrors.engine.test_recreated_source import failing, recreated
-from tests.mirrors.harness import Deployment
+from tests.mirrors.harness import Deployment, untold
 from tests.mirrors.services.test_rebuild import lose_database, rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -68,7 +67,7 @@ def test_141_what_a_look_left_of_the_other_is_not_taken_by_one_at_the_old(lm: De
     sense, old = Duty.objects.get(kind="sense").pk, lm.us.repositories["lake"]
     with recreated(lm) as made:
         new, root = lm.us.repositories["lake"], made.repository.branches["main"]
-        with mock.patch.object(lm.us, "get_repository", side_effect=Unreachable("no answer")):
+        with untold(lm.us):
             lm.run(sense)
         lm.us.repositories["lake"] = old
         lm.run(sense)

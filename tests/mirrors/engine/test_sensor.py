@@ -77,7 +77,7 @@ def test_an_unchanged_source_costs_one_page_of_branches(lm: Deployment) -> None:
     run(lm, "sense")
     lm.us.calls.clear()
     assert run(lm, "sense") == "1000 branches, 0 moved, 0 new commits"
-    assert lm.us.calls == ["list_branches", "get_repository"], "whose they are is asked at each look"
+    assert lm.us.calls == ["list_branches", "list_repositories"], "whose they are is asked at each look"
 
 
 def test_one_branch_of_a_thousand_costs_one_log(lm: Deployment) -> None:
@@ -88,7 +88,7 @@ def test_one_branch_of_a_thousand_costs_one_log(lm: Deployment) -> None:
     lm.us.calls.clear()
     lm.lake.commit("b500", {"b": b"2"})
     assert run(lm, "sense") == "1000 branches, 1 moved, 1 new commits"
-    assert lm.us.calls == ["list_branches", "log_commits", "get_repository"]
+    assert lm.us.calls == ["list_branches", "log_commits", "list_repositories"]
 
 
 def test_pages_are_as_long_as_configured(lm: Deployment) -> None:

@@ -23,7 +23,7 @@ from mirrors.models import Blocker, Candidate, Commit, Mirror, MirrorBranch, Pro
 from mirrors.queries.certificates import Certificate, describe
 from mirrors.status import mirror as readings
 from tests.fakes import FakeRepository, FakeStore, Lake
-from tests.mirrors.harness import NAMESPACE, Deployment
+from tests.mirrors.harness import NAMESPACE, Deployment, told_from_cache
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -127,7 +127,7 @@ def test_84_a_source_recreated_behind_a_cache_moves_nothing_of_books_that_know_n
     made.repository.branches["main"] = made._record((), "", "Repository created", {})
     born = replace(lm.us.repositories["lake"].info, creation_date=old.creation_date + 100)
     lm.us.repositories["lake"].info = born
-    with mock.patch.object(lm.us, "get_repository", return_value=replace(born, creation_date=old.creation_date)):
+    with told_from_cache(lm.us, lambda name: replace(born, creation_date=old.creation_date)):
         lose_database()
         rebuild()
         lm.work()
@@ -208,7 +208,9 @@ def test_an_unreachable_source_moves_nothing_and_blames_nobody(lm: Deployment) -
     lm.eu_store.objects.pop(f"{NAMESPACE}/_lakemirror/certificates/dev.json")
     lose_database()
     rebuild()
-    lm.us.failing = {name: Unreachable("us-east-1 is gone") for name in ("list_branches", "get_repository")}
+    lm.us.failing = {
+        name: Unreachable("us-east-1 is gone") for name in ("list_branches", "list_repositories", "get_repository")
+    }
     Repository.objects.update(looked_at=F("looked_at") - timedelta(hours=1))
     lm.eu.calls.clear()
     lm.work(4)
