@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from core.errors import NotFound
 from core.installations.preflight import NotAsked
+from core.listing import branch_heads
 from core.mirroring.branch_selection import ALL
 from core.ports import LakeFS, ObjectStore
 from core.types import Commit, RepositoryInfo
@@ -20,7 +21,7 @@ from deployment.wiring import clients
 from installations.permission_probes import NOWHERE, Target, only_reads, target_at_destination, tries_of
 from installations.probes import Answers, Calls, _is_namespace, _list, about_bucket, is_name, may_ask
 from mirrors.services import placement
-from mirrors.services.adoption import all_heads, check_adoptable
+from mirrors.services.adoption import check_adoptable
 
 T = TypeVar("T")
 
@@ -65,7 +66,7 @@ def first_of_source(plan: Plan) -> Calls:
     """Of a source whose name can be one: the repository and its branches."""
     return {
         "repository": _at(plan.source_region, lambda lakefs: lakefs.get_repository(plan.source_repository)),
-        "branches": _at(plan.source_region, partial(all_heads, repository=plan.source_repository)),
+        "branches": _at(plan.source_region, partial(branch_heads, repository=plan.source_repository)),
     }
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
 from core.errors import Conflict, Invalid, LakeMirrorError, NotFound, Unreachable
-from core.ports import LakeFS
-from core.types import Page, RepositoryInfo
+from core.listing import branch_heads
+from core.types import RepositoryInfo
 from deployment.wiring import clients
 
 T = TypeVar("T")
@@ -52,7 +52,7 @@ def check_adoptable(
             field="name",
         )
     with reaching(f"destination {region}"):
-        heads = all_heads(clients.lakefs(region), existing.id)
+        heads = branch_heads(clients.lakefs(region), existing.id)
     _check_history(existing, heads, source, source_region)
     return Adopted(existing.creation_date, heads)
 
@@ -66,26 +66,6 @@ def _check_history(existing: RepositoryInfo, heads: dict[str, str], source: Repo
                 f"'{existing.id}' has another history: {name} is at {head[:8]}, and '{source.id}' has no such commit",
                 field="name",
             )
-
-
-def all_heads(lakefs: LakeFS, repository: str) -> dict[str, str]:
-    """Branch name to commit id, all pages."""
-    return {branch.name: branch.commit_id for branch in _all_pages(lakefs.list_branches, repository)}
-
-
-def all_tags(lakefs: LakeFS, repository: str) -> dict[str, str]:
-    """Tag name to commit id, all pages."""
-    return {tag.name: tag.commit_id for tag in _all_pages(lakefs.list_tags, repository)}
-
-
-def _all_pages(list_page: Callable[..., Page[T]], repository: str) -> Iterator[T]:
-    after = ""
-    while True:
-        page = list_page(repository, after=after)
-        yield from page.results
-        after = page.next_after
-        if not after:
-            return
 
 
 def _has_commit(repository: str, region: str, commit_id: str) -> bool:

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator
 from django.db.models.functions import Now
 
 from core.errors import Conflict, Invalid
+from core.listing import all_pages
 from core.ports import LakeFS
-from core.types import RepositoryInfo
+from core.types import Page, RepositoryInfo
 from deployment import config
 from installations.claimed_places import claimed_places
 from installations.probes import NAME
@@ -169,14 +170,13 @@ def check_apart_from_repositories(namespace: str, others: Iterable[RepositoryInf
 
 def repositories_of(lakefs: LakeFS, region: str) -> Iterator[RepositoryInfo]:
     """All repositories of an installation. Raises Unreachable."""
-    after, amount = "", config.current().list_repositories_page_size
-    while True:
+    amount = config.current().list_repositories_page_size
+
+    def list_page(after: str) -> Page[RepositoryInfo]:
         with reaching(f"destination {region}"):
-            page = lakefs.list_repositories(after=after, amount=amount)
-        yield from page.results
-        after = page.next_after
-        if not after:
-            return
+            return lakefs.list_repositories(after=after, amount=amount)
+
+    return all_pages(list_page)
 
 
 # --- the source -------------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from django.db import IntegrityError, transaction
 
 from audit.verbs import Verb
 from core.errors import Conflict, Invalid, LakeMirrorError, NotFound
+from core.listing import all_pages, branch_heads, tag_commits
 from core.ports import LakeFS
 from core.types import RepositoryInfo
 from db import clock
@@ -22,7 +23,6 @@ from deployment import config
 from deployment.wiring import clients, region_settings
 from mirrors.models import Mirror, MirrorBranch, MirrorTag, Repository, SourceBranch
 from mirrors.queries.certificates import DESCRIPTOR, Descriptor, Proof, parse_descriptor, read_certificate
-from mirrors.services.adoption import all_heads, all_tags
 from mirrors.services.mirrors import repository_arn
 from mirrors.services.placement import check_still_free, hold_places
 from mirrors.transitions import duties
@@ -97,13 +97,8 @@ def _repositories(lakefs: LakeFS, only: str) -> Iterator[RepositoryInfo]:
         except NotFound:
             return
         return
-    after = ""
-    while True:
-        page = lakefs.list_repositories(after=after, amount=config.current().list_repositories_page_size)
-        yield from page.results
-        after = page.next_after
-        if not after:
-            return
+    amount = config.current().list_repositories_page_size
+    yield from all_pages(lambda after: lakefs.list_repositories(after=after, amount=amount))
 
 
 def _rebuild_repository(actor: str, region: str, name: str, dry_run: bool) -> Line:
@@ -148,7 +143,7 @@ def _look(region: str, repository: RepositoryInfo) -> Destination:
     region_settings.installation(descriptor.source_region)
     lakefs = clients.lakefs(region)
     destination = Destination(
-        descriptor, all_heads(lakefs, repository.id), all_tags(lakefs, repository.id) if descriptor.tags else {}
+        descriptor, branch_heads(lakefs, repository.id), tag_commits(lakefs, repository.id) if descriptor.tags else {}
     )
     for branch in destination.heads:
         _read_proof(destination, branch)

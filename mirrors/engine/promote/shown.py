@@ -10,7 +10,7 @@ from django.db.models import F
 from core.ports import LakeFS
 from jobs.lease import Lease
 from mirrors.engine.promote.guard import Failures
-from mirrors.engine.sense.branches import list_heads
+from mirrors.engine.sense.read_log import list_heads
 from mirrors.models import Mirror
 from mirrors.queries.ancestors import ShownHistory
 

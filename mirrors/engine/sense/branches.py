@@ -16,16 +16,17 @@ from core.ports import LakeFS
 from core.types import main_parent
 from db import clock
 from db.chunks import chunks
-from deployment import config
 from deployment.wiring import clients
 from jobs import duties
 from jobs.lease import DutyOutcome, Lease
 from mirrors.engine.sense.inferred import keep_inferred
 from mirrors.engine.sense.ingest import Spool, served_mirrors
+from mirrors.engine.sense.missing_refs import note_missing
 from mirrors.engine.sense.read_log import (
     forget_wrong,
     freeze,
     identity_problem,
+    list_heads,
     read_histories,
     unread_before,
     unread_heads,
@@ -68,21 +69,6 @@ def sense(lease: Lease) -> DutyOutcome:
     return replace(outcome, summary=f"{outcome.summary}, {tags_summary}") if tags_summary else outcome
 
 
-def list_heads(lakefs: LakeFS, repository: str, lease: Lease, *, hidden: bool = True) -> dict[str, str]:
-    """Branch name to commit id, all pages; without hidden branches if so told."""
-    heads: dict[str, str] = {}
-    after = ""
-    while True:
-        lease.renew()
-        page = lakefs.list_branches(
-            repository, after=after, amount=config.current().commit_sensor.list_branch_page_size, hidden=hidden
-        )
-        heads.update((branch.name, branch.commit_id) for branch in page.results)
-        after = page.next_after
-        if not after:
-            return heads
-
-
 def _take_look(
     repository: Repository, lakefs: LakeFS, heads: dict[str, str], at: datetime, lease: Lease
 ) -> tuple[DutyOutcome, bool]:
@@ -112,11 +98,11 @@ def _take_look(
             raise Fenced(f"another look at {repository.name} came between")
         _store_moves(repository, readable, last, at)
         _note_hidden(repository, hidden)
-        went = _note_missing(repository, set(last) - heads.keys(), set(heads), at)
+        any_deleted = note_missing(repository.branches.all(), heads, at)
         _note_unread(repository, {name: head for name, head in changed.items() if head in unread}, at, spool)
         error = _name_unread(repository, changed, unread, strange - errors.keys())
         Repository.objects.filter(pk=repository.pk).update(looked_at=at, look_error=error)
-        if readable or went:
+        if readable or any_deleted:
             _wake_promotion(repository)
     summary = error or f"{len(heads)} branches, {len(changed)} moved, {new} new commits"
     return DutyOutcome(summary, next_in=NEXT_LOOK_SECONDS if strange else None), True
@@ -262,24 +248,6 @@ def _store_candidates(branch: SourceBranch, some: Sequence[tuple[str, bool]], po
         Candidate(branch=branch, position=n, commit_id=keys[sha], seen_at=at, fast_forward=forward)
         for n, (sha, forward) in enumerate(some, start=position)
     )
-
-
-def _note_missing(repository: Repository, missing: set[str], present: set[str], at: datetime) -> bool:
-    """Count looks without a branch; true when one is now taken for deleted."""
-    absent = repository.branches.filter(missing_looks__gt=0).values_list("pk", "name")
-    returned = [pk for pk, name in absent if name in present]
-    if returned:
-        repository.branches.filter(pk__in=returned).update(missing_since=None, missing_looks=0)
-    went = False
-    for branch in repository.branches.filter(name__in=missing, gone_at=None):
-        since = branch.missing_since or at
-        looks = branch.missing_looks + 1
-        deleted = sensing.is_gone(looks=looks, seconds=(at - since).total_seconds())
-        went |= deleted
-        SourceBranch.objects.filter(pk=branch.pk).update(
-            missing_since=since, missing_looks=looks, gone_at=at if deleted else None
-        )
-    return went
 
 
 def _note_unread(repository: Repository, unread: Mapping[str, str], at: datetime, spool: Spool) -> None:

@@ -10,6 +10,7 @@ from contextlib import suppress
 from django.db import transaction
 
 from core.errors import Corrupt, Denied, LakeMirrorError, NoData, NotFound, RemoteFailure, Unauthenticated
+from core.listing import branch_heads, tag_commits
 from core.mirroring.log_reading import Reading, Walk, in_turn
 from core.ports import LakeFS
 from core.types import Commit as CommitRecord
@@ -61,18 +62,16 @@ def freeze(repository: Repository, reason: str) -> DutyOutcome:
     return DutyOutcome(f"frozen: {reason}")
 
 
+def list_heads(lakefs: LakeFS, repository: str, lease: Lease, *, hidden: bool = True) -> dict[str, str]:
+    """Branch name to commit id, all pages; without hidden branches if so told."""
+    amount = config.current().commit_sensor.list_branch_page_size
+    return branch_heads(lakefs, repository, amount=amount, hidden=hidden, before_page=lease.renew)
+
+
 def list_tags(lakefs: LakeFS, repository: str, lease: Lease) -> dict[str, str]:
     """Tag name to commit id, all pages."""
-    tags: dict[str, str] = {}
-    after = ""
-    while True:
-        lease.renew()
-        amount = config.current().commit_sensor.list_branch_page_size
-        page = lakefs.list_tags(repository, after=after, amount=amount)
-        tags.update((tag.name, tag.commit_id) for tag in page.results)
-        after = page.next_after
-        if not after:
-            return tags
+    amount = config.current().commit_sensor.list_branch_page_size
+    return tag_commits(lakefs, repository, amount=amount, before_page=lease.renew)
 
 
 def read_histories(

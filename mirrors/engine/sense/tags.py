@@ -15,6 +15,7 @@ from db.chunks import chunks
 from jobs import duties
 from jobs.lease import Lease
 from mirrors.engine.sense.ingest import Spool, served_mirrors
+from mirrors.engine.sense.missing_refs import note_missing
 from mirrors.engine.sense.read_log import (
     forget_wrong,
     freeze,
@@ -53,7 +54,7 @@ def look_at_tags(repository: Repository, lakefs: LakeFS, default_head: str, leas
         Repository.objects.filter(pk=repository.pk).update(tags_unseen_since=None)
         _store(repository, readable, at)
         _note_unread(repository, {name: changed[name] for name in changed.keys() - readable.keys()}, at)
-        if _note_missing(repository, tags, at) or readable:
+        if note_missing(repository.tags.all(), tags, at) or readable:
             for mirror in following:
                 duties.wake(MirrorDuty.PROMOTE, mirror.pk)
     summary = f"{len(tags)} tags, {len(changed)} new or moved"
@@ -140,20 +141,3 @@ def _note_unread(repository: Repository, unread: Mapping[str, str], at: datetime
             SourceTag.objects.update_or_create(
                 repository=repository, name=name, defaults={"unread_commit": commit}, create_defaults=made
             )
-
-
-def _note_missing(repository: Repository, present: Mapping[str, str], at: datetime) -> bool:
-    """Count looks without a tag; true when one is now taken for deleted, by the rule that holds for branches."""
-    went = False
-    for tag in repository.tags.filter(gone_at=None):
-        if tag.name in present:
-            if tag.missing_looks:
-                SourceTag.objects.filter(pk=tag.pk).update(missing_since=None, missing_looks=0)
-            continue
-        since, looks = tag.missing_since or at, tag.missing_looks + 1
-        deleted = sensing.is_gone(looks=looks, seconds=(at - since).total_seconds())
-        went |= deleted
-        SourceTag.objects.filter(pk=tag.pk).update(
-            missing_since=since, missing_looks=looks, gone_at=at if deleted else None
-        )
-    return went

@@ -1,0 +1,54 @@
+"""All that an installation's listings give, page after page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+from core.ports import LakeFS
+from core.types import BranchHead, Page, Tag
+
+T = TypeVar("T")
+PAGE = 1000
+"""So many names on a page, where nobody says otherwise: lakeFS's own limit."""
+
+
+def all_pages(list_page: Callable[[str], Page[T]]) -> Iterator[T]:
+    """What is on the pages of a listing. `list_page` gives the page after a cursor: "" at first, then what the page
+    before says. Raises what that call raises."""
+    after = ""
+    while True:
+        page = list_page(after)
+        yield from page.results
+        after = page.next_after
+        if not after:
+            return
+
+
+def branch_heads(
+    lakefs: LakeFS,
+    repository: str,
+    *,
+    amount: int = PAGE,
+    hidden: bool = True,
+    before_page: Callable[[], object] = lambda: None,
+) -> dict[str, str]:
+    """Branch name to commit id; without hidden branches if so told. `before_page` is called before each page."""
+
+    def list_page(after: str) -> Page[BranchHead]:
+        before_page()
+        return lakefs.list_branches(repository, after=after, amount=amount, hidden=hidden)
+
+    return {branch.name: branch.commit_id for branch in all_pages(list_page)}
+
+
+def tag_commits(
+    lakefs: LakeFS, repository: str, *, amount: int = PAGE, before_page: Callable[[], object] = lambda: None
+) -> dict[str, str]:
+    """Tag name to commit id. `before_page` is called before each page."""
+
+    def list_page(after: str) -> Page[Tag]:
+        before_page()
+        return lakefs.list_tags(repository, after=after, amount=amount)
+
+    return {tag.name: tag.commit_id for tag in all_pages(list_page)}
