@@ -18,6 +18,7 @@ class Obstacle(StrEnum):
     FROZEN = "source-frozen"
     CHANGED = "settings-changed"
     REPLACED = "destination-replaced"
+    RETURNED = "returned"
     UNKNOWN = "not-mirrored"
     RECORD = "record"
     WAIVED = "waived"
@@ -123,6 +124,14 @@ def _judge_data(proof: CommitProof) -> Judgement | None:
 
 def _judge_history(proof: CommitProof) -> Judgement:
     return Judgement() if proof.history else Judgement(Obstacle.HISTORY, "what it descends from is not in order")
+
+
+def judge_deletion(around: Circumstances, *, at_source: bool) -> Judgement:
+    """Whether a ref that the source deleted may be deleted now; `at_source`: the source has it again."""
+    wide = judge_circumstances(around)
+    if wide.allowed and at_source:
+        return Judgement(Obstacle.RETURNED, "the source has it again")
+    return wide
 
 
 def judge_move(proof: CommitProof | None, around: Circumstances) -> Judgement:

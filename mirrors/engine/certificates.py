@@ -37,8 +37,13 @@ def retire_certificate(mirror: Mirror, branch: str, lease: Lease) -> None:
     if store.head(uri) is None:
         return
     body = {"branch": branch, "retired": True, "at": clock.now().isoformat()}
+    _note_uncertified(mirror, branch, lease)  # first: nobody may hear that it was retired
     lease.fence(PUT_SECONDS)
     store.put(uri, json.dumps(body, indent=1).encode())
+    _note_uncertified(mirror, branch, lease)  # the manager may have written it in between
+
+
+def _note_uncertified(mirror: Mirror, branch: str, lease: Lease) -> None:
     with transaction.atomic():
         lease.lock()
         mirror.branches.filter(name=branch).update(certified="")

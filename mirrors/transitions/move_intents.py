@@ -12,8 +12,8 @@ from datetime import timedelta
 
 from django.db import transaction
 
-from core.mirroring.judgement import Judgement, judge_circumstances, judge_move
-from core.mirroring.promotion import UNKNOWN
+from core.mirroring.judgement import Judgement, judge_circumstances, judge_deletion, judge_move
+from core.mirroring.promotion import UNKNOWN, Why
 from db import clock
 from jobs.lease import Lease
 from mirrors.models import Mirror, MirrorCommit, MoveIntent
@@ -49,7 +49,7 @@ def intend(
         now, around = circumstances(mirror)
         around = replace(around, paused=around.paused and not completes)
         if now is None or not to_commit:
-            judgement = judge_circumstances(around)
+            judgement = judge_deletion(around, at_source=why == Why.GONE and _is_at_source(mirror, name, is_tag=is_tag))
         else:
             row = row_of(now, to_commit)
             judgement = judge_move(proof_of(now, row, named) if row else None, around)
@@ -58,6 +58,12 @@ def intend(
         elif now is not None and row is not None and judge_circumstances(around).allowed:
             _doubt(now, row)
     return judgement
+
+
+def _is_at_source(mirror: Mirror, name: str, *, is_tag: bool) -> bool:
+    """Whether the source has a branch or tag, by the last look."""
+    refs = mirror.source.tags if is_tag else mirror.source.branches
+    return refs.filter(name=name, gone_at=None).exists()
 
 
 def _write(

@@ -487,7 +487,12 @@ def intend(state: State) -> State:
     assert flight is not None
     target = flight.decision.commit_id
     around = judgement.Circumstances()
-    allowed = judgement.judge_move(proof_of(state, target), around) if target else judgement.judge_circumstances(around)
+    if target:
+        allowed = judgement.judge_move(proof_of(state, target), around)
+    else:
+        source = LOOKS[state.look]
+        at_source = bool(source.tag if flight.ref == TAG else source.head(flight.ref))
+        allowed = judgement.judge_deletion(around, at_source=at_source)
     if not allowed.allowed:
         its = state.member(target)
         state = state._replace(flight=None)

@@ -273,6 +273,7 @@ FILES = {
     "answers": "tests/contract/test_lakefs_unheard.py",
     "anew": "tests/mirrors/engine/test_recreated_unread.py",
     "unseen": "tests/mirrors/engine/test_tags_unseen.py",
+    "deletions": "tests/mirrors/engine/test_deletions.py",
     "pieces": "tests/mirrors/engine/test_read_in_pieces.py",
     "loss": "tests/mirrors/queries/test_loss.py",
     "key": "tests/mirrors/engine/test_one_key.py",
@@ -292,7 +293,7 @@ def numbers_of(file: str) -> set[int]:
 def test_the_table_names_every_scenario_and_where_it_is_tested() -> None:
     lines = (ROOT / "docs/promotion.md").read_text().splitlines()
     rows = {int(row[1]): row for line in lines if (row := line.split("|"))[1:] and row[1].strip().isdigit()}
-    assert sorted(rows) == [*range(1, 153)]
+    assert sorted(rows) == [*range(1, 157)]
     for name, file in FILES.items():
         assert numbers_of(file) == {number for number, row in rows.items() if name in row[-2]}, file
     assert all(row[-2].strip() for row in rows.values())

@@ -11,7 +11,7 @@ from core.errors import LakeMirrorError
 from core.mirroring.promotion import Why
 from core.mirroring.states import ASIDE, State
 from graveler.ranges import read_range
-from mirrors.models import Blocker, Commit, Mirror, Promotion, SourceBranch
+from mirrors.models import Blocker, Commit, Mirror, MoveIntent, Promotion, SourceBranch
 from mirrors.queries.certificates import certify
 from mirrors.status.mirror import mirror_status
 from mirrors.status.readable_regions import places_of
@@ -152,6 +152,12 @@ class Reader:
             for problem in self.source.misled(ref, was, new):
                 self.tell("moved-elsewhere", problem)
         return None
+
+    def on_delete(self, ref: str, *, tag: bool) -> None:
+        """Inside of the very call that deletes a ref."""
+        gone = MoveIntent.objects.filter(name=ref, is_tag=tag, to_commit="", why=Why.GONE)
+        if gone.exists() and (tag, ref) not in self.source.deleted:
+            self.tell("deleted-although-there", f"{'tag' if tag else 'branch'} {ref}, which the source never deleted")
 
     def on_write(self, uri: str, data: bytes) -> None:
         """A file that is just being put at the destination."""

@@ -14,6 +14,7 @@ from typing import Any
 from unittest import mock
 
 from core.mirroring.judgement import CommitProof, Judgement, judge_circumstances
+from mirrors.engine.sense.identity import Identity
 from tests.promise.lives import Life, live
 
 PACKAGES = ("mirrors.", "installations.", "jobs.", "db.", "core.", "spark_jobs.")
@@ -128,7 +129,7 @@ MUTANTS = (
     Mutant(
         "the source's identity is not asked",
         "a repository of the same name counts as the same, and a strange history as its own",
-        {"mirrors.engine.sense.read_log.identity_problem": lambda *_: ""},
+        {"mirrors.engine.sense.identity.ask_identity": lambda *_: Identity("", certain=True)},
     ),
     Mutant(
         "nothing is checked a second time",

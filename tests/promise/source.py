@@ -10,10 +10,13 @@ from tests.fakes import Lake
 
 
 class Source(Company):
-    """`tagged`: the commits that each tag has named."""
+    """`tagged`: the commits that each tag has named. `deleted`: branches and tags that were deleted at some time; of
+    each whether it was a tag, and its name."""
 
     def __init__(self, lake: Lake, chance: random.Random) -> None:
         self.tagged: dict[str, set[str]] = defaultdict(set)
+        self.deleted: set[tuple[bool, str]] = set()
+        self._refs: set[tuple[bool, str]] = set()
         super().__init__(lake, chance, most_branches=4)
 
     @property
@@ -25,6 +28,9 @@ class Source(Company):
         super().note_heads()
         for tag, commit in self.tags.items():
             self.tagged[tag].add(commit)
+        refs = {(False, name) for name in self.heads} | {(True, name) for name in self.tags}
+        self.deleted |= self._refs - refs
+        self._refs = refs
 
     def _commit(self) -> str:
         return self.random.choice(list(self.lake.repository.commits))

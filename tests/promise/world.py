@@ -145,6 +145,20 @@ class World:
                     self.reader.on_move(there, name, "", commit, tag=True)
             tag(repository, name, commit)
 
+        delete_branch, delete_tag = self.lm.eu.delete_branch, self.lm.eu.delete_tag
+
+        def branch_deleted(repository: str, name: str) -> None:
+            with self._unseen():
+                self.reader.on_delete(name, tag=False)
+            delete_branch(repository, name)
+
+        def tag_deleted(repository: str, name: str) -> None:
+            with self._unseen():
+                self.reader.on_delete(name, tag=True)
+            delete_tag(repository, name)
+
+        self.lm.eu.delete_branch = branch_deleted  # type: ignore[method-assign]
+        self.lm.eu.delete_tag = tag_deleted  # type: ignore[method-assign]
         self.lm.eu._move = moved  # type: ignore[method-assign]
         self.lm.eu.create_tag = tagged  # type: ignore[method-assign]
 

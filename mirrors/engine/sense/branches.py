@@ -19,13 +19,12 @@ from db.chunks import chunks
 from deployment.wiring import clients
 from jobs import duties
 from jobs.lease import DutyOutcome, Lease
+from mirrors.engine.sense.identity import ask_identity, freeze, moved_since, tell_moved
 from mirrors.engine.sense.inferred import keep_inferred
 from mirrors.engine.sense.ingest import Spool, served_mirrors
 from mirrors.engine.sense.missing_refs import note_missing
 from mirrors.engine.sense.read_log import (
     forget_wrong,
-    freeze,
-    identity_problem,
     list_heads,
     read_histories,
     unread_before,
@@ -52,7 +51,7 @@ def sense(lease: Lease) -> DutyOutcome:
     try:
         heads = list_heads(lakefs, repository.name, lease)
     except (NotFound, NoData):
-        if problem := identity_problem(repository, lakefs):
+        if problem := ask_identity(repository, lakefs).problem:
             return freeze(repository, problem)
         raise
     if not sensing.is_valid_look(heads, repository.default_branch):
@@ -78,12 +77,17 @@ def _take_look(
     spool, moved = Spool(repository, lease), set(changed.values())
     waiting = [*unread_before(changed, _unread_branches(repository)), *sorted(spool.frontier())]
     errors = read_histories(spool, lakefs, moved, lease, waiting) if changed else {}
-    if problem := identity_problem(repository, lakefs):
+    identity = ask_identity(repository, lakefs)
+    if identity.problem:
         spool.clear()
-        return freeze(repository, problem), False
-    strange = strangers(spool, moved, at)
-    if strange and not _is_known(spool, changed.get(repository.default_branch, ""), strange):
-        return _distrust(repository, changed, strange, at, spool), False
+        return freeze(repository, identity.problem), False
+    since = ""
+    if changed or last.keys() - heads:
+        since = moved_since(repository, lakefs, identity, heads[repository.default_branch])
+        read_histories(spool, lakefs, {since} - {""}, lease, ())
+    strange = strangers(spool, {*moved, since} - {""}, at)
+    if doubt := _doubt(spool, strange, changed, since):
+        return _distrust(repository, changed, doubt, at, spool), False
     new = spool.place(at) if changed else 0
     unread = unread_heads(spool, moved, errors)
     if changed:
@@ -108,8 +112,17 @@ def _take_look(
     return DutyOutcome(summary, next_in=NEXT_LOOK_SECONDS if strange else None), True
 
 
+def _doubt(spool: Spool, strange: Collection[str], changed: Mapping[str, str], since: str) -> str:
+    """Why nothing may follow from a look that found strangers, or after which the default branch has moved `since`; ""
+    if it may."""
+    repository = spool.repository
+    if strange and not _is_known(spool, changed.get(repository.default_branch, ""), strange):
+        return tell_strange(repository, strange)
+    return "" if _is_known(spool, since, strange) else tell_moved(repository, since)
+
+
 def _is_known(spool: Spool, head: str, strange: Collection[str]) -> bool:
-    """Whether the default branch's new head, if it has one, is no stranger's, and all of its history was read."""
+    """Whether a new head of the default branch, if it has one, is no stranger's, and all of its history was read."""
     if not head or spool.stored([head]):
         return True
     below = spool.below([head])
@@ -117,11 +130,10 @@ def _is_known(spool: Spool, head: str, strange: Collection[str]) -> bool:
 
 
 def _distrust(
-    repository: Repository, changed: Mapping[str, str], strange: Collection[str], at: datetime, spool: Spool
+    repository: Repository, changed: Mapping[str, str], error: str, at: datetime, spool: Spool
 ) -> DutyOutcome:
     """The default branch itself is a stranger, or can't be read: nothing follows from such a look, and what moved in it
     is unread for now; what was stays so. What was read of it is kept for the next one, which reads its roots again."""
-    error = tell_strange(repository, strange)
     with transaction.atomic():
         Repository.objects.select_for_update(no_key=True).get(pk=repository.pk)
         spool.lease.lock()

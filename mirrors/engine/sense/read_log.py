@@ -1,4 +1,4 @@
-"""What is read of a source repository beside its branches: histories, tags, and whether it is still the same one."""
+"""What is read of a source repository: which branches and tags it has, and their histories."""
 
 from __future__ import annotations
 
@@ -7,59 +7,21 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 
-from django.db import transaction
-
-from core.errors import Corrupt, Denied, LakeMirrorError, NoData, NotFound, RemoteFailure, Unauthenticated
+from core.errors import Corrupt, LakeMirrorError, NoData, NotFound, RemoteFailure
 from core.listing import branch_heads, tag_commits
 from core.mirroring.log_reading import Reading, Walk, in_turn
 from core.ports import LakeFS
 from core.types import Commit as CommitRecord
-from core.types import Page, RepositoryInfo
+from core.types import Page
 from deployment import config
 from jobs.concurrent_calls import SideBySide
-from jobs.lease import DutyOutcome, Lease
+from jobs.lease import Lease
 from mirrors.engine.sense.ingest import Spool
-from mirrors.models import Repository
 
 log = logging.getLogger("lakemirror.sense")
 
 REFUSED = 5
 """After so many logs in a row without an answer of lakeFS no other one is asked for in that look."""
-
-
-def identity_problem(repository: Repository, lakefs: LakeFS) -> str:
-    """Why the source is not the repository that we pinned; "" when it is.
-
-    A server of lakeFS lists repositories as they are now. What it answers for one of them may be 10 s old, so it is
-    asked for that only where our key may not list it.
-    """
-    try:
-        info = _listed(lakefs, repository.name) or lakefs.get_repository(repository.name)
-    except (NotFound, NoData) as error:
-        return f"the source repository is gone: {error.message}"
-    if (info.creation_date, info.storage_namespace) == (repository.creation_date, repository.storage_namespace):
-        return ""
-    return "a new repository stands at the source under the old one's name"
-
-
-def _listed(lakefs: LakeFS, name: str) -> RepositoryInfo | None:
-    """The first of all names that begin with this one is this one itself. None: there is none, or our key may not see
-    it."""
-    try:
-        page = lakefs.list_repositories(prefix=name, amount=1)
-    except (Denied, Unauthenticated):
-        return None
-    return next((info for info in page.results if info.id == name), None)
-
-
-def freeze(repository: Repository, reason: str) -> DutyOutcome:
-    """Delete and move nothing any more; only an operator's word goes on from here, and what was seen before is void."""
-    with transaction.atomic():
-        rows = Repository.objects.filter(pk=repository.pk)
-        rows.update(frozen_reason=reason, unrelated_roots={}, unrelated_since=None)
-        if not repository.commits.exists():  # what could not be read may be the other repository's
-            repository.branches.update(unread_head="", unread_since=None)
-    return DutyOutcome(f"frozen: {reason}")
 
 
 def list_heads(lakefs: LakeFS, repository: str, lease: Lease, *, hidden: bool = True) -> dict[str, str]:

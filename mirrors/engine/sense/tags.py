@@ -14,12 +14,11 @@ from db import clock
 from db.chunks import chunks
 from jobs import duties
 from jobs.lease import Lease
+from mirrors.engine.sense.identity import ask_identity, freeze, moved_since, tell_moved
 from mirrors.engine.sense.ingest import Spool, served_mirrors
 from mirrors.engine.sense.missing_refs import note_missing
 from mirrors.engine.sense.read_log import (
     forget_wrong,
-    freeze,
-    identity_problem,
     list_tags,
     read_histories,
     unread_before,
@@ -41,20 +40,24 @@ def look_at_tags(repository: Repository, lakefs: LakeFS, default_head: str, leas
     last = dict(repository.tags.filter(gone_at=None).values_list("name", "commit_id"))
     changed = sensing.changed_branches(tags, last)
     unread: Mapping[str, str] = {}
+    trusted = True
     if changed or last.keys() - tags:
-        if problem := identity_problem(repository, lakefs):
-            return freeze(repository, problem).summary
-        unread = _read(repository, lakefs, changed, default_head, at, lease)
+        identity = ask_identity(repository, lakefs)
+        if identity.problem:
+            return freeze(repository, identity.problem).summary
+        since = moved_since(repository, lakefs, identity, default_head)
+        unread, trusted = _read(repository, lakefs, changed, since, at, lease)
     readable = {name: commit for name, commit in changed.items() if commit not in unread}
     for mirror in following.filter(follows_all=False):
         follow_heads(mirror, set(readable.values()), lease)
     with transaction.atomic():
         Repository.objects.select_for_update(no_key=True).get(pk=repository.pk)
         lease.lock()
-        Repository.objects.filter(pk=repository.pk).update(tags_unseen_since=None)
+        if trusted:
+            Repository.objects.filter(pk=repository.pk).update(tags_unseen_since=None)
         _store(repository, readable, at)
         _note_unread(repository, {name: changed[name] for name in changed.keys() - readable.keys()}, at)
-        if note_missing(repository.tags.all(), tags, at) or readable:
+        if (trusted and note_missing(repository.tags.all(), tags, at)) or readable:
             for mirror in following:
                 duties.wake(MirrorDuty.PROMOTE, mirror.pk)
     summary = f"{len(tags)} tags, {len(changed)} new or moved"
@@ -84,19 +87,16 @@ def _name_left_out(changed: Mapping[str, str], unread: Mapping[str, str]) -> str
 
 
 def _read(
-    repository: Repository, lakefs: LakeFS, changed: Mapping[str, str], default_head: str, at: datetime, lease: Lease
-) -> Mapping[str, str]:
-    """Store the commits that tags name and no branch leads to; gives those that can't be read, and why.
+    repository: Repository, lakefs: LakeFS, changed: Mapping[str, str], since: str, at: datetime, lease: Lease
+) -> tuple[Mapping[str, str], bool]:
+    """Store the commits that tags name and no branch leads to; gives those that can't be read, and why, and whether
+    anything may follow from the list: not if nothing is known of where the default branch has moved `since`.
 
     A mirror that follows all branches and no tags is not given these: from now on it gets only what it needs. What a
     look at the branches could not read to its end stays as it is, and keeps no tag waiting that does without it.
-
-    The tags were listed after the branches: if the default branch has moved since, it has to share history with what is
-    known as well, else these may be the tags of a repository that was made anew in between.
     """
     spool, tagged = Spool(repository, lease), set(changed.values())
-    default = lakefs.get_branch(repository.name, repository.default_branch).commit_id
-    commits = tagged if default == default_head else {*tagged, default}
+    commits = {*tagged, since} if since else tagged
     with transaction.atomic():
         Repository.objects.select_for_update(no_key=True).get(pk=repository.pk)
         repository.mirrors.filter(tags=False, follows_all=True).update(follows_all=False)
@@ -109,11 +109,10 @@ def _read(
     spool.place(at)
     unread = unread_heads(spool, commits, errors)
     forget_wrong(spool, unread, errors, branches)
-    if default != default_head and default in unread:
-        reason = f"{repository.default_branch} has moved on to {default[:8]}, which is not known yet"
-        return dict.fromkeys(tagged, reason)
+    if since in unread:
+        return dict.fromkeys(tagged, tell_moved(repository, since)), False
     lone = dict.fromkeys(unread.keys() & unrelated, "it shares no commit with any branch of the source")
-    return {head: causes[0].message for head, causes in unread.items()} | lone
+    return {head: causes[0].message for head, causes in unread.items()} | lone, True
 
 
 def _store(repository: Repository, tags: Mapping[str, str], at: datetime) -> None:
