@@ -15,7 +15,7 @@ from django.test import Client
 from deployment import config
 from jobs.models import Duty
 from mirrors.models import Blocker
-from tests.core.test_notifications import record
+from tests.core.installations.test_s3_events import record
 from tests.mirrors.harness import Deployment, deployment
 
 pytestmark = pytest.mark.django_db(transaction=True)

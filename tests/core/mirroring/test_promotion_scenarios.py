@@ -28,7 +28,7 @@ from core.mirroring.sensing import changed_branches, describe_move, is_gone, is_
 LINE = {"A": "", "B": "A", "C": "B"}
 FORK = LINE | {"b": "A"}
 MERGE = {"A": "", "F": "A", "G": "F", "M": "AG"}
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 class Branch:
@@ -256,7 +256,7 @@ def test_39_a_branch_that_was_made_from_another_begins_where_it_was_first_seen()
 # --- the table --------------------------------------------------------------------------------------------------------
 
 FILES = {
-    "core": "tests/core/test_promotion_scenarios.py",
+    "core": "tests/core/mirroring/test_promotion_scenarios.py",
     "loops": "tests/mirrors/engine/test_scenarios.py",
     "selection": "tests/mirrors/transitions/test_selection.py",
     "tags": "tests/mirrors/engine/test_tags.py",

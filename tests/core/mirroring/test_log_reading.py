@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from core.errors import Corrupt, RemoteFailure
 from core.mirroring.log_reading import Reading, Walk, in_turn
-from tests.core.test_graph import Parents, histories
+from tests.core.mirroring.test_commit_graph import Parents, histories
 
 
 @dataclass

@@ -1,5 +1,5 @@
 """Every order of what can happen to one small mirror, to a stated depth: what arrives, is lost, found, returns, is
-judged, moved, what crashes, which settings change (tests/core/books.py).
+judged, moved, what crashes, which settings change (tests/core/mirroring/books.py).
 
 In each state: no ref is moved to what is known to be torn or was never seen whole, no move of ours is blamed on others
 or taken back (the steps themselves raise it), and no head is called better than the judge would. From each of the last
@@ -21,8 +21,8 @@ from core.mirroring.facts import MirrorFacts
 from core.mirroring.promotion import UNKNOWN
 from core.mirroring.rpo import Targets
 from core.mirroring.states import State as Told
-from tests.core import books
-from tests.core.books import BRANCHES, LOOKS, Broken, State
+from tests.core.mirroring import books
+from tests.core.mirroring.books import BRANCHES, LOOKS, Broken, State
 
 ROUNDS = 3
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
