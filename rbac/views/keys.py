@@ -89,7 +89,7 @@ def _issued(
         form.refuse(error)
         return _show(request, user, form, 409)
     call = f"curl -u {issued.key.key_id}:SECRET {request.build_absolute_uri('/service/replication/v1/mirrors')}"
-    context: dict[str, Any] = {"account": user, "issued": issued, "old": old, "call": call}
+    context: dict[str, Any] = {"account": user, "issued": issued, "old_key": old, "call": call}
     answer = show(request, "key_shown.html", _tab(request, user), context)
     answer["Cache-Control"] = "no-store"
     return answer
