@@ -54,7 +54,7 @@ def error_answer(
 ) -> HttpResponse:
     """An error as JSON for programs, else as a page: `<status>.html`, else `error.html`, else plain text.
 
-    The templates get: status (number), phrase, message, error, told (the message of an error of ours) and, from a
+    The templates get: status (number), phrase, message, error, reason (the message of an error of ours) and, from a
     Denied, action and arn, and why it was refused to whom.
     """
     if _wants_json(request):
@@ -64,7 +64,7 @@ def error_answer(
         "phrase": status.phrase,
         "message": message,
         "error": error,
-        "told": message if isinstance(error, errors.LakeMirrorError) else "",
+        "reason": message if isinstance(error, errors.LakeMirrorError) else "",
         "action": getattr(error, "action", ""),
         "arn": getattr(error, "arn", ""),
         **_refusal(request, error),
@@ -82,7 +82,7 @@ def _refusal(request: HttpRequest, error: Exception | None) -> dict[str, Any]:
     if not isinstance(error, errors.Denied) or not error.action or user is None or not user.is_authenticated:
         return {}
     return {
-        "why": effective_permissions.explain(user, error.action, error.arn),
+        "explanation": effective_permissions.explain(user, error.action, error.arn),
         "grantors": effective_permissions.who_can_grant(user),
     }
 

@@ -41,10 +41,10 @@ def audit_list(request: HttpRequest) -> HttpResponse:
     strangers = [(KINDS.get(row["action"], row["action"]), row) for row in refusals.of_strangers(now)]
     context = {
         "section": "audit",
-        "given": given,
-        "wrong": wrong,
+        "filters": given,
+        "error": wrong,
         "chips": [(name, value, with_query(request, **{name: None})) for name, value in given.items() if value],
-        "told": [(row, changes_of(row)) for row in matches.rows],
+        "events": [(row, changes_of(row)) for row in matches.rows],
         "more": with_query(request, after=matches.next) if matches.next else "",
         "first_page": with_query(request) if request.GET.get("after") else "",
         "csv": reverse("api-audit") + with_query(request, format="csv"),

@@ -66,9 +66,9 @@ def jobs(request: HttpRequest) -> HttpResponse:
         "queues": queues,
         "troubles": troubles(queues),
         "running": running,
-        "asked": checks,
+        "requested_checks": checks,
         "exporting": exporting,
-        "mine": _may_stop(
+        "stoppable": _may_stop(
             request, {progress.run.mirror for progress in running} | {check.validation.mirror for check in checks}
         ),
         "kinds": KINDS,
@@ -98,10 +98,10 @@ def job_log(request: HttpRequest, job: str) -> HttpResponse:
     context = {
         "section": "jobs",
         "job": job_json,
-        "of": export.name if export else job_json["mirror"] or job_json["source_repository"],
+        "subject": export.name if export else job_json["mirror"] or job_json["source_repository"],
         "export": export,
         "lines": lines_of(kind, row).order_by("-pk")[:KEPT],
-        "kept": KEPT,
+        "line_limit": KEPT,
         "now": now,
         "active": job_json["state"] in ("held", "running", "retrying", "queued"),
     }

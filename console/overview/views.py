@@ -44,7 +44,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         context |= {
             "as_of": min(reading.as_of for reading in readings),
             "troubles": silent,
-            "told": tell(readings, silent),
+            "summary": tell(readings, silent),
             "tiles": tiles(readings, queues, oldest_unchecked(visible), now),
             "needing": urgent[:NEEDING],
             "more": len(urgent) - NEEDING,

@@ -26,16 +26,16 @@ SHOWN = 200
 def search_page(request: HttpRequest) -> HttpResponse:
     """What fits the text of the box, by kind."""
     given = request.GET.get("q", "")
-    context = {"section": "search", "q": given[:SHOWN], "few": FEW, "looked": LOOKED, "now": clock.now()}
+    context = {"section": "search", "q": given[:SHOWN], "few": FEW, "limit": LOOKED, "now": clock.now()}
     if not given.strip():
         return render(request, "search/search.html", context)
     try:
         text = text_of(given)
     except Invalid as error:
-        return render(request, "search/search.html", context | {"wrong": str(error)}, status=400)
+        return render(request, "search/search.html", context | {"error": str(error)}, status=400)
     results = search(Mirror.objects.visible_to(request.user), text, request.user)
     if only := results.only_one(text):
         mirror, commit = only
         return redirect("mirror_commit", mirror, commit) if commit else redirect("mirror", mirror)
     call = f"{reverse('api-search')}?{urlencode({'q': text})}"
-    return render(request, "search/search.html", context | {"q": text, "found": results, "call": call})
+    return render(request, "search/search.html", context | {"q": text, "results": results, "call": call})

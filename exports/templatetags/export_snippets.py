@@ -26,10 +26,10 @@ def export_url(export: Export, name: str, **query: object) -> str:
 
 
 @register.inclusion_tag("mirrors/_api_call.html", takes_context=True)
-def export_call(context: Context, what: str, method: str, name: str, body: str = "") -> dict[str, Any]:
+def export_call(context: Context, title: str, method: str, name: str, body: str = "") -> dict[str, Any]:
     """The call that does what a button or the page does."""
     url = context["request"].build_absolute_uri(export_url(context["export"], name))
-    return {"what": what, "call": curl(method, url, body)}
+    return {"title": title, "call": curl(method, url, body)}
 
 
 @register.inclusion_tag("mirrors/_as_command.html", takes_context=True)

@@ -33,7 +33,7 @@ class Link:
 @register.inclusion_tag("exports/_of_source.html")
 def exports_of_source(user: Any, region: str, repository: str, now: datetime) -> dict[str, Any]:
     """Some exports of a repository's branches, the worst first, of those that the user may read."""
-    return {"repository": repository, "exported": links_of(user, region, repository, now)}
+    return {"repository": repository, "links": links_of(user, region, repository, now)}
 
 
 def links_of(user: Any, region: str, repository: str, now: datetime) -> Sequence[Link]:

@@ -56,7 +56,7 @@ def _of_run(request: HttpRequest, reading: ExportSummary, run: ExportRun) -> dic
         "took": (run.ended_at - run.started_at).total_seconds() if run.ended_at else None,
         "reasons": reasons,
         "reason": reason if reason in REASONS else "",
-        "named": sum(group.number for group in reasons),
+        "named_number": sum(group.number for group in reasons),
         "failures": page_of_rows(request, rows, "pk", newest=False, amount=FAILURES),
         "status_file": status_file(run),
         "skipped": list(run.skipped_ones.all()[:SKIPPED]) if run.skipped_commits else [],

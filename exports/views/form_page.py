@@ -146,7 +146,7 @@ def _checks(request: HttpRequest, plan: Plan, *, writing: bool) -> Context:
         preflight = check_plan(actor=request.user, plan=plan, writing=writing)
     except LakeMirrorError as error:
         return {"preflight_refused": str(error)}
-    return {"told": told_of(preflight), "wrote": writing}
+    return {"summary": told_of(preflight), "wrote": writing}
 
 
 def _trial(request: HttpRequest, plan: Plan) -> Context:

@@ -41,13 +41,13 @@ def export_list(request: HttpRequest) -> HttpResponse:
     shown = list(page)
     context = {
         "section": "exports",
-        "asked": query,
+        "query": query,
         "readings": shown,
         "page": page,
-        "told": tell(chosen),
+        "summary": tell(chosen),
         "none": not chosen and not query.find and not query.states,
         "states": STATES,
-        "mine": _may_act(request, shown),
+        "actionable": _may_act(request, shown),
         "now": now,
         "active": any(reading.moving for reading in shown),
         "changes": ", ".join(f"{reading.export}: {reading.told.word}" for reading in needing(shown)),

@@ -66,7 +66,7 @@ def audit(request: HttpRequest, name: str) -> HttpResponse:
     """What people did to a mirror, the last first."""
     mirror = find_visible(request, name)
     page = page_of_rows(request, events_of(mirror), "pk", newest=True)
-    context = {"page": page, "told": [_tell(event) for event in page.rows], "first_page": with_query(request)}
+    context = {"page": page, "events": [_tell(event) for event in page.rows], "first_page": with_query(request)}
     return show_tab(request, mirror_statuses([mirror])[0], "mirror_audit", context)
 
 

@@ -41,11 +41,11 @@ def backlog(request: HttpRequest, name: str) -> HttpResponse:
     looked = Looked(rows)
     context = {
         "page": page_of_rows(request, rows, "pk", newest=False),
-        "looked": looked,
+        "tally": looked,
         "reasons": looked.by_reason()[:GROUPS],
         "folders": looked.by_prefix(given["prefix"])[:GROUPS],
-        "given": given,
-        "wrong": wrong,
+        "filters": given,
+        "error": wrong,
         "chips": [(field, value, with_query(request, **{field: None})) for field, value in given.items() if value],
         "kinds": Blocker.Kind.values,
         "csv": _csv(request, mirror.source.name, mirror.name),

@@ -51,7 +51,7 @@ def commit_list(request: HttpRequest, name: str) -> HttpResponse:
         "branch": branch,
         "stage": stage,
         "stages": [(code, STAGE_WORDS[code]) for code in STAGES],
-        "wrong": wrong,
+        "error": wrong,
         "first_page": with_query(request),
     }
     return show_tab(request, mirror_statuses([mirror], now)[0], "mirror_commits", context)
@@ -83,7 +83,7 @@ def commit_detail(request: HttpRequest, name: str, commit: str) -> HttpResponse:
     _, places = places_of(list(concerned.select_related("source")), sha)
     context = SECTION | {
         "mirror": mirror,
-        "one": reading,
+        "reading": reading,
         "total": min(total, COUNTED),
         "more": total > COUNTED,
         "page": page_of_rows(request, blockers, "pk", newest=False) if total else None,

@@ -95,7 +95,7 @@ def _checks(request: HttpRequest, plan: Plan) -> dict[str, Any]:
         result = preflight(actor=request.user, plan=plan)
     except LakeMirrorError as error:
         return {"preflight_refused": str(error)}
-    return {"told": told_of(result)}
+    return {"summary": told_of(result)}
 
 
 def _matches(request: HttpRequest, plan: Plan) -> dict[str, Any]:

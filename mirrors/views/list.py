@@ -48,12 +48,12 @@ def mirror_list(request: HttpRequest) -> HttpResponseBase:
     page, more = query.page(matching, PAGE)
     page = page if len(readings) <= FEW else up_to_date(page, now)
     context = SECTION | {
-        "asked": query,
+        "query": query,
         "readings": page,
         "number": len(matching),
         "now": now,
         "as_of": min((reading.as_of for reading in page), default=now),
-        "told": tell(matching),
+        "summary": tell(matching),
         "active": any(reading.active for reading in page) or moved_lately([reading.mirror for reading in page], now),
         "changes": ", ".join(f"{reading.mirror.name}: {reading.state.word}" for reading in needing(page)),
         "more": more,

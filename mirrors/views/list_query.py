@@ -62,7 +62,7 @@ ORDERS: Mapping[str, tuple[str, Callable[[MirrorStatus], int]]] = {
 class Chip:
     """A filter that is on: what it says, and the query without it."""
 
-    what: str
+    label: str
     value: str
     without: str
 

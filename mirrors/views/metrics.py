@@ -34,7 +34,7 @@ def metrics(request: HttpRequest, name: str) -> HttpResponse:
         "periods": [(key, with_query(request, period=key), key == period) for key in PERIODS],
         "plots": plots(measures, target_of(mirror), now) if known else [],
         "steps": known,
-        "found": measures,
+        "measures": measures,
         "length": timedelta(minutes=measures.period.step),
         "since": known[-1].at if known and known[-1].at > measures.steps[0].at else None,
         "unmeasured": unmeasured(measures),

@@ -33,7 +33,7 @@ def commit_repaired(request: HttpRequest, name: str, commit: str) -> HttpRespons
         "commit": commit_row,
         "plan": repair_plan(mirror, commit_row),
         "may_operate": may_operate(request, mirror),
-        "back": reverse("mirror_commit", args=[mirror.name, commit_row.sha]),
+        "commit_url": reverse("mirror_commit", args=[mirror.name, commit_row.sha]),
         "now": clock.now(),
     }
     return render(request, _template(request), context)

@@ -57,10 +57,10 @@ def runs(request: HttpRequest, name: str) -> HttpResponse:
     context = {
         "page": page,
         "runs": [_row(run, held, now) for run in page.rows],
-        "asked": [
+        "requested_checks": [
             ValidationStatus(validation=validation, eta=expected_of(validation, now)) for validation in validations
         ],
-        "asked_number": mirror.validations.count(),
+        "requested_number": mirror.validations.count(),
         "first_page": with_query(request),
     }
     return show_tab(request, mirror_statuses([mirror], now)[0], "mirror_runs", context)

@@ -30,8 +30,8 @@ def sessions(request: HttpRequest, username: str = "") -> HttpResponse:
     current = signed_in.handle_of(request)
     rows = [_row(session, current) for session in signed_in.sessions_of(user)]
     may_end = not username or services.allowed(request.user, "auth:UpdateUser", user.arn)
-    context = {"whose": user, "own": not username, "rows": rows, "may_end": may_end, "now": timezone.now()}
-    return render(request, "account/sessions.html", context | {"others": sum(not row["here"] for row in rows)})
+    context = {"account": user, "own": not username, "rows": rows, "may_end": may_end, "now": timezone.now()}
+    return render(request, "account/sessions.html", context | {"others": sum(not row["current"] for row in rows)})
 
 
 @require_POST
@@ -129,4 +129,4 @@ def _list_of(username: str) -> str:
 
 
 def _row(session: Session, current: str) -> dict[str, Any]:
-    return {"session": session, "browser": user_agent.in_words(session.browser), "here": session.handle == current}
+    return {"session": session, "browser": user_agent.in_words(session.browser), "current": session.handle == current}

@@ -39,7 +39,7 @@ def user_keys(request: HttpRequest, name: str) -> HttpResponse:
 def _show(request: HttpRequest, user: User, form: AccessForm, status: int = 200) -> HttpResponse:
     actions = {"create": "auth:CreateCredentials", "delete": "auth:DeleteCredentials"}
     may = {name: services.allowed(request.user, action, user.arn) for name, action in actions.items()}
-    context = {"one": user, "keys": services.keys_of(user), "form": form, "overlap": OverlapForm(), "may": may}
+    context = {"account": user, "keys": services.keys_of(user), "form": form, "overlap": OverlapForm(), "may": may}
     return show(request, "keys.html", _tab(request, user), context, status=status)
 
 
@@ -89,7 +89,7 @@ def _issued(
         form.refuse(error)
         return _show(request, user, form, 409)
     call = f"curl -u {issued.key.key_id}:SECRET {request.build_absolute_uri('/service/replication/v1/mirrors')}"
-    context: dict[str, Any] = {"one": user, "issued": issued, "old": old, "call": call}
+    context: dict[str, Any] = {"account": user, "issued": issued, "old_key": old, "call": call}
     answer = show(request, "key_shown.html", _tab(request, user), context)
     answer["Cache-Control"] = "no-store"
     return answer

@@ -146,7 +146,7 @@ def _written(request: HttpRequest, policy: Policy | None) -> HttpResponse:
         return _editor(request, policy_draft.Draft(True, draft.name, draft.text, ()), policy)
     reading = _checked(draft, policy)
     if isinstance(reading, Wrong):
-        return _editor(request, draft, policy, wrong=reading, status=400)
+        return _editor(request, draft, policy, error=reading, status=400)
     if do == "form":
         return _editor(request, policy_draft.of_document(draft.document, as_json=False), policy)
     return _reviewed(request, draft, reading, policy, save=do == "save")

@@ -23,7 +23,7 @@ class Template:
 
     key: str
     title: str
-    told: str
+    description: str
     name: str
     make: Callable[..., dict[str, Any]]
     blanks: tuple[str, ...] = ()

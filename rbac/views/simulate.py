@@ -30,8 +30,8 @@ def simulate_page(request: HttpRequest) -> HttpResponse:
     require_about(request.user, question["user"])
     lists_users = services.allowed(request.user, "auth:ListUsers", ALL)
     context: dict[str, Any] = {
-        "asked": question,
-        "question": json.dumps(question, ensure_ascii=False),
+        "question": question,
+        "body": json.dumps(question, ensure_ascii=False),
         "lists_users": lists_users,
         "names": User.objects.values_list("username", flat=True)[:_NAMED] if lists_users else [],
         "actions": sorted(
@@ -48,7 +48,7 @@ def _answer(question: dict[str, str]) -> tuple[dict[str, Any], int]:
         user = services.user_find(question["user"])
     except NotFound as error:
         return {"error": error, "field": "user"}, 404
-    context: dict[str, Any] = {"one": user, "held": effective(user)}
+    context: dict[str, Any] = {"account": user, "holdings": effective(user)}
     if not question["action"] and not question["arn"]:
         return context, 200
     try:

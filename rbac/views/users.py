@@ -80,10 +80,10 @@ def user_detail(request: HttpRequest, name: str) -> HttpResponse:
     user = services.user_find(name)
     groups, policies = list(services.groups_of(user)), list(services.policies_held(user=user))
     context = {
-        "one": user,
+        "account": user,
         "groups": groups,
         "policies": policies,
-        "held": effective(user),
+        "holdings": effective(user),
         "keys": services.keys_of(user) if services.allowed(request.user, "auth:ListCredentials", user.arn) else None,
         "other_groups": [name for name in _groups_to_give(request) if name not in {group.name for group in groups}],
         "other_policies": other_policies(policies),
@@ -112,7 +112,8 @@ def user_edit(request: HttpRequest, name: str) -> HttpResponse:
     initial = {"friendly_name": user.friendly_name, "email": user.email}
     form = ProfileForm(request.POST if request.method == "POST" else None, initial=initial)
     if not (form.is_bound and form.is_valid()):
-        return show(request, "user_edit.html", TAB, {"one": user, "form": form}, status=400 if form.is_bound else 200)
+        context = {"account": user, "form": form}
+        return show(request, "user_edit.html", TAB, context, status=400 if form.is_bound else 200)
     change = partial(services.user_edit, actor=request.user, user=user, request=request, **form.cleaned_data)
     return carry_out(request, change, f"{name} is changed.", "user", name)
 
@@ -134,7 +135,7 @@ def user_delete(request: HttpRequest, name: str) -> HttpResponse:
     services.require(request.user, ("auth:DeleteUser", auth_arn("user", name)))
     user = services.user_find(name)
     if request.method != "POST":
-        return show(request, "user_delete.html", TAB, {"one": user, "keys": services.keys_of(user)})
+        return show(request, "user_delete.html", TAB, {"account": user, "keys": services.keys_of(user)})
     try:
         services.user_delete(actor=request.user, user=user, reason=reason_of(request), request=request)
     except LakeMirrorError as error:

@@ -236,7 +236,7 @@ def test_checks_that_were_asked_for_are_told_with_their_progress(olga: Client, m
     said = text(page)
     assert "all heads by etag, asked for" in said and "by tom; log Running 10 of 40 ranges" in said
     assert "Stopped by olga" in said and "None" not in said
-    assert [one.eta is not None for one in page.context["asked"]] == [True, False]
+    assert [one.eta is not None for one in page.context["requested_checks"]] == [True, False]
 
 
 def test_a_check_is_stopped_and_asked_for_again(olga: Client, mirror: Mirror, lm: Deployment) -> None:

@@ -234,7 +234,7 @@ def test_the_overview_tells_what_the_page_tells(api: Api, olga: Client) -> None:
     assert told["tiles"]["mirrors"] == len(company) and told["tiles"]["worst_lag_seconds"] > 0
     assert [row["mirror"] for row in told["needs_attention"]] == [one.mirror.name for one in page["needing"]]
     assert told["needs_attention"][0]["reason"] == page["needing"][0].sentence
-    assert told["reason"] == str(page["told"])
+    assert told["reason"] == str(page["summary"])
     assert {(row["source_region"], row["region"]) for row in told["matrix"]} == {
         ("us-east-1", "eu-west-1"),
         ("eu-west-1", "us-east-1"),

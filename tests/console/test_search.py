@@ -163,7 +163,7 @@ def test_signs_stand_for_themselves(olga: Client, company: dict[str, Mirror], q:
         assert "features_v2" in text(look(olga, q)) and "rollback" not in text(look(olga, q))
         return
     page = look(olga, q)
-    assert page.status_code == 200 and page.context["found"].number == 0
+    assert page.status_code == 200 and page.context["results"].number == 0
     assert "<script>" not in page.content.decode().partition("<h1>")[2]
 
 

@@ -14,9 +14,9 @@ register = template.Library()
 
 
 @register.inclusion_tag("mirrors/_api_call.html", takes_context=True)
-def api_call(context: Context, what: str, method: str, path: str, body: str = "") -> dict[str, Any]:
+def api_call(context: Context, title: str, method: str, path: str, body: str = "") -> dict[str, Any]:
     """The call of the API that does what a button or a page does."""
-    return {"what": what, "call": curl(method, context["request"].build_absolute_uri(path), body)}
+    return {"title": title, "call": curl(method, context["request"].build_absolute_uri(path), body)}
 
 
 @register.filter
