@@ -42,6 +42,22 @@ class Depth(StrEnum):
         return self in other.deeper
 
 
+IN_S3 = "^s3a?://[^/]+/."
+"""An imported object's address, if it lies in S3: others can't be looked at."""
+
+
+def is_in_s3(address: str) -> bool:
+    """Whether an imported object's address can be looked at."""
+    return re.match(IN_S3, address) is not None
+
+
+def shallower_of(depth: str, other: str) -> str:
+    """The less deep one of two depths; "" is less than any."""
+    if not (depth and other):
+        return ""
+    return other if Depth(depth).is_deeper_than(Depth(other)) else depth
+
+
 def deeper_of(depth: Depth, other: str) -> Depth:
     """The deeper one of two depths; "" is none."""
     return Depth(other) if other and Depth(other).is_deeper_than(depth) else depth

@@ -96,9 +96,11 @@ def say_loss(
     unchecked: int,
     unproven: int,
     seen: bool,
+    gone: int = 0,
 ) -> Phrase:
     """What would be lost if a source failed now, in one sentence. `objects` is None while nobody knows their number;
-    `unproven`: how many branches of the mirror show what is not proven whole there."""
+    `gone`: so many of the commits lack what the source has lost too; `unproven`: how many branches of the mirror show
+    what is not proven whole there."""
     if not seen:
         return sentence(f"{source_region} was not looked at yet: nobody knows what would be lost if it failed now")
     begins = f"if {source_region} failed now, "
@@ -111,8 +113,10 @@ def say_loss(
         clauses.append(f"the objects of {count(unchecked, 'commit')} have not been looked for yet")
     elif objects:
         clauses.append(f"{count(objects, 'thing has', 'things have')} not arrived")
-    else:
+    elif not gone:
         clauses.append("all of their objects have arrived")
+    if gone:
+        clauses.append(f"{count(gone, 'of them lacks', 'of them lack')} what {source_region} has lost too")
     return sentence(begins, "; ".join(clauses), doubted)
 
 

@@ -115,6 +115,10 @@ class Waiver(models.Model):
     reason = models.CharField(max_length=1000)
     given_by = models.CharField(max_length=150)
     given_at = models.DateTimeField()
+    unneeded = models.JSONField(
+        null=True,
+        help_text="keys of its commits that no selected branch leads to now: it holds for them again if one does",
+    )
 
 
 class MirrorBranch(models.Model):

@@ -6,9 +6,12 @@ import hashlib
 from dataclasses import dataclass
 
 from core.mirroring.doubt import Suspect, address_crc
+from core.mirroring.object_check import Reason
 
 KEPT_PER_HOLDER = 1000
 """So many problems of one range are kept by name; `Coverage.problems` counts all of them."""
+FOUND_BY_READING = (Reason.CONTENT, Reason.UNPROVEN, Reason.UNREADABLE)
+"""What reading has found of an object, or may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +30,7 @@ class Problem:
     known_key: str = ""
     damage: bool = False
     full: bool | None = None
+    must_read: bool = False
 
     @property
     def suspect(self) -> Suspect:

@@ -69,6 +69,13 @@ class Coverage(models.Model):
             models.Index(fields=["mirror", "max_key"], name="coverage_keys"),
         ]
 
+    @property
+    def may_have_been_complete(self) -> bool:
+        """Whether what is found missing now may have been there before; not of one that still waits for its first."""
+        if self.state != self.State.WAITING or self.doubt == self.Doubt.SHARED:
+            return True
+        return self.doubt == self.Doubt.WHOLE and bool(self.max_key)  # else its file was never read
+
 
 class Blocker(models.Model):
     """One thing that keeps commits from being promoted: which, why, since when, and when it is looked at again."""
@@ -99,6 +106,11 @@ class Blocker(models.Model):
     )
     crc = models.BigIntegerField(null=True, help_text="CRC-32 of an object's address, as Coverage.looked has it")
     gone_at_source = models.BooleanField(default=False)
+    must_read = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="reading found it wrong, or nothing: it is over when it was read again",
+    )
     damage = models.BooleanField(default=False, help_text="what holds it had been complete: found when checked again")
     first_seen = models.DateTimeField()
     attempts = models.IntegerField(default=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from adapters.disk_cache import LocalCache
@@ -11,6 +11,7 @@ from core.errors import LakeMirrorError, NotFound
 from core.mirroring.content_proof import Refusals
 from core.mirroring.object_check import Depth, Reason, What, judge_object
 from core.ports import ObjectStore
+from db.chunks import chunks
 from deployment.wiring import clients
 from graveler.errors import FormatError
 from graveler.metarange import RangeRef
@@ -84,13 +85,15 @@ def load_metaranges(
 
     Those that are `proven` (by a row that says so) are taken from memory; all others are asked for. What the store
     refuses of one is told of that one; a store that can't be asked as a whole raises (Unreachable, Denied...): that is
-    not "missing". With `failed` one that can't be asked for is noted there and left out.
+    not "missing". With `failed` one that can't be asked for is noted there and left out. One with a problem is read,
+    whatever a HEAD says: a HEAD would not have found it.
     """
     wanted, cache = set(ids), remembered()
     metaranges = {i: known for i in wanted.intersection(proven) if (known := cache.get(i))} | {"": Found()}
     rest = sorted(wanted - metaranges.keys())
     store = clients.objects(mirror.region)
-    load = functools.partial(_load, store, mirror.namespace, clients.local_cache(), Refusals(store, mirror.namespace))
+    refusals, in_doubt = Refusals(store, mirror.namespace), _with_problem(mirror, rest)
+    load = functools.partial(_load, store, mirror.namespace, clients.local_cache(), refusals, in_doubt)
     with ThreadPoolExecutor(max_workers=max(1, min(WORKERS, len(rest)))) as pool:
         for metarange_id, result in zip(rest, pool.map(functools.partial(_attempt, load), rest), strict=True):
             if isinstance(result, LakeMirrorError):
@@ -120,10 +123,25 @@ def problem_of(metarange_id: str, metarange: Found, *, damage: bool = False) -> 
     return Problem(Blocker.Kind.METARANGE, metarange_id, address, reason, detail=detail, damage=damage)
 
 
-def _load(store: ObjectStore, namespace: str, on_disk: LocalCache, refusals: Refusals, metarange_id: str) -> Found:
+def _with_problem(mirror: Mirror, metarange_ids: Sequence[str]) -> set[str]:
+    noted = set[str]()
+    for some in chunks(metarange_ids):
+        rows = mirror.blockers.filter(kind=Blocker.Kind.METARANGE, holder_id__in=some).order_by()
+        noted.update(rows.values_list("holder_id", flat=True))
+    return noted
+
+
+def _load(
+    store: ObjectStore,
+    namespace: str,
+    on_disk: LocalCache,
+    refusals: Refusals,
+    in_doubt: Collection[str],
+    metarange_id: str,
+) -> Found:
     uri = metadata_uri(namespace, metarange_id)
-    read = functools.partial(_look, store, uri, metarange_id, on_disk)
-    return _tell(read, uri, refusals)
+    look = _fetch if metarange_id in in_doubt else _look
+    return _tell(functools.partial(look, store, uri, metarange_id, on_disk), uri, refusals)
 
 
 def _look(store: ObjectStore, uri: str, metarange_id: str, on_disk: LocalCache) -> Found:

@@ -68,7 +68,7 @@ def _is_looked_through(mirror: int, range_ids: Sequence[str]) -> bool:
     for some in chunks(range_ids, CHUNK):
         rows = Coverage.objects.filter(mirror=mirror, range_id__in=some, doubt=Coverage.Doubt.NONE)
         unread = Blocker.objects.filter(mirror=mirror, kind=Blocker.Kind.RANGE, holder_id__in=some).order_by()
-        known += rows.exclude(looked=None).exclude(range_id__in=unread.values("holder_id")).count()
+        known += rows.exclude(looked=None).exclude(depth="").exclude(range_id__in=unread.values("holder_id")).count()
     return known == len(range_ids)
 
 

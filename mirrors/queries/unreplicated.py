@@ -27,12 +27,14 @@ MOST_HOLDERS, MOST_THINGS = 2_000, 20_000
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Objects that have not arrived, and their bytes; None where that isn't known. `unchecked` commits are why."""
+    """Objects that have not arrived, and their bytes; None where that isn't known. `unchecked` commits are why. `gone`:
+    so many commits lack something that the source has lost too, which isn't counted."""
 
     objects: int | None
     bytes: int | None
     unchecked: int
     at_least: bool = False
+    gone: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,13 +147,11 @@ class MissingThings:
         self._mirror = mirror
         self._waits_for: dict[int, list[str]] = {}
         self._known: set[int] = set()
+        self._gone: set[int] = set()
         for some in chunks(sorted(keys)):
             rows = mirror.commits.filter(commit_id__in=some)
-            self._known.update(
-                rows.filter(data__in=[MirrorCommit.Data.COMPLETE, MirrorCommit.Data.GONE]).values_list(
-                    "commit_id", flat=True
-                )
-            )
+            self._known.update(rows.filter(data=MirrorCommit.Data.COMPLETE).values_list("commit_id", flat=True))
+            self._gone.update(rows.filter(data=MirrorCommit.Data.GONE).values_list("commit_id", flat=True))
             self._waits_for.update(rows.filter(data=MirrorCommit.Data.WAITING).values_list("commit_id", "waits_for"))
         holders = sorted({holder for ids in self._waits_for.values() for holder in ids})
         self._holders = holders[:MOST_HOLDERS]
@@ -169,7 +169,8 @@ class MissingThings:
 
     def _load_checked(self) -> dict[str, bool]:
         """Ranges of which every object was looked for, and whether all that is missing is kept by name."""
-        rows = Coverage.objects.filter(mirror=self._mirror, range_id__in=self._holders)
+        rows = Coverage.objects.filter(mirror=self._mirror, range_id__in=self._holders, doubt=Coverage.Doubt.NONE)
+        rows = rows.exclude(depth="").exclude(looked=None)
         ranges = rows.exclude(state=Coverage.State.COMPLETE).values_list("range_id", "problems")
         return {range_id: problems <= KEPT_PER_HOLDER for range_id, problems in ranges}
 
@@ -182,13 +183,14 @@ class MissingThings:
         sizes = {key: size for holder in holders for key, (_, size) in self._things.get(holder, {}).items()}
         known = [size for size in sizes.values() if size is not None]
         whole = not self._cut_short and all(self._checked[holder] for holder in holders)
-        return Missing(len(sizes), sum(known) if len(known) == len(sizes) else None, 0, at_least=not whole)
+        total = sum(known) if len(known) == len(sizes) else None
+        return Missing(len(sizes), total, 0, at_least=not whole, gone=len(self._gone.intersection(keys)))
 
     def _is_checked(self, key: int) -> bool:
         """Whether all objects of a commit were looked for: its metarange and ranges are there."""
         holders = self._waits_for.get(key)
         if holders is None:
-            return key in self._known
+            return key in self._known or key in self._gone
         return 0 < len(holders) < KEPT_IDS and all(map(self._is_looked_through, holders))
 
     def _is_looked_through(self, holder: str) -> bool:

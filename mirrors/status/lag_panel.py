@@ -47,6 +47,7 @@ def lag_panel(reading: MirrorStatus) -> LagPanel:
         at_least=loss.at_least,
         objects=loss.missing.objects,
         unchecked=loss.missing.unchecked,
+        gone=loss.missing.gone,
         unproven=losses.unproven,
         seen=reading.looked_at is not None,
     )

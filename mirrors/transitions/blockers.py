@@ -14,7 +14,7 @@ from db import clock
 from db.chunks import chunks
 from deployment import config
 from mirrors.models import Blocker, Mirror
-from mirrors.models.problem import Problem
+from mirrors.models.problem import FOUND_BY_READING, Problem
 from mirrors.transitions.doubt import doubt_sharers
 
 DETAIL = 2000
@@ -60,7 +60,7 @@ def note_problems(mirror: Mirror, problems: Iterable[Problem]) -> None:
         batch_size=400,
         update_conflicts=True,
         unique_fields=["mirror", "kind", "holder_id", "key"],
-        update_fields=["reason", "detail", "gone_at_source", "attempts", "look_at"],
+        update_fields=["reason", "detail", "gone_at_source", "must_read", "attempts", "look_at"],
     )
     _doubt_sharers(mirror, new)
 
@@ -102,6 +102,7 @@ def _row(mirror: Mirror, problem: Problem, known: Blocker | None, now: datetime)
         full=problem.full,
         crc=problem.suspect.crc if problem.kind == Blocker.Kind.OBJECT else None,
         gone_at_source=problem.gone_at_source,
+        must_read=problem.must_read or problem.reason in FOUND_BY_READING or bool(known and known.must_read),
         damage=problem.damage,
         first_seen=first_seen,
         attempts=attempts,

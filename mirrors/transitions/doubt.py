@@ -12,6 +12,7 @@ from typing import TypeVar
 from django.db.models import F, Q
 
 from core.mirroring.doubt import KEY_BYTES, KnownRange, Suspect, that_may_name
+from core.mirroring.object_check import Depth
 from db import clock
 from db.chunks import chunks
 from jobs import duties
@@ -25,11 +26,14 @@ State = Coverage.State
 _JUDGED = (MirrorCommit.Data.COMPLETE, MirrorCommit.Data.GONE)
 
 
-def doubt_sharers(mirror: Mirror, holder_id: str, suspects: Sequence[Suspect], *, named: bool = True) -> None:
+def doubt_sharers(
+    mirror: Mirror, holder_id: str, suspects: Sequence[Suspect], *, named: bool = True, deeper: str = ""
+) -> None:
     """Objects were found missing or wrong by a range: question every other one that may name them.
 
     Inside of the transaction that notes them, under the mirror's lock. Of those that are not kept by name (`named`)
-    nobody knows afterwards which they were: then all that such a range names is looked for.
+    nobody knows afterwards which they were: then all that such a range names is looked for, as deep as the check that
+    found them, if that was `deeper` than the mirror's own.
     """
     if not suspects:
         return
@@ -39,7 +43,7 @@ def doubt_sharers(mirror: Mirror, holder_id: str, suspects: Sequence[Suspect], *
     if named:
         doubt_ranges(mirror, doubted)
     else:
-        doubt_all_of(mirror, doubted)
+        doubt_all_of(mirror, doubted, deeper)
 
 
 def known_ranges(mirror: Mirror, first: bytes, last: bytes) -> list[KnownRange]:
@@ -60,18 +64,24 @@ def doubt_ranges(mirror: Mirror, range_ids: Collection[str]) -> None:
         fell.update(rows.exclude(state=State.WAITING).values_list("range_id", flat=True))
         rows.filter(state=State.WAITING, doubt="").update(doubt=Coverage.Doubt.FRESH, verify_at=clock.now())
         complete = rows.exclude(state=State.WAITING)
+        # Looks as deep as the mirror's own will complete it.
+        complete.filter(depth__in=Depth(mirror.depth).deeper).update(depth=mirror.depth)
         complete.update(state=State.WAITING, doubt=Coverage.Doubt.SHARED, verify_at=clock.now())
     doubt_holders(mirror, fell)
 
 
-def doubt_all_of(mirror: Mirror, range_ids: Collection[str]) -> None:
-    """These ranges may name something that is missing or wrong and not known by name: all of them is looked through.
+def doubt_all_of(mirror: Mirror, range_ids: Collection[str], deeper: str = "") -> None:
+    """These ranges may name something that is missing or wrong and not known by name: all of them is looked through, as
+    deep as what found it.
 
     Without those that lack such things themselves: they are looked through before they are complete again.
     """
     fell: set[str] = set()
     for some in chunks(sorted(range_ids)):
         rows = mirror.coverage.filter(range_id__in=some).exclude(depth="")
+        if deeper:
+            shallow = [depth for depth in Depth if Depth(deeper).is_deeper_than(depth)]
+            rows.filter(deeper__in=["", *shallow]).update(deeper=deeper)
         fell.update(rows.exclude(state=State.WAITING).values_list("range_id", flat=True))
         lack_more = Q(state=State.WAITING, verify_at=None, problems__gt=KEPT_PER_HOLDER)
         rows.exclude(lack_more).update(state=State.WAITING, doubt=Coverage.Doubt.WHOLE, verify_at=clock.now())

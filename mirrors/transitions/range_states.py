@@ -8,6 +8,7 @@ from datetime import datetime
 from django.db.models import Q
 
 from core.mirroring.check_planning import Data, settled, verify_again_at
+from core.mirroring.object_check import shallower_of
 from db import clock
 from db.chunks import chunks
 from deployment import config
@@ -46,7 +47,8 @@ def settle_row(mirror: Mirror, row: Coverage, *, damaged: bool) -> None:
         row.verify_at = next_check(row.range_id, clock.now())
     if state is Data.COMPLETE:
         row.deeper = ""
-    row.save(update_fields=["state", "doubt", "verify_at", "problems", "deeper"])
+    row.depth = shallower_of(row.depth, mirror.depth)  # what arrived was looked at no deeper
+    row.save(update_fields=["state", "depth", "doubt", "verify_at", "problems", "deeper"])
 
 
 def _is_old(row: Coverage) -> bool:

@@ -14,7 +14,7 @@ from django.db.models import Exists, OuterRef
 from db.chunks import chunks
 from jobs import duties
 from jobs.lease import Lease
-from mirrors.models import Candidate, Coverage, Mirror, MirrorCommit, MirrorDuty, Repository, SourceBranch
+from mirrors.models import Candidate, Coverage, Mirror, MirrorCommit, MirrorDuty, Repository, SourceBranch, Waiver
 from mirrors.queries.ancestors import FIRST_WINDOW, LAST_WINDOW, highest_key
 from mirrors.transitions.range_states import taken_down
 
@@ -112,7 +112,17 @@ def _add_history(mirror: Mirror, heads: Collection[str]) -> int:
 def _add_rows(mirror: Mirror, keys: Collection[int]) -> int:
     rows = (MirrorCommit(mirror=mirror, commit_id=key) for key in sorted(keys))
     MirrorCommit.objects.bulk_create(rows, batch_size=1000, ignore_conflicts=True)
+    _waive_again(mirror, keys)
     return len(keys)
+
+
+def _waive_again(mirror: Mirror, keys: Collection[int]) -> None:
+    """A waiver holds for its commits also after nobody needed them for a while."""
+    for waiver in mirror.waivers.exclude(unneeded=None):
+        for some in chunks(sorted({*waiver.unneeded} & {*keys})):
+            mirror.commits.filter(commit_id__in=some).update(waiver=waiver)
+        waiver.unneeded = sorted({*waiver.unneeded} - {*keys}) or None
+        waiver.save(update_fields=["unneeded"])
 
 
 # --- no rows for what is not ----------------------------------------------------------------------------------------
@@ -141,7 +151,12 @@ def _drop_rows(mirror: Mirror) -> set[int]:
     needed = set(_ancestry(mirror, {*_heads(mirror), *_former_heads(mirror)}, beyond_rows=True))
     keys = set(mirror.commits.values_list("commit_id", flat=True)) - needed
     for some in chunks(sorted(keys)):
-        mirror.commits.filter(commit_id__in=some).delete()
+        rows = mirror.commits.filter(commit_id__in=some)
+        for waiver_id, key in rows.exclude(waiver=None).values_list("waiver_id", "commit_id"):
+            waiver = Waiver.objects.get(pk=waiver_id)
+            waiver.unneeded = [*(waiver.unneeded or ()), key]
+            waiver.save(update_fields=["unneeded"])
+        rows.delete()
     return keys
 
 

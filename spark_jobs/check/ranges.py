@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from core.errors import LakeMirrorError, NotFound
 from core.mirroring.content_proof import Refusals
-from core.mirroring.object_check import Reason, What, is_refusal
+from core.mirroring.object_check import IN_S3, Reason, What, is_refusal
 from graveler.entries import AddressType
 from graveler.errors import FormatError
 from graveler.ranges import read_range_columns
@@ -29,7 +29,6 @@ BASES_KEPT = 6
 _NAMED = ["address", "full", "size", "etag"]
 _SHOWN = ["path", *_NAMED]
 _CHECKSUMS = np.dtype("<u4")
-_IN_S3 = "^s3a?://[^/]+/."
 
 
 @dataclass(slots=True)
@@ -205,7 +204,7 @@ def _ends(paths: pa.Array) -> tuple[bytes, bytes]:
 
 
 def _in_s3(columns: pa.RecordBatch) -> pa.Array:
-    return pc.match_substring_regex(columns.column("address"), _IN_S3)
+    return pc.match_substring_regex(columns.column("address"), IN_S3)
 
 
 def _without(columns: pa.RecordBatch, base: pa.RecordBatch) -> pa.RecordBatch:

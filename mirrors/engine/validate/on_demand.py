@@ -18,8 +18,9 @@ from django.db.models import F
 
 from core.errors import Fenced, LakeMirrorError, Stopped
 from core.mirroring.check_planning import Data, RangeCheck
-from core.mirroring.object_check import Depth
+from core.mirroring.object_check import Depth, shallower_of
 from db import clock
+from db.chunks import chunks
 from jobs.lease import Lease
 from mirrors.engine.validate.reverify import within_budget
 from mirrors.engine.validate.run_check import CheckWriter, carry_out, found_deeper
@@ -165,11 +166,9 @@ class _OnDemand(CheckWriter):
         self.validation, self.before = validation, before
         self.bases = {range_id: tuple(before[range_id].bases) if range_id in before else () for range_id in self.checks}
         self.deep_enough = not Depth(mirror.depth).is_deeper_than(depth)
-        known = list(mirror.blockers.held_by(list(self.checks)))
+        known = [row for some in chunks(list(self.checks)) for row in mirror.blockers.held_by(some)]
         self.had_been_complete = {row.holder_id for row in known if row.damage}
-        self.had_been_complete |= {
-            range_id for range_id, row in before.items() if row.state != Data.WAITING or row.verify_at
-        }
+        self.had_been_complete |= {range_id for range_id, row in before.items() if row.may_have_been_complete}
 
     def is_stopped(self) -> bool:
         return super().is_stopped() or not Validation.objects.filter(pk=self.validation.pk, ended_at=None).exists()
@@ -194,12 +193,14 @@ class _OnDemand(CheckWriter):
 
     def coverage(self, row: Mapping[str, Any], now: datetime) -> Coverage:
         made, known = super().coverage(row, now), self.before.get(row["range_id"])
-        made.state = self.state_of(row) or made.state
+        made.state = made.state if row["range_id"] in self.unread else self.state_of(row) or made.state
         if not self.deep_enough and known is None:
             made.depth = NOTHING
         elif not self.deep_enough and known is not None:
             made.problems = max(made.problems, known.problems)
             made.depth, made.checked_at = known.depth, known.checked_at
+            if made.state == Data.WAITING:  # looks as deep as the mirror's own will complete it
+                made.depth = shallower_of(known.depth, self.mirror.depth)
             if known.state == Coverage.State.WAITING:
                 made.verify_at, made.doubt = known.verify_at, known.doubt
         return made

@@ -12,7 +12,17 @@ from django.db import transaction
 
 from core.errors import LakeMirrorError
 from core.mirroring.content_proof import Prover, Refusals, is_sampled
-from core.mirroring.object_check import Depth, Imported, Reason, Verdict, What, deeper_of, judge_object, judge_refusal
+from core.mirroring.object_check import (
+    Depth,
+    Imported,
+    Reason,
+    Verdict,
+    What,
+    deeper_of,
+    is_in_s3,
+    judge_object,
+    judge_refusal,
+)
 from core.ports import ObjectStore
 from core.types import ObjectInfo
 from db import clock
@@ -21,7 +31,7 @@ from deployment.wiring import clients
 from jobs.lease import Lease
 from mirrors.engine.validate.run_check import as_deep
 from mirrors.models import Blocker, Mirror
-from mirrors.models.problem import Problem
+from mirrors.models.problem import FOUND_BY_READING, Problem
 from mirrors.queries.metaranges import METADATA_PREFIX, read_afresh
 from mirrors.transitions.blockers import LOOKED_FOR, is_full, note_problems
 from mirrors.transitions.doubt import doubt_ranges
@@ -32,8 +42,6 @@ log = logging.getLogger("lakemirror.rechecks")
 
 BATCH = 2000
 WORKERS = 16
-_READ = {Reason.CONTENT, Reason.UNPROVEN, Reason.UNREADABLE}
-"""What reading has found, or may have: it counts as over when it was read again."""
 _FOR_ALL = {Reason.MISSING, Reason.ARCHIVED, Reason.UNREADABLE, Reason.UNREACHABLE}
 """What is wrong with an object for every range that names it, whatever size and ETag that one says."""
 
@@ -153,10 +161,12 @@ def _as_deep_as_found(mirror: Mirror, rows: list[Blocker]) -> dict[str, Mirror]:
 
 
 class _Source:
-    """What the source lacks for certain. One that can't be asked is not asked again in the same round."""
+    """What the source lacks for certain. One that can't be asked is not asked again in the same round; one that fails
+    of a key alone is asked for others."""
 
     def __init__(self, store: ObjectStore, namespace: str) -> None:
         self.store, self.namespace = store, namespace
+        self._refusals = Refusals(store, namespace)
         self._lock = threading.Lock()
         self._away: bool | None = None
 
@@ -165,7 +175,7 @@ class _Source:
         try:
             return row.gone_at_source if self._is_away() else self.store.head(self._uri(row)) is None
         except LakeMirrorError as error:
-            self._give_up(error)
+            self._note(error, row)
             return row.gone_at_source
 
     def _uri(self, row: Blocker) -> str:
@@ -179,6 +189,12 @@ class _Source:
                 self._away = next(iter(self.store.list(prefix)), None) is None
             return self._away
 
+    def _note(self, error: LakeMirrorError, row: Blocker) -> None:
+        try:
+            self._refusals.of_key(error, What(row.kind))
+        except LakeMirrorError as failure:
+            self._give_up(failure)
+
     def _give_up(self, error: LakeMirrorError) -> None:
         if not self._away:
             log.warning("whether things are gone at the source is not known: %s", error)
@@ -190,7 +206,7 @@ def _look_at(
 ) -> Problem | None:
     """None when it has arrived; a file of metadata still has to be read."""
     full = is_full(row)
-    if row.reason == Reason.IMPORTED and not (mirror.imported == Imported.ALLOW and row.address.startswith("s3://")):
+    if row.reason == Reason.IMPORTED and not (mirror.imported == Imported.ALLOW and is_in_s3(row.address)):
         return _again(row, row.reason, row.detail, lost=False)
     try:
         info = destination.head(uri_of(mirror.namespace, row))
@@ -232,14 +248,15 @@ def _read_metadata(mirror: Mirror, row: Blocker, info: ObjectInfo, destination: 
 def _judge_again(
     mirror: Mirror, row: Blocker, info: ObjectInfo | None, destination: ObjectStore, source: _Source
 ) -> Verdict:
-    """As the check job judges; what was read is read again, and so is a share of what only now has arrived."""
+    """As the check job judges; what reading had found is read again, whatever became of it in between, and so is a
+    share of what only now has arrived."""
     verdict = judge_object(info, size=row.size or 0, etag=row.etag, depth=Depth(mirror.depth))
     if info is None:
         return verdict
     uri = uri_of(mirror.namespace, row)
     prover = Prover(destination, mirror.namespace, source.store, source.namespace)
     verdict = prover.appeal(verdict, info, uri, size=row.size or 0, etag=row.etag).verdict
-    reads = row.reason in _READ or is_sampled(uri, mirror.content_sample, seed=row.pk)
+    reads = row.must_read or row.reason in FOUND_BY_READING or is_sampled(uri, mirror.content_sample, seed=row.pk)
     return prover.read(uri).verdict if verdict is None and mirror.depth == Depth.CONTENT and reads else verdict
 
 

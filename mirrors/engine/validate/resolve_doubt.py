@@ -172,6 +172,7 @@ def _shared(range_id: str, entry: Named, blocker: Blocker, *, damage: bool) -> P
         etag=entry.etag,
         detail=blocker.detail,
         gone_at_source=blocker.gone_at_source,
+        must_read=blocker.must_read,
         damage=damage,
         full=entry.full,
     )

@@ -119,7 +119,6 @@ class _Verifier(CheckWriter):
     """
 
     job = "verify"
-    damage = True
 
     def __init__(self, mirror: Mirror, rows: Sequence[Coverage], lease: Lease) -> None:
         bases = usable_bases(mirror, rows)
@@ -130,6 +129,10 @@ class _Verifier(CheckWriter):
         ]
         super().__init__(mirror, checks, lease, depth=_depth_of(mirror, rows[0]))
         self.bases = bases
+        self.had_been_complete = {row.range_id for row in rows if row.may_have_been_complete}
+
+    def is_damage(self, range_id: str) -> bool:
+        return range_id in self.had_been_complete
 
     def settle(self, rows: list[Mapping[str, Any]]) -> None:
         """Commits may have waited for those that had been in question."""

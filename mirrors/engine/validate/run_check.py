@@ -9,8 +9,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from django.db import transaction
-from django.db.models import Count, F
+from django.db import models, transaction
+from django.db.models import Count, F, Q
 
 from core.errors import LakeMirrorError, Stopped
 from core.mirroring.check_planning import Data, RangeCheck, is_small, state_on_demand
@@ -31,6 +31,8 @@ from mirrors.transitions.validity import lock_mirror
 
 MOST_ASKED = 5000
 """So many checksums are looked up among what is missing; for more of them all that is missing is read."""
+MOST_KEYS = 500
+"""A check that finds more problems of a range drops none that were known before."""
 _CHECKED = [
     "state",
     "depth",
@@ -60,7 +62,10 @@ def run_checks(mirror: Mirror, checks: Sequence[RangeCheck], lease: Lease) -> No
     found_by = found_deeper(mirror, [check.range_id for check in checks])
     groups: dict[Depth, list[RangeCheck]] = defaultdict(list)
     for check in checks:
-        groups[found_by.get(check.range_id, Depth(mirror.depth))].append(check)
+        if depth := found_by.get(check.range_id):  # its bases were not looked at so deep
+            groups[depth].append(replace(check, base_ids=()))
+        else:
+            groups[Depth(mirror.depth)].append(check)
     for depth, some in groups.items():
         carry_out(CheckWriter(mirror, some, lease, depth=depth), small=is_small(some, most))
 
@@ -138,8 +143,11 @@ class CheckWriter:
         self.bases = {check.range_id: check.base_ids for check in checks}
         self.problems: dict[str, list[Problem]] = defaultdict(list)
         self.nameless: dict[str, list[Suspect]] = defaultdict(list)
-        lost = mirror.blockers.held_by(list(self.checks)).filter(gone_at_source=True).order_by()
-        self.lost = set(lost.values_list("holder_id", "key"))
+        self.unread: Mapping[str, int] = {}
+        self.lost = set[tuple[str, str]]()
+        for some in chunks(list(self.checks)):
+            lost = mirror.blockers.held_by(some).filter(gone_at_source=True).order_by()
+            self.lost.update(lost.values_list("holder_id", "key"))
         self.most = {holder: KEPT_PER_HOLDER + 4 * known for holder, known in self._known().items()}
 
     def work(self) -> list[tuple[str, list[str]]]:
@@ -223,8 +231,10 @@ class CheckWriter:
         now = clock.now()
         note_problems(self.mirror, [p for row in rows for p in self.problems[row["range_id"]]])
         for row in rows:
-            doubt_sharers(self.mirror, row["range_id"], self.nameless[row["range_id"]], named=False)
+            nameless = self.nameless[row["range_id"]]
+            doubt_sharers(self.mirror, row["range_id"], nameless, named=False, deeper=self.deeper)
         self.drop_stale_blockers(rows)
+        self.unread = self._keep_unread(rows)
         self.store([self.coverage(row, now) for row in rows])
 
     def settle(self, rows: list[Mapping[str, Any]]) -> None:
@@ -254,14 +264,33 @@ class CheckWriter:
         for row in rows:
             if any(p.kind == Blocker.Kind.RANGE for p in self.problems[row["range_id"]]):
                 continue
-            keys = {p.key for p in self.problems[row["range_id"]]}
-            stale = self.mirror.blockers.held_by([row["range_id"]]).exclude(key__in=keys) if len(keys) < 500 else None
-            if stale is not None:
-                stale.delete()
+            if (stale := self._not_found_again(row["range_id"])) is not None:
+                stale.exclude(self._unread()).delete()
+
+    def _not_found_again(self, range_id: str) -> models.QuerySet[Blocker] | None:
+        """Blockers of a range that this check did not find; None: it found too many to tell."""
+        keys = {p.key for p in self.problems[range_id]}
+        return self.mirror.blockers.held_by([range_id]).exclude(key__in=keys) if len(keys) < MOST_KEYS else None
+
+    def _unread(self) -> Q:
+        """What reading found wrong is over when it was read again, and this check may have read others."""
+        samples = self.mirror.content_sample < 1 or self.depth is not Depth.CONTENT
+        return Q(must_read=True) if samples else Q(pk__in=[])
+
+    def _keep_unread(self, rows: list[Mapping[str, Any]]) -> dict[str, int]:
+        """How many of those each range has; they are looked for, and read, at once."""
+        kept: dict[str, int] = {}
+        for row in rows:
+            unread = self._not_found_again(row["range_id"])
+            if unread is not None and (number := unread.filter(self._unread()).update(look_at=clock.now())):
+                kept[row["range_id"]] = number
+        return kept
 
     def coverage(self, row: Mapping[str, Any], now: datetime) -> Coverage:
         """A range's row, by what was found of it."""
-        bad, state = row["problems"], self.state_of(row) or Data.COMPLETE
+        unread = self.unread.get(row["range_id"], 0)
+        bad, state = row["problems"] + unread, self.state_of(row) or Data.COMPLETE
+        state = Data.WAITING if unread else state
         return Coverage(
             mirror=self.mirror,
             range_id=row["range_id"],
