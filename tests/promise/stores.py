@@ -16,14 +16,15 @@ FORBIDDEN = "403 AccessDenied"
 class WatchedStore(FakeStore):
     """`called` is told of each call before and after it took place, `looked` of what a HEAD or a GET has shown.
 
-    Both may raise. `archived`, `forbidden` and `failing` (500 for ever) hold URIs; a lost object is no longer in
-    `objects`.
+    Both may raise. `archived`, `forbidden`, `sealed` (HEAD is answered, GET is not) and `failing` (500 for ever) hold
+    URIs; a lost object is no longer in `objects`.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.archived: set[str] = set()
         self.forbidden: set[str] = set()
+        self.sealed: set[str] = set()
         self.failing: set[str] = set()
         self.called: Callable[[str], None] = lambda when: None
         self.looked: Callable[[str, bool], None] = lambda uri, read: None
@@ -35,7 +36,7 @@ class WatchedStore(FakeStore):
         if uri not in self.objects:
             raise NotFound(f"{uri} is not there")
         self._fail_perhaps(uri)
-        if uri in self.forbidden:
+        if uri in self.forbidden | self.sealed:
             raise Denied(FORBIDDEN)
         if uri in self.archived:
             raise Archived(ARCHIVED)

@@ -70,8 +70,10 @@ class Troubles:
         self.here.archived.update(HERE + key for key in self._some())
 
     def forbid(self) -> None:
-        """An ACL of somebody else's."""
-        self.here.forbidden.update(HERE + key for key in self._some())
+        """An ACL of somebody else's; of a file of metadata perhaps one that lets it be looked at, but not read."""
+        for key in self._some():
+            seal = key.startswith("_lakefs/") and self.random.random() < 0.5
+            (self.here.sealed if seal else self.here.forbidden).add(HERE + key)
 
     def fail(self) -> None:
         """The store answers 500 for it, and for nothing else."""
@@ -101,6 +103,7 @@ class Troubles:
         self.kept_back.discard(key)
         self.here.archived.discard(HERE + key)
         self.here.forbidden.discard(HERE + key)
+        self.here.sealed.discard(HERE + key)
         self.here.failing.discard(HERE + key)
         self.here.objects[HERE + key] = self.truth.originals[key]
 
@@ -114,6 +117,7 @@ class Troubles:
                     self.kept_back.add(key)
                     self.here.archived.discard(HERE + key)
                     self.here.forbidden.discard(HERE + key)
+                    self.here.sealed.discard(HERE + key)
                     self.here.failing.discard(HERE + key)
 
     def wipe(self) -> None:
@@ -122,6 +126,7 @@ class Troubles:
             del self.here.objects[uri]
         self.here.archived.clear()
         self.here.forbidden.clear()
+        self.here.sealed.clear()
         self.here.failing.clear()
         self.kept_back.clear()
         self.truth.note_change()

@@ -68,6 +68,8 @@ class Truth:
         data = self.here.objects.get(uri)
         if data is None or uri in self.here.archived | self.here.forbidden | self.here.failing:
             return 0
+        if read and uri in self.here.sealed:
+            return 0
         whole = self.originals[key]
         if data == whole:
             return 4 if read else 3
