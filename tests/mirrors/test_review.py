@@ -19,6 +19,7 @@ from deployment import config
 from jobs import duties
 from jobs.models import Duty
 from mirrors.engine.sense import branches as sensor
+from mirrors.engine.sense.identity import Identity
 from mirrors.engine.validate.commits import _judge_row
 from mirrors.models import Blocker, Coverage, Mirror, Repository, SourceBranch
 from mirrors.queries.metaranges import load_metaranges
@@ -49,6 +50,7 @@ def test_objects_that_go_at_different_times_leave_their_range_gone(lm: Deploymen
 def test_a_range_with_more_gone_objects_than_are_kept_by_name_is_gone_in_the_end(lm: Deployment) -> None:
     with (
         mock.patch("mirrors.engine.validate.run_check.KEPT_PER_HOLDER", 2),
+        mock.patch("mirrors.engine.validate.question.KEPT_PER_HOLDER", 2),
         mock.patch("mirrors.transitions.range_states.KEPT_PER_HOLDER", 2),
     ):
         b = lm.lake.commit(files={f"f{n}": b"old" for n in range(9)})
@@ -327,16 +329,16 @@ def test_a_look_that_another_one_overtook_is_thrown_away(lm: Deployment) -> None
     lm.work()
     older = lm.lake.commit(files={"b": b"2"})
     duty = Duty.objects.get(kind="sense")
-    plain, newer = sensor.identity_problem, []
+    plain, newer = sensor.ask_identity, []
 
-    def overtaken(*args: Any) -> str:
+    def overtaken(*args: Any) -> Identity:
         if not newer:
             newer.append(lm.lake.commit(files={"c": b"3"}))
             Duty.objects.filter(pk=duty.pk).update(until=datetime.now(UTC) - timedelta(seconds=1))
             lm.run(duty.pk, holder="worker-2")
         return plain(*args)
 
-    with mock.patch.object(sensor, "identity_problem", overtaken):
+    with mock.patch.object(sensor, "ask_identity", overtaken):
         lm.run(duty.pk)
     branch = SourceBranch.objects.get(name="main")
     assert branch.head == newer[0]

@@ -79,7 +79,7 @@ MUTANTS = (
         "other ranges that name a lost object stay complete",
         {
             "mirrors.transitions.doubt.doubt_sharers": _nothing,
-            "mirrors.engine.validate.run_check.question_shared": _nothing,
+            "mirrors.engine.validate.question.question_shared": _nothing,
         },
     ),
     Mutant(

@@ -14,13 +14,14 @@ from django.db.models import Count, F, Q
 
 from core.errors import LakeMirrorError, Stopped
 from core.mirroring.check_planning import Data, RangeCheck, is_small, state_on_demand
-from core.mirroring.doubt import KEY_BYTES, KnownRange, Suspect, unpack, with_memory
+from core.mirroring.doubt import KEY_BYTES, KnownRange, Suspect, with_memory
 from core.mirroring.object_check import OF_RANGE, Depth
 from db import clock
 from db.chunks import chunks
 from deployment import config
 from deployment.wiring import check_jobs
 from jobs.lease import Lease
+from mirrors.engine.validate.question import question_built_on_doubt, question_shared
 from mirrors.models import Blocker, Coverage, Mirror, Run
 from mirrors.models.problem import KEPT_PER_HOLDER, Problem
 from mirrors.transitions.blockers import note_problems
@@ -29,8 +30,6 @@ from mirrors.transitions.measures import note_checked
 from mirrors.transitions.range_states import next_check, reopen
 from mirrors.transitions.validity import lock_mirror
 
-MOST_ASKED = 5000
-"""So many checksums are looked up among what is missing; for more of them all that is missing is read."""
 MOST_KEYS = 500
 """A check that finds more problems of a range drops none that were known before."""
 _CHECKED = [
@@ -279,11 +278,15 @@ class CheckWriter:
 
     def _keep_unread(self, rows: list[Mapping[str, Any]]) -> dict[str, int]:
         """How many of those each range has; they are looked for, and read, at once."""
+        holders: set[str] = set()
+        for some in chunks([row["range_id"] for row in rows]):
+            unread = self.mirror.blockers.held_by(some).filter(self._unread()).order_by()
+            holders.update(unread.values_list("holder_id", flat=True))
         kept: dict[str, int] = {}
-        for row in rows:
-            unread = self._not_found_again(row["range_id"])
-            if unread is not None and (number := unread.filter(self._unread()).update(look_at=clock.now())):
-                kept[row["range_id"]] = number
+        for range_id in holders:
+            stale = self._not_found_again(range_id)
+            if stale is not None and (number := stale.filter(self._unread()).update(look_at=clock.now())):
+                kept[range_id] = number
         return kept
 
     def coverage(self, row: Mapping[str, Any], now: datetime) -> Coverage:
@@ -336,52 +339,6 @@ def _keep_what_was_looked_for(row: Coverage, before: Coverage | None) -> None:
 def _known(row: Coverage) -> KnownRange:
     low, high = bytes(row.min_key or b""), bytes(row.max_key or b"")
     return KnownRange(row.range_id, low, high, bytes(row.looked or b""), row.bases)
-
-
-def question_built_on_doubt(mirror: Mirror, rows: Sequence[Coverage], built_on: Mapping[str, Sequence[str]]) -> None:
-    """A base may have come into question since this check began, or by this very check, for what was left out on its
-    account: then the range that was checked on it (`built_on`) is read, too, and so is what was checked on that one.
-
-    Where a base lacks more than is known by name, reading tells too little: all of the range is looked through.
-    """
-    complete = {row.range_id: row for row in rows if row.state == Coverage.State.COMPLETE}
-    base_ids = sorted({base for range_id in complete for base in built_on[range_id]} - {row.range_id for row in rows})
-    names = ("range_id", "state", "doubt", "problems")
-    bases = [row for some in chunks(base_ids) for row in mirror.coverage.filter(range_id__in=some).values_list(*names)]
-    bases += [(row.range_id, row.state, row.doubt, row.problems) for row in rows]
-    whole = {range_id for range_id, state, _, _ in bases if state == Coverage.State.COMPLETE} - complete.keys()
-    is_unnamed = any(doubt == Coverage.Doubt.WHOLE or problems > KEPT_PER_HOLDER for _, _, doubt, problems in bases)
-    while fallen := [range_id for range_id in complete if not (whole | complete.keys()).issuperset(built_on[range_id])]:
-        for range_id in fallen:
-            row = complete.pop(range_id)
-            row.doubt = Coverage.Doubt.WHOLE if is_unnamed else Coverage.Doubt.FRESH
-            row.state, row.verify_at = Coverage.State.WAITING, clock.now()
-
-
-def question_shared(mirror: Mirror, rows: Iterable[Coverage]) -> None:
-    """A range that was found complete may name what others found missing or wrong: it is read to find out, and what was
-    missing is looked for at once, for it may have arrived since."""
-    complete = [row for row in rows if row.state == Coverage.State.COMPLETE]
-    if not complete or not mirror.blockers.filter(kind=Blocker.Kind.OBJECT).exists():
-        return
-    missing = _missing_of(mirror, [crc for row in complete for crc in unpack(row.looked or b"")])
-    if not missing:
-        return
-    for row in complete:
-        if not missing.isdisjoint(unpack(row.looked or b"")):
-            row.state, row.doubt, row.verify_at = Coverage.State.WAITING, Coverage.Doubt.FRESH, clock.now()
-    for some in chunks(sorted(missing)):
-        mirror.blockers.filter(crc__in=some).update(look_at=clock.now())
-
-
-def _missing_of(mirror: Mirror, checksums: Sequence[int]) -> set[int]:
-    """Which of these checksums are those of objects that are missing or wrong: asked for by the shorter way."""
-    missing = (
-        mirror.blockers.filter(kind=Blocker.Kind.OBJECT, crc__isnull=False).order_by().values_list("crc", flat=True)
-    )
-    if len(checksums) > MOST_ASKED:
-        return set(missing.iterator()).intersection(checksums)
-    return {crc for some in chunks(checksums) for crc in missing.filter(crc__in=some)}
 
 
 def _problem(row: Mapping[str, Any], *, damage: bool) -> Problem:

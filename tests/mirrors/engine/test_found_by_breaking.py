@@ -86,6 +86,7 @@ def test_what_is_missing_without_a_name_counts_against_ranges_that_share_it(
     age(first, lm=lm)
     with (
         mock.patch("mirrors.engine.validate.run_check.KEPT_PER_HOLDER", 1),
+        mock.patch("mirrors.engine.validate.question.KEPT_PER_HOLDER", 1),
         mock.patch("mirrors.transitions.range_states.KEPT_PER_HOLDER", 1),
     ):
         lm.work(1)
@@ -103,6 +104,7 @@ def test_what_is_missing_without_a_name_counts_against_what_is_verified_beside_i
     age(first, third, lm=lm)
     with (
         mock.patch("mirrors.engine.validate.run_check.KEPT_PER_HOLDER", 1),
+        mock.patch("mirrors.engine.validate.question.KEPT_PER_HOLDER", 1),
         mock.patch("mirrors.transitions.range_states.KEPT_PER_HOLDER", 1),
     ):
         lm.work(1)
