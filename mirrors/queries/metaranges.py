@@ -79,21 +79,23 @@ def load_metaranges(
     ids: Iterable[str],
     *,
     proven: Collection[str] = (),
+    afresh: Collection[str] = (),
     failed: dict[str, LakeMirrorError] | None = None,
 ) -> dict[str, Found]:
     """The metaranges of `ids` as they stand at a mirror's destination.
 
     Those that are `proven` (by a row that says so) are taken from memory; all others are asked for. What the store
     refuses of one is told of that one; a store that can't be asked as a whole raises (Unreachable, Denied...): that is
-    not "missing". With `failed` one that can't be asked for is noted there and left out. One with a problem is read,
-    whatever a HEAD says: a HEAD would not have found it.
+    not "missing". With `failed` one that can't be asked for is noted there and left out. Those to be read `afresh`, and
+    those with a problem, are read whatever a HEAD says: it does not tell that nobody can read them.
     """
     wanted, cache = set(ids), remembered()
     metaranges = {i: known for i in wanted.intersection(proven) if (known := cache.get(i))} | {"": Found()}
     rest = sorted(wanted - metaranges.keys())
     store = clients.objects(mirror.region)
-    refusals, in_doubt = Refusals(store, mirror.namespace), _with_problem(mirror, rest)
-    load = functools.partial(_load, store, mirror.namespace, clients.local_cache(), refusals, in_doubt)
+    to_read = _with_problem(mirror, rest).union(afresh)
+    refusals = Refusals(store, mirror.namespace)
+    load = functools.partial(_load, store, mirror.namespace, clients.local_cache(), refusals, to_read)
     with ThreadPoolExecutor(max_workers=max(1, min(WORKERS, len(rest)))) as pool:
         for metarange_id, result in zip(rest, pool.map(functools.partial(_attempt, load), rest), strict=True):
             if isinstance(result, LakeMirrorError):
@@ -136,11 +138,11 @@ def _load(
     namespace: str,
     on_disk: LocalCache,
     refusals: Refusals,
-    in_doubt: Collection[str],
+    to_read: Collection[str],
     metarange_id: str,
 ) -> Found:
     uri = metadata_uri(namespace, metarange_id)
-    look = _fetch if metarange_id in in_doubt else _look
+    look = _fetch if metarange_id in to_read else _look
     return _tell(functools.partial(look, store, uri, metarange_id, on_disk), uri, refusals)
 
 

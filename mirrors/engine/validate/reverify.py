@@ -83,13 +83,14 @@ def has_more(mirror: Mirror) -> bool:
 
 
 def verify_metaranges(mirror: Mirror, lease: Lease) -> None:
-    """Ask for the metaranges whose time has come, and for those of the heads, the longest unseen first: by HEAD."""
-    ids = [*_due_metaranges(mirror), *_of_heads(mirror)][:METARANGES]
+    """Read the metaranges whose time has come; ask for those of the heads, the longest unseen first, by HEAD."""
+    due = _due_metaranges(mirror)
+    ids = [*due, *_of_heads(mirror)][:METARANGES]
     if not ids:
         return
     failed: dict[str, LakeMirrorError] = {}
     with lease.keep_alive():
-        metaranges = load_metaranges(mirror, ids, failed=failed)
+        metaranges = load_metaranges(mirror, ids, afresh=due, failed=failed)
     with transaction.atomic():
         lock_mirror(mirror, lease)
         note_metaranges(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any
 from unittest import mock
 
@@ -13,6 +14,7 @@ import pytest
 from core.errors import Denied, LakeMirrorError, RemoteFailure, Unreachable
 from core.mirroring.object_check import Depth
 from core.mirroring.states import State
+from db import clock
 from graveler.entries import AddressType
 from mirrors.models import Blocker, Coverage, MetarangeCoverage, Mirror, Waiver
 from mirrors.queries.unreplicated import losses_of
@@ -92,6 +94,17 @@ def test_157_where_it_is_the_heads_the_mirror_is_damaged(lm: Deployment) -> None
     lm.eu_store.unreadable[f"{NAMESPACE}/_lakefs/{lm.lake.files_of(first)[0]}"] = Denied("403")
     ask(commit=first)
     lm.work(3)
+    assert mirror_status(Mirror.objects.get()).state is State.DAMAGED
+
+
+def test_157_it_is_found_in_its_turn(lm: Deployment) -> None:
+    first = mirrored(lm, a=b"1")
+    lm.eu_store.unreadable[f"{NAMESPACE}/_lakefs/{lm.lake.files_of(first)[0]}"] = Denied("403")
+    lm.work(2)
+    assert not Blocker.objects.exists()
+    MetarangeCoverage.objects.update(verify_at=clock.now() - timedelta(seconds=1))
+    lm.work(2)
+    assert reasons() == {"metarange-unreadable"}
     assert mirror_status(Mirror.objects.get()).state is State.DAMAGED
 
 
