@@ -7,6 +7,7 @@ call and any statement; calls may fail, before or after their work; somebody may
 from __future__ import annotations
 
 import random
+import shutil
 import sys
 import traceback
 from collections.abc import Callable, Iterator
@@ -37,13 +38,16 @@ from mirrors.models import (
     Waiver,
 )
 from mirrors.queries.certificates import certificate_uri
+from mirrors.queries.metaranges import remembered
 from mirrors.services.mirrors import mirror_create, mirror_delete
 from mirrors.services.priority import mirror_prioritise
 from mirrors.services.rebuild import Result, rebuild
 from mirrors.services.settings import mirror_update
 from mirrors.services.validations import validation_ask
 from mirrors.services.waivers import waiver_give, waiver_withdraw
+from spark_jobs.check import job
 from spark_jobs.check.job import check_batch
+from spark_jobs.check.ranges import KeptRanges
 from spark_jobs.check.settings import CheckSettings, StoreLocation
 from tests.fakes import BulkStandIn, FakeRepository, id_of
 from tests.mirrors.harness import NAMESPACE, Deployment, age_roots, told_from_cache
@@ -55,6 +59,7 @@ from tests.promise.troubles import Troubles
 from tests.promise.truth import Truth
 
 KINDS = ("manage", "sense", "copy", "validate", "promote")
+KEPT_ENTRIES = 10_000
 ROUNDS = 12
 """Within so many rounds everything that is whole has to be reached once the faults have ended."""
 FORCED = {"create_branch", "hard_reset_branch", "create_tag", "delete_branch", "delete_tag", "delete_repository"}
@@ -323,10 +328,18 @@ class World:
             if kind == "sense" and looked_at != Repository.objects.values_list("looked_at", flat=True).first():
                 self._note_look(duty)
         except Crash:
+            self.forget()
             self.worker = Worker(0, self.worker.weather, self.worker.meddling)
             Duty.objects.filter(pk=duty).update(until=None, failures=F("failures"))
         finally:
             self.worker.at_work = ""
+
+    def forget(self) -> None:
+        """The workers begin anew, and remember nothing that they have read; now and then on another machine."""
+        remembered().clear()
+        job._KEPT = KeptRanges(KEPT_ENTRIES)
+        if self.random.random() < 0.5:
+            shutil.rmtree(self.lm.local_cache.folder, ignore_errors=True)
 
     def _note_look(self, duty: int) -> None:
         self.looks.ended("list_branches")
@@ -675,6 +688,7 @@ ACTIONS: dict[str, Action] = {
     "collect": Action(15, lambda world: world.troubles.collect(), outside=True),
     "work": Action(350, World.work),
     "round": Action(60, World.round),
+    "forget": Action(30, World.forget, outside=True),
     "age": Action(40, World.age, outside=True),
     "check_all": Action(20, World.check_all),
     "validate": Action(30, World.validate),
@@ -702,11 +716,10 @@ ACTIONS: dict[str, Action] = {
 @contextmanager
 def in_one_thread() -> Iterator[None]:
     """Wherever the engine would make threads, calls follow each other, so that a seed always gives the same run."""
-    from spark_jobs.check.ranges import KeptRanges
     from tests.promise.serial import Serial, users_of_threads
 
     with ExitStack() as stack:
         for module in users_of_threads():
             stack.enter_context(mock.patch.object(module, "ThreadPoolExecutor", Serial))
-        stack.enter_context(mock.patch("spark_jobs.check.job._KEPT", KeptRanges(10_000)))
+        stack.enter_context(mock.patch("spark_jobs.check.job._KEPT", KeptRanges(KEPT_ENTRIES)))
         yield

@@ -124,8 +124,9 @@ def _next_in(mirror: Mirror) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class _Loaded:
-    """Metaranges by their ids; those `looked_for` were asked for at the destination in this very round. What one of
-    those `failed` of that could not be asked for: they are left out."""
+    """Metaranges by their ids; those `looked_for` were asked for at the destination in this very round, and of the
+    others those that turned out to be wrong. What one of those `failed` of that could not be asked for: they are left
+    out."""
 
     contents: Mapping[str, Found]
     looked_for: frozenset[str]
@@ -139,7 +140,9 @@ def _load(mirror: Mirror, rows: Iterable[MirrorCommit]) -> _Loaded:
     proven = proven_metaranges(mirror, ids - new)
     failed: dict[str, LakeMirrorError] = {}
     contents = load_metaranges(mirror, ids, proven=proven, failed=failed)
-    return _Loaded(contents, frozenset(ids - proven - failed.keys()), next(iter(failed.values()), None))
+    # One that is proven is asked for where no memory has it: what speaks against it then is noted like any other.
+    wrong = {metarange_id for metarange_id, metarange in contents.items() if metarange.reason}
+    return _Loaded(contents, frozenset(ids - proven - failed.keys() | wrong), next(iter(failed.values()), None))
 
 
 # Planning

@@ -3,6 +3,7 @@ looked at is said to be nothing. The numbers are those of docs/promotion.md."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -17,6 +18,7 @@ from core.mirroring.states import State
 from db import clock
 from graveler.entries import AddressType
 from mirrors.models import Blocker, Coverage, MetarangeCoverage, Mirror, Waiver
+from mirrors.queries.metaranges import remembered
 from mirrors.queries.unreplicated import losses_of
 from mirrors.services.waivers import waiver_give
 from mirrors.status.mirror import mirror_status
@@ -106,6 +108,32 @@ def test_157_it_is_found_in_its_turn(lm: Deployment) -> None:
     lm.work(2)
     assert reasons() == {"metarange-unreadable"}
     assert mirror_status(Mirror.objects.get()).state is State.DAMAGED
+
+
+def workers_begin_anew(lm: Deployment) -> None:
+    """On another machine: they remember no file of metadata."""
+    remembered().clear()
+    shutil.rmtree(lm.local_cache.folder, ignore_errors=True)
+
+
+@pytest.mark.parametrize("error", [Denied("403"), RemoteFailure("500")])
+def test_167_a_proven_metarange_that_can_not_be_read_has_a_problem_of_its_own(
+    lm: Deployment, error: LakeMirrorError
+) -> None:
+    first = mirrored(lm, a=b"1")
+    file = f"{NAMESPACE}/_lakefs/{lm.lake.files_of(first)[0]}"
+    lose(lm, first, "a")
+    ask(commit=first)
+    lm.work()
+    workers_begin_anew(lm)
+    lm.eu_store.unreadable[file] = error
+    lm.arrive()
+    lm.work(2)
+    assert reasons() == {"metarange-unreadable"}
+    assert mirror_status(Mirror.objects.get()).state is State.DAMAGED
+    del lm.eu_store.unreadable[file]
+    lm.work(3)
+    assert mirror_status(Mirror.objects.get()).state is State.UP_TO_DATE
 
 
 # --- content ----------------------------------------------------------------------------------------------------------
