@@ -70,16 +70,16 @@ def judge(range_ids: Iterable[str], covered: Mapping[str, Data]) -> Data:
     return Data.COMPLETE
 
 
-def settled(gone: Sequence[bool], *, counted: int, kept: int) -> Data | None:
-    """What a range in no question is by the problems that are left of it, each of them `gone` at the source too or not.
+def settled(left: int, gone: int, *, counted: int, kept: int) -> Data | None:
+    """What a range in no question is by the number of problems that are `left` of it, `gone` of them at the source too.
 
     None: of the `counted` problems more than `kept` may never have got a name, so it is to be looked through anew.
     """
-    if all(gone) and counted > max(kept, len(gone)):
+    if left == gone and counted > max(kept, left):
         return None
-    if not gone:
+    if not left:
         return Data.COMPLETE
-    return Data.GONE if all(gone) else Data.WAITING
+    return Data.GONE if left == gone else Data.WAITING
 
 
 def state_on_demand(*, problems: int, gone: int, deep_enough: bool) -> Data | None:

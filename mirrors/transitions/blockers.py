@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from core.mirroring.check_planning import pause_before_look
 from core.mirroring.doubt import Suspect
@@ -21,6 +22,18 @@ DETAIL = 2000
 """So many characters of a detail are kept."""
 FRESH = timedelta(minutes=15)
 """So long a thing counts as on its way: what S3's replication promises. After that it is looked for less often."""
+
+
+Identity = tuple[str, str, str]
+"""What tells problems of a mirror apart: kind, holder and key."""
+
+
+class _Known(NamedTuple):
+    """What stays of a problem that was noted before."""
+
+    first_seen: datetime
+    attempts: int
+    must_read: bool
 
 
 def address_hash(address: str) -> str:
@@ -50,9 +63,7 @@ def note_problems(mirror: Mirror, problems: Iterable[Problem]) -> None:
     the mirror. When those are read each notes it too, which is no news to the others.
     """
     by_identity = {(p.kind, p.holder_id, p.key): p for p in problems}
-    known = {
-        (b.kind, b.holder_id, b.key): b for b in mirror.blockers.held_by({p.holder_id for p in by_identity.values()})
-    }
+    known = _known(mirror, by_identity)
     now = clock.now()
     new = _unheard_of(mirror, [p for identity, p in by_identity.items() if identity not in known])
     Blocker.objects.bulk_create(
@@ -63,6 +74,17 @@ def note_problems(mirror: Mirror, problems: Iterable[Problem]) -> None:
         update_fields=["reason", "detail", "gone_at_source", "must_read", "attempts", "look_at"],
     )
     _doubt_sharers(mirror, new)
+
+
+def _known(mirror: Mirror, identities: Collection[Identity]) -> dict[Identity, _Known]:
+    known: dict[Identity, _Known] = {}
+    for some in chunks(sorted({holder for _, holder, _ in identities})):
+        rows = mirror.blockers.held_by(some).order_by()
+        names = ("kind", "holder_id", "key", "first_seen", "attempts", "must_read")
+        for *identity, first_seen, attempts, must_read in rows.values_list(*names).iterator():
+            if (mine := tuple(identity)) in identities:
+                known[mine] = _Known(first_seen, attempts, must_read)
+    return known
 
 
 def _unheard_of(mirror: Mirror, problems: Iterable[Problem]) -> list[Problem]:
@@ -76,14 +98,18 @@ def _unheard_of(mirror: Mirror, problems: Iterable[Problem]) -> list[Problem]:
 
 
 def _doubt_sharers(mirror: Mirror, new: Iterable[Problem]) -> None:
+    """Ranges that lack the same things put others in question by one look at what these may name."""
     suspects: dict[str, list[Suspect]] = defaultdict(list)
     for problem in new:
         suspects[problem.holder_id].append(problem.suspect)
-    for holder, own_suspects in suspects.items():
-        doubt_sharers(mirror, holder, own_suspects)
+    holders: dict[frozenset[Suspect], list[str]] = defaultdict(list)
+    for holder, own in suspects.items():
+        holders[frozenset(own)].append(holder)
+    for lacking in holders.values():
+        doubt_sharers(mirror, lacking, suspects[lacking[0]])
 
 
-def _row(mirror: Mirror, problem: Problem, known: Blocker | None, now: datetime) -> Blocker:
+def _row(mirror: Mirror, problem: Problem, known: _Known | None, now: datetime) -> Blocker:
     attempts = known.attempts + 1 if known else 1
     first_seen = known.first_seen if known else now
     most = longest_pause(problem, fresh=now - first_seen < FRESH)

@@ -27,9 +27,9 @@ _JUDGED = (MirrorCommit.Data.COMPLETE, MirrorCommit.Data.GONE)
 
 
 def doubt_sharers(
-    mirror: Mirror, holder_id: str, suspects: Sequence[Suspect], *, named: bool = True, deeper: str = ""
+    mirror: Mirror, holders: Collection[str], suspects: Sequence[Suspect], *, named: bool = True, deeper: str = ""
 ) -> None:
-    """Objects were found missing or wrong by a range: question every other one that may name them.
+    """Objects were found missing or wrong by some ranges: question every other one that may name them.
 
     Inside of the transaction that notes them, under the mirror's lock. Of those that are not kept by name (`named`)
     nobody knows afterwards which they were: then all that such a range names is looked for, as deep as the check that
@@ -39,7 +39,7 @@ def doubt_sharers(
         return
     paths = [suspect.path[:KEY_BYTES] for suspect in suspects]
     around = known_ranges(mirror, min(paths), max(paths))
-    doubted = that_may_name(suspects, around) - {holder_id}
+    doubted = that_may_name(suspects, around).difference(holders)
     if named:
         doubt_ranges(mirror, doubted)
     else:

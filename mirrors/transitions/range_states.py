@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 
-from django.db.models import Q
+from django.db.models import Count, Q
 
 from core.mirroring.check_planning import Data, settled, verify_again_at
 from core.mirroring.object_check import shallower_of
@@ -30,24 +30,38 @@ def settle_ranges(mirror: Mirror, range_ids: Iterable[str], *, damaged: Collecti
     in_no_question = Q(state=State.WAITING, verify_at=None) | Q(state=State.GONE)
     open_ones = mirror.coverage.filter(in_no_question).exclude(depth="")
     for some in chunks(sorted(set(range_ids))):
-        for row in open_ones.filter(range_id__in=some):
-            settle_row(mirror, row, damaged=row.range_id in damaged)
+        settle_rows(mirror, list(open_ones.filter(range_id__in=some)), damaged=damaged)
 
 
-def settle_row(mirror: Mirror, row: Coverage, *, damaged: bool) -> None:
-    """One range that is in no question any more, by the blockers that it holds."""
-    remaining = list(mirror.blockers.held_by([row.range_id]).values_list("gone_at_source", flat=True))
-    state = settled(remaining, counted=row.problems, kept=KEPT_PER_HOLDER)
+def settle_rows(mirror: Mirror, rows: Sequence[Coverage], *, damaged: Collection[str]) -> None:
+    """Ranges that are in no question any more, by the blockers that each holds."""
+    left = _left(mirror, [row.range_id for row in rows])
+    for row in rows:
+        _settle(row, *left[row.range_id], damaged=row.range_id in damaged)
+
+
+def _left(mirror: Mirror, range_ids: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """For each range the number of problems that are left, and of those that the source lacks too."""
+    left = dict.fromkeys(range_ids, (0, 0))
+    for some in chunks(range_ids):
+        held = mirror.blockers.held_by(some).order_by().values_list("holder_id")
+        counts = held.annotate(number=Count("pk"), gone=Count("pk", filter=Q(gone_at_source=True)))
+        left.update((range_id, (number, gone)) for range_id, number, gone in counts)
+    return left
+
+
+def _settle(row: Coverage, left: int, gone: int, *, damaged: bool) -> None:
+    state = settled(left, gone, counted=row.problems, kept=KEPT_PER_HOLDER)
     if state is None or (state is not Data.WAITING and _is_old(row)):
         ask_anew(row, damaged=damaged)
         return
     row.state, row.doubt, row.verify_at = state.value, Coverage.Doubt.NONE, None
-    row.problems = max(row.problems, len(remaining)) if state is Data.WAITING else len(remaining)
+    row.problems = max(row.problems, left) if state is Data.WAITING else left
     if state is not Data.WAITING:
         row.verify_at = next_check(row.range_id, clock.now())
     if state is Data.COMPLETE:
         row.deeper = ""
-    row.depth = shallower_of(row.depth, mirror.depth)  # what arrived was looked at no deeper
+    row.depth = shallower_of(row.depth, row.mirror.depth)  # what arrived was looked at no deeper
     row.save(update_fields=["state", "depth", "doubt", "verify_at", "problems", "deeper"])
 
 
@@ -79,10 +93,11 @@ def reopen(mirror: Mirror, holders: Collection[str]) -> None:
         return
     wanted = frozenset(holders)
     judged = mirror.commits.filter(data__in=[MirrorCommit.Data.WAITING, MirrorCommit.Data.GONE])
-    again = [row for row in judged.only("commit_id", "data", "waits_for") if _may_wait(row.waits_for, wanted)]
-    for some in chunks([row.pk for row in again]):
+    rows = judged.values_list("pk", "commit_id", "data", "waits_for").iterator()
+    again = [(pk, key, data) for pk, key, data, waits_for in rows if _may_wait(waits_for, wanted)]
+    for some in chunks([pk for pk, _, _ in again]):
         mirror.commits.filter(pk__in=some).update(data=MirrorCommit.Data.UNKNOWN)
-    reset_ancestry(mirror, [row.commit_id for row in again if row.data == MirrorCommit.Data.GONE])
+    reset_ancestry(mirror, [key for _, key, data in again if data == MirrorCommit.Data.GONE])
 
 
 def _may_wait(waits_for: Collection[str], wanted: frozenset[str]) -> bool:

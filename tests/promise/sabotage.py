@@ -8,13 +8,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
 from unittest import mock
 
 from core.mirroring.judgement import CommitProof, Judgement, judge_circumstances
 from mirrors.engine.sense.identity import Identity
+from mirrors.engine.validate.commits import _load
+from mirrors.transitions.metarange_states import proven_metaranges
 from tests.promise.lives import Life, live
 
 PACKAGES = ("mirrors.", "installations.", "jobs.", "db.", "core.", "spark_jobs.")
@@ -41,6 +43,12 @@ def _nothing(*_: Any, **__: Any) -> None:
 def _nothing_verified(*_: Any, **__: Any) -> Any:
     """Nothing was old or in question."""
     return import_module("mirrors.engine.validate.reverify").Verified()
+
+
+def _load_but_trust(mirror: Any, rows: Any) -> Any:
+    """Of what a row says to be right nothing else is told."""
+    loaded = _load(mirror, rows)
+    return replace(loaded, looked_for=loaded.looked_for - proven_metaranges(mirror, loaded.contents.keys()))
 
 
 def _allowed(*_: Any, **__: Any) -> Judgement:
@@ -135,6 +143,11 @@ MUTANTS = (
         "nothing is checked a second time",
         "what is lost after its proof is never found",
         {"mirrors.engine.validate.reverify.verify": _nothing_verified},
+    ),
+    Mutant(
+        "what is wrong with a proven metarange is not noted",
+        "commits that are judged again wait for it for ever",
+        {"mirrors.engine.validate.commits._load": _load_but_trust},
     ),
     Mutant(
         "certificates are given on trust",

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import NamedTuple
 
 from django.db import transaction
@@ -24,7 +25,7 @@ from mirrors.models import Blocker, Coverage, Mirror
 from mirrors.models.problem import Problem
 from mirrors.queries.metaranges import METADATA_PREFIX, metadata_uri
 from mirrors.transitions.blockers import is_full, note_problems, stored_address
-from mirrors.transitions.range_states import reopen, settle_row
+from mirrors.transitions.range_states import reopen, settle_rows
 from mirrors.transitions.validity import lock_mirror
 
 BATCH = 200
@@ -113,13 +114,13 @@ def _settle(mirror: Mirror, reads: Mapping[str, Read]) -> None:
     """Inside of a transaction that holds the mirror."""
     open_ones, deeper = _open(mirror, reads), _depths(mirror)
     rows = list(mirror.coverage.to_read().filter(range_id__in=list(reads)))
+    problems = {row.range_id: _problems(row, reads[row.range_id], open_ones) for row in rows}
+    note_problems(mirror, chain.from_iterable(problems.values()))
     for row in rows:
-        problems = _problems(row, reads[row.range_id], open_ones)
-        note_problems(mirror, problems)
-        row.deeper = _depth_of(row, problems, open_ones, deeper)
-        row.problems = max(row.problems, len(problems))
+        row.deeper = _depth_of(row, problems[row.range_id], open_ones, deeper)
+        row.problems = max(row.problems, len(problems[row.range_id]))
         row.save(update_fields=["deeper", "problems"])
-        settle_row(mirror, row, damaged=row.doubt == Coverage.Doubt.SHARED)
+    settle_rows(mirror, rows, damaged={row.range_id for row in rows if row.doubt == Coverage.Doubt.SHARED})
     reopen(mirror, set(reads))
 
 

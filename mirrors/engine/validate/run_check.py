@@ -231,7 +231,7 @@ class CheckWriter:
         note_problems(self.mirror, [p for row in rows for p in self.problems[row["range_id"]]])
         for row in rows:
             nameless = self.nameless[row["range_id"]]
-            doubt_sharers(self.mirror, row["range_id"], nameless, named=False, deeper=self.deeper)
+            doubt_sharers(self.mirror, [row["range_id"]], nameless, named=False, deeper=self.deeper)
         self.drop_stale_blockers(rows)
         self.unread = self._keep_unread(rows)
         self.store([self.coverage(row, now) for row in rows])

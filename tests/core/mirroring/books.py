@@ -334,8 +334,8 @@ def store(state: State, row: Row) -> State:
 
 def settle_row(state: State, row: Row) -> State:
     """A range that is in no question any more, by the blockers that it holds."""
-    left = [False for holder, _ in state.blockers if holder == row.range_id]
-    found = check_planning.settled(left, counted=len(left), kept=KEPT)
+    left = sum(holder == row.range_id for holder, _ in state.blockers)
+    found = check_planning.settled(left, 0, counted=left, kept=KEPT)
     assert found is not None
     deeper = "" if found is Data.COMPLETE else row.deeper
     return _upsert(state, row._replace(state=found.value, doubt="", asked=False, deeper=deeper))

@@ -208,7 +208,7 @@ MUTANTS = {
     "whatever is known serves descendants": (facts, "serves_descendants", lambda **known: True, 1, TORN),
     "a branch's position is ignored": (promotion, "_position_of", lambda known, promotable: UNKNOWN, 2, GONE_ON),
     "any range will do": (check_planning, "judge", lambda ids, covered: Data.COMPLETE, 0, ()),
-    "what arrived settles all": (check_planning, "settled", lambda gone, counted, kept: Data.COMPLETE, 2, ()),
+    "what arrived settles all": (check_planning, "settled", lambda left, gone, counted, kept: Data.COMPLETE, 2, ()),
 }
 """What is broken, by what; the look that was followed before the source moved on; steps that were taken then."""
 
