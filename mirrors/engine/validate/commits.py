@@ -47,6 +47,11 @@ def validate(lease: Lease) -> DutyOutcome:
     mirror = mirror_duties.subject_mirror(lease)
     if mirror.state == Mirror.State.DELETING or mirror.pinned_creation_date is None:
         return DutyOutcome("the mirror has no repository to look into")
+    with lease.keep_alive():  # however slowly the stores answer: what was done is done anew where the lease was lost
+        return _round(mirror, lease)
+
+
+def _round(mirror: Mirror, lease: Lease) -> DutyOutcome:
     _begin_anew_at_another_store(mirror, lease)
     prune_commits(mirror, lease)
     leave_unchecked(mirror)

@@ -103,7 +103,7 @@ def _change(validation: Validation, **changes: Any) -> None:
 def _read_metaranges(mirror: Mirror, validation: Validation, lease: Lease) -> None:
     """Read the next ones from their bytes; their ranges are what is left to look through."""
     ids = validation.metaranges[:METARANGES]
-    with lease.keep_alive(), ThreadPoolExecutor(min(READERS, len(ids))) as pool:
+    with ThreadPoolExecutor(min(READERS, len(ids))) as pool:
         read = dict(zip(ids, pool.map(lambda metarange_id: read_afresh(mirror, metarange_id), ids), strict=True))
     with transaction.atomic():
         lock_mirror(mirror, lease)

@@ -63,8 +63,7 @@ def look_again(mirror: Mirror, lease: Lease) -> Relook:
         return Relook()
     rows += _of_the_same_objects(mirror, rows)
     failed: list[LakeMirrorError] = []
-    with lease.keep_alive():
-        problems = _look(mirror, rows, failed)
+    problems = _look(mirror, rows, failed)
     if len(failed) == len(rows):
         return Relook(failed=failed[0])
     problems += _of_others(rows, problems)

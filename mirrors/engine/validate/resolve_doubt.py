@@ -59,7 +59,7 @@ def resolve_doubts(mirror: Mirror, lease: Lease) -> LakeMirrorError | None:
     wanted = _missing(mirror)
     store = clients.objects(mirror.region)
     read = partial(_read, store, mirror.namespace, Refusals(store, mirror.namespace), wanted)
-    with lease.keep_alive(), ThreadPoolExecutor(min(READERS, len(rows))) as pool:
+    with ThreadPoolExecutor(min(READERS, len(rows))) as pool:
         results = dict(zip([row.range_id for row in rows], pool.map(read, [row.range_id for row in rows]), strict=True))
     failed = [result for result in results.values() if isinstance(result, LakeMirrorError)]
     with transaction.atomic():

@@ -89,8 +89,7 @@ def verify_metaranges(mirror: Mirror, lease: Lease) -> None:
     if not ids:
         return
     failed: dict[str, LakeMirrorError] = {}
-    with lease.keep_alive():
-        metaranges = load_metaranges(mirror, ids, afresh=due, failed=failed)
+    metaranges = load_metaranges(mirror, ids, afresh=due, failed=failed)
     with transaction.atomic():
         lock_mirror(mirror, lease)
         note_metaranges(

@@ -81,12 +81,11 @@ def found_deeper(mirror: Mirror, range_ids: Sequence[str]) -> dict[str, Depth]:
 
 def carry_out(writer: CheckWriter, *, small: bool = False) -> None:
     """Run the job that a writer waits for; one that breaks off keeps what it had written. Raises what it raised."""
-    mirror, run, lease = writer.mirror, writer.run, writer.lease
+    mirror, run = writer.mirror, writer.run
     _end_orphans(mirror)
     run.save()
     try:
-        with lease.keep_alive():
-            _look(writer, small=small)
+        _look(writer, small=small)
     except Stopped as error:
         _end(run, "stopped", error.message)
         raise

@@ -17,6 +17,8 @@ from core.mirroring.object_check import Depth
 from core.mirroring.states import State
 from db import clock
 from graveler.entries import AddressType
+from jobs.lease import Lease
+from jobs.models import Duty
 from mirrors.models import Blocker, Coverage, MetarangeCoverage, Mirror, Waiver
 from mirrors.queries.metaranges import remembered
 from mirrors.queries.unreplicated import losses_of
@@ -134,6 +136,39 @@ def test_167_a_proven_metarange_that_can_not_be_read_has_a_problem_of_its_own(
     del lm.eu_store.unreadable[file]
     lm.work(3)
     assert mirror_status(Mirror.objects.get()).state is State.UP_TO_DATE
+
+
+# --- time -------------------------------------------------------------------------------------------------------------
+
+
+def test_168_a_round_keeps_its_lease_however_slowly_a_store_answers(
+    lm: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever a round of checks asks of a store, the lease is renewed meanwhile."""
+    kept, unkept, keep_alive, check = [0], [0], Lease.keep_alive, lm.eu_store._check
+
+    @contextmanager
+    def counted(lease: Lease) -> Iterator[None]:
+        kept[0] += 1
+        with keep_alive(lease):
+            yield
+        kept[0] -= 1
+
+    def asked() -> None:
+        unkept[0] += not kept[0]
+        check()
+
+    monkeypatch.setattr(Lease, "keep_alive", counted)
+    first = mirrored(lm, a=b"1")
+    lose(lm, first, "a")
+    ask(commit=first)
+    monkeypatch.setattr(lm.eu_store, "_check", asked)
+    for step in (lambda: None, lambda: workers_begin_anew(lm), lm.arrive, weeks_pass):
+        step()
+        for _ in range(2):
+            Blocker.objects.update(look_at=clock.now())
+            lm.run(Duty.objects.get(kind="validate").pk)
+    assert lm.eu_store.heads and not unkept[0]
 
 
 # --- content ----------------------------------------------------------------------------------------------------------
