@@ -59,7 +59,7 @@ def check_plan(*, actor: Any, plan: Plan, writing: bool) -> Preflight:
         return _preflight([failing("branch", error)])
     places, wrong = _places(plan.wish)
     answers: Answers = ask(_first_round(plan, places))
-    wrong |= _not_apart(plan, places, answers["branch"])
+    wrong |= _not_apart(plan, places, answers)
     answers |= ask(_second_round(plan, places, answers["branch"], wrong, writing))
     return _preflight(list(_checks(plan, places, wrong, answers)))
 
@@ -83,18 +83,21 @@ def _places(wish: Wish) -> tuple[dict[str, str], dict[str, LakeMirrorError]]:
     return places, wrong
 
 
-def _not_apart(plan: Plan, places: dict[str, str], branch: Any) -> dict[str, LakeMirrorError]:
-    """Places that are somebody else's, or in each other, by the name of the check."""
+def _not_apart(plan: Plan, places: dict[str, str], answers: Answers) -> dict[str, LakeMirrorError]:
+    """Places that are somebody else's, or in each other, by the name of the check; or of which nobody could tell."""
     wrong: dict[str, LakeMirrorError] = {}
+    branch, repositories = answers["branch"], answers["repositories"]
     if not isinstance(branch, Branch):
         return {f"{side}-apart": NotAsked("the repository is not known") for side in places}
-    source = branch.repository
     for side, place in places.items():
         given = (place, "") if side == "path" else ("", place)
         try:
-            destinations.check_apart(*given, source, plan.region, plan.branch)
+            destinations.check_apart(*given, branch.repository, plan.region, plan.branch)
             if side == "status" and "path" in places:
                 check_beside(place, places["path"])
+            if isinstance(repositories, LakeMirrorError):
+                raise repositories
+            destinations.check_apart_from_repositories(*given, repositories)
         except LakeMirrorError as error:
             wrong[f"{side}-apart"] = error
     return wrong
@@ -104,7 +107,10 @@ def _not_apart(plan: Plan, places: dict[str, str], branch: Any) -> dict[str, Lak
 
 
 def _first_round(plan: Plan, places: dict[str, str]) -> Calls:
-    calls: Calls = {"branch": partial(branch_of, plan.region, plan.repository, plan.branch)}
+    calls: Calls = {
+        "branch": partial(branch_of, plan.region, plan.repository, plan.branch),
+        "repositories": partial(destinations.repositories_near, plan.region, *places.values()),
+    }
     for side, place in places.items():
         store = clients.quick_export_store(plan.region, split_uri(place)[0])
         calls[f"{side}-page"] = partial(store.page, f"{place}/")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from adapters.s3.store import split_uri
 from core.errors import Invalid, LakeMirrorError, NotFound, Unreachable
@@ -14,6 +14,7 @@ from deployment.wiring import clients, region_settings
 from exports.models import Export
 from mirrors.models import Mirror, Repository
 from mirrors.services.adoption import reaching
+from mirrors.services.placement import repositories_of
 
 _APART = "Choose a place of its own for the export"
 
@@ -48,10 +49,8 @@ def check_branch(region: str, repository: str, branch: str) -> str:
 
 
 def check_apart(path: str, status_path: str, source: RepositoryInfo, region: str, branch: str) -> None:
-    """Raises Invalid where one of the places lies in somebody else's, or holds it."""
-    for field, place in (("exportPath", path), ("exportStatusPath", status_path)):
-        if not place:
-            continue
+    """By all that is stored: raises Invalid where one of the places lies in somebody else's, or holds it."""
+    for field, place in _named(path, status_path):
         if overlap(place, source.storage_namespace):
             raise Invalid(
                 f"{place} and the repository's own storage namespace {source.storage_namespace} overlap",
@@ -63,12 +62,37 @@ def check_apart(path: str, status_path: str, source: RepositoryInfo, region: str
                 raise Invalid(f"{place} and {other}, {whose}, overlap", field=field, hint=_APART)
 
 
+def repositories_near(region: str, *places: str) -> list[tuple[str, str]]:
+    """The storage namespace of each repository that may lie where these places are, with whose it is: of the source's
+    installation, and of all whose store the place's bucket is looked for in. Unreachable."""
+    regions = {near for place in places for near in _regions_of(region, place)}
+    return [
+        (repository.storage_namespace, f"the storage namespace of the repository '{repository.id}' in {near}")
+        for near in sorted(regions)
+        for repository in repositories_of(clients.quick_lakefs(near), near, "lakeFS of")
+    ]
+
+
+def _regions_of(region: str, place: str) -> set[str]:
+    """Those in which the place's address means the same objects; AWS is one store in all regions."""
+    store = config.current().export_store(region, split_uri(place)[0])[1]
+    endpoints = {near: region_settings.installation(near).store.endpoint for near in region_settings.names()}
+    return {region, *(near for near, endpoint in endpoints.items() if endpoint == store.endpoint)}
+
+
+def check_apart_from_repositories(path: str, status_path: str, repositories: Iterable[tuple[str, str]]) -> None:
+    """Raises Invalid: lakeFS does not know of exports, and lets its repositories be overwritten."""
+    taken = list(repositories)
+    for field, place in _named(path, status_path):
+        for namespace, whose in taken:
+            if overlap(place, namespace):
+                raise Invalid(f"{place} and {namespace}, {whose}, overlap", field=field, hint=_APART)
+
+
 def check_reached(path: str, status_path: str, region: str) -> None:
     """Raises Invalid where nothing answers for the store of a place. What a store answers is the run's to tell: who may
     not list may still write, and a bucket may still be made."""
-    for field, place in (("exportPath", path), ("exportStatusPath", status_path)):
-        if not place:
-            continue
+    for field, place in _named(path, status_path):
         bucket = split_uri(place)[0]
         try:
             clients.quick_export_store(region, bucket).page(f"{place}/")
@@ -77,6 +101,11 @@ def check_reached(path: str, status_path: str, region: str) -> None:
             raise Invalid(error.message, field=field, hint=hint) from error
         except LakeMirrorError:
             continue
+
+
+def _named(path: str, status_path: str) -> list[tuple[str, str]]:
+    """The places that are given, each with the field that names it."""
+    return [(field, place) for field, place in (("exportPath", path), ("exportStatusPath", status_path)) if place]
 
 
 def _others(field: str, region: str, repository: str, branch: str) -> Iterator[tuple[str, str]]:

@@ -52,7 +52,7 @@ def export_set(
     """Configure the export of a branch, and have its state of now exported at once; also whether it is a new one.
 
     Raises Denied, Invalid (naming the field), NotFound (no such repository or branch), Conflict (it is just being
-    deleted) and Unreachable (the source).
+    deleted) and Unreachable (the source, or an installation whose repositories may lie at these places).
     """
     right = ("fs:ExportConfig", branch_arn(repository, branch))
     rbac.require(actor, right)
@@ -61,6 +61,7 @@ def export_set(
     source = destinations.source_of(region, repository)
     destinations.check_branch(region, repository, branch)
     destinations.check_apart(settings["path"], settings["status_path"], source, region, branch)
+    _check_apart_from_repositories(settings, region)
     destinations.check_reached(settings["path"], settings["status_path"], region)
     with transaction.atomic():
         hold_places()
@@ -70,6 +71,13 @@ def export_set(
         duties.wake(KIND, subject_of(export))
         _audit(actor, right, Verb.CHANGE if before else Verb.CREATE, export, request, before=before, after=settings)
     return export, before is None
+
+
+def _check_apart_from_repositories(settings: dict[str, Any], region: str) -> None:
+    """Asks the installations, so before anything is locked."""
+    places = [place for place in (settings["path"], settings["status_path"]) if place]
+    near = destinations.repositories_near(region, *places)
+    destinations.check_apart_from_repositories(settings["path"], settings["status_path"], near)
 
 
 def checked(wish: Wish) -> dict[str, Any]:

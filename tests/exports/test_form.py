@@ -150,6 +150,16 @@ def test_what_may_not_be_fails_and_nothing_is_written_there(w: World, api: Api) 
     assert places == {"s3://out/latest", "s3://out/states"}
 
 
+def test_where_nobody_tells_whose_a_place_is_nothing_is_written(w: World, api: Api) -> None:
+    commit(w)
+    silent = mock.patch.object(w.lm.us, "list_repositories", side_effect=Unreachable("no answer"))
+    with silent, mock.patch("exports.preflight.checks.probe") as tried:
+        told = api.call("POST", CHECK, BODY)[1]
+    found = checks(told)["path-apart"]
+    assert (found["state"], told["ok"], tried.called) == ("unknown", False, False)
+    assert "lakeFS of us-east-1 can't be asked" in found["message"]
+
+
 def test_files_that_are_there_and_markers_of_the_user_are_warned_of(w: World, api: Api) -> None:
     w.lake.commit(files={"a/_lakefs_success": b"", "a/b": b"1"})
     w.put("latest/theirs")
