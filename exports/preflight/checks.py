@@ -94,7 +94,7 @@ def _not_apart(plan: Plan, places: dict[str, str], answers: Answers) -> dict[str
         try:
             destinations.check_apart(*given, branch.repository, plan.region, plan.branch)
             if side == "status" and "path" in places:
-                check_beside(place, places["path"])
+                check_beside(place, places["path"], plan.repository, plan.branch)
             if isinstance(repositories, LakeMirrorError):
                 raise repositories
             destinations.check_apart_from_repositories(*given, repositories)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from django.db.models import Q, QuerySet
+
 from adapters.s3.store import split_uri
 from core.errors import Invalid, LakeMirrorError, NotFound, Unreachable
-from core.exporting.destinations import overlap
+from core.exporting.destinations import overlap, status_uri
 from core.types import RepositoryInfo
 from db import clock
 from deployment import config
 from deployment.wiring import clients, region_settings
-from exports.models import Export
+from exports.models import Export, ExportRun
 from mirrors.models import Mirror, Repository
 from mirrors.services.adoption import reaching
 from mirrors.services.placement import repositories_of
@@ -60,6 +62,27 @@ def check_apart(path: str, status_path: str, source: RepositoryInfo, region: str
         for other, whose in _others(field, region, source.id, branch):
             if overlap(place, other):
                 raise Invalid(f"{place} and {other}, {whose}, overlap", field=field, hint=_APART)
+    if status_path:
+        _check_status_names(status_path, region, source.id, branch)
+
+
+def _check_status_names(status_path: str, region: str, repository: str, branch: str) -> None:
+    """Raises Invalid where another export at this status path has the same names for its files: that of a branch of the
+    same name in another region, or of `lake-eu/main` beside `lake/eu-main`."""
+    ours = status_uri(status_path, repository, branch, "")
+    for other in _sharing(status_path).exclude(region=region, repository=repository, branch=branch):
+        if status_uri(status_path, other.repository, other.branch, "") == ours:
+            raise Invalid(
+                f"at {status_path} the status files of {other} have the same names, {ours}COMMIT",
+                field="exportStatusPath",
+                hint="Choose another status path for one of the two",
+            )
+
+
+def _sharing(status_path: str) -> QuerySet[Export]:
+    """Exports whose states are written there, or are still by a run that goes on."""
+    by_run = ExportRun.objects.open().filter(status_path=status_path).values("export")
+    return Export.objects.order_by("pk").filter(Q(status_path=status_path) | Q(pk__in=by_run))
 
 
 def repositories_near(region: str, *places: str) -> list[tuple[str, str]]:
@@ -109,7 +132,7 @@ def _named(path: str, status_path: str) -> list[tuple[str, str]]:
 
 
 def _others(field: str, region: str, repository: str, branch: str) -> Iterator[tuple[str, str]]:
-    """Places that are taken, and by whom. Status paths may be shared: their files bear repository and branch."""
+    """Places that are taken, and by whom. Status paths may be shared by those whose files there have other names."""
     for name, namespace in Mirror.objects.order_by().values_list("name", "storage_namespace"):
         yield namespace, f"where the mirror '{name}' lies"
     for name, namespace in Repository.objects.order_by().values_list("name", "storage_namespace"):

@@ -58,6 +58,7 @@ def export_set(
     rbac.require(actor, right)
     destinations.check_region(region)
     settings = checked(wish)
+    check_beside(settings["status_path"], settings["path"], repository, branch)
     source = destinations.source_of(region, repository)
     destinations.check_branch(region, repository, branch)
     destinations.check_apart(settings["path"], settings["status_path"], source, region, branch)
@@ -84,7 +85,6 @@ def checked(wish: Wish) -> dict[str, Any]:
     """A wish as columns. Raises Invalid naming the field."""
     path = check_place(wish.path, "exportPath")
     status_path = check_place(wish.status_path, "exportStatusPath") if wish.status_path else ""
-    check_beside(status_path, path)
     check_patterns(wish.patterns)
     for name in ("objects_per_second", "bytes_per_second"):
         if (limit := getattr(wish, name)) is not None and limit < 1:
