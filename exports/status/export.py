@@ -85,12 +85,15 @@ class ExportSummary:
 
 
 def behind_of(export: Export) -> Behind | None:
-    """As it was counted for these two commits; see exports/engine/commits_behind.py."""
+    """As it was counted for these two commits; see exports/engine/commits_behind.py. The count says nothing of a place
+    that does not hold the last success, or not any more."""
     if not export.head or not export.last_success_ref:
         return None
-    if is_exported(export.standing(), export.head) or export.head == export.last_success_ref:
+    if is_exported(export.standing(), export.head):
         return Behind(0)
-    if export.behind_of != f"{export.head}:{export.last_success_ref}":
+    counted = export.behind_of == f"{export.head}:{export.last_success_ref}"
+    comparable = export.path_at_success == export.path and export.head != export.last_success_ref
+    if not counted or not comparable:
         return Behind(None)
     return Behind(export.behind_commits, export.behind_more, export.behind_since)
 
