@@ -37,6 +37,7 @@ PROBE_SECONDS = 6.0
 SIDES = {"path": "exportPath", "status": "exportStatusPath"}
 NOT_TRIED = NotAsked("nothing is written while you type", hint="Leave the field, or press Check")
 _UNPLACED = NotAsked("the place is not one to write to")
+_UNREAD = NotAsked("that needs fs:ReadBranch on the branch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +60,19 @@ def check_plan(*, actor: Any, plan: Plan, writing: bool) -> Preflight:
         return _preflight([failing("branch", error)])
     places, wrong = _places(plan.wish)
     answers: Answers = ask(_first_round(plan, places))
-    wrong |= _not_apart(plan, places, answers)
-    answers |= ask(_second_round(plan, places, answers["branch"], wrong, writing))
+    wrong |= _not_apart(actor, plan, places, answers)
+    answers["files"] = answers["branch"] if _may_read(actor, plan) else _UNREAD
+    answers |= ask(_second_round(plan, places, answers["files"], wrong, writing))
     return _preflight(list(_checks(plan, places, wrong, answers)))
+
+
+def require_reading(actor: Any, plan: Plan) -> None:
+    """Raises Denied unless the actor may see what the branch holds: names of its files, how many there are."""
+    rbac.require(actor, ("fs:ReadBranch", branch_arn(plan.repository, plan.branch)))
+
+
+def _may_read(actor: Any, plan: Plan) -> bool:
+    return rbac.allowed(actor, "fs:ReadBranch", branch_arn(plan.repository, plan.branch))
 
 
 def _preflight(checks: list[Check]) -> Preflight:
@@ -83,7 +94,7 @@ def _places(wish: Wish) -> tuple[dict[str, str], dict[str, LakeMirrorError]]:
     return places, wrong
 
 
-def _not_apart(plan: Plan, places: dict[str, str], answers: Answers) -> dict[str, LakeMirrorError]:
+def _not_apart(actor: Any, plan: Plan, places: dict[str, str], answers: Answers) -> dict[str, LakeMirrorError]:
     """Places that are somebody else's, or in each other, by the name of the check; or of which nobody could tell."""
     wrong: dict[str, LakeMirrorError] = {}
     branch, repositories = answers["branch"], answers["repositories"]
@@ -92,12 +103,12 @@ def _not_apart(plan: Plan, places: dict[str, str], answers: Answers) -> dict[str
     for side, place in places.items():
         given = (place, "") if side == "path" else ("", place)
         try:
-            destinations.check_apart(*given, branch.repository, plan.region, plan.branch)
+            destinations.check_apart(actor, *given, branch.repository, plan.region, plan.branch)
             if side == "status" and "path" in places:
                 check_beside(place, places["path"], plan.repository, plan.branch)
             if isinstance(repositories, LakeMirrorError):
                 raise repositories
-            destinations.check_apart_from_repositories(*given, repositories)
+            destinations.check_apart_from_repositories(actor, *given, repositories)
         except LakeMirrorError as error:
             wrong[f"{side}-apart"] = error
     return wrong
@@ -140,7 +151,7 @@ def _checks(plan: Plan, places: dict[str, str], wrong: dict[str, LakeMirrorError
             yield failing(side, wrong[side])
         if side in places:
             yield from _of_place(plan, side, places[side], wrong, answers)
-    files = answers.get("files", branch)
+    files = answers["files"]
     yield _of_patterns(plan, files)
     yield decide.check_markers(*_marker_names(files))
     yield stores.check_clock("database-clock", "the database", -clock.machine_ahead())

@@ -61,12 +61,12 @@ def export_set(
     check_beside(settings["status_path"], settings["path"], repository, branch)
     source = destinations.source_of(region, repository)
     destinations.check_branch(region, repository, branch)
-    destinations.check_apart(settings["path"], settings["status_path"], source, region, branch)
-    _check_apart_from_repositories(settings, region)
+    destinations.check_apart(actor, settings["path"], settings["status_path"], source, region, branch)
+    _check_apart_from_repositories(actor, settings, region)
     destinations.check_reached(settings["path"], settings["status_path"], region)
     with transaction.atomic():
         hold_places()
-        destinations.check_apart(settings["path"], settings["status_path"], source, region, branch)
+        destinations.check_apart(actor, settings["path"], settings["status_path"], source, region, branch)
         export, before = _store(region, branch, source, settings)
         duties.ensure(KIND, subject_of(export), region)
         duties.wake(KIND, subject_of(export))
@@ -74,11 +74,11 @@ def export_set(
     return export, before is None
 
 
-def _check_apart_from_repositories(settings: dict[str, Any], region: str) -> None:
+def _check_apart_from_repositories(actor: Any, settings: dict[str, Any], region: str) -> None:
     """Asks the installations, so before anything is locked."""
     places = [place for place in (settings["path"], settings["status_path"]) if place]
     near = destinations.repositories_near(region, *places)
-    destinations.check_apart_from_repositories(settings["path"], settings["status_path"], near)
+    destinations.check_apart_from_repositories(actor, settings["path"], settings["status_path"], near)
 
 
 def checked(wish: Wish) -> dict[str, Any]:
