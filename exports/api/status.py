@@ -67,7 +67,10 @@ class WholeExportStatus(ExportStatus):
     steps = ExportStepAnswer(many=True)
     progress = ProgressAnswer(allow_null=True)
     failures_by_reason = ReasonAnswer(many=True)
-    status_file = StatusFileAnswer(allow_null=True, help_text="null where there is no status path, and before the end")
+    status_file = StatusFileAnswer(
+        allow_null=True,
+        help_text="null where there is no status path, before the end, and once a later run has written that file",
+    )
     proven = ProvenAnswer(allow_null=True)
 
 

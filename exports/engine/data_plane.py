@@ -103,6 +103,10 @@ class Plane:
         """Give uploads up."""
         export_jobs.abort(uploads, self.settings())
 
+    def get(self, uri: str) -> bytes:
+        """An object from anywhere. NotFound, Denied, Unreachable."""
+        return clients.export_store_of(self.run.export.region, uri).get(uri)
+
     def put(self, uri: str, data: bytes) -> None:
         """Write an object anywhere, a status file say."""
         writer = Writer(clients.export_store_of(self.run.export.region, uri), self.piece.until())
