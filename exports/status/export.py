@@ -12,7 +12,7 @@ from core.exporting.explain import ExportFacts, RunFacts, Told, tell
 from core.exporting.state_machine import is_exported
 from core.mirroring.states import State, Tone
 from core.text.phrases import count
-from exports.models import Export, ExportRun
+from exports.models import Export, ExportRun, ExportVerification
 from exports.services.exports import KIND, subject_of
 from jobs.models import Duty
 
@@ -96,6 +96,12 @@ def behind_of(export: Export) -> Behind | None:
     if not counted or not comparable:
         return Behind(None)
     return Behind(export.behind_commits, export.behind_more, export.behind_since)
+
+
+def proof_of(export: Export) -> ExportVerification | None:
+    """The last verification of the place of now that came to an answer."""
+    answered = [ExportVerification.Outcome.EQUAL, ExportVerification.Outcome.DRIFTED]
+    return export.verifications.filter(path=export.path, outcome__in=answered).first()
 
 
 def export_statuses(exports: Sequence[Export], now: datetime) -> list[ExportSummary]:

@@ -54,6 +54,18 @@ def test_a_branch_that_comes_back_while_another_commit_is_half_written_is_not_up
     assert (status["up_to_date"], status["behind_commits"], status["behind_seconds"]) == (False, None, None)
 
 
+def test_a_proof_of_the_former_place_proves_nothing_of_a_new_one(life: Soak) -> None:
+    life.lake.commit(files={"a": b"1"})
+    life.set()
+    life.rounds()
+    life.verify()
+    life.rounds()
+    assert (told()["proven"]["outcome"], told()["steps"][-1]["state"]) == ("drifted", "failed")
+    life.set("s3://out/other")
+    life.rounds()
+    assert (told()["proven"], told()["steps"][-1]["note"]) == (None, "not verified yet")
+
+
 # --- the status file --------------------------------------------------------------------------------------------------
 
 
