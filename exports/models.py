@@ -160,6 +160,16 @@ class ExportRun(models.Model):
         default=list, db_default=[], help_text="commits that the destination may hold, of which nobody knows what"
     )
     requests = models.BigIntegerField(default=0)
+    told = models.CharField(
+        max_length=100,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="what its status file says; blank: there is none, or a later run has written it",
+    )
+    told_path = models.CharField(
+        max_length=2048, blank=True, default="", db_default="", help_text="the status path of that file"
+    )
 
     objects = RunQuerySet.as_manager()
 

@@ -38,12 +38,14 @@ def inside(inner: str, outer: str) -> bool:
     return (inner.rstrip("/") + "/").startswith(outer.rstrip("/") + "/")
 
 
-def check_beside(status_path: str, path: str) -> None:
-    """Raises Invalid for a status path in the export path: who reads the export would find files that are in no
-    commit."""
-    if status_path and inside(status_path, path):
+def check_beside(status_path: str, path: str, repository: str, branch: str) -> None:
+    """Raises Invalid where status files would lie in the export path: who reads the export would find files that are
+    in no commit."""
+    folder = _folder_of_branch(status_path, repository, branch)
+    if status_path and inside(folder, path):
+        what = "the status path lies" if inside(status_path, path) else f"the branch's status files, at {folder}, lie"
         raise Invalid(
-            "the status path lies inside of the export path",
+            f"{what} inside of the export path",
             field="exportStatusPath",
             hint="Choose a place beside it: who reads the export would find files that are in no commit",
         )
@@ -72,5 +74,9 @@ def timed_uris(status_path: str, repository: str, branch: str, at: datetime) -> 
     """`_STATUS_<timestamp>.json` and `_MANIFEST_<timestamp>.json`: UTC, to the microsecond, ascending as text. Several
     exports may share a status path, so each branch's lie below `<REPO>/<BRANCH>/`."""
     stamp = f"{at:%Y%m%dT%H%M%S.%fZ}"
-    folder = f"{status_path.rstrip('/')}/{repository}/{quote(branch, safe='')}"
+    folder = _folder_of_branch(status_path, repository, branch)
     return TimedNames(f"{folder}/_STATUS_{stamp}.json", f"{folder}/_MANIFEST_{stamp}.json")
+
+
+def _folder_of_branch(status_path: str, repository: str, branch: str) -> str:
+    return f"{status_path.rstrip('/')}/{repository}/{quote(branch, safe='')}"

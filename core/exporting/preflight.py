@@ -11,7 +11,9 @@ from core.installations.preflight import Check, CheckOutcome, NotAsked, failing,
 from core.installations.preflight_stores import bucket_of, prefix_of
 from core.text.phrases import count
 
-DECIDING = frozenset({"branch", "path", "path-apart", "path-bucket", "path-right:s3:PutObject"})
+DECIDING = frozenset(
+    {"branch", "path", "path-apart", "path-bucket", "path-right:s3:ListBucket", "path-right:s3:PutObject"}
+)
 """What has to be known, and good, for the first file to arrive."""
 
 LIST = "s3:ListBucket"
@@ -114,7 +116,7 @@ def _field(store: Store) -> str:
 
 
 def check_list(side: str, place: str, answer: object) -> Check:
-    """May our key list there? A first run and a verification look what is there already."""
+    """May our key list there? A first run does nothing before it has looked what is there already."""
     check_id = f"{side}-right:{LIST}"
     if isinstance(answer, Denied):
         fix = "Add this statement to the bucket's policy, or without its Principal to the user's or role's own"

@@ -15,7 +15,7 @@ from exports.api.serializers import ExportConfiguration
 from exports.models import Export
 from exports.preflight.branch_sample import branch_of, first_files
 from exports.preflight.change_effects import changes_of
-from exports.preflight.checks import Plan, check_plan
+from exports.preflight.checks import Plan, check_plan, require_reading
 from exports.preflight.next_run import Planned, planned_run
 from exports.preflight.pattern_trial import Trial, named, try_patterns
 from rbac import services as rbac
@@ -89,7 +89,7 @@ class Check(OfBranch):
     @answers("Check an export configuration", 200, CheckedAnswer, body=ExportConfiguration, query=[REGION], fails=[503])
     def post(self, request: Request, repository: str, branch: str) -> Response:
         """The body of PUT; nothing is stored. Below each path an object is written, read and removed again. Needs
-        fs:ExportConfig on the branch."""
+        fs:ExportConfig on the branch; what its files tell (`patterns`, `next_run`) is null without fs:ReadBranch."""
         rbac.require(request.user, ("fs:ExportConfig", branch_arn(repository, branch)))
         body = ExportConfiguration(data=request.data)
         body.is_valid(raise_exception=True)
@@ -104,10 +104,12 @@ def checked_json(actor: Any, plan: Plan) -> dict[str, Any]:
     unknown: list[str] = []
     trial, planned = None, None
     try:
+        require_reading(actor, plan)
         trial = try_patterns(plan.wish.patterns, first_files(branch_of(plan.region, plan.repository, plan.branch)))
     except LakeMirrorError as error:
         unknown.append(f"patterns: {error}")
     try:
+        require_reading(actor, plan)
         planned = planned_run(plan)
     except LakeMirrorError as error:
         unknown.append(f"next_run: {error}")

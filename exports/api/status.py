@@ -8,7 +8,7 @@ from rest_framework import serializers
 
 from exports.api.serializers import ExportStatus, status_json
 from exports.models import ExportRun
-from exports.status.export import ExportSummary
+from exports.status.export import ExportSummary, proof_of
 from exports.status.failures import by_reason, status_file
 from exports.status.timeline import Progress, RunStep, progress_of, steps_of
 from web.schemas import number_or_null, text_or_null, time_or_null
@@ -53,7 +53,7 @@ class StatusFileAnswer(serializers.Serializer):
 
 
 class ProvenAnswer(serializers.Serializer):
-    """The last verification that came to an answer."""
+    """The last verification of the export path that came to an answer."""
 
     ref = serializers.CharField()
     outcome = serializers.CharField()
@@ -67,7 +67,10 @@ class WholeExportStatus(ExportStatus):
     steps = ExportStepAnswer(many=True)
     progress = ProgressAnswer(allow_null=True)
     failures_by_reason = ReasonAnswer(many=True)
-    status_file = StatusFileAnswer(allow_null=True, help_text="null where there is no status path, and before the end")
+    status_file = StatusFileAnswer(
+        allow_null=True,
+        help_text="null where there is no status path, before the end, and once a later run has written that file",
+    )
     proven = ProvenAnswer(allow_null=True)
 
 
@@ -116,7 +119,7 @@ def _progress_json(progress: Progress) -> dict[str, Any]:
 
 
 def _proven_json(reading: ExportSummary) -> dict[str, Any] | None:
-    verification = reading.export.verifications.filter(outcome__in=["equal", "drifted"]).first()
+    verification = proof_of(reading.export)
     if verification is None:
         return None
     proven = {"ref": verification.ref, "outcome": verification.outcome, "drifted": verification.drifted}

@@ -45,7 +45,8 @@ class Plane:
         )
 
     def check_places(self) -> None:
-        """Raises NotFound for a bucket that does not exist: no file could arrive. Who may not list may still write."""
+        """Raises NotFound for a bucket that does not exist: no file could arrive. Raises Denied where our key may not
+        list what a first run has to look at; who may not may still write, a status file above all."""
         for uri in filter(None, (self.run.path, self.run.status_path)):
             try:
                 clients.export_store_of(self.run.export.region, uri).page(f"{uri}/")
@@ -54,8 +55,10 @@ class Plane:
                 raise NotFound(
                     f"the bucket '{bucket}' does not exist", hint="Make it, then repair the export"
                 ) from error
-            except Denied:
-                continue
+            except Denied as error:
+                if uri == self.run.path and not self.run.base:
+                    text = f"the key may not list {uri} (s3:ListBucket), and a first run looks what is there"
+                    raise Denied(f"{text}: {error.message}") from error
 
     def diff(self, work: Sequence[UnitWork], on_rows: OnRows) -> None:
         """Plan units."""
@@ -102,6 +105,10 @@ class Plane:
     def abort(self, uploads: Mapping[bytes, Sequence[str]]) -> None:
         """Give uploads up."""
         export_jobs.abort(uploads, self.settings())
+
+    def get(self, uri: str) -> bytes:
+        """An object from anywhere. NotFound, Denied, Unreachable."""
+        return clients.export_store_of(self.run.export.region, uri).get(uri)
 
     def put(self, uri: str, data: bytes) -> None:
         """Write an object anywhere, a status file say."""

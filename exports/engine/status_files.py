@@ -1,4 +1,7 @@
-"""What a run leaves at the status path: a manifest of all files, a status for programs, last the status file of old."""
+"""What a run leaves at the status path: a manifest of all files, a status for programs, last the status file of old.
+
+What the latter says is noted with the run that wrote it last.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,9 @@ import json
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
+from django.db.models import QuerySet
+
+from core.errors import Denied, NotFound
 from core.exporting.destinations import status_uri, timed_uris
 from core.exporting.state_machine import State, status_text
 from exports.engine.data_plane import Plane
@@ -57,5 +63,37 @@ def write_status(run: ExportRun, plane: Plane, state: State, errors: int, at: da
         "at": rfc3339(at),
     }
     plane.put(timed.status, (json.dumps(report, indent=2) + "\n").encode())
-    of_old = status_uri(run.status_path, export.repository, export.branch, run.ref)
-    plane.put(of_old, status_text(state, errors).encode())
+    _write_file_of_old(run, plane, status_text(state, errors))
+    ExportRun.objects.filter(pk=run.pk).update(told=status_text(state, errors), told_path=run.status_path)
+
+
+def take_back_success(run: ExportRun, plane: Plane) -> None:
+    """Before files of the commit change that an earlier run told to be exported: its status file says so no more."""
+    if run.status_path and _tells_success(run, plane):
+        _write_file_of_old(run, plane, status_text(State.IN_PROGRESS, 0))
+
+
+def _write_file_of_old(run: ExportRun, plane: Plane, text: str) -> None:
+    """Nobody knows what it says before this is answered."""
+    _of_same_file(run).update(told="", told_path="")
+    plane.put(_file_of_old(run), text.encode())
+
+
+def _tells_success(run: ExportRun, plane: Plane) -> bool:
+    """By the file; who may not read it is told by what was written there."""
+    told = f"status: {State.SUCCESS},"
+    try:
+        return plane.get(_file_of_old(run)).startswith(told.encode())
+    except NotFound:
+        return False
+    except Denied:
+        return _of_same_file(run).filter(told__startswith=told).exists()
+
+
+def _file_of_old(run: ExportRun) -> str:
+    return status_uri(run.status_path, run.export.repository, run.export.branch, run.ref)
+
+
+def _of_same_file(run: ExportRun) -> QuerySet[ExportRun]:
+    """Runs of the same commit that wrote to the same status path: there is one file for all of them."""
+    return ExportRun.objects.filter(export=run.export_id, ref=run.ref, told_path=run.status_path)

@@ -37,6 +37,7 @@ PROBE_SECONDS = 6.0
 SIDES = {"path": "exportPath", "status": "exportStatusPath"}
 NOT_TRIED = NotAsked("nothing is written while you type", hint="Leave the field, or press Check")
 _UNPLACED = NotAsked("the place is not one to write to")
+_UNREAD = NotAsked("that needs fs:ReadBranch on the branch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +60,19 @@ def check_plan(*, actor: Any, plan: Plan, writing: bool) -> Preflight:
         return _preflight([failing("branch", error)])
     places, wrong = _places(plan.wish)
     answers: Answers = ask(_first_round(plan, places))
-    wrong |= _not_apart(plan, places, answers["branch"])
-    answers |= ask(_second_round(plan, places, answers["branch"], wrong, writing))
+    wrong |= _not_apart(actor, plan, places, answers)
+    answers["files"] = answers["branch"] if _may_read(actor, plan) else _UNREAD
+    answers |= ask(_second_round(plan, places, answers["files"], wrong, writing))
     return _preflight(list(_checks(plan, places, wrong, answers)))
+
+
+def require_reading(actor: Any, plan: Plan) -> None:
+    """Raises Denied unless the actor may see what the branch holds: names of its files, how many there are."""
+    rbac.require(actor, ("fs:ReadBranch", branch_arn(plan.repository, plan.branch)))
+
+
+def _may_read(actor: Any, plan: Plan) -> bool:
+    return rbac.allowed(actor, "fs:ReadBranch", branch_arn(plan.repository, plan.branch))
 
 
 def _preflight(checks: list[Check]) -> Preflight:
@@ -83,18 +94,21 @@ def _places(wish: Wish) -> tuple[dict[str, str], dict[str, LakeMirrorError]]:
     return places, wrong
 
 
-def _not_apart(plan: Plan, places: dict[str, str], branch: Any) -> dict[str, LakeMirrorError]:
-    """Places that are somebody else's, or in each other, by the name of the check."""
+def _not_apart(actor: Any, plan: Plan, places: dict[str, str], answers: Answers) -> dict[str, LakeMirrorError]:
+    """Places that are somebody else's, or in each other, by the name of the check; or of which nobody could tell."""
     wrong: dict[str, LakeMirrorError] = {}
+    branch, repositories = answers["branch"], answers["repositories"]
     if not isinstance(branch, Branch):
         return {f"{side}-apart": NotAsked("the repository is not known") for side in places}
-    source = branch.repository
     for side, place in places.items():
         given = (place, "") if side == "path" else ("", place)
         try:
-            destinations.check_apart(*given, source, plan.region, plan.branch)
+            destinations.check_apart(actor, *given, branch.repository, plan.region, plan.branch)
             if side == "status" and "path" in places:
-                check_beside(place, places["path"])
+                check_beside(place, places["path"], plan.repository, plan.branch)
+            if isinstance(repositories, LakeMirrorError):
+                raise repositories
+            destinations.check_apart_from_repositories(actor, *given, repositories)
         except LakeMirrorError as error:
             wrong[f"{side}-apart"] = error
     return wrong
@@ -104,7 +118,10 @@ def _not_apart(plan: Plan, places: dict[str, str], branch: Any) -> dict[str, Lak
 
 
 def _first_round(plan: Plan, places: dict[str, str]) -> Calls:
-    calls: Calls = {"branch": partial(branch_of, plan.region, plan.repository, plan.branch)}
+    calls: Calls = {
+        "branch": partial(branch_of, plan.region, plan.repository, plan.branch),
+        "repositories": partial(destinations.repositories_near, plan.region, *places.values()),
+    }
     for side, place in places.items():
         store = clients.quick_export_store(plan.region, split_uri(place)[0])
         calls[f"{side}-page"] = partial(store.page, f"{place}/")
@@ -134,7 +151,7 @@ def _checks(plan: Plan, places: dict[str, str], wrong: dict[str, LakeMirrorError
             yield failing(side, wrong[side])
         if side in places:
             yield from _of_place(plan, side, places[side], wrong, answers)
-    files = answers.get("files", branch)
+    files = answers["files"]
     yield _of_patterns(plan, files)
     yield decide.check_markers(*_marker_names(files))
     yield stores.check_clock("database-clock", "the database", -clock.machine_ahead())

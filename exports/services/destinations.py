@@ -2,20 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Q, QuerySet
 
 from adapters.s3.store import split_uri
+from core.access.policies import branch_arn
 from core.errors import Invalid, LakeMirrorError, NotFound, Unreachable
-from core.exporting.destinations import overlap
+from core.exporting.destinations import overlap, status_uri
 from core.types import RepositoryInfo
 from db import clock
 from deployment import config
 from deployment.wiring import clients, region_settings
-from exports.models import Export
+from exports.models import Export, ExportRun
 from mirrors.models import Mirror, Repository
 from mirrors.services.adoption import reaching
+from mirrors.services.placement import repositories_of
+from rbac import services as rbac
 
 _APART = "Choose a place of its own for the export"
+_SEE_REPOSITORIES = ("fs:ListRepositories", "*")
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A place, and in words whose it is: told to those who have the `right`, for it may name what others keep to
+    themselves."""
+
+    place: str
+    whose: str
+    right: tuple[str, str]
 
 
 def check_region(region: str) -> None:
@@ -47,28 +65,82 @@ def check_branch(region: str, repository: str, branch: str) -> str:
         raise NotFound(f"there is no branch '{branch[:80]}' in '{repository}'") from None
 
 
-def check_apart(path: str, status_path: str, source: RepositoryInfo, region: str, branch: str) -> None:
-    """Raises Invalid where one of the places lies in somebody else's, or holds it."""
-    for field, place in (("exportPath", path), ("exportStatusPath", status_path)):
-        if not place:
-            continue
+def check_apart(actor: Any, path: str, status_path: str, source: RepositoryInfo, region: str, branch: str) -> None:
+    """By all that is stored: raises Invalid where one of the places lies in somebody else's, or holds it."""
+    for field, place in _named(path, status_path):
         if overlap(place, source.storage_namespace):
             raise Invalid(
                 f"{place} and the repository's own storage namespace {source.storage_namespace} overlap",
                 field=field,
                 hint=_APART,
             )
-        for other, whose in _others(field, region, source.id, branch):
-            if overlap(place, other):
-                raise Invalid(f"{place} and {other}, {whose}, overlap", field=field, hint=_APART)
+        for other in _others(field, region, source.id, branch):
+            _check_overlap(actor, field, place, other)
+    if status_path:
+        _check_status_names(actor, status_path, region, source.id, branch)
+
+
+def _check_overlap(actor: Any, field: str, place: str, other: Taken) -> None:
+    if not overlap(place, other.place):
+        return
+    if rbac.allowed(actor, *other.right):
+        raise Invalid(f"{place} and {other.place}, {other.whose}, overlap", field=field, hint=_APART)
+    raise Invalid(f"{place} overlaps a place of somebody whom you may not see", field=field, hint=_APART)
+
+
+def _check_status_names(actor: Any, status_path: str, region: str, repository: str, branch: str) -> None:
+    """Raises Invalid where another export at this status path has the same names for its files: that of a branch of the
+    same name in another region, or of `lake-eu/main` beside `lake/eu-main`."""
+    ours = status_uri(status_path, repository, branch, "")
+    for other in _sharing(status_path).exclude(region=region, repository=repository, branch=branch):
+        if status_uri(status_path, other.repository, other.branch, "") == ours:
+            whose = str(other) if rbac.allowed(actor, *_right_to_see(other)) else "another export"
+            raise Invalid(
+                f"at {status_path} the status files of {whose} have the same names, {ours}COMMIT",
+                field="exportStatusPath",
+                hint="Choose another status path for one of the two",
+            )
+
+
+def _sharing(status_path: str) -> QuerySet[Export]:
+    """Exports whose states are written there, or are still by a run that goes on."""
+    by_run = ExportRun.objects.open().filter(status_path=status_path).values("export")
+    return Export.objects.order_by("pk").filter(Q(status_path=status_path) | Q(pk__in=by_run))
+
+
+def repositories_near(region: str, *places: str) -> list[Taken]:
+    """The storage namespace of each repository that may lie where these places are: of the source's installation, and
+    of all whose store the place's bucket is looked for in. Unreachable."""
+    regions = {near for place in places for near in _regions_of(region, place)}
+    return [
+        Taken(
+            repository.storage_namespace,
+            f"the storage namespace of the repository '{repository.id}' in {near}",
+            _SEE_REPOSITORIES,
+        )
+        for near in sorted(regions)
+        for repository in repositories_of(clients.quick_lakefs(near), near, "lakeFS of")
+    ]
+
+
+def _regions_of(region: str, place: str) -> set[str]:
+    """Those in which the place's address means the same objects; AWS is one store in all regions."""
+    store = config.current().export_store(region, split_uri(place)[0])[1]
+    endpoints = {near: region_settings.installation(near).store.endpoint for near in region_settings.names()}
+    return {region, *(near for near, endpoint in endpoints.items() if endpoint == store.endpoint)}
+
+
+def check_apart_from_repositories(actor: Any, path: str, status_path: str, repositories: Sequence[Taken]) -> None:
+    """Raises Invalid: lakeFS does not know of exports, and lets its repositories be overwritten."""
+    for field, place in _named(path, status_path):
+        for repository in repositories:
+            _check_overlap(actor, field, place, repository)
 
 
 def check_reached(path: str, status_path: str, region: str) -> None:
     """Raises Invalid where nothing answers for the store of a place. What a store answers is the run's to tell: who may
     not list may still write, and a bucket may still be made."""
-    for field, place in (("exportPath", path), ("exportStatusPath", status_path)):
-        if not place:
-            continue
+    for field, place in _named(path, status_path):
         bucket = split_uri(place)[0]
         try:
             clients.quick_export_store(region, bucket).page(f"{place}/")
@@ -79,16 +151,26 @@ def check_reached(path: str, status_path: str, region: str) -> None:
             continue
 
 
-def _others(field: str, region: str, repository: str, branch: str) -> Iterator[tuple[str, str]]:
-    """Places that are taken, and by whom. Status paths may be shared: their files bear repository and branch."""
+def _named(path: str, status_path: str) -> list[tuple[str, str]]:
+    """The places that are given, each with the field that names it."""
+    return [(field, place) for field, place in (("exportPath", path), ("exportStatusPath", status_path)) if place]
+
+
+def _others(field: str, region: str, repository: str, branch: str) -> Iterator[Taken]:
+    """Places that are taken, and by whom. Status paths may be shared by those whose files there have other names."""
     for name, namespace in Mirror.objects.order_by().values_list("name", "storage_namespace"):
-        yield namespace, f"where the mirror '{name}' lies"
+        yield Taken(namespace, f"where the mirror '{name}' lies", _SEE_REPOSITORIES)
     for name, namespace in Repository.objects.order_by().values_list("name", "storage_namespace"):
-        yield namespace, f"the storage namespace of '{name}'"
+        yield Taken(namespace, f"the storage namespace of '{name}'", _SEE_REPOSITORIES)
     for export in Export.objects.order_by().exclude(region=region, repository=repository, branch=branch):
-        yield from written_by(export)
+        right = _right_to_see(export)
+        yield from (Taken(place, whose, right) for place, whose in written_by(export))
         if field == "exportPath" and export.status_path:
-            yield export.status_path, f"where the states of {export} are written"
+            yield Taken(export.status_path, f"where the states of {export} are written", right)
+
+
+def _right_to_see(export: Export) -> tuple[str, str]:
+    return ("fs:ReadBranch", branch_arn(export.repository, export.branch))
 
 
 def places() -> Iterator[tuple[str, str]]:

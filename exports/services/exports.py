@@ -52,19 +52,21 @@ def export_set(
     """Configure the export of a branch, and have its state of now exported at once; also whether it is a new one.
 
     Raises Denied, Invalid (naming the field), NotFound (no such repository or branch), Conflict (it is just being
-    deleted) and Unreachable (the source).
+    deleted) and Unreachable (the source, or an installation whose repositories may lie at these places).
     """
     right = ("fs:ExportConfig", branch_arn(repository, branch))
     rbac.require(actor, right)
     destinations.check_region(region)
     settings = checked(wish)
+    check_beside(settings["status_path"], settings["path"], repository, branch)
     source = destinations.source_of(region, repository)
     destinations.check_branch(region, repository, branch)
-    destinations.check_apart(settings["path"], settings["status_path"], source, region, branch)
+    destinations.check_apart(actor, settings["path"], settings["status_path"], source, region, branch)
+    _check_apart_from_repositories(actor, settings, region)
     destinations.check_reached(settings["path"], settings["status_path"], region)
     with transaction.atomic():
         hold_places()
-        destinations.check_apart(settings["path"], settings["status_path"], source, region, branch)
+        destinations.check_apart(actor, settings["path"], settings["status_path"], source, region, branch)
         export, before = _store(region, branch, source, settings)
         duties.ensure(KIND, subject_of(export), region)
         duties.wake(KIND, subject_of(export))
@@ -72,11 +74,17 @@ def export_set(
     return export, before is None
 
 
+def _check_apart_from_repositories(actor: Any, settings: dict[str, Any], region: str) -> None:
+    """Asks the installations, so before anything is locked."""
+    places = [place for place in (settings["path"], settings["status_path"]) if place]
+    near = destinations.repositories_near(region, *places)
+    destinations.check_apart_from_repositories(actor, settings["path"], settings["status_path"], near)
+
+
 def checked(wish: Wish) -> dict[str, Any]:
     """A wish as columns. Raises Invalid naming the field."""
     path = check_place(wish.path, "exportPath")
     status_path = check_place(wish.status_path, "exportStatusPath") if wish.status_path else ""
-    check_beside(status_path, path)
     check_patterns(wish.patterns)
     for name in ("objects_per_second", "bytes_per_second"):
         if (limit := getattr(wish, name)) is not None and limit < 1:

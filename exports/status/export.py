@@ -12,7 +12,7 @@ from core.exporting.explain import ExportFacts, RunFacts, Told, tell
 from core.exporting.state_machine import is_exported
 from core.mirroring.states import State, Tone
 from core.text.phrases import count
-from exports.models import Export, ExportRun
+from exports.models import Export, ExportRun, ExportVerification
 from exports.services.exports import KIND, subject_of
 from jobs.models import Duty
 
@@ -85,14 +85,23 @@ class ExportSummary:
 
 
 def behind_of(export: Export) -> Behind | None:
-    """As it was counted for these two commits; see exports/engine/commits_behind.py."""
+    """As it was counted for these two commits; see exports/engine/commits_behind.py. The count says nothing of a place
+    that does not hold the last success, or not any more."""
     if not export.head or not export.last_success_ref:
         return None
-    if is_exported(export.standing(), export.head) or export.head == export.last_success_ref:
+    if is_exported(export.standing(), export.head):
         return Behind(0)
-    if export.behind_of != f"{export.head}:{export.last_success_ref}":
+    counted = export.behind_of == f"{export.head}:{export.last_success_ref}"
+    comparable = export.path_at_success == export.path and export.head != export.last_success_ref
+    if not counted or not comparable:
         return Behind(None)
     return Behind(export.behind_commits, export.behind_more, export.behind_since)
+
+
+def proof_of(export: Export) -> ExportVerification | None:
+    """The last verification of the place of now that came to an answer."""
+    answered = [ExportVerification.Outcome.EQUAL, ExportVerification.Outcome.DRIFTED]
+    return export.verifications.filter(path=export.path, outcome__in=answered).first()
 
 
 def export_statuses(exports: Sequence[Export], now: datetime) -> list[ExportSummary]:

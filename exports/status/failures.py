@@ -9,8 +9,7 @@ from django.db.models import Count, Min
 
 from core.exporting.destinations import status_uri, timed_uris
 from core.exporting.failures import Reason, reason_words
-from core.exporting.state_machine import State, status_text
-from exports.engine.failures import UNWRITTEN
+from core.exporting.state_machine import State
 from exports.models import ExportRun
 
 REASONS = [reason.value for reason in Reason]
@@ -38,7 +37,7 @@ def by_reason(run: ExportRun) -> Sequence[ReasonCount]:
 
 @dataclass(frozen=True, slots=True)
 class StatusFile:
-    """The status file of a run as it was written; beside it the status for programs, and the manifest of a success."""
+    """The status file of a run as it stands there; beside it the status for programs, and the manifest of a success."""
 
     uri: str
     text: str
@@ -47,19 +46,15 @@ class StatusFile:
 
 
 def status_file(run: ExportRun) -> StatusFile | None:
-    """None where no status path is configured, the run goes on, or it could not be written."""
-    if not run.status_path or not run.outcome:
+    """None where no status path is configured, the run goes on, it could not be written, or a later run has written
+    it."""
+    if not run.outcome or not run.told:
         return None
-    export = run.export
-    errors = max(1, run.failed) if run.outcome == State.FAILED else 0
-    repaired = run.outcome == State.FAILED and export.state == State.REPAIRED and export.current_ref == run.ref
-    if UNWRITTEN in run.error and not repaired:
-        return None
-    state = State.REPAIRED if repaired else State(run.outcome)
-    timed = timed_uris(run.status_path, export.repository, export.branch, run.started_at)
+    export, place = run.export, run.told_path
+    timed = timed_uris(place, export.repository, export.branch, run.started_at)
     return StatusFile(
-        status_uri(run.status_path, export.repository, export.branch, run.ref),
-        status_text(state, errors),
+        status_uri(place, export.repository, export.branch, run.ref),
+        run.told,
         timed.status,
-        timed.manifest if state is State.SUCCESS else "",
+        timed.manifest if run.outcome == State.SUCCESS else "",
     )

@@ -140,8 +140,9 @@ def _manifest_note(run: ExportRun) -> str:
 
 
 def _verified(run: ExportRun, it: ExportVerification | None) -> RunStep:
-    """The last verification, if it is of this run's commit, and later than it."""
-    after = it and run.ended_at and it.ref == run.ref and it.started_at >= run.ended_at
+    """The last verification, if it is of this run's commit and place, and later than it."""
+    same = it and (it.ref, it.path) == (run.ref, run.path)
+    after = same and run.ended_at and it.started_at >= run.ended_at
     if not it or not after or it.outcome == ExportVerification.Outcome.OUTDATED:
         return RunStep("Verify", NOT_YET, "not verified yet" if run.outcome == State.SUCCESS else "—")
     notes = {"": (NOW, "being compared"), "equal": (GOOD, "equal · 0 drifted"), "failed": (BAD, "could not be told")}

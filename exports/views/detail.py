@@ -8,7 +8,7 @@ from django.http import Http404, HttpRequest
 
 from core.access.policies import branch_arn
 from exports.models import Export, ExportRun
-from exports.status.export import ExportSummary
+from exports.status.export import ExportSummary, proof_of
 from exports.status.failures import REASONS, by_reason, status_file
 from exports.status.timeline import progress_of, steps_of
 from rbac import services as rbac
@@ -78,7 +78,7 @@ def _proof(export: Export) -> dict[str, Any]:
     provable = export.last_success_ref and export.path_at_success == export.path
     return {
         "verification": verification,
-        "proven": export.verifications.filter(outcome__in=["equal", "drifted"]).first(),
+        "proven": proof_of(export),
         "drift": list(verification.drift.all()[:DRIFT]) if verification else [],
         "comparing": going_on,
         "verifiable": provable and not going_on and export.state != "in-progress",

@@ -16,7 +16,7 @@ from db import clock
 from exports.models import Export
 from exports.preflight.branch_sample import branch_of, first_files
 from exports.preflight.change_effects import changes_of
-from exports.preflight.checks import Plan, check_plan
+from exports.preflight.checks import Plan, check_plan, require_reading
 from exports.preflight.next_run import planned_run
 from exports.preflight.pattern_trial import named, try_patterns
 from exports.services import exports
@@ -156,6 +156,7 @@ def _trial(request: HttpRequest, plan: Plan) -> Context:
         if not _is_named(plan):
             return {}
         rbac.require(request.user, ("fs:ExportConfig", branch_arn(plan.repository, plan.branch)))
+        require_reading(request.user, plan)
         files = first_files(branch_of(plan.region, plan.repository, plan.branch))
         trial = try_patterns(plan.wish.patterns, files)
     except Invalid as error:
@@ -171,6 +172,7 @@ def _first_run(request: HttpRequest, plan: Plan) -> Context:
         return {}
     try:
         rbac.require(request.user, ("fs:ExportConfig", branch_arn(plan.repository, plan.branch)))
+        require_reading(request.user, plan)
         planned = planned_run(plan)
     except LakeMirrorError as error:
         return {"cost_refused": str(error)}

@@ -98,6 +98,8 @@ def _source(plan: Plan, answer: Callable[[str], Any]) -> Check:
     known = Repository.objects.filter(region=plan.source_region, name=plan.source_repository).first()
     if known and isinstance(repository, RepositoryInfo):
         placement.check_same_source(known, repository)
+    if isinstance(repository, RepositoryInfo):
+        placement.check_source_apart(repository.storage_namespace)
     return decide.check_repository(plan.source_repository, plan.source_region, repository, answer("head"))
 
 

@@ -109,6 +109,7 @@ def check_creation(
     source_region = source_region or config.current().region
     source = _ask_source(source_repository, source_region)
     placement.check_apart_from_source(namespace, source)
+    placement.check_source_apart(source.storage_namespace)
     placement.check_not_the_source(name, region, source.id, source_region)
     placement.check_still_free(namespace, region, name)
     existing = _ask_destination(name, region)
@@ -154,6 +155,7 @@ def _store(actor: Any, creation: Creation) -> Mirror:
         with transaction.atomic():
             placement.hold_places()
             placement.check_still_free(creation.namespace, creation.region, creation.name)
+            placement.check_source_apart(creation.source.storage_namespace)
             repository = _pin_source(creation.source, creation.source_region)
             mirror = Mirror.objects.create(
                 name=creation.name,

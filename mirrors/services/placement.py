@@ -157,6 +157,17 @@ def check_apart_from_others(namespace: str) -> None:
             )
 
 
+def check_source_apart(namespace: str) -> None:
+    """Raises Conflict if somebody else (an export) writes among the objects of what is to be mirrored."""
+    for place, whose in claimed_places():
+        if overlap(place, namespace):
+            raise Conflict(
+                f"the source's namespace {namespace} overlaps {place}, {whose}",
+                field="source_repository",
+                hint="End that export, or have it write elsewhere",
+            )
+
+
 def check_apart_from_repositories(namespace: str, others: Iterable[RepositoryInfo], region: str, name: str) -> None:
     """Raises Conflict: lakeFS lets repositories share a place, and one's garbage collection may take another's."""
     for other in others:
@@ -168,12 +179,12 @@ def check_apart_from_repositories(namespace: str, others: Iterable[RepositoryInf
             )
 
 
-def repositories_of(lakefs: LakeFS, region: str) -> Iterator[RepositoryInfo]:
-    """All repositories of an installation. Raises Unreachable."""
+def repositories_of(lakefs: LakeFS, region: str, side: str = "destination") -> Iterator[RepositoryInfo]:
+    """All repositories of an installation. Raises Unreachable, which calls it by its `side`."""
     amount = config.current().list_repositories_page_size
 
     def list_page(after: str) -> Page[RepositoryInfo]:
-        with reaching(f"destination {region}"):
+        with reaching(f"{side} {region}"):
             return lakefs.list_repositories(after=after, amount=amount)
 
     return all_pages(list_page)

@@ -24,7 +24,7 @@ from deployment.wiring import clients, region_settings
 from mirrors.models import Mirror, MirrorBranch, MirrorTag, Repository, SourceBranch
 from mirrors.queries.certificates import DESCRIPTOR, Descriptor, Proof, parse_descriptor, read_certificate
 from mirrors.services.mirrors import repository_arn
-from mirrors.services.placement import check_still_free, hold_places
+from mirrors.services.placement import check_source_apart, check_still_free, hold_places
 from mirrors.transitions import duties
 from mirrors.transitions.required_commits import add_commits
 from rbac import services as rbac
@@ -180,6 +180,7 @@ def _check_books(descriptor: Descriptor) -> None:
     if Mirror.objects.filter(name=descriptor.mirror).exists():
         raise Conflict(f"a mirror named '{descriptor.mirror}' exists in another region")
     check_still_free(descriptor.storage_namespace, descriptor.region, descriptor.mirror)
+    check_source_apart(descriptor.source_namespace)
     source = Repository.objects.filter(region=descriptor.source_region, name=descriptor.source_repository).first()
     pins = (descriptor.source_namespace, descriptor.source_creation_date)
     if source and (source.storage_namespace, source.creation_date) != pins:

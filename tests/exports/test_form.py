@@ -12,12 +12,15 @@ import pytest
 from django.test import Client
 
 from adapters.s3 import write_probe
+from core.access.policies import branch_arn
 from core.errors import Denied, NotFound, Unauthenticated, Unreachable
 from exports.models import Export
+from exports.services.exports import Wish, export_set
+from rbac import services
 from rbac.models import User
 from tests.api import Api
 from tests.exports.world import World
-from tests.fakes import EmptyPlace
+from tests.fakes import EmptyPlace, Lake
 from tests.mirrors.harness import Deployment
 from tests.rbac.test_form_recovery import KEPT, sign_in
 
@@ -150,6 +153,16 @@ def test_what_may_not_be_fails_and_nothing_is_written_there(w: World, api: Api) 
     assert places == {"s3://out/latest", "s3://out/states"}
 
 
+def test_where_nobody_tells_whose_a_place_is_nothing_is_written(w: World, api: Api) -> None:
+    commit(w)
+    silent = mock.patch.object(w.lm.us, "list_repositories", side_effect=Unreachable("no answer"))
+    with silent, mock.patch("exports.preflight.checks.probe") as tried:
+        told = api.call("POST", CHECK, BODY)[1]
+    found = checks(told)["path-apart"]
+    assert (found["state"], told["ok"], tried.called) == ("unknown", False, False)
+    assert "lakeFS of us-east-1 can't be asked" in found["message"]
+
+
 def test_files_that_are_there_and_markers_of_the_user_are_warned_of(w: World, api: Api) -> None:
     w.lake.commit(files={"a/_lakefs_success": b"", "a/b": b"1"})
     w.put("latest/theirs")
@@ -262,3 +275,49 @@ def test_a_session_that_ended_loses_nothing_that_was_typed(lm: Deployment, clien
     page = client.get(answer["Location"]).content.decode()
     assert KEPT in page and "s3://out/latest" in page and r".*/day=\d+/" in page
     assert not Export.objects.exists()
+
+
+def may(user: User, *actions: str) -> None:
+    """On the branch main of `lake`, and nowhere else."""
+    statement = {"effect": "allow", "action": list(actions), "resource": branch_arn("lake", "main")}
+    policy = services.policy_put(actor="system:tests", document={"id": "some", "statement": [statement]})
+    services.policy_attach(actor="system:tests", policy=policy, user=user)
+
+
+def test_who_may_not_read_the_branch_is_told_nothing_of_its_files(w: World, outsider: User) -> None:
+    w.lake.commit(files={"salaries/ann/_lakefs_success": b""})
+    may(outsider, "fs:ExportConfig")
+    status, told = Api(outsider).call("POST", CHECK, BODY | {"lastKeysInPrefixRegexp": [".*"]})
+    assert (status, told["ok"], told["patterns"], told["next_run"]) == (200, True, None, None)
+    assert {checks(told)[name]["state"] for name in ("patterns", "marker-names")} == {"unknown"}
+    assert len(told["unknown"]) == 2 and "fs:ReadBranch" in str(told["unknown"])
+    client = Client()
+    client.force_login(outsider)
+    said = [part(client, target, patterns=".*") for target in ("trial", "cost", "preflight")]
+    assert "may not fs:ReadBranch" in said[0] and "may not fs:ReadBranch" in said[1]
+    assert "salaries" not in str(told) + str(said)
+
+
+@pytest.mark.parametrize(
+    ("path", "whose"),
+    [
+        ("s3://out/hidden", "s3://out/hidden/place, where theirs/main (us-east-1) is exported to"),
+        ("s3://dst", "s3://dst/lake, where the mirror 'lake-eu' lies"),
+        ("s3://src/secret", "s3://src/secret/data, the storage namespace of the repository 'unused' in us-east-1"),
+    ],
+)
+def test_whose_a_place_is_learns_who_may_see_them(w: World, api: Api, outsider: User, path: str, whose: str) -> None:
+    commit(w)
+    w.lm.add_mirror()
+    w.lm.us.add_repository("unused", "s3://src/secret/data")
+    Lake(w.lm.us, w.store, name="theirs", namespace="s3://src/theirs").commit(files={"a": b"1"})  # type: ignore[arg-type]
+    wish = Wish("s3://out/hidden/place")
+    export_set(actor=w.owner, region="us-east-1", repository="theirs", branch="main", wish=wish)
+    may(outsider, "fs:ExportConfig", "fs:ReadBranch")
+    body = {"exportPath": path}
+    for someone, told in ((Api(outsider), "overlaps a place of somebody whom you may not see"), (api, f"and {whose}")):
+        status, answer = someone.call("PUT", CONFIG, body)
+        check = checks(someone.call("POST", CHECK, body)[1])["path-apart"]
+        assert (status, check["state"]) == (400, "failed")
+        assert f"{path} {told}" in answer["message"] and f"{path} {told}" in check["message"]
+        assert (whose in str(answer) + str(check)) is (someone is api)

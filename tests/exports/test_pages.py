@@ -58,6 +58,9 @@ def failed() -> Export:
         current_ref=HEAD,
     )
     run = a_run(export, phase="copy", outcome="export-failed", ended_at=NOW, to_copy=8112, copied=8100, failed=12)
+    ExportRun.objects.filter(pk=run.pk).update(
+        told="status: export-failed, signalled_errors: 12\n", told_path=run.status_path
+    )
     ExportFailure.objects.create(
         run=run, key=b"orders/a b+c%2F#?.csv", reason="denied", detail="403 AccessDenied", at=NOW
     )

@@ -6,7 +6,9 @@ import pytest
 
 from core.errors import Invalid
 from exports.models import Export
+from exports.services.exports import Wish, export_set
 from tests.exports.soak import Soak
+from tests.fakes import Lake
 
 pytestmark = pytest.mark.django_db
 
@@ -87,3 +89,53 @@ def test_a_marker_goes_though_its_expression_is_gone(life: Soak) -> None:
     life.lake.commit(files={"d1/a": b"other"})
     life.rounds()
     assert at(life) == {"d1/a", "d2/a", "_lakefs_success", "d2/_lakefs_success"}  # d2/ is as it was
+
+
+@pytest.mark.parametrize("path", ["s3://out/x/lake/main", "s3://out/x/lake", "s3://out/x"])
+def test_no_status_file_lies_in_the_export_path(life: Soak, path: str) -> None:
+    with pytest.raises(Invalid, match="inside of the export path") as refused:
+        configure(life, "lake", "main", path, "s3://out/x")
+    assert refused.value.field == "exportStatusPath"
+    configure(life, "lake", "main", "s3://out/x/lake/mainland", "s3://out/x")
+
+
+@pytest.mark.parametrize(("repository", "branch"), [("lake", "eu-main"), ("lake-eu", "main")])
+def test_two_exports_whose_status_files_have_the_same_names_share_no_status_path(
+    life: Soak, repository: str, branch: str
+) -> None:
+    """Each may read what the other one wrote of a commit that both have."""
+    twin = Lake(life.lm.us, life.s3, name="lake-eu", namespace="s3://src/twin")  # type: ignore[arg-type]
+    for lake, name in ((life.lake, "eu-main"), (twin, "main")):
+        lake.repository.branches[name] = lake.commit(files={"a": b"1"})
+    first, second = ("lake", "eu-main"), ("lake-eu", "main")
+    other = second if (repository, branch) == first else first
+    configure(life, repository, branch, "s3://out/one", "s3://out/told")
+    with pytest.raises(Invalid, match="have the same names, s3://out/told/lake-eu-main-COMMIT") as refused:
+        configure(life, *other, "s3://out/two", "s3://out/told")
+    assert refused.value.field == "exportStatusPath"
+    configure(life, *other, "s3://out/two", "s3://out/told/elsewhere")
+
+
+def test_the_same_branch_in_two_regions_has_two_status_paths(life: Soak) -> None:
+    twin = Lake(life.lm.eu, life.s3, namespace="s3://src/twin")  # type: ignore[arg-type]
+    for lake in (life.lake, twin):
+        lake.commit(files={"a": b"1"})
+    configure(life, "lake", "main", "s3://out/us", "s3://out/told")
+    with pytest.raises(Invalid, match=r"the status files of lake/main \(us-east-1\) have the same names"):
+        configure(life, "lake", "main", "s3://out/eu", "s3://out/told", region="eu-west-1")
+
+
+def test_a_status_path_that_a_run_still_writes_to_counts_as_well(life: Soak) -> None:
+    twin = Lake(life.lm.eu, life.s3, namespace="s3://src/twin")  # type: ignore[arg-type]
+    for lake in (life.lake, twin):
+        lake.commit(files={"a": b"1"})
+    configure(life, "lake", "main", "s3://out/us", "s3://out/told")
+    life.rounds(1)
+    configure(life, "lake", "main", "s3://out/us", "s3://out/elsewhere")
+    with pytest.raises(Invalid, match="have the same names"):
+        configure(life, "lake", "main", "s3://out/eu", "s3://out/told", region="eu-west-1")
+
+
+def configure(life: Soak, repository: str, branch: str, path: str, status_path: str, region: str = "us-east-1") -> None:
+    wish = Wish(path, status_path, (), continuous=True)
+    export_set(actor=life.owner, region=region, repository=repository, branch=branch, wish=wish)

@@ -285,3 +285,22 @@ def test_without_a_webhook_the_branch_is_looked_at_in_its_interval(life: Soak) -
     Duty.objects.update(due_at=timezone.now() - timedelta(seconds=1))
     work_what_is_due(life)
     assert find_export("us-east-1", "lake", "main").last_success_ref == head
+
+
+def test_a_key_that_may_not_list_is_told_so_before_a_first_run_writes_anything(life: Soak) -> None:
+    life.lake.commit(files=SOME)
+    known = life.s3.before
+
+    def before(method: str, bucket: str, key: str) -> None:
+        known(method, bucket, key)
+        if method == "LIST" and bucket == "out":
+            raise Denied("403 AccessDenied")
+
+    life.s3.before = before
+    life.set()
+    state, error = ended(life)
+    assert state == "export-failed"
+    assert error.startswith("the key may not list s3://out/latest (s3:ListBucket), and a first run looks what is there")
+    assert not any(key.startswith("latest/") for _, key in life.log)
+    life.s3.before = known
+    repaired(life)

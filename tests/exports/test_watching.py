@@ -126,7 +126,7 @@ def test_failures_are_counted_by_reason_and_given_as_csv(olga: Client, api: Api)
         "gone": 20,
         "invalid": 1,
     }
-    assert told["status_file"]["content"] == "status: export-failed, signalled_errors: 62\n"
+    assert told["status_file"]["content"] == "status: export-failed, signalled_errors: 12\n"
     assert told["status_file"]["uri"] == f"s3://company-bucket-status/s/analytics-failing-{HEAD}"
     listed = api.call("GET", f"{BRANCH}/failing/export-failures?reason=gone&amount=15")[1]
     rest = api.call("GET", f"{BRANCH}/failing/export-failures?reason=gone&after={listed['pagination']['next_offset']}")[

@@ -11,8 +11,9 @@ from unittest import mock
 import pytest
 from django.db import connection, transaction
 
-from core.errors import Conflict, Invalid, LakeMirrorError
+from core.errors import Conflict, Invalid, LakeMirrorError, Unreachable
 from db import clock
+from deployment import config
 from exports.models import Export
 from jobs.models import Duty
 from mirrors.models import Mirror, PlaceLock, Repository
@@ -20,6 +21,7 @@ from mirrors.services.mirrors import mirror_create
 from mirrors.services.placement import hold_places
 from mirrors.services.rebuild import Result, rebuild
 from tests.exports.soak import Soak
+from tests.fakes import Lake
 from tests.mirrors.harness import NAMESPACE, Deployment
 
 pytestmark = pytest.mark.django_db
@@ -109,6 +111,46 @@ def test_an_export_does_not_go_where_a_source_came_to_be_meanwhile(life: Soak) -
     )
     with after_the_first_look("export", made), pytest.raises(Invalid, match="the storage namespace of 'other'"):
         an_export(life, "s3://out/latest")
+
+
+@pytest.mark.parametrize("where", ["s3://out/other/in", "s3://out/other/in/x", "s3://out/other"])
+def test_an_export_does_not_go_where_a_repository_lies_that_nobody_mirrors(life: Soak, where: str) -> None:
+    life.lm.us.add_repository("other", "s3://out/other/in")
+    with pytest.raises(Invalid, match="the repository 'other' in us-east-1, overlap") as refused:
+        an_export(life, where)
+    assert (refused.value.field, Export.objects.count()) == ("exportPath", 0)
+
+
+def test_a_repository_of_another_region_counts_where_the_bucket_lies_in_its_store(life: Soak) -> None:
+    life.lm.eu.add_repository("other", "s3://out/other")
+    theirs = config.current().store("eu-west-1")
+    with (
+        mock.patch.object(config.Config, "export_store", lambda self, region, bucket: (bucket, theirs)),
+        pytest.raises(Invalid, match="the repository 'other' in eu-west-1, overlap"),
+    ):
+        an_export(life, "s3://out/other")
+    an_export(life, "s3://out/other")
+
+
+def test_no_place_is_given_away_while_nobody_tells_whose_it_is(life: Soak) -> None:
+    refused = mock.patch.object(life.lm.us, "list_repositories", side_effect=Unreachable("no answer"))
+    with refused, pytest.raises(Unreachable, match="the lakeFS of us-east-1 can't be asked: no answer"):
+        an_export(life, "s3://out/latest")
+    assert not Export.objects.exists()
+
+
+def test_a_source_that_lies_where_an_export_writes_is_not_mirrored(life: Soak) -> None:
+    an_export(life, "s3://out/latest")
+    Lake(life.lm.us, life.s3, name="other", namespace="s3://out/latest/other")  # type: ignore[arg-type]
+    with pytest.raises(Conflict, match="overlaps s3://out/latest, where lake/main") as refused:
+        mirror_create(
+            actor=life.owner,
+            source_repository="other",
+            name="other-eu",
+            region="eu-west-1",
+            storage_namespace="s3://dst/other",
+        )
+    assert (refused.value.field, Mirror.objects.count()) == ("source_repository", 0)
 
 
 def test_a_mirror_is_not_made_among_the_objects_of_another_source(life: Soak) -> None:

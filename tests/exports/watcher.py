@@ -51,6 +51,7 @@ class Watcher:
             prefix = prefix_of(place)
             for key in (key for key in self.bucket if key.startswith(prefix) and key.endswith(NAME)):
                 self._judge_marker(prefix, key[len(prefix) :], commits)
+        self._judge_status()
         if written.endswith("/_SUCCESS"):
             self._judge_last_key(written)
 
@@ -61,6 +62,16 @@ class Watcher:
             self.places[export.path_at_success], self.success = {export.last_success_ref}, success
         if export.attempted_path:
             self.places.setdefault(export.attempted_path, set()).update(export.attempted)
+
+    def _judge_status(self) -> None:
+        """No commit is called exported while its files are being written."""
+        for run in ExportRun.objects.filter(ended_at=None, phase__in=["copy", "last", "markers", "manifest"]):
+            if self._status_of(run).startswith(f"status: {SUCCESS},".encode()):
+                self.problems.append(f"run {run.pk} writes, and its status file says {SUCCESS}")
+
+    def _status_of(self, run: ExportRun) -> bytes:
+        uri = status_uri(run.status_path, "lake", "main", run.ref)
+        return self.bucket.get(uri.removeprefix("s3://out/"), b"")
 
     def _judge_marker(self, prefix: str, path: str, commits: set[str]) -> None:
         """A file of the branch that has this name is none of ours, and says nothing; nor does one of somebody else."""
@@ -138,9 +149,10 @@ class Watcher:
             marker = f"{prefix_of(run.path)}{directory}{NAME}"
             if marker not in self.bucket or marker in self.theirs:
                 self.problems.append(f"{told} succeeded, and '{directory}' has no marker")
-        status = status_uri(run.status_path, "lake", "main", run.ref).removeprefix("s3://out/")
-        if not self.bucket.get(status, b"").startswith(f"status: {SUCCESS},".encode()):
+        if not self._status_of(run).startswith(f"status: {SUCCESS},".encode()):
             self.problems.append(f"{told} succeeded, and its status file does not say so")
+        if run.told.encode() != self._status_of(run):
+            self.problems.append(f"{told}: what is told of its status file is not what it says")
 
     def _marked(self, run: ExportRun) -> set[str]:
         """Which directories a run had to mark."""

@@ -1,0 +1,172 @@
+"""What the page and the API say of a destination and of its status file is what stands there."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import pytest
+from django.apps import apps
+
+from core.errors import Denied
+from db import clock
+from exports.api.status import whole_status_json
+from exports.models import Export, ExportRun
+from exports.status.export import export_statuses
+from exports.status.failures import status_file
+from tests.exports.soak import Soak
+
+pytestmark = pytest.mark.django_db
+
+
+def told() -> dict[str, Any]:
+    """As `export-status` answers."""
+    (reading,) = export_statuses([Export.objects.get()], clock.now())
+    return whole_status_json(reading)
+
+
+def test_a_new_place_to_which_nothing_was_brought_is_not_up_to_date(life: Soak) -> None:
+    life.lake.commit(files={"a": b"1"})
+    life.set()
+    life.rounds()
+    assert told()["behind_commits"] == 0
+    life.denied = "other/"
+    life.set("s3://out/other")
+    life.rounds()
+    life.lake.commit(files={"a": b"2"})
+    life.rounds()
+    status = told()
+    assert (status["status"], status["up_to_date"]) == ("export-failed", False)
+    assert (status["behind_commits"], status["behind_seconds"]) == (None, None)
+
+
+def test_a_branch_that_comes_back_while_another_commit_is_half_written_is_not_up_to_date(life: Soak) -> None:
+    first = life.lake.commit(files={"a": b"1", "ü": b"1"})
+    life.set()
+    life.rounds()
+    life.lake.commit(files={"a": b"2", "ü": b"2"})
+    life.denied = "ü"
+    life.rounds()
+    assert told()["behind_commits"] == 1
+    life.lake.repository.branches["main"] = first
+    life.rounds()
+    status = told()
+    assert (status["up_to_date"], status["behind_commits"], status["behind_seconds"]) == (False, None, None)
+
+
+def test_a_proof_of_the_former_place_proves_nothing_of_a_new_one(life: Soak) -> None:
+    life.lake.commit(files={"a": b"1"})
+    life.set()
+    life.rounds()
+    life.verify()
+    life.rounds()
+    assert (told()["proven"]["outcome"], told()["steps"][-1]["state"]) == ("drifted", "failed")
+    life.set("s3://out/other")
+    life.rounds()
+    assert (told()["proven"], told()["steps"][-1]["note"]) == (None, "not verified yet")
+
+
+# --- the status file --------------------------------------------------------------------------------------------------
+
+
+def there(life: Soak, commit: str, states: str = "states") -> str:
+    """What the status file of a commit says."""
+    return life.s3.buckets["out"][f"{states}/lake-main-{commit}"].decode()
+
+
+def shown(run: ExportRun | None = None) -> str:
+    """What the page and the API say that it says."""
+    found = status_file(run or ExportRun.objects.latest("pk"))
+    return found.text if found else ""
+
+
+def test_a_repair_is_not_told_before_the_status_file_says_so(life: Soak) -> None:
+    head = life.lake.commit(files={"a": b"1"})
+    life.set()
+    life.denied = "latest/a"
+    life.rounds()
+    assert shown() == there(life, head) == "status: export-failed, signalled_errors: 1\n"
+    life.pause()
+    life.repair()
+    life.rounds()
+    assert shown() == there(life, head) == "status: export-failed, signalled_errors: 1\n"
+    life.pause()
+    life.rounds(1)
+    assert (
+        shown(ExportRun.objects.earliest("pk")) == there(life, head) == "status: export-repaired, signalled_errors: 1\n"
+    )
+
+
+def test_a_status_file_that_a_later_run_has_written_is_not_shown_as_an_earlier_ones(life: Soak) -> None:
+    head = life.lake.commit(files={"a": b"1"})
+    life.set()
+    life.rounds()
+    assert shown() == there(life, head) == "status: exported-successfully, signalled_errors: 0\n"
+    life.denied = "other/"
+    life.set("s3://out/other")
+    life.rounds()
+    assert shown(ExportRun.objects.earliest("pk")) == ""
+    assert shown() == there(life, head) == "status: export-failed, signalled_errors: 1\n"
+
+
+def test_a_status_file_of_which_the_last_write_failed_is_not_shown(life: Soak) -> None:
+    head = life.lake.commit(files={"a": b"1"})
+    life.set()
+    life.denied = "latest/a"
+    life.rounds()
+    life.repair()
+    life.denied = f"states/lake-main-{head}"
+    life.rounds()
+    assert (shown(), there(life, head)) == ("", "status: export-failed, signalled_errors: 1\n")
+
+
+@pytest.mark.parametrize("readable", [True, False])
+def test_a_commit_is_not_called_exported_while_its_files_are_written_over_another_ones(
+    life: Soak, readable: bool
+) -> None:
+    first = life.lake.commit(files={"a": b"1", "b": b"1"})
+    life.set()
+    life.rounds()
+    life.lake.commit(files={"a": b"2", "b": b"2"})
+    life.rounds()
+    life.lake.repository.branches["main"] = first
+    seen: dict[str, str] = {}
+    known = life.s3.before
+
+    def before(method: str, bucket: str, key: str) -> None:
+        known(method, bucket, key)
+        if method == "GET" and key.startswith("states/") and not readable:
+            raise Denied("403 AccessDenied")
+        if method == "COPY":
+            seen[key] = there(life, first)
+
+    life.s3.before = before
+    life.rounds()
+    in_progress = "status: in-progress, signalled_errors: 0\n"
+    assert seen == {"latest/a": in_progress, "latest/b": in_progress}
+    assert shown() == there(life, first) == "status: exported-successfully, signalled_errors: 0\n"
+
+
+def test_nothing_is_changed_while_an_earlier_success_can_not_be_taken_back(life: Soak) -> None:
+    first = life.lake.commit(files={"a": b"1"})
+    life.set()
+    life.rounds()
+    life.lake.commit(files={"a": b"2"})
+    life.rounds()
+    life.lake.repository.branches["main"] = first
+    life.denied = "states"
+    life.rounds()
+    assert (Export.objects.get().state, life.s3.buckets["out"]["latest/a"]) == ("export-failed", b"2")
+
+
+def test_what_earlier_versions_wrote_is_concluded_from_their_runs(life: Soak) -> None:
+    for denied in ("", "latest/a", "states", ""):
+        life.lake.commit(files={"a": f"{denied} {len(life.log)}".encode()})
+        life.set()
+        life.denied = denied
+        life.repair()
+        life.rounds()
+    noted = list(ExportRun.objects.order_by("pk").values_list("told", "told_path"))
+    ExportRun.objects.update(told="", told_path="")
+    import_module("exports.migrations.0007_status_files_as_they_stand").note_earlier_runs(apps, None)
+    assert list(ExportRun.objects.order_by("pk").values_list("told", "told_path")) == noted
