@@ -5,16 +5,29 @@ Once somebody else exports to such a place, it is theirs: nothing that was known
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from core.exporting.destinations import overlap
 from exports.models import Export
 
+Places = Mapping[str, Sequence[str]]
+"""Places that were left, each with the commits that it may hold."""
 
-def left_with(export: Export, place: str, refs: Sequence[str], *, at: str) -> dict[str, list[str]]:
+
+def leave_for(export: Export) -> dict[str, Any]:
+    """The columns of an export that begins to write at its place: what it tried elsewhere is left there. A place of its
+    success that overlaps this one will not be as the success left it: it is no base any more, and may still hold it."""
+    left = left_with(export.left, export.attempted_path, export.attempted, at=export.path)
+    succeeded = export.path_at_success
+    if not succeeded or succeeded == export.path or not overlap(succeeded, export.path):
+        return {"left": left}
+    return {"left": left_with(left, succeeded, [export.last_success_ref], at=export.path), "path_at_success": ""}
+
+
+def left_with(left: Places, place: str, refs: Sequence[str], *, at: str) -> dict[str, list[str]]:
     """All that is left behind by an export that is at one place now, and leaves these commits at another one."""
-    left_behind = {path: list(commits) for path, commits in export.left.items() if path != at}
+    left_behind = {path: list(commits) for path, commits in left.items() if path != at}
     if place and place != at:
         left_behind[place] = list(dict.fromkeys([*left_behind.get(place, []), *refs]))
     return left_behind

@@ -50,6 +50,28 @@ def test_what_a_failed_run_wrote_is_known_after_a_turn_elsewhere(life: Soak) -> 
     assert (Export.objects.get().state, at(life)) == ("exported-successfully", {"a"})
 
 
+@pytest.mark.parametrize(("first", "then"), [("latest", "latest/d1"), ("latest/d1", "latest")])
+def test_a_turn_to_a_place_that_overlaps_its_own_is_no_base_for_the_way_back(life: Soak, first: str, then: str) -> None:
+    life.lake.commit(files={"a": b"above", "d1/a": b"in d1", "d1/d1/a": b"below", "gone": b"1", "ü": b"1"})
+    life.set(f"s3://out/{first}")
+    life.rounds()
+    life.set(f"s3://out/{then}")
+    life.denied = "ü"
+    life.rounds()
+    assert (Export.objects.get().state, Export.objects.get().path_at_success) == ("export-failed", "")
+    life.denied = ""
+    life.lake.commit(files={"new": b"1", "gone": None})
+    life.set(f"s3://out/{first}")
+    life.repair()
+    life.rounds()
+    export = Export.objects.get()
+    assert (export.state, export.path_at_success) == ("exported-successfully", f"s3://out/{first}")
+    there = {key: life.s3.buckets["out"][f"{first}/{key}"] for key in at(life, first)}
+    wanted = {"a": b"above", "d1/a": b"in d1", "d1/d1/a": b"below", "new": b"1", "ü": b"1"}
+    assert there | wanted == there
+    assert f"{first}/gone" not in life.s3.buckets["out"]
+
+
 def test_a_place_that_others_had_meanwhile_is_begun_anew(life: Soak) -> None:
     head = life.lake.commit(files={"a": b"1", "b": b"2"})
     life.lake.repository.branches["dev"] = head
