@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from django.db.models import Q
+
 from adapters.s3.store import split_uri
 from core.errors import Invalid, LakeMirrorError, NotFound, Unreachable
 from core.exporting.destinations import overlap
@@ -11,7 +13,8 @@ from core.types import RepositoryInfo
 from db import clock
 from deployment import config
 from deployment.wiring import clients, region_settings
-from exports.models import Export
+from exports.engine.time_slice import longest_after_a_run
+from exports.models import Export, ExportRun
 from mirrors.models import Mirror, Repository
 from mirrors.services.adoption import reaching
 
@@ -87,24 +90,46 @@ def _others(field: str, region: str, repository: str, branch: str) -> Iterator[t
         yield namespace, f"the storage namespace of '{name}'"
     for export in Export.objects.order_by().exclude(region=region, repository=repository, branch=branch):
         yield from written_by(export)
-        if field == "exportPath" and export.status_path:
-            yield export.status_path, f"where the states of {export} are written"
+        if field == "exportPath":
+            yield from _told_by(export)
 
 
 def places() -> Iterator[tuple[str, str]]:
     """All that exports write to, each with whose it is."""
     for export in Export.objects.order_by("pk"):
         yield from written_by(export)
-        if export.status_path:
-            yield export.status_path, f"where the states of {export} are written"
+        yield from _told_by(export)
 
 
 def written_by(export: Export) -> Iterator[tuple[str, str]]:
     """Where its files are, or may still arrive: a place that it has left is nobody else's before its last write."""
     yield export.path, f"where {export} is exported to"
-    for run in export.runs.open().exclude(path=export.path):
-        yield run.path, f"where a run of {export} still writes"
-    last = export.runs.order_by("-pk").first()
-    late = export.writes_until is not None and export.writes_until > clock.now()
-    if last and last.ended_at and last.path != export.path and late:
-        yield last.path, f"where a write of {export} may still arrive, until {export.writes_until:%H:%M:%S} UTC"
+    for run in _writing(export):
+        if run.path != export.path:
+            yield run.path, _left_by(run)
+
+
+def _told_by(export: Export) -> Iterator[tuple[str, str]]:
+    """Where its states are written, or may still be."""
+    if export.status_path:
+        yield export.status_path, f"where the states of {export} are written"
+    for run in _writing(export):
+        if run.status_path not in ("", export.status_path):
+            yield run.status_path, _left_by(run)
+
+
+def _writing(export: Export) -> list[ExportRun]:
+    """The runs of which something may still be written: the one that goes on, and where a write got no answer also
+    those that ended so shortly before that it may be theirs. The last one's state is told anew when it is repaired."""
+    now = clock.now()
+    runs = export.runs.order_by("-pk").select_related("export")
+    if export.writes_until is None or export.writes_until <= now:
+        return list(runs.open())
+    ended = Q(ended_at__gt=now - longest_after_a_run())
+    return list(runs.filter(Q(ended_at=None) | ended | Q(pk__in=runs.values("pk")[:1])))
+
+
+def _left_by(run: ExportRun) -> str:
+    if run.ended_at is None:
+        return f"where a run of {run.export} still writes"
+    return f"where a write of {run.export} may still arrive, until {run.export.writes_until:%H:%M:%S} UTC"

@@ -201,10 +201,15 @@ class Soak:
             first()
 
     def set(
-        self, path: str = "s3://out/latest", patterns: Sequence[str] = (), continuous: bool = True, branch: str = "main"
+        self,
+        path: str = "s3://out/latest",
+        patterns: Sequence[str] = (),
+        continuous: bool = True,
+        branch: str = "main",
+        status_path: str = "s3://out/states",
     ) -> Export:
         """Configure an export; also of another branch."""
-        wish = Wish(path, "s3://out/states", patterns, continuous=continuous)
+        wish = Wish(path, status_path, patterns, continuous=continuous)
         return export_set(actor=self.owner, region=REGION, repository="lake", branch=branch, wish=wish)[0]
 
     def pause(self) -> None:
