@@ -50,7 +50,7 @@ class Export(models.Model):
         default=dict, db_default={}, help_text="places that were given up, each with the commits that it may hold"
     )
     marked = models.JSONField(
-        default=dict, db_default={}, help_text="places, each with all expressions by which directories were marked"
+        default=dict, db_default={}, help_text="as MarkedPlace, by the version before; only read any more"
     )
     head = models.CharField(max_length=64, blank=True, help_text="of the branch, as last seen")
     head_at = models.DateTimeField(null=True, help_text="last valid look at the branch")
@@ -172,6 +172,16 @@ class ExportRun(models.Model):
 
     def __str__(self) -> str:
         return f"{self.export} {self.ref[:8]}"
+
+
+class MarkedPlace(models.Model):
+    """A place in which directories got markers. It outlives the export that wrote them."""
+
+    place = models.CharField(max_length=2048, unique=True)
+    expressions = models.JSONField(default=list, help_text="all by which directories were marked")
+
+    def __str__(self) -> str:
+        return self.place
 
 
 class SkippedCommit(models.Model):

@@ -43,9 +43,9 @@ def take(export: Export) -> None:
 
 def _forgotten(other: Export, place: str) -> dict[str, Any]:
     """The columns of another export in which something of this place stood, without that."""
-    columns: dict[str, Any] = {}
-    for name in ("left", "marked"):
-        columns[name] = {path: noted for path, noted in getattr(other, name).items() if not overlap(path, place)}
+    columns: dict[str, Any] = {
+        "left": {path: commits for path, commits in other.left.items() if not overlap(path, place)}
+    }
     for name in ("path_at_success", "attempted_path"):
         path = getattr(other, name)
         columns[name] = "" if path and overlap(path, place) else path

@@ -105,6 +105,7 @@ def _plan(run: ExportRun, plane: Plane, lease: Lease) -> bool:
 
 
 def _clear(run: ExportRun, plane: Plane, lease: Lease) -> bool:
+    markers.clear_above(run, plane)
     return markers.clear(run, plane, lease) and _worked(run, plane, lease, run.units.filter(last_keys__gt=0))
 
 

@@ -10,7 +10,7 @@ from core.exporting.state_machine import State
 from core.types import RepositoryInfo
 from db import clock
 from deployment.wiring import clients
-from exports.engine import verifications
+from exports.engine import marked_places, verifications
 from exports.engine.abandoned_destinations import leave_for, left_with
 from exports.models import Export, ExportRun
 from jobs import duties
@@ -45,8 +45,7 @@ def start(export: Export, head: str, *, asked_by: str = "") -> ExportRun:
     standing = now.standing()
     state_machine.check_start(standing, head)
     basis = state_machine.basis(standing)
-    marked = now.marked.get(now.path, [])
-    former = [pattern for pattern in marked if pattern not in now.patterns]
+    former = marked_places.note(now.path, now.patterns, known=now.marked.get(now.path, ()))
     Export.objects.filter(pk=now.pk).update(
         state=State.IN_PROGRESS,
         error="",
@@ -54,7 +53,6 @@ def start(export: Export, head: str, *, asked_by: str = "") -> ExportRun:
         current_ref=head,
         attempted=list(state_machine.note_attempt(standing, head)),
         attempted_path=now.path,
-        marked={**now.marked, now.path: [*former, *now.patterns]},
         **leave_for(now),
     )
     run = ExportRun.objects.create(

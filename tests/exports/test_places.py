@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from core.errors import Invalid
+from core.errors import Denied, Invalid
 from exports.models import Export
+from exports.services.exports import export_delete
 from tests.exports.soak import Soak
 
 pytestmark = pytest.mark.django_db
@@ -82,7 +83,7 @@ def test_a_place_that_others_had_meanwhile_is_begun_anew(life: Soak) -> None:
     with pytest.raises(Invalid):
         life.set()
     mine.refresh_from_db()
-    assert (mine.path_at_success, mine.left, mine.marked) == ("", {}, {})
+    assert (mine.path_at_success, mine.left) == ("", {})
     theirs.delete()
     life.lake.commit(files={"b": None})
     life.set()
@@ -109,3 +110,74 @@ def test_a_marker_goes_though_its_expression_is_gone(life: Soak) -> None:
     life.lake.commit(files={"d1/a": b"other"})
     life.rounds()
     assert at(life) == {"d1/a", "d2/a", "_lakefs_success", "d2/_lakefs_success"}  # d2/ is as it was
+
+
+def test_a_marker_outlives_its_export_and_goes_before_the_next_one_changes_what_is_below(life: Soak) -> None:
+    life.lake.commit(files={"d1/a": b"1", "d1/b": b"1", "d2/a": b"1"})
+    life.set(patterns=[r"d\d/"])
+    life.rounds()
+    export_delete(actor=life.owner, export=Export.objects.get())
+    life.rounds()
+    life.lake.commit(files={"d1/a": b"2", "d1/b": b"2"})
+    life.denied = "latest/d1/b"
+    life.set()
+    life.rounds()
+    assert (Export.objects.get().state, life.s3.buckets["out"]["latest/d1/a"]) == ("export-failed", b"2")
+    assert at(life) == {"d1/a", "d1/b", "d2/a"}
+
+
+@pytest.mark.parametrize("patterns", [[], [r"d\d/"]])
+def test_a_marker_goes_though_others_had_the_place_meanwhile(life: Soak, patterns: list[str]) -> None:
+    head = life.lake.commit(files={"d1/a": b"1", "d1/b": b"1"})
+    life.lake.repository.branches["dev"] = head
+    life.set(patterns=[r"d\d/"])
+    life.rounds()
+    mine = life.set("s3://out/other")
+    life.rounds()
+    mine.delete()
+    life.lake.commit(branch="dev", files={"d1/a": b"2", "d1/b": b"2"})
+    life.denied = "latest/d1/b"
+    life.set(branch="dev", patterns=patterns)
+    life.rounds()
+    assert (Export.objects.get().state, at(life)) == ("export-failed", {"d1/a", "d1/b"})
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "gone"),
+    [
+        ("latest", "latest/d1", {"_lakefs_success", "d1/_lakefs_success"}),
+        ("latest/d1", "latest", {"d1/_lakefs_success", "d1/d1/_lakefs_success"}),
+    ],
+)
+def test_markers_of_an_overlapping_place_go_before_what_is_below_them_changes(
+    life: Soak, first: str, then: str, gone: set[str]
+) -> None:
+    life.lake.commit(files={"a": b"above", "d1/a": b"in d1", "d1/d1/a": b"below", "d2/a": b"1"})
+    life.set(f"s3://out/{first}", patterns=["^$", r"^d\d/$"])
+    life.rounds()
+    before = at(life)
+    life.set(f"s3://out/{then}")
+    life.rounds()
+    assert Export.objects.get().state == "exported-successfully"
+    assert (before & gone, at(life) & gone) == (gone, set())
+    assert ("d2/_lakefs_success" in at(life)) == (first == "latest")  # nothing has changed there
+
+
+def test_a_marker_around_the_place_that_may_not_be_removed_keeps_nothing_from_being_exported(
+    life: Soak, caplog: pytest.LogCaptureFixture
+) -> None:
+    life.lake.commit(files={"a": b"1", "d1/a": b"2"})
+    life.set(patterns=["^$"])
+    life.rounds()
+    known = life.s3.before
+
+    def before(method: str, bucket: str, key: str) -> None:
+        known(method, bucket, key)
+        if (method, key) == ("LIST", "latest/"):
+            raise Denied("403 AccessDenied")
+
+    life.s3.before = before
+    life.set("s3://out/latest/d1")
+    life.rounds()
+    assert Export.objects.get().state == "exported-successfully"
+    assert "s3://out/latest/_lakefs_success may stay" in caplog.text
