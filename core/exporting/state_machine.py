@@ -57,14 +57,15 @@ def is_exported(standing: ExportSituation, head: str) -> bool:
 
 
 def check_start(standing: ExportSituation, head: str) -> None:
-    """Raises Conflict where an export may not be started by hand or by a hook."""
+    """Raises Conflict where an export may not be started. One that was repaired always may: where the head is exported
+    already, because the path is again that of the last success, its run finds nothing to do and says so."""
     if standing.paused:
         raise Conflict("the export is paused", hint="Resume it first")
     if standing.state is State.IN_PROGRESS:
         raise Conflict("export currently in progress", hint="When it ends, a newer head is exported by itself")
     if standing.state is State.FAILED:
         raise Conflict("the last export failed", hint="Repair it first: that resumes it")
-    if is_exported(standing, head):
+    if standing.state is not State.REPAIRED and is_exported(standing, head):
         raise Conflict(f"nothing to export: {head[:8]} is exported already")
 
 

@@ -101,6 +101,21 @@ def test_nobody_is_given_a_place_to_which_a_run_still_writes(life: Soak) -> None
         life.set(branch="dev")
 
 
+def test_who_gives_up_a_place_that_failed_and_goes_back_to_the_last_success_is_exported(life: Soak) -> None:
+    head = life.lake.commit(files={"a": b"1"})
+    life.set()
+    life.rounds()
+    life.denied = "other/"
+    life.set("s3://out/other")
+    life.rounds()
+    assert Export.objects.get().state == "export-failed"
+    life.set()
+    life.repair()
+    life.rounds()
+    assert (Export.objects.get().state, Export.objects.get().last_success_ref) == ("exported-successfully", head)
+    assert life.s3.buckets["out"][f"states/lake-main-{head}"].startswith(b"status: exported-successfully")
+
+
 def test_a_marker_goes_though_its_expression_is_gone(life: Soak) -> None:
     life.lake.commit(files={"d1/a": b"1", "d2/a": b"2"})
     life.set(patterns=[r"d\d/"])
