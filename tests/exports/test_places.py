@@ -6,7 +6,8 @@ import pytest
 
 from core.errors import Denied, Invalid
 from exports.models import Export
-from exports.services.exports import export_delete
+from exports.services.exports import export_delete, export_pause
+from mirrors.models import Mirror
 from tests.exports.soak import Soak
 
 pytestmark = pytest.mark.django_db
@@ -89,6 +90,22 @@ def test_a_place_that_others_had_meanwhile_is_begun_anew(life: Soak) -> None:
     life.set()
     life.rounds()
     assert at(life) == {"a", "b"}  # b is nobody's: the export does not know any more who brought it
+
+
+def test_a_place_at_which_a_mirror_was_meanwhile_is_begun_anew(life: Soak) -> None:
+    life.lake.commit(files={"a": b"1"})
+    life.set()
+    life.rounds()
+    export_pause(actor=life.owner, export=Export.objects.get(), paused=True)
+    life.set("s3://out/other")
+    life.rival("s3://out/latest")
+    assert Export.objects.get().path_at_success == ""
+    Mirror.objects.all().delete()
+    del life.s3.buckets["out"]["latest/a"]  # who removes a mirror empties its place
+    life.set()
+    export_pause(actor=life.owner, export=Export.objects.get(), paused=False)
+    life.rounds()
+    assert (Export.objects.get().state, at(life)) == ("exported-successfully", {"a"})
 
 
 def test_nobody_is_given_a_place_to_which_a_run_still_writes(life: Soak) -> None:
