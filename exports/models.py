@@ -40,6 +40,9 @@ class Export(models.Model):
     state = models.CharField(max_length=32, blank=True, choices=State.choices)
     error = ExactTextField(blank=True, help_text="why the last run failed")
     wanted = models.BooleanField(default=False, help_text="one export is due, asked for by a change of these settings")
+    wanted_ref = models.CharField(
+        max_length=64, blank=True, default="", db_default="", help_text="the branch's head when it was asked for"
+    )
     current_ref = models.CharField(max_length=64, blank=True, help_text="the commit of the last run")
     last_success_ref = models.CharField(max_length=64, blank=True)
     path_at_success = models.CharField(max_length=2048, blank=True)
@@ -92,6 +95,7 @@ class Export(models.Model):
             continuous=self.continuous,
             paused=self.paused,
             wanted=self.wanted,
+            wanted_ref=self.wanted_ref,
             last_success_ref=self.last_success_ref,
             path_at_success=self.path_at_success,
             attempted=tuple(self.attempted),

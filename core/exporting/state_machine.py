@@ -34,6 +34,8 @@ class ExportSituation:
     paused: bool = False
     wanted: bool = False
     """Somebody asked for an export that has not started: by a change of the configuration."""
+    wanted_ref: str = ""
+    """The branch's head when they did."""
     last_success_ref: str = ""
     path_at_success: str = ""
     attempted: tuple[str, ...] = ()
@@ -82,7 +84,12 @@ def starts_by_itself(standing: ExportSituation, head: str) -> bool:
         return False
     if standing.state is State.REPAIRED:
         return True
-    return (standing.continuous or standing.wanted) and not is_exported(standing, head)
+    return is_due(standing) and not is_exported(standing, head)
+
+
+def is_due(standing: ExportSituation) -> bool:
+    """Is what is new to be exported? If not continuously, then until there is what somebody asked for."""
+    return standing.continuous or (standing.wanted and not is_exported(standing, standing.wanted_ref))
 
 
 def basis(standing: ExportSituation) -> Basis:

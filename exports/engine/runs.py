@@ -50,6 +50,7 @@ def start(export: Export, head: str, *, asked_by: str = "") -> ExportRun:
         state=State.IN_PROGRESS,
         error="",
         wanted=False,
+        wanted_ref="",
         current_ref=head,
         attempted=list(state_machine.note_attempt(standing, head)),
         attempted_path=now.path,

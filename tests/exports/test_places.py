@@ -108,6 +108,18 @@ def test_a_place_at_which_a_mirror_was_meanwhile_is_begun_anew(life: Soak) -> No
     assert (Export.objects.get().state, at(life)) == ("exported-successfully", {"a"})
 
 
+@pytest.mark.parametrize("rounds", [6, 1])
+def test_an_export_that_is_turned_off_brings_no_later_commit(life: Soak, rounds: int) -> None:
+    """Also where that was while the run went on that brings the last one."""
+    first = life.lake.commit(files={"a": b"1"})
+    life.set()
+    life.rounds(rounds)
+    life.set(continuous=False)
+    life.lake.commit(files={"b": b"2"})
+    life.rounds()
+    assert (Export.objects.get().last_success_ref, at(life)) == (first, {"a"})
+
+
 def test_nobody_is_given_a_place_to_which_a_run_still_writes(life: Soak) -> None:
     head = life.lake.commit(files={"a": b"1"})
     life.lake.repository.branches["dev"] = head
