@@ -8,9 +8,10 @@ class ExportsConfig(AppConfig):
 
     def ready(self) -> None:
         from exports import tasks
+        from exports.engine import abandoned_destinations
         from exports.services import destinations, permissions
         from installations.claimed_places import register_places
 
         tasks.register()
         permissions.register_exports()
-        register_places("exports", destinations.places)
+        register_places("exports", destinations.places, abandoned_destinations.forget)

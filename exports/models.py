@@ -40,6 +40,9 @@ class Export(models.Model):
     state = models.CharField(max_length=32, blank=True, choices=State.choices)
     error = ExactTextField(blank=True, help_text="why the last run failed")
     wanted = models.BooleanField(default=False, help_text="one export is due, asked for by a change of these settings")
+    wanted_ref = models.CharField(
+        max_length=64, blank=True, default="", db_default="", help_text="the branch's head when it was asked for"
+    )
     current_ref = models.CharField(max_length=64, blank=True, help_text="the commit of the last run")
     last_success_ref = models.CharField(max_length=64, blank=True)
     path_at_success = models.CharField(max_length=2048, blank=True)
@@ -50,7 +53,7 @@ class Export(models.Model):
         default=dict, db_default={}, help_text="places that were given up, each with the commits that it may hold"
     )
     marked = models.JSONField(
-        default=dict, db_default={}, help_text="places, each with all expressions by which directories were marked"
+        default=dict, db_default={}, help_text="as MarkedPlace, by the version before; only read any more"
     )
     head = models.CharField(max_length=64, blank=True, help_text="of the branch, as last seen")
     head_at = models.DateTimeField(null=True, help_text="last valid look at the branch")
@@ -92,6 +95,7 @@ class Export(models.Model):
             continuous=self.continuous,
             paused=self.paused,
             wanted=self.wanted,
+            wanted_ref=self.wanted_ref,
             last_success_ref=self.last_success_ref,
             path_at_success=self.path_at_success,
             attempted=tuple(self.attempted),
@@ -182,6 +186,16 @@ class ExportRun(models.Model):
 
     def __str__(self) -> str:
         return f"{self.export} {self.ref[:8]}"
+
+
+class MarkedPlace(models.Model):
+    """A place in which directories got markers. It outlives the export that wrote them."""
+
+    place = models.CharField(max_length=2048, unique=True)
+    expressions = models.JSONField(default=list, help_text="all by which directories were marked")
+
+    def __str__(self) -> str:
+        return self.place
 
 
 class SkippedCommit(models.Model):

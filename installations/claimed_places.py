@@ -1,21 +1,37 @@
-"""Where in the stores of the regions somebody writes already: each app that does makes its places known."""
+"""Where in the stores of the regions somebody writes already: each app that does makes its places known, and is told
+of those that somebody else is given."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 Places = Callable[[], Iterator[tuple[str, str]]]
 """Gives URIs, each with whose it is, in words."""
+Forget = Callable[[str], None]
+"""Takes a URI: what was known of it, from a time when it was one's own, holds no more."""
 
-_registered: dict[str, Places] = {}
+
+class _App(NamedTuple):
+    places: Places
+    forget: Forget
 
 
-def register_places(app: str, places: Places) -> None:
+_registered: dict[str, _App] = {}
+
+
+def register_places(app: str, places: Places, forget: Forget) -> None:
     """Make known what an app writes to; each process does so when that app is ready."""
-    _registered[app] = places
+    _registered[app] = _App(places, forget)
 
 
 def claimed_places() -> Iterator[tuple[str, str]]:
     """All that was made known, each with whose it is."""
-    for places in _registered.values():
-        yield from places()
+    for app in _registered.values():
+        yield from app.places()
+
+
+def give_away(place: str) -> None:
+    """Tell all apps that somebody has a place from now on. Inside of the transaction that gives it to him."""
+    for app in _registered.values():
+        app.forget(place)

@@ -56,6 +56,12 @@ def overlap(place: str, other: str) -> bool:
     return inside(place, other) or inside(other, place)
 
 
+def holders_of(place: str) -> list[str]:
+    """The places that hold this one, from its bucket on."""
+    parts = place.split("/")
+    return ["/".join(parts[:number]) for number in range(3, len(parts))]
+
+
 def status_uri(status_path: str, repository: str, branch: str, commit: str) -> str:
     """`<status path>/<REPO>-<BRANCH>-<COMMIT>`; what a branch name may not leave in one name, `/` above all, is
     percent-encoded as UTF-8."""

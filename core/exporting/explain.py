@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from core.exporting.state_machine import ExportSituation, is_exported
+from core.exporting.state_machine import ExportSituation, is_due, is_exported
 from core.exporting.state_machine import State as ExportState
 from core.mirroring.rpo import in_words
 from core.mirroring.states import State
@@ -76,7 +76,7 @@ def tell(facts: ExportFacts, now: datetime) -> Told:
 def _at_rest(facts: ExportFacts, now: datetime) -> Told:
     standing = facts.standing
     if not standing.last_success_ref:
-        due = standing.continuous or standing.wanted
+        due = is_due(standing)
         what = "its first export begins with the next look at the branch" if due else "nothing was exported yet"
         return Told(State.NEW, "New", sentence(what), "" if due else "run")
     if is_exported(standing, facts.head):
@@ -85,7 +85,7 @@ def _at_rest(facts: ExportFacts, now: datetime) -> Told:
             "The destination holds ", short(standing.last_success_ref), f", the head of {facts.branch},{when}"
         )
         return Told(State.UP_TO_DATE, "Exported", phrase)
-    if standing.continuous or standing.wanted:
+    if is_due(standing):
         phrase = sentence(short(facts.head), " is about to be exported")
         return Told(State.SYNCING, "Exporting", phrase)
     if standing.path_at_success != standing.path:

@@ -34,6 +34,8 @@ class ExportSituation:
     paused: bool = False
     wanted: bool = False
     """Somebody asked for an export that has not started: by a change of the configuration."""
+    wanted_ref: str = ""
+    """The branch's head when they did."""
     last_success_ref: str = ""
     path_at_success: str = ""
     attempted: tuple[str, ...] = ()
@@ -57,14 +59,15 @@ def is_exported(standing: ExportSituation, head: str) -> bool:
 
 
 def check_start(standing: ExportSituation, head: str) -> None:
-    """Raises Conflict where an export may not be started by hand or by a hook."""
+    """Raises Conflict where an export may not be started. One that was repaired always may: where the head is exported
+    already, because the path is again that of the last success, its run finds nothing to do and says so."""
     if standing.paused:
         raise Conflict("the export is paused", hint="Resume it first")
     if standing.state is State.IN_PROGRESS:
         raise Conflict("export currently in progress", hint="When it ends, a newer head is exported by itself")
     if standing.state is State.FAILED:
         raise Conflict("the last export failed", hint="Repair it first: that resumes it")
-    if is_exported(standing, head):
+    if standing.state is not State.REPAIRED and is_exported(standing, head):
         raise Conflict(f"nothing to export: {head[:8]} is exported already")
 
 
@@ -81,7 +84,12 @@ def starts_by_itself(standing: ExportSituation, head: str) -> bool:
         return False
     if standing.state is State.REPAIRED:
         return True
-    return (standing.continuous or standing.wanted) and not is_exported(standing, head)
+    return is_due(standing) and not is_exported(standing, head)
+
+
+def is_due(standing: ExportSituation) -> bool:
+    """Is what is new to be exported? If not continuously, then until there is what somebody asked for."""
+    return standing.continuous or (standing.wanted and not is_exported(standing, standing.wanted_ref))
 
 
 def basis(standing: ExportSituation) -> Basis:

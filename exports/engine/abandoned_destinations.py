@@ -1,20 +1,35 @@
 """What exports have left at places that they gave up for others: looked at should they come back.
 
-Once somebody else exports to such a place, it is theirs: nothing that was known of it holds any more.
+Once somebody else has such a place, it is theirs: nothing that was known of it holds any more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+from django.db.models import QuerySet
 
 from core.exporting.destinations import overlap
 from exports.models import Export
 
+Places = Mapping[str, Sequence[str]]
+"""Places that were left, each with the commits that it may hold."""
 
-def left_with(export: Export, place: str, refs: Sequence[str], *, at: str) -> dict[str, list[str]]:
+
+def leave_for(export: Export) -> dict[str, Any]:
+    """The columns of an export that begins to write at its place: what it tried elsewhere is left there. A place of its
+    success that overlaps this one will not be as the success left it: it is no base any more, and may still hold it."""
+    left = left_with(export.left, export.attempted_path, export.attempted, at=export.path)
+    succeeded = export.path_at_success
+    if not succeeded or succeeded == export.path or not overlap(succeeded, export.path):
+        return {"left": left}
+    return {"left": left_with(left, succeeded, [export.last_success_ref], at=export.path), "path_at_success": ""}
+
+
+def left_with(left: Places, place: str, refs: Sequence[str], *, at: str) -> dict[str, list[str]]:
     """All that is left behind by an export that is at one place now, and leaves these commits at another one."""
-    left_behind = {path: list(commits) for path, commits in export.left.items() if path != at}
+    left_behind = {path: list(commits) for path, commits in left.items() if path != at}
     if place and place != at:
         left_behind[place] = list(dict.fromkeys([*left_behind.get(place, []), *refs]))
     return left_behind
@@ -23,17 +38,26 @@ def left_with(export: Export, place: str, refs: Sequence[str], *, at: str) -> di
 def take(export: Export) -> None:
     """Its place is this export's from now on: others that were there begin anew should they come back. Inside of a
     transaction."""
-    for other in Export.objects.select_for_update().exclude(pk=export.pk).order_by("pk"):
-        if values := _forgotten(other, export.path):
-            Export.objects.filter(pk=other.pk).update(**values)
+    _forget(export.path, Export.objects.exclude(pk=export.pk))
 
 
-def _forgotten(other: Export, place: str) -> dict[str, Any]:
-    """The columns of another export in which something of this place stood, without that."""
-    columns: dict[str, Any] = {}
-    for name in ("left", "marked"):
-        columns[name] = {path: noted for path, noted in getattr(other, name).items() if not overlap(path, place)}
+def forget(place: str) -> None:
+    """A place is somebody else's from now on, who is no export."""
+    _forget(place, Export.objects.all())
+
+
+def _forget(place: str, exports: QuerySet[Export]) -> None:
+    for export in exports.select_for_update().order_by("pk"):
+        if values := _forgotten(export, place):
+            Export.objects.filter(pk=export.pk).update(**values)
+
+
+def _forgotten(export: Export, place: str) -> dict[str, Any]:
+    """The columns of an export in which something of this place stood, without that."""
+    columns: dict[str, Any] = {
+        "left": {path: commits for path, commits in export.left.items() if not overlap(path, place)}
+    }
     for name in ("path_at_success", "attempted_path"):
-        path = getattr(other, name)
+        path = getattr(export, name)
         columns[name] = "" if path and overlap(path, place) else path
-    return {name: value for name, value in columns.items() if value != getattr(other, name)}
+    return {name: value for name, value in columns.items() if value != getattr(export, name)}

@@ -89,16 +89,19 @@ def _resting(standing: state_machine.ExportSituation, head: str) -> str:
 
 
 def _tell_repaired(export: Export, lease: Lease) -> None:
-    """The status file of the run that had failed says so before it is resumed."""
+    """The status file of the run that had failed says so before it is resumed: at the status path of now, for the one
+    of then may be what was wrong. Where it can't be written the export goes on all the same."""
     run = export.runs.order_by("-pk").first()
     if run is None:
         return
+    run.status_path = export.status_path
+    run.save(update_fields=["status_path"])
     try:
         _write_status(run, State.REPAIRED, lease)
     except LakeMirrorError as error:
-        if not error.retryable or lease.duty.failures + 1 >= TRIES:
-            _fail_again(export, error)
-        raise
+        if error.retryable and lease.duty.failures + 1 < TRIES:
+            raise
+        log.warning("that %s is repaired can't be told: %s", export, error)
 
 
 def _write_status(run: ExportRun, state: State, lease: Lease) -> None:
@@ -109,12 +112,6 @@ def _write_status(run: ExportRun, state: State, lease: Lease) -> None:
         raise Unreachable("there was no time left for the status file") from None
     finally:
         piece.end()
-
-
-def _fail_again(export: Export, error: LakeMirrorError) -> None:
-    """What keeps even the status from being written is not repaired."""
-    text = f"not repaired: {words_of(error)}"
-    Export.objects.move(export.pk, states=[State.REPAIRED], state=State.FAILED, error=text)
 
 
 def _remove(export: Export | None, lease: Lease) -> DutyOutcome:

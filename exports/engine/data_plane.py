@@ -27,13 +27,13 @@ class Plane:
         self.elsewhere = False
         """Whether tasks of Spark's may still be at work: of a job that did not come to its end."""
 
-    def settings(self) -> Any:
-        """Of now: limits may have been changed, and something may have failed."""
+    def settings(self, place: str = "") -> Any:
+        """Of now: limits may have been changed, and something may have failed. For another place than the run's too."""
         export, run = self.run.export, self.run
         return export_jobs.settings(
             region=export.region,
             namespace=export.storage_namespace,
-            path=run.path,
+            path=place or run.path,
             patterns=tuple(run.patterns),
             former=tuple(run.former),
             deadline=self.piece.deadline,
@@ -86,9 +86,9 @@ class Plane:
         ranges = ranges_of(self.run.export, ref or self.run.ref)
         return export_jobs.held_keys(holders(ranges, sorted(keys)), self.settings())
 
-    def remove_markers(self, directories: Sequence[bytes]) -> Marked:
-        """Take markers away."""
-        return self._note_unanswered(export_jobs.markers(directories, self.settings(), write=False))
+    def remove_markers(self, directories: Sequence[bytes], place: str = "") -> Marked:
+        """Take markers away, at the run's place or another one."""
+        return self._note_unanswered(export_jobs.markers(directories, self.settings(place), write=False))
 
     def write_markers(self, directories: Sequence[bytes]) -> Marked:
         """Write markers, children first."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
 
 from django.db import transaction
@@ -11,10 +12,14 @@ from core.errors import LakeMirrorError
 from core.exporting.deadline import Late
 from core.exporting.failures import reason_of, words_of
 from core.exporting.markers import Failed, marker_of
+from core.exporting.unit_work import Marked
+from exports.engine import marked_places
 from exports.engine.data_plane import Plane
 from exports.engine.failures import note_failed_directories, note_failures
 from exports.models import ExportDirectory, ExportRun
 from jobs.lease import Lease
+
+log = logging.getLogger("lakemirror.export")
 
 State = ExportDirectory.State
 AT_ONCE = 1000
@@ -41,6 +46,25 @@ def clear(run: ExportRun, plane: Plane, lease: Lease) -> bool:
         _set(rows, own, State.CLEARED)
         run.directories.filter(pk__in=[rows[path].pk for path in own if not marked_again(path)]).delete()
     return False
+
+
+def clear_above(run: ExportRun, plane: Plane) -> None:
+    """Take away what says that directories around the run's place are whole: the place had been a part of another one.
+    That lies outside of it, so a store that refuses it does not keep the run from going on."""
+    if not run.to_copy + run.to_delete:
+        return
+    for place, directories in marked_places.above(run.path).items():
+        try:
+            marked = plane.remove_markers(directories, place)
+        except LakeMirrorError as error:
+            marked = Marked(failures=dict.fromkeys(directories, error))
+        for directory, error in marked.failures.items():
+            if error.retryable and not plane.last_try:
+                raise error
+            uri = f"{place}/{marker_of(directory).decode()}"
+            log.warning("%s may stay, though %s changes below it: %s", uri, run.path, error)
+        if marked.left:
+            raise Late
 
 
 def write(run: ExportRun, plane: Plane, lease: Lease, *, none_at_all: bool) -> bool:

@@ -10,8 +10,8 @@ from core.exporting.state_machine import State
 from core.types import RepositoryInfo
 from db import clock
 from deployment.wiring import clients
-from exports.engine import verifications
-from exports.engine.abandoned_destinations import left_with
+from exports.engine import marked_places, verifications
+from exports.engine.abandoned_destinations import leave_for, left_with
 from exports.models import Export, ExportRun
 from jobs import duties
 
@@ -45,17 +45,16 @@ def start(export: Export, head: str, *, asked_by: str = "") -> ExportRun:
     standing = now.standing()
     state_machine.check_start(standing, head)
     basis = state_machine.basis(standing)
-    marked = now.marked.get(now.path, [])
-    former = [pattern for pattern in marked if pattern not in now.patterns]
+    former = marked_places.note(now.path, now.patterns, known=now.marked.get(now.path, ()))
     Export.objects.filter(pk=now.pk).update(
         state=State.IN_PROGRESS,
         error="",
         wanted=False,
+        wanted_ref="",
         current_ref=head,
         attempted=list(state_machine.note_attempt(standing, head)),
         attempted_path=now.path,
-        left=left_with(now, now.attempted_path, now.attempted, at=now.path),
-        marked={**now.marked, now.path: [*former, *now.patterns]},
+        **leave_for(now),
     )
     run = ExportRun.objects.create(
         export=now,
@@ -90,7 +89,7 @@ def succeed(run: ExportRun) -> None:
         succeeded_at=now,
         attempted=[],
         attempted_path="",
-        left=left_with(export, export.path_at_success, [export.last_success_ref], at=run.path),
+        left=left_with(export.left, export.path_at_success, [export.last_success_ref], at=run.path),
     )
     run.units.all().delete()
 

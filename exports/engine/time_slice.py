@@ -24,6 +24,12 @@ MARGIN_SECONDS = 75.0
 long a store may take to carry out what it never answered, too."""
 
 
+def longest_after_a_run() -> timedelta:
+    """So long after the end of a run one of its writes may be carried out: it ended in its last slice, which may have
+    waited for a request beyond its own time."""
+    return config.current().exports.slice + timedelta(seconds=2 * MARGIN_SECONDS)
+
+
 @dataclass(slots=True)
 class Slice:
     """`deadline` is a Unix time by the database's clock: nothing visible begins after it.

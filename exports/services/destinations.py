@@ -16,6 +16,7 @@ from core.types import RepositoryInfo
 from db import clock
 from deployment import config
 from deployment.wiring import clients, region_settings
+from exports.engine.time_slice import longest_after_a_run
 from exports.models import Export, ExportRun
 from mirrors.models import Mirror, Repository
 from mirrors.services.adoption import reaching
@@ -92,7 +93,8 @@ def _check_status_names(actor: Any, status_path: str, region: str, repository: s
     """Raises Invalid where another export at this status path has the same names for its files: that of a branch of the
     same name in another region, or of `lake-eu/main` beside `lake/eu-main`."""
     ours = status_uri(status_path, repository, branch, "")
-    for other in _sharing(status_path).exclude(region=region, repository=repository, branch=branch):
+    others = Export.objects.order_by("pk").exclude(region=region, repository=repository, branch=branch)
+    for other in _sharing(status_path, others):
         if status_uri(status_path, other.repository, other.branch, "") == ours:
             whose = str(other) if rbac.allowed(actor, *_right_to_see(other)) else "another export"
             raise Invalid(
@@ -102,10 +104,11 @@ def _check_status_names(actor: Any, status_path: str, region: str, repository: s
             )
 
 
-def _sharing(status_path: str) -> QuerySet[Export]:
-    """Exports whose states are written there, or are still by a run that goes on."""
-    by_run = ExportRun.objects.open().filter(status_path=status_path).values("export")
-    return Export.objects.order_by("pk").filter(Q(status_path=status_path) | Q(pk__in=by_run))
+def _sharing(status_path: str, exports: QuerySet[Export]) -> Iterator[Export]:
+    """Those whose states are written there, or may still be."""
+    for export in exports:
+        if status_path == export.status_path or any(status_path == run.status_path for run in _writing(export)):
+            yield export
 
 
 def repositories_near(region: str, *places: str) -> list[Taken]:
@@ -164,9 +167,8 @@ def _others(field: str, region: str, repository: str, branch: str) -> Iterator[T
         yield Taken(namespace, f"the storage namespace of '{name}'", _SEE_REPOSITORIES)
     for export in Export.objects.order_by().exclude(region=region, repository=repository, branch=branch):
         right = _right_to_see(export)
-        yield from (Taken(place, whose, right) for place, whose in written_by(export))
-        if field == "exportPath" and export.status_path:
-            yield Taken(export.status_path, f"where the states of {export} are written", right)
+        taken = [*written_by(export), *(_told_by(export) if field == "exportPath" else ())]
+        yield from (Taken(place, whose, right) for place, whose in taken)
 
 
 def _right_to_see(export: Export) -> tuple[str, str]:
@@ -177,16 +179,38 @@ def places() -> Iterator[tuple[str, str]]:
     """All that exports write to, each with whose it is."""
     for export in Export.objects.order_by("pk"):
         yield from written_by(export)
-        if export.status_path:
-            yield export.status_path, f"where the states of {export} are written"
+        yield from _told_by(export)
 
 
 def written_by(export: Export) -> Iterator[tuple[str, str]]:
     """Where its files are, or may still arrive: a place that it has left is nobody else's before its last write."""
     yield export.path, f"where {export} is exported to"
-    for run in export.runs.open().exclude(path=export.path):
-        yield run.path, f"where a run of {export} still writes"
-    last = export.runs.order_by("-pk").first()
-    late = export.writes_until is not None and export.writes_until > clock.now()
-    if last and last.ended_at and last.path != export.path and late:
-        yield last.path, f"where a write of {export} may still arrive, until {export.writes_until:%H:%M:%S} UTC"
+    for run in _writing(export):
+        if run.path != export.path:
+            yield run.path, _left_by(run)
+
+
+def _told_by(export: Export) -> Iterator[tuple[str, str]]:
+    """Where its states are written, or may still be."""
+    if export.status_path:
+        yield export.status_path, f"where the states of {export} are written"
+    for run in _writing(export):
+        if run.status_path not in ("", export.status_path):
+            yield run.status_path, _left_by(run)
+
+
+def _writing(export: Export) -> list[ExportRun]:
+    """The runs of which something may still be written: the one that goes on, and where a write got no answer also
+    those that ended so shortly before that it may be theirs. The last one's state is told anew when it is repaired."""
+    now = clock.now()
+    runs = export.runs.order_by("-pk").select_related("export")
+    if export.writes_until is None or export.writes_until <= now:
+        return list(runs.open())
+    ended = Q(ended_at__gt=now - longest_after_a_run())
+    return list(runs.filter(Q(ended_at=None) | ended | Q(pk__in=runs.values("pk")[:1])))
+
+
+def _left_by(run: ExportRun) -> str:
+    if run.ended_at is None:
+        return f"where a run of {run.export} still writes"
+    return f"where a write of {run.export} may still arrive, until {run.export.writes_until:%H:%M:%S} UTC"

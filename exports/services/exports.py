@@ -60,14 +60,14 @@ def export_set(
     settings = checked(wish)
     check_beside(settings["status_path"], settings["path"], repository, branch)
     source = destinations.source_of(region, repository)
-    destinations.check_branch(region, repository, branch)
+    head = destinations.check_branch(region, repository, branch)
     destinations.check_apart(actor, settings["path"], settings["status_path"], source, region, branch)
     _check_apart_from_repositories(actor, settings, region)
     destinations.check_reached(settings["path"], settings["status_path"], region)
     with transaction.atomic():
         hold_places()
         destinations.check_apart(actor, settings["path"], settings["status_path"], source, region, branch)
-        export, before = _store(region, branch, source, settings)
+        export, before = _store(region, branch, source, settings, head)
         duties.ensure(KIND, subject_of(export), region)
         duties.wake(KIND, subject_of(export))
         _audit(actor, right, Verb.CHANGE if before else Verb.CREATE, export, request, before=before, after=settings)
@@ -110,9 +110,12 @@ def check_patterns(patterns: Sequence[str]) -> None:
     Patterns(patterns, field=PATTERNS)
 
 
-def _store(region: str, branch: str, source: Any, settings: dict[str, Any]) -> tuple[Export, dict[str, Any] | None]:
+def _store(
+    region: str, branch: str, source: Any, settings: dict[str, Any], head: str
+) -> tuple[Export, dict[str, Any] | None]:
     """The row with its new settings, and the settings before, None if it is new."""
     now = clock.now()
+    asked = {"wanted": True, "wanted_ref": head, "changed_at": now}
     export = Export.objects.select_for_update().of_branch(region, source.id, branch).first()
     if export is None:
         pins = {"creation_date": source.creation_date, "storage_namespace": source.storage_namespace}
@@ -121,8 +124,7 @@ def _store(region: str, branch: str, source: Any, settings: dict[str, Any]) -> t
             repository=source.id,
             branch=branch,
             created_at=now,
-            changed_at=now,
-            wanted=True,
+            **asked,
             **pins,
             **settings,
         )
@@ -131,9 +133,9 @@ def _store(region: str, branch: str, source: Any, settings: dict[str, Any]) -> t
     if export.deleting:
         raise Conflict("the export is just being deleted", hint="Try again in a minute")
     before = {name: getattr(export, name) for name in SETTINGS}
-    for name, value in {**settings, "wanted": True, "changed_at": now}.items():
+    for name, value in {**settings, **asked}.items():
         setattr(export, name, value)
-    export.save(update_fields=[*settings, "wanted", "changed_at"])
+    export.save(update_fields=[*settings, *asked])
     take(export)
     return export, before
 

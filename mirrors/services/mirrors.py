@@ -16,6 +16,7 @@ from db import clock
 from deployment import config
 from deployment.wiring import clients, region_settings
 from installations import probes
+from installations.claimed_places import give_away
 from jobs import duties
 from mirrors.models import Mirror, MirrorBranch, MirrorDuty, Repository, all_branches
 from mirrors.services import placement
@@ -166,6 +167,7 @@ def _store(actor: Any, creation: Creation) -> Mirror:
                 created_by=actor,
                 **creation.settings,
             )
+            give_away(creation.namespace)
             Mirror.objects.filter(pk=mirror.pk).update(created_at=Now())  # and not by this machine's clock
             if adopted:
                 rows = [MirrorBranch(mirror=mirror, name=branch, head=head) for branch, head in adopted.heads.items()]

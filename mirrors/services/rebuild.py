@@ -21,6 +21,7 @@ from core.types import RepositoryInfo
 from db import clock
 from deployment import config
 from deployment.wiring import clients, region_settings
+from installations.claimed_places import give_away
 from mirrors.models import Mirror, MirrorBranch, MirrorTag, Repository, SourceBranch
 from mirrors.queries.certificates import DESCRIPTOR, Descriptor, Proof, parse_descriptor, read_certificate
 from mirrors.services.mirrors import repository_arn
@@ -215,6 +216,7 @@ def _make(actor: str, destination: Destination) -> None:
         pinned_creation_date=descriptor.creation_date,
         destination_looked_at=clock.now(),
     )
+    give_away(descriptor.storage_namespace)
     Mirror.objects.filter(pk=mirror.pk).update(created_at=descriptor.created_at)
     MirrorBranch.objects.bulk_create([_branch(mirror, destination, name) for name in destination.heads], batch_size=500)
     # Nothing tells who made a tag: it is ours once the source is seen to have it there.

@@ -36,7 +36,10 @@ PATTERNS = ([], [".*"], [r"d\d/"], [r".*/_SUCCESS"], [r"d1/e\d/", "^$"])
 NAMES = ("a", "b c", "ü", "_SUCCESS")
 KEYS = [f"{top}{name}" for top in ("", "d1/", "d2/", "d1/e1/", "d1/e2/", "d2//") for name in NAMES]
 KEYS += ["d1/_lakefs_success", "_lakefs_success"]
-RIVALS = [f"s3://out{place}" for place in ("", "/latest", "/latest/d1", "/other", "/other/x", "/states/lake", "/free")]
+RIVALS = [
+    f"s3://out{place}"
+    for place in ("", "/latest", "/latest/d1", "/other", "/other/x", "/states/lake", "/told", "/free")
+]
 LAST_OF_EXPORTS = "exports.services.exports.destinations.check_reached"
 LAST_OF_MIRRORS = "mirrors.services.mirrors.placement.check_unused"
 FOREIGN = {
@@ -163,7 +166,8 @@ class Soak:
         path = path or ("s3://out/other" if self.chance(0.15) else "s3://out/latest")
         patterns = self.random.choice(PATTERNS)
         continuous = self.chance(0.8)
-        self._try(lambda: self.set(path, patterns, continuous))
+        status_path = "s3://out/told" if self.chance(0.15) else "s3://out/states"
+        self._try(lambda: self.set(path, patterns, continuous, status_path=status_path))
 
     def intrude(self) -> None:
         """Somebody puts a file of their own where nothing is, at a key that the branch has, had or may have."""
@@ -201,10 +205,15 @@ class Soak:
             first()
 
     def set(
-        self, path: str = "s3://out/latest", patterns: Sequence[str] = (), continuous: bool = True, branch: str = "main"
+        self,
+        path: str = "s3://out/latest",
+        patterns: Sequence[str] = (),
+        continuous: bool = True,
+        branch: str = "main",
+        status_path: str = "s3://out/states",
     ) -> Export:
         """Configure an export; also of another branch."""
-        wish = Wish(path, "s3://out/states", patterns, continuous=continuous)
+        wish = Wish(path, status_path, patterns, continuous=continuous)
         return export_set(actor=self.owner, region=REGION, repository="lake", branch=branch, wish=wish)[0]
 
     def pause(self) -> None:

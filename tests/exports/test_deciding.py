@@ -79,6 +79,10 @@ def test_what_was_tried_is_looked_at_again_until_a_success_at_the_same_path() ->
     [
         (standing(continuous=True), True),
         (standing(wanted=True), True),
+        (standing(wanted=True, wanted_ref=B), True),
+        (standing(wanted=True, wanted_ref=A), False),
+        (standing(wanted=True, wanted_ref=A, attempted=(B,), attempted_path=PATH), True),
+        (standing(wanted=True, wanted_ref=A, path="s3://bucket/other"), True),
         (standing(), False),
         (standing(State.NEVER, continuous=True), True),
         (standing(continuous=True, paused=True), False),

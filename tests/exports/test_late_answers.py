@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from adapters.s3.writes import Writer
-from core.errors import Denied, Full, LakeMirrorError, NotSent, RemoteFailure, Throttled, Unreachable
+from core.errors import Denied, Full, Invalid, LakeMirrorError, NotSent, RemoteFailure, Throttled, Unreachable
 from core.exporting.deadline import Deadline
 from db import clock
 from exports.engine import advance
@@ -195,6 +195,26 @@ def test_an_export_that_is_deleted_goes_when_its_last_write_can_not_arrive_any_m
     assert Export.objects.exists()
     life.rounds(1)
     assert not Export.objects.exists()
+
+
+@pytest.mark.parametrize("rounds", [0, 1])
+def test_a_place_and_its_status_path_are_nobody_elses_while_a_write_may_arrive_there(life: Soak, rounds: int) -> None:
+    """Also where the next run has begun elsewhere, and waits for that write."""
+    head = life.lake.commit(files={"k": b"old"})
+    life.lake.repository.branches["dev"] = head
+    life.set()
+    unanswered(life, lambda method, key: key == "latest/k")
+    at_once(life)
+    life.set("s3://out/other", status_path="s3://out/told")
+    at_once(life, rounds)
+    assert Export.objects.get().runs.open().count() == rounds
+    for taken in ("s3://out/latest", "s3://out/states"):
+        with pytest.raises(Invalid, match=r"where a write of .* may still arrive"):
+            life.set(taken, branch="dev", status_path="")
+    life.carry_out()
+    life.rounds()
+    ExportRun.objects.update(ended_at=clock.now() - timedelta(hours=1))
+    life.set("s3://out/latest", branch="dev", status_path="")
 
 
 # --- what counts as unanswered ----------------------------------------------------------------------------------------

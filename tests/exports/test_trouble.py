@@ -48,6 +48,28 @@ def copies(life: Soak) -> int:
     return life.s3.asked["COPY"]
 
 
+@pytest.mark.parametrize("instead", ["s3://out/told", ""])
+def test_a_status_path_that_can_not_be_written_is_replaced_and_the_export_repaired(life: Soak, instead: str) -> None:
+    life.lake.commit(files=SOME)
+    life.set()
+    life.denied = "states"
+    assert ended(life)[0] == "export-failed"
+    life.set(status_path=instead)
+    export_repair(actor=life.owner, export=Export.objects.get())
+    life.rounds()
+    assert (Export.objects.get().state, copies(life)) == ("exported-successfully", len(SOME))
+
+
+def test_that_a_repair_can_not_be_told_does_not_keep_the_export_from_going_on(life: Soak) -> None:
+    head = life.lake.commit(files=SOME)
+    life.set()
+    life.denied = "latest/d2/a"
+    assert ended(life)[0] == "export-failed"
+    life.denied = f"states/lake-main-{head}"
+    life.lake.commit(files={"b": b"1"})
+    repaired(life)
+
+
 def test_a_store_that_stays_full_is_told_after_some_tries_and_repaired(life: Soak) -> None:
     life.lake.commit(files=SOME)
     life.set()

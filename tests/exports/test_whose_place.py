@@ -175,6 +175,36 @@ def test_a_place_that_was_left_is_given_to_nobody_while_a_write_may_still_arrive
     an_export(life, "s3://out/latest", "dev")
 
 
+def test_a_status_path_that_was_left_is_nobody_elses_while_a_run_goes_on(life: Soak) -> None:
+    life.lake.commit(files={"a": b"1"})
+    an_export(life, "s3://out/latest")
+    life.rounds(1)
+    life.set(status_path="s3://out/told")
+    with pytest.raises(Invalid, match=r"s3://out/states, where a run of .* still writes"):
+        an_export(life, "s3://out/states/dev", "dev")
+    with pytest.raises(Conflict, match="still writes"):
+        a_mirror(life, "s3://out/states")
+    life.rounds()
+    a_mirror(life, "s3://out/states")
+
+
+def test_that_it_is_repaired_is_told_at_the_status_path_of_now(life: Soak) -> None:
+    """The one before may be somebody else's by then."""
+    life.lake.commit(files={"a": b"1"})
+    an_export(life, "s3://out/latest")
+    life.denied = "latest/"
+    life.rounds()
+    life.denied = ""
+    life.set(status_path="s3://out/told")
+    a_mirror(life, "s3://out/states")
+    life.log.clear()
+    life.repair()
+    life.rounds()
+    assert Export.objects.get(branch="main").state == "exported-successfully"
+    assert not [key for _, key in life.log if key.startswith("states/")]
+    assert [key for _, key in life.log if key.startswith("told/lake-main-")]
+
+
 def test_a_mirror_that_is_made_again_finds_its_place_taken_by_an_export(lm: Deployment) -> None:
     lm.lake.commit(files={"a": b"1"})
     lm.arrive()

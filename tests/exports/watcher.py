@@ -106,8 +106,9 @@ class Watcher:
         """No two of those who write have one place, or one in another."""
         taken = list(Mirror.objects.values_list("storage_namespace", flat=True))
         for export in Export.objects.all():
-            runs = export.runs.filter(ended_at=None).values_list("path", flat=True)
-            taken += [*{export.path, *runs}, *filter(None, [export.status_path])]
+            runs = export.runs.filter(ended_at=None)
+            taken += {export.path, *runs.values_list("path", flat=True)}
+            taken += filter(None, {export.status_path, *runs.values_list("status_path", flat=True)})
         self.problems += [
             f"{one} and {other} overlap" for one, other in combinations(sorted(taken), 2) if overlap(one, other)
         ]

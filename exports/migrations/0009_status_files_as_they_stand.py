@@ -23,7 +23,7 @@ def note_earlier_runs(apps, schema_editor):
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('exports', '0006_told_elsewhere'),
+        ('exports', '0008_places_wanted'),
     ]
 
     operations = [
