@@ -9,9 +9,9 @@ def note_earlier_runs(apps, schema_editor):
     for run in runs.order_by('-pk').select_related('export').iterator(chunk_size=500):
         uri = (run.export_id, run.ref, run.status_path)
         failed = run.outcome == 'export-failed'
-        repaired = failed and (run.export_id in later or run.export.state != 'export-failed')
+        repaired = failed and (run.export_id in later or run.export.state not in ('export-failed', 'export-repaired'))
         later.add(run.export_id)
-        if uri in written or (failed and 'The status could not be written either' in run.error):
+        if uri in written or (failed and not repaired and 'The status could not be written either' in run.error):
             continue
         written.add(uri)
         state = 'export-repaired' if repaired else run.outcome
