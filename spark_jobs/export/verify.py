@@ -18,13 +18,13 @@ import pyarrow as pa
 from adapters.s3.copier import Copier, Item, is_of
 from adapters.s3.fast_store import FastObjectStore, ListedPage
 from adapters.s3.store import split_uri
-from core.errors import NotFound, RemoteFailure
+from core.errors import NotFound
 from core.exporting.deadline import Deadline, Late, Rate
 from core.exporting.markers import is_marker
 from core.exporting.unit_work import UnitWork
 from core.exporting.work_units import Unit
 from core.types import ObjectInfo
-from spark_jobs.export.compare import before
+from spark_jobs.export.compare import before, page_after
 from spark_jobs.export.plan import NOTHING, RangeShelf, clipped
 from spark_jobs.export.settings import ExportSettings, copier_of, destination_store, source_store
 from spark_jobs.export.units import deal_out, run_task
@@ -186,9 +186,7 @@ def _pages(store: FastObjectStore, prefix: str, unit: Unit) -> Iterator[tuple[di
     beginning = split_uri(prefix)[1]
     after, more = _start(beginning, unit.low), True
     while more:
-        page = store.page(prefix, after)
-        if page.more and not page.keys:
-            raise RemoteFailure(f"{store.where} broke off the listing of {prefix}")
+        page = page_after(store, prefix, after)
         rows = _by_key(page, len(beginning))
         last = next(reversed(rows), None)
         more = page.more and (last is None or unit.high is None or last < unit.high)
