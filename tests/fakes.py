@@ -384,6 +384,15 @@ class Lake:
         self.repository.branches[branch] = new
         return new
 
+    def link(self, path: str, uri: str, content: bytes, branch: str = "main") -> str:
+        """Import an object that lies elsewhere, and commit; gives the commit id."""
+        tree = dict(self.trees[self.commit(branch, {path: content})])
+        key = path.encode()
+        tree[key] = replace(tree[key], address=uri, address_type=AddressType.FULL)
+        new = self.record_tree((self.repository.branches[branch],), tree, f"import {path}")
+        self.repository.branches[branch] = new
+        return new
+
     def merge(self, source: str, into: str = "main") -> str:
         """A merge commit with both heads as parents."""
         ours, theirs = self.repository.branches[into], self.repository.branches[source]

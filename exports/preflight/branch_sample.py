@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import time
 from dataclasses import dataclass
+from typing import Any
 
 from core.errors import Corrupt, NotFound, Unreachable
 from core.exporting.markers import touched_directories
@@ -34,13 +35,15 @@ class Branch:
 @dataclass(frozen=True, slots=True)
 class FirstFiles:
     """`keys` and `directories` (the root is empty) ascend. `read` files of `files` were looked at for the directories.
-    `whole`: these are all keys and directories that there are."""
+    `whole`: these are all keys and directories that there are. `imported`: for each folder from which the branch was
+    given objects by import one of these, its address and its key."""
 
     files: int
     read: int
     keys: tuple[bytes, ...]
     directories: tuple[bytes, ...]
     whole: bool
+    imported: tuple[tuple[str, bytes], ...] = ()
 
 
 def branch_of(region: str, repository: str, branch: str) -> Branch:
@@ -79,17 +82,21 @@ def first_files(branch: Branch) -> FirstFiles:
 @functools.lru_cache(maxsize=8)
 def _first_files(region: str, namespace: str, ranges: tuple[RangeRef, ...]) -> FirstFiles:
     paths: list[bytes] = []
+    imported: dict[str, tuple[str, bytes]] = {}
     ends, read, size = time.monotonic() + SECONDS, 0, 0
     for ref in ranges:
         if read and (len(paths) >= MOST_READ or size + ref.estimated_size > MOST_BYTES or time.monotonic() > ends):
             break
-        paths += _paths(region, namespace, ref)
+        columns = _columns(region, namespace, ref)
+        paths += columns["path"].to_pylist()
+        imported = _imported(columns) | imported
         read, size = read + 1, size + ref.estimated_size
     files = sum(ref.count for ref in ranges)
     seen = paths[:MOST_READ]
     directories = sorted(touched_directories(seen))
     whole = len(seen) == files and len(seen) <= MOST_KEYS and len(directories) <= MOST_DIRECTORIES
-    return FirstFiles(files, len(seen), tuple(seen[:MOST_KEYS]), tuple(directories[:MOST_DIRECTORIES]), whole)
+    keys, first_directories = tuple(seen[:MOST_KEYS]), tuple(directories[:MOST_DIRECTORIES])
+    return FirstFiles(files, len(seen), keys, first_directories, whole, tuple(imported.values()))
 
 
 def _ranges(region: str, namespace: str, metarange_id: str) -> list[RangeRef]:
@@ -99,17 +106,23 @@ def _ranges(region: str, namespace: str, metarange_id: str) -> list[RangeRef]:
         raise Corrupt(str(error)) from error
 
 
-def _paths(region: str, namespace: str, ref: RangeRef) -> list[bytes]:
+def _columns(region: str, namespace: str, ref: RangeRef) -> Any:
     try:
         from graveler.ranges import read_range_columns
     except ImportError as error:  # the pages start before Spark's packages are there
         raise Unreachable("what reads ranges is still being installed", hint="Try again in a minute") from error
     try:
-        columns = read_range_columns(_metadata(region, namespace, ref.id), expected_id=ref.id)
+        return read_range_columns(_metadata(region, namespace, ref.id), expected_id=ref.id)
     except FormatError as error:
         raise Corrupt(str(error)) from error
-    paths: list[bytes] = columns["path"].to_pylist()
-    return paths
+
+
+def _imported(columns: Any) -> dict[str, tuple[str, bytes]]:
+    """By folder."""
+    from graveler.columns import is_full
+
+    entries = columns.select(["path", "address"]).filter(is_full(columns)).to_pylist()
+    return {entry["address"].rpartition("/")[0]: (entry["address"], entry["path"]) for entry in reversed(entries)}
 
 
 def _metadata(region: str, namespace: str, file_id: str) -> bytes:

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from adapters.s3.fast_store import FastObjectStore
 from core.errors import Corrupt
+from core.exporting.destinations import imported_from
 from core.exporting.work_units import Unit
-from graveler.columns import FULL_SCHEMA
+from graveler.columns import FULL_SCHEMA, is_full
 from graveler.errors import FormatError
 from graveler.ranges import read_range_columns
-from spark_jobs.check.ranges import is_full
 from spark_jobs.export.settings import ExportSettings
 
 RANGES_KEPT = 3
@@ -68,8 +68,8 @@ class RangeShelf:
 
 
 def plan_unit(unit: Unit, shelf: RangeShelf, settings: ExportSettings) -> Planned:
-    """The rows of a unit. Raises what `shelf` raises."""
-    target = shelf.read(unit.target) if unit.target else NOTHING
+    """The rows of a unit. Raises what `shelf` raises, Conflict for an entry that was imported from the destination."""
+    target = _read(unit.target, shelf, settings) if unit.target else NOTHING
     agreed, renewed = np.ones(target.num_rows, bool), np.zeros(target.num_rows, bool)
     differing: list[pa.RecordBatch] = []
     removed: list[pa.Array] = []
@@ -79,13 +79,22 @@ def plan_unit(unit: Unit, shelf: RangeShelf, settings: ExportSettings) -> Planne
             if range_id == unit.target:
                 same[:] = True
                 continue
-            lacking, others = _compare(target, clipped(shelf.read(range_id), unit), same, renewed)
+            lacking, others = _compare(target, clipped(_read(range_id, shelf, settings), unit), same, renewed)
             removed.append(lacking)
             differing.append(others)
         agreed &= same
     copies = _with_uris(target, renewed, settings).filter(pa.array(~agreed))
     others = pa.Table.from_batches(differing, schema=OTHERS)
     return Planned(_keys(removed), copies, others, int(agreed.sum()))
+
+
+def _read(range_id: str, shelf: RangeShelf, settings: ExportSettings) -> pa.RecordBatch:
+    """A range of which no entry was imported from the destination."""
+    columns, place = shelf.read(range_id), settings.destination.namespace.rstrip("/")
+    inside = pc.and_(is_full(columns), pc.starts_with(columns.column("address"), f"{place}/"))
+    for entry in columns.select(["path", "address"]).filter(inside).slice(0, 1).to_pylist():
+        raise imported_from(place, entry["address"], entry["path"])
+    return columns
 
 
 def clipped(columns: pa.RecordBatch, unit: Unit) -> pa.RecordBatch:

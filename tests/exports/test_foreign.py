@@ -14,6 +14,7 @@ from exports.models import Export, ExportFailure, ExportRun
 from exports.services.exports import export_repair
 from exports.status.timeline import steps_of
 from tests.exports.soak import Soak
+from tests.exports.test_places import at
 
 pytestmark = pytest.mark.django_db
 OWN = b"somebody's own"
@@ -236,6 +237,30 @@ def test_a_file_of_the_branch_replaces_whatever_has_its_key(life: Soak) -> None:
     life.s3.buckets["out"]["latest/a"] = OWN
     begun(life)
     assert out(life, "a") == b"1"
+
+
+# --- what the branch itself has there ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("exported", [False, True])
+def test_a_branch_that_was_given_objects_of_its_export_path_is_not_exported_there(life: Soak, exported: bool) -> None:
+    life.lake.commit(files={"b": b"1"})
+    if exported:
+        begun(life)
+    life.s3.buckets["out"]["latest/c"] = OWN
+    life.lake.link("c", "s3://out/latest/c", OWN)
+    life.set()
+    before = at(life)
+    life.rounds()
+    export = Export.objects.get()
+    assert export.state == "export-failed" and "Export to another place" in export.error
+    assert "s3://out/latest/c, in the export path s3://out/latest, is an object of the repository" in export.error
+    life.lake.commit(files={"b": b"2", "c": None})  # the commit before needs it all the same
+    export_repair(actor=life.owner, export=export)
+    life.rounds()
+    assert (Export.objects.get().state, at(life), out(life, "c")) == ("export-failed", before, OWN)
+    life.set("s3://out/other")
+    assert (succeed(life).path, out(life, "c")) == ("s3://out/other", OWN)
 
 
 # --- markers ----------------------------------------------------------------------------------------------------------
