@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import functools
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from core.errors import Corrupt, NotFound, Unreachable
+from core.errors import NotFound, Unreachable
 from core.exporting.markers import touched_directories
 from core.types import Commit, RepositoryInfo
 from deployment.wiring import clients
-from graveler.errors import FormatError
+from exports.engine.source_commits import Parsed, read_proven
 from graveler.metarange import RangeRef, read_metarange
 from installations.probes import is_name
 from mirrors.queries.metaranges import metadata_uri
@@ -100,10 +102,7 @@ def _first_files(region: str, namespace: str, ranges: tuple[RangeRef, ...]) -> F
 
 
 def _ranges(region: str, namespace: str, metarange_id: str) -> list[RangeRef]:
-    try:
-        return read_metarange(_metadata(region, namespace, metarange_id), expected_id=metarange_id)
-    except FormatError as error:
-        raise Corrupt(str(error)) from error
+    return _read(region, namespace, metarange_id, read_metarange)
 
 
 def _columns(region: str, namespace: str, ref: RangeRef) -> Any:
@@ -111,10 +110,7 @@ def _columns(region: str, namespace: str, ref: RangeRef) -> Any:
         from graveler.ranges import read_range_columns
     except ImportError as error:  # the pages start before Spark's packages are there
         raise Unreachable("what reads ranges is still being installed", hint="Try again in a minute") from error
-    try:
-        return read_range_columns(_metadata(region, namespace, ref.id), expected_id=ref.id)
-    except FormatError as error:
-        raise Corrupt(str(error)) from error
+    return _read(region, namespace, ref.id, read_range_columns)
 
 
 def _imported(columns: Any) -> dict[str, tuple[str, bytes]]:
@@ -125,12 +121,11 @@ def _imported(columns: Any) -> dict[str, tuple[str, bytes]]:
     return {entry["address"].rpartition("/")[0]: (entry["address"], entry["path"]) for entry in reversed(entries)}
 
 
-def _metadata(region: str, namespace: str, file_id: str) -> bytes:
-    """A metadata file; its reader verifies it, wherever it was kept."""
-    cached = clients.local_cache().get(file_id)
-    if cached is not None:
-        return cached
+def _read(region: str, namespace: str, file_id: str, read: Callable[..., Parsed]) -> Parsed:
+    uri = metadata_uri(namespace, file_id)
+    return read_proven(file_id, partial(_fetch, region, uri), partial(read, expected_id=file_id, file=uri))
+
+
+def _fetch(region: str, uri: str) -> bytes:
     with reaching(f"store of {region}"):
-        data = clients.quick_objects(region).get(metadata_uri(namespace, file_id))
-    clients.local_cache().put(file_id, data)
-    return data
+        return clients.quick_objects(region).get(uri)
