@@ -216,9 +216,9 @@ class _Crew:
     def _is_there(self, item: Item, rows: Rows) -> bool:
         """Is the entry's object at the destination already? The listing tells, or the stamp."""
         info = rows.existing.get(item.key)
-        if info is None or info.size != item.size or not item.etag:
+        if info is None or info.size != item.size:
             return False
-        if is_of(info.etag, item.etag):
+        if is_of(info.etag, item.tag):
             return True
         try:
             return self._copier.has_stamp(item)
@@ -251,8 +251,8 @@ def _versions(keys: pa.Array, planned: Planned, *, target_too: bool) -> Mapping[
     for table in tables[: 1 + target_too] if len(keys) else ():
         chosen = table.filter(pc.is_in(table.column("path"), value_set=keys))
         columns = (chosen.column(name).to_pylist() for name in OTHERS.names)
-        for path, size, etag in zip(*columns, strict=True):
-            versions.setdefault(path, []).append((size, etag))
+        for path, size, tag in zip(*columns, strict=True):
+            versions.setdefault(path, []).append((size, tag))
     return versions
 
 

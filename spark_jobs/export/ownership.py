@@ -55,23 +55,23 @@ def owners(keys: Sequence[bytes], rows: Rows, copier: Copier) -> Owners:
 def _is_ours(key: bytes, rows: Rows) -> bool | None:
     """As far as the listing tells; None: by its size it may be."""
     info = rows.existing.get(key)
-    etags = _etags(key, rows)
-    if info is None or not etags:
+    tags = _tags(key, rows)
+    if info is None or not tags:
         return False
-    return any(is_of(info.etag, etag) for etag in etags) or None
+    return any(is_of(info.etag, tag) for tag in tags) or None
 
 
 def _is_stamped(key: bytes, rows: Rows, copier: Copier) -> bool:
     """What the store refuses to tell of is somebody else's; a refusal of our access key says nothing of any object."""
     try:
-        return copier.stamp(key) in _etags(key, rows)
+        return copier.stamp(key) in _tags(key, rows)
     except LakeMirrorError as error:
         if error.retryable or isinstance(error, Unauthenticated):
             raise
         return False
 
 
-def _etags(key: bytes, rows: Rows) -> list[str]:
+def _tags(key: bytes, rows: Rows) -> list[str]:
     """Of what the commits have there in this size."""
     size = rows.existing[key].size if key in rows.existing else None
-    return [etag for version, etag in rows.versions.get(key, ()) if version == size and etag]
+    return [tag for version, tag in rows.versions.get(key, ()) if version == size]
