@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from graveler.entries import MAX_SECONDS
+from graveler.entries import MAX_SECONDS, AddressType
 from graveler.identity import FileIdentity
 from graveler.lanes import (
     Bools,
@@ -77,6 +77,14 @@ def decode_columns(unpacked: Unpacked, identity: FileIdentity, *, metadata: bool
     path = batch.column("path")
     require(pc.all(pc.less(path[:-1], path[1:]), min_count=0).as_py())
     return batch
+
+
+def is_full(columns: pa.RecordBatch) -> pa.Array:
+    """Which addresses are URIs of their own: by their type, in old entries by a scheme."""
+    kind = columns.column("address_type")
+    by_scheme = pc.match_substring(columns.column("address"), "://")
+    undecided = pc.equal(kind, pa.scalar(AddressType.BY_PREFIX, kind.type))
+    return pc.or_(pc.equal(kind, pa.scalar(AddressType.FULL, kind.type)), pc.and_(undecided, by_scheme))
 
 
 def _parts(records: Records, most: int) -> Iterator[Records]:

@@ -384,6 +384,19 @@ class Lake:
         self.repository.branches[branch] = new
         return new
 
+    def link(self, path: str, uri: str, content: bytes) -> str:
+        """Import an object that lies elsewhere, and commit; gives the commit id."""
+        self.commit(files={path: content})
+        return self.describe(path, address=uri, address_type=AddressType.FULL)
+
+    def describe(self, path: str, **fields: Any) -> str:
+        """Commit a file with other fields of its entry; gives the commit id."""
+        head = self.repository.branches["main"]
+        tree = dict(self.trees[head])
+        tree[path.encode()] = replace(tree[path.encode()], **fields)
+        new = self.repository.branches["main"] = self.record_tree((head,), tree, f"{path} is described anew")
+        return new
+
     def merge(self, source: str, into: str = "main") -> str:
         """A merge commit with both heads as parents."""
         ours, theirs = self.repository.branches[into], self.repository.branches[source]

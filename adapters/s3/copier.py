@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from hashlib import md5
+from hashlib import md5, sha256
 
 from adapters.s3.fast_store import FastObjectStore
 from adapters.s3.multipart import Layout, Part, Uploads, part_bytes
@@ -23,7 +23,7 @@ from core.exporting.failures import KeyFailed, Reason
 
 MOST_KEY_BYTES = 1024
 STAMP = "lakemirror-etag"
-"""Metadata of an object whose own ETag can't be its entry's: this is the entry's."""
+"""Metadata of an object whose own ETag can't be its entry's: this is the entry's tag."""
 
 _META = "x-amz-meta-"
 _PLAIN_ETAG = re.compile(r"[!#-~]+")
@@ -52,6 +52,11 @@ class Item:
     etag: str
     content_type: str = ""
     metadata: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def tag(self) -> str:
+        """What tells its content from any other of its size."""
+        return tag_of(self.etag, self.source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,18 +145,18 @@ class Copier:
                 self._uploads.abort(self.destination.uri(key), upload_id)
 
     def has_stamp(self, item: Item) -> bool:
-        """Does the object at the destination bear the entry's ETag in its metadata?"""
-        return bool(item.etag) and self.stamp(item.key) == item.etag
+        """Does the object at the destination bear the entry's tag in its metadata?"""
+        return self.stamp(item.key) == item.tag
 
     def stamp(self, key: bytes) -> str:
-        """The ETag that we wrote into the metadata of the object at the destination; "" for none. NotFound."""
+        """The tag that we wrote into the metadata of the object at the destination; "" for none. NotFound."""
         answer = self.writer.write("HEAD", self.destination.uri(key))
         return str(answer.headers.get(_META + STAMP, ""))
 
     # --- within one store ---------------------------------------------------------------------------------------------
 
     def _copy_whole(self, item: Item, uri: str) -> None:
-        stamped, match = self._stamped, self._pin(item)
+        stamped, match = self._stamped or not item.etag, self._pin(item)
         try:
             etag = self._copy_if(item, uri, match, stamped)
         except Conflict:
@@ -293,6 +298,11 @@ class Copier:
                 raise
 
 
+def tag_of(etag: str, address: str) -> str:
+    """An entry's ETag; without one nothing but where its object lies tells its content: lakeFS writes each anew."""
+    return etag or f"address-{sha256(address.encode()).hexdigest()[:32]}"
+
+
 def is_of(etag: str, entry: str) -> bool:
     """Is an object's ETag that of the entry? lakeFS keeps it without the number of parts."""
     return not entry or etag == entry or etag.partition("-")[0] == entry
@@ -308,4 +318,4 @@ def described(item: Item, stamped: bool) -> dict[str, str]:
         if not _TOKEN.fullmatch(plain) or _BREAKS.search(value):
             raise KeyFailed(Reason.METADATA, f"S3 can't keep the metadata {name!r}: {value[:100]!r}")
         headers[_META + plain.lower()] = value
-    return headers | ({_META + STAMP: item.etag} if stamped and item.etag else {})
+    return headers | ({_META + STAMP: item.tag} if stamped else {})

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import quote
 
-from core.errors import Invalid
+from core.errors import Conflict, Invalid
 
 MARKER = "_lakefs_success"
 LONGEST_KEY = 1024
@@ -60,6 +60,17 @@ def holders_of(place: str) -> list[str]:
     """The places that hold this one, from its bucket on."""
     parts = place.split("/")
     return ["/".join(parts[:number]) for number in range(3, len(parts))]
+
+
+def imported_from(path: str, address: str, key: bytes) -> Conflict:
+    """What is said of a branch that holds objects of its own export path: to bring or remove a file there would destroy
+    what commits refer to."""
+    name = key.decode("utf-8", "backslashreplace")
+    return Conflict(
+        f"{address}, in the export path {path}, is an object of the repository: '{name}' was imported from there",
+        field="exportPath",
+        hint="Export to another place: a file that is written or removed here may be the only one that a commit has",
+    )
 
 
 def status_uri(status_path: str, repository: str, branch: str, commit: str) -> str:

@@ -52,12 +52,12 @@ def run_cost(
     objects_limit: int | None = None,
     bytes_limit: int | None = None,
 ) -> RunCost:
-    """`within`: the store copies by itself. `compare`: the destination is listed first. Limits are the export's own.
-
-    Ranges are read to plan, and again to copy. An object that goes in parts is counted as one request.
+    """`within`: the store copies by itself. `compare`: the destination is listed first, not only where something is to
+    be removed. Limits are the export's own. Ranges are read to plan, and again to copy. An object that goes in parts
+    is counted as one request.
     """
     gets = 2 * ranges + (0 if within else copies)
-    lists = ceil(copies / PAGE) if compare else 0
+    lists = ceil((removals + (copies if compare else 0)) / PAGE)
     objects = min(pace.objects_per_second, objects_limit or pace.objects_per_second)
     bandwidth = min(pace.bytes_per_second, bytes_limit or pace.bytes_per_second)
     seconds = START_SECONDS + max((copies + removals / PAGE) / objects, size / bandwidth)

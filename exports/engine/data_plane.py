@@ -12,6 +12,7 @@ from core.exporting.unit_work import Marked, Phase, UnitWork
 from core.exporting.work_units import holders
 from deployment import config
 from deployment.wiring import clients, export_jobs
+from exports.engine.failures import failed_directories
 from exports.engine.source_commits import ranges_of
 from exports.engine.time_slice import Slice
 from exports.models import ExportRun
@@ -38,7 +39,7 @@ class Plane:
             former=tuple(run.former),
             deadline=self.piece.deadline,
             compare=run.compare,
-            failed=tuple(directory.encode("latin-1") for directory in run.failed_in),
+            failed=tuple(failed_directories(run)),
             objects_per_second=float(export.objects_per_second or 0),
             bytes_per_second=float(export.bytes_per_second or 0),
             patient=not self.last_try,

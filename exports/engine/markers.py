@@ -15,7 +15,7 @@ from core.exporting.markers import Failed, marker_of
 from core.exporting.unit_work import Marked
 from exports.engine import marked_places
 from exports.engine.data_plane import Plane
-from exports.engine.failures import note_failed_directories, note_failures
+from exports.engine.failures import failed_directories, note_failed_directories, note_failures
 from exports.models import ExportDirectory, ExportRun
 from jobs.lease import Lease
 
@@ -74,7 +74,7 @@ def write(run: ExportRun, plane: Plane, lease: Lease, *, none_at_all: bool) -> b
     rows = {bytes(row.path): row for row in waiting[:AT_ONCE]}
     if not rows:
         return True
-    failed = Failed(directory.encode("latin-1") for directory in run.failed_in)
+    failed = Failed(failed_directories(run))
     ready = [path for path in rows if not none_at_all and not failed.below(path)]
     marked = plane.write_markers(ready)
     passing = {path: error for path, error in marked.failures.items() if error.retryable and not plane.last_try}

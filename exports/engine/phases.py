@@ -7,7 +7,7 @@ that is visible at the destination is written by something that knows the slice'
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -100,7 +100,16 @@ def _plan(run: ExportRun, plane: Plane, lease: Lease) -> bool:
     rows = _some(run.units.filter(planned=False), "entries", ENTRIES_AT_ONCE)
     if not rows:
         return True
-    plane.diff([units.work_of(row) for row in rows], _noting(run, lease, units.note_planned))
+    unreadable: set[str] = set()
+
+    def note(run: ExportRun, rows: Sequence[dict[str, Any]]) -> None:
+        known = [row for row in rows if not row["unreadable"]]
+        unreadable.update(range_id for row in rows for range_id in row["unreadable"])
+        units.note_planned(run, known)
+
+    plane.diff([units.work_of(row) for row in rows], _noting(run, lease, note))
+    if unreadable:
+        units.lose(run, unreadable, lease)
     return False
 
 
@@ -182,7 +191,7 @@ def _worked(run: ExportRun, plane: Plane, lease: Lease, which: QuerySet[ExportUn
         return True
     postponed: list[LakeMirrorError] = []
 
-    def note(run: ExportRun, rows: Iterable[dict[str, Any]]) -> None:
+    def note(run: ExportRun, rows: Sequence[dict[str, Any]]) -> None:
         for row in rows:
             plane.piece.unanswered |= row["unanswered"]
             postponed.extend(_note_work(run, row))
@@ -201,7 +210,7 @@ def _some(rows: QuerySet[ExportUnit], column: str, most: int) -> list[ExportUnit
 
 
 def _noting(
-    run: ExportRun, lease: Lease, note: Callable[[ExportRun, Iterable[dict[str, Any]]], None]
+    run: ExportRun, lease: Lease, note: Callable[[ExportRun, Sequence[dict[str, Any]]], None]
 ) -> Callable[[Sequence[Mapping[str, Any]]], None]:
     """What takes a job's rows as they come: nothing of a run that somebody else carries on by now."""
 

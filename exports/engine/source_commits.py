@@ -1,18 +1,23 @@
-"""What a commit of a source holds, read from the source's own namespace: ranges verified by their ids."""
+"""What a commit of a source holds, read from the source's own namespace: all of it verified by its id."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from typing import TypeVar
 
-from core.errors import NotFound
+from core.errors import Corrupt, NotFound
 from core.types import Commit
 from deployment.wiring import clients
 from exports.models import Export
 from graveler.entries import Entry
+from graveler.errors import FormatError
 from graveler.metarange import RangeRef, read_metarange
 from graveler.ranges import read_range
 
 METADATA_PREFIX = "_lakefs"
+Parsed = TypeVar("Parsed")
 
 
 def commit_of(export: Export, ref: str) -> Commit:
@@ -21,37 +26,40 @@ def commit_of(export: Export, ref: str) -> Commit:
 
 
 def ranges_of(export: Export, ref: str) -> list[RangeRef]:
-    """The ranges of a commit in order of key; none for "" and for a commit without files."""
-    if not ref:
-        return []
-    metarange_id = commit_of(export, ref).metarange_id
-    return read_metarange(_metadata(export, metarange_id), expected_id=metarange_id) if metarange_id else []
+    """The ranges of a commit in order of key; none for "" and for a commit without files. NotFound, Corrupt."""
+    metarange_id = commit_of(export, ref).metarange_id if ref else ""
+    return _read(export, metarange_id, read_metarange) if metarange_id else []
 
 
 def entries_of(export: Export, refs: list[RangeRef]) -> Iterator[Entry]:
-    """The entries of ranges, one range in memory at a time."""
+    """The entries of ranges, one range in memory at a time. NotFound, Corrupt."""
     for ref in refs:
-        yield from read_range(_metadata(export, ref.id), expected_id=ref.id)
+        yield from _read(export, ref.id, read_range)
 
 
-def has_range(export: Export, range_id: str) -> bool:
-    """Is a range's file there? Raises what the store raises."""
-    return clients.objects(export.region).head(_uri(export, range_id)) is not None
-
-
-def _uri(export: Export, file_id: str) -> str:
-    return f"{export.storage_namespace.rstrip('/')}/{METADATA_PREFIX}/{file_id}"
-
-
-def _metadata(export: Export, file_id: str) -> bytes:
-    """A metadata file by id. What the cache holds is verified by its reader, like what the store gives."""
-    cached = clients.local_cache().get(file_id)
-    if cached is not None:
-        return cached
-    uri = _uri(export, file_id)
+def read_proven(file_id: str, fetch: Callable[[], bytes], parse: Callable[[bytes], Parsed]) -> Parsed:
+    """A metadata file that its reader has verified, from the local disk, else fetched: only such a file is kept there,
+    and what is damaged there is fetched again. Corrupt; what `fetch` raises."""
+    kept = clients.local_cache().get(file_id)
+    if kept is not None:
+        with suppress(FormatError):
+            return parse(kept)
+    data = fetch()
     try:
-        data = clients.objects(export.region).get(uri)
+        parsed = parse(data)
+    except FormatError as error:
+        raise Corrupt(str(error), hint="Restore this file of the repository's metadata") from error
+    clients.local_cache().put(file_id, data)
+    return parsed
+
+
+def _read(export: Export, file_id: str, read: Callable[..., Parsed]) -> Parsed:
+    uri = f"{export.storage_namespace.rstrip('/')}/{METADATA_PREFIX}/{file_id}"
+    return read_proven(file_id, partial(_fetch, export, uri), partial(read, expected_id=file_id, file=uri))
+
+
+def _fetch(export: Export, uri: str) -> bytes:
+    try:
+        return clients.objects(export.region).get(uri)
     except NotFound as error:
         raise NotFound(f"{uri} is not there: the commit's metadata is gone from the source") from error
-    clients.local_cache().put(file_id, data)
-    return data

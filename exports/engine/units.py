@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import logging
 from base64 import b64decode, b64encode
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
 from django.db.models import F
 
-from core.errors import NotFound
-from core.exporting.state_machine import State
+from core.errors import Corrupt, NotFound
 from core.exporting.unit_work import UnitWork
 from core.exporting.work_units import Unit, parts_of, plan_units
 from exports.engine.commits_behind import between_runs, note_skipped
-from exports.engine.source_commits import commit_of, has_range, ranges_of
-from exports.models import Export, ExportDirectory, ExportRun, ExportUnit, VerificationUnit
+from exports.engine.source_commits import commit_of, ranges_of
+from exports.models import ExportDirectory, ExportRun, ExportUnit, VerificationUnit
 from graveler.metarange import RangeRef
 from jobs.lease import Lease
 
@@ -27,7 +26,8 @@ ROWS_AT_ONCE = 500
 
 
 def cut(run: ExportRun, lease: Lease) -> None:
-    """Cut a run's work into units: once, whoever tries. A run without a base compares with what is there."""
+    """Cut a run's work into units: once, whoever tries. A run without a base, or that has lost a commit, compares with
+    what is there."""
     export = run.export
     known = _known(run)
     rows = [
@@ -37,12 +37,13 @@ def cut(run: ExportRun, lease: Lease) -> None:
     message = commit_of(export, run.ref).message
     run.base = "" if run.base in known.lost else run.base
     run.attempted, run.lost = [ref for ref in run.attempted if ref not in known.lost], known.lost
+    run.compare = run.compare or not run.base or bool(run.attempted or run.lost)
     skipped = between_runs(run)
     with transaction.atomic():
         lease.lock()
         run.units.all().delete()
         ExportUnit.objects.bulk_create(rows, batch_size=ROWS_AT_ONCE)
-        run.cut, run.compare, run.message = True, run.compare or not run.base or bool(run.attempted), message
+        run.cut, run.message = True, message
         run.save(update_fields=["cut", "compare", "message", "base", "attempted", "lost"])
         note_skipped(run, skipped)
     if known.lost:
@@ -58,41 +59,45 @@ class _Known:
 
 
 def _known(run: ExportRun) -> _Known:
-    """The target has to be there. Another commit may be gone from the source for good: then what the destination holds
-    of it is not known, and the run compares. Raises NotFound for the target; what stores and installations raise."""
-    export = run.export
-    target, lost = ranges_of(export, run.ref), list[str]()
-    others: dict[str, Sequence[RangeRef]] = {}
-    for ref in (run.base, *run.attempted):
-        try:
-            others[ref] = ranges_of(export, ref)
-        except NotFound:
-            lost.append(ref)
-    units = _units(target, others, lost)
-    if _failed_before(run) and (unread := _without_ranges(export, units, others)):
-        lost += unread
-        units = _units(target, others, lost)
-    return _Known(units, lost)
+    """The target has to be there. Another commit, or its metadata, may be gone from the source for good: then what the
+    destination holds of it is not known. Raises NotFound, Corrupt for the target; what stores and installations raise.
+    """
+    target = ranges_of(run.export, run.ref)
+    found = {ref: _ranges(run, ref) for ref in (run.base, *run.attempted)}
+    known = [ranges for ranges in found.values() if ranges is not None]
+    lost = [*run.lost, *(ref for ref, ranges in found.items() if ranges is None)]
+    # What is lost may have changed any key: one that is empty stands for it, so that all keys are planned.
+    return _Known(list(plan_units(target, [*known, []] if lost else known)), lost)
 
 
-def _units(
-    target: Sequence[RangeRef], others: Mapping[str, Sequence[RangeRef]], lost: Collection[str]
-) -> Sequence[Unit]:
-    """What is lost may have changed any key: one that is empty stands for it, so that all keys are planned."""
-    known = [refs for ref, refs in others.items() if ref not in lost]
-    return list(plan_units(target, [*known, []] if lost else known))
+def _ranges(run: ExportRun, ref: str) -> list[RangeRef] | None:
+    try:
+        return ranges_of(run.export, ref)
+    except (Corrupt, NotFound):
+        return None
 
 
-def _failed_before(run: ExportRun) -> bool:
-    """Perhaps because of ranges that are gone: that is looked for only then."""
-    return bool(run.attempted) and run.export.runs.filter(outcome=State.FAILED, ref__in=[*run.attempted]).exists()
+def lose(run: ExportRun, unreadable: Collection[str], lease: Lease) -> None:
+    """The plan begins anew without the commits of which one of these ranges can't be read any more."""
+    lost = [ref for ref in filter(None, (run.base, *run.attempted)) if _holds(run, ref, unreadable)]
+    with transaction.atomic():
+        lease.lock()
+        run.units.all().delete()
+        run.directories.all().delete()
+        ExportRun.objects.filter(pk=run.pk).update(
+            cut=False,
+            base="" if run.base in lost else run.base,
+            attempted=[ref for ref in run.attempted if ref not in lost],
+            lost=[*run.lost, *lost],
+            to_copy=0,
+            to_copy_bytes=0,
+            to_delete=0,
+        )
 
 
-def _without_ranges(export: Export, units: Sequence[Unit], others: Mapping[str, Sequence[RangeRef]]) -> list[str]:
-    """The commits of which a range that is to be read is gone."""
-    read = {range_id for unit in units for ids in unit.others for range_id in ids}
-    lost = {range_id for range_id in read if not has_range(export, range_id)}
-    return [ref for ref, refs in others.items() if any(range_ref.id in lost for range_ref in refs)]
+def _holds(run: ExportRun, ref: str, range_ids: Collection[str]) -> bool:
+    ranges = _ranges(run, ref)
+    return ranges is None or any(range_ref.id in range_ids for range_ref in ranges)
 
 
 def work_of(row: ExportUnit) -> UnitWork:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import functools
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
-from core.errors import Corrupt, NotFound, Unreachable
+from core.errors import NotFound, Unreachable
 from core.exporting.markers import touched_directories
 from core.types import Commit, RepositoryInfo
 from deployment.wiring import clients
-from graveler.errors import FormatError
+from exports.engine.source_commits import Parsed, read_proven
 from graveler.metarange import RangeRef, read_metarange
 from installations.probes import is_name
 from mirrors.queries.metaranges import metadata_uri
@@ -34,13 +37,15 @@ class Branch:
 @dataclass(frozen=True, slots=True)
 class FirstFiles:
     """`keys` and `directories` (the root is empty) ascend. `read` files of `files` were looked at for the directories.
-    `whole`: these are all keys and directories that there are."""
+    `whole`: these are all keys and directories that there are. `imported`: for each folder from which the branch was
+    given objects by import one of these, its address and its key."""
 
     files: int
     read: int
     keys: tuple[bytes, ...]
     directories: tuple[bytes, ...]
     whole: bool
+    imported: tuple[tuple[str, bytes], ...] = ()
 
 
 def branch_of(region: str, repository: str, branch: str) -> Branch:
@@ -79,45 +84,48 @@ def first_files(branch: Branch) -> FirstFiles:
 @functools.lru_cache(maxsize=8)
 def _first_files(region: str, namespace: str, ranges: tuple[RangeRef, ...]) -> FirstFiles:
     paths: list[bytes] = []
+    imported: dict[str, tuple[str, bytes]] = {}
     ends, read, size = time.monotonic() + SECONDS, 0, 0
     for ref in ranges:
         if read and (len(paths) >= MOST_READ or size + ref.estimated_size > MOST_BYTES or time.monotonic() > ends):
             break
-        paths += _paths(region, namespace, ref)
+        columns = _columns(region, namespace, ref)
+        paths += columns["path"].to_pylist()
+        imported = _imported(columns) | imported
         read, size = read + 1, size + ref.estimated_size
     files = sum(ref.count for ref in ranges)
     seen = paths[:MOST_READ]
     directories = sorted(touched_directories(seen))
     whole = len(seen) == files and len(seen) <= MOST_KEYS and len(directories) <= MOST_DIRECTORIES
-    return FirstFiles(files, len(seen), tuple(seen[:MOST_KEYS]), tuple(directories[:MOST_DIRECTORIES]), whole)
+    keys, first_directories = tuple(seen[:MOST_KEYS]), tuple(directories[:MOST_DIRECTORIES])
+    return FirstFiles(files, len(seen), keys, first_directories, whole, tuple(imported.values()))
 
 
 def _ranges(region: str, namespace: str, metarange_id: str) -> list[RangeRef]:
-    try:
-        return read_metarange(_metadata(region, namespace, metarange_id), expected_id=metarange_id)
-    except FormatError as error:
-        raise Corrupt(str(error)) from error
+    return _read(region, namespace, metarange_id, read_metarange)
 
 
-def _paths(region: str, namespace: str, ref: RangeRef) -> list[bytes]:
+def _columns(region: str, namespace: str, ref: RangeRef) -> Any:
     try:
         from graveler.ranges import read_range_columns
     except ImportError as error:  # the pages start before Spark's packages are there
         raise Unreachable("what reads ranges is still being installed", hint="Try again in a minute") from error
-    try:
-        columns = read_range_columns(_metadata(region, namespace, ref.id), expected_id=ref.id)
-    except FormatError as error:
-        raise Corrupt(str(error)) from error
-    paths: list[bytes] = columns["path"].to_pylist()
-    return paths
+    return _read(region, namespace, ref.id, read_range_columns)
 
 
-def _metadata(region: str, namespace: str, file_id: str) -> bytes:
-    """A metadata file; its reader verifies it, wherever it was kept."""
-    cached = clients.local_cache().get(file_id)
-    if cached is not None:
-        return cached
+def _imported(columns: Any) -> dict[str, tuple[str, bytes]]:
+    """By folder."""
+    from graveler.columns import is_full
+
+    entries = columns.select(["path", "address"]).filter(is_full(columns)).to_pylist()
+    return {entry["address"].rpartition("/")[0]: (entry["address"], entry["path"]) for entry in reversed(entries)}
+
+
+def _read(region: str, namespace: str, file_id: str, read: Callable[..., Parsed]) -> Parsed:
+    uri = metadata_uri(namespace, file_id)
+    return read_proven(file_id, partial(_fetch, region, uri), partial(read, expected_id=file_id, file=uri))
+
+
+def _fetch(region: str, uri: str) -> bytes:
     with reaching(f"store of {region}"):
-        data = clients.quick_objects(region).get(metadata_uri(namespace, file_id))
-    clients.local_cache().put(file_id, data)
-    return data
+        return clients.quick_objects(region).get(uri)

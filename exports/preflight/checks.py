@@ -17,7 +17,7 @@ from adapters.s3.write_probe import PARTS, PUT, TRIED, Probed, probe
 from core.access.policies import branch_arn
 from core.errors import Invalid, LakeMirrorError
 from core.exporting import preflight as decide
-from core.exporting.destinations import check_beside, check_place
+from core.exporting.destinations import check_beside, check_place, imported_from
 from core.exporting.markers import is_marker
 from core.installations import preflight_stores as stores
 from core.installations.preflight import Check, CheckOutcome, NotAsked, failing
@@ -63,6 +63,7 @@ def check_plan(*, actor: Any, plan: Plan, writing: bool) -> Preflight:
     wrong |= _not_apart(actor, plan, places, answers)
     answers["files"] = answers["branch"] if _may_read(actor, plan) else _UNREAD
     answers |= ask(_second_round(plan, places, answers["files"], wrong, writing))
+    wrong |= _imported_from(places.get("path", ""), answers.get("files")) | wrong
     return _preflight(list(_checks(plan, places, wrong, answers)))
 
 
@@ -112,6 +113,13 @@ def _not_apart(actor: Any, plan: Plan, places: dict[str, str], answers: Answers)
         except LakeMirrorError as error:
             wrong[f"{side}-apart"] = error
     return wrong
+
+
+def _imported_from(path: str, files: Any) -> dict[str, LakeMirrorError]:
+    """A place in which objects of the branch lie, as far as its first files tell."""
+    imported = files.imported if path and isinstance(files, FirstFiles) else ()
+    inside = [one for one in imported if one[0].startswith(f"{path}/")]
+    return {"path-apart": imported_from(path, *inside[0])} if inside else {}
 
 
 # --- questions --------------------------------------------------------------------------------------------------------

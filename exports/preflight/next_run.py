@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from core.errors import LakeMirrorError, NotFound
+from core.errors import Corrupt, LakeMirrorError, NotFound
 from core.exporting.destinations import check_place
 from core.exporting.run_cost import THROUGH, WITHIN, Pace, RunCost, run_cost
 from core.exporting.state_machine import State, basis
@@ -77,13 +77,13 @@ def _basis(export: Export | None, path: str) -> tuple[str, Sequence[str]]:
 
 
 def _ranges(source: Branch, ref: str) -> list[RangeRef] | None:
-    """None for a commit that is gone, or whose metadata is; no ranges for "", that is: for nothing."""
+    """None for a commit that is gone, or whose metadata is gone or damaged; no ranges for "", that is: for nothing."""
     if not ref:
         return []
     try:
         commit = clients.quick_lakefs(source.region).get_commit(source.repository.id, ref)
         return ranges_of(source, commit)
-    except NotFound:
+    except (Corrupt, NotFound):
         return None
 
 

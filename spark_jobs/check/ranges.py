@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from core.errors import LakeMirrorError, NotFound
 from core.mirroring.content_proof import Refusals
 from core.mirroring.object_check import IN_S3, Reason, What, is_refusal
-from graveler.entries import AddressType
+from graveler.columns import is_full
 from graveler.errors import FormatError
 from graveler.ranges import read_range_columns
 from spark_jobs.check.presence import BulkStore, Expected
@@ -178,14 +178,6 @@ class RangeReader:
         row = {"kind": "problem", "range_id": opened.range_id, "path": b"", "address": address, "full": False}
         opened.problems.append({**row, "reason": str(reason), "detail": detail})
         return opened
-
-
-def is_full(columns: pa.RecordBatch) -> pa.Array:
-    """Which addresses are URIs of their own: by their type, in old entries by a scheme."""
-    kind = columns.column("address_type")
-    by_scheme = pc.match_substring(columns.column("address"), "://")
-    undecided = pc.equal(kind, pa.scalar(AddressType.BY_PREFIX, kind.type))
-    return pc.or_(pc.equal(kind, pa.scalar(AddressType.FULL, kind.type)), pc.and_(undecided, by_scheme))
 
 
 def checksums(addresses: Sequence[pa.Array]) -> bytes:

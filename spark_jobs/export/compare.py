@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from adapters.s3.copier import Destination
 from adapters.s3.fast_store import FastObjectStore, ListedPage
 from adapters.s3.store import split_uri
+from core.errors import RemoteFailure
 from core.types import ObjectInfo
 
 _BEYOND = "\U0010ffff"
@@ -24,11 +25,20 @@ def listed(store: FastObjectStore, destination: Destination, keys: Sequence[byte
     after = ""
     while wanted:
         after = max(after, before(wanted[0]))
-        page = store.page(destination.prefix, after)
-        covered = bisect_right(wanted, page.keys[-1]) if page.more and page.keys else len(wanted)
+        page = page_after(store, destination.prefix, after)
+        covered = bisect_right(wanted, page.keys[-1]) if page.more else len(wanted)
         objects |= {info.key[len(beginning) :].encode(): info for info in _shown(page, set(wanted[:covered]))}
         after, wanted = page.keys[-1] if page.keys else after, wanted[covered:]
     return objects
+
+
+def page_after(store: FastObjectStore, prefix: str, after: str) -> ListedPage:
+    """A page of the listing. Raises RemoteFailure for one that says there is more, and doesn't say what: what is not
+    listed would be taken for not there."""
+    page = store.page(prefix, after)
+    if page.more and not page.keys:
+        raise RemoteFailure(f"{store.where} broke off the listing of {prefix}")
+    return page
 
 
 def _text(key: bytes) -> str | None:

@@ -3,8 +3,8 @@
 All units of a task go through one window of threads, so that small ones don't wait for each other. Nothing visible
 begins after the deadline; what was not begun comes back as `left`, and the next slice goes on there.
 
-Only what is ours is deleted. After a run that came to its end, that is what its commit has. Where runs were broken off,
-what lies there may be of any commit that was tried, or somebody else's: the object itself says it, by size and ETag.
+Only what is ours is deleted: what one of the commits has there that were brought, or tried. Each object is looked at
+before, whatever the last run did: somebody may have put a file of their own in its place.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from adapters.s3.copier import Item, is_of
-from core.errors import Denied, LakeMirrorError, NotFound
+from core.errors import LakeMirrorError, NotFound
 from core.exporting.deadline import Deadline, Late, Rate
 from core.exporting.markers import Failed, directory_of
 from core.exporting.unit_work import Phase, UnitWork
 from core.exporting.work_units import Interval, part_rows
 from core.types import ObjectInfo
 from spark_jobs.export.compare import listed
+from spark_jobs.export.ownership import owners, spans
 from spark_jobs.export.patterns import last_keys
 from spark_jobs.export.plan import OTHERS, Planned, RangeShelf, plan_unit
 from spark_jobs.export.settings import ExportSettings, copier_of, destination_store, source_store
@@ -39,9 +40,6 @@ from spark_jobs.tasks import ahead, sql_type
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-MOST_DELETED = 1000
-MOST_JUDGED = 100
-"""So many at a time where each may take a request of its own to tell whose it is."""
 CHUNK = 500
 
 
@@ -124,10 +122,14 @@ class _Crew:
         planned = plan_unit(work.unit, self._shelf, self._settings)
         rows = _part_of(_rows_of(planned, self._phase, self._settings), work)
         rows.versions = _versions(rows.deletes, planned, target_too=self._settings.compare)
-        if self._settings.compare and len(rows):
-            keys = sorted([*rows.deletes.to_pylist(), *rows.copies.column("path").to_pylist()])
-            rows.existing = listed(destination_store(self._settings), self._copier.destination, keys)
+        rows.existing = self._existing(rows)
         return work, rows
+
+    def _existing(self, rows: Rows) -> Mapping[bytes, ObjectInfo]:
+        """What lies at the keys to delete; where something may be there already, at all."""
+        copies = rows.copies.column("path").to_pylist() if self._settings.compare else []
+        keys = sorted([*rows.deletes.to_pylist(), *copies])
+        return listed(destination_store(self._settings), self._copier.destination, keys)
 
     def _is_over(self) -> bool:
         try:
@@ -146,9 +148,8 @@ class _Crew:
             return tally
         for start, stop in ((0, len(rows)),) if work.left is None else work.left:
             bound = min(stop, len(rows.deletes))
-            most = MOST_JUDGED if self._settings.compare else MOST_DELETED
-            for at in range(start, bound, most):
-                self._begin(tally, (at, min(at + most, bound)), rows, self._delete)
+            for span in spans(rows, start, bound):
+                self._begin(tally, span, rows, self._delete)
             for at in range(max(start, len(rows.deletes)), stop, CHUNK):
                 self._begin_copies(tally, at, min(at + CHUNK, stop), rows)
         return tally
@@ -168,40 +169,26 @@ class _Crew:
     def _delete(self, tally: Tally, span: Interval, rows: Rows) -> None:
         keys = rows.deletes[span[0] : span[1]].to_pylist()
         try:
-            own_keys, foreign_keys = self._sorted_out(keys, rows)
-            self._deadline.pause(self._rate.turn())
-            failed = self._copier.delete(own_keys) if own_keys else {}
+            found = owners(keys, rows, self._copier)
+            failed = found.failed | self._delete_ours(found.ours)
         except Late:
             return tally.leave(span)
-        except LakeMirrorError as error:
-            own_keys, foreign_keys, failed = [], [], dict.fromkeys(keys, error)
         if passing := next(filter(self._may_pass, failed.values()), None):
             return tally.postpone(span, passing)
-        tally.add(deleted=len(keys) - len(foreign_keys) - len(failed))
-        tally.keep([key for key in foreign_keys if key not in rows.returning])
+        tally.add(deleted=len(keys) - len(found.foreign) - len(failed))
+        tally.keep([key for key in found.foreign if key not in rows.returning])
         for key, error in failed.items():
             tally.fail(key, error)
 
-    def _sorted_out(self, keys: Sequence[bytes], rows: Rows) -> tuple[list[bytes], list[bytes]]:
-        """What of these is ours to delete, and what is somebody else's; of others nothing is there."""
-        if not self._settings.compare:
-            # The last run came to its end: what its commit names it has brought, and nothing else.
-            return [key for key in keys if key in rows.versions], []
-        existing = [key for key in keys if key in rows.existing]
-        whose = {key: self._is_ours(key, rows.existing[key], rows.versions.get(key, ())) for key in existing}
-        return [key for key in existing if whose[key]], [key for key in existing if not whose[key]]
-
-    def _is_ours(self, key: bytes, info: ObjectInfo, versions: Sequence[Version]) -> bool:
-        """Is it what one of the commits has there? Where that can't be told it is not."""
-        etags = [etag for size, etag in versions if size == info.size and etag]
-        if not etags:
-            return False
-        if any(is_of(info.etag, etag) for etag in etags):
-            return True
+    def _delete_ours(self, keys: Sequence[bytes]) -> dict[bytes, LakeMirrorError]:
+        """What could not be deleted."""
+        if not keys:
+            return {}
+        self._deadline.pause(self._rate.turn())
         try:
-            return self._copier.stamp(key) in etags
-        except (Denied, NotFound):
-            return False
+            return self._copier.delete(keys)
+        except LakeMirrorError as error:
+            return dict.fromkeys(keys, error)
 
     def _copy(self, row: dict[str, Any], tally: Tally, span: Interval, rows: Rows) -> None:
         key = row["path"]
@@ -229,9 +216,9 @@ class _Crew:
     def _is_there(self, item: Item, rows: Rows) -> bool:
         """Is the entry's object at the destination already? The listing tells, or the stamp."""
         info = rows.existing.get(item.key)
-        if info is None or info.size != item.size or not item.etag:
+        if info is None or info.size != item.size:
             return False
-        if is_of(info.etag, item.etag):
+        if is_of(info.etag, item.tag):
             return True
         try:
             return self._copier.has_stamp(item)
@@ -264,8 +251,8 @@ def _versions(keys: pa.Array, planned: Planned, *, target_too: bool) -> Mapping[
     for table in tables[: 1 + target_too] if len(keys) else ():
         chosen = table.filter(pc.is_in(table.column("path"), value_set=keys))
         columns = (chosen.column(name).to_pylist() for name in OTHERS.names)
-        for path, size, etag in zip(*columns, strict=True):
-            versions.setdefault(path, []).append((size, etag))
+        for path, size, tag in zip(*columns, strict=True):
+            versions.setdefault(path, []).append((size, tag))
     return versions
 
 

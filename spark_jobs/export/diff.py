@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from core.errors import Corrupt, NotFound
 from core.exporting.markers import touched_directories
 from core.exporting.unit_work import UnitWork
+from core.exporting.work_units import Unit
 from spark_jobs.export.patterns import last_keys, matching
 from spark_jobs.export.plan import Planned, RangeShelf, plan_unit
 from spark_jobs.export.settings import ExportSettings, source_store
@@ -33,14 +35,18 @@ DIFF_COLUMNS = pa.schema(
         ("copy_bytes", pa.int64()),
         ("last_keys", pa.int64()),
         ("directories", pa.list_(pa.binary())),
+        ("unreadable", pa.list_(pa.string())),
         ("requests", pa.int64()),
         ("reason", pa.string()),
         ("detail", pa.string()),
     ]
 )
 """kind 'unit': what is planned for this one. `last_keys`: so many of its copies and deletes come last; `unchanged`: so
-many entries were read for nothing; `directories`: those that match and in or below which something is planned. 'failed'
-(in DataFrames only): a task had to give up, `reason` is the class of core.errors."""
+many entries were read for nothing; `directories`: those that match and in or below which something is planned.
+`unreadable`: ranges of other commits than the target that are gone or damaged; nothing of the unit is planned then.
+'failed' (in DataFrames only): a task had to give up, `reason` is the class of core.errors."""
+
+_NOTHING = {"to_copy": 0, "to_delete": 0, "unchanged": 0, "copy_bytes": 0, "last_keys": 0, "directories": []}
 
 
 def diff(spark: SparkSession, work: Sequence[UnitWork], settings: ExportSettings) -> DataFrame:
@@ -54,22 +60,36 @@ def _diff_task(batches: Iterable[pa.RecordBatch], settings: ExportSettings) -> I
 
 
 def diff_units(work: Iterable[UnitWork], settings: ExportSettings) -> Iterator[pa.RecordBatch]:
-    """Rows of DIFF_COLUMNS for whole units, in this process, each as soon as it was read. Raises what the store raises,
-    Corrupt for a damaged range."""
+    """Rows of DIFF_COLUMNS for whole units, in this process, each as soon as it was read. Raises what the store raises;
+    NotFound or Corrupt for a range of the target."""
     store = source_store(settings)
     shelf, counted = RangeShelf(store, settings), store.requests
-    for unit_work, planned in ahead(work, lambda unit_work: (unit_work, plan_unit(unit_work.unit, shelf, settings))):
-        row = {
-            "kind": "unit",
-            "unit": unit_work.number,
-            **_counts(planned, settings),
-            "requests": store.requests - counted,
-        }
+    for unit_work, found in ahead(work, lambda unit_work: (unit_work, _planned(unit_work.unit, shelf, settings))):
+        row = {"kind": "unit", "unit": unit_work.number, **found, "requests": store.requests - counted}
         counted = store.requests
         yield pa.RecordBatch.from_pylist([row], schema=DIFF_COLUMNS)
 
 
-def _counts(planned: Planned, settings: ExportSettings) -> Mapping[str, Any]:
+def _planned(unit: Unit, shelf: RangeShelf, settings: ExportSettings) -> Mapping[str, Any]:
+    try:
+        return _counts(plan_unit(unit, shelf, settings), settings)
+    except (Corrupt, NotFound):
+        others = {range_id for range_ids in unit.others for range_id in range_ids} - {unit.target}
+        unreadable = sorted(range_id for range_id in others if not _is_readable(range_id, shelf))
+        if not unreadable:
+            raise
+        return {**_NOTHING, "unreadable": unreadable}
+
+
+def _is_readable(range_id: str, shelf: RangeShelf) -> bool:
+    try:
+        shelf.read(range_id)
+    except (Corrupt, NotFound):
+        return False
+    return True
+
+
+def _counts(planned: Planned, settings: ExportSettings) -> dict[str, Any]:
     last = last_keys(planned.deletes, settings.patterns), last_keys(planned.copies.column("path"), settings.patterns)
     return {
         "to_copy": planned.copies.num_rows,
@@ -78,6 +98,7 @@ def _counts(planned: Planned, settings: ExportSettings) -> Mapping[str, Any]:
         "copy_bytes": pc.sum(planned.copies.column("size")).as_py() or 0,
         "last_keys": sum(pc.sum(mask).as_py() or 0 for mask in last),
         "directories": _directories(planned, (*settings.patterns, *settings.former)),
+        "unreadable": [],
     }
 
 

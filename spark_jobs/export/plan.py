@@ -1,7 +1,7 @@
 """What an export plans for a unit: every key on which the commits do not all agree. In columns, range by range.
 
 Commits agree on a key if none has it, or all have it with the same size, ETag, content type and metadata: where the
-object lies is no difference. Reading a range proves its id, wherever it was read.
+object lies is a difference only without an ETag. Reading a range proves its id, wherever it was read.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from adapters.s3.copier import tag_of
 from adapters.s3.fast_store import FastObjectStore
 from core.errors import Corrupt
+from core.exporting.destinations import imported_from
 from core.exporting.work_units import Unit
-from graveler.columns import FULL_SCHEMA
+from graveler.columns import FULL_SCHEMA, is_full
 from graveler.errors import FormatError
 from graveler.ranges import read_range_columns
-from spark_jobs.check.ranges import is_full
 from spark_jobs.export.settings import ExportSettings
 
 RANGES_KEPT = 3
@@ -30,14 +31,14 @@ RANGES_KEPT = 3
 Bools = NDArray[np.bool_]
 
 NOTHING = pa.RecordBatch.from_pylist([], schema=FULL_SCHEMA)
-_COMPARED = ("size", "etag")
-OTHERS = pa.schema([FULL_SCHEMA.field(name) for name in ("path", *_COMPARED)])
+_COMPARED = ("size", "tag")
+OTHERS = pa.schema([FULL_SCHEMA.field("path"), FULL_SCHEMA.field("size"), FULL_SCHEMA.field("etag").with_name("tag")])
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
     """A unit's planned rows. `deletes`: keys, ascending. `copies`: the target's entries, ascending, with `uri` and with
-    `renewed`: a commit has the same object there, described differently. `others`: path, size and ETag of whatever else
+    `renewed`: a commit has the same object there, described differently. `others`: path, size and tag of whatever else
     the other commits have at these keys, in no order. `unchanged`: entries that all agree on."""
 
     deletes: pa.Array
@@ -68,8 +69,8 @@ class RangeShelf:
 
 
 def plan_unit(unit: Unit, shelf: RangeShelf, settings: ExportSettings) -> Planned:
-    """The rows of a unit. Raises what `shelf` raises."""
-    target = shelf.read(unit.target) if unit.target else NOTHING
+    """The rows of a unit. Raises what `shelf` raises, Conflict for an entry that was imported from the destination."""
+    target = _read(unit.target, shelf, settings) if unit.target else tagged(NOTHING, settings)
     agreed, renewed = np.ones(target.num_rows, bool), np.zeros(target.num_rows, bool)
     differing: list[pa.RecordBatch] = []
     removed: list[pa.Array] = []
@@ -79,13 +80,31 @@ def plan_unit(unit: Unit, shelf: RangeShelf, settings: ExportSettings) -> Planne
             if range_id == unit.target:
                 same[:] = True
                 continue
-            lacking, others = _compare(target, clipped(shelf.read(range_id), unit), same, renewed)
+            lacking, others = _compare(target, clipped(_read(range_id, shelf, settings), unit), same, renewed)
             removed.append(lacking)
             differing.append(others)
         agreed &= same
     copies = _with_uris(target, renewed, settings).filter(pa.array(~agreed))
     others = pa.Table.from_batches(differing, schema=OTHERS)
     return Planned(_keys(removed), copies, others, int(agreed.sum()))
+
+
+def _read(range_id: str, shelf: RangeShelf, settings: ExportSettings) -> pa.RecordBatch:
+    """A range of which no entry was imported from the destination."""
+    columns, place = shelf.read(range_id), settings.destination.namespace.rstrip("/")
+    inside = pc.and_(is_full(columns), pc.starts_with(columns.column("address"), f"{place}/"))
+    for entry in columns.select(["path", "address"]).filter(inside).slice(0, 1).to_pylist():
+        raise imported_from(place, entry["address"], entry["path"])
+    return tagged(columns, settings)
+
+
+def tagged(columns: pa.RecordBatch, settings: ExportSettings) -> pa.RecordBatch:
+    """With `tag`, what tells an entry's content from any other of its size."""
+    tags = columns.column("etag")
+    if pc.any(pc.equal(tags, "")).as_py():
+        pairs = zip(tags.to_pylist(), _uris(columns, settings).to_pylist(), strict=True)
+        tags = pa.array([tag_of(etag, uri) for etag, uri in pairs], pa.string())
+    return columns.append_column(OTHERS.field("tag"), tags)
 
 
 def clipped(columns: pa.RecordBatch, unit: Unit) -> pa.RecordBatch:
@@ -151,8 +170,12 @@ def _sorted(keys: pa.Array) -> pa.Array:
 
 
 def _with_uris(columns: pa.RecordBatch, renewed: Bools, settings: ExportSettings) -> pa.RecordBatch:
+    names = ["path", "size", "etag", "tag", "content_type", "metadata"]
+    arrays = [*map(columns.column, names), _uris(columns, settings), pa.array(renewed)]
+    return pa.RecordBatch.from_arrays(arrays, [*names, "uri", "renewed"])
+
+
+def _uris(columns: pa.RecordBatch, settings: ExportSettings) -> pa.Array:
     address = columns.column("address")
     below = pc.binary_join_element_wise(f"{settings.source.namespace.rstrip('/')}/", address, "")
-    names = ["path", "size", "etag", "content_type", "metadata"]
-    arrays = [*map(columns.column, names), pc.if_else(is_full(columns), address, below), pa.array(renewed)]
-    return pa.RecordBatch.from_arrays(arrays, [*names, "uri", "renewed"])
+    return pc.if_else(is_full(columns), address, below)

@@ -49,7 +49,7 @@ give up, `reason` is the class of core.errors."""
 
 
 Version = tuple[int, str]
-"""Size and ETag of an object that a commit has."""
+"""Size and tag of an object that a commit has."""
 
 
 @dataclass(slots=True)

@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from adapters.s3.copier import Copier, Item, is_of
+from adapters.s3.copier import Copier, is_of
 from adapters.s3.fast_store import FastObjectStore, ListedPage
 from adapters.s3.store import split_uri
-from core.errors import NotFound, RemoteFailure
+from core.errors import NotFound
 from core.exporting.deadline import Deadline, Late, Rate
 from core.exporting.markers import is_marker
 from core.exporting.unit_work import UnitWork
 from core.exporting.work_units import Unit
 from core.types import ObjectInfo
-from spark_jobs.export.compare import before
-from spark_jobs.export.plan import NOTHING, RangeShelf, clipped
+from spark_jobs.export.compare import before, page_after
+from spark_jobs.export.plan import NOTHING, RangeShelf, clipped, tagged
 from spark_jobs.export.settings import ExportSettings, copier_of, destination_store, source_store
 from spark_jobs.export.units import deal_out, run_task
 from spark_jobs.tasks import ahead, sql_type
@@ -128,7 +128,7 @@ class _Look:
         try:
             self._deadline.check()
             target = clipped(self._shelf.read(unit.target), unit) if unit.target else NOTHING
-            entries = target.select(["path", "size", "etag"])
+            entries = tagged(target, self._settings).select(["path", "size", "etag", "tag"])
             for objects, last in _pages(self._store, self._copier.destination.prefix, unit):
                 stop = _up_to(entries.column("path"), last)
                 self._compare_page(entries.slice(0, stop).to_pylist(), objects, seen)
@@ -165,17 +165,17 @@ class _Look:
                 seen.differs("foreign", key, None, info)
 
     def _judged(self, pair: tuple[Mapping[str, Any], ObjectInfo | None]) -> str:
-        """By the listing; where that shows another ETag, by the stamp. Without an entry's ETag its size decides."""
+        """By the listing; where that shows another ETag, by the stamp. What neither proves is not equal."""
         entry, info = pair
         if info is None:
             return "missing"
         if info.size != entry["size"]:
             return "different"
-        if is_of(info.etag, entry["etag"]):
+        if is_of(info.etag, entry["tag"]):
             return "equal"
         self._deadline.pause(self._rate.turn())
         try:
-            stamped = self._copier.has_stamp(Item(entry["path"], "", entry["size"], entry["etag"]))
+            stamped = self._copier.stamp(entry["path"]) == entry["tag"]
         except NotFound:
             return "missing"
         return "equal" if stamped else "different"
@@ -186,9 +186,7 @@ def _pages(store: FastObjectStore, prefix: str, unit: Unit) -> Iterator[tuple[di
     beginning = split_uri(prefix)[1]
     after, more = _start(beginning, unit.low), True
     while more:
-        page = store.page(prefix, after)
-        if page.more and not page.keys:
-            raise RemoteFailure(f"{store.where} broke off the listing of {prefix}")
+        page = page_after(store, prefix, after)
         rows = _by_key(page, len(beginning))
         last = next(reversed(rows), None)
         more = page.more and (last is None or unit.high is None or last < unit.high)

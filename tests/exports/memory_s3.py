@@ -51,6 +51,7 @@ class MemoryS3(FastObjectStore):
         self.before: Callable[[str, str, str], None] = lambda method, bucket, key: None
         self.after: Callable[[str, str, str], None] = lambda method, bucket, key: None
         self.given_up: list[GivenUp] = []
+        self._described: dict[tuple[int, str], tuple[bytes, Mapping[str, str]]] = {}
         self.asked: Counter[str] = Counter()
         self._one = threading.RLock()
 
@@ -89,7 +90,8 @@ class MemoryS3(FastObjectStore):
         if "range" in given:
             start, _, stop = given["range"].removeprefix("bytes=").partition("-")
             data = data[int(start) : int(stop) + 1]
-        return Answer(data, {"etag": f'"{etag(bucket[key])}"', "content-length": str(len(bucket[key]))})
+        own = {"etag": f'"{etag(bucket[key])}"', "content-length": str(len(bucket[key]))}
+        return Answer(data, {**self._description(bucket, key), **own})
 
     _head = _get
 
@@ -98,7 +100,7 @@ class MemoryS3(FastObjectStore):
             raise Conflict("412 PreconditionFailed")
 
     def _put(self, bucket: dict[str, bytes], key: str, given: Mapping[str, str], body: bytes) -> Answer:
-        bucket[key] = body
+        self._write(bucket, key, body, given)
         return Answer(b"", {"etag": f'"{etag(body)}"'})
 
     def _copy(self, bucket: dict[str, bytes], key: str, given: Mapping[str, str], body: bytes) -> Answer:
@@ -107,8 +109,19 @@ class MemoryS3(FastObjectStore):
             raise NotFound(f"404 NoSuchKey: {source}")
         data = self._bucket(name)[source]
         self._expect(data, given.get("x-amz-copy-source-if-match"))
-        bucket[key] = data
+        self._write(bucket, key, data, given)
         return Answer(f"<CopyObjectResult><ETag>&quot;{etag(data)}&quot;</ETag></CopyObjectResult>".encode(), {})
+
+    def _write(self, bucket: dict[str, bytes], key: str, data: bytes, given: Mapping[str, str]) -> None:
+        told = {
+            name: value for name, value in given.items() if name == "content-type" or name.startswith("x-amz-meta-")
+        }
+        bucket[key], self._described[id(bucket), key] = data, (data, told)
+
+    def _description(self, bucket: dict[str, bytes], key: str) -> Mapping[str, str]:
+        """As it was written; what a test puts there is not described."""
+        data, told = self._described.get((id(bucket), key), (b"", {}))
+        return told if data == bucket[key] else {}
 
     def _delete(self, bucket: dict[str, bytes], key: str, given: Mapping[str, str], body: bytes) -> Answer:
         bucket.pop(key, None)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from unittest import mock
+
 import pytest
 
-from core.errors import Denied
+from core.errors import Denied, Invalid, LakeMirrorError, Unauthenticated, Unreachable
 from exports.api.serializers import run_json
 from exports.models import Export, ExportFailure, ExportRun
 from exports.services.exports import export_repair
 from exports.status.timeline import steps_of
 from tests.exports.soak import Soak
+from tests.exports.test_places import at
 
 pytestmark = pytest.mark.django_db
 OWN = b"somebody's own"
+BROKEN_OFF = {"keys": [], "sizes": [], "etags": [], "more": True}
 
 
 def succeed(life: Soak) -> ExportRun:
@@ -66,6 +72,89 @@ def test_what_an_attempt_did_write_goes_when_the_branch_drops_it(life: Soak) -> 
     life.lake.commit(files={"report.csv": None, "ü": None})
     run = succeed(life)
     assert (out(life, "report.csv"), run.kept, run.deleted) == (None, 0, 2)
+
+
+@pytest.mark.parametrize("size", [len(b"ours"), len(OWN)])
+def test_a_file_that_took_the_key_after_a_success_survives_when_the_branch_drops_it(life: Soak, size: int) -> None:
+    begun(life, b=b"ours", c=b"ours too")
+    life.s3.buckets["out"]["latest/b"] = OWN[:size]
+    life.lake.commit(files={"b": None, "c": None})
+    run = succeed(life)
+    assert (out(life, "b"), out(life, "c")) == (OWN[:size], None)
+    assert (run.kept_keys, run.deleted) == (["b"], 1)
+
+
+def test_a_last_key_that_somebody_replaced_after_a_success_stays_until_ours_comes(life: Soak) -> None:
+    begun(life, patterns=(r".*/_SUCCESS",), **{"d/x": b"1", "d/_SUCCESS": b"1"})
+    life.s3.buckets["out"]["latest/d/_SUCCESS"] = OWN
+    life.lake.commit(files={"d/x": b"2", "d/_SUCCESS": b"2"})
+    life.denied = "latest/d/x"
+    life.rounds()
+    assert (Export.objects.get().state, out(life, "d/_SUCCESS")) == ("export-failed", OWN)
+    life.denied = ""
+    succeed(life)
+    assert out(life, "d/_SUCCESS") == b"2"
+
+
+def test_what_goes_together_is_looked_at_by_one_listing_and_what_is_copied_by_none(life: Soak) -> None:
+    begun(life, **{f"d/{number}": b"1" for number in range(3)})
+    asked = life.s3.asked["LIST"]
+    life.lake.commit(files={"a": b"2", "e": b"2"})
+    succeed(life)
+    of_copies, asked = life.s3.asked["LIST"] - asked, life.s3.asked["LIST"]
+    life.lake.commit(files={f"d/{number}": None for number in range(3)})
+    succeed(life)
+    assert life.s3.asked["LIST"] - asked == of_copies + 1
+
+
+def test_a_refused_question_about_one_key_keeps_that_one_alone(life: Soak) -> None:
+    """Of an object that is encrypted with somebody's own key a HEAD is a 400."""
+    begun(life, **{f"k{number}": b"1234" for number in range(5)})
+    life.s3.buckets["out"]["latest/k2"] = b"else"
+    life.lake.commit(files={f"k{number}": None for number in range(5)})
+    life.s3.before = refusing("latest/k2", Invalid("400 BadRequest"), life.s3.before)
+    run = succeed(life)
+    assert [key for key in life.s3.buckets["out"] if key.startswith("latest/k")] == ["latest/k2"]
+    assert (run.kept_keys, run.deleted) == (["k2"], 4)
+
+
+@pytest.mark.parametrize("error", [Unreachable("no answer in time"), Unauthenticated("403 ExpiredToken")])
+def test_a_key_that_can_not_be_asked_for_now_fails_alone_and_is_nobody_elses_yet(
+    life: Soak, error: LakeMirrorError
+) -> None:
+    begun(life, k1=b"1234", k2=b"1234")
+    life.s3.buckets["out"]["latest/k2"] = b"else"
+    life.lake.commit(files={"k1": None, "k2": None})
+    before, life.s3.before = life.s3.before, refusing("latest/k2", error, life.s3.before)
+    life.rounds(12)
+    run = ExportRun.objects.latest("pk")
+    assert (Export.objects.get().state, run.kept, [failure.name for failure in run.failures.all()]) == (
+        *("export-failed", 0),
+        ["k2"],
+    )
+    assert (out(life, "k1"), out(life, "k2")) == (None, b"else")
+    life.s3.before = before
+    assert succeed(life).kept_keys == ["k2"]
+
+
+def refusing(asked: str, error: LakeMirrorError, known: Callable[[str, str, str], None]) -> Callable[..., None]:
+    def before(method: str, bucket: str, key: str) -> None:
+        known(method, bucket, key)
+        if (method, key) == ("HEAD", asked):
+            raise error
+
+    return before
+
+
+def test_a_listing_that_is_broken_off_is_tried_again_and_leaves_nothing_behind(life: Soak) -> None:
+    begun(life, b=b"ours")
+    life.lake.commit(files={"b": None})
+    whole = life.s3.page
+    with mock.patch.object(life.s3, "page", lambda prefix, after="": replace(whole(prefix, after), **BROKEN_OFF)):
+        life.rounds()
+    assert out(life, "b") == b"ours" and Export.objects.get().state == "in-progress"
+    succeed(life)
+    assert out(life, "b") is None
 
 
 def test_a_file_that_took_the_key_after_an_attempt_removed_ours_survives(life: Soak) -> None:
@@ -148,6 +237,30 @@ def test_a_file_of_the_branch_replaces_whatever_has_its_key(life: Soak) -> None:
     life.s3.buckets["out"]["latest/a"] = OWN
     begun(life)
     assert out(life, "a") == b"1"
+
+
+# --- what the branch itself has there ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("exported", [False, True])
+def test_a_branch_that_was_given_objects_of_its_export_path_is_not_exported_there(life: Soak, exported: bool) -> None:
+    life.lake.commit(files={"b": b"1"})
+    if exported:
+        begun(life)
+    life.s3.buckets["out"]["latest/c"] = OWN
+    life.lake.link("c", "s3://out/latest/c", OWN)
+    life.set()
+    before = at(life)
+    life.rounds()
+    export = Export.objects.get()
+    assert export.state == "export-failed" and "Export to another place" in export.error
+    assert "s3://out/latest/c, in the export path s3://out/latest, is an object of the repository" in export.error
+    life.lake.commit(files={"b": b"2", "c": None})  # the commit before needs it all the same
+    export_repair(actor=life.owner, export=export)
+    life.rounds()
+    assert (Export.objects.get().state, at(life), out(life, "c")) == ("export-failed", before, OWN)
+    life.set("s3://out/other")
+    assert (succeed(life).path, out(life, "c")) == ("s3://out/other", OWN)
 
 
 # --- markers ----------------------------------------------------------------------------------------------------------

@@ -163,6 +163,15 @@ def test_where_nobody_tells_whose_a_place_is_nothing_is_written(w: World, api: A
     assert "lakeFS of us-east-1 can't be asked" in found["message"]
 
 
+def test_a_place_from_which_the_branch_was_given_objects_is_refused(w: World, api: Api) -> None:
+    w.put("latest/in/c", b"1")
+    w.lake.link("c", "s3://out/latest/in/c", b"1")
+    found = checks(api.call("POST", CHECK, BODY)[1])["path-apart"]
+    assert found["state"] == "failed" and "'c' was imported from there" in found["message"]
+    for elsewhere in ("s3://out/late", "s3://out/latest/in/cc"):
+        assert checks(api.call("POST", CHECK, BODY | {"exportPath": elsewhere})[1])["path-apart"]["state"] == "ok"
+
+
 def test_files_that_are_there_and_markers_of_the_user_are_warned_of(w: World, api: Api) -> None:
     w.lake.commit(files={"a/_lakefs_success": b"", "a/b": b"1"})
     w.put("latest/theirs")

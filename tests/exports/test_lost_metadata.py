@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from adapters.disk_cache import LocalCache
 from core.errors import NotFound
 from core.types import Commit
 from exports.api.serializers import run_json
 from exports.models import Export, ExportRun
-from exports.services.exports import export_repair
+from exports.services.exports import export_delete, export_repair
 from exports.status.timeline import steps_of
 from tests.exports.soak import Soak
 
@@ -31,7 +33,31 @@ def its_record(life: Soak, commit: str) -> None:
 
 
 def its_metarange(life: Soak, commit: str) -> None:
-    del life.s3.buckets["src"][f"lake/_lakefs/{metarange(life, commit)}"]
+    del life.s3.buckets["src"][metarange_file(life, commit)]
+
+
+def damage_of_its_metarange(life: Soak, commit: str) -> None:
+    life.s3.buckets["src"][metarange_file(life, commit)] = b"junk"
+
+
+def its_range(life: Soak, commit: str) -> None:
+    del life.s3.buckets["src"][range_of(life, commit)]
+
+
+def damage_of_its_range(life: Soak, commit: str) -> None:
+    life.s3.buckets["src"][range_of(life, commit)] = b"junk"
+
+
+WAYS = [its_record, its_metarange, damage_of_its_metarange, its_range, damage_of_its_range]
+
+
+def range_of(life: Soak, commit: str) -> str:
+    (ref,) = life.lake.ranges[metarange(life, commit)]
+    return f"lake/_lakefs/{ref.id}"
+
+
+def metarange_file(life: Soak, commit: str) -> str:
+    return f"lake/_lakefs/{metarange(life, commit)}"
 
 
 def metarange(life: Soak, commit: str) -> str:
@@ -60,7 +86,7 @@ def state() -> tuple[str, str]:
     return export.state, export.error
 
 
-@pytest.mark.parametrize("lose", [its_record, its_metarange])
+@pytest.mark.parametrize("lose", WAYS)
 def test_without_its_base_a_run_compares_and_says_so(life: Soak, lose: Lose, caplog: pytest.LogCaptureFixture) -> None:
     base = life.lake.commit(files={"a": b"1", "b": b"2", "gone": b"3"})
     life.set()
@@ -80,7 +106,7 @@ def test_without_its_base_a_run_compares_and_says_so(life: Soak, lose: Lose, cap
     assert "nobody knows any more what was brought with" in caplog.text
 
 
-@pytest.mark.parametrize("lose", [its_record, its_metarange])
+@pytest.mark.parametrize("lose", WAYS)
 def test_without_an_attempt_a_repair_goes_on_from_the_base(life: Soak, lose: Lose) -> None:
     life.lake.commit(files={"a": b"1", "gone": b"3"})
     life.set()
@@ -99,22 +125,46 @@ def test_without_an_attempt_a_repair_goes_on_from_the_base(life: Soak, lose: Los
     assert ExportRun.objects.latest("pk").lost == [tried]
 
 
-def test_a_range_of_the_base_that_is_gone_is_told_and_a_repair_goes_on_without_it(life: Soak) -> None:
-    base = life.lake.commit(files={"a": b"1", "gone": b"3"})
+@pytest.mark.parametrize("file", [metarange_file, range_of])
+def test_damage_of_the_head_is_told_and_mended_by_restoring_it(
+    life: Soak, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, file: Callable[[Soak, str], str]
+) -> None:
+    """What is damaged is not kept on the local disk."""
+    monkeypatch.setattr("deployment.wiring.clients.local_cache", lambda: LocalCache(tmp_path, 1 << 20))
+    head = life.lake.commit(files={"a": b"1"})
     life.set()
+    damaged = file(life, head)
+    whole = life.s3.buckets["src"][damaged]
+    life.s3.buckets["src"][damaged] = whole[: len(whole) // 2]
     life.rounds()
-    ranges = {key for key in life.s3.buckets["src"] if "/_lakefs/" in key and not key.endswith(metarange(life, base))}
-    life.lake.commit(files={"b": b"2", "gone": None})
-    for key in ranges:
-        del life.s3.buckets["src"][key]
-    life.rounds(9)
     failed, why = state()
-    assert (failed, "NoSuchKey" in why) == ("export-failed", True)
+    assert failed == "export-failed" and damaged in why
+    life.s3.buckets["src"][damaged] = whole
     export_repair(actor=life.owner, export=Export.objects.get())
     life.rounds()
     assert state() == ("exported-successfully", "")
-    assert there(life) == {"a": b"1", "b": b"2", "gone": b"3"}
-    assert ExportRun.objects.latest("pk").lost == [base]
+
+
+def test_damage_on_the_local_disk_is_fetched_again(life: Soak, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    disk = LocalCache(tmp_path, 1 << 20)
+    monkeypatch.setattr("deployment.wiring.clients.local_cache", lambda: disk)
+    head = life.lake.commit(files={"a": b"1"})
+    disk.put(metarange(life, head), b"junk")
+    life.set()
+    life.rounds()
+    assert state() == ("exported-successfully", "")
+    assert disk.get(metarange(life, head)) == life.s3.buckets["src"][metarange_file(life, head)]
+
+
+def test_an_export_whose_commit_is_damaged_can_be_deleted(life: Soak, monkeypatch: pytest.MonkeyPatch) -> None:
+    head = life.lake.commit(files={"a": b"1"})
+    life.set()
+    damage_of_its_metarange(life, head)
+    life.rounds()
+    monkeypatch.setattr("exports.engine.data_plane.Plane.unfinished", lambda self: {b"a": ["1"]})
+    export_delete(actor=life.owner, export=Export.objects.get())
+    life.rounds()
+    assert not Export.objects.exists()
 
 
 def test_a_head_that_is_gone_is_a_failure_that_says_so(life: Soak) -> None:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
 
-from core.errors import Denied
+from core.errors import Denied, Invalid
 from db import clock
 from exports.engine import commits_behind
-from exports.models import Export, ExportRun
+from exports.engine.failures import failed_directories
+from exports.models import Export, ExportFailure, ExportRun
 from exports.services.exports import export_repair, export_run
 from exports.status.failures import status_file
+from tests.exports.soak import Soak
 from tests.exports.world import World
 
 pytestmark = pytest.mark.django_db
@@ -210,3 +213,30 @@ def test_a_refusal_says_that_a_repair_is_wanted(w: World, monkeypatch: pytest.Mo
     w.work()
     words = "1 task failed: 403 AccessDenied. Give the key access to it, then repair the export"
     assert state(export) == ("export-failed", words)
+
+
+def test_a_key_with_a_nul_is_named_where_it_fails_and_where_it_stays(life: Soak) -> None:
+    """PostgreSQL takes no such text."""
+    life.lake.commit(files={"a": b"1", "x\0y/z": b"2"})
+    life.set()
+    before, life.s3.before = life.s3.before, refusing_nul(life.s3.before)
+    life.rounds()
+    assert (Export.objects.get().state, ExportFailure.objects.get().reason) == ("export-failed", "refused")
+    assert "InvalidArgument" in Export.objects.get().error
+    assert failed_directories(ExportRun.objects.get()) == [b"x\0y/"]
+    life.s3.before = before
+    life.s3.buckets["out"]["latest/x\0y/z"] = b"somebody's own"
+    life.lake.commit(files={"x\0y/z": None})
+    export_repair(actor=life.owner, export=Export.objects.get())
+    life.rounds()
+    run = ExportRun.objects.latest("pk")
+    assert (Export.objects.get().state, run.kept_keys) == ("exported-successfully", [r"x\x00y/z"])
+
+
+def refusing_nul(known: Callable[[str, str, str], None]) -> Callable[[str, str, str], None]:
+    def before(method: str, bucket: str, key: str) -> None:
+        known(method, bucket, key)
+        if "\0" in key and bucket == "out":
+            raise Invalid("400 InvalidArgument: key")
+
+    return before

@@ -1,7 +1,8 @@
 """Somebody who looks at a destination after every write to it, and knows the commits by heart.
 
 A marker says that all below it is there, of a commit that the place may hold: of the last success, or of a run since.
-Somebody's own files are `theirs`, wherever they lie: they stay, unless the commit of a run has a file of that key.
+Somebody's own files are `theirs`, wherever they lie: they stay, unless the commit of a run has a file of that key. What
+they left in place of one of ours (none: nothing) has `drifted`, and nobody else is to be blamed for it.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ class Watcher:
     def __init__(self, lake: Lake, bucket: dict[str, bytes], foreign: Mapping[str, bytes]) -> None:
         self.lake, self.bucket, self.foreign = lake, bucket, foreign
         self.theirs: dict[str, bytes] = {}
+        self.drifted: dict[str, bytes | None] = {}
         self.places: dict[str, set[str]] = {}
         self.success = "", ""
         self.problems: list[str] = []
@@ -132,7 +134,13 @@ class Watcher:
             if key.startswith(prefix + directory) and key not in self.foreign and not key.endswith(but)
             if key not in self.theirs or key[len(prefix) :] in wanted
         }
+        for key in (key[len(prefix) :] for key in self.adrift() if key.startswith(prefix)):
+            below.pop(key, None), there.pop(key, None)
         return below == {path: tag for path, tag in there.items() if path in wanted or not path.endswith(NAME)}
+
+    def adrift(self) -> set[str]:
+        """Keys at which still lies what others left there in place of ours."""
+        return {key for key, data in self.drifted.items() if self.bucket.get(key) == data}
 
     # --- after a success ----------------------------------------------------------------------------------------------
 
