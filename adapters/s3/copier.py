@@ -150,8 +150,18 @@ class Copier:
 
     def stamp(self, key: bytes) -> str:
         """The tag that we wrote into the metadata of the object at the destination; "" for none. NotFound."""
+        return self._told(key).get(_META + STAMP, "")
+
+    def is_described(self, item: Item) -> bool:
+        """Has the object at the destination the entry's content type and metadata? NotFound."""
+        told, wanted = self._told(item.key), described(item, stamped=False)
+        names = {name for name in told if name.startswith(_META)}.union(wanted) - {_META + STAMP}
+        return all(told.get(name) == wanted.get(name) for name in names)
+
+    def _told(self, key: bytes) -> dict[str, str]:
+        """What the object at the destination says of itself."""
         answer = self.writer.write("HEAD", self.destination.uri(key))
-        return str(answer.headers.get(_META + STAMP, ""))
+        return {name.lower(): str(value) for name, value in answer.headers.items()}
 
     # --- within one store ---------------------------------------------------------------------------------------------
 
@@ -241,7 +251,8 @@ class Copier:
     def _in_parts(self, item: Item, uri: str, afresh: bool = False) -> None:
         etag = self._true_etag(item)
         least = self._sizes.copied_part if self._within else self._sizes.put_part
-        layout = Layout(item.size, part_bytes(item.size, least, f"{item.source} {etag} {item.size}"))
+        what = f"{item.source} {etag} {item.size} {sorted(described(item, stamped=True).items())}"
+        layout = Layout(item.size, part_bytes(item.size, least, what))
         upload_id, parts = ("", {}) if afresh else self._uploads.resumed(uri, layout)
         resumed = bool(upload_id)
         if not resumed:

@@ -1,8 +1,8 @@
 """Uploads in parts, and how they go on after whoever began them is gone.
 
-S3 tells of an unfinished upload only its key, and its parts' numbers, sizes and ETags: not what it is a copy of. So the
-size of the parts says that: it depends on the source's address, ETag and size (`part_bytes`). What was begun from
-another source has parts of another size, and is aborted.
+S3 tells of an unfinished upload only its key, and its parts' numbers, sizes and ETags: not what it is a copy of, nor
+how the new object will be described. So the size of the parts says that: it depends on the source's address, ETag and
+size, and on the description (`part_bytes`). What was begun otherwise has parts of another size, and is aborted.
 """
 
 from __future__ import annotations

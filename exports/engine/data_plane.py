@@ -39,6 +39,7 @@ class Plane:
             former=tuple(run.former),
             deadline=self.piece.deadline,
             compare=run.compare,
+            ask=not run.base,
             failed=tuple(failed_directories(run)),
             objects_per_second=float(export.objects_per_second or 0),
             bytes_per_second=float(export.bytes_per_second or 0),

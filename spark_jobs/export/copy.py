@@ -214,14 +214,13 @@ class _Crew:
         return self._settings.patient and error.retryable
 
     def _is_there(self, item: Item, rows: Rows) -> bool:
-        """Is the entry's object at the destination already? The listing tells, or the stamp."""
+        """Is the entry's object at the destination already, as the entry describes it? The listing tells, or itself."""
         info = rows.existing.get(item.key)
         if info is None or info.size != item.size:
             return False
-        if is_of(info.etag, item.tag):
-            return True
         try:
-            return self._copier.has_stamp(item)
+            same = is_of(info.etag, item.tag) or self._copier.has_stamp(item)
+            return same and (not self._settings.ask or self._copier.is_described(item))
         except NotFound:
             return False
 

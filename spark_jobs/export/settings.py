@@ -16,7 +16,8 @@ from spark_jobs.check.settings import StoreLocation, store_at
 class ExportSettings:
     """From a storage namespace to an export path, until `deadline` (Unix time).
 
-    `compare`: look first, and leave alone what is there already. `failed`: directories in which something failed, for
+    `compare`: look first, and leave alone what is there already. `ask`: no commit says how that is described, so it is
+    asked for its content type and metadata. `failed`: directories in which something failed, for
     phase LAST. `patient`: what may pass by itself is left for the next slice, and no failure. Rates are for all tasks
     of a job together; 0 is unlimited. `most_failures`: a task that has more begins nothing else. `former`: patterns by
     which directories were marked, and are no more.
@@ -28,6 +29,7 @@ class ExportSettings:
     former: tuple[str, ...] = ()
     deadline: float = 0.0
     compare: bool = False
+    ask: bool = False
     failed: tuple[bytes, ...] = ()
     objects_per_second: float = 0.0
     bytes_per_second: float = 0.0

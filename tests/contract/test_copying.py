@@ -292,6 +292,17 @@ def test_what_one_slice_began_the_next_one_finishes(server: Server, within: bool
     assert server.uploads() == []
 
 
+def test_an_upload_that_began_with_another_description_is_not_gone_on_with(server: Server, within: bool) -> None:
+    item = replace(server.put(os.urandom(17 * MIB)), content_type="text/old", metadata={"k": "old"})
+    with pytest.raises(Late):
+        copier_of(server, within=within, sizes=replace(SMALL, parts_at_once=1), deadline=Ended(7)).copy(item)
+    copier, now = copier_of(server, within=within), replace(item, content_type="text/new", metadata={"k": "new"})
+    copier.copy(now)
+    assert (server.got("key")["ContentType"], server.got("key")["Metadata"]["k"]) == ("text/new", "new")
+    assert [copier.is_described(one) for one in (now, item)] == [True, False]
+    assert server.uploads() == []
+
+
 def test_an_upload_of_another_source_is_aborted(server: Server, copier: Copier) -> None:
     uploads = Uploads(copier.writer)
     uri = f"s3://{server.export}/to/key"

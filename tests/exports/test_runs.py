@@ -13,7 +13,7 @@ from db import clock
 from exports.engine import commits_behind
 from exports.engine.failures import failed_directories
 from exports.models import Export, ExportFailure, ExportRun
-from exports.services.exports import export_repair, export_run
+from exports.services.exports import export_delete, export_repair, export_run
 from exports.status.failures import status_file
 from tests.exports.soak import Soak
 from tests.exports.world import World
@@ -213,6 +213,24 @@ def test_a_refusal_says_that_a_repair_is_wanted(w: World, monkeypatch: pytest.Mo
     w.work()
     words = "1 task failed: 403 AccessDenied. Give the key access to it, then repair the export"
     assert state(export) == ("export-failed", words)
+
+
+def test_what_no_commit_describes_is_asked_for_its_type_and_metadata(life: Soak) -> None:
+    """The export is deleted, and made anew when a file is described otherwise: there is no base then."""
+    life.lake.commit(files={"a": b"1", "b": b"2", "c": b"3"})
+    life.set()
+    life.rounds()
+    export_delete(actor=life.owner, export=Export.objects.get())
+    life.rounds()
+    life.lake.describe("a", content_type="text/plain")
+    life.lake.describe("b", metadata={"owner": "ada"})
+    life.set()
+    life.rounds()
+    run = ExportRun.objects.get()
+    assert (Export.objects.get().state, run.copied, run.skipped) == ("exported-successfully", 2, 1)
+    told = {key: life.s3.send("HEAD", life.s3.url("out", f"latest/{key}"), "head").headers for key in "ab"}
+    assert told["a"]["content-type"] == "text/plain"
+    assert told["b"]["x-amz-meta-owner"] == "ada"
 
 
 def test_a_key_with_a_nul_is_named_where_it_fails_and_where_it_stays(life: Soak) -> None:
