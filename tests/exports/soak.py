@@ -198,15 +198,18 @@ class Soak:
         """Somebody wants a mirror at a place that may be taken; the one that they had goes."""
         Mirror.objects.all().delete()
         self.counted += 1
+        namespace = namespace or self.random.choice(RIVALS)
         self._try(
             lambda: mirror_create(
                 actor=self.owner,
                 source_repository="lake",
                 name=f"lake-{self.counted}",
                 region="eu-west-1",
-                storage_namespace=namespace or self.random.choice(RIVALS),
+                storage_namespace=namespace,
             )
         )
+        if Mirror.objects.exists():
+            self.watcher.give_up(namespace)
 
     def surprise(self) -> None:
         """Two want a place in the same moment: one is through while the other one has looked, and stored nothing."""

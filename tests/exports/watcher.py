@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 NAME = MARKER.decode()
 SUCCESS = "exported-successfully"
+PLACES = ("s3://out/latest", "s3://out/other")
 
 
 def prefix_of(place: str) -> str:
@@ -37,6 +38,7 @@ class Watcher:
         self.lake, self.bucket, self.foreign = lake, bucket, foreign
         self.theirs: dict[str, bytes] = {}
         self.drifted: dict[str, bytes | None] = {}
+        self.given_up: dict[str, bytes] = {}
         self.places: dict[str, set[str]] = {}
         self.success = "", ""
         self.problems: list[str] = []
@@ -132,11 +134,16 @@ class Watcher:
             key[len(prefix) :]: etag(data)
             for key, data in self.bucket.items()
             if key.startswith(prefix + directory) and key not in self.foreign and not key.endswith(but)
-            if key not in self.theirs or key[len(prefix) :] in wanted
+            if (key not in self.theirs and self.given_up.get(key) != data) or key[len(prefix) :] in wanted
         }
         for key in (key[len(prefix) :] for key in self.adrift() if key.startswith(prefix)):
             below.pop(key, None), there.pop(key, None)
         return below == {path: tag for path, tag in there.items() if path in wanted or not path.endswith(NAME)}
+
+    def give_up(self, namespace: str) -> None:
+        """A mirror has a place that was left: what lies there is nobody's any more, and stays."""
+        for place in filter(lambda place: overlap(place, namespace), PLACES):
+            self.given_up |= {key: data for key, data in self.bucket.items() if key.startswith(prefix_of(place))}
 
     def adrift(self) -> set[str]:
         """Keys at which still lies what others left there in place of ours."""
