@@ -14,7 +14,6 @@ from exports.models import Export
 from graveler.entries import Entry
 from graveler.errors import FormatError
 from graveler.metarange import RangeRef, read_metarange
-from graveler.ranges import read_range
 
 METADATA_PREFIX = "_lakefs"
 Parsed = TypeVar("Parsed")
@@ -33,6 +32,8 @@ def ranges_of(export: Export, ref: str) -> list[RangeRef]:
 
 def entries_of(export: Export, refs: list[RangeRef]) -> Iterator[Entry]:
     """The entries of ranges, one range in memory at a time. NotFound, Corrupt."""
+    from graveler.ranges import read_range  # needs Spark's packages, and the pages start without them
+
     for ref in refs:
         yield from _read(export, ref.id, read_range)
 
