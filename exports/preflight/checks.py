@@ -63,7 +63,7 @@ def check_plan(*, actor: Any, plan: Plan, writing: bool) -> Preflight:
     wrong |= _not_apart(actor, plan, places, answers)
     answers["files"] = answers["branch"] if _may_read(actor, plan) else _UNREAD
     answers |= ask(_second_round(plan, places, answers["files"], wrong, writing))
-    wrong |= _imported_from(places.get("path", ""), answers.get("files")) | wrong
+    wrong = _imported_from(places.get("path", ""), answers.get("files")) | wrong
     return _preflight(list(_checks(plan, places, wrong, answers)))
 
 

@@ -45,6 +45,11 @@ class StatusFile:
     manifest: str
 
 
+def has_later_status(run: ExportRun) -> bool:
+    """Whether a later run of the same commit has the same status file: what that says is told of the later one."""
+    return run.export.runs.filter(pk__gt=run.pk, ref=run.ref, status_path=run.status_path).exists()
+
+
 def status_file(run: ExportRun) -> StatusFile | None:
     """None where no status path is configured, the run goes on, it could not be written, or a later run has written
     it."""

@@ -9,7 +9,7 @@ from django.http import Http404, HttpRequest
 from core.access.policies import branch_arn
 from exports.models import Export, ExportRun
 from exports.status.export import ExportSummary, proof_of
-from exports.status.failures import REASONS, by_reason, status_file
+from exports.status.failures import REASONS, by_reason, has_later_status, status_file
 from exports.status.timeline import progress_of, steps_of
 from rbac import services as rbac
 from web.pages import page_of_rows, with_query
@@ -59,6 +59,7 @@ def _of_run(request: HttpRequest, reading: ExportSummary, run: ExportRun) -> dic
         "named_number": sum(group.number for group in reasons),
         "failures": page_of_rows(request, rows, "pk", newest=False, amount=FAILURES),
         "status_file": status_file(run),
+        "has_later_status": has_later_status(run),
         "skipped": list(run.skipped_ones.all()[:SKIPPED]) if run.skipped_commits else [],
     }
 
