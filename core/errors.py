@@ -97,6 +97,12 @@ class NoData(LakeMirrorError):
     retryable = True
 
 
+class PartialFailure(LakeMirrorError):
+    """Some of what one round was to do could not be done this time; the rest was."""
+
+    retryable = True
+
+
 class Unreadable(LakeMirrorError):
     """Secrets of ours that can't be opened; once somebody has mended that, work goes on."""
 

@@ -7,54 +7,45 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from core.mirroring.promotion import Action, Whose, Why
+from core.mirroring.promotion import Action, Decision, Whose, Why
 
 
 @dataclass(frozen=True, slots=True)
 class TagFacts:
-    """`source`: the commit that the source's tag names, `there`: the mirror's, `noted`: where we made it last; or "".
+    """`source`: the commit that the source's tag names, `head`: the mirror's, `noted`: where we made it last; or "".
 
-    `promotable`: the source's commit is complete at the mirror; `ours`: this mirror made the tag; `intended`: what we
-    lately meant it to name ("" for none).
+    `made_here`: this mirror made the tag; `promotable`: the source's commit is complete at the mirror; `intended`: what
+    we lately meant it to name ("" for none).
     """
 
     source: str
-    there: str
+    head: str
     noted: str = ""
-    ours: bool = False
+    made_here: bool = False
     promotable: bool = False
     intended: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class TagDecision:
-    """`commit_id` is what the tag names afterwards, "" if there is none."""
-
-    action: Action
-    why: Why
-    commit_id: str = ""
-
-
-def choose_tag(facts: TagFacts) -> TagDecision:
+def choose_tag(facts: TagFacts) -> Decision:
     """A tag follows once its commit is complete. What others made is neither moved nor deleted."""
     if not facts.source:
         return _choose_deletion(facts)
-    if facts.there and not facts.ours:
-        why = Why.UP_TO_DATE if facts.there == facts.source else Why.NOT_OURS
-        return TagDecision(Action.NOTHING, why, facts.there)
+    if facts.head and not facts.made_here:
+        why = Why.UP_TO_DATE if facts.head == facts.source else Why.NOT_OURS
+        return Decision(Action.NOTHING, why, facts.head)
     target = facts.source if facts.promotable else facts.noted
-    if not target or target == facts.there:
-        why = Why.UP_TO_DATE if facts.there == facts.source else Why.WAITING
-        return TagDecision(Action.NOTHING, why, facts.there)
-    return TagDecision(Action.RESET if facts.there else Action.CREATE, _why(facts, target), target)
+    if not target or target == facts.head:
+        why = Why.UP_TO_DATE if facts.head == facts.source else Why.WAITING
+        return Decision(Action.NOTHING, why, facts.head)
+    return Decision(Action.RESET if facts.head else Action.CREATE, _why(facts, target), target)
 
 
-def _choose_deletion(facts: TagFacts) -> TagDecision:
-    if not facts.there:
-        return TagDecision(Action.NOTHING, Why.GONE)
-    if not facts.ours:
-        return TagDecision(Action.NOTHING, Why.NOT_OURS, facts.there)
-    return TagDecision(Action.DELETE, Why.GONE)
+def _choose_deletion(facts: TagFacts) -> Decision:
+    if not facts.head:
+        return Decision(Action.NOTHING, Why.GONE)
+    if not facts.made_here:
+        return Decision(Action.NOTHING, Why.NOT_OURS, facts.head)
+    return Decision(Action.DELETE, Why.GONE)
 
 
 def _why(facts: TagFacts, target: str) -> Why:
@@ -65,10 +56,10 @@ def _why(facts: TagFacts, target: str) -> Why:
 
 def whose_tag_move(facts: TagFacts) -> Whose:
     """Who put a tag of ours where it is, or took it away. Nobody is blamed for what we may have done ourselves."""
-    if facts.there and facts.there != facts.noted and facts.there in facts.intended:
+    if facts.head and facts.head != facts.noted and facts.head in facts.intended:
         return Whose.OURS
-    if not (facts.ours and facts.noted) or facts.there in (facts.noted, facts.source):
+    if not (facts.made_here and facts.noted) or facts.head in (facts.noted, facts.source):
         return Whose.NOTED
-    if facts.there in facts.intended:
+    if facts.head in facts.intended:
         return Whose.OURS
-    return Whose.OTHERS if facts.there else Whose.VANISHED
+    return Whose.OTHERS if facts.head else Whose.VANISHED

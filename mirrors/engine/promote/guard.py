@@ -6,19 +6,13 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
-from core.errors import Denied, Fenced, LakeMirrorError
+from core.errors import Denied, Fenced, LakeMirrorError, PartialFailure
 from mirrors.models import Mirror
 
 log = logging.getLogger("lakemirror.promote")
 
 Guard = Callable[[Mirror, str], AbstractContextManager[None]]
 """Keeps what goes wrong with one name from delaying the others."""
-
-
-class LakeMirrorRetry(LakeMirrorError):
-    """Some branches could not be settled this time; the others were."""
-
-    retryable = True
 
 
 class Failures:
@@ -41,6 +35,6 @@ class Failures:
             self.first = self.first or f"branch {branch}: {error}"
 
     def tell(self) -> None:
-        """Raise LakeMirrorRetry if anything failed."""
+        """Raise PartialFailure if anything failed."""
         if self.first:
-            raise LakeMirrorRetry(self.first)
+            raise PartialFailure(self.first)

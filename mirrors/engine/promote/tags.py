@@ -4,38 +4,39 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import ClassVar
 
 from django.db import transaction
 from django.db.models import Q
 
-from core.errors import Conflict, Denied, LakeMirrorError, NoData, NotFound, RemoteFailure
-from core.mirroring.promotion import MOVED_BY_OTHERS, Action, Whose, Why
-from core.mirroring.tag_promotion import TagDecision, TagFacts, choose_tag, whose_tag_move
-from core.ports import LakeFS
+from core.errors import NotFound
+from core.mirroring.promotion import MOVED_BY_OTHERS, Action, Decision, Whose, Why
+from core.mirroring.tag_promotion import TagFacts, choose_tag, whose_tag_move
 from db import clock
 from db.chunks import chunks
 from jobs.lease import Lease
-from mirrors.engine.manage import fence_call, require_pinned
 from mirrors.engine.promote.guard import Guard
-from mirrors.engine.promote.record_check import doubt_records, prove_records
-from mirrors.engine.promote.shown import Shown
+from mirrors.engine.promote.record_check import doubt_records
+from mirrors.engine.promote.refs import ForcedCall, Round, settle
 from mirrors.engine.sense.read_log import list_tags
 from mirrors.models import Mirror, MirrorTag, Promotion
-from mirrors.transitions.move_intents import intend, intents_of
+from mirrors.transitions.move_intents import intents_of
 
 log = logging.getLogger("lakemirror.tags")
 
 
-def follow_tags(mirror: Mirror, lakefs: LakeFS, lease: Lease, guard: Guard, shown: Shown) -> int:
-    """One round over a mirror's tags; how many were made, moved or deleted. `shown`: what its branches lead to."""
+def follow_tags(about: Round, guard: Guard) -> int:
+    """One round over a mirror's tags; how many were made, moved or deleted."""
+    mirror, lease = about.mirror, about.lease
     if not mirror.tags:
         return 0
-    mirror_tags, moved = list_tags(lakefs, mirror.name, lease), 0
+    mirror_tags, moved = list_tags(about.lakefs, mirror.name, lease), 0
     for name, facts in list(_gather(mirror, mirror_tags)):
         lease.renew()
         with guard(mirror, f"{name} (a tag)"):
-            if _settle(mirror, name, facts, lakefs, lease, shown):
+            if settle(TagRef(about, name, facts), about):
                 mirror_tags.pop(name, None)  # no stray, although it was there when the round began
                 moved += 1
     _note_strays(mirror, mirror_tags, lease)
@@ -83,159 +84,109 @@ def _promotable(mirror: Mirror, commits: Collection[str]) -> set[str]:
     return promotable
 
 
-# --- decision, act, read back ---------------------------------------------------------------------------------------
+# --- one of them ----------------------------------------------------------------------------------------------------
 
 
-def _settle(mirror: Mirror, name: str, facts: TagFacts, lakefs: LakeFS, lease: Lease, shown: Shown) -> bool:
-    whose = whose_tag_move(facts)
-    if whose is Whose.OURS and facts.there:
-        facts = _note_own_move(mirror, name, facts, lease)
-    elif whose in (Whose.OTHERS, Whose.VANISHED):
-        _note_foreign_move(mirror, name, facts, Why.FOREIGN if whose is Whose.OTHERS else Why.VANISHED, lease)
-    if facts.ours:
-        _note_standing(mirror, name, facts.there, lease)
-    decision = choose_tag(facts)
-    if decision.action is Action.NOTHING:
-        _remember(mirror, name, facts, decision, lease)
-        return False
-    if not _carry_out(mirror, name, facts, decision, lakefs, lease, shown):
-        return False
-    standing = _read_back(lakefs, mirror, name)
-    if standing != decision.commit_id:
-        _note_standing(mirror, name, standing, lease)
-        wanted = decision.commit_id[:8] or "nothing"
-        raise RemoteFailure(f"the tag {name} reads {standing[:8] or 'nothing'} after it was to be {wanted}")
-    with transaction.atomic():
-        _record(mirror, name, facts.there, decision.commit_id, decision.why, lease)
-        _note(mirror, name, decision.commit_id or None, lease)
-        if decision.action is Action.DELETE:  # what stands there later is somebody's own
-            mirror.intents.filter(name=name, is_tag=True).delete()
-    return True
+@dataclass(slots=True)
+class TagRef:
+    """A tag of the mirror's, with what is known of it."""
 
+    is_tag: ClassVar[bool] = True
 
-def _note_own_move(mirror: Mirror, name: str, facts: TagFacts, lease: Lease) -> TagFacts:
-    """A worker ended between its call and its note: whatever the source's tag names by now, this one is ours."""
-    intent = mirror.intents.get(is_tag=True, name=name, to_commit=facts.there)
-    with transaction.atomic():
-        _record(mirror, name, facts.noted, facts.there, Why(intent.why), lease)
-        _note(mirror, name, facts.there, lease)
-    return replace(facts, noted=facts.there, ours=True)
+    about: Round
+    name: str
+    facts: TagFacts
 
+    @property
+    def head(self) -> str:
+        return self.facts.head
 
-def _note_foreign_move(mirror: Mirror, name: str, facts: TagFacts, why: Why, lease: Lease) -> None:
-    """Once for each such move, although it may take several rounds until the tag can be put back."""
-    last = mirror.promotions.filter(is_tag=True, branch=name).first()
-    if last is None or (last.why, last.to_commit) != (why, facts.there):
-        doubt_records(mirror, lease)
-        _record(mirror, name, facts.noted, facts.there, why, lease)
+    def note_move(self) -> None:
+        mirror, lease, whose = self.about.mirror, self.about.lease, whose_tag_move(self.facts)
+        if whose is Whose.OURS and self.head:
+            self.facts = _note_own_move(mirror, self.name, self.facts, lease)
+        elif whose in (Whose.OTHERS, Whose.VANISHED):
+            why = Why.FOREIGN if whose is Whose.OTHERS else Why.VANISHED
+            _note_foreign_move(mirror, self.name, self.facts, why, lease)
+        if self.facts.made_here:
+            self.note_elsewhere(self.head)
 
+    def decide(self) -> Decision:
+        return choose_tag(self.facts)
 
-def _note_standing(mirror: Mirror, name: str, commit: str, lease: Lease) -> None:
-    """One of ours that is not where its row says, whoever did it, is said to be where it is."""
-    rows = mirror.tag_rows.filter(name=name, stray=False)
-    with transaction.atomic():
-        lease.lock()
-        rows.exclude(commit_id=commit).update(stands_at=commit)
-        rows.filter(commit_id=commit).exclude(stands_at=None).update(stands_at=None)
+    def note_rest(self, decision: Decision) -> None:
+        _remember(self.about.mirror, self.name, self.facts, decision, self.about.lease)
 
+    def prepare(self, decision: Decision) -> None:
+        """A tag has no certificate."""
 
-def _note_absence(mirror: Mirror, name: str, facts: TagFacts, lease: Lease) -> None:
-    """A tag that we made is on its way from here; what somebody else put there is only not there any more."""
-    if facts.there == facts.noted:
-        _note(mirror, name, "", lease)
-    else:
-        _note_standing(mirror, name, "", lease)
+    def calls(self, decision: Decision) -> Sequence[ForcedCall]:
+        """lakeFS moves no tag: one that is elsewhere is deleted first. Whoever ends between may be followed by a pause,
+        so that it is on its way is written down before."""
+        lakefs, place, commit = self.about.lakefs, (self.about.mirror.name, self.name), decision.commit_id
+        before = self._note_absence if commit else lambda: None
+        deleted = ForcedCall("", partial(lakefs.delete_tag, *place), before)
+        made = ForcedCall(commit, partial(lakefs.create_tag, *place, commit))
+        return {Action.CREATE: [made], Action.DELETE: [deleted]}.get(decision.action, [deleted, made])
 
+    def read_back(self) -> str:
+        try:
+            return self.about.lakefs.get_tag(self.about.mirror.name, self.name).commit_id
+        except NotFound:
+            return ""
 
-def _carry_out(
-    mirror: Mirror,
-    name: str,
-    facts: TagFacts,
-    decision: TagDecision,
-    lakefs: LakeFS,
-    lease: Lease,
-    shown: Shown,
-) -> bool:
-    """One forced call, or two, each judged last thing before it; false if that forbids it. Whatever they answer, the
-    tag is read back."""
-    require_pinned(mirror, lakefs)
-    if decision.commit_id and not prove_records(mirror, lakefs, decision.commit_id, shown.history(), lease):
-        return False
-    if not _are_intended(mirror, name, facts, decision, _steps(decision), lease):
-        return False
-    try:
-        if decision.action is not Action.CREATE:
-            if decision.commit_id:
-                _note_absence(mirror, name, facts, lease)  # first: whoever ends between may be followed by a pause
-            fence_call(lease)
-            lakefs.delete_tag(mirror.name, name)
-            if not _are_intended(mirror, name, facts, decision, _steps(decision)[:-1], lease, completes=True):
-                return False
-        if decision.action is not Action.DELETE:
-            fence_call(lease)
-            lakefs.create_tag(mirror.name, name, decision.commit_id)
-    except (Conflict, NotFound, NoData, Denied) as error:
-        if isinstance(error, NotFound) and decision.commit_id:
-            doubt_records(mirror, lease)
-        log.warning("%s: %s", mirror.name, error)
-    except LakeMirrorError as error:
-        if not error.retryable:
-            raise
-        log.warning("%s: reading back after: %s", mirror.name, error)
-    return True
+    def note_elsewhere(self, head: str) -> None:
+        """One of ours that is not where its row says, whoever did it, is said to be where it is."""
+        rows = self.about.mirror.tag_rows.filter(name=self.name, stray=False)
+        with transaction.atomic():
+            self.about.lease.lock()
+            rows.exclude(commit_id=head).update(stands_at=head)
+            rows.filter(commit_id=head).exclude(stands_at=None).update(stands_at=None)
 
+    def record(self, decision: Decision) -> None:
+        mirror, lease = self.about.mirror, self.about.lease
+        with transaction.atomic():
+            _record(mirror, self.name, self.head, decision.commit_id, decision.why, lease)
+            _note(mirror, self.name, decision.commit_id or None, lease)
+            if decision.action is Action.DELETE:  # what stands there later is somebody's own
+                mirror.intents.filter(name=self.name, is_tag=True).delete()
 
-def _are_intended(
-    mirror: Mirror,
-    name: str,
-    facts: TagFacts,
-    decision: TagDecision,
-    steps: Sequence[str],
-    lease: Lease,
-    *,
-    completes: bool = False,
-) -> bool:
-    for to_commit in steps:
-        judgement = intend(
-            mirror,
-            lease,
-            name=name,
-            from_commit=facts.there,
-            to_commit=to_commit,
-            why=decision.why,
-            is_tag=True,
-            completes=completes,
-        )
-        if not judgement.allowed:
-            log.warning("%s: the tag %s is not moved: %s", mirror.name, name, judgement.detail)
-            return False
-    return True
-
-
-def _steps(decision: TagDecision) -> list[str]:
-    """What the tag names on the way: between deletion and creation there is none, and nobody is to blame."""
-    steps = {Action.CREATE: [decision.commit_id], Action.DELETE: [""]}
-    return steps.get(decision.action, [decision.commit_id, ""])
-
-
-def _read_back(lakefs: LakeFS, mirror: Mirror, name: str) -> str:
-    try:
-        return lakefs.get_tag(mirror.name, name).commit_id
-    except NotFound:
-        return ""
+    def _note_absence(self) -> None:
+        """A tag that we made is on its way from here; what somebody else put there is only not there any more."""
+        if self.head == self.facts.noted:
+            _note(self.about.mirror, self.name, "", self.about.lease)
+        else:
+            self.note_elsewhere("")
 
 
 # --- the books ------------------------------------------------------------------------------------------------------
 
 
-def _remember(mirror: Mirror, name: str, facts: TagFacts, decision: TagDecision, lease: Lease) -> None:
+def _note_own_move(mirror: Mirror, name: str, facts: TagFacts, lease: Lease) -> TagFacts:
+    """A worker ended between its call and its note: whatever the source's tag names by now, this one is ours."""
+    intent = mirror.intents.get(is_tag=True, name=name, to_commit=facts.head)
+    with transaction.atomic():
+        _record(mirror, name, facts.noted, facts.head, Why(intent.why), lease)
+        _note(mirror, name, facts.head, lease)
+    return replace(facts, noted=facts.head, made_here=True)
+
+
+def _note_foreign_move(mirror: Mirror, name: str, facts: TagFacts, why: Why, lease: Lease) -> None:
+    """Once for each such move, although it may take several rounds until the tag can be put back."""
+    last = mirror.promotions.filter(is_tag=True, branch=name).first()
+    if last is None or (last.why, last.to_commit) != (why, facts.head):
+        doubt_records(mirror, lease)
+        _record(mirror, name, facts.noted, facts.head, why, lease)
+
+
+def _remember(mirror: Mirror, name: str, facts: TagFacts, decision: Decision, lease: Lease) -> None:
     """The destination is where it should be although our books said otherwise (a crash after the call)."""
-    if not facts.source and not facts.there:
+    if not facts.source and not facts.head:
         _note(mirror, name, None, lease)
     elif decision.why is Why.UP_TO_DATE and facts.promotable and facts.noted != facts.source:
         _note(mirror, name, facts.source, lease)
-    elif facts.there and facts.there == facts.noted and mirror.tag_rows.filter(name=name, commit_id="").exists():
-        _note(mirror, name, facts.there, lease)  # it was to be deleted, and that was given up
+    elif facts.head and facts.head == facts.noted and mirror.tag_rows.filter(name=name, commit_id="").exists():
+        _note(mirror, name, facts.head, lease)  # it was to be deleted, and that was given up
 
 
 def _note(mirror: Mirror, name: str, commit: str | None, lease: Lease, *, stray: bool = False) -> None:

@@ -20,7 +20,7 @@ from core.mirroring.check_planning import Data
 from core.mirroring.doubt import KnownRange, Suspect
 from core.mirroring.object_check import Depth, judge_object
 from core.mirroring.promotion import UNKNOWN, Action, CandidateCommit, Decision, OwnMove, Whose, Why
-from core.mirroring.tag_promotion import TagDecision, TagFacts
+from core.mirroring.tag_promotion import TagFacts
 from core.types import ObjectInfo
 from graveler.metarange import RangeRef
 
@@ -136,7 +136,7 @@ class Flight(NamedTuple):
     """What the worker that moves refs is at: `intended` once the move was judged and written down."""
 
     ref: str
-    decision: Decision | TagDecision
+    decision: Decision
     intended: bool = False
 
 
@@ -504,7 +504,7 @@ def intend(state: State) -> State:
 
 def write_intents(state: State, flight: Flight) -> State:
     """Where a ref is brought to; a tag that is moved is deleted on the way."""
-    position = flight.decision.position if isinstance(flight.decision, Decision) else UNKNOWN
+    position = flight.decision.position
     reset_tag = flight.ref == TAG and flight.decision.action is Action.RESET
     targets = [flight.decision.commit_id, *([""] if reset_tag else [])]
     kept = {one for one in state.intents if one[0] != flight.ref or one[1] not in targets}
@@ -523,7 +523,7 @@ def expect_whole(state: State, ref: str, sha: str) -> None:
 
 def expect_forward(state: State, flight: Flight) -> None:
     """No branch is moved back to what its source left before."""
-    if flight.ref in BRANCHES and isinstance(flight.decision, Decision) and flight.decision.commit_id:
+    if flight.ref in BRANCHES and flight.decision.commit_id:
         top = state.top[BRANCHES.index(flight.ref)]
         if flight.decision.position < top:
             raise Broken(f"{flight.ref} is moved back to position {flight.decision.position}, it had been at {top}")
@@ -610,9 +610,9 @@ def tag_facts(state: State) -> TagFacts:
     source = LOOKS[state.look].tag
     return TagFacts(
         source=source,
-        there=state.tag_there,
+        head=state.tag_there,
         noted=state.tag_noted or "",
-        ours=state.tag_noted is not None,
+        made_here=state.tag_noted is not None,
         promotable=is_whole(state, source),
         intended=frozenset(to for ref, to, _ in state.intents if ref == TAG),
     )
@@ -622,20 +622,20 @@ def choose_tag(state: State) -> State:
     """Where the tag is to go; nobody else touches it."""
     known = tag_facts(state)
     whose = tag_promotion.whose_tag_move(known)
-    if whose is Whose.OURS and known.there:
-        state = state._replace(tag_noted=known.there)
-        known = replace(known, noted=known.there, ours=True)
+    if whose is Whose.OURS and known.head:
+        state = state._replace(tag_noted=known.head)
+        known = replace(known, noted=known.head, made_here=True)
     elif whose in (Whose.OTHERS, Whose.VANISHED):
-        raise Broken(f"the tag is at {known.there or 'nothing'} by our own doing, and that is called {whose}")
+        raise Broken(f"the tag is at {known.head or 'nothing'} by our own doing, and that is called {whose}")
     decision = tag_promotion.choose_tag(known)
     if decision.action is not Action.NOTHING:
         return state._replace(flight=Flight(TAG, decision))
-    if not known.source and not known.there:
+    if not known.source and not known.head:
         return state._replace(tag_noted=None)
     if decision.why is Why.UP_TO_DATE and known.promotable and known.noted != known.source:
         return state._replace(tag_noted=known.source)
-    if known.there and not known.ours and known.there != known.source:
-        raise Broken(f"the tag is at {known.there} by our own doing, and is taken for a stray")
+    if known.head and not known.made_here and known.head != known.source:
+        raise Broken(f"the tag is at {known.head} by our own doing, and is taken for a stray")
     return state
 
 
@@ -652,7 +652,7 @@ def _stand(state: State, branch: str, sha: str) -> State:
     at = BRANCHES.index(branch)
     reached = [one.position for one in CANDIDATES[branch][state.look] if one.commit_id == sha]
     flight = state.flight
-    if flight is not None and isinstance(flight.decision, Decision) and sha:
+    if flight is not None and flight.ref in BRANCHES and sha:
         reached = [flight.decision.position]
     top = state.top if state.flight is None else _put(state.top, at, max(reached, default=UNKNOWN))
     return state._replace(heads=_put(state.heads, at, sha), top=top)
@@ -665,7 +665,6 @@ def record(state: State) -> State:
     state = state._replace(flight=None)
     if flight.ref == TAG:
         return state._replace(tag_noted=flight.decision.commit_id or None)
-    assert isinstance(flight.decision, Decision)
     if flight.decision.action is Action.DELETE:
         return note_deletion(state, flight.ref)
     return note_head(state, flight.ref, flight.decision)

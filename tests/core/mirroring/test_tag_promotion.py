@@ -6,32 +6,34 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.mirroring.promotion import Action, Whose, Why
-from core.mirroring.tag_promotion import TagDecision, TagFacts, choose_tag, whose_tag_move
+from core.mirroring.promotion import Action, Decision, Whose, Why
+from core.mirroring.tag_promotion import TagFacts, choose_tag, whose_tag_move
 
 COMMITS = st.sampled_from(["", "a", "b"])
-FACTS = st.builds(TagFacts, source=COMMITS, there=COMMITS, noted=COMMITS, ours=st.booleans(), promotable=st.booleans())
+FACTS = st.builds(
+    TagFacts, source=COMMITS, head=COMMITS, noted=COMMITS, made_here=st.booleans(), promotable=st.booleans()
+)
 
 
 @pytest.mark.parametrize(
     ("facts", "decision"),
     [
-        (TagFacts("a", "", promotable=True), TagDecision(Action.CREATE, Why.FIRST, "a")),
-        (TagFacts("a", ""), TagDecision(Action.NOTHING, Why.WAITING)),
-        (TagFacts("a", "a", "a", True, True), TagDecision(Action.NOTHING, Why.UP_TO_DATE, "a")),
-        (TagFacts("b", "a", "a", True, True), TagDecision(Action.RESET, Why.REWOUND, "b")),
-        (TagFacts("b", "a", "a", True), TagDecision(Action.NOTHING, Why.WAITING, "a")),
-        (TagFacts("b", "", "", True, True), TagDecision(Action.CREATE, Why.FIRST, "b")),
-        (TagFacts("a", "b", promotable=True), TagDecision(Action.NOTHING, Why.NOT_OURS, "b")),
-        (TagFacts("a", "b", "a", True, True), TagDecision(Action.RESET, Why.REPAIRED, "a")),
-        (TagFacts("a", "", "a", True, True), TagDecision(Action.CREATE, Why.REPAIRED, "a")),
-        (TagFacts("b", "c", "a", True), TagDecision(Action.RESET, Why.REPAIRED, "a")),
-        (TagFacts("", "a", "a", True), TagDecision(Action.DELETE, Why.GONE)),
-        (TagFacts("", "a"), TagDecision(Action.NOTHING, Why.NOT_OURS, "a")),
-        (TagFacts("", "", "a", True), TagDecision(Action.NOTHING, Why.GONE)),
+        (TagFacts("a", "", promotable=True), Decision(Action.CREATE, Why.FIRST, "a")),
+        (TagFacts("a", ""), Decision(Action.NOTHING, Why.WAITING)),
+        (TagFacts("a", "a", "a", True, True), Decision(Action.NOTHING, Why.UP_TO_DATE, "a")),
+        (TagFacts("b", "a", "a", True, True), Decision(Action.RESET, Why.REWOUND, "b")),
+        (TagFacts("b", "a", "a", True), Decision(Action.NOTHING, Why.WAITING, "a")),
+        (TagFacts("b", "", "", True, True), Decision(Action.CREATE, Why.FIRST, "b")),
+        (TagFacts("a", "b", promotable=True), Decision(Action.NOTHING, Why.NOT_OURS, "b")),
+        (TagFacts("a", "b", "a", True, True), Decision(Action.RESET, Why.REPAIRED, "a")),
+        (TagFacts("a", "", "a", True, True), Decision(Action.CREATE, Why.REPAIRED, "a")),
+        (TagFacts("b", "c", "a", True), Decision(Action.RESET, Why.REPAIRED, "a")),
+        (TagFacts("", "a", "a", True), Decision(Action.DELETE, Why.GONE)),
+        (TagFacts("", "a"), Decision(Action.NOTHING, Why.NOT_OURS, "a")),
+        (TagFacts("", "", "a", True), Decision(Action.NOTHING, Why.GONE)),
     ],
 )
-def test_30_what_becomes_of_a_tag(facts: TagFacts, decision: TagDecision) -> None:
+def test_30_what_becomes_of_a_tag(facts: TagFacts, decision: Decision) -> None:
     assert choose_tag(facts) == decision
 
 
@@ -45,7 +47,7 @@ def test_30_a_tag_is_put_only_where_everything_is(facts: TagFacts) -> None:
 
 @given(FACTS)
 def test_30_what_others_made_is_neither_moved_nor_deleted(facts: TagFacts) -> None:
-    if facts.there and not facts.ours:
+    if facts.head and not facts.made_here:
         assert choose_tag(facts).action is Action.NOTHING
 
 

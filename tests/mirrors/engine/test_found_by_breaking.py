@@ -221,7 +221,7 @@ def test_a_tag_that_a_dead_worker_made_follows_the_sources(lm: Deployment) -> No
     Mirror.objects.update(tags=True)
     a, b = mirrored(lm, a=b"1"), mirrored(lm, b=b"2")
     lm.lake.repository.tags["v1"] = a
-    with mock.patch("mirrors.engine.promote.tags._read_back", side_effect=Unreachable("the worker died")):
+    with mock.patch("mirrors.engine.promote.tags.TagRef.read_back", side_effect=Unreachable("the worker died")):
         lm.work(1)
     assert lm.eu.repositories["lake-eu"].tags == {"v1": a}
     lm.lake.repository.tags["v1"] = b
