@@ -529,7 +529,7 @@ def expect_forward(state: State, flight: Flight) -> None:
             raise Broken(f"{flight.ref} is moved back to position {flight.decision.position}, it had been at {top}")
 
 
-# --- moving (mirrors/engine/promote/branches.py, books.py, tags.py)
+# --- moving (mirrors/engine/promote/refs.py, branches.py, books.py, tags.py)
 # ----------------------------------------------------------------------
 
 
