@@ -175,7 +175,9 @@ class Soak:
         key = f"{self.random.choice(['latest', 'latest', 'other'])}/{self.random.choice(KEYS)}"
         if key not in self.s3.buckets["out"]:
             self.counted += 1
-            self.s3.buckets["out"][key] = self.watcher.theirs[key] = b"own %d" % self.counted
+            self.s3.buckets["out"][key] = self.watcher.theirs[key] = own = b"own %d" % self.counted
+            if key in self.watcher.drifted:  # ours lay there until they put something in its place and took it away
+                self.watcher.drifted[key] = own
 
     def usurp(self) -> None:
         """Somebody puts a file of their own in place of one of ours."""
