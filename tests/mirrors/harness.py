@@ -20,9 +20,9 @@ from db import clock
 from deployment import config
 from deployment.wiring import check_jobs, region_settings
 from installations import refresh
-from jobs import duties
+from jobs import duties, kinds
 from jobs.models import Duty
-from mirrors.models import Blocker, Mirror, MirrorCommit, Repository
+from mirrors.models import Blocker, Mirror, MirrorCommit, MirrorDuty, Repository
 from mirrors.queries.metaranges import remembered
 from mirrors.transitions import duties as mirror_duties
 from tests.fakes import BulkStandIn, EmptyPlace, FakeLakeFS, FakeStore, Lake, check_plainly, replicate
@@ -42,6 +42,7 @@ class Deployment:
         self.checked: list[tuple[str, list[str]]] = []
         self.check_error: Exception | None = None
         self.small_checks = False
+        self.woken: set[tuple[str, int]] = set()
 
     def lakefs(self, region: str) -> FakeLakeFS:
         known = {"us-east-1": self.us, "eu-west-1": self.eu, "ap-southeast-2": self.ap}
@@ -99,17 +100,34 @@ class Deployment:
         replicate(self.us_store, self.eu_store)
         self.eu_store.hidden = {f"{NAMESPACE}/{key}" for key in but}
 
-    def work(self, rounds: int = 3, *, look: bool = True) -> None:
-        """Let every duty run, due or not, several times over."""
-        for _ in range(rounds):
+    def work(self, rounds: int | None = None, *, look: bool = True) -> None:
+        """Let every duty run, due or not, so many times over; without a number once, and twice more what has a reason
+        to: it was woken, failed, asked for another turn, or waits for something."""
+        for number in range(rounds or 3):
             if look:
                 Blocker.objects.update(look_at=Now())
             for kind in ("manage", "sense", "copy", "validate", "promote"):
                 for duty in Duty.objects.filter(kind=kind):
-                    self.run(duty.pk)
+                    if rounds or not number or self._has_a_reason(duty):
+                        self.run(duty.pk)
+
+    def _has_a_reason(self, duty: Duty) -> bool:
+        kind = kinds.kind_of(duty)
+        early = kind is not None and duty.due_at < clock.now() + timedelta(seconds=kind.interval() * 0.8)
+        waits = duty.kind == MirrorDuty.VALIDATE and Blocker.objects.filter(mirror=duty.subject).exists()
+        return (duty.kind, duty.subject) in self.woken or duty.failures > 0 or early or waits
+
+    def wake(self, kind: str, subject: int) -> None:
+        """As the real one, whose wake-ups are sent when a test's transaction is through: never."""
+        self.woken.add((kind, subject))
+        self._wake(kind, subject)
+
+    _wake = staticmethod(duties.wake)
 
     def run(self, duty_id: int, holder: str = "worker-1") -> str:
-        Duty.objects.filter(pk=duty_id).update(due_at=Now())
+        duty = Duty.objects.filter(pk=duty_id)
+        duty.update(due_at=Now())
+        self.woken -= set(duty.values_list("kind", "subject"))
         return duties.run(duty_id, holder=holder)
 
     def head(self, branch: str = "main") -> str:
@@ -204,6 +222,7 @@ def deployment() -> Iterator[Deployment]:
             mock.patch("deployment.wiring.check_jobs.run_check", made.run_check),
             mock.patch("deployment.wiring.check_jobs.check_small", made.check_small),
             mock.patch("jobs.duties.async_task"),
+            mock.patch("jobs.duties.wake", made.wake),
         ):
             try:
                 yield made

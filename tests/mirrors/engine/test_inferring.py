@@ -143,7 +143,7 @@ def test_the_setting_may_be_given_later_and_taken_back(lm: Deployment, owner: Us
     lm.work()
     assert lm.head() == commits[1], "put back"
     lm.arrive()
-    lm.work()
+    lm.work(3)
     assert (lm.head(), inferred()) == (commits[4], [])
 
 

@@ -300,7 +300,7 @@ def test_20_a_long_first_copy_may_show_the_newest_complete_commit_of_its_line(lm
         lm.work()
         assert (lm.head(), read().inferred) == (commits[shown], True)
     lm.arrive()
-    lm.work()
+    lm.work(3)
     assert [(why, to) for why, _, to in history()] == [
         ("inferred", commits[2]),
         ("inferred", commits[3]),
