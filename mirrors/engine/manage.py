@@ -203,7 +203,6 @@ def _start_again(mirror: Mirror) -> DutyOutcome:
     if mirror.state == Mirror.State.STOPPED and mirror.reason_code in identity:
         Mirror.objects.move(mirror.pk, Mirror.State.STOPPED, Mirror.State.ACTIVE, reason_code="", reason="")
         duties.wake(MirrorDuty.PROMOTE, mirror.pk)
-    Mirror.objects.filter(pk=mirror.pk).update(destination_looked_at=clock.now())
     return DutyOutcome("the destination is the repository that we made")
 
 

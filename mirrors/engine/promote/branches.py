@@ -55,20 +55,20 @@ def promote(lease: Lease) -> DutyOutcome:
         doubt_records(mirror, lease)  # before anything moves: the destination may be younger than our books
     for branch, facts in gathered:
         lease.renew()
-        with failed.of(mirror, branch.name):
+        with failed.of(mirror, f"branch {branch.name}"):
             moved += settle(BranchRef(about, branch, facts, intents[branch.name]), about)
         if facts.dropped:
             heads.pop(branch.name, None)  # no stray, although it was there when the round began
     books.note_strays(mirror, heads, lease)
+    Mirror.objects.filter(pk=mirror.pk).update(destination_looked_at=clock.now())
     moved += follow_tags(about, failed.of)
     for row in branches_to_look_at(mirror):
         lease.renew()
-        with failed.of(mirror, row.name):
+        with failed.of(mirror, f"branch {row.name}"):
             look_for_uncommitted(mirror, row, lakefs, lease)
     if moved:
         _note_standing(mirror, lease)
         duties.wake(MirrorDuty.MANAGE, mirror.pk)  # which writes the certificates
-    Mirror.objects.filter(pk=mirror.pk).update(destination_looked_at=clock.now())
     forget_old_intents(mirror)
     failed.tell()
     return DutyOutcome(f"{moved} branches moved, {len(heads)} at the destination")
