@@ -100,8 +100,6 @@ def _create(lease: Lease, mirror: Mirror) -> DutyOutcome:
         if mirror.pinned_creation_date is None and clock.now() - mirror.created_at < GHOST_LASTS:
             return DutyOutcome(f"the name {mirror.name} may not be free in {mirror.region} yet", next_in=2.0)
     Mirror.objects.filter(pk=mirror.pk).update(pinned_creation_date=repository.creation_date)
-    mirror.pinned_creation_date = repository.creation_date
-    engine_certificates.write_descriptor(mirror)
     _activate(mirror, repository)
     return DutyOutcome(f"created {mirror.name} in {mirror.region}")
 

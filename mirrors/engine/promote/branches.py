@@ -14,7 +14,7 @@ from db import clock
 from deployment.wiring import clients
 from jobs import duties
 from jobs.lease import DutyOutcome, Lease
-from mirrors.engine.certificates import retire_certificate
+from mirrors.engine.certificates import retire_certificate, retire_if_deleted
 from mirrors.engine.promote import books
 from mirrors.engine.promote.branch_facts import gather_facts, promotable
 from mirrors.engine.promote.guard import Failures
@@ -117,7 +117,12 @@ class BranchRef:
         return choose_promotion(self.facts, promotable(self.about.mirror, self.facts).__contains__)
 
     def note_rest(self, decision: Decision) -> None:
-        books.remember_position(self.about.mirror, self.branch, self.facts, decision, self.about.lease)
+        mirror, lease, gone = self.about.mirror, self.about.lease, self.facts.gone or self.facts.dropped
+        if gone and not self.head:  # whoever deleted it
+            retire_certificate(mirror, self.name, lease)
+        books.remember_position(mirror, self.branch, self.facts, decision, lease)
+        if gone and not self.head:
+            retire_if_deleted(mirror, self.name, lease)
 
     def prepare(self, decision: Decision) -> None:
         if decision.action is Action.DELETE:
@@ -143,4 +148,7 @@ class BranchRef:
         """The next round says who brought it there."""
 
     def record(self, decision: Decision) -> None:
-        books.record(self.about.mirror, self.branch, self.facts, decision, self.about.lease, placed=True)
+        mirror, lease = self.about.mirror, self.about.lease
+        books.record(mirror, self.branch, self.facts, decision, lease, placed=True)
+        if decision.action is Action.DELETE:
+            retire_if_deleted(mirror, self.name, lease)
