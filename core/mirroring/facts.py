@@ -225,7 +225,7 @@ class MirrorFacts:
     """A mirror with its branches, but for those that are only `counted`.
 
     `copying` and `checking` count commits whose record, or data, is still open. `failing` are the duties whose last
-    tries failed, worst first.
+    tries failed, worst first. `elsewhere`: its region has another store now than the one that it was checked at.
     `tags_unseen_since`: since when nobody has seen the destination's tags, if it follows tags.
     `left_out` counts the source's branches that are not selected and not here; `warnings` are about the selection.
     """
@@ -243,6 +243,7 @@ class MirrorFacts:
     looked_at: datetime | None = None
     destination_looked_at: datetime | None = None
     tags_unseen_since: datetime | None = None
+    elsewhere: bool = False
     branches: Sequence[BranchFacts] = ()
     counted: Counted = Counted()
     failing: Sequence[DutyFacts] = ()

@@ -24,14 +24,15 @@ from mirrors.queries.certificates import (
     descriptor_bytes,
     read_certificate,
 )
+from mirrors.queries.proof_facts import store_of
 
 PUT_SECONDS = CONNECT_SECONDS + READ_SECONDS
 
 
 def _write_descriptor(mirror: Mirror) -> None:
-    """Put a mirror's descriptor at its destination, unless this very text was put there before."""
+    """Put a mirror's descriptor at its destination, unless this very text was put there, at this very store, before."""
     data = descriptor_bytes(describe(mirror))
-    digest = hashlib.sha256(data).hexdigest()
+    digest = hashlib.sha256(data + store_of(mirror).encode()).hexdigest()
     if digest == mirror.described:
         return
     clients.objects(mirror.region).put(f"{mirror.storage_namespace}/{DESCRIPTOR}", data)
@@ -112,4 +113,5 @@ def _write_certificate(mirror: Mirror, branch: MirrorBranch, lease: Lease) -> No
         retire_if_deleted(mirror, branch.name, lease)
     with transaction.atomic():
         lease.lock()
-        mirror.branches.filter(pk=branch.pk, head=commit.sha).update(certified=commit.sha)
+        rows = mirror.branches.filter(mirror__store=mirror.store)  # another one has no certificate yet
+        rows.filter(pk=branch.pk, head=commit.sha).update(certified=commit.sha)

@@ -23,6 +23,7 @@ from mirrors.queries.candidates import Pending, past_of, pending_of
 from mirrors.queries.duties import duties_about
 from mirrors.queries.missing import Commits, Key
 from mirrors.queries.missing_counts import waiting_at
+from mirrors.queries.proof_facts import is_at_its_store
 from mirrors.transitions.rpo_breaches import targets
 
 AHEAD = 4
@@ -186,6 +187,7 @@ def _mirror_facts(mirror: Mirror, duties: Mapping[Key, list[Duty]], **more: Any)
         looked_at=last_seen(mirror),
         destination_looked_at=mirror.destination_looked_at,
         tags_unseen_since=mirror.tags_unseen_since if mirror.tags else None,
+        elsewhere=not is_at_its_store(mirror),
         failing=_worst_first(duties.get((mirror.pk, "mirror"), [])),
         **more,
     )

@@ -13,7 +13,7 @@ from core.text.phrases import Phrase, count, say, sentence, sentences
 
 def judge_standing(mirror: MirrorFacts, now: datetime, targets: Targets) -> Verdict | None:
     """What holds for the whole mirror, whatever its branches say; None when it works as it should."""
-    for rule in (_stopped, _frozen, _paused, _creating):
+    for rule in (_stopped, _frozen, _paused, _creating, _elsewhere):
         verdict = rule(mirror, now)
         if verdict:
             return verdict
@@ -70,6 +70,16 @@ def _creating(mirror: MirrorFacts, now: datetime) -> Verdict | None:
         return Verdict(State.RETRYING, "creating_failed", phrase, say("to be made"), retry_at=failing.due_at)
     phrase = sentence(f"new: the repository in {mirror.region} is being made")
     return Verdict(State.NEW, "creating", phrase)
+
+
+def _elsewhere(mirror: MirrorFacts, now: datetime) -> Verdict | None:
+    if not mirror.elsewhere:
+        return None
+    phrase = sentences(
+        sentence(f"{mirror.region} has another store now than the one that this mirror was checked at"),
+        sentence("everything is about to be checked anew there; nothing of it is proven until then"),
+    )
+    return Verdict(State.UNPROVEN, "another_store", phrase, say("to be checked at another store"))
 
 
 def _stale_source(mirror: MirrorFacts, now: datetime, targets: Targets) -> Verdict | None:

@@ -408,6 +408,11 @@ def test_a_branch_of_which_nobody_can_tell_uncommitted_changes_is_unknown_after_
     assert judge(mirror(branch(unlooked_since=ago(minutes=2)))).state is State.UP_TO_DATE
 
 
+def test_at_another_store_nothing_is_proven() -> None:
+    verdict, (row,) = explain(mirror(branch(), elsewhere=True), NOW, Targets())
+    assert (verdict.state, verdict.reason_code, row.state) == (State.UNPROVEN, "another_store", State.UNPROVEN)
+
+
 # States, stages, sentences
 
 

@@ -10,18 +10,22 @@ from unittest import mock
 
 import pytest
 
-from core.errors import Denied, Unreachable
+from core.errors import Denied, NotFound, Unreachable
+from core.mirroring.states import State
 from db import clock
 from jobs.models import Duty
-from mirrors.models import Mirror, MirrorBranch, SourceBranch
-from mirrors.queries.certificates import certificate_uri, read_certificate
-from mirrors.status.mirror import mirror_status
+from mirrors.models import Commit, Mirror, MirrorBranch, SourceBranch
+from mirrors.queries.certificates import certificate_uri, certify, parse_descriptor, read_certificate
+from mirrors.status.mirror import brief_statuses, mirror_status
+from mirrors.status.readable_regions import places_of
+from mirrors.status.tags import tag_readings
 from tests.mirrors.engine.test_found_by_breaking import branches, change, mirrored
 from tests.mirrors.harness import NAMESPACE, Deployment
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 DESCRIPTOR = f"{NAMESPACE}/_lakemirror/mirror.json"
+ELSEWHERE = "http://elsewhere"
 
 
 def run(lm: Deployment, *kinds: str) -> None:
@@ -36,6 +40,12 @@ def certified(branch: str) -> str:
 
 
 @contextmanager
+def another_store(store: str = ELSEWHERE) -> Iterator[None]:
+    with mock.patch("deployment.wiring.region_settings.store_identity", lambda region: store):
+        yield
+
+
+@contextmanager
 def refusing(lm: Deployment, name: str) -> Iterator[None]:
     """The store takes no file of that name."""
     plain = lm.eu_store.put
@@ -47,6 +57,57 @@ def refusing(lm: Deployment, name: str) -> Iterator[None]:
 
     with mock.patch.object(lm.eu_store, "put", put):
         yield
+
+
+def test_180_at_another_store_nothing_is_proven_from_the_first_moment(lm: Deployment) -> None:
+    Mirror.objects.update(tags=True)
+    head = mirrored(lm, a=b"1")
+    lm.lake.repository.tags["v1"] = head
+    lm.work(2)
+    with another_store():
+        lm.eu_store.objects = {}
+        run(lm, "manage", "sense", "copy", "promote")  # and validate is busy
+        mirror = Mirror.objects.select_related("source").get()
+        for reading in (mirror_status(mirror), brief_statuses([mirror])[0]):
+            assert (reading.state, reading.reason_code) == (State.UNPROVEN, "another_store")
+        assert [tag.status for tag in tag_readings(mirror, amount=2)] == ["Unknown"]
+        with pytest.raises(NotFound, match="another store now"):
+            certify(mirror, Commit.objects.get(sha=head))
+        answers = {place.role: place.readable.answer for place in places_of([mirror], head)[1]}
+        assert answers == {"source": True, "mirror": None}
+        lm.work(2)
+        assert mirror_status(Mirror.objects.get()).state is State.DAMAGED
+    assert lm.head() == head
+
+
+def test_180_another_store_is_given_the_mirrors_own_files(lm: Deployment) -> None:
+    """So that it can be made again from there."""
+    head = mirrored(lm, a=b"1")
+    for store in (ELSEWHERE, "http://where-it-was"):
+        with another_store(store):
+            lm.eu_store.objects = {uri: data for uri, data in lm.eu_store.objects.items() if "_lakemirror" not in uri}
+            lm.work(3)
+            assert parse_descriptor(lm.eu_store.objects[DESCRIPTOR]).mirror == "lake-eu"
+            assert (certified("main"), mirror_status(Mirror.objects.get()).state) == (head, State.UP_TO_DATE)
+
+
+def test_180_a_certificate_that_went_to_the_old_store_counts_for_none(lm: Deployment) -> None:
+    """Its store was changed after the manager had begun to write."""
+    mirrored(lm, a=b"1")
+    lm.lake.commit("main", {"a": b"2"})
+    lm.arrive()
+    run(lm, "sense", "copy", "validate", "promote")
+    plain = lm.eu_store.put
+
+    def put(uri: str, data: bytes) -> None:
+        if uri.endswith("/main.json"):
+            Mirror.objects.update(store=ELSEWHERE)
+        plain(uri, data)
+
+    with mock.patch.object(lm.eu_store, "put", put):
+        run(lm, "manage")
+    row = MirrorBranch.objects.get()
+    assert row.certified != row.head
 
 
 def _about_to_be_certified(lm: Deployment) -> str:
