@@ -176,6 +176,7 @@ class BranchFacts:
     `standing` tells of its commit. `misplaced`: it is not where this mirror put it. `unread`: the history of the
     source's head can't be read, so it is behind by at least that commit, and `newest` is older. `unseen`: nobody has
     looked at it at the source since the books were rebuilt; `source_head` is then what a certificate tells.
+    `unlooked_since`: since when no look for uncommitted changes of it got an answer; `look_error` is what the last met.
     """
 
     name: str
@@ -192,6 +193,8 @@ class BranchFacts:
     inferred: bool = False
     unread: bool = False
     unseen: bool = False
+    unlooked_since: datetime | None = None
+    look_error: str = ""
     missing_since: datetime | None = None
     gone: bool = False
     selected: bool = True
@@ -221,7 +224,9 @@ class Counted:
 class MirrorFacts:
     """A mirror with its branches, but for those that are only `counted`.
 
-    `copying` and `checking` count commits whose record, or data, is still open.
+    `copying` and `checking` count commits whose record, or data, is still open. `failing` are the duties whose last
+    tries failed, worst first. `elsewhere`: its region has another store now than the one that it was checked at.
+    `tags_unseen_since`: since when nobody has seen the destination's tags, if it follows tags.
     `left_out` counts the source's branches that are not selected and not here; `warnings` are about the selection.
     """
 
@@ -237,12 +242,24 @@ class MirrorFacts:
     look_error: str = ""
     looked_at: datetime | None = None
     destination_looked_at: datetime | None = None
+    tags_unseen_since: datetime | None = None
+    elsewhere: bool = False
     branches: Sequence[BranchFacts] = ()
     counted: Counted = Counted()
-    failing: DutyFacts | None = None
+    failing: Sequence[DutyFacts] = ()
     run: RunFacts | None = None
     copying: int = 0
     checking: int = 0
     waiting: Waiting = Waiting()
     left_out: int = 0
     warnings: Sequence[str] = ()
+
+    @property
+    def worst_failing(self) -> DutyFacts | None:
+        """The duty that failed most often in a row."""
+        return next(iter(self.failing), None)
+
+    def failing_of(self, *kinds: str) -> DutyFacts | None:
+        """The first of these kinds of duty that fails."""
+        by_kind = {duty.kind: duty for duty in self.failing}
+        return next((by_kind[kind] for kind in kinds if kind in by_kind), None)

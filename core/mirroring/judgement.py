@@ -44,7 +44,8 @@ class CommitProof:
     `metarange` is the state of its metarange there: complete, waiting, gone, unknown (not looked for), or "" for a
     commit that needs none. `ranges` is how many it names, None while that is not at hand; `proven` of them are
     complete at the mirror's depth and in no question. `problems` counts what is known to be missing or wrong of what
-    it names; `gone` of it at the source too. `history`: all of its ancestors serve.
+    it names; `gone` of it at the source too. `history`: all of its ancestors serve. `elsewhere`: all of this was found
+    at another store than the mirror's region has now.
     """
 
     record: str
@@ -55,6 +56,7 @@ class CommitProof:
     proven: int = 0
     problems: int = 0
     gone: int = 0
+    elsewhere: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +102,8 @@ def judge_commit(proof: CommitProof | None) -> Judgement:
     """Whether a commit is proven whole at its mirror now, history included."""
     if proof is None:
         return Judgement(Obstacle.UNKNOWN, "it is not mirrored there")
+    if proof.elsewhere:
+        return Judgement(Obstacle.REPLACED, "its region has another store now, at which nothing is proven yet")
     if proof.record != "accepted":
         return Judgement(Obstacle.RECORD, f"its record is {proof.record}")
     if proof.waived:

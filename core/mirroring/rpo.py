@@ -18,6 +18,7 @@ class Targets:
     """From when on waiting is worth a word, a warning, or no longer knowing."""
 
     look_interval: timedelta = timedelta(minutes=1)
+    promote_interval: timedelta = timedelta(minutes=1)
     blocked_after: timedelta = timedelta(minutes=1)
     late_after: timedelta = LATE_AFTER
 
@@ -25,6 +26,11 @@ class Targets:
     def stale_after(self) -> timedelta:
         """A status older than three looks says nothing about now."""
         return 3 * self.look_interval
+
+    @property
+    def destination_stale_after(self) -> timedelta:
+        """The same of the destination: whoever promotes looks at its branches and tags."""
+        return 3 * self.promote_interval
 
 
 def lag(oldest_seen_at: datetime | None, now: datetime) -> float:
@@ -50,8 +56,13 @@ def attainment(breached: timedelta, measured: timedelta) -> float | None:
 
 
 def is_stale(looked_at: datetime | None, now: datetime, targets: Targets) -> bool:
-    """Whether the last look is too long ago to speak of now."""
+    """Whether the last look at the source is too long ago to speak of now."""
     return looked_at is not None and now - looked_at > targets.stale_after
+
+
+def is_destination_stale(looked_at: datetime | None, now: datetime, targets: Targets) -> bool:
+    """The same of the destination."""
+    return looked_at is not None and now - looked_at > targets.destination_stale_after
 
 
 def in_words(seconds: float | None) -> str:

@@ -5,25 +5,34 @@ from __future__ import annotations
 
 import hashlib
 import json
+from functools import partial
 
 from django.db import transaction
 from django.db.models import F
 
 from adapters.s3.store import CONNECT_SECONDS, READ_SECONDS
-from core.errors import Fenced, LakeMirrorError, NotFound
+from core.errors import Fenced, Invalid, LakeMirrorError, NotFound
 from db import clock
 from deployment.wiring import clients
 from jobs.lease import HOLDER, Lease
 from mirrors.models import Mirror, MirrorBranch
-from mirrors.queries.certificates import DESCRIPTOR, certificate_uri, certify, describe, descriptor_bytes
+from mirrors.queries.certificates import (
+    DESCRIPTOR,
+    certificate_uri,
+    certify,
+    describe,
+    descriptor_bytes,
+    read_certificate,
+)
+from mirrors.queries.proof_facts import store_of
 
 PUT_SECONDS = CONNECT_SECONDS + READ_SECONDS
 
 
-def write_descriptor(mirror: Mirror) -> None:
-    """Put a mirror's descriptor at its destination, unless this very text was put there before."""
+def _write_descriptor(mirror: Mirror) -> None:
+    """Put a mirror's descriptor at its destination, unless this very text was put there, at this very store, before."""
     data = descriptor_bytes(describe(mirror))
-    digest = hashlib.sha256(data).hexdigest()
+    digest = hashlib.sha256(data + store_of(mirror).encode()).hexdigest()
     if digest == mirror.described:
         return
     clients.objects(mirror.region).put(f"{mirror.storage_namespace}/{DESCRIPTOR}", data)
@@ -32,15 +41,29 @@ def write_descriptor(mirror: Mirror) -> None:
 
 def retire_certificate(mirror: Mirror, branch: str, lease: Lease) -> None:
     """Before a branch is deleted: its certificate proves nothing of a branch that somebody may make under its name."""
-    uri = certificate_uri(mirror.namespace, branch)
-    store = clients.objects(mirror.region)
-    if store.head(uri) is None:
+    if not _is_live(mirror, branch):
         return
     body = {"branch": branch, "retired": True, "at": clock.now().isoformat()}
     _note_uncertified(mirror, branch, lease)  # first: nobody may hear that it was retired
     lease.fence(PUT_SECONDS)
-    store.put(uri, json.dumps(body, indent=1).encode())
+    uri = certificate_uri(mirror.storage_namespace, branch)
+    clients.objects(mirror.region).put(uri, json.dumps(body, indent=1).encode())
     _note_uncertified(mirror, branch, lease)  # the manager may have written it in between
+
+
+def retire_if_deleted(mirror: Mirror, branch: str, lease: Lease) -> None:
+    """After the row of a branch has gone, and after a certificate was written: the manager may have written one between
+    its retirement and the deletion, and whoever of the two comes second finds that."""
+    if not mirror.branches.filter(name=branch, stray=False).exists():
+        retire_certificate(mirror, branch, lease)
+
+
+def _is_live(mirror: Mirror, branch: str) -> bool:
+    """Whether there is one that was not retired; a damaged one may be read otherwise by others."""
+    try:
+        return read_certificate(mirror.region, mirror.storage_namespace, branch) is not None
+    except Invalid:
+        return True
 
 
 def _note_uncertified(mirror: Mirror, branch: str, lease: Lease) -> None:
@@ -49,23 +72,23 @@ def _note_uncertified(mirror: Mirror, branch: str, lease: Lease) -> None:
         mirror.branches.filter(name=branch).update(certified="")
 
 
-def keep(mirror: Mirror, lease: Lease) -> int:
-    """Bring descriptor and certificates at the destination up to what the books say; gives the certificates written.
+def keep(mirror: Mirror, lease: Lease) -> None:
+    """Bring descriptor and certificates at the destination up to what the books say.
 
-    What the store refuses is tried for each branch, and the first refusal raised at the end: the manager tries again.
+    Each of these files is tried, whatever the store refuses, and the first refusal raised at the end: the manager tries
+    again.
     """
-    write_descriptor(mirror)
-    written, failed = 0, None
-    for branch in _uncertified(mirror):
+    failed: LakeMirrorError | None = None
+    certificates = [partial(_write_certificate, mirror, branch, lease) for branch in _uncertified(mirror)]
+    for write in (partial(_write_descriptor, mirror), *certificates):
         try:
-            written += _write_certificate(mirror, branch, lease)
+            write()
         except Fenced:
             raise
         except LakeMirrorError as error:
             failed = failed or error
     if failed is not None:
         raise failed
-    return written
 
 
 def _uncertified(mirror: Mirror) -> list[MirrorBranch]:
@@ -73,19 +96,22 @@ def _uncertified(mirror: Mirror) -> list[MirrorBranch]:
     return list(mirror.branches.filter(position__gte=0, stray=False).exclude(certified=F("head")))
 
 
-def _write_certificate(mirror: Mirror, branch: MirrorBranch, lease: Lease) -> int:
+def _write_certificate(mirror: Mirror, branch: MirrorBranch, lease: Lease) -> None:
     commit = mirror.source.commits.filter(sha=branch.head).first()
     if commit is None:
-        return 0
+        return
     try:
         made = certify(mirror, commit)
     except NotFound:
-        return 0
+        return
     about = {"branch": branch.name, "at": clock.now().isoformat(), "ran_by": HOLDER}
     data = json.dumps(made.document(**about), indent=1).encode()
     lease.fence(PUT_SECONDS)
-    clients.objects(mirror.region).put(certificate_uri(mirror.storage_namespace, branch.name), data)
+    try:
+        clients.objects(mirror.region).put(certificate_uri(mirror.storage_namespace, branch.name), data)
+    finally:  # whatever the store answers: it may have taken it
+        retire_if_deleted(mirror, branch.name, lease)
     with transaction.atomic():
         lease.lock()
-        mirror.branches.filter(pk=branch.pk, head=commit.sha).update(certified=commit.sha)
-    return 1
+        rows = mirror.branches.filter(mirror__store=mirror.store)  # another one has no certificate yet
+        rows.filter(pk=branch.pk, head=commit.sha).update(certified=commit.sha)

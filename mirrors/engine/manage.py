@@ -100,8 +100,6 @@ def _create(lease: Lease, mirror: Mirror) -> DutyOutcome:
         if mirror.pinned_creation_date is None and clock.now() - mirror.created_at < GHOST_LASTS:
             return DutyOutcome(f"the name {mirror.name} may not be free in {mirror.region} yet", next_in=2.0)
     Mirror.objects.filter(pk=mirror.pk).update(pinned_creation_date=repository.creation_date)
-    mirror.pinned_creation_date = repository.creation_date
-    engine_certificates.write_descriptor(mirror)
     _activate(mirror, repository)
     return DutyOutcome(f"created {mirror.name} in {mirror.region}")
 
@@ -203,7 +201,6 @@ def _start_again(mirror: Mirror) -> DutyOutcome:
     if mirror.state == Mirror.State.STOPPED and mirror.reason_code in identity:
         Mirror.objects.move(mirror.pk, Mirror.State.STOPPED, Mirror.State.ACTIVE, reason_code="", reason="")
         duties.wake(MirrorDuty.PROMOTE, mirror.pk)
-    Mirror.objects.filter(pk=mirror.pk).update(destination_looked_at=clock.now())
     return DutyOutcome("the destination is the repository that we made")
 
 

@@ -79,7 +79,10 @@ class Mirror(models.Model):
         default=False, db_default=False, help_text="records were sent again, and nobody heard yet if one was lost"
     )
     last_validated_at = models.DateTimeField(null=True)
-    destination_looked_at = models.DateTimeField(null=True)
+    destination_looked_at = models.DateTimeField(null=True, help_text="last look at the branches there")
+    tags_unseen_since = models.DateTimeField(
+        null=True, help_text="since when nobody has seen the tags there; null: the last look did"
+    )
 
     objects = MirrorQuerySet.as_manager()
 
@@ -148,6 +151,10 @@ class MirrorBranch(models.Model):
         default=False, db_default=False, help_text="its head is proven whole now: kept by transitions/proven_heads.py"
     )
     looked_at = models.DateTimeField(null=True, help_text="last look for uncommitted changes")
+    unlooked_since = models.DateTimeField(
+        null=True, help_text="since when no such look got an answer; null: the last one did"
+    )
+    look_error = ExactTextField(default="", db_default="", blank=True, help_text="what the last such look met")
     reset_asked = models.BooleanField(
         default=False, db_default=False, help_text="an operator wants its uncommitted changes undone"
     )

@@ -21,8 +21,9 @@ from mirrors.queries.tables import fetch
 # Each branch of a source is looked up at each of its mirrors by the index; only those that differ come back.
 _OPEN = """
 SELECT mirror.id, source_branch.id, mirror_branch.id, mirror_branch.stray, mirror_branch.uncommitted,
-    mirror_branch.misplaced OR NOT mirror_branch.proven, source_branch.missing_since, source_branch.position,
-    mirror_branch.position, COALESCE(next.seen_at, source_branch.unread_since),
+    mirror_branch.misplaced OR NOT mirror_branch.proven OR mirror_branch.unlooked_since IS NOT NULL,
+    source_branch.missing_since, source_branch.position, mirror_branch.position,
+    COALESCE(next.seen_at, source_branch.unread_since),
     CASE WHEN source_branch.unread_head = '' OR mirror_branch.head = source_branch.unread_head THEN 0 ELSE 1 END
 FROM {mirror} mirror
 JOIN {source} source_branch ON source_branch.repository_id = mirror.source_id AND source_branch.gone_at IS NULL
@@ -33,8 +34,8 @@ LEFT JOIN {candidate} next ON next.branch_id = source_branch.id
 WHERE mirror.id IN ({mirrors}) AND (
     mirror_branch.id IS NULL OR mirror_branch.head <> source_branch.head OR mirror_branch.stray
     OR mirror_branch.uncommitted OR mirror_branch.head = '' OR NOT mirror_branch.proven OR mirror_branch.misplaced
-    OR source_branch.missing_since IS NOT NULL OR source_branch.unread_head <> ''
-    OR source_branch.position = {unknown}
+    OR mirror_branch.unlooked_since IS NOT NULL OR source_branch.missing_since IS NOT NULL
+    OR source_branch.unread_head <> '' OR source_branch.position = {unknown}
 )
 """
 _ONLY_AT_MIRROR = """

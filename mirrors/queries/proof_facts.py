@@ -11,6 +11,7 @@ from typing import Any
 
 from django.db.models import Count
 
+from core.errors import Invalid
 from core.mirroring.judgement import Circumstances, CommitProof, Judgement, judge_commit
 from core.mirroring.object_check import Depth
 from db.chunks import chunks
@@ -96,6 +97,7 @@ def _proofs(mirrors: Mapping[int, Mirror], rows: Sequence[MirrorCommit], named: 
     proven = _proven(mirrors, keys, ids)
     return {
         row.mirror_id: CommitProof(
+            elsewhere=not is_at_its_store(mirrors[row.mirror_id]),
             record=row.record,
             waived=row.waiver_id is not None,
             history=row.history,
@@ -146,6 +148,17 @@ def store_of(mirror: Mirror) -> str:
     return region_settings.store_identity(mirror.region)[:1100]
 
 
+def is_at_its_store(mirror: Mirror) -> bool:
+    """Whether its objects are looked for where its checks were made; so it is for one that was never checked, and for
+    one of whose region no installation is configured any more."""
+    if not mirror.store:
+        return True
+    try:
+        return mirror.store == store_of(mirror)
+    except Invalid:
+        return True
+
+
 def circumstances(mirror: Mirror) -> tuple[Mirror | None, Circumstances]:
     """The mirror as it is now, locked until the transaction ends, and what holds for it as a whole.
 
@@ -162,5 +175,5 @@ def circumstances(mirror: Mirror) -> tuple[Mirror | None, Circumstances]:
         paused=current.paused,
         frozen=bool(source) or bool(current.source.frozen_reason),
         unchanged=all(getattr(current, name) == getattr(mirror, name) for name in decided),
-        pinned=current.pinned_creation_date == mirror.pinned_creation_date and current.store in ("", store_of(current)),
+        pinned=current.pinned_creation_date == mirror.pinned_creation_date and is_at_its_store(current),
     )

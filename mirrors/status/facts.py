@@ -10,6 +10,8 @@ from typing import Any
 
 from django.db.models import Count
 
+from core.mirroring.explain.standing import judge_standing
+from core.mirroring.explain.verdict import Verdict
 from core.mirroring.facts import BranchFacts, Counted, DutyFacts, MirrorFacts, RunFacts, Waiting
 from core.mirroring.promotion import UNKNOWN
 from jobs.models import Duty
@@ -21,6 +23,8 @@ from mirrors.queries.candidates import Pending, past_of, pending_of
 from mirrors.queries.duties import duties_about
 from mirrors.queries.missing import Commits, Key
 from mirrors.queries.missing_counts import waiting_at
+from mirrors.queries.proof_facts import is_at_its_store
+from mirrors.transitions.rpo_breaches import targets
 
 AHEAD = 4
 
@@ -77,6 +81,8 @@ def _branch_facts(place: BranchPosition, rows: Sequence[Pending], commits: Commi
         inferred=place.inferred,
         unread=bool(place.unread_head),
         unseen=place.unseen,
+        unlooked_since=mirror.unlooked_since if mirror else None,
+        look_error=mirror.look_error if mirror else "",
         missing_since=source.missing_since if source else None,
         gone=source is None or source.gone_at is not None,
         selected=place.selected or source is None,
@@ -180,9 +186,16 @@ def _mirror_facts(mirror: Mirror, duties: Mapping[Key, list[Duty]], **more: Any)
         look_error=source.look_error or next((duty.outcome for duty in sensing), ""),
         looked_at=last_seen(mirror),
         destination_looked_at=mirror.destination_looked_at,
-        failing=_worst_duty(duties.get((mirror.pk, "mirror"), [])),
+        tags_unseen_since=mirror.tags_unseen_since if mirror.tags else None,
+        elsewhere=not is_at_its_store(mirror),
+        failing=_worst_first(duties.get((mirror.pk, "mirror"), [])),
         **more,
     )
+
+
+def standing_of(mirror: Mirror, now: datetime) -> Verdict | None:
+    """What holds for the whole mirror, like a pause: told by its own row, without a query."""
+    return judge_standing(_mirror_facts(mirror, {}), now, targets(mirror))
 
 
 def last_seen(mirror: Mirror) -> datetime | None:
@@ -193,8 +206,9 @@ def last_seen(mirror: Mirror) -> datetime | None:
     return min(source.looked_at, source.tags_unseen_since)
 
 
-def _worst_duty(failing: Sequence[Duty]) -> DutyFacts | None:
-    duty = max(failing, key=lambda duty: duty.failures, default=None)
-    if duty is None:
-        return None
-    return DutyFacts(kind=duty.kind, failures=duty.failures, outcome=duty.outcome, due_at=duty.due_at)
+def _worst_first(failing: Sequence[Duty]) -> Sequence[DutyFacts]:
+    worst_first = sorted(failing, key=lambda duty: (-duty.failures, duty.pk))
+    return [
+        DutyFacts(kind=duty.kind, failures=duty.failures, outcome=duty.outcome, due_at=duty.due_at)
+        for duty in worst_first
+    ]

@@ -27,7 +27,7 @@ AT_ONCE = 50
 REST = 3.0
 """Behind requests' backs so many are read at a time, then it rests so many times as long as that took: a request that
 comes meanwhile shares the interpreter with one such piece, not with the whole."""
-_LOOKS = {"destination_looked_at"}
+_LOOKS = {"destination_looked_at", "tags_unseen_since"}
 """Fields of a mirror that change with each look at it."""
 
 _reading = threading.Lock()

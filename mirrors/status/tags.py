@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
-from core.mirroring.rpo import is_stale
+from core.mirroring.rpo import is_destination_stale
 from core.mirroring.states import State
 from db import clock
 from db.chunks import chunks
 from mirrors.models import Mirror, MirrorCommit, MirrorTag, SourceTag
-from mirrors.status.facts import last_seen
+from mirrors.status.facts import standing_of
 from mirrors.transitions.rpo_breaches import targets
 
 _LACKING = (MirrorCommit.Data.WAITING, MirrorCommit.Data.GONE)
@@ -38,11 +39,18 @@ def tag_readings(mirror: Mirror, *, after: str = "", amount: int) -> list[TagRea
     standing = _standing(
         mirror, {_commit_at_mirror(tag) for tag in mirror_tags.values()} & {_named(tag) for tag in source_tags.values()}
     )
-    if mirror.source.frozen_reason or is_stale(last_seen(mirror), clock.now(), targets(mirror)):
+    if not _is_seen(mirror, clock.now()):
         standing = {
             sha: word if word != State.UP_TO_DATE.word else State.UNKNOWN.word for sha, word in standing.items()
         }
     return [_read(mirror, name, source_tags.get(name), mirror_tags.get(name), standing) for name in names]
+
+
+def _is_seen(mirror: Mirror, now: datetime) -> bool:
+    """Whether the mirror works as it should, and its destination's tags were seen lately, as those of the source."""
+    if standing_of(mirror, now) is not None:
+        return False
+    return not is_destination_stale(mirror.tags_unseen_since, now, targets(mirror))
 
 
 def count_tags(mirror: Mirror) -> int:

@@ -139,5 +139,9 @@ def _last(mirror: Mirror, branches: Sequence[str]) -> QuerySet[LagBreach]:
 
 def targets(mirror: Mirror) -> Targets:
     """From when on waiting is late, by the mirror's own target and this deployment's intervals."""
-    interval = config.current().commit_sensor.process_branches_duration
-    return Targets(look_interval=interval, late_after=target_of(mirror))
+    settings = config.current()
+    return Targets(
+        look_interval=settings.commit_sensor.process_branches_duration,
+        promote_interval=settings.validator.run_interval,
+        late_after=target_of(mirror),
+    )

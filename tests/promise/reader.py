@@ -226,6 +226,23 @@ class Reader:
             elif problems := self.unproven(books, tag.mirror_commit):
                 self.tell("page-trusts-unproven", f"{which}: {'; '.join(problems[:3])}")
 
+    def read_unseen(self, listing: str) -> None:
+        """Nobody could list the destination's branches, or its tags, for hours: nothing that was seen in one is said to
+        be well."""
+        books = read_books()
+        if books is None or (listing == "list_tags" and not books.mirror.tags):
+            return
+        page = mirror_status(books.mirror)
+        refs = [("the mirror", page.state)]
+        if listing == "list_branches":
+            refs += [(branch.name, branch.state) for branch in page.branches]
+        for name, state in refs:
+            if state is State.UP_TO_DATE:
+                self.tell("page-trusts-unseen", f"{name}, and {listing} was refused for hours")
+        for tag in tag_readings(books.mirror, amount=100):
+            if tag.status == State.UP_TO_DATE.word:
+                self.tell("page-trusts-unseen", f"the tag {tag.name}, and {listing} was refused for hours")
+
     def _ask(self, books: Books, sha: str) -> None:
         _, places = places_of([books.mirror], sha)
         for place in places:

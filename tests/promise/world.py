@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any
 from unittest import mock
 
@@ -650,6 +651,18 @@ class World:
             self.reader.tell("never-reached", told)
         for row in Validation.objects.open():
             self.reader.tell("never-reached", f"the check on demand {row.pk} is {row.state}: {row.error}")
+        for listing in ("list_branches", "list_tags"):
+            self.go_blind(listing)
+
+    def go_blind(self, listing: str) -> None:
+        """The destination does not let its branches, or its tags, be listed for hours."""
+        with mock.patch.object(self.lm.eu, listing, side_effect=self.random.choice(ERRORS)):
+            self.round()
+            looks = ("destination_looked_at", "tags_unseen_since")
+            Mirror.objects.update(**{name: F(name) - timedelta(hours=5) for name in looks})
+            self.round()
+            self.reader.read_unseen(listing)
+        self.round()
 
 
 @dataclass(frozen=True, slots=True)

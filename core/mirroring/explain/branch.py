@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from core.mirroring.explain.blocker_text import describe_lack
 from core.mirroring.explain.verdict import Verdict, tell_failing, tell_unreachable
 from core.mirroring.facts import BranchFacts, CommitFacts, MirrorFacts
-from core.mirroring.rpo import Targets, in_words, lag
+from core.mirroring.rpo import Targets, in_words, is_destination_stale, lag
 from core.mirroring.states import State
 from core.text.phrases import SHORT_ID, Phrase, code, count, name, say, sentence, sentences, short
 
@@ -135,7 +135,7 @@ def _moved(case: _Case) -> Verdict | None:
 
 
 def _last_failure(case: _Case) -> Phrase:
-    failing = case.mirror.failing
+    failing = case.mirror.failing_of("promote") or case.mirror.worst_failing
     return sentence("the last try failed: ", failing.outcome.rstrip(".")) if failing else say()
 
 
@@ -169,6 +169,19 @@ def _unseen(case: _Case) -> Verdict | None:
     since_then = "since this mirror's books were rebuilt; the first look is under way"
     phrase = sentence("nobody has looked at ", name(branch.name), f" in {case.mirror.source_region} {since_then}")
     return Verdict(State.UNKNOWN, "not_looked_yet", phrase, say("not looked at yet"))
+
+
+def _unlooked(case: _Case) -> Verdict | None:
+    """It is where it should be, and nobody knows whether readers of it see more than its head."""
+    branch, region, since = case.branch, case.mirror.region, case.branch.unlooked_since
+    if branch.pending or not branch.mirror_head or not is_destination_stale(since, case.now, case.targets):
+        return None
+    failed = f"the looks for uncommitted changes have failed for {in_words(lag(since, case.now))}"
+    phrase = sentences(
+        sentence("nobody knows whether somebody wrote to ", name(branch.name), f" in {region} by force"),
+        sentence(f"{failed}: {branch.look_error.rstrip('.')}. They are repeated"),
+    )
+    return Verdict(State.UNKNOWN, "uncommitted_unknown", phrase, say("uncommitted changes not known"), since)
 
 
 def _up_to_date(case: _Case) -> Verdict | None:
@@ -218,7 +231,7 @@ def _unread(case: _Case) -> Verdict | None:
 
 
 def _retrying(case: _Case) -> Verdict | None:
-    failing = case.mirror.failing
+    failing = case.mirror.worst_failing
     if failing is None:
         if not case.mirror.look_error:
             return None
@@ -289,6 +302,7 @@ _BRANCH_RULES: tuple[Callable[[_Case], Verdict | None], ...] = (
     _moved,
     _unproven,
     _unseen,
+    _unlooked,
     _up_to_date,
     _in_trouble,
 )

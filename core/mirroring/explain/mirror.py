@@ -11,10 +11,10 @@ from dataclasses import replace
 from datetime import datetime
 
 from core.mirroring.explain.branch import explain_branch
-from core.mirroring.explain.standing import judge_standing
+from core.mirroring.explain.standing import failing_look, judge_standing
 from core.mirroring.explain.verdict import Verdict, tell_failing
 from core.mirroring.facts import BranchFacts, Counted, MirrorFacts
-from core.mirroring.rpo import Targets, lag
+from core.mirroring.rpo import Targets, in_words, is_destination_stale, lag
 from core.mirroring.states import ASIDE, State
 from core.text.phrases import Phrase, code, count, name, say, sentence, sentences
 
@@ -37,21 +37,34 @@ def explain(mirror: MirrorFacts, now: datetime, targets: Targets) -> tuple[Verdi
         phrase = sentence("no branch of ", name(mirror.source), " has been read yet; the first look is under way")
         return Verdict(State.NEW, "not_looked_yet", phrase), []
     worst = _of_worst(mirror, list(zip(mirror.branches, verdicts, strict=True)), now)
-    return _with_damage(mirror, _with_managing(mirror, worst)), verdicts
+    told = _with_tags(mirror, _with_upkeep(mirror, worst), now, targets)
+    return _with_damage(mirror, told), verdicts
 
 
-def _with_managing(mirror: MirrorFacts, verdict: Verdict) -> Verdict:
+def _with_upkeep(mirror: MirrorFacts, verdict: Verdict) -> Verdict:
     """Every branch is where it should be, but what the destination holds of its own can't be kept, or nothing can be
-    checked again: nobody would see."""
-    failing = mirror.failing
+    checked again: nobody would see. That other duties fail, *promote* say, is no matter of these branches: what it does
+    not see of them any more is told once its last look is old."""
+    stubborn = (duty for duty in mirror.failing if duty.kind in ("manage", "validate") and duty.failures >= STUBBORN)
+    failing = next(stubborn, None)
     if verdict.state is not State.UP_TO_DATE or failing is None:
-        return verdict
-    if failing.kind not in ("manage", "validate") or failing.failures < STUBBORN:
         return verdict
     phrase = sentences(verdict.sentence, sentence(tell_failing(failing)), say("It is tried again."))
     return replace(
         verdict, state=State.RETRYING, reason_code=f"{failing.kind}_failed", sentence=phrase, retry_at=failing.due_at
     )
+
+
+def _with_tags(mirror: MirrorFacts, verdict: Verdict, now: datetime, targets: Targets) -> Verdict:
+    """The destination's branches are seen, and its tags are not."""
+    since = mirror.tags_unseen_since
+    if not is_destination_stale(since, now, targets) or verdict.state.severity >= State.UNKNOWN.severity:
+        return verdict
+    failing = failing_look(mirror)
+    why = sentence("the last try failed: ", failing.outcome.rstrip("."), ". It is tried again") if failing else say()
+    unknown = sentence(f"nobody has seen the tags in {mirror.region} for {in_words(lag(since, now))}")
+    phrase = sentences(unknown, why, verdict.sentence)
+    return replace(verdict, state=State.UNKNOWN, reason_code="tags_unseen", sentence=phrase, since=since)
 
 
 def _with_damage(mirror: MirrorFacts, verdict: Verdict) -> Verdict:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from datetime import datetime
 
 from core.mirroring.explain.verdict import Verdict, tell_unreachable
-from core.mirroring.facts import MirrorFacts
-from core.mirroring.rpo import Targets, in_words, is_stale
+from core.mirroring.facts import DutyFacts, MirrorFacts
+from core.mirroring.rpo import Targets, in_words, is_destination_stale, is_stale
 from core.mirroring.states import State
 from core.text.phrases import Phrase, count, say, sentence, sentences
 
 
 def judge_standing(mirror: MirrorFacts, now: datetime, targets: Targets) -> Verdict | None:
     """What holds for the whole mirror, whatever its branches say; None when it works as it should."""
-    for rule in (_stopped, _frozen, _paused, _creating):
+    for rule in (_stopped, _frozen, _paused, _creating, _elsewhere):
         verdict = rule(mirror, now)
         if verdict:
             return verdict
@@ -64,12 +64,22 @@ def _paused(mirror: MirrorFacts, now: datetime) -> Verdict | None:
 def _creating(mirror: MirrorFacts, now: datetime) -> Verdict | None:
     if mirror.state != "creating":
         return None
-    if mirror.failing:
-        why = mirror.failing.outcome.rstrip(".")
+    if failing := mirror.failing_of("manage"):
+        why = failing.outcome.rstrip(".")
         phrase = sentence(f"the repository in {mirror.region} could not be made yet: {why}. It is tried again")
-        return Verdict(State.RETRYING, "creating_failed", phrase, say("to be made"), retry_at=mirror.failing.due_at)
+        return Verdict(State.RETRYING, "creating_failed", phrase, say("to be made"), retry_at=failing.due_at)
     phrase = sentence(f"new: the repository in {mirror.region} is being made")
     return Verdict(State.NEW, "creating", phrase)
+
+
+def _elsewhere(mirror: MirrorFacts, now: datetime) -> Verdict | None:
+    if not mirror.elsewhere:
+        return None
+    phrase = sentences(
+        sentence(f"{mirror.region} has another store now than the one that this mirror was checked at"),
+        sentence("everything is about to be checked anew there; nothing of it is proven until then"),
+    )
+    return Verdict(State.UNPROVEN, "another_store", phrase, say("to be checked at another store"))
 
 
 def _stale_source(mirror: MirrorFacts, now: datetime, targets: Targets) -> Verdict | None:
@@ -86,15 +96,21 @@ def _stale_source(mirror: MirrorFacts, now: datetime, targets: Targets) -> Verdi
 
 def _stale_destination(mirror: MirrorFacts, now: datetime, targets: Targets) -> Verdict | None:
     looked_at = mirror.destination_looked_at
-    if looked_at is None or not is_stale(looked_at, now, targets):
+    if looked_at is None or not is_destination_stale(looked_at, now, targets):
         return None
     unknown = sentence(f"{mirror.region} was last looked at {_ago(looked_at, now)}, so nobody knows what it has now")
-    if mirror.failing:
-        why = sentence(f"the last try failed: {mirror.failing.outcome.rstrip('.')}. It is tried again")
+    if failing := failing_look(mirror):
+        why = sentence(f"the last try failed: {failing.outcome.rstrip('.')}. It is tried again")
         phrase = sentences(unknown, why)
         return Verdict(State.UNKNOWN, "destination_unreachable", phrase, say("destination not reached"), looked_at)
     phrase = sentences(unknown, _ask_for_workers())
     return Verdict(State.UNKNOWN, "not_looked", phrase, say("no look at the destination"), looked_at)
+
+
+def failing_look(mirror: MirrorFacts) -> DutyFacts | None:
+    """Why nobody could look at the destination: who promotes looks at its branches and tags, and may not get as far as
+    who manages its repository."""
+    return mirror.failing_of("promote", "manage")
 
 
 def _ago(moment: datetime, now: datetime) -> str:

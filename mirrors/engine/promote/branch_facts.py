@@ -44,7 +44,7 @@ def gather_facts(mirror: Mirror, heads: dict[str, str], guard: Guard) -> list[tu
     followed += facts_of_unselected([b for b in branches if b.name not in chosen], mirror_branches, heads)
     intents, gathered = intents_of(mirror), []
     for branch, facts in followed:
-        with guard(mirror, branch.name):
+        with guard(mirror, f"branch {branch.name}"):
             gathered.append((branch, _with_past(mirror, branch, facts, frozenset(intents[branch.name]))))
     return gathered
 

@@ -14,7 +14,7 @@ from db import clock
 from deployment.wiring import clients
 from jobs import duties
 from jobs.lease import DutyOutcome, Lease
-from mirrors.engine.certificates import retire_certificate
+from mirrors.engine.certificates import retire_certificate, retire_if_deleted
 from mirrors.engine.promote import books
 from mirrors.engine.promote.branch_facts import gather_facts, promotable
 from mirrors.engine.promote.guard import Failures
@@ -55,20 +55,20 @@ def promote(lease: Lease) -> DutyOutcome:
         doubt_records(mirror, lease)  # before anything moves: the destination may be younger than our books
     for branch, facts in gathered:
         lease.renew()
-        with failed.of(mirror, branch.name):
+        with failed.of(mirror, f"branch {branch.name}"):
             moved += settle(BranchRef(about, branch, facts, intents[branch.name]), about)
         if facts.dropped:
             heads.pop(branch.name, None)  # no stray, although it was there when the round began
     books.note_strays(mirror, heads, lease)
+    Mirror.objects.filter(pk=mirror.pk).update(destination_looked_at=clock.now())
     moved += follow_tags(about, failed.of)
     for row in branches_to_look_at(mirror):
         lease.renew()
-        with failed.of(mirror, row.name):
+        with failed.of(mirror, f"branch {row.name}"):
             look_for_uncommitted(mirror, row, lakefs, lease)
     if moved:
         _note_standing(mirror, lease)
         duties.wake(MirrorDuty.MANAGE, mirror.pk)  # which writes the certificates
-    Mirror.objects.filter(pk=mirror.pk).update(destination_looked_at=clock.now())
     forget_old_intents(mirror)
     failed.tell()
     return DutyOutcome(f"{moved} branches moved, {len(heads)} at the destination")
@@ -117,7 +117,12 @@ class BranchRef:
         return choose_promotion(self.facts, promotable(self.about.mirror, self.facts).__contains__)
 
     def note_rest(self, decision: Decision) -> None:
-        books.remember_position(self.about.mirror, self.branch, self.facts, decision, self.about.lease)
+        mirror, lease, gone = self.about.mirror, self.about.lease, self.facts.gone or self.facts.dropped
+        if gone and not self.head:  # whoever deleted it
+            retire_certificate(mirror, self.name, lease)
+        books.remember_position(mirror, self.branch, self.facts, decision, lease)
+        if gone and not self.head:
+            retire_if_deleted(mirror, self.name, lease)
 
     def prepare(self, decision: Decision) -> None:
         if decision.action is Action.DELETE:
@@ -143,4 +148,7 @@ class BranchRef:
         """The next round says who brought it there."""
 
     def record(self, decision: Decision) -> None:
-        books.record(self.about.mirror, self.branch, self.facts, decision, self.about.lease, placed=True)
+        mirror, lease = self.about.mirror, self.about.lease
+        books.record(mirror, self.branch, self.facts, decision, lease, placed=True)
+        if decision.action is Action.DELETE:
+            retire_if_deleted(mirror, self.name, lease)

@@ -12,27 +12,28 @@ from mirrors.models import Mirror
 log = logging.getLogger("lakemirror.promote")
 
 Guard = Callable[[Mirror, str], AbstractContextManager[None]]
-"""Keeps what goes wrong with one name from delaying the others."""
+"""Keeps what goes wrong with one branch or tag, as it is called in a sentence, from delaying the others."""
 
 
 class Failures:
-    """What went wrong with single branches: it delays no other one. `number`: how often, but for what was forbidden."""
+    """What went wrong with single branches and tags: it delays no other one. `number`: how often, but for what was
+    forbidden."""
 
     def __init__(self) -> None:
         self.first = ""
         self.number = 0
 
     @contextmanager
-    def of(self, mirror: Mirror, branch: str) -> Iterator[None]:
-        """Keep what goes wrong with one branch for later; a lost lease ends the round."""
+    def of(self, mirror: Mirror, what: str) -> Iterator[None]:
+        """Keep what goes wrong with one branch, say, for later; a lost lease ends the round."""
         try:
             yield
         except Fenced:
             raise
         except LakeMirrorError as error:
-            log.warning("%s: branch %s: %s", mirror.name, branch, error)
+            log.warning("%s: %s: %s", mirror.name, what, error)
             self.number += not isinstance(error, Denied)
-            self.first = self.first or f"branch {branch}: {error}"
+            self.first = self.first or f"{what}: {error}"
 
     def tell(self) -> None:
         """Raise PartialFailure if anything failed."""

@@ -29,17 +29,28 @@ log = logging.getLogger("lakemirror.tags")
 
 def follow_tags(about: Round, guard: Guard) -> int:
     """One round over a mirror's tags; how many were made, moved or deleted."""
-    mirror, lease = about.mirror, about.lease
+    mirror = about.mirror
+    if mirror.tags_unseen_since is None:  # whatever ends this look, and as long as nobody looks
+        Mirror.objects.filter(pk=mirror.pk).update(tags_unseen_since=clock.now())
     if not mirror.tags:
         return 0
-    mirror_tags, moved = list_tags(about.lakefs, mirror.name, lease), 0
+    with guard(mirror, "the list of its tags"):
+        mirror_tags = list_tags(about.lakefs, mirror.name, about.lease)
+        return _follow(about, mirror_tags, guard)
+    return 0
+
+
+def _follow(about: Round, mirror_tags: dict[str, str], guard: Guard) -> int:
+    """Bring each tag where it should be; how many were moved. All are seen then, and what others did is noted."""
+    mirror, lease, moved = about.mirror, about.lease, 0
     for name, facts in list(_gather(mirror, mirror_tags)):
         lease.renew()
-        with guard(mirror, f"{name} (a tag)"):
+        with guard(mirror, f"tag {name}"):
             if settle(TagRef(about, name, facts), about):
                 mirror_tags.pop(name, None)  # no stray, although it was there when the round began
                 moved += 1
     _note_strays(mirror, mirror_tags, lease)
+    Mirror.objects.filter(pk=mirror.pk).update(tags_unseen_since=None)
     return moved
 
 

@@ -78,7 +78,8 @@ def _round(mirror: Mirror, lease: Lease) -> DutyOutcome:
 
 
 def _begin_anew_at_another_store(mirror: Mirror, lease: Lease) -> None:
-    """The region's objects are looked for elsewhere since its installation was changed: nothing is proven there."""
+    """The region's objects are looked for elsewhere since its installation was changed: nothing is proven there, and
+    none of our own files lies there."""
     store = store_of(mirror)
     if mirror.store == store:
         return
@@ -87,6 +88,7 @@ def _begin_anew_at_another_store(mirror: Mirror, lease: Lease) -> None:
         if mirror.store:
             doubt_all(mirror)
         Mirror.objects.filter(pk=mirror.pk).update(store=store)
+        mirror.branches.update(certified="")
     mirror.store = store
 
 

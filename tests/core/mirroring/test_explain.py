@@ -246,25 +246,34 @@ def test_work_that_takes_longer_than_aimed_at_is_late() -> None:
 def test_a_failing_step_is_retrying_and_says_when_it_goes_on() -> None:
     due = NOW + timedelta(seconds=8)
     failing = DutyFacts(kind="promote", failures=3, outcome="eu-west-1 answered 500", due_at=due)
-    verdict = judge(mirror(behind(oldest_seen_at=ago(seconds=40)), failing=failing))
+    verdict = judge(mirror(behind(oldest_seen_at=ago(seconds=40)), failing=(failing,)))
     assert (verdict.state, verdict.reason_code, verdict.retry_at) == (State.RETRYING, "promote_failed", due)
     assert "the step “promote” failed 3 times in a row (eu-west-1 answered 500)." in str(verdict.sentence)
 
 
 def test_a_failing_step_says_nothing_about_branches_that_are_up_to_date() -> None:
     failing = DutyFacts(kind="promote", failures=3, outcome="500")
-    assert judge(mirror(branch(), failing=failing)).state is State.UP_TO_DATE
+    assert judge(mirror(branch(), failing=(failing,))).state is State.UP_TO_DATE
 
 
 @pytest.mark.parametrize(("failures", "state"), [(2, State.UP_TO_DATE), (3, State.RETRYING)])
 def test_a_managing_that_keeps_failing_is_told_though_all_is_up_to_date(failures: int, state: State) -> None:
     failing = DutyFacts(kind="manage", failures=failures, outcome="the store is full")
-    verdict = judge(mirror(branch(), failing=failing))
+    verdict = judge(mirror(branch(), failing=(failing,)))
     assert verdict.state is state
     assert ("failed 3 times in a row (the store is full). It is tried again." in str(verdict.sentence)) == (
         failures > 2
     )
     assert "up to date" in str(verdict.sentence)
+
+
+def test_178_each_failing_duty_is_judged_and_not_only_the_worst_of_them() -> None:
+    duties = [
+        DutyFacts(kind="promote", failures=9, outcome="403"),
+        DutyFacts(kind="validate", failures=6, outcome="503"),
+    ]
+    verdict = judge(mirror(branch(), failing=duties))
+    assert (verdict.state, verdict.reason_code) == (State.RETRYING, "validate_failed")
 
 
 def test_a_rewound_source_is_followed_once_its_head_is_complete() -> None:
@@ -335,7 +344,7 @@ def test_a_new_mirror_is_new_until_its_repository_exists() -> None:
 
 def test_a_repository_that_cannot_be_made_is_retried_and_not_failed() -> None:
     failing = DutyFacts(kind="manage", failures=2, outcome="eu-west-1 did not answer")
-    verdict = judge(mirror(state="creating", failing=failing))
+    verdict = judge(mirror(state="creating", failing=(failing,)))
     assert (verdict.state, verdict.reason_code) == (State.RETRYING, "creating_failed")
 
 
@@ -357,8 +366,51 @@ def test_an_unreachable_source_is_named_with_its_error() -> None:
 
 def test_an_old_look_at_the_destination_makes_everything_unknown() -> None:
     failing = DutyFacts(kind="manage", failures=9, outcome="connection refused")
-    verdict = judge(mirror(branch(), destination_looked_at=ago(minutes=4), failing=failing))
+    verdict = judge(mirror(branch(), destination_looked_at=ago(minutes=4), failing=(failing,)))
     assert (verdict.state, verdict.reason_code) == (State.UNKNOWN, "destination_unreachable")
+
+
+def test_an_old_look_at_the_destination_tells_why_promote_could_not_look() -> None:
+    duties = [
+        DutyFacts(kind="validate", failures=9, outcome="slow"),
+        DutyFacts(kind="promote", failures=5, outcome="403."),
+    ]
+    verdict = judge(mirror(branch(), destination_looked_at=ago(minutes=4), failing=duties))
+    assert (verdict.state, verdict.reason_code) == (State.UNKNOWN, "destination_unreachable")
+    assert "The last try failed: 403. It is tried again." in str(verdict.sentence)
+
+
+def test_the_destination_is_looked_at_as_often_as_promote_runs() -> None:
+    hourly = Targets(promote_interval=timedelta(hours=1))
+    facts = mirror(branch(), destination_looked_at=ago(minutes=70), tags_unseen_since=ago(minutes=70))
+    assert explain(facts, NOW, hourly)[0].state is State.UP_TO_DATE
+    assert explain(facts, NOW, Targets(look_interval=timedelta(hours=1)))[0].state is State.UNKNOWN
+
+
+def test_tags_that_nobody_has_seen_for_long_are_told_and_hide_nothing_worse() -> None:
+    verdict = judge(mirror(branch(), tags_unseen_since=ago(minutes=4)))
+    assert (verdict.state, verdict.reason_code) == (State.UNKNOWN, "tags_unseen")
+    assert str(verdict.sentence).startswith("Nobody has seen the tags in eu-west-1 for 4 min. main is up to date")
+    assert judge(mirror(branch(uncommitted=True), tags_unseen_since=ago(minutes=4))).state is State.TAMPERED
+    assert judge(mirror(branch(), tags_unseen_since=ago(minutes=2))).state is State.UP_TO_DATE
+
+
+def test_a_branch_of_which_nobody_can_tell_uncommitted_changes_is_unknown_after_a_while() -> None:
+    verdict, rows = explain(
+        mirror(branch(unlooked_since=ago(minutes=4), look_error="403."), branch(name="x")), NOW, Targets()
+    )
+    assert [row.state for row in rows] == [State.UNKNOWN, State.UP_TO_DATE]
+    assert verdict.reason_code == "uncommitted_unknown"
+    assert str(rows[0].sentence) == (
+        "Nobody knows whether somebody wrote to main in eu-west-1 by force."
+        " The looks for uncommitted changes have failed for 4 min: 403. They are repeated."
+    )
+    assert judge(mirror(branch(unlooked_since=ago(minutes=2)))).state is State.UP_TO_DATE
+
+
+def test_at_another_store_nothing_is_proven() -> None:
+    verdict, (row,) = explain(mirror(branch(), elsewhere=True), NOW, Targets())
+    assert (verdict.state, verdict.reason_code, row.state) == (State.UNPROVEN, "another_store", State.UNPROVEN)
 
 
 # States, stages, sentences

@@ -191,16 +191,17 @@ def test_a_store_that_takes_none_of_our_own_files_holds_up_no_commit_and_is_told
     assert reading().state is State.UP_TO_DATE
 
 
-def test_a_new_mirror_waits_for_a_store_that_takes_its_descriptor(lm: Deployment) -> None:
+def test_a_new_mirror_does_not_wait_for_a_store_that_takes_its_descriptor(lm: Deployment) -> None:
     commit = lm.lake.commit(files={"a": b"1"})
     lm.arrive()
     full = RemoteFailure("http://eu answered 507 InsufficientStorage")
     with mock.patch.object(lm.eu_store, "put", side_effect=full):
-        lm.work(2)
-        assert (reading().state, reading().reason_code) == (State.RETRYING, "creating_failed")
+        lm.work(3)
+        assert (reading().state, reading().reason_code) == (State.RETRYING, "manage_failed")
         assert full.message in reading().sentence
+        assert lm.head() == commit
     lm.work()
-    assert lm.head() == commit
+    assert reading().state is State.UP_TO_DATE
 
 
 # --- clocks -----------------------------------------------------------------------------------------------------------
