@@ -16,6 +16,7 @@ from jobs import duties
 from jobs.lease import Lease
 from mirrors.models import Candidate, Coverage, Mirror, MirrorCommit, MirrorDuty, Repository, SourceBranch, Waiver
 from mirrors.queries.ancestors import FIRST_WINDOW, LAST_WINDOW, highest_key
+from mirrors.queries.own_moves import heads_and_places
 from mirrors.transitions.range_states import taken_down
 
 # --- rows for what is needed ----------------------------------------------------------------------------------------
@@ -77,13 +78,13 @@ def _wants_all(mirror: Mirror) -> bool:
 
 
 def _heads(mirror: Mirror) -> set[str]:
-    """What selected branches, and tags that are followed, point at; and the mirror's own: those are kept valid too."""
+    """What selected branches, and tags that are followed, point at; and the mirror's own: those are kept valid too, and
+    where they were put, so that they can be put back there."""
     chosen = mirror.selection
     live = mirror.source.branches.filter(gone_at=None).values_list("name", "head")
-    own = mirror.branches.filter(stray=False).values_list("head", flat=True)
     tags = mirror.source.tags.filter(gone_at=None).values_list("commit_id", flat=True) if mirror.tags else ()
     own_tags = mirror.tag_rows.filter(stray=False).values_list("commit_id", flat=True)
-    return {*(head for name, head in live if name in chosen), *own, *tags, *own_tags} - {""}
+    return {*(head for name, head in live if name in chosen), *heads_and_places(mirror), *tags, *own_tags} - {""}
 
 
 def _former_heads(mirror: Mirror) -> set[str]:
