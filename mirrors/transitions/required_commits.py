@@ -16,6 +16,7 @@ from jobs import duties
 from jobs.lease import Lease
 from mirrors.models import Candidate, Coverage, Mirror, MirrorCommit, MirrorDuty, Repository, SourceBranch, Waiver
 from mirrors.queries.ancestors import FIRST_WINDOW, LAST_WINDOW, highest_key
+from mirrors.queries.known_wrong import only_read_ends
 from mirrors.queries.own_moves import heads_and_places
 from mirrors.transitions.range_states import taken_down
 
@@ -162,7 +163,8 @@ def _drop_rows(mirror: Mirror) -> set[int]:
 
 
 def _drop_blockers(mirror: Mirror) -> None:
-    """Forget what stands in nobody's way any more. Damage of what had been complete stays."""
+    """Forget what stands in nobody's way any more. Damage of what had been complete stays; what only a read ends is
+    remembered, for what comes to be needed may name it."""
     needed = set()
     rows = mirror.commits.exclude(data=MirrorCommit.Data.COMPLETE, record=MirrorCommit.Record.ACCEPTED)
     for sha, metarange, waits_for in rows.values_list("commit__sha", "commit__metarange_id", "waits_for").iterator():
@@ -170,7 +172,9 @@ def _drop_blockers(mirror: Mirror) -> None:
     waiting = mirror.blockers.filter(damage=False).order_by().values_list("holder_id", flat=True).distinct()
     # A waiting commit notes its first hundred ranges only: those of others are asked for anew when it is judged again.
     for some in chunks(sorted(set(waiting) - needed)):
-        mirror.blockers.held_by(some).filter(damage=False).delete()
+        rows = mirror.blockers.held_by(some).filter(damage=False)
+        rows.exclude(only_read_ends()).delete()
+        rows.update(unneeded=True)
         Coverage.objects.filter(mirror=mirror, range_id__in=some, state=Coverage.State.WAITING, verify_at=None).update(
             **taken_down()
         )
