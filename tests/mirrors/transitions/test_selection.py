@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from io import StringIO
 from typing import Any
+from unittest import mock
 
 import pytest
 from django.core.management import call_command
@@ -16,6 +17,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from audit.models import AuditEvent
+from core.errors import Unreachable
 from core.mirroring.branch_selection import OnUnselect
 from core.mirroring.states import State
 from jobs.models import Duty
@@ -576,3 +578,48 @@ def test_187_and_is_looked_at_where_heads_alone_are(lm: Deployment) -> None:
     lm.eu_store.hidden = held
     lm.work(5)
     assert heads(lm)["dev"] == put
+
+
+def made_and_not_noted(lm: Deployment, name: str, commit: str) -> None:
+    """A worker dies between its call and its note."""
+    lm.lake.repository.branches[name] = commit
+    with mock.patch("mirrors.engine.promote.branches.BranchRef.read_back", side_effect=Unreachable("it died")):
+        lm.work(1)
+    assert heads(lm)[name] == commit and not MirrorBranch.objects.filter(name=name).exists()
+
+
+def test_190_a_branch_that_was_made_and_not_noted_is_deleted_too(lm: Deployment) -> None:
+    first = mirrored(lm)
+    made_and_not_noted(lm, "dev", first)
+    select(["main"], on_unselect=OnUnselect.DELETE)
+    lm.work(2)
+    assert "dev" not in heads(lm) and not MirrorBranch.objects.filter(name="dev").exists()
+    assert [p.why for p in Promotion.objects.filter(branch="dev").order_by("pk")] == [
+        "first-promotion",
+        "no-longer-selected",
+    ]
+
+
+def test_190_where_the_worker_dies_once_more_it_is_deleted_by_the_next_one(lm: Deployment) -> None:
+    first = mirrored(lm)
+    made_and_not_noted(lm, "dev", first)
+    select(["main"], on_unselect=OnUnselect.DELETE)
+    with mock.patch("mirrors.engine.promote.branches.BranchRef.decide", side_effect=Unreachable("it died")):
+        lm.work(1)
+    assert MirrorBranch.objects.get(name="dev").delete_asked
+    lm.work(2)
+    assert "dev" not in heads(lm)
+
+
+@pytest.mark.parametrize("again", [True, False])
+def test_190_but_neither_one_that_is_selected_again_nor_somebodys_own(lm: Deployment, again: bool) -> None:
+    first = mirrored(lm)
+    second = mirrored(lm, a=b"1")
+    made_and_not_noted(lm, "dev", second)
+    select(["main"], on_unselect=OnUnselect.DELETE)
+    if again:
+        select()
+    else:
+        lm.eu.repositories["lake-eu"].branches["dev"] = first
+    lm.work(2)
+    assert heads(lm)["dev"] == (second if again else first)
