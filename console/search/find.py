@@ -181,7 +181,7 @@ def _paths(visible: MirrorQuerySet, text: str) -> Hits[PathHit]:
     """Mirrors that miss something with such a path: the longest known first."""
     first = _first_key(Blocker.objects.all())
     # Not startswith, which SQLite answers without regard to case.
-    rows = Blocker.objects.filter(pk__gt=first, mirror__in=visible.order_by().values("pk"))
+    rows = Blocker.objects.needed().filter(pk__gt=first, mirror__in=visible.order_by().values("pk"))
     rows = rows.alias(beginning=Substr("path", 1, len(text))).filter(beginning=text).order_by().values("mirror_id")
     counted = rows.annotate(things=Count("pk"), oldest=Min("first_seen"), example=Min("path"))
     some = list(counted.order_by("oldest", "mirror_id")[: FEW + 1])

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
+from uuid import uuid4
 from zlib import crc32
 
 from core.errors import Archived, LakeMirrorError, NotFound
@@ -66,7 +67,9 @@ class Refusals:
     """Tells what one key's refusal or failure says of that key from a store that gives nothing, which is raised.
 
     The store is asked for the mirror's own descriptor: any answer will do, a 404 too. By HEAD, once, at the first
-    refusal; by HEAD and GET after each failure, for stores come and go. Safe to use from several threads.
+    refusal; by HEAD and GET after each failure, for stores come and go. Where the descriptor fails as well, the two may
+    lie on the same broken disks: then for a key that nobody has made, each time another one. Safe to use from several
+    threads.
     """
 
     def __init__(self, store: Visible, namespace: str) -> None:
@@ -105,9 +108,9 @@ class Refusals:
             raise error from failure
 
     def _failure_of_any(self) -> LakeMirrorError | None:
-        """What keeps the store from answering for the descriptor now, by HEAD or by GET."""
-        if failure := self._failure_now():
-            return failure
+        """What keeps the store from answering for the descriptor now, by HEAD or by GET, or for any other key."""
+        if failure := self._failure_of(self._descriptor):
+            return self._failure_of_another(failure)
         try:
             self._store.get(self._descriptor)
         except NotFound:
@@ -128,8 +131,17 @@ class Refusals:
             raise error if is_refusal(self._failure) else self._failure
 
     def _failure_now(self) -> LakeMirrorError | None:
+        failure = self._failure_of(self._descriptor)
+        return failure and self._failure_of_another(failure)
+
+    def _failure_of_another(self, failure: LakeMirrorError) -> LakeMirrorError | None:
+        """What keeps the store from answering for a key that nobody has made, where the descriptor's failure may be
+        that one's own matter."""
+        return self._failure_of(f"{self._namespace}/_lakemirror/{uuid4().hex}") if is_failure(failure) else failure
+
+    def _failure_of(self, uri: str) -> LakeMirrorError | None:
         try:
-            self._store.head(self._descriptor)
+            self._store.head(uri)
         except LakeMirrorError as failure:
             return failure
         return None

@@ -31,6 +31,7 @@ class Problem:
     damage: bool = False
     full: bool | None = None
     must_read: bool = False
+    unneeded: bool = False
 
     @property
     def suspect(self) -> Suspect:

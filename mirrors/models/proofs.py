@@ -44,6 +44,11 @@ class MoveIntent(models.Model):
     position = models.BigIntegerField(default=-1, help_text="of the candidate that it is")
     why = models.CharField(max_length=64)
     facts_epoch = models.BigIntegerField(default=0, help_text="the mirror's when it was judged")
+    delete_asked = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="no longer selected since, and an operator wants it deleted, should it be made after all",
+    )
     at = models.DateTimeField()
 
     class Meta:

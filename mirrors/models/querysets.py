@@ -78,6 +78,10 @@ class BlockerQuerySet(models.QuerySet):
         without, all that the mirror lacks would be gone through."""
         return self.filter(kind__in=self.model.Kind.values, holder_id__in=holders)
 
+    def needed(self) -> BlockerQuerySet:
+        """Without what is only remembered: no commit that the mirror needs waits for it."""
+        return self.filter(unneeded=False)
+
 
 class CoverageQuerySet(models.QuerySet):
     def proving(self, depth: str) -> CoverageQuerySet:
@@ -96,6 +100,10 @@ class CoverageQuerySet(models.QuerySet):
         return self.filter(due, state__in=[self.model.State.COMPLETE, self.model.State.GONE]).order_by(
             "verify_at", "pk"
         )
+
+    def found_deeper(self) -> CoverageQuerySet:
+        """Ranges that were found damaged by a look which the mirror's own may not equal."""
+        return self.exclude(deeper=Written(""))
 
     def doubted(self) -> CoverageQuerySet:
         """Ranges that stand in question."""

@@ -41,7 +41,8 @@ class Coverage(models.Model):
         default="",
         db_default="",
         blank=True,
-        help_text="beyond the mirror's own: the depth that a check on demand found it damaged at",
+        help_text="beyond the mirror's own: the depth that a check on demand found it damaged at. `content` also where "
+        "reading found more than is kept by name: then all of it is read",
     )
     doubt = models.CharField(max_length=8, choices=Doubt.choices, default="", db_default="", blank=True)
     bases = models.JSONField(default=list, help_text="range ids whose coverage this one builds on")
@@ -67,6 +68,7 @@ class Coverage(models.Model):
         indexes = [
             models.Index(fields=["mirror", "verify_at"], name="coverage_to_verify"),
             models.Index(fields=["mirror", "max_key"], name="coverage_keys"),
+            models.Index(fields=["mirror"], condition=~Q(deeper=""), name="coverage_deeper"),
         ]
 
     @property
@@ -110,6 +112,11 @@ class Blocker(models.Model):
         default=False,
         db_default=False,
         help_text="reading found it wrong, or nothing: it is over when it was read again",
+    )
+    unneeded = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="no commit that is needed waits for it: it is only remembered, until its holder is needed again",
     )
     damage = models.BooleanField(default=False, help_text="what holds it had been complete: found when checked again")
     first_seen = models.DateTimeField()

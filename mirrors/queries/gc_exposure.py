@@ -71,7 +71,7 @@ class AllUnreached:
 
 def gone_of(mirror: Mirror) -> Gone:
     """What is gone at the source."""
-    lost = mirror.blockers.filter(gone_at_source=True)
+    lost = mirror.blockers.needed().filter(gone_at_source=True)
     counted = lost.order_by().values_list("kind").annotate(Count("key", distinct=True), Min("first_seen"))
     rows = list(counted)
     return Gone(

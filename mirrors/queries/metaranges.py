@@ -60,8 +60,8 @@ def ranges_named(mirror: Mirror, metarange_id: str) -> tuple[RangeRef, ...] | No
         return metarange.ranges
     uri, on_disk = metadata_uri(mirror.namespace, metarange_id), clients.local_cache()
     try:
-        data = on_disk.get(metarange_id) or clients.objects(mirror.region).get(uri)
-        metarange = parse(data, metarange_id, uri)
+        metarange = _on_disk(on_disk, metarange_id, uri)
+        metarange = metarange or _fetch(clients.objects(mirror.region), uri, metarange_id, on_disk)
     except (LakeMirrorError, FormatError):
         return None
     remembered().put(metarange_id, metarange)

@@ -225,7 +225,8 @@ def _things(holders: set[Key]) -> dict[Key, list[Thing]]:
 def _all_counted(counts: Mapping[Key, int]) -> dict[Key, int]:
     """How many problems a range really has, where only the first were kept by name."""
     mirrors, ids = {key[0] for key in counts}, {key[1] for key in counts}
-    rows = Coverage.objects.filter(mirror__in=mirrors, range_id__in=ids, state=Coverage.State.WAITING)
+    waiting = Coverage.objects.filter(mirror__in=mirrors, range_id__in=ids, state=Coverage.State.WAITING)
+    rows = waiting.exclude(depth="")
     known = {
         (mirror, holder): number for mirror, holder, number in rows.values_list("mirror_id", "range_id", "problems")
     }

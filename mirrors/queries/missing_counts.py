@@ -31,7 +31,7 @@ _COUNTS = """
 WITH bound (mirror_id, beyond) AS (VALUES {bounds})
 SELECT bound.mirror_id, blocker.kind, count(DISTINCT blocker.key), min(blocker.first_seen), min(blocker.path)
 FROM bound JOIN {blocker} blocker ON blocker.mirror_id = bound.mirror_id AND blocker.id < bound.beyond
-WHERE NOT blocker.gone_at_source {only}
+WHERE NOT blocker.gone_at_source AND NOT blocker.unneeded {only}
 GROUP BY bound.mirror_id, blocker.kind
 """
 
@@ -76,7 +76,7 @@ def waiting_at(mirrors: Sequence[Mirror]) -> dict[int, Waiting]:
 def _ends(mirrors: Sequence[Mirror]) -> tuple[dict[int, int], dict[int, int]]:
     """Of each mirror that waits for something, and of each where some of it had been complete, the key of the first row
     that is not counted any more."""
-    waited_for = Blocker.objects.filter(mirror=OuterRef("pk"), gone_at_source=False).order_by("pk")
+    waited_for = Blocker.objects.needed().filter(mirror=OuterRef("pk"), gone_at_source=False).order_by("pk")
     damaged = waited_for.filter(damage=True)
     beyond = [Subquery(rows.values("pk")[COUNTED : COUNTED + 1]) for rows in (waited_for, damaged)]
     waiting = Mirror.objects.filter(Exists(waited_for), pk__in=[mirror.pk for mirror in mirrors]).order_by()
@@ -136,7 +136,7 @@ def _waited_for(rows: QuerySet[MirrorCommit]) -> dict[int, set[str]]:
 
 def damage_at(mirrors: Iterable[Mirror]) -> QuerySet[Blocker]:
     """What had been complete, and is missing or wrong now."""
-    return Blocker.objects.filter(_DAMAGE, mirror__in=mirrors)
+    return Blocker.objects.needed().filter(_DAMAGE, mirror__in=mirrors)
 
 
 def is_cut_short(mirror: Mirror) -> bool:
@@ -146,5 +146,6 @@ def is_cut_short(mirror: Mirror) -> bool:
 
 def _cut_short(mirrors: Sequence[Mirror]) -> set[int]:
     """Mirrors with ranges of which not all problems are kept by name."""
-    rows = Coverage.objects.filter(mirror__in=mirrors, state=Coverage.State.WAITING, problems__gt=KEPT_PER_HOLDER)
+    waiting = Coverage.objects.filter(mirror__in=mirrors, state=Coverage.State.WAITING).exclude(depth="")
+    rows = waiting.filter(problems__gt=KEPT_PER_HOLDER)
     return set(rows.order_by().values_list("mirror_id", flat=True).distinct())

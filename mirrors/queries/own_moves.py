@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from django.db.models import OuterRef, Q, QuerySet, Subquery
+
 from core.mirroring.promotion import MOVED_BY_OTHERS, CandidateCommit, Why
-from mirrors.models import MirrorBranch, Promotion
+from mirrors.models import Mirror, MirrorBranch, Promotion
 
 NOT_OUR_DOING = [*MOVED_BY_OTHERS, Why.WRITTEN]
 
@@ -16,7 +18,19 @@ def where_put(row: MirrorBranch | None) -> CandidateCommit | None:
     return CandidateCommit(commit, row.position) if commit else None
 
 
+def heads_and_places(mirror: Mirror) -> set[str]:
+    """What the mirror's branches show, and where it put those that somebody moved since: they are to be put back."""
+    rows = mirror.branches.filter(stray=False)
+    moves = _own_moves(Q(mirror=OuterRef("mirror"), branch=OuterRef("name"))).values("to_commit")
+    misplaced = rows.filter(misplaced=True, position__gte=0).annotate(put=Subquery(moves[:1]))
+    return {*rows.values_list("head", flat=True), *misplaced.values_list("put", flat=True)} - {"", None}
+
+
 def _last_move(row: MirrorBranch) -> str:
-    moves = Promotion.objects.filter(mirror=row.mirror_id, branch=row.name, is_tag=False)
-    own = moves.exclude(why__in=[*NOT_OUR_DOING, Why.UNDONE]).order_by("-pk")
+    own = _own_moves(Q(mirror=row.mirror_id, branch=row.name))
     return own.values_list("to_commit", flat=True).first() or ""
+
+
+def _own_moves(of: Q) -> QuerySet[Promotion]:
+    """Moves of branches by this mirror, the last one first."""
+    return Promotion.objects.filter(of, is_tag=False).exclude(why__in=[*NOT_OUR_DOING, Why.UNDONE]).order_by("-pk")

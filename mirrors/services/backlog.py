@@ -32,7 +32,7 @@ def blockers_of(
     `commit`: what keeps it from being promoted; `branch`: the same of the newest commit that it is known to have
     pointed to. Raises NotFound, and for a commit whatever `find_commit` does.
     """
-    rows = mirror.blockers.all()
+    rows = mirror.blockers.needed()
     if commit:
         rows = rows.held_by(holders_blocking(mirror, find_commit(mirror, commit).sha))
     if branch:

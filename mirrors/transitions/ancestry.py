@@ -13,6 +13,7 @@ from db.chunks import chunks
 from jobs import duties
 from mirrors.models import Candidate, Mirror, MirrorCommit, MirrorDuty, Repository, SourceTag
 from mirrors.models.querysets import MirrorCommitQuerySet
+from mirrors.queries.own_moves import heads_and_places
 from mirrors.transitions.proven_heads import unprove_heads
 
 BATCH = 1000
@@ -83,9 +84,9 @@ def _look_at(rows: MirrorCommitQuerySet) -> None:
 
 
 def _shown(mirror: Mirror) -> set[str]:
-    """What its branches and tags point at. The books may have been lost since: then nothing proves it yet."""
-    branches = mirror.branches.filter(stray=False).values_list("head", flat=True)
-    return {*branches, *mirror.tag_rows.filter(stray=False).values_list("commit_id", flat=True)} - {""}
+    """What its branches and tags point at, or are to be put back to. The books may have been lost since: then nothing
+    proves it yet."""
+    return {*heads_and_places(mirror), *mirror.tag_rows.filter(stray=False).values_list("commit_id", flat=True)} - {""}
 
 
 def check_after_all(repository: Repository, commit_ids: Collection[int]) -> None:

@@ -71,7 +71,7 @@ def note_problems(mirror: Mirror, problems: Iterable[Problem]) -> None:
         batch_size=400,
         update_conflicts=True,
         unique_fields=["mirror", "kind", "holder_id", "key"],
-        update_fields=["reason", "detail", "gone_at_source", "must_read", "attempts", "look_at"],
+        update_fields=["reason", "detail", "gone_at_source", "must_read", "unneeded", "attempts", "look_at"],
     )
     _doubt_sharers(mirror, new)
 
@@ -129,6 +129,7 @@ def _row(mirror: Mirror, problem: Problem, known: _Known | None, now: datetime) 
         crc=problem.suspect.crc if problem.kind == Blocker.Kind.OBJECT else None,
         gone_at_source=problem.gone_at_source,
         must_read=problem.must_read or problem.reason in FOUND_BY_READING or bool(known and known.must_read),
+        unneeded=problem.unneeded,
         damage=problem.damage,
         first_seen=first_seen,
         attempts=attempts,

@@ -16,10 +16,12 @@ from core.mirroring.object_check import Depth
 from db import clock
 from db.chunks import chunks
 from jobs import duties
-from mirrors.models import Coverage, MetarangeCoverage, Mirror, MirrorCommit, MirrorDuty
+from mirrors.models import Blocker, Coverage, MetarangeCoverage, Mirror, MirrorCommit, MirrorDuty
 from mirrors.models.problem import KEPT_PER_HOLDER
+from mirrors.queries.known_wrong import only_read_ends
 from mirrors.queries.metarange_cache import remembered
 from mirrors.transitions.proven_heads import unprove_heads
+from mirrors.transitions.range_states import taken_down
 
 T = TypeVar("T")
 State = Coverage.State
@@ -89,14 +91,24 @@ def doubt_all_of(mirror: Mirror, range_ids: Collection[str], deeper: str = "") -
 
 
 def doubt_all(mirror: Mirror) -> None:
-    """Nothing that was checked proves anything any more (another store, a repository made anew).
+    """Nothing that was checked proves anything any more: the repository was made anew. What only a read ends is known
+    of the same store as before, and is read at once.
 
     Inside of a transaction that holds the mirror.
     """
-    mirror.coverage.update(depth="", state=State.WAITING, doubt="", verify_at=None, problems=0)
+    mirror.coverage.update(**taken_down())
     mirror.metaranges.all().delete()
-    mirror.blockers.exclude(kind="record").delete()
+    found = mirror.blockers.exclude(kind=Blocker.Kind.RECORD)
+    found.exclude(only_read_ends()).delete()
+    found.update(look_at=clock.now())
     doubt_judgements(mirror)
+
+
+def forget_all(mirror: Mirror) -> None:
+    """Another store: nothing is known of it, neither for nor against anything. Inside of such a transaction."""
+    mirror.blockers.exclude(kind=Blocker.Kind.RECORD).delete()
+    mirror.coverage.update(deeper="")
+    doubt_all(mirror)
 
 
 def doubt_judgements(mirror: Mirror) -> None:

@@ -79,6 +79,7 @@ def _write(
             "position": position,
             "why": why,
             "facts_epoch": mirror.facts_epoch,
+            "delete_asked": False,
             "at": clock.now(),
         },
     )
@@ -98,5 +99,6 @@ def intents_of(mirror: Mirror, *, tags: bool = False) -> Mapping[str, dict[str, 
 
 
 def forget_old_intents(mirror: Mirror) -> None:
-    """Those that can't be carried out any more."""
-    mirror.intents.filter(at__lt=clock.now() - KEPT).delete()
+    """Those that can't be carried out any more. While nobody looks at tags, what was made of theirs is not noted."""
+    old = mirror.intents.filter(at__lt=clock.now() - KEPT)
+    (old if mirror.tags else old.filter(is_tag=False)).delete()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 
-from django.db.models import Count, Q
+from django.db.models import BigIntegerField, Case, Count, F, Q, Value, When
 
 from core.mirroring.check_planning import Data, settled, verify_again_at
 from core.mirroring.object_check import shallower_of
@@ -83,8 +83,10 @@ def ask_anew(row: Coverage, *, damaged: bool) -> None:
 
 
 def taken_down() -> dict[str, object]:
-    """The columns of a row that proves nothing any more. It stays, for others may build on what it looked for."""
-    return {"state": State.WAITING, "depth": "", "doubt": Coverage.Doubt.NONE, "verify_at": None, "problems": 0}
+    """The columns of a row that proves nothing any more. It stays, for others may build on what it looked for, and
+    what a deeper look found in it stays known."""
+    counted = Case(When(deeper="", then=Value(0)), default=F("problems"), output_field=BigIntegerField())
+    return {"state": State.WAITING, "depth": "", "doubt": Coverage.Doubt.NONE, "verify_at": None, "problems": counted}
 
 
 def reopen(mirror: Mirror, holders: Collection[str]) -> None:

@@ -16,6 +16,8 @@ from jobs import duties
 from jobs.lease import Lease
 from mirrors.models import Candidate, Coverage, Mirror, MirrorCommit, MirrorDuty, Repository, SourceBranch, Waiver
 from mirrors.queries.ancestors import FIRST_WINDOW, LAST_WINDOW, highest_key
+from mirrors.queries.known_wrong import only_read_ends
+from mirrors.queries.own_moves import heads_and_places
 from mirrors.transitions.range_states import taken_down
 
 # --- rows for what is needed ----------------------------------------------------------------------------------------
@@ -77,13 +79,13 @@ def _wants_all(mirror: Mirror) -> bool:
 
 
 def _heads(mirror: Mirror) -> set[str]:
-    """What selected branches, and tags that are followed, point at; and the mirror's own: those are kept valid too."""
+    """What selected branches, and tags that are followed, point at; and the mirror's own: those are kept valid too, and
+    where they were put, so that they can be put back there."""
     chosen = mirror.selection
     live = mirror.source.branches.filter(gone_at=None).values_list("name", "head")
-    own = mirror.branches.filter(stray=False).values_list("head", flat=True)
     tags = mirror.source.tags.filter(gone_at=None).values_list("commit_id", flat=True) if mirror.tags else ()
     own_tags = mirror.tag_rows.filter(stray=False).values_list("commit_id", flat=True)
-    return {*(head for name, head in live if name in chosen), *own, *tags, *own_tags} - {""}
+    return {*(head for name, head in live if name in chosen), *heads_and_places(mirror), *tags, *own_tags} - {""}
 
 
 def _former_heads(mirror: Mirror) -> set[str]:
@@ -161,7 +163,8 @@ def _drop_rows(mirror: Mirror) -> set[int]:
 
 
 def _drop_blockers(mirror: Mirror) -> None:
-    """Forget what stands in nobody's way any more. Damage of what had been complete stays."""
+    """Forget what stands in nobody's way any more. Damage of what had been complete stays; what only a read ends is
+    remembered, for what comes to be needed may name it."""
     needed = set()
     rows = mirror.commits.exclude(data=MirrorCommit.Data.COMPLETE, record=MirrorCommit.Record.ACCEPTED)
     for sha, metarange, waits_for in rows.values_list("commit__sha", "commit__metarange_id", "waits_for").iterator():
@@ -169,7 +172,9 @@ def _drop_blockers(mirror: Mirror) -> None:
     waiting = mirror.blockers.filter(damage=False).order_by().values_list("holder_id", flat=True).distinct()
     # A waiting commit notes its first hundred ranges only: those of others are asked for anew when it is judged again.
     for some in chunks(sorted(set(waiting) - needed)):
-        mirror.blockers.held_by(some).filter(damage=False).delete()
+        rows = mirror.blockers.held_by(some).filter(damage=False)
+        rows.exclude(only_read_ends()).delete()
+        rows.update(unneeded=True)
         Coverage.objects.filter(mirror=mirror, range_id__in=some, state=Coverage.State.WAITING, verify_at=None).update(
             **taken_down()
         )

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from django.db.models import Q
+
 from core.mirroring.branch_selection import OnUnselect, Selection, check_selection
+from db import clock
 from db.chunks import chunks
 from jobs import duties
-from mirrors.models import Mirror, MirrorBranch, MirrorDuty, MirrorTag, Repository
+from mirrors.models import Mirror, MirrorBranch, MirrorDuty, MirrorTag, MoveIntent, Repository
 
 
 def whole_selection(
@@ -29,11 +32,15 @@ def reselect(old: Mirror, new: Mirror, on_unselect: OnUnselect = OnUnselect.KEEP
     """
     was, is_ = old.selection, new.selection
     names = list(new.branches.filter(stray=False).values_list("pk", "name", "delete_asked"))
+    begun = list(new.intents.filter(is_tag=False).exclude(to_commit="").values_list("pk", "name"))
     back = [pk for pk, name, to_delete in names if to_delete and name in is_]
     unselected = [pk for pk, name, _ in names if name in was and name not in is_]
-    _ask(back, delete=False)
+    _ask(MirrorBranch, back, delete=False)
+    _ask(MoveIntent, [pk for pk, name in begun if name in is_], delete=False)
     if on_unselect is OnUnselect.DELETE:
-        _ask(unselected, delete=True)
+        _ask(MirrorBranch, unselected, delete=True)
+        # One may have been made, or be made yet, without having been noted.
+        _ask(MoveIntent, [pk for pk, name in begun if name in was and name not in is_], delete=True)
     new.follows_all, new.reselected = old.follows_all and is_.everything, True
     Mirror.objects.filter(pk=new.pk).update(follows_all=new.follows_all, reselected=True)
     for kind in (MirrorDuty.MANAGE, MirrorDuty.VALIDATE, MirrorDuty.PROMOTE):
@@ -45,6 +52,9 @@ def start_or_end_tags(old: Mirror, new: Mirror) -> None:
     if new.tags:
         if not new.source.mirrors.exclude(pk=new.pk).filter(tags=True).exists():
             _forget_tags(new.source)
+        new.intents.filter(is_tag=True).update(
+            at=clock.now()
+        )  # they are needed until it was looked what became of them
         duties.wake(MirrorDuty.SENSE, new.source_id)
     else:
         new.follows_all, new.reselected = False, True
@@ -56,10 +66,11 @@ def start_or_end_tags(old: Mirror, new: Mirror) -> None:
 def _forget_tags(source: Repository) -> None:
     """Nobody has looked at them for a while. Those that a mirror made may be gone by now: looks have to find that."""
     made = MirrorTag.objects.filter(mirror__source=source, stray=False).values("name")
-    source.tags.exclude(name__in=made).delete()
+    begun = MoveIntent.objects.filter(mirror__source=source, is_tag=True).exclude(to_commit="").values("name")
+    source.tags.exclude(Q(name__in=made) | Q(name__in=begun)).delete()
     source.tags.update(commit_id="", unread_commit="", missing_since=None, missing_looks=0, gone_at=None)
 
 
-def _ask(keys: list[int], *, delete: bool) -> None:
+def _ask(of: type[MirrorBranch | MoveIntent], keys: list[int], *, delete: bool) -> None:
     for some in chunks(keys):
-        MirrorBranch.objects.filter(pk__in=some).update(delete_asked=delete)
+        of.objects.filter(pk__in=some).update(delete_asked=delete)

@@ -108,16 +108,16 @@ def record(
                 Mirror.objects.filter(pk=mirror.pk).update(reselected=True)
                 duties.wake(MirrorDuty.VALIDATE, mirror.pk)
             return
-        _note_head(mirror, branch.name, decision, now, placed=placed)
+        _note_head(mirror, branch.name, decision, now, placed=placed, dropped=facts.dropped)
         _note_superseded(mirror, facts, decision, now)
     log.info("%s: %s is now at %s (%s)", mirror.name, branch.name, decision.commit_id[:8] or "nothing", decision.why)
 
 
-def _note_head(mirror: Mirror, branch: str, decision: Decision, now: datetime, *, placed: bool) -> None:
+def _note_head(mirror: Mirror, branch: str, decision: Decision, now: datetime, *, placed: bool, dropped: bool) -> None:
     """What was written there by force may still be there: the next looks go to this branch."""
     fresh = {"head": decision.commit_id, "position": decision.position, "advanced_at": now}
     fresh |= {"stray": False, "misplaced": False, "proven": False, "looked_at": None}
-    fresh |= {"placed": decision.commit_id if placed else ""}
+    fresh |= {"placed": decision.commit_id if placed else "", "delete_asked": dropped}
     MirrorBranch.objects.update_or_create(mirror=mirror, name=branch, defaults=fresh)
     mirror.commits.filter(commit__sha=decision.commit_id, promoted_at=None).update(promoted_at=now)
     prove_heads(mirror)

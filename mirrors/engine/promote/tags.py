@@ -230,9 +230,11 @@ def _note_strays(mirror: Mirror, mirror_tags: dict[str, str], lease: Lease) -> N
     source_names = set(mirror.source.tags.values_list("name", flat=True))
     if not source_names:
         return  # the source's tags were not looked at yet
-    known = {row.name: row for row in mirror.tag_rows.all()}
+    known, intents = {row.name: row for row in mirror.tag_rows.all()}, intents_of(mirror, tags=True)
     mirror.tag_rows.filter(stray=True, name__in=known.keys() - mirror_tags.keys()).delete()
     for name, commit in mirror_tags.items():
+        if commit in intents[name]:
+            continue  # we made it, and that is noted once the source's tags were looked at
         row = known.get(name)
         foreign = name not in source_names or row is None or row.stray
         if foreign and (row is None or not row.stray or row.commit_id != commit) and _is_foreign(mirror, name, commit):

@@ -8,14 +8,17 @@ from django.db.models import Q
 
 from core.mirroring.promotion import CandidateCommit, PromotionFacts
 from db.chunks import chunks
-from mirrors.models import Candidate, MirrorBranch, SourceBranch
+from mirrors.models import Candidate, MirrorBranch, MoveIntent, SourceBranch
 from mirrors.queries.own_moves import where_put
 
 FEW = 200
 
 
 def facts_of_unselected(
-    branches: Sequence[SourceBranch], mirror_branches: Mapping[str, MirrorBranch], heads: Mapping[str, str]
+    branches: Sequence[SourceBranch],
+    mirror_branches: Mapping[str, MirrorBranch],
+    heads: Mapping[str, str],
+    intents: Mapping[str, Mapping[str, MoveIntent]],
 ) -> list[tuple[SourceBranch, PromotionFacts]]:
     """Facts about those of which something is to be done: deleted, or put back to where they stood."""
     present = [
@@ -30,7 +33,8 @@ def facts_of_unselected(
             candidates = [] if row.delete_asked or not stands else [stands]
             gathered.append((branch, _facts(row, head, candidates, anew=branch.pk not in standing)))
         elif row is None:  # made just before it was unselected, and not noted; or somebody else's
-            gathered.append((branch, PromotionFacts([stands] if stands else [], head=head)))
+            dropped = any(intent.delete_asked for intent in intents[branch.name].values())
+            gathered.append((branch, PromotionFacts([stands] if stands else [], head=head, dropped=dropped)))
     return gathered
 
 

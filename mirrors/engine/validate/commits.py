@@ -29,7 +29,7 @@ from mirrors.services.priority import mark_needed, unmark_settled
 from mirrors.transitions import duties as mirror_duties
 from mirrors.transitions.ancestry import leave_unchecked, mark_complete_ancestry
 from mirrors.transitions.blockers import LOOKED_FOR
-from mirrors.transitions.doubt import doubt_all
+from mirrors.transitions.doubt import forget_all
 from mirrors.transitions.metarange_states import note_metaranges, proven_metaranges
 from mirrors.transitions.proven_heads import prove_heads
 from mirrors.transitions.range_states import WAITS_NAMED
@@ -86,7 +86,7 @@ def _begin_anew_at_another_store(mirror: Mirror, lease: Lease) -> None:
     with transaction.atomic():
         lock_mirror(mirror, lease)
         if mirror.store:
-            doubt_all(mirror)
+            forget_all(mirror)
         Mirror.objects.filter(pk=mirror.pk).update(store=store)
         mirror.branches.update(certified="")
     mirror.store = store
@@ -122,7 +122,8 @@ def _next_in(mirror: Mirror) -> float | None:
     """At once while there is more to check, else when the next blocker is due."""
     if mirror.commits.unjudged().exists() or has_more(mirror) or validations.is_asked(mirror):
         return 0.0
-    soonest = mirror.blockers.filter(kind__in=LOOKED_FOR).order_by("look_at").values_list("look_at", flat=True).first()
+    blockers = mirror.blockers.needed().filter(kind__in=LOOKED_FOR)
+    soonest = blockers.order_by("look_at").values_list("look_at", flat=True).first()
     return None if soonest is None else max(0.1, (soonest - clock.now()).total_seconds())
 
 

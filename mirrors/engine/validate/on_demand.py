@@ -22,8 +22,9 @@ from core.mirroring.object_check import Depth, shallower_of
 from db import clock
 from db.chunks import chunks
 from jobs.lease import Lease
+from mirrors.engine.validate.how_deep import HowDeep, as_found, found_deeper
 from mirrors.engine.validate.reverify import within_budget
-from mirrors.engine.validate.run_check import CheckWriter, carry_out, found_deeper
+from mirrors.engine.validate.run_check import CheckWriter, carry_out
 from mirrors.models import Coverage, Mirror, Validation, ValidationRange
 from mirrors.queries.metaranges import read_afresh
 from mirrors.transitions.metarange_states import note_metaranges
@@ -135,12 +136,11 @@ def _check_ranges(mirror: Mirror, validation: Validation, lease: Lease) -> None:
     covered = mirror.coverage.proving(mirror.depth).filter(range_id__in=[row.range_id for row in remaining])
     before = {row.range_id: row for row in covered}
     deeper = found_deeper(mirror, [row.range_id for row in remaining])
-    groups: dict[Depth, list[ValidationRange]] = defaultdict(list)
+    groups: dict[HowDeep, list[ValidationRange]] = defaultdict(list)
     for row in remaining:
-        found_by = deeper.get(row.range_id, wanted_depth)
-        groups[found_by if found_by.is_deeper_than(wanted_depth) else wanted_depth].append(row)
-    for depth, rows in groups.items():
-        carry_out(_OnDemand(validation, mirror, rows, before, lease, depth=depth))
+        groups[as_found(wanted_depth, deeper.get(row.range_id, ""))].append(row)
+    for look, rows in groups.items():
+        carry_out(_OnDemand(validation, mirror, rows, before, lease, look=look))
 
 
 class _OnDemand(CheckWriter):
@@ -159,13 +159,13 @@ class _OnDemand(CheckWriter):
         before: Mapping[str, Coverage],
         lease: Lease,
         *,
-        depth: Depth,
+        look: HowDeep,
     ) -> None:
-        super().__init__(mirror, [RangeCheck(row.range_id, (), row.entries) for row in rows], lease, depth=depth)
+        super().__init__(mirror, [RangeCheck(row.range_id, (), row.entries) for row in rows], lease, look=look)
         self.run.validation = validation
         self.validation, self.before = validation, before
         self.bases = {range_id: tuple(before[range_id].bases) if range_id in before else () for range_id in self.checks}
-        self.deep_enough = not Depth(mirror.depth).is_deeper_than(depth)
+        self.deep_enough = not Depth(mirror.depth).is_deeper_than(look.depth)
         known = [row for some in chunks(list(self.checks)) for row in mirror.blockers.held_by(some)]
         self.had_been_complete = {row.holder_id for row in known if row.damage}
         self.had_been_complete |= {range_id for range_id, row in before.items() if row.may_have_been_complete}

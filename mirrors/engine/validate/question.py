@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from core.mirroring.doubt import unpack
+from core.mirroring.object_check import Depth, deeper_of
 from db import clock
 from db.chunks import chunks
 from mirrors.models import Blocker, Coverage, Mirror
@@ -48,6 +49,19 @@ def question_shared(mirror: Mirror, rows: Iterable[Coverage]) -> None:
             row.state, row.doubt, row.verify_at = Coverage.State.WAITING, Coverage.Doubt.FRESH, clock.now()
     for some in chunks(sorted(missing)):
         mirror.blockers.filter(crc__in=some).update(look_at=clock.now())
+
+
+def question_unnamed(mirror: Mirror, rows: Iterable[Coverage], depths: Collection[str]) -> None:
+    """Where a look of these `depths` found more in a range than is kept by name, each object that it looked for may be
+    what is wrong: a range that was found complete by less, and names one of them, is looked through as deep."""
+    complete = {row.range_id: set(unpack(row.looked or b"")) for row in rows if row.state == Coverage.State.COMPLETE}
+    unnamed = mirror.coverage.found_deeper().filter(deeper__in=depths, problems__gt=KEPT_PER_HOLDER)
+    for range_id, looked, deeper in unnamed.values_list("range_id", "looked", "deeper") if complete else ():
+        suspects = unpack(looked or b"")
+        for row in rows:
+            if row.range_id != range_id and not complete.get(row.range_id, set()).isdisjoint(suspects):
+                row.state, row.doubt, row.verify_at = Coverage.State.WAITING, Coverage.Doubt.WHOLE, clock.now()
+                row.deeper = deeper_of(Depth(deeper), row.deeper).value
 
 
 def _missing_of(mirror: Mirror, checksums: Sequence[int]) -> set[int]:

@@ -18,7 +18,6 @@ from core.mirroring.object_check import (
     Reason,
     Verdict,
     What,
-    deeper_of,
     is_in_s3,
     judge_object,
     judge_refusal,
@@ -29,7 +28,7 @@ from db import clock
 from db.chunks import chunks
 from deployment.wiring import clients
 from jobs.lease import Lease
-from mirrors.engine.validate.run_check import as_deep
+from mirrors.engine.validate.how_deep import as_deep, as_found
 from mirrors.models import Blocker, Mirror
 from mirrors.models.problem import FOUND_BY_READING, Problem
 from mirrors.queries.metaranges import METADATA_PREFIX, read_afresh
@@ -57,7 +56,7 @@ class Relook:
 
 def look_again(mirror: Mirror, lease: Lease) -> Relook:
     """Look for every due blocker; settle the ranges of which nothing is missing any more."""
-    due = mirror.blockers.filter(look_at__lte=clock.now(), kind__in=LOOKED_FOR)
+    due = mirror.blockers.needed().filter(look_at__lte=clock.now(), kind__in=LOOKED_FOR)
     rows = list(due.order_by("look_at")[:BATCH])
     if not rows:
         return Relook()
@@ -120,7 +119,7 @@ def _forget(mirror: Mirror, arrived: list[Blocker]) -> None:
 def _disputed(mirror: Mirror, arrived: list[Blocker]) -> set[str]:
     """Ranges of which something is in order as deep as the mirror looks, and known to be wrong by a deeper check of
     another range. They are read, and wait for it as that one does, which is asked at once."""
-    deeper = list(mirror.coverage.exclude(deeper="").values_list("range_id", flat=True))
+    deeper = list(mirror.coverage.found_deeper().values_list("range_id", flat=True))
     checksums = {row.crc for row in arrived if row.crc is not None}
     wrong: set[int] = set()
     for some in chunks(deeper if checksums else []):
@@ -153,9 +152,9 @@ def _as_deep_as_found(mirror: Mirror, rows: list[Blocker]) -> dict[str, Mirror]:
     holders = sorted({row.holder_id for row in rows})
     by_holder = dict.fromkeys(holders, mirror)
     for some in chunks(holders):
-        deeper = mirror.coverage.exclude(deeper="").filter(range_id__in=some)
+        deeper = mirror.coverage.found_deeper().filter(range_id__in=some)
         for range_id, depth in deeper.values_list("range_id", "deeper"):
-            by_holder[range_id] = as_deep(mirror, deeper_of(Depth(mirror.depth), depth))
+            by_holder[range_id] = as_deep(mirror, as_found(Depth(mirror.depth), depth))
     return by_holder
 
 
@@ -277,4 +276,5 @@ def _again(row: Blocker, reason: str, detail: str, *, lost: bool) -> Problem:
         gone_at_source=lost,
         known_key=row.key,
         full=row.full,
+        unneeded=row.unneeded,
     )

@@ -133,14 +133,14 @@ def _depth_of(
     """As deep as what found the things that it shares, if that was deeper than the mirror's own checks."""
     keys = [(stored_address(problem.address), bool(problem.full)) for problem in problems]
     holders = {open_ones[key].holder_id for key in keys if key in open_ones}
-    return max((deeper[holder] for holder in holders if holder in deeper), key=list(Depth).index, default=row.deeper)
+    found = (deeper[holder] for holder in {*holders, row.range_id} if holder in deeper)
+    return max(found, key=list(Depth).index, default=row.deeper)
 
 
 def _depths(mirror: Mirror) -> dict[str, Depth]:
     """How deep those checks were that found something which the mirror's own depth would not see."""
     return {
-        range_id: Depth(depth)
-        for range_id, depth in mirror.coverage.exclude(deeper="").values_list("range_id", "deeper")
+        range_id: Depth(depth) for range_id, depth in mirror.coverage.found_deeper().values_list("range_id", "deeper")
     }
 
 

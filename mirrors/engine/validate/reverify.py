@@ -16,11 +16,12 @@ from django.db import transaction
 
 from core.errors import Fenced, LakeMirrorError, Stopped
 from core.mirroring.check_planning import RangeCheck
-from core.mirroring.object_check import Depth, deeper_of
+from core.mirroring.object_check import Depth
 from db import clock
 from db.chunks import chunks
 from deployment import config
 from jobs.lease import Lease
+from mirrors.engine.validate.how_deep import HowDeep, as_found
 from mirrors.engine.validate.run_check import CheckWriter, carry_out
 from mirrors.models import Coverage, MetarangeCoverage, Mirror
 from mirrors.models.querysets import CoverageQuerySet
@@ -127,7 +128,7 @@ class _Verifier(CheckWriter):
             RangeCheck(row.range_id, () if row.range_id in self.doubted else bases[row.range_id], row.entries)
             for row in rows
         ]
-        super().__init__(mirror, checks, lease, depth=_depth_of(mirror, rows[0]))
+        super().__init__(mirror, checks, lease, look=_look_at(mirror, rows[0]))
         self.bases = bases
         self.had_been_complete = {row.range_id for row in rows if row.may_have_been_complete}
 
@@ -153,9 +154,9 @@ def _aged(mirror: Mirror) -> CoverageQuerySet:
     return _known(mirror).aged(clock.now(), after)
 
 
-def _depth_of(mirror: Mirror, row: Coverage) -> Depth:
+def _look_at(mirror: Mirror, row: Coverage) -> HowDeep:
     """How deep a range is looked at again: as deep as the mirror's checks are now, or as what found it damaged."""
-    return deeper_of(Depth(mirror.depth), row.deeper)
+    return as_found(Depth(mirror.depth), row.deeper)
 
 
 def _some(mirror: Mirror, due: CoverageQuerySet, *, busy: bool) -> list[Coverage]:
@@ -163,10 +164,10 @@ def _some(mirror: Mirror, due: CoverageQuerySet, *, busy: bool) -> list[Coverage
     rows = list(due[: BATCH // BUSY_SHARE if busy else BATCH])
     if not rows:
         return []
-    depth = _depth_of(mirror, rows[0])
-    rows = [row for row in rows if _depth_of(mirror, row) is depth]
+    look = _look_at(mirror, rows[0])
+    rows = [row for row in rows if _look_at(mirror, row) == look]
     looks = [row.entries if row.state == Coverage.State.WAITING else row.looked_up for row in rows]
-    return within_budget(rows, looks, depth, share=BUSY_SHARE if busy else 1)
+    return within_budget(rows, looks, look.depth, share=BUSY_SHARE if busy else 1)
 
 
 def within_budget(rows: Sequence[T], looks: Iterable[int], depth: Depth, *, share: int = 1) -> list[T]:

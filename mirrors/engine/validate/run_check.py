@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from copy import copy
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -21,9 +20,10 @@ from db.chunks import chunks
 from deployment import config
 from deployment.wiring import check_jobs
 from jobs.lease import Lease
-from mirrors.engine.validate.question import question_built_on_doubt, question_shared
+from mirrors.engine.validate.how_deep import HowDeep, as_deep, as_found, found_deeper
+from mirrors.engine.validate.question import question_built_on_doubt, question_shared, question_unnamed
 from mirrors.models import Blocker, Coverage, Mirror, Run
-from mirrors.models.problem import KEPT_PER_HOLDER, Problem
+from mirrors.models.problem import FOUND_BY_READING, KEPT_PER_HOLDER, Problem
 from mirrors.transitions.blockers import note_problems
 from mirrors.transitions.doubt import doubt_holders, doubt_sharers
 from mirrors.transitions.measures import note_checked
@@ -59,24 +59,13 @@ def run_checks(mirror: Mirror, checks: Sequence[RangeCheck], lease: Lease) -> No
     """
     most = config.current().validator.small_check_entries
     found_by = found_deeper(mirror, [check.range_id for check in checks])
-    groups: dict[Depth, list[RangeCheck]] = defaultdict(list)
+    groups: dict[HowDeep, list[RangeCheck]] = defaultdict(list)
     for check in checks:
-        if depth := found_by.get(check.range_id):  # its bases were not looked at so deep
-            groups[depth].append(replace(check, base_ids=()))
-        else:
-            groups[Depth(mirror.depth)].append(check)
-    for depth, some in groups.items():
-        carry_out(CheckWriter(mirror, some, lease, depth=depth), small=is_small(some, most))
-
-
-def found_deeper(mirror: Mirror, range_ids: Sequence[str]) -> dict[str, Depth]:
-    """How deep ranges were looked at that were found damaged beyond the mirror's own depth; whatever became of them."""
-    deeper = [depth.value for depth in Depth(mirror.depth).deeper]
-    depths: dict[str, Depth] = {}
-    for some in chunks(range_ids):
-        rows = mirror.coverage.filter(range_id__in=some, deeper__in=deeper)
-        depths.update((range_id, Depth(depth)) for range_id, depth in rows.values_list("range_id", "deeper"))
-    return depths
+        deeper = found_by.get(check.range_id, "")
+        look = as_found(Depth(mirror.depth), deeper)
+        groups[look].append(replace(check, base_ids=()) if deeper else check)  # its bases were not looked at so deep
+    for look, some in groups.items():
+        carry_out(CheckWriter(mirror, some, lease, look=look), small=is_small(some, most))
 
 
 def carry_out(writer: CheckWriter, *, small: bool = False) -> None:
@@ -99,19 +88,12 @@ def carry_out(writer: CheckWriter, *, small: bool = False) -> None:
 
 
 def _look(writer: CheckWriter, *, small: bool) -> None:
-    mirror, work = as_deep(writer.mirror, writer.depth), writer.work()
+    mirror, work = as_deep(writer.mirror, writer.look), writer.work()
     rows = check_jobs.check_small(mirror, work) if small else None
     if rows is None:
         check_jobs.run_check(mirror, work, writer.write)
     else:
         writer.write(rows)
-
-
-def as_deep(mirror: Mirror, depth: Depth) -> Mirror:
-    """The mirror as if its depth were another: for one check, never to be saved."""
-    other = copy(mirror)
-    other.depth = depth.value
-    return other
 
 
 def _end_orphans(mirror: Mirror) -> None:
@@ -132,15 +114,17 @@ class CheckWriter:
     damage = False
 
     def __init__(
-        self, mirror: Mirror, checks: Sequence[RangeCheck], lease: Lease, *, depth: Depth | None = None
+        self, mirror: Mirror, checks: Sequence[RangeCheck], lease: Lease, *, look: HowDeep | None = None
     ) -> None:
         self.mirror, self.lease = mirror, lease
         self.checks = {check.range_id: check for check in checks}
-        self.depth = depth or Depth(mirror.depth)
+        self.look = look or HowDeep(Depth(mirror.depth))
+        self.depth = self.look.depth
         self.run = Run(mirror=mirror, job=self.job, started_at=clock.now(), ranges=len(checks))
         self.bases = {check.range_id: check.base_ids for check in checks}
         self.problems: dict[str, list[Problem]] = defaultdict(list)
         self.nameless: dict[str, list[Suspect]] = defaultdict(list)
+        self.read_nameless = set[str]()
         self.unread: Mapping[str, int] = {}
         self.lost = set[tuple[str, str]]()
         for some in chunks(list(self.checks)):
@@ -152,10 +136,10 @@ class CheckWriter:
         """Range ids, each with those of the bases that it is checked on."""
         return [(check.range_id, list(check.base_ids)) for check in self.checks.values()]
 
-    @property
-    def deeper(self) -> str:
-        """The depth of this check, if it is deeper than the mirror's own."""
-        return self.depth.value if self.depth.is_deeper_than(Depth(self.mirror.depth)) else ""
+    def deeper(self, range_id: str) -> str:
+        """The depth of this check, if it is deeper than the mirror's own, or reading found what is not kept by name."""
+        is_deeper = self.depth.is_deeper_than(Depth(self.mirror.depth))
+        return self.depth.value if is_deeper or range_id in self.read_nameless else ""
 
     @property
     def proven_depth(self) -> str:
@@ -201,6 +185,8 @@ class CheckWriter:
             named.append(self.problem(row))
         else:
             self.nameless[row["range_id"]].append(self.problem(row).suspect)
+            if self.depth is Depth.CONTENT and row["reason"] in FOUND_BY_READING:
+                self.read_nameless.add(row["range_id"])
 
     def problem(self, row: Mapping[str, Any]) -> Problem:
         """What a row of the job tells. What is known to be gone at both sides is no news, and stays so until it is
@@ -227,10 +213,12 @@ class CheckWriter:
     def note(self, rows: list[Mapping[str, Any]]) -> None:
         """Blockers and coverage of ranges that were looked through, inside of a transaction that holds the lease."""
         now = clock.now()
+        for some in chunks([row["range_id"] for row in rows]):  # what was only remembered of them is waited for now
+            self.mirror.blockers.held_by(some).filter(unneeded=True).update(unneeded=False, look_at=now)
         note_problems(self.mirror, [p for row in rows for p in self.problems[row["range_id"]]])
         for row in rows:
             nameless = self.nameless[row["range_id"]]
-            doubt_sharers(self.mirror, [row["range_id"]], nameless, named=False, deeper=self.deeper)
+            doubt_sharers(self.mirror, [row["range_id"]], nameless, named=False, deeper=self.deeper(row["range_id"]))
         self.drop_stale_blockers(rows)
         self.unread = self._keep_unread(rows)
         self.store([self.coverage(row, now) for row in rows])
@@ -244,6 +232,7 @@ class CheckWriter:
         for row in rows:
             _keep_what_was_looked_for(row, before.get(row.range_id))
         question_shared(self.mirror, rows)
+        question_unnamed(self.mirror, rows, self.not_seen_by)
         built_on = {range_id: check.base_ids for range_id, check in self.checks.items()}
         question_built_on_doubt(self.mirror, rows, built_on)
         Coverage.objects.bulk_create(
@@ -256,6 +245,12 @@ class CheckWriter:
         )
         open_ones = {range_id for range_id, row in before.items() if row.state != Coverage.State.COMPLETE}
         reopen(self.mirror, {row.range_id for row in rows if row.state == Coverage.State.COMPLETE} & open_ones)
+
+    @property
+    def not_seen_by(self) -> list[str]:
+        """Depths of a look that may find what this check can't."""
+        unread = [] if self.reads_all else [Depth.CONTENT.value]
+        return [depth.value for depth in self.depth.deeper] or unread
 
     def drop_stale_blockers(self, rows: list[Mapping[str, Any]]) -> None:
         """Forget what an earlier check found and this one did not. A range that it couldn't read tells nothing."""
@@ -272,8 +267,12 @@ class CheckWriter:
 
     def _unread(self) -> Q:
         """What reading found wrong is over when it was read again, and this check may have read others."""
-        samples = self.mirror.content_sample < 1 or self.depth is not Depth.CONTENT
-        return Q(must_read=True) if samples else Q(pk__in=[])
+        return Q(pk__in=[]) if self.reads_all else Q(must_read=True)
+
+    @property
+    def reads_all(self) -> bool:
+        """Whether every object is read, and not only a share or none."""
+        return self.depth is Depth.CONTENT and (self.look.reads_all or self.mirror.content_sample >= 1)
 
     def _keep_unread(self, rows: list[Mapping[str, Any]]) -> dict[str, int]:
         """How many of those each range has; they are looked for, and read, at once."""
@@ -298,7 +297,7 @@ class CheckWriter:
             range_id=row["range_id"],
             state=state.value,
             depth=self.proven_depth,
-            deeper=self.deeper if bad else "",
+            deeper=self.deeper(row["range_id"]) if bad else "",
             doubt=Coverage.Doubt.NONE,
             bases=list(self.bases[row["range_id"]]),
             min_key=row["min_key"][:KEY_BYTES],

@@ -6,9 +6,9 @@ import hashlib
 
 import pytest
 
-from core.errors import NotFound, Unreachable
-from core.mirroring.content_proof import Proof, Prover, is_sampled, tell_notes
-from core.mirroring.object_check import Depth, Note, Reason, note_object
+from core.errors import Denied, LakeMirrorError, NotFound, RemoteFailure, Unreachable
+from core.mirroring.content_proof import OWN_DESCRIPTOR, Proof, Prover, Refusals, is_sampled, tell_notes
+from core.mirroring.object_check import Depth, Note, Reason, What, note_object
 from core.types import ObjectInfo
 
 HERE, THERE = "s3://dst/lake/data/a", "s3://src/lake/data/a"
@@ -135,3 +135,50 @@ def test_a_sample_is_about_its_share_and_each_seed_picks_others() -> None:
 def test_notes_are_counted() -> None:
     told = tell_notes([Note.BY_SIZE, Note.ENTRY_DIFFERS, Note.BY_SIZE])
     assert told == [f"2 of its objects: {Note.BY_SIZE}", f"1 of its objects: {Note.ENTRY_DIFFERS}"]
+
+
+# --- whose failure ----------------------------------------------------------------------------------------------------
+
+
+class Failing:
+    """Fails for these keys, or for all; knows no other."""
+
+    def __init__(self, *uris: str, error: LakeMirrorError) -> None:
+        self.uris, self.error, self.asked = uris, error, list[str]()
+
+    def head(self, uri: str) -> ObjectInfo | None:
+        self.asked.append(uri)
+        if uri in self.uris or not self.uris:
+            raise self.error
+        return None
+
+    def get(self, uri: str) -> bytes:
+        self.head(uri)
+        raise NotFound("not there")
+
+
+DESCRIPTOR = f"s3://dst/lake/{OWN_DESCRIPTOR}"
+
+
+def test_a_key_that_fails_together_with_the_descriptor_fails_for_itself() -> None:
+    store = Failing(HERE, DESCRIPTOR, error=RemoteFailure("500"))
+    refusals = Refusals(store, "s3://dst/lake")
+    for _ in range(2):
+        assert refusals.of_key(store.error, What.OBJECT)[0] is Reason.UNREADABLE
+    assert refusals.are_about(HERE, store.error)
+    others = [uri for uri in store.asked if uri != DESCRIPTOR]
+    assert len(set(others)) == 3 and all(uri.startswith("s3://dst/lake/_lakemirror/") for uri in others)
+
+
+def test_a_store_that_answers_for_no_key_is_away() -> None:
+    store = Failing(error=Unreachable("silence"))
+    with pytest.raises(Unreachable):
+        Refusals(store, "s3://dst/lake").of_key(store.error, What.OBJECT)
+    with pytest.raises(Unreachable):
+        Refusals(store, "s3://dst/lake").of_key(Denied("403"), What.OBJECT)
+
+
+def test_a_descriptor_that_is_refused_with_the_key_is_the_stores_matter() -> None:
+    store = Failing(HERE, DESCRIPTOR, error=Denied("403"))
+    with pytest.raises(Denied):
+        Refusals(store, "s3://dst/lake").of_key(store.error, What.OBJECT)

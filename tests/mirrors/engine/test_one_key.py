@@ -378,3 +378,35 @@ def test_135_urgent_ones_that_are_not_taken_leave_the_others_their_turn(lm: Depl
     with refusing(lm, refused):
         lm.work(8)
         assert lm.head() == new
+
+
+# --- the descriptor ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("small", [True, False])
+@pytest.mark.parametrize("error", [LOST_QUORUM, Denied("403: disabled")])
+def test_188_what_fails_is_that_key_although_the_descriptor_fails_with_it(
+    lm: Deployment, both: str, error: Exception, small: bool
+) -> None:
+    """They lie on the same broken disks."""
+    lm.small_checks = small
+    late = lm.lake.commit("t", {"b": b"3"})
+    new = lm.lake.commit("main", {"n": b"new"})
+    lm.arrive()
+    uri, descriptor = uri_of(lm, late, "b"), f"{NAMESPACE}/_lakemirror/mirror.json"
+    lm.eu_store.refused |= {uri: error, descriptor: LOST_QUORUM}
+    lm.eu_store.unreadable |= {uri: error, descriptor: LOST_QUORUM}
+    lm.work(6)
+    assert lm.head() == new and Blocker.objects.filter(path="b").exists()
+
+
+def test_188_a_store_that_answers_for_nothing_says_nothing_of_a_key(lm: Deployment, both: str) -> None:
+    lm.lake.commit("t", {"b": b"3"})
+    lm.arrive()
+    lm.work(1)
+    before = Blocker.objects.count()
+    lm.lake.commit("t", {"c": b"3"})
+    lm.arrive()
+    lm.eu_store.down = LOST_QUORUM
+    lm.work(3)
+    assert Blocker.objects.count() == before and Duty.objects.get(kind="validate").failures

@@ -9,10 +9,10 @@ from unittest import mock
 import pytest
 from django.db.models import F
 
-from core.errors import Denied
+from core.errors import Denied, Unreachable
 from core.mirroring.promotion import MOVED_BY_OTHERS
 from jobs.models import Duty
-from mirrors.models import Mirror, Repository, SourceTag
+from mirrors.models import Mirror, MirrorTag, MoveIntent, Repository, SourceTag
 from mirrors.services.settings import mirror_update
 from mirrors.status.tags import tag_readings
 from mirrors.transitions import duties as mirror_duties
@@ -96,3 +96,44 @@ def test_146_a_tag_that_was_deleted_while_nobody_looked_is_deleted_and_nobody_is
     assert tags(lm) == {"v2": head}
     whys = set(Mirror.objects.get().promotions.filter(is_tag=True).values_list("why", flat=True))
     assert whys.isdisjoint(MOVED_BY_OTHERS)
+
+
+@pytest.mark.parametrize("deleted", [True, False])
+def test_189_a_tag_that_was_made_and_not_noted_before_tags_were_switched_off_is_ours(
+    lm: Deployment, deleted: bool
+) -> None:
+    """The worker died between its call and its note, and they are followed again days later."""
+    change(tags=True)
+    head = mirrored(lm, a=b"1")
+    source_tags(lm)["v1"] = head
+    with mock.patch("mirrors.engine.promote.tags.TagRef.read_back", side_effect=Unreachable("it died")):
+        lm.work(1)
+    assert tags(lm) == {"v1": head} and not MirrorTag.objects.exists()
+    change(tags=False)
+    MoveIntent.objects.update(at=F("at") - timedelta(days=3))
+    lm.work(1)
+    if deleted:
+        del source_tags(lm)["v1"]
+    source_tags(lm)["v2"] = head
+    change(tags=True)
+    for _ in range(3):
+        lm.work(2)
+        SourceTag.objects.update(missing_since=F("missing_since") - timedelta(hours=1))
+    assert tags(lm) == ({"v2": head} if deleted else {"v1": head, "v2": head})
+    assert not MirrorTag.objects.filter(stray=True).exists()
+    whys = set(Mirror.objects.get().promotions.filter(is_tag=True).values_list("why", flat=True))
+    assert whys.isdisjoint(MOVED_BY_OTHERS)
+
+
+def test_189_nobody_is_blamed_before_the_sources_tags_were_looked_at(lm: Deployment) -> None:
+    change(tags=True)
+    head = mirrored(lm, a=b"1")
+    source_tags(lm)["v1"] = head
+    with mock.patch("mirrors.engine.promote.tags.TagRef.read_back", side_effect=Unreachable("it died")):
+        lm.work(1)
+    change(tags=False)
+    change(tags=True)
+    lm.run(Duty.objects.get(kind="promote").pk)
+    assert not MirrorTag.objects.filter(stray=True).exists()
+    lm.work(2)
+    assert shown() == ["Up to date"]

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from io import StringIO
 from typing import Any
+from unittest import mock
 
 import pytest
 from django.core.management import call_command
@@ -16,6 +17,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from audit.models import AuditEvent
+from core.errors import Unreachable
 from core.mirroring.branch_selection import OnUnselect
 from core.mirroring.states import State
 from jobs.models import Duty
@@ -36,6 +38,7 @@ from mirrors.status.mirror import BranchStatus, mirror_status
 from mirrors.transitions.selection import reselect
 from tests.api import Api
 from tests.mirrors.harness import NAMESPACE, Deployment, state_of
+from tests.mirrors.promise import age, lose
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -525,3 +528,98 @@ def test_the_form_of_a_new_mirror_asks_which_branches(lm: Deployment, olga: Clie
     assert "<code>release-*</code> <code>hot-*</code> without <code>tmp-*</code>" in page
     assert "1 branch of the source left out" in page
     assert "matches no branch now" in page
+
+
+# --- what becomes of a branch that is not where it was put, or was not noted ------------------------------------------
+
+
+def test_187_where_a_branch_was_put_is_needed_although_somebody_has_moved_it(lm: Deployment) -> None:
+    """Kept, unselected, damaged, and moved by somebody; then something else is selected."""
+    first = mirrored(lm)
+    put = mirrored(lm, "dev", a=b"1")
+    select(["main"])
+    lm.work(2)
+    lose(lm, put, "a")
+    age()
+    lm.work(2)
+    lm.eu.repositories["lake-eu"].branches["dev"] = first
+    lm.work(2)
+    assert heads(lm)["dev"] == first  # what is damaged is nothing to put it back to
+    select(["main", "rel-*"])
+    lm.work(2)
+    assert put in rows()
+    lm.eu_store.hidden.clear()
+    lm.work(5)
+    assert heads(lm)["dev"] == put
+
+
+def test_187_and_is_looked_at_where_heads_alone_are(lm: Deployment) -> None:
+    """The source has made the branch anew since, so that no candidate tells of it."""
+    Mirror.objects.update(history="head")
+    first = mirrored(lm)
+    put = mirrored(lm, "dev", a=b"1")
+    new = lm.lake.commit("dev", {"n": b"never arrives"})
+    del lm.lake.repository.branches["dev"]
+    Mirror.objects.update(paused=True)
+    lm.run(Duty.objects.get(kind="sense").pk)
+    SourceBranch.objects.filter(name="dev").update(missing_since=datetime.now(UTC) - timedelta(minutes=2))
+    lm.run(Duty.objects.get(kind="sense").pk)
+    lm.lake.repository.branches["dev"] = new
+    lm.arrive(lm.lake.address_of(new, "n"))
+    lm.work(2)
+    Mirror.objects.update(paused=False)
+    lm.work(2)
+    assert heads(lm)["dev"] == put
+    held = set(lm.eu_store.hidden)
+    lose(lm, put, "a")
+    age()
+    lm.eu.repositories["lake-eu"].branches["dev"] = first
+    lm.work(3)
+    lm.eu_store.hidden = held
+    lm.work(5)
+    assert heads(lm)["dev"] == put
+
+
+def made_and_not_noted(lm: Deployment, name: str, commit: str) -> None:
+    """A worker dies between its call and its note."""
+    lm.lake.repository.branches[name] = commit
+    with mock.patch("mirrors.engine.promote.branches.BranchRef.read_back", side_effect=Unreachable("it died")):
+        lm.work(1)
+    assert heads(lm)[name] == commit and not MirrorBranch.objects.filter(name=name).exists()
+
+
+def test_190_a_branch_that_was_made_and_not_noted_is_deleted_too(lm: Deployment) -> None:
+    first = mirrored(lm)
+    made_and_not_noted(lm, "dev", first)
+    select(["main"], on_unselect=OnUnselect.DELETE)
+    lm.work(2)
+    assert "dev" not in heads(lm) and not MirrorBranch.objects.filter(name="dev").exists()
+    assert [p.why for p in Promotion.objects.filter(branch="dev").order_by("pk")] == [
+        "first-promotion",
+        "no-longer-selected",
+    ]
+
+
+def test_190_where_the_worker_dies_once_more_it_is_deleted_by_the_next_one(lm: Deployment) -> None:
+    first = mirrored(lm)
+    made_and_not_noted(lm, "dev", first)
+    select(["main"], on_unselect=OnUnselect.DELETE)
+    with mock.patch("mirrors.engine.promote.branches.BranchRef.decide", side_effect=Unreachable("it died")):
+        lm.work(1)
+    assert MirrorBranch.objects.get(name="dev").delete_asked
+    lm.work(2)
+    assert "dev" not in heads(lm)
+
+
+@pytest.mark.parametrize("again", [True, False])
+def test_190_but_neither_one_that_is_selected_again_nor_somebodys_own(lm: Deployment, again: bool) -> None:
+    first = mirrored(lm)
+    second = mirrored(lm, a=b"1")
+    made_and_not_noted(lm, "dev", second)
+    select(["main"], on_unselect=OnUnselect.DELETE)
+    if again:
+        select()
+    else:
+        lm.eu.repositories["lake-eu"].branches["dev"] = first
+    lm.work(2)
+    assert heads(lm)["dev"] == (second if again else first)
