@@ -11,6 +11,7 @@ from unittest import mock
 import pytest
 
 from core.errors import RemoteFailure, Unreachable
+from core.mirroring.branch_selection import OnUnselect
 from core.mirroring.object_check import Depth
 from jobs.models import Duty
 from mirrors.models import Blocker, Coverage, Mirror, MirrorBranch, Promotion
@@ -308,3 +309,80 @@ def test_92_a_certificate_that_can_not_be_read_delays_its_own_branch_alone(lm: D
     del lm.eu_store.unreadable[uri]
     lm.work(2)
     assert branches(lm)["t"] == stood
+
+
+FORCED = {"create_branch", "hard_reset_branch", "delete_branch", "create_tag", "delete_tag"}
+
+
+def forced(lm: Deployment) -> list[str]:
+    return [call for call in lm.eu.calls if call in FORCED]
+
+
+def fail_over(lm: Deployment) -> None:
+    """Somebody makes the mirror's repository writable: people work there now."""
+    there = lm.eu.repositories["lake-eu"]
+    there.info = replace(there.info, read_only=False)
+
+
+@pytest.mark.parametrize("ref", ["branch", "tag"])
+def test_172_nothing_is_forced_on_a_repository_that_fails_over_while_records_are_proven(
+    lm: Deployment, ref: str
+) -> None:
+    change(tags=True)
+    a = mirrored(lm, a=b"1")
+    lm.lake.commit(files={"b": b"2"})
+    if ref == "tag":
+        lm.lake.repository.tags["v1"] = lm.lake.repository.branches["main"]
+        lm.lake.repository.branches["main"] = a
+    lm.arrive()
+    for kind in ("sense", "copy", "validate"):
+        lm.run(Duty.objects.get(kind=kind).pk)
+    plain, before = lm.eu.put_commit_record, forced(lm)
+
+    def put(*given: Any) -> Any:
+        fail_over(lm)
+        return plain(*given)
+
+    with mock.patch.object(lm.eu, "put_commit_record", put):
+        lm.run(Duty.objects.get(kind="promote").pk)
+    assert (forced(lm), Mirror.objects.get().reason_code) == (before, "failed-over")
+
+
+@pytest.mark.parametrize("ref", ["branch", "tag"])
+def test_172_nor_on_one_that_fails_over_before_a_deletion(lm: Deployment, ref: str) -> None:
+    """While the branch's certificate is retired; between the two calls that move a tag."""
+    change(tags=True)
+    source = lm.lake.repository
+    source.branches["t"] = source.tags["v1"] = mirrored(lm, a=b"1")
+    lm.work(2)
+    before = forced(lm)
+    if ref == "branch":
+        unselect(lm, "t")
+    else:
+        source.tags["v1"] = mirrored(lm, "t", a=b"2")
+        before = forced(lm)
+    plain, delete_tag = lm.eu_store.put, lm.eu.delete_tag
+
+    def put(uri: str, data: bytes) -> Any:
+        if b"retired" in data:
+            fail_over(lm)
+        return plain(uri, data)
+
+    def deleted(*given: Any) -> None:
+        delete_tag(*given)
+        fail_over(lm)
+
+    with mock.patch.object(lm.eu_store, "put", put), mock.patch.object(lm.eu, "delete_tag", deleted):
+        lm.work(2)
+    assert forced(lm) == (before if ref == "branch" else [*before, "delete_tag"])
+    assert Mirror.objects.get().reason_code == "failed-over"
+
+
+def unselect(lm: Deployment, branch: str) -> None:
+    with mock.patch("mirrors.services.settings.rbac.require"):
+        mirror_update(
+            actor="system:tests",
+            mirror=Mirror.objects.get(),
+            changes={"selected": {"include": ["*"], "exclude": [branch]}},
+            on_unselect=OnUnselect.DELETE,
+        )
