@@ -386,3 +386,38 @@ def unselect(lm: Deployment, branch: str) -> None:
             changes={"selected": {"include": ["*"], "exclude": [branch]}},
             on_unselect=OnUnselect.DELETE,
         )
+
+
+def test_173_an_inferred_commit_is_not_shown_once_the_setting_is_exact_again(lm: Deployment) -> None:
+    change(first_sync="inferred")
+    commits = [lm.lake.commit(files={f"f{number}": b"%d" % number}) for number in range(4)]
+    lm.arrive(lm.lake.address_of(commits[-1], "f3"))
+    for kind in ("manage", "sense", "copy", "validate") * 2:
+        lm.run(Duty.objects.get(kind=kind).pk)
+    plain = lm.eu.put_commit_record
+
+    def put(*given: Any) -> Any:
+        change(first_sync="exact")
+        return plain(*given)
+
+    with mock.patch.object(lm.eu, "put_commit_record", put):
+        lm.run(Duty.objects.get(kind="promote").pk)
+    assert (Mirror.objects.get().first_sync, lm.head()) == ("exact", "")
+
+
+@pytest.mark.parametrize("call", ["has_uncommitted", "get_repository"])
+def test_173_changes_are_not_undone_once_the_setting_is_to_report_them(lm: Deployment, call: str) -> None:
+    mirrored(lm, a=b"1")
+    change(repair_tampering="auto")
+    there = lm.eu.repositories["lake-eu"]
+    there.uncommitted.add("main")
+    MirrorBranch.objects.update(looked_at=None)
+    plain = getattr(lm.eu, call)
+
+    def answer(*given: Any) -> Any:
+        change(repair_tampering="report")
+        return plain(*given)
+
+    with mock.patch.object(lm.eu, call, answer):
+        lm.run(Duty.objects.get(kind="promote").pk)
+    assert (Mirror.objects.get().repair_tampering, there.uncommitted) == ("report", {"main"})
