@@ -56,8 +56,11 @@ def is_pinned(mirror: Mirror, repository: RepositoryInfo) -> bool:
 def require_pinned(mirror: Mirror, lakefs: LakeFS) -> None:
     """Stop the mirror and raise Fenced unless the destination is the repository that we made, and read-only."""
     repository = lakefs.get_repository(mirror.name)
-    if not (is_pinned(mirror, repository) and repository.read_only):
-        raise Fenced(_stop_changed(mirror, repository).summary)
+    if is_pinned(mirror, repository) and repository.read_only:
+        return
+    if not Mirror.objects.filter(pk=mirror.pk, pinned_creation_date=mirror.pinned_creation_date).exists():
+        raise Fenced(f"another repository was taken over for {mirror.name} meanwhile")
+    raise Fenced(_stop_changed(mirror, repository).summary)
 
 
 def fence_call(lease: Lease) -> None:

@@ -421,3 +421,29 @@ def test_173_changes_are_not_undone_once_the_setting_is_to_report_them(lm: Deplo
     with mock.patch.object(lm.eu, call, answer):
         lm.run(Duty.objects.get(kind="promote").pk)
     assert (Mirror.objects.get().repair_tampering, there.uncommitted) == ("report", {"main"})
+
+
+def test_174_an_answer_of_the_repository_before_says_nothing_of_the_one_that_was_taken_over(lm: Deployment) -> None:
+    """The old one has another record of c. It is deleted and made anew, and taken over, before that is written down."""
+    mirrored(lm, a=b"1")
+    c = lm.lake.commit(files={"c": b"1"})
+    lm.arrive()
+    old = lm.eu.repositories["lake-eu"]
+    old.commits[c] = replace(lm.lake.repository.commits[c], generation=77)
+    lm.run(Duty.objects.get(kind="sense").pk)
+    plain = lm.eu.get_commit
+
+    def answered(repository: str, sha: str) -> Any:
+        answer = plain(repository, sha)
+        if sha == c and lm.eu.repositories["lake-eu"] is old:
+            info = replace(old.info, creation_date=old.info.creation_date + 9)
+            lm.eu.repositories["lake-eu"] = replace(old, info=info, commits={}, branches={})
+            lm.run(Duty.objects.get(kind="manage").pk, "worker-2")
+        return answer
+
+    with mock.patch.object(lm.eu, "get_commit", answered):
+        lm.run(Duty.objects.get(kind="copy").pk)
+    assert lm.eu.repositories["lake-eu"] is not old
+    assert (Mirror.objects.get().state, Blocker.objects.count()) == (Mirror.State.ACTIVE, 0)
+    lm.work(4)
+    assert lm.head() == c
