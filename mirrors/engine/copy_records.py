@@ -202,8 +202,21 @@ class _Round:
                 raise
             return False
         if not result.accepted:
-            _give_up(self.mirror, row, result)
+            self._give_up(row, result)
         return result.accepted
+
+    def _give_up(self, row: MirrorCommit, answer: _Answer) -> None:
+        """What another repository of the same name has answered in the meantime says nothing of this one."""
+        require_pinned(self.mirror, self.lakefs)
+        sha, reason, detail = row.commit.sha, answer.reason, answer.detail
+        with transaction.atomic():
+            lock_mirror(self.mirror, self.lease)
+            if answer.record == MirrorCommit.Record.TAMPERED:
+                stop(self.mirror, reason, detail)
+            self.mirror.commits.filter(pk=row.pk).update(record=answer.record, detail=detail)
+            unprove_heads(self.mirror)
+            note_blocker(self.mirror, Blocker.Kind.RECORD, sha, address=sha, reason=reason, detail=detail)
+        log.error("%s: commit %s: %s", self.mirror.name, sha[:8], detail)
 
     def _write_down(self, accepted: list[tuple[MirrorCommit, bool]]) -> None:
         """What another repository of the same name has taken in the meantime proves nothing.
@@ -260,13 +273,3 @@ def gives_its_id(record: CommitRecord) -> bool:
         parents=record.parents,
     )
     return claimed == record.id
-
-
-def _give_up(mirror: Mirror, row: MirrorCommit, answer: _Answer) -> None:
-    sha, reason, detail = row.commit.sha, answer.reason, answer.detail
-    log.error("%s: commit %s: %s", mirror.name, sha[:8], detail)
-    if answer.record == MirrorCommit.Record.TAMPERED:
-        stop(mirror, reason, detail)
-    mirror.commits.filter(pk=row.pk).update(record=answer.record, detail=detail)
-    unprove_heads(mirror)
-    note_blocker(mirror, Blocker.Kind.RECORD, sha, address=sha, reason=reason, detail=detail)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 
@@ -55,8 +56,11 @@ def is_pinned(mirror: Mirror, repository: RepositoryInfo) -> bool:
 def require_pinned(mirror: Mirror, lakefs: LakeFS) -> None:
     """Stop the mirror and raise Fenced unless the destination is the repository that we made, and read-only."""
     repository = lakefs.get_repository(mirror.name)
-    if not (is_pinned(mirror, repository) and repository.read_only):
-        raise Fenced(_stop_changed(mirror, repository).summary)
+    if is_pinned(mirror, repository) and repository.read_only:
+        return
+    if not Mirror.objects.filter(pk=mirror.pk, pinned_creation_date=mirror.pinned_creation_date).exists():
+        raise Fenced(f"another repository was taken over for {mirror.name} meanwhile")
+    raise Fenced(_stop_changed(mirror, repository).summary)
 
 
 def fence_call(lease: Lease) -> None:
@@ -64,12 +68,14 @@ def fence_call(lease: Lease) -> None:
     lease.fence(CALL_SECONDS)
 
 
-def fence(mirror: Mirror, lakefs: LakeFS, lease: Lease) -> None:
+def fence(mirror: Mirror, lakefs: LakeFS, lease: Lease, is_wanted: Callable[[], bool]) -> None:
     """Before each forced call: the lease is ours for long enough, nobody has paused or stopped the mirror since the
-    round began, and the destination is still what we pinned."""
+    round began, the call is wanted still, and the destination is still what we pinned."""
     require_pinned(mirror, lakefs)
     if not Mirror.objects.filter(pk=mirror.pk, state=Mirror.State.ACTIVE, paused=False).exists():
         raise Fenced(f"{mirror.name} was paused or stopped meanwhile")
+    if not is_wanted():
+        raise Fenced(f"the settings of {mirror.name} were changed meanwhile")
     lease.fence(CALL_SECONDS)
 
 

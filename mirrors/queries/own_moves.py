@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from datetime import timedelta
+
 from django.db.models import OuterRef, Q, QuerySet, Subquery
 
 from core.mirroring.promotion import MOVED_BY_OTHERS, CandidateCommit, Why
+from db import clock
 from mirrors.models import Mirror, MirrorBranch, Promotion
 
 NOT_OUR_DOING = [*MOVED_BY_OTHERS, Why.WRITTEN]
+LATELY = timedelta(minutes=5)
+"""So long the destination is not asked anew whether it was restored because of one and the same branch or tag."""
+
+
+def is_news(mirror: Mirror, moved_by_others: Collection[str], *, tags: bool = False) -> bool:
+    """Whether some of these branches or tags, which are not where we put them, were where we put them lately: then the
+    destination may just have been restored."""
+    if not moved_by_others:
+        return False
+    noted = mirror.promotions.filter(is_tag=tags, why__in=MOVED_BY_OTHERS, at__gt=clock.now() - LATELY)
+    return not set(noted.values_list("branch", flat=True)).issuperset(moved_by_others)
 
 
 def where_put(row: MirrorBranch | None) -> CandidateCommit | None:

@@ -169,7 +169,7 @@ def circumstances(mirror: Mirror) -> tuple[Mirror | None, Circumstances]:
     current = now.first()
     if current is None:
         return None, Circumstances(active=False)
-    decided = ("depth", "content_sample", "imported", "selected", "history", "tags", "storage_namespace")
+    decided = ("depth", "content_sample", "imported", "selected", "history", "first_sync", "tags", "storage_namespace")
     return current, Circumstances(
         active=current.state == Mirror.State.ACTIVE,
         paused=current.paused,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -15,6 +15,8 @@ from mirrors.models import Mirror, MirrorCommit, MirrorTag, SourceTag
 from mirrors.status.facts import standing_of
 from mirrors.transitions.rpo_breaches import targets
 
+WAITING = "Waiting for its commit"
+NAME_TAKEN = "Name taken by a branch"
 _LACKING = (MirrorCommit.Data.WAITING, MirrorCommit.Data.GONE)
 
 
@@ -43,7 +45,11 @@ def tag_readings(mirror: Mirror, *, after: str = "", amount: int) -> list[TagRea
         standing = {
             sha: word if word != State.UP_TO_DATE.word else State.UNKNOWN.word for sha, word in standing.items()
         }
-    return [_read(mirror, name, source_tags.get(name), mirror_tags.get(name), standing) for name in names]
+    branches = set(mirror.branches.filter(name__in=names).exclude(head="").values_list("name", flat=True))
+    readings = (_read(mirror, name, source_tags.get(name), mirror_tags.get(name), standing) for name in names)
+    return [
+        replace(tag, status=NAME_TAKEN) if tag.status == WAITING and tag.name in branches else tag for tag in readings
+    ]
 
 
 def _is_seen(mirror: Mirror, now: datetime) -> bool:
@@ -104,7 +110,7 @@ def _status(mirror: Mirror, source: SourceTag | None, mirror_tag: MirrorTag | No
         return standing[_named(source)]
     if mirror_tag is not None and mirror_tag.commit_id and mirror_tag.stands_at is not None:
         return State.TAMPERED.word
-    return "Unreadable at source" if source.unread_commit else "Waiting for its commit"
+    return "Unreadable at source" if source.unread_commit else WAITING
 
 
 def tag_json(tag: TagReading) -> dict[str, Any]:

@@ -120,7 +120,8 @@ MUTANTS = (
         "records are accepted for good",
         "what a destination lost by a restore is not sent again",
         {
-            "mirrors.engine.promote.record_check.doubt_records": _nothing,
+            "mirrors.engine.promote.record_check.prove_newest": _nothing,
+            "mirrors.engine.promote.record_check.prove_after_404": _nothing,
             "mirrors.engine.promote.record_check.prove_records": lambda *_: True,
         },
     ),

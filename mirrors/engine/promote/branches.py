@@ -18,13 +18,14 @@ from mirrors.engine.certificates import retire_certificate, retire_if_deleted
 from mirrors.engine.promote import books
 from mirrors.engine.promote.branch_facts import gather_facts, promotable
 from mirrors.engine.promote.guard import Failures
-from mirrors.engine.promote.record_check import doubt_records
+from mirrors.engine.promote.record_check import prove_newest
 from mirrors.engine.promote.refs import ForcedCall, Round, settle
 from mirrors.engine.promote.shown import Shown
 from mirrors.engine.promote.tags import follow_tags
 from mirrors.engine.promote.uncommitted import branches_to_look_at, look_for_uncommitted
 from mirrors.models import Mirror, MirrorDuty, MoveIntent, SourceBranch
 from mirrors.queries.branch_positions import first_pending, positions_of
+from mirrors.queries.own_moves import is_news
 from mirrors.transitions import duties as mirror_duties
 from mirrors.transitions.measures import note_measures
 from mirrors.transitions.move_intents import forget_old_intents, intents_of
@@ -51,8 +52,10 @@ def promote(lease: Lease) -> DutyOutcome:
     if _is_going(mirror, heads) and lease.duty.failures < FOR_GOOD:
         raise PartialFailure(f"{mirror.region} gave no branch {mirror.source.default_branch}: not taken for a look")
     gathered, intents = gather_facts(mirror, heads, failed.of), intents_of(mirror)
-    if mirror.proving_records or any(whose_move(facts) in _UNEXPLAINED for _, facts in gathered):
-        doubt_records(mirror, lease)  # before anything moves: the destination may be younger than our books
+    moved_by_others = {branch.name for branch, facts in gathered if whose_move(facts) in _UNEXPLAINED}
+    if mirror.proving_records or is_news(mirror, moved_by_others):
+        about.begin()
+        prove_newest(mirror, lakefs, lease)  # before anything moves: the destination may be younger than our books
     for branch, facts in gathered:
         lease.renew()
         with failed.of(mirror, f"branch {branch.name}"):

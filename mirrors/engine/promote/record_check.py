@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
 
 from django.db import transaction
 
@@ -21,7 +22,8 @@ from jobs.concurrent_calls import SideBySide
 from jobs.lease import Lease
 from mirrors.models import Mirror, MirrorCommit, MirrorDuty
 from mirrors.queries.ancestors import ShownHistory
-from mirrors.transitions.ancestry import reset_ancestry
+from mirrors.transitions.ancestry import mark_complete_ancestry, reset_ancestry
+from mirrors.transitions.proven_heads import prove_heads
 from mirrors.transitions.validity import lock_mirror
 
 log = logging.getLogger("lakemirror.promote")
@@ -38,44 +40,96 @@ NEIGHBOURS = 2
 that one was lost with others, one of these was lost too."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Answers:
+    """What became of records that were sent: those that were `created`, for they were not there; those of which nobody
+    heard, with what went wrong; and those that were not sent any more, for the destination did not answer."""
+
+    created: set[int]
+    unheard: dict[int, Exception]
+    unsent: set[int]
+
+    def raise_unheard(self) -> None:
+        """Raise what kept the destination from answering, if anything did."""
+        for error in self.unheard.values():
+            raise error
+
+
 def prove_records(mirror: Mirror, lakefs: LakeFS, sha: str, shown: ShownHistory, lease: Lease) -> bool:
     """Whether a commit's record is at the destination, and those of all its ancestors that no branch there shows.
 
-    One that was lost is there again by then, but others may be too: then nothing moves until all were sent again. An
-    answer that nobody heard may have been the one that tells so: the neighbours of that record are sent again.
+    One that was lost is there again by then, but others may be too: then nothing moves until all were sent again.
+    Raises what kept some from being answered: those alone, and what is built on them, wait until they are.
     """
     keys = shown.beyond(sha)
     if not keys:
         return True
     if not _begin(mirror, lease):
+        log.warning("%s: nobody heard how an earlier proof of records ended: they are sent again", mirror.name)
+        doubt_records(mirror, lease)
         return False
-    for some in chunks(keys):
-        if created := _created(mirror, lakefs, some, lease):
-            log.error("%s: records below %s were lost in %s", mirror.name, sha[:8], mirror.region)
-            doubt_records(mirror, lease, since=min(created))
-            return False
-    _end(mirror, lease)
+    answers = _prove(mirror, lakefs, keys, lease)
+    if answers.created:
+        return False
+    answers.raise_unheard()
     shown.add(keys)
     return True
 
 
-def _created(mirror: Mirror, lakefs: LakeFS, keys: Sequence[int], lease: Lease) -> set[int]:
-    """Those of some records that were not there, of those that were sent until it was clear. Raises what kept the
-    destination from answering, if it goes on."""
-    unheard, tried = set(keys), 0
-    while unheard:
-        created, failed = _send(mirror, lakefs, unheard | (neighbours(mirror, unheard) if tried else set()), lease)
-        unheard, tried = set(failed), tried + 1
-        if created:
-            return created
-        if unheard and tried == TRIES:
-            raise next(iter(failed.values()))
-    return set()
+def prove_newest(mirror: Mirror, lakefs: LakeFS, lease: Lease) -> None:
+    """The destination may have been restored, or a worker ended before it could tell what it heard: are the records
+    that were accepted last still there? If not, nothing moves until all were sent again; if so, nothing waits for them.
+
+    Raises what kept the destination from answering, if it gives no answer to anything.
+    """
+    _begin(mirror, lease)
+    answers = _prove(mirror, lakefs, sorted(_newest(mirror)), lease, all_of_them=True)
+    if answers.unsent and not answers.created:
+        answers.raise_unheard()
 
 
-def _send(mirror: Mirror, lakefs: LakeFS, keys: Collection[int], lease: Lease) -> tuple[set[int], dict[int, Exception]]:
-    """Send records, parents first, whatever becomes of some: those that were not there, and what went wrong. Raises
-    it if so many in a row go wrong that it is the destination."""
+def prove_after_404(mirror: Mirror, lakefs: LakeFS, sha: str, lease: Lease) -> None:
+    """The destination does not know a commit that it had accepted: is its record there? Only that tells whether records
+    were lost, or the call alone meets this answer."""
+    if not _begin(mirror, lease):
+        doubt_records(mirror, lease)
+        return
+    rows = mirror.commits.filter(commit__repository=mirror.source_id, commit__sha=sha)
+    _prove(mirror, lakefs, rows.values_list("commit_id", flat=True), lease)
+
+
+def _prove(mirror: Mirror, lakefs: LakeFS, keys: Iterable[int], lease: Lease, *, all_of_them: bool = False) -> _Answers:
+    """Send records, and write down what follows from the answers. What was noted before (`_begin`) stays if a worker
+    ends here, and if `all_of_them` had to be sent and were not."""
+    unheard, answers = dict[int, Exception](), _Answers(set(), {}, set())
+    for some in chunks(list(keys)):
+        answers = _ask(mirror, lakefs, some, lease)
+        unheard |= answers.unheard
+        if answers.created or answers.unsent:
+            break
+    answers = replace(answers, unheard=unheard)
+    if answers.created:
+        log.error("%s: records were lost in %s", mirror.name, mirror.region)
+    _conclude(mirror, answers, lease, over=not (all_of_them and answers.unsent))
+    return answers
+
+
+def _ask(mirror: Mirror, lakefs: LakeFS, keys: Collection[int], lease: Lease) -> _Answers:
+    """Send records until it is clear whether one was not there. An answer that nobody heard may have been the one that
+    tells so: from the second time on the neighbours of such a record are sent with it."""
+    unheard, tried = dict[int, Exception](), 0
+    while True:
+        answers = _send(mirror, lakefs, keys, lease)
+        tried += 1
+        unheard = {key: error for key, error in unheard.items() if key in answers.unsent} | answers.unheard
+        if answers.created or answers.unsent or not unheard or tried == TRIES:
+            return replace(answers, unheard=unheard)
+        keys = unheard.keys() | neighbours(mirror, unheard.keys())
+
+
+def _send(mirror: Mirror, lakefs: LakeFS, keys: Collection[int], lease: Lease) -> _Answers:
+    """Send records once, parents first, whatever becomes of some; no more of them if so many in a row go wrong that it
+    is the destination."""
     created, failed, in_a_row = set[int](), dict[int, Exception](), 0
     rows = mirror.commits.filter(commit__repository=mirror.source_id, commit_id__in=keys).select_related("commit")
     ahead = deque(rows.order_by("commit_id"))
@@ -91,9 +145,7 @@ def _send(mirror: Mirror, lakefs: LakeFS, keys: Collection[int], lease: Lease) -
                     in_a_row = 0
                 except Exception as error:
                     failed[key], in_a_row = error, in_a_row + 1
-    if ahead and not created:
-        raise next(iter(failed.values()))
-    return created, failed
+    return _Answers(created, failed, {row.commit_id for row in ahead})
 
 
 def neighbours(mirror: Mirror, keys: Collection[int]) -> set[int]:
@@ -107,33 +159,41 @@ def neighbours(mirror: Mirror, keys: Collection[int]) -> set[int]:
 
 
 def _begin(mirror: Mirror, lease: Lease) -> bool:
-    """Note that records are being sent. False if it was noted already: a worker ended before it could tell what it
-    heard, and what was lost is there again without anybody knowing."""
+    """Note that records are being sent: if the worker ends before it can tell what it heard, what was lost is there
+    again without anybody knowing. False if that was noted already."""
     with transaction.atomic():
         lock_mirror(mirror, lease, settings=False)
-        begun = Mirror.objects.filter(pk=mirror.pk, proving_records=False).update(proving_records=True)
-    if not begun:
-        log.warning("%s: nobody heard how an earlier proof of records ended: they are sent again", mirror.name)
-        doubt_records(mirror, lease)
-    return bool(begun)
+        return Mirror.objects.filter(pk=mirror.pk, proving_records=False).update(proving_records=True) > 0
 
 
-def _end(mirror: Mirror, lease: Lease) -> None:
+def _conclude(mirror: Mirror, answers: _Answers, lease: Lease, *, over: bool) -> None:
+    """Where one was lost, others may be too. One of which nobody heard is sent again by the copier; what is not built
+    on it is in order all the same, and goes on."""
+    unheard = sorted(answers.unheard)
     with transaction.atomic():
-        lease.lock()
+        lock_mirror(mirror, lease, settings=False)
+        if answers.created:
+            _send_again(mirror, _newest(mirror))
+            doubt_around(mirror, min(answers.created))
+        _send_again(mirror, unheard)
+        for some in chunks(unheard):
+            mirror.commits.filter(commit_id__in=some, record=MirrorCommit.Record.PENDING).update(resent=True)
+        Mirror.objects.filter(pk=mirror.pk).update(proving_records=not (over or answers.created))
+    if unheard and not answers.created and mark_complete_ancestry(mirror):
+        prove_heads(mirror)
+
+
+def doubt_records(mirror: Mirror, lease: Lease) -> None:
+    """The destination may have lost records: those that it accepted last are sent again before anything moves."""
+    with transaction.atomic():
+        lock_mirror(mirror, lease, settings=False)
+        _send_again(mirror, _newest(mirror))
         Mirror.objects.filter(pk=mirror.pk).update(proving_records=False)
 
 
-def doubt_records(mirror: Mirror, lease: Lease, *, since: int | None = None) -> None:
-    """The destination may have lost records: those that it accepted last are sent again before anything moves, and if
-    that of the commit with the key `since` was lost, those around it."""
-    with transaction.atomic():
-        lock_mirror(mirror, lease, settings=False)
-        newest = mirror.commits.filter(record=MirrorCommit.Record.ACCEPTED).order_by("-recorded_at", "-commit_id")
-        _send_again(mirror, newest.values_list("commit_id", flat=True)[:WINDOW])
-        if since is not None:
-            doubt_around(mirror, since)
-        Mirror.objects.filter(pk=mirror.pk).update(proving_records=False)
+def _newest(mirror: Mirror) -> list[int]:
+    newest = mirror.commits.filter(record=MirrorCommit.Record.ACCEPTED).order_by("-recorded_at", "-commit_id")
+    return list(newest.values_list("commit_id", flat=True)[:WINDOW])
 
 
 def doubt_around(mirror: Mirror, key: int) -> None:
@@ -152,7 +212,10 @@ def doubt_neighbours(mirror: Mirror, keys: Collection[int]) -> None:
 
 def _send_again(mirror: Mirror, keys: Iterable[int]) -> None:
     keys = sorted(keys)
+    if not keys:
+        return
     for some in chunks(keys):
-        mirror.commits.filter(commit_id__in=some).update(record=MirrorCommit.Record.PENDING)
+        rows = mirror.commits.filter(commit_id__in=some, record=MirrorCommit.Record.ACCEPTED)
+        rows.update(record=MirrorCommit.Record.PENDING)
     reset_ancestry(mirror, keys[:1])
     duties.wake(MirrorDuty.COPY_RECORDS, mirror.pk)

@@ -17,7 +17,7 @@ from core.mirroring.promotion import Action, Decision
 from core.ports import LakeFS
 from jobs.lease import Lease
 from mirrors.engine.manage import fence_call, require_pinned
-from mirrors.engine.promote.record_check import doubt_records, prove_records
+from mirrors.engine.promote.record_check import prove_after_404, prove_records
 from mirrors.engine.promote.shown import Shown
 from mirrors.models import Mirror
 from mirrors.transitions.move_intents import intend
@@ -27,14 +27,22 @@ log = logging.getLogger("lakemirror.promote")
 _OF_THE_MIRROR = {Obstacle.STOPPED, Obstacle.PAUSED, Obstacle.FROZEN, Obstacle.CHANGED, Obstacle.REPLACED}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Round:
-    """What all refs of one round over a mirror have in common. `shown`: what its branches lead to."""
+    """What all refs of one round over a mirror have in common. `shown`: what its branches lead to; `begun`: something
+    was sent or written at the destination, which was ours then."""
 
     mirror: Mirror
     lakefs: LakeFS
     lease: Lease
     shown: Shown
+    begun: bool = False
+
+    def begin(self) -> None:
+        """Nothing is sent to a repository that is not ours. Before each forced call it is asked again."""
+        if not self.begun:
+            require_pinned(self.mirror, self.lakefs)
+            self.begun = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +102,7 @@ def settle(ref: Ref, about: Round) -> bool:
         return False
     if _was_reselected(about.mirror):
         return False  # the next round is due at once, and knows better
-    require_pinned(about.mirror, about.lakefs)
+    about.begin()
     if decision.commit_id and not _has_records(about, decision):
         return False
     ref.prepare(decision)
@@ -104,7 +112,7 @@ def settle(ref: Ref, about: Round) -> bool:
     head = ref.read_back()
     if head != decision.commit_id:
         ref.note_elsewhere(head)
-        raise PartialFailure(_mismatch(ref, decision, head, refused))
+        raise PartialFailure(_mismatch(ref, decision, head, refused) + _who_has_its_name(ref, about.mirror, refused))
     ref.record(decision)
     return True
 
@@ -124,6 +132,7 @@ def _carry_out(ref: Ref, decision: Decision, about: Round) -> tuple[bool, LakeMi
     calls = ref.calls(decision)
     for number, call in enumerate(calls):
         ahead = [later.commit_id for later in reversed(calls[number:])]
+        require_pinned(about.mirror, about.lakefs)
         if not _are_intended(ref, decision, ahead, about, completes=number > 0):
             return False, None
         call.before()
@@ -164,7 +173,7 @@ def _make(call: ForcedCall, decision: Decision, about: Round) -> LakeMirrorError
         if not (error.retryable or isinstance(error, Conflict | NotFound | Denied)):
             raise
         if isinstance(error, NotFound) and decision.commit_id:
-            doubt_records(about.mirror, about.lease)  # a commit that was accepted there is there no more
+            prove_after_404(about.mirror, about.lakefs, decision.commit_id, about.lease)
         log.warning("%s: reading back after: %s", about.mirror.name, error)
         return error
     return None
@@ -174,6 +183,15 @@ def _mismatch(ref: Ref, decision: Decision, head: str, refused: LakeMirrorError 
     message = f"{_text(ref)} reads {head[:8] or 'nothing'} after the call to "
     message += f"move it to {decision.commit_id[:8]}" if decision.commit_id else "delete it"
     return f"{message}: {refused}" if refused else message
+
+
+def _who_has_its_name(ref: Ref, mirror: Mirror, refused: LakeMirrorError | None) -> str:
+    """lakeFS has no branch and tag of one name: one that was kept here, though it is not followed any more, is in the
+    way of the other."""
+    others = mirror.branches.exclude(head="") if ref.is_tag else mirror.tag_rows.exclude(commit_id="")
+    if not isinstance(refused, Conflict) or not others.filter(name=ref.name).exists():
+        return ""
+    return f". The mirror has a {'branch' if ref.is_tag else 'tag'} of this name, which has to be deleted first"
 
 
 def _text(ref: Ref) -> str:

@@ -18,13 +18,16 @@ from db import clock
 from db.chunks import chunks
 from jobs.lease import Lease
 from mirrors.engine.promote.guard import Guard
-from mirrors.engine.promote.record_check import doubt_records
+from mirrors.engine.promote.record_check import prove_newest
 from mirrors.engine.promote.refs import ForcedCall, Round, settle
 from mirrors.engine.sense.read_log import list_tags
 from mirrors.models import Mirror, MirrorTag, Promotion
+from mirrors.queries.own_moves import is_news
 from mirrors.transitions.move_intents import intents_of
 
 log = logging.getLogger("lakemirror.tags")
+
+_UNEXPLAINED = (Whose.OTHERS, Whose.VANISHED)
 
 
 def follow_tags(about: Round, guard: Guard) -> int:
@@ -43,7 +46,12 @@ def follow_tags(about: Round, guard: Guard) -> int:
 def _follow(about: Round, mirror_tags: dict[str, str], guard: Guard) -> int:
     """Bring each tag where it should be; how many were moved. All are seen then, and what others did is noted."""
     mirror, lease, moved = about.mirror, about.lease, 0
-    for name, facts in list(_gather(mirror, mirror_tags)):
+    gathered = list(_gather(mirror, mirror_tags))
+    moved_by_others = {name for name, facts in gathered if whose_tag_move(facts) in _UNEXPLAINED}
+    if is_news(mirror, moved_by_others, tags=True):
+        about.begin()
+        prove_newest(mirror, about.lakefs, lease)
+    for name, facts in gathered:
         lease.renew()
         with guard(mirror, f"tag {name}"):
             if settle(TagRef(about, name, facts), about):
@@ -116,7 +124,7 @@ class TagRef:
         mirror, lease, whose = self.about.mirror, self.about.lease, whose_tag_move(self.facts)
         if whose is Whose.OURS and self.head:
             self.facts = _note_own_move(mirror, self.name, self.facts, lease)
-        elif whose in (Whose.OTHERS, Whose.VANISHED):
+        elif whose in _UNEXPLAINED:
             why = Why.FOREIGN if whose is Whose.OTHERS else Why.VANISHED
             _note_foreign_move(mirror, self.name, self.facts, why, lease)
         if self.facts.made_here:
@@ -186,7 +194,6 @@ def _note_foreign_move(mirror: Mirror, name: str, facts: TagFacts, why: Why, lea
     """Once for each such move, although it may take several rounds until the tag can be put back."""
     last = mirror.promotions.filter(is_tag=True, branch=name).first()
     if last is None or (last.why, last.to_commit) != (why, facts.head):
-        doubt_records(mirror, lease)
         _record(mirror, name, facts.noted, facts.head, why, lease)
 
 

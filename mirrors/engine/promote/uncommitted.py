@@ -46,8 +46,8 @@ def look_for_uncommitted(mirror: Mirror, row: MirrorBranch, lakefs: LakeFS, leas
     with suppress(NotFound):  # it went in the meantime
         found = _ask(mirror, row, lakefs)
         _note_found(mirror, row, lease, found=found)
-        if row.reset_asked or (found and mirror.repair_tampering == Repair.AUTO):
-            fence(mirror, lakefs, lease)
+        if _is_to_be_undone(row, found=found):
+            fence(mirror, lakefs, lease, lambda: _is_to_be_undone(row, found=found))
             lakefs.drop_uncommitted(mirror.name, row.name)
             remains = lakefs.has_uncommitted(mirror.name, row.name)
             _note_undone(mirror, row, lease, found=found, remains=remains)
@@ -83,6 +83,12 @@ def _note_undone(mirror: Mirror, row: MirrorBranch, lease: Lease, *, found: bool
             _note(mirror, row, Why.UNDONE)
         done = {"reset_asked": False} if row.reset_asked else {}
         MirrorBranch.objects.filter(pk=row.pk).update(uncommitted=remains, **done)
+
+
+def _is_to_be_undone(row: MirrorBranch, *, found: bool) -> bool:
+    """By an operator's word, or by the setting as it is now."""
+    auto = Q(mirror__repair_tampering=Repair.AUTO) if found else Q(pk__in=[])
+    return MirrorBranch.objects.filter(auto | Q(reset_asked=True), pk=row.pk).exists()
 
 
 def _note(mirror: Mirror, row: MirrorBranch, why: Why) -> None:

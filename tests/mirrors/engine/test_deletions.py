@@ -129,11 +129,12 @@ def deleted(lm: Deployment) -> None:
     assert SourceBranch.objects.get(name="x").gone_at and SourceTag.objects.get().gone_at
 
 
-@pytest.mark.parametrize(("ref", "turn"), [("x", 1), ("v1", 2)])
+@pytest.mark.parametrize(("ref", "turn"), [("x", 2), ("v1", 3)])
 def test_155_what_the_source_has_again_before_the_call_is_not_deleted(
     lm: Deployment, a: str, ref: str, turn: int
 ) -> None:
-    """x at a commit that has not arrived: readers would be without it until it has. It is asked about before v1."""
+    """x at a commit that has not arrived: readers would be without it until it has. It is asked when the round begins,
+    for x, and for v1."""
     deleted(lm)
     plain, calls = refs.require_pinned, list[bool]()
 

@@ -11,6 +11,7 @@ from unittest import mock
 import pytest
 
 from core.errors import RemoteFailure, Unreachable
+from core.mirroring.branch_selection import OnUnselect
 from core.mirroring.object_check import Depth
 from jobs.models import Duty
 from mirrors.models import Blocker, Coverage, Mirror, MirrorBranch, Promotion
@@ -308,3 +309,141 @@ def test_92_a_certificate_that_can_not_be_read_delays_its_own_branch_alone(lm: D
     del lm.eu_store.unreadable[uri]
     lm.work(2)
     assert branches(lm)["t"] == stood
+
+
+FORCED = {"create_branch", "hard_reset_branch", "delete_branch", "create_tag", "delete_tag"}
+
+
+def forced(lm: Deployment) -> list[str]:
+    return [call for call in lm.eu.calls if call in FORCED]
+
+
+def fail_over(lm: Deployment) -> None:
+    """Somebody makes the mirror's repository writable: people work there now."""
+    there = lm.eu.repositories["lake-eu"]
+    there.info = replace(there.info, read_only=False)
+
+
+@pytest.mark.parametrize("ref", ["branch", "tag"])
+def test_172_nothing_is_forced_on_a_repository_that_fails_over_while_records_are_proven(
+    lm: Deployment, ref: str
+) -> None:
+    change(tags=True)
+    a = mirrored(lm, a=b"1")
+    lm.lake.commit(files={"b": b"2"})
+    if ref == "tag":
+        lm.lake.repository.tags["v1"] = lm.lake.repository.branches["main"]
+        lm.lake.repository.branches["main"] = a
+    lm.arrive()
+    for kind in ("sense", "copy", "validate"):
+        lm.run(Duty.objects.get(kind=kind).pk)
+    plain, before = lm.eu.put_commit_record, forced(lm)
+
+    def put(*given: Any) -> Any:
+        fail_over(lm)
+        return plain(*given)
+
+    with mock.patch.object(lm.eu, "put_commit_record", put):
+        lm.run(Duty.objects.get(kind="promote").pk)
+    assert (forced(lm), Mirror.objects.get().reason_code) == (before, "failed-over")
+
+
+@pytest.mark.parametrize("ref", ["branch", "tag"])
+def test_172_nor_on_one_that_fails_over_before_a_deletion(lm: Deployment, ref: str) -> None:
+    """While the branch's certificate is retired; between the two calls that move a tag."""
+    change(tags=True)
+    source = lm.lake.repository
+    source.branches["t"] = source.tags["v1"] = mirrored(lm, a=b"1")
+    lm.work(2)
+    before = forced(lm)
+    if ref == "branch":
+        unselect(lm, "t")
+    else:
+        source.tags["v1"] = mirrored(lm, "t", a=b"2")
+        before = forced(lm)
+    plain, delete_tag = lm.eu_store.put, lm.eu.delete_tag
+
+    def put(uri: str, data: bytes) -> Any:
+        if b"retired" in data:
+            fail_over(lm)
+        return plain(uri, data)
+
+    def deleted(*given: Any) -> None:
+        delete_tag(*given)
+        fail_over(lm)
+
+    with mock.patch.object(lm.eu_store, "put", put), mock.patch.object(lm.eu, "delete_tag", deleted):
+        lm.work(2)
+    assert forced(lm) == (before if ref == "branch" else [*before, "delete_tag"])
+    assert Mirror.objects.get().reason_code == "failed-over"
+
+
+def unselect(lm: Deployment, branch: str) -> None:
+    with mock.patch("mirrors.services.settings.rbac.require"):
+        mirror_update(
+            actor="system:tests",
+            mirror=Mirror.objects.get(),
+            changes={"selected": {"include": ["*"], "exclude": [branch]}},
+            on_unselect=OnUnselect.DELETE,
+        )
+
+
+def test_173_an_inferred_commit_is_not_shown_once_the_setting_is_exact_again(lm: Deployment) -> None:
+    change(first_sync="inferred")
+    commits = [lm.lake.commit(files={f"f{number}": b"%d" % number}) for number in range(4)]
+    lm.arrive(lm.lake.address_of(commits[-1], "f3"))
+    for kind in ("manage", "sense", "copy", "validate") * 2:
+        lm.run(Duty.objects.get(kind=kind).pk)
+    plain = lm.eu.put_commit_record
+
+    def put(*given: Any) -> Any:
+        change(first_sync="exact")
+        return plain(*given)
+
+    with mock.patch.object(lm.eu, "put_commit_record", put):
+        lm.run(Duty.objects.get(kind="promote").pk)
+    assert (Mirror.objects.get().first_sync, lm.head()) == ("exact", "")
+
+
+@pytest.mark.parametrize("call", ["has_uncommitted", "get_repository"])
+def test_173_changes_are_not_undone_once_the_setting_is_to_report_them(lm: Deployment, call: str) -> None:
+    mirrored(lm, a=b"1")
+    change(repair_tampering="auto")
+    there = lm.eu.repositories["lake-eu"]
+    there.uncommitted.add("main")
+    MirrorBranch.objects.update(looked_at=None)
+    plain = getattr(lm.eu, call)
+
+    def answer(*given: Any) -> Any:
+        change(repair_tampering="report")
+        return plain(*given)
+
+    with mock.patch.object(lm.eu, call, answer):
+        lm.run(Duty.objects.get(kind="promote").pk)
+    assert (Mirror.objects.get().repair_tampering, there.uncommitted) == ("report", {"main"})
+
+
+def test_174_an_answer_of_the_repository_before_says_nothing_of_the_one_that_was_taken_over(lm: Deployment) -> None:
+    """The old one has another record of c. It is deleted and made anew, and taken over, before that is written down."""
+    mirrored(lm, a=b"1")
+    c = lm.lake.commit(files={"c": b"1"})
+    lm.arrive()
+    old = lm.eu.repositories["lake-eu"]
+    old.commits[c] = replace(lm.lake.repository.commits[c], generation=77)
+    lm.run(Duty.objects.get(kind="sense").pk)
+    plain = lm.eu.get_commit
+
+    def answered(repository: str, sha: str) -> Any:
+        answer = plain(repository, sha)
+        if sha == c and lm.eu.repositories["lake-eu"] is old:
+            info = replace(old.info, creation_date=old.info.creation_date + 9)
+            lm.eu.repositories["lake-eu"] = replace(old, info=info, commits={}, branches={})
+            lm.run(Duty.objects.get(kind="manage").pk, "worker-2")
+        return answer
+
+    with mock.patch.object(lm.eu, "get_commit", answered):
+        lm.run(Duty.objects.get(kind="copy").pk)
+    assert lm.eu.repositories["lake-eu"] is not old
+    assert (Mirror.objects.get().state, Blocker.objects.count()) == (Mirror.State.ACTIVE, 0)
+    lm.work(4)
+    assert lm.head() == c

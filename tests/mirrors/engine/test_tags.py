@@ -760,3 +760,24 @@ def test_136_a_tag_on_its_way_is_deleted_and_made_again_in_a_pause(lm: Deploymen
         change(paused=False)
         lm.work(3)
         assert tags(lm) == {}
+
+
+def test_171_a_tag_whose_name_a_kept_branch_has_says_so(lm: Deployment, a: str) -> None:
+    lm.lake.repository.branches["x"] = a
+    lm.work(2)
+    change(selected={"include": ["main"], "exclude": []})
+    del lm.lake.repository.branches["x"]
+    source_tags(lm)["x"] = a
+    lm.work(2)
+    assert states()["x"] == "Name taken by a branch"
+    assert "The mirror has a branch of this name" in Duty.objects.get(kind="promote").outcome
+
+
+def test_171_and_so_does_a_branch_whose_name_a_kept_tag_has(lm: Deployment, a: str) -> None:
+    source_tags(lm)["x"] = a
+    lm.work(2)
+    Mirror.objects.update(tags=False)
+    del source_tags(lm)["x"]
+    lm.lake.repository.branches["x"] = a
+    lm.work(2)
+    assert "The mirror has a tag of this name" in Duty.objects.get(kind="promote").outcome
