@@ -4,7 +4,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('mirrors', '0017_read_again'),
+        ('mirrors', '0018_looks_that_fail'),
     ]
 
     operations = [
