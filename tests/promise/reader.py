@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -328,6 +328,16 @@ class Reader:
             if not gone and self.truth.is_right(key, depth)
         ]
         return told + self._not_said(books)
+
+    def held_up(self, refused: Collection[str]) -> list[str]:
+        """Branches that are not where the source has them, although they are not built on records that are refused."""
+        books, there = read_books(), self.destination.repositories.get("lake-eu")
+        return [
+            f"{name} is at {there.branches.get(name, 'nothing')[:8]} instead of {head[:8]}, beside refused records"
+            for name, head in self.source.heads.items()
+            if books and there and name in books.mirror.selection and there.branches.get(name) != head
+            if self._can_be_shown(books, head) and self.truth.ancestry(head).isdisjoint(refused)
+        ]
 
     def _can_be_shown(self, books: Books, head: str) -> bool:
         """Whether a head is whole: what is gone at both sides never comes back."""

@@ -63,6 +63,8 @@ KINDS = ("manage", "sense", "copy", "validate", "promote")
 KEPT_ENTRIES = 10_000
 ROUNDS = 12
 """Within so many rounds everything that is whole has to be reached once the faults have ended."""
+WINDOW = 2
+"""So many of the newest records are asked for where some may be lost: as with thousands of commits, not all of them."""
 FORCED = {"create_branch", "hard_reset_branch", "create_tag", "delete_branch", "delete_tag", "delete_repository"}
 LONG_AGO = "2020-01-01T00:00:00Z"
 FAULTS: tuple[Callable[[], LakeMirrorError], ...] = (
@@ -636,17 +638,21 @@ class World:
     # --- the end ------------------------------------------------------------------------------------------------------
 
     def settle(self) -> None:
-        """What was lost returns, and the faults end: everything that is whole is reached, and the page says so."""
+        """What was lost returns, and the faults end: everything that is whole is reached, and the page says so. As long
+        as the destination does not take a record, that is what is not built on its commit."""
         self.troubles.mend()
         self.looks.mend()
-        self.refused.clear()
         for waiver in Waiver.objects.select_related("mirror__source"):
             waiver_withdraw(actor=self.owner, waiver=waiver)
         self._update(paused=False)
         self._update(selected={"include": ["*"], "exclude": []})
-        for _ in range(ROUNDS):
-            self.round()
-            age_roots(minutes=1)
+        self._refuse_one_branchs()
+        if self.refused:
+            self._rounds()
+            for told in self.reader.held_up(self.refused):
+                self.reader.tell("held-up", told)
+            self.refused.clear()
+        self._rounds()
         for told in self.reader.unreached():
             self.reader.tell("never-reached", told)
         for row in Validation.objects.open():
@@ -663,6 +669,19 @@ class World:
             self.round()
             self.reader.read_unseen(listing)
         self.round()
+
+    def _refuse_one_branchs(self) -> None:
+        """The one record that is not taken now is of a commit that not all branches are built on."""
+        self.refused.clear()
+        below = [self.truth.ancestry(head) for _, head in sorted(self.source.heads.items())]
+        some = sorted(set[str]().union(*below) - below[0].intersection(*below))
+        if some:
+            self.refused[self.random.choice(some)] = self.random.choice(ERRORS)
+
+    def _rounds(self) -> None:
+        for _ in range(ROUNDS):
+            self.round()
+            age_roots(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -735,4 +754,5 @@ def in_one_thread() -> Iterator[None]:
         for module in users_of_threads():
             stack.enter_context(mock.patch.object(module, "ThreadPoolExecutor", Serial))
         stack.enter_context(mock.patch("spark_jobs.check.job._KEPT", KeptRanges(KEPT_ENTRIES)))
+        stack.enter_context(mock.patch("mirrors.engine.promote.record_check.WINDOW", WINDOW))
         yield
