@@ -158,9 +158,20 @@ def test_a_store_that_fails_for_the_probe_too_is_raised(
     store: S3Double, settings: CheckSettings, check: Check, of: str
 ) -> None:
     range_id = arrive_range(store, [entry("a")])
-    refuse(store, f"{PREFIX}_lakefs/{range_id}" if of == "range" else PREFIX + entry("a").address, PROBE, status=500)
+    failing = f"{PREFIX}_lakefs/{range_id}" if of == "range" else PREFIX + entry("a").address
+    store.fault = lambda method, key: 500 if key == failing or "_lakemirror/" in key else None
     with pytest.raises(RemoteFailure):
         check([(range_id, [])], settings)
+
+
+def test_a_store_that_answers_for_a_key_that_nobody_has_made_is_not_away(
+    store: S3Double, settings: CheckSettings, check: Check
+) -> None:
+    """The object and the descriptor lie on the same broken disks."""
+    range_id = arrive_range(store, [entry("a")])
+    refuse(store, PREFIX + entry("a").address, PROBE, status=500)
+    rows = check([(range_id, [])], settings)
+    assert [row["reason"] for row in rows if row["kind"] == "problem"] == ["unreadable"]
 
 
 def test_a_base_that_is_refused_is_not_built_upon(store: S3Double, settings: CheckSettings, check: Check) -> None:

@@ -17,7 +17,6 @@ from zlib import crc32
 import pytest
 
 from core.errors import Denied, Fenced, RemoteFailure, Throttled, Unreachable
-from core.mirroring.content_proof import OWN_DESCRIPTOR
 from spark_jobs.check.job import WORK_COLUMNS, CheckSettings, check, check_batch, sql_type
 from spark_jobs.runner import CheckProgress, Spark, run_check, warm_up
 from spark_jobs.session import ROOT, code_archive
@@ -189,8 +188,10 @@ def test_a_store_that_stops_in_the_middle_is_raised_as_retryable(
     spark: Spark, store: S3Double, settings: CheckSettings, got: Collected, status: int, raised: type[Exception]
 ) -> None:
     work = separate_ranges(store, 12)
-    stopped_from, descriptor = PREFIX + "data/r006/", PREFIX + OWN_DESCRIPTOR
-    store.fault = lambda method, key: status if key == descriptor or ("data/" in key and key >= stopped_from) else None
+    stopped_from = PREFIX + "data/r006/"
+    store.fault = lambda method, key: (
+        status if "_lakemirror/" in key or ("data/" in key and key >= stopped_from) else None
+    )
     with pytest.raises(raised) as caught:
         spark.run_check(work, settings, got.on_rows)
     assert caught.value.retryable
