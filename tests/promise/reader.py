@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from core.errors import LakeMirrorError
+from core.mirroring.object_check import Depth, Reason
 from core.mirroring.promotion import Why
 from core.mirroring.states import ASIDE, State
 from graveler.ranges import read_range
@@ -38,13 +39,15 @@ class Broken:
 @dataclass(slots=True)
 class Books:
     """What the system knows at this moment. `open`: keys with a problem, true where it is said to be gone at both;
-    `lacking`: the files of metadata that list what is gone."""
+    `lacking`: the files of metadata that list what is gone; `read_wrong`: keys that a look deeper than the mirror's own
+    has read."""
 
     mirror: Mirror
     open: dict[str, bool]
     records: set[str]
     waived: set[str]
     lacking: set[str] = field(default_factory=set)
+    read_wrong: set[str] = field(default_factory=set)
 
 
 def read_books() -> Books | None:
@@ -62,6 +65,10 @@ def read_books() -> Books | None:
             key = address if kind == Blocker.Kind.OBJECT else METADATA + holder
             books.open[key] = books.open.get(key, False) or gone
             books.lacking |= {METADATA + holder} if gone else set()
+    if mirror.depth != Depth.CONTENT:
+        read = mirror.coverage.filter(deeper=Depth.CONTENT).values("range_id")
+        wrong = mirror.blockers.filter(reason=Reason.CONTENT, holder_id__in=read)
+        books.read_wrong.update(wrong.order_by().values_list("address", flat=True))
     return books
 
 
@@ -97,7 +104,7 @@ class Reader:
         """The open problems of a commit, and of the history that it needs."""
         depth, truth = books.mirror.depth, self.truth
         lost = {key for key in truth.found if not truth.is_right(key, depth)}
-        bad = books.open.keys() | lost
+        bad = books.open.keys() | lost | truth.read_wrong
         own = truth.parts(sha)
         told = [f"{key} of its own" for key in sorted(bad & own)]
         ancestry = truth.ancestry(sha)
@@ -133,6 +140,7 @@ class Reader:
         if books is None:
             return self.tell("moved-without-mirror", name)
         self.truth.note_found(books.open)
+        self.truth.note_read_wrong(books.read_wrong)
         mirror = books.mirror
         what = f"{name} from {old[:8] or 'nothing'} to {new[:8]}"
         if mirror.state != Mirror.State.ACTIVE or mirror.paused or mirror.source.frozen_reason:
@@ -186,6 +194,7 @@ class Reader:
         if books is None:
             return
         self.truth.note_found(books.open)
+        self.truth.note_read_wrong(books.read_wrong)
         self._read_blame()
         if self.wiped:
             return

@@ -13,6 +13,8 @@ from importlib import import_module
 from typing import Any
 from unittest import mock
 
+from django.db.models import Q
+
 from core.mirroring.judgement import CommitProof, Judgement, judge_circumstances
 from mirrors.engine.sense.identity import Identity
 from mirrors.engine.validate.commits import _load
@@ -134,6 +136,11 @@ MUTANTS = (
         "a repository made anew is trusted",
         "what was checked before counts in an emptied namespace",
         {"mirrors.transitions.doubt.doubt_all": _nothing},
+    ),
+    Mutant(
+        "what only a read ends is forgotten",
+        "content that was read and is wrong goes with its branch, and comes back by another commit",
+        {"mirrors.queries.known_wrong.only_read_ends": lambda: Q(pk__in=[])},
     ),
     Mutant(
         "the source's identity is not asked",

@@ -41,6 +41,13 @@ class Source(Company):
         tree = self.lake.trees[self._commit()]
         self.heads[branch] = self.lake.record_tree((self.heads[branch],), tree, f"revert {self.lake.clock}")
 
+    def pick(self, commit: str, branch: str) -> None:
+        """A branch gets some of what a commit has."""
+        head = self.heads[branch]
+        picked = {path: entry for path, entry in self.lake.trees[commit].items() if self.random.random() < 0.7}
+        tree = self.lake.trees[head] | picked
+        self.heads[branch] = self.lake.record_tree((head,), tree, f"pick {self.lake.clock}")
+
     def reset(self) -> None:
         """A branch is put to any commit there ever was."""
         self.heads[self._any()] = self._commit()

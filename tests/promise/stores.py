@@ -17,7 +17,7 @@ class WatchedStore(FakeStore):
     """`called` is told of each call before and after it took place, `looked` of what a HEAD or a GET has shown.
 
     Both may raise. `archived`, `forbidden`, `sealed` (HEAD is answered, GET is not) and `failing` (500 for ever) hold
-    URIs; a lost object is no longer in `objects`.
+    URIs; a lost object is no longer in `objects`. `rotten`: the ETag that HEAD tells of one whose bytes are others now.
     """
 
     def __init__(self) -> None:
@@ -26,6 +26,7 @@ class WatchedStore(FakeStore):
         self.forbidden: set[str] = set()
         self.sealed: set[str] = set()
         self.failing: set[str] = set()
+        self.rotten: dict[str, str] = {}
         self.called: Callable[[str], None] = lambda when: None
         self.looked: Callable[[str, bool], None] = lambda uri, read: None
         self.written: Callable[[str, bytes], None] = lambda uri, data: None
@@ -61,7 +62,8 @@ class WatchedStore(FakeStore):
     def _info(self, uri: str) -> ObjectInfo:
         data = self.objects[uri]
         storage = "GLACIER" if uri in self.archived else ""
-        return ObjectInfo(uri.split("/", 3)[3], len(data), hashlib.md5(data).hexdigest(), storage)
+        etag = self.rotten.get(uri) or hashlib.md5(data).hexdigest()
+        return ObjectInfo(uri.split("/", 3)[3], len(data), etag, storage)
 
     def list(self, prefix_uri: str) -> Iterator[ObjectInfo]:
         """A listing needs no right on what it lists."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 
 from tests.mirrors.harness import NAMESPACE
@@ -33,9 +34,9 @@ class Troubles:
             self.here.objects[HERE + key] = self.truth.originals[key]
         self.truth.note_change()
 
-    def arrive(self) -> None:
-        """All that is on its way."""
-        self._copy(self._new())
+    def arrive(self, but: str = "") -> None:
+        """All that is on its way, or all but one."""
+        self._copy([key for key in self._new() if key != but])
 
     def arrive_partly(self) -> None:
         """Some of it, in any order."""
@@ -64,6 +65,19 @@ class Troubles:
             data = self.here.objects[HERE + key]
             cut = data[:-1] if self.random.random() < 0.3 else bytes([data[0] ^ 1]) + data[1:]
             self.here.objects[HERE + key] = cut
+            self.here.rotten.pop(HERE + key, None)
+
+    def rot(self) -> None:
+        """A byte of an object flips, and a HEAD tells of it as before."""
+        for key in self._some():
+            self.rot_of(key)
+
+    def rot_of(self, key: str) -> None:
+        """Of this one, if it is an object that is there and whole."""
+        data = self.here.objects.get(HERE + key)
+        if data and not key.startswith("_lakefs/") and data == self.truth.originals[key]:
+            self.here.rotten[HERE + key] = hashlib.md5(data).hexdigest()
+            self.here.objects[HERE + key] = bytes([data[0] ^ 1]) + data[1:]
 
     def archive(self) -> None:
         """To a storage class of which nothing can be read."""
@@ -105,6 +119,7 @@ class Troubles:
         self.here.forbidden.discard(HERE + key)
         self.here.sealed.discard(HERE + key)
         self.here.failing.discard(HERE + key)
+        self.here.rotten.pop(HERE + key, None)
         self.here.objects[HERE + key] = self.truth.originals[key]
 
     def collect(self) -> None:
@@ -128,5 +143,6 @@ class Troubles:
         self.here.forbidden.clear()
         self.here.sealed.clear()
         self.here.failing.clear()
+        self.here.rotten.clear()
         self.kept_back.clear()
         self.truth.note_change()

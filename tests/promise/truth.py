@@ -19,7 +19,8 @@ METADATA = "_lakefs/"
 class Truth:
     """`shown` is what the engine has seen at the destination with its own eyes, since it began there or anew.
 
-    `found` is what it was told to be missing or wrong, and still is; it forgets what has become right.
+    `found` is what it was told to be missing or wrong, and still is; it forgets what has become right. `read_wrong`: of
+    that, what only a look deeper than the mirror's own has told, and no other may let pass.
     """
 
     def __init__(self, lake: Lake, source: WatchedStore, here: WatchedStore) -> None:
@@ -28,6 +29,7 @@ class Truth:
         self.originals: dict[str, bytes] = {}
         self.shown: dict[str, int] = {}
         self.found: set[str] = set()
+        self.read_wrong: set[str] = set()
         self._parts: dict[str, frozenset[str]] = {}
         self._ancestry: dict[str, frozenset[str]] = {}
 
@@ -73,11 +75,13 @@ class Truth:
         whole = self.originals[key]
         if data == whole:
             return 4 if read else 3
+        if uri in self.here.rotten and not read:
+            return 3
         return 0 if key.startswith(METADATA) else 2 if len(data) == len(whole) else 1
 
     def is_right(self, key: str, depth: str) -> bool:
         """Whether a check of that depth lets it pass now."""
-        return self.level(key) >= LEVELS[depth]
+        return self.level(key, read=depth == "content" or key.startswith(METADATA)) >= LEVELS[depth]
 
     def is_gone(self, key: str) -> bool:
         """Whether neither side has it."""
@@ -102,11 +106,21 @@ class Truth:
         """The books name these as missing or wrong; those that are count as found until they are right again."""
         self.found.update(key for key in keys if key in self.originals and self.level(key) < 3)
 
+    def note_read_wrong(self, keys: Iterable[str]) -> None:
+        """The books say of these that a look deeper than the mirror's own has read other bytes."""
+        self.read_wrong.update(key for key in keys if key in self.originals and self.is_rotten(key))
+
+    def is_rotten(self, key: str) -> bool:
+        """Whether reading alone tells that it is wrong."""
+        return self.level(key) < 3 <= self.level(key, read=False)
+
     def note_change(self) -> None:
         """Something changed at the destination: what is right again may be lost again unseen."""
         self.found = {key for key in self.found if self.level(key) < 3}
+        self.read_wrong = {key for key in self.read_wrong if self.is_rotten(key)}
 
     def forget(self) -> None:
         """The engine knows nothing any more, or what it knew is of another place."""
         self.shown.clear()
         self.found.clear()
+        self.read_wrong.clear()

@@ -379,7 +379,8 @@ class World:
             self._update(paused=not mirror.paused and self.random.random() < 0.5)
 
     def set_depth(self) -> None:
-        """Any depth."""
+        """Any depth. What is found at the mirror's own is forgiven when it looks less deep."""
+        self.truth.read_wrong.clear()
         self._update(depth=self.random.choice(list(Depth)).value)
 
     def set_imported(self) -> None:
@@ -390,6 +391,35 @@ class World:
         """Whether tags are followed."""
         if mirror := self._mirror():
             self._update(tags=not mirror.tags)
+
+    def leave_rotten(self) -> None:
+        """Of a commit that has not arrived yet something rots, and somebody has it read; then its branch is left out,
+        and the default branch takes over some of it."""
+        mirror, others = self._mirror(), sorted(self.source.heads.keys() - {"main"})
+        if mirror is None or not others:
+            return
+        name = self.random.choice(others)
+        self._update(selected={"include": ["*"], "exclude": []}, paused=False)
+        commit = self.source.lake.commit(name, {f"{name}-{n}": self.random.randbytes(9) for n in range(2)})
+        self._note_source()
+        late, rotten = self.random.sample(self._new_of(commit), 2)
+        self.troubles.arrive(but=late)
+        self.troubles.rot_of(rotten)
+        self.round()
+        with suppress(NotFound, Conflict):
+            validation_ask(actor=self.owner, mirror=mirror, depth=Depth.CONTENT, commit=commit)
+        self._run_all("validate")
+        self.look()
+        self._update(selected={"include": ["*"], "exclude": [name]})
+        self.round()
+        self.source.pick(commit, "main")
+        self._note_source()
+        self.troubles.arrive()
+
+    def _new_of(self, commit: str) -> list[str]:
+        """The keys of the objects that a commit names and its first parent doesn't."""
+        tree, before = (self.source.lake.trees[one] for one in (commit, self.truth.records[commit].parents[0]))
+        return [entry.address for path, entry in sorted(tree.items()) if before.get(path) != entry]
 
     def select(self) -> None:
         """All branches, or all but some."""
@@ -708,6 +738,7 @@ ACTIONS: dict[str, Action] = {
     "arrive_partly": Action(80, lambda world: world.troubles.arrive_partly(), outside=True),
     "lose": Action(40, lambda world: world.troubles.lose(), outside=True),
     "damage": Action(20, lambda world: world.troubles.damage(), outside=True),
+    "rot": Action(20, lambda world: world.troubles.rot(), outside=True),
     "archive": Action(10, lambda world: world.troubles.archive(), outside=True),
     "forbid": Action(10, lambda world: world.troubles.forbid(), outside=True),
     "fail": Action(10, lambda world: world.troubles.fail(), outside=True),
@@ -727,6 +758,7 @@ ACTIONS: dict[str, Action] = {
     "prioritise": Action(10, World.prioritise),
     "pause": Action(15, World.pause),
     "set_depth": Action(15, World.set_depth),
+    "leave_rotten": Action(15, World.leave_rotten),
     "set_imported": Action(6, World.set_imported),
     "set_tags": Action(8, World.set_tags),
     "select": Action(15, World.select),
