@@ -42,6 +42,7 @@ STATUSES: tuple[tuple[type[Exception], HTTPStatus], ...] = (
     (errors.NoData, HTTPStatus.SERVICE_UNAVAILABLE),
     (errors.Unreadable, HTTPStatus.SERVICE_UNAVAILABLE),
     (errors.RemoteFailure, HTTPStatus.BAD_GATEWAY),
+    (errors.PartialFailure, HTTPStatus.BAD_GATEWAY),
     (errors.Corrupt, HTTPStatus.BAD_GATEWAY),
     (FormatError, HTTPStatus.BAD_GATEWAY),
     (RequestDataTooBig, HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
