@@ -15,7 +15,8 @@ class TagFacts:
     """`source`: the commit that the source's tag names, `head`: the mirror's, `noted`: where we made it last; or "".
 
     `made_here`: this mirror made the tag; `promotable`: the source's commit is complete at the mirror; `intended`: what
-    we lately meant it to name ("" for none).
+    we lately meant it to name ("" for none); `former`: it named `head` before, by our own doing, and nobody else is
+    known to have made it since.
     """
 
     source: str
@@ -24,6 +25,7 @@ class TagFacts:
     made_here: bool = False
     promotable: bool = False
     intended: frozenset[str] = frozenset()
+    former: bool = False
 
 
 def choose_tag(facts: TagFacts) -> Decision:
@@ -58,7 +60,11 @@ def whose_tag_move(facts: TagFacts) -> Whose:
     """Who put a tag of ours where it is, or took it away. Nobody is blamed for what we may have done ourselves."""
     if facts.head and facts.head != facts.noted and facts.head in facts.intended:
         return Whose.OURS
-    if not (facts.made_here and facts.noted) or facts.head in (facts.noted, facts.source):
+    if facts.head in (facts.noted, facts.source):
+        return Whose.NOTED
+    if facts.former:
+        return Whose.BACK
+    if not (facts.made_here and facts.noted):
         return Whose.NOTED
     if facts.head in facts.intended:
         return Whose.OURS

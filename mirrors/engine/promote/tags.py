@@ -27,7 +27,7 @@ from mirrors.transitions.move_intents import intents_of
 
 log = logging.getLogger("lakemirror.tags")
 
-_UNEXPLAINED = (Whose.OTHERS, Whose.VANISHED)
+_UNEXPLAINED = {Whose.OTHERS: Why.FOREIGN, Whose.VANISHED: Why.VANISHED, Whose.BACK: Why.BACK}
 
 
 def follow_tags(about: Round, guard: Guard) -> int:
@@ -57,7 +57,8 @@ def _follow(about: Round, mirror_tags: dict[str, str], guard: Guard) -> int:
             if settle(TagRef(about, name, facts), about):
                 mirror_tags.pop(name, None)  # no stray, although it was there when the round began
                 moved += 1
-    _note_strays(mirror, mirror_tags, lease)
+    ours = {name for name, facts in gathered if facts.former}  # whatever keeps them from being put in order
+    _note_strays(mirror, {name: mirror_tags[name] for name in mirror_tags.keys() - ours}, lease)
     Mirror.objects.filter(pk=mirror.pk).update(tags_unseen_since=None)
     return moved
 
@@ -84,7 +85,14 @@ def _gather(mirror: Mirror, mirror_tags: dict[str, str]) -> Iterator[tuple[str, 
         is_ours = row is not None and not row.stray
         noted = _last_place(mirror, row) if row and is_ours and (commit or row.commit_id) else ""
         standing, intended = mirror_tags.get(name, ""), frozenset(intents[name])
-        yield name, TagFacts(commit, standing, noted, is_ours, commit in promotable, intended)
+        former = not (row and row.stray) and standing != noted and _was_put(mirror, name, standing)
+        yield name, TagFacts(commit, standing, noted, is_ours, commit in promotable, intended, former)
+
+
+def _was_put(mirror: Mirror, name: str, commit: str) -> bool:
+    """Whether the tag named this commit before, by our own doing."""
+    own = mirror.promotions.filter(is_tag=True, branch=name).exclude(why__in=MOVED_BY_OTHERS)
+    return bool(commit) and own.filter(to_commit=commit).exists()
 
 
 def _last_place(mirror: Mirror, row: MirrorTag) -> str:
@@ -125,8 +133,8 @@ class TagRef:
         if whose is Whose.OURS and self.head:
             self.facts = _note_own_move(mirror, self.name, self.facts, lease)
         elif whose in _UNEXPLAINED:
-            why = Why.FOREIGN if whose is Whose.OTHERS else Why.VANISHED
-            _note_foreign_move(mirror, self.name, self.facts, why, lease)
+            _note_foreign_move(mirror, self.name, self.facts, _UNEXPLAINED[whose], lease)
+            self.facts = replace(self.facts, made_here=self.facts.made_here or self.facts.former)
         if self.facts.made_here:
             self.note_elsewhere(self.head)
 
@@ -245,7 +253,8 @@ def _note_strays(mirror: Mirror, mirror_tags: dict[str, str], lease: Lease) -> N
         row = known.get(name)
         foreign = name not in source_names or row is None or row.stray
         if foreign and (row is None or not row.stray or row.commit_id != commit) and _is_foreign(mirror, name, commit):
-            _record(mirror, name, row.commit_id if row else "", commit, Why.FOREIGN, lease)
+            why = Why.BACK if row is None and _was_put(mirror, name, commit) else Why.FOREIGN
+            _record(mirror, name, row.commit_id if row else "", commit, why, lease)
             _note(mirror, name, commit, lease, stray=True)
 
 

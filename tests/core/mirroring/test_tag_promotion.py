@@ -66,6 +66,9 @@ def test_30_what_others_made_is_neither_moved_nor_deleted(facts: TagFacts) -> No
         (TagFacts("", "", "a", True), Whose.NOTED),
         (TagFacts("c", "b", "b", True, intended=frozenset("b")), Whose.NOTED),
         (TagFacts("a", "b"), Whose.NOTED),
+        (TagFacts("", "b", former=True), Whose.BACK),
+        (TagFacts("c", "b", "a", True, former=True), Whose.BACK),
+        (TagFacts("b", "b", former=True), Whose.NOTED),  # the source has it again
     ],
 )
 def test_who_is_blamed_for_a_tag_that_is_elsewhere(facts: TagFacts, whose: Whose) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from copy import deepcopy
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from io import StringIO
@@ -205,6 +206,64 @@ def test_a_tag_of_ours_that_somebody_moved_or_deleted_is_put_back(lm: Deployment
     lm.work(2)
     assert tags(lm) == {"v1": a}
     assert [why for why, _, _ in history("v1")[4:]] == ["gone-at-the-mirror", "put-back"]
+
+
+@pytest.mark.parametrize("days", [0, 2])
+def test_192_a_tag_that_comes_back_with_a_backup_is_deleted_again_and_blames_nobody(
+    lm: Deployment, a: str, days: int
+) -> None:
+    source_tags(lm)["v1"] = a
+    lm.work(2)
+    backup = deepcopy(lm.eu.repositories["lake-eu"])
+    forget_tag(lm, "v1")
+    assert tags(lm) == {}
+    MoveIntent.objects.update(at=F("at") - timedelta(days=days))
+    lm.eu.repositories["lake-eu"] = backup
+    lm.work(2)
+    assert tags(lm) == {}
+    assert [why for why, _, _ in history("v1")[1:]] == ["deleted-at-source", "back-where-it-was", "deleted-at-source"]
+
+
+@pytest.mark.parametrize("days", [0, 2])
+def test_192_a_tag_that_is_back_at_its_former_commit_is_moved_again(lm: Deployment, a: str, days: int) -> None:
+    source_tags(lm)["v1"] = a
+    lm.work(2)
+    backup = deepcopy(lm.eu.repositories["lake-eu"])
+    source_tags(lm)["v1"] = b = mirrored(lm, b=b"1")
+    lm.work(2)
+    assert tags(lm) == {"v1": b}
+    MoveIntent.objects.update(at=F("at") - timedelta(days=days))
+    lm.work(1)
+    lm.eu.repositories["lake-eu"] = backup
+    lm.work(3)
+    assert tags(lm) == {"v1": b}
+    assert "moved-by-somebody" not in {why for why, _, _ in history("v1")}
+
+
+def test_192_while_it_can_not_be_deleted_it_is_nobodys_else(lm: Deployment, a: str) -> None:
+    source_tags(lm)["v1"] = a
+    lm.work(2)
+    backup = deepcopy(lm.eu.repositories["lake-eu"])
+    forget_tag(lm, "v1")
+    lm.eu.repositories["lake-eu"] = backup
+    with mock.patch.object(lm.eu, "delete_tag", side_effect=Denied("no")):
+        lm.work(2)
+    assert [why for why, _, _ in history("v1")[2:]] == ["back-where-it-was"]
+    assert not MirrorTag.objects.filter(stray=True).exists()
+    lm.work(2)
+    assert tags(lm) == {}
+
+
+def test_192_where_somebody_made_it_since_it_is_somebodys(lm: Deployment, a: str) -> None:
+    source_tags(lm)["v1"] = a
+    lm.work(2)
+    forget_tag(lm, "v1")
+    tags(lm)["v1"] = root = lm.lake.repository.commits[a].parents[0]
+    lm.work(2)
+    tags(lm)["v1"] = a
+    lm.work(2)
+    assert tags(lm) == {"v1": a}
+    assert [to for why, _, to in history("v1") if why == "moved-by-somebody"] == [root, a]
 
 
 @pytest.mark.parametrize("call", ["create_tag", "delete_tag"])
