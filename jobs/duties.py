@@ -69,16 +69,16 @@ def _work(lease: Lease, handler: Handler, interval: float) -> tuple[DutyOutcome,
 
 def _release(lease: Lease, outcome: DutyOutcome, failures: int, interval: float) -> None:
     next_in = interval if outcome.next_in is None else min(outcome.next_in, interval)
-    released = Duty.objects.release(
+    success = {"succeeded_at": lease.duty.started_at} if outcome.whole and not failures else {}
+    Duty.objects.release(
         lease.duty.pk,
         holder=lease.holder,
         attempt=lease.attempt,
         next_in=next_in,
         failures=failures,
         outcome=outcome.summary[:2000],
+        **success,
     )
-    if released and outcome.whole and not failures:
-        Duty.objects.filter(pk=lease.duty.pk).update(succeeded_at=lease.duty.started_at)
     send(Duty.objects.filter(pk=lease.duty.pk).to_send())
 
 

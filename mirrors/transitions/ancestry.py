@@ -32,14 +32,15 @@ def mark_complete_ancestry(mirror: Mirror) -> int:
     settled is read back by the next one.
     """
     settled, last = 0, 0
-    while True:
+    while mirror.commits.filter(history=False, commit_id__gt=last).exists():  # without a lock where there are none
         with transaction.atomic():
             Mirror.objects.select_for_update(no_key=True).filter(pk=mirror.pk).first()
             rows = _open_rows(mirror, last)
             settled += _settle(mirror, rows)
         if len(rows) < BATCH:
-            return settled
+            break
         last = rows[-1][1]
+    return settled
 
 
 def reset_ancestry(mirror: Mirror, commit_ids: list[int]) -> None:

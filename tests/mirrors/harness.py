@@ -109,7 +109,8 @@ class Deployment:
             for kind in ("manage", "sense", "copy", "validate", "promote"):
                 for duty in Duty.objects.filter(kind=kind):
                     if rounds or not number or self._has_a_reason(duty):
-                        self.run(duty.pk)
+                        self.woken.discard((duty.kind, duty.subject))
+                        self._run_now(duty.pk)
 
     def _has_a_reason(self, duty: Duty) -> bool:
         kind = kinds.kind_of(duty)
@@ -125,9 +126,11 @@ class Deployment:
     _wake = staticmethod(duties.wake)
 
     def run(self, duty_id: int, holder: str = "worker-1") -> str:
-        duty = Duty.objects.filter(pk=duty_id)
-        duty.update(due_at=Now())
-        self.woken -= set(duty.values_list("kind", "subject"))
+        self.woken -= set(Duty.objects.filter(pk=duty_id).values_list("kind", "subject"))
+        return self._run_now(duty_id, holder)
+
+    def _run_now(self, duty_id: int, holder: str = "worker-1") -> str:
+        Duty.objects.filter(pk=duty_id).update(due_at=Now())
         return duties.run(duty_id, holder=holder)
 
     def head(self, branch: str = "main") -> str:

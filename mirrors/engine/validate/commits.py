@@ -158,6 +158,8 @@ def _load(mirror: Mirror, rows: Iterable[MirrorCommit]) -> _Loaded:
 
 def plan(mirror: Mirror, rows: Sequence[MirrorCommit], contents: Mapping[str, Found]) -> list[RangeCheck]:
     """The ranges of these commits that no earlier check covers, each with covered ranges to build on."""
+    if not rows:
+        return []
     covered = coverage_of(mirror, {ref.id for f in contents.values() for ref in f.ranges})
     bases = _bases(mirror, rows)
     usable = coverage_of(mirror, {ref.id for refs in bases.values() for ref in refs})
@@ -201,10 +203,12 @@ def _bases(mirror: Mirror, rows: Sequence[MirrorCommit]) -> dict[int, tuple[Rang
 
 def _judge(mirror: Mirror, rows: Sequence[MirrorCommit], loaded: _Loaded, lease: Lease) -> int:
     """Write down what is now known of each commit, and what follows; gives how many became complete."""
-    with transaction.atomic():
-        lock_mirror(mirror, lease)
-        note_metaranges(mirror, {metarange_id: loaded.contents[metarange_id] for metarange_id in loaded.looked_for})
-        complete = _judge_rows(mirror, rows, loaded.contents)
+    complete = 0
+    if rows or loaded.looked_for:
+        with transaction.atomic():
+            lock_mirror(mirror, lease)
+            note_metaranges(mirror, {metarange_id: loaded.contents[metarange_id] for metarange_id in loaded.looked_for})
+            complete = _judge_rows(mirror, rows, loaded.contents)
     settled = mark_complete_ancestry(mirror)
     prove_heads(mirror)
     if settled or complete:
