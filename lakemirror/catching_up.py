@@ -13,13 +13,14 @@ from lakemirror.words import moment
 ASIDE = ("Gone at source", "Not mirrored")
 """Branches in these states follow nothing."""
 STUCK = ("Stopped", "Frozen")
-STUCK_WHILE_BEHIND = ("Paused", "Failed")
+STUCK_WHILE_BEHIND = ("Failed",)
 
 
 class CatchingUp:
     """Looks at a mirror. What the source has is what the first look at it shows that began after `asked_at`.
 
-    A branch has that when all that it still waits for was seen later: commits may be passed on the way.
+    A branch has that when all that it still waits for was seen later: commits may be passed on the way. Where nobody
+    knows how late it is, as of one whose head is not proven whole, nobody knows that it has it.
     """
 
     def __init__(self, api: Api, path: str, asked_at: str) -> None:
@@ -47,9 +48,12 @@ class CatchingUp:
         pending_since = moment(branch["oldest_pending_seen_at"])
         if self._looked_at is None or not branch["mirror_head"]:
             return False
-        return not branch["pending_commits"] or (pending_since is not None and pending_since > self._looked_at)
+        if branch["pending_commits"]:
+            return pending_since is not None and pending_since > self._looked_at
+        return branch["lag_seconds"] is not None
 
     def _give_up(self, done: bool) -> None:
         status = self.mirror["status"]
-        if status in STUCK or (self._looked_at and not done and status in STUCK_WHILE_BEHIND):
+        stuck = status in STUCK_WHILE_BEHIND or self.mirror["paused"]
+        if status in STUCK or (self._looked_at and not done and stuck):
             raise No(f"{self.mirror['id']}: waiting won't help. {self.mirror['reason']}")

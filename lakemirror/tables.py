@@ -91,9 +91,10 @@ def _staying(mirror: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _worst_lag(mirror: dict[str, Any]) -> float | None:
-    return max(
-        (branch["lag_seconds"] for branch in _staying(mirror) if branch["lag_seconds"] is not None), default=None
-    )
+    """None where nobody knows that of a branch, and no other is late."""
+    lags = [branch["lag_seconds"] for branch in _staying(mirror)]
+    worst = max((lag for lag in lags if lag is not None), default=None)
+    return None if not worst and None in lags else worst
 
 
 def _lag_words(mirror: dict[str, Any]) -> str:

@@ -27,7 +27,7 @@ def person(name: str, *groups: str) -> User:
 
 
 def _install() -> None:
-    """What is built in: by its service the first time, and then as that left it, which is quicker than all its checks."""
+    """What is built in: made by its service the first time, and then copied, which is quicker."""
     from audit.models import AuditEvent
     from rbac.models import Attachment, Group, Policy
     from rbac.services import builtin

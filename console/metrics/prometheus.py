@@ -15,13 +15,13 @@ from rest_framework.views import APIView
 
 from console import exports_summary
 from console.metrics import audit
-from core.mirroring.rpo import is_stale, lag
+from core.mirroring.rpo import lag
 from db import clock
 from jobs.models import Duty
 from mirrors.models import Mirror, MirrorDuty
 from mirrors.queries.branch_positions import branch_lags
 from mirrors.queries.missing_counts import waiting_at
-from mirrors.transitions.rpo_breaches import targets
+from mirrors.status.facts import is_seen_now
 from rbac import services as rbac
 from web.prometheus import CONTENT_TYPE, Gauge, labelled
 
@@ -75,21 +75,15 @@ def _of_branches(mirrors: Sequence[Mirror], now: datetime) -> Iterator[Gauge]:
     pending = Gauge("branch_pending_commits", "commits that the mirror's branch has not reached")
     success = Gauge("branch_last_success_timestamp_seconds", "when the mirror's branch was last moved")
     names = {mirror.pk: mirror.name for mirror in mirrors}
-    known = _known(mirrors, now)
+    known = {mirror.pk for mirror in mirrors if is_seen_now(mirror, now)}
     for branch_lag in branch_lags(mirrors):
         labels, first = labelled(BRANCH, (names[branch_lag.mirror], branch_lag.branch)), branch_lag.first
         pending.add(labels, first.number if first else 0)
-        if first or (branch_lag.here and branch_lag.mirror in known):
+        if first or (branch_lag.proven and branch_lag.mirror in known):
             late.add(labels, lag(first.seen_at, now) if first else 0)
         if branch_lag.advanced_at:
             success.add(labels, branch_lag.advanced_at.timestamp())
     yield from (late, pending, success)
-
-
-def _known(mirrors: Sequence[Mirror], now: datetime) -> set[int]:
-    """Those whose source was looked at lately enough to say that nothing is new there."""
-    looked_at = {mirror: mirror.source.looked_at for mirror in mirrors}
-    return {mirror.pk for mirror, at in looked_at.items() if at is not None and not is_stale(at, now, targets(mirror))}
 
 
 def _of_duties(now: datetime) -> Iterator[Gauge]:

@@ -14,7 +14,7 @@ from rest_framework.views import APIView
 from console import exports_summary
 from console.exports_summary import Summary
 from console.overview.recent_events import Happening, latest
-from console.overview.summary import Pair, is_within, matrix, oldest_unchecked, tell
+from console.overview.summary import Pair, is_within, matrix, oldest_unchecked, tell, worst_of
 from db import clock
 from jobs.queue_status import QueueReading, queue_readings, troubles
 from mirrors.models import Mirror
@@ -157,7 +157,7 @@ def _tiles(readings: Sequence[MirrorStatus], queues: Sequence[QueueReading], old
 
 
 def _worst(readings: Sequence[MirrorStatus]) -> float | None:
-    return _rounded(max((reading.lag for reading in readings if reading.lag is not None), default=None))
+    return _rounded(worst_of(readings))
 
 
 def _rounded(seconds: float | None) -> float | None:

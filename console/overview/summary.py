@@ -21,6 +21,8 @@ from mirrors.views.list_query import needing
 
 LOOK_AGAIN = (State.LATE, State.BLOCKED, State.DAMAGED)
 """States in which another look at once may be what helps."""
+NOT_KNOWN = (State.UNKNOWN, State.UNPROVEN)
+"""States in which nobody knows whether a mirror has what it should, however late it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ class Matrix:
 
 def is_within(reading: MirrorStatus) -> bool:
     """Whether a mirror is known to be no later than is aimed at, and works."""
-    works = reading.state.tone is not Tone.BAD
+    works = reading.state.tone is not Tone.BAD and reading.state not in NOT_KNOWN
     return works and reading.lag is not None and reading.lag <= targets(reading.mirror).late_after.total_seconds()
 
 
@@ -61,11 +63,16 @@ def tell(readings: Sequence[MirrorStatus], troubles: Sequence[str]) -> Phrase:
     within = sum(is_within(reading) for reading in readings)
     well = f"{within:,} of {count(len(readings), 'mirror is within its', 'mirrors are within their')} target"
     need = len(needing(readings))
-    unknown = sum(reading.lag is None for reading in readings)
+    unknown = sum(_is_unknown(reading) for reading in readings)
     words = [count(need, "needs you", "need you")] if need else []
     words += [count(unknown, "is unknown", "are unknown")] if unknown else []
     words += [count(len(troubles), "queue is late", "queues are late")] if troubles else []
     return sentence(say(well), ": " if words else "; nothing needs you", ", ".join(words))
+
+
+def _is_unknown(reading: MirrorStatus) -> bool:
+    """Of a mirror that needs somebody it is said that it does."""
+    return reading.state.tone is not Tone.BAD and (reading.lag is None or reading.state in NOT_KNOWN)
 
 
 def tiles(
@@ -78,7 +85,8 @@ def tiles(
 def _within(readings: Sequence[MirrorStatus]) -> Tile:
     within = sum(is_within(reading) for reading in readings)
     worst = max(readings, key=lambda reading: reading.lag or 0)
-    below = f"worst: {worst.mirror.name}, {in_words(worst.lag)}" if worst.lag else "nothing waits"
+    below = "nothing waits" if all(reading.lag is not None for reading in readings) else "not all are known"
+    below = f"worst: {worst.mirror.name}, {in_words(worst.lag)}" if worst.lag else below
     return Tile("Within target", f"{within:,} / {len(readings):,}", below, bad=within < len(readings))
 
 
@@ -101,7 +109,7 @@ def _workers(queues: Sequence[QueueReading]) -> Tile:
 
 def _unchecked(oldest: datetime | None, now: datetime) -> Tile:
     if oldest is None:
-        return Tile("Oldest unchecked commit", "none", "every commit was checked")
+        return Tile("Oldest unchecked commit", "none", "no commit waits for it")
     return Tile("Oldest unchecked commit", in_words((now - oldest).total_seconds()), "since it was seen")
 
 
@@ -129,6 +137,11 @@ def matrix(readings: Sequence[MirrorStatus]) -> Matrix:
 def _pair(readings: Sequence[MirrorStatus]) -> Pair | None:
     if not readings:
         return None
-    known = [reading.lag for reading in readings if reading.lag is not None]
     bad = any(reading.state.tone is Tone.BAD for reading in readings)
-    return Pair(len(readings), max(known, default=None), bad)
+    return Pair(len(readings), worst_of(readings), bad)
+
+
+def worst_of(readings: Sequence[MirrorStatus]) -> float | None:
+    """The worst lag of some mirrors; None where nobody knows that of one, and no other is late."""
+    worst = max((reading.lag for reading in readings if reading.lag is not None), default=None)
+    return None if not worst and any(reading.lag is None for reading in readings) else worst

@@ -46,6 +46,8 @@ class ExportFacts:
     succeeded_at: datetime | None = None
     retrying: str = ""
     """Why the last try of something failed that is tried again."""
+    stale_since: datetime | None = None
+    """The last look at the branch, where that is too long ago to speak of now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,15 @@ def tell(facts: ExportFacts, now: datetime) -> Told:
         return Told(state, "Retrying" if facts.retrying else "Exporting", _going_on(facts))
     if facts.look_error:
         return Told(State.UNKNOWN, "Unknown", sentence(name(facts.branch), f" can't be looked at: {facts.look_error}"))
+    if facts.stale_since and standing.last_success_ref:
+        return Told(State.UNKNOWN, "Unknown", _not_looked(facts, facts.stale_since, now))
     return _at_rest(facts, now)
+
+
+def _not_looked(facts: ExportFacts, stale_since: datetime, now: datetime) -> Phrase:
+    ago = in_words((now - stale_since).total_seconds())
+    unknown = sentence(name(facts.branch), f" was last looked at {ago} ago, so nobody knows where it points to now")
+    return sentences(unknown, say("Check that the controller and the workers are running."))
 
 
 def _at_rest(facts: ExportFacts, now: datetime) -> Told:

@@ -97,14 +97,16 @@ def say_loss(
     unproven: int,
     seen: bool,
     gone: int = 0,
+    doubts: Sequence[str] = (),
 ) -> Phrase:
     """What would be lost if a source failed now, in one sentence. `objects` is None while nobody knows their number;
     `gone`: so many of the commits lack what the source has lost too; `unproven`: how many branches of the mirror show
-    what is not proven whole there."""
+    what is not proven whole there; `doubts` are what else keeps that from being all."""
     if not seen:
         return sentence(f"{source_region} was not looked at yet: nobody knows what would be lost if it failed now")
     begins = f"if {source_region} failed now, "
-    doubted = f", but {count(unproven, 'branch shows', 'branches show')} what is not proven whole" if unproven else ""
+    unsure = [f"{count(unproven, 'branch shows', 'branches show')} what is not proven whole"] if unproven else []
+    doubted = "".join(f", but {doubt}" for doubt in ["; ".join([*unsure, *doubts])] if doubt)
     if not tally.commits:
         return sentence(begins, "no commit that was seen there would be lost", doubted)
     number = ("at least " if at_least else "") + count(tally.commits, "commit")

@@ -193,7 +193,6 @@ def configuration_json(export: Export) -> dict[str, Any]:
 def status_json(reading: ExportSummary) -> dict[str, Any]:
     """Where an export stands; what is not known is null."""
     export, run, behind = reading.export, reading.run, reading.behind
-    looked = export.head and not export.look_error
     return {
         "repository": export.repository,
         "branch": export.branch,
@@ -209,7 +208,7 @@ def status_json(reading: ExportSummary) -> dict[str, Any]:
         "last_success_at": rfc3339(export.succeeded_at),
         "head": export.head or None,
         "head_at": rfc3339(export.head_at),
-        "up_to_date": is_exported(export.standing(), export.head) if looked else None,
+        "up_to_date": is_exported(export.standing(), export.head) if reading.seen else None,
         "behind_commits": behind.commits if behind else None,
         "behind_at_least": bool(behind and behind.more),
         "behind_since": rfc3339(behind.since) if behind else None,

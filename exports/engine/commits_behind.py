@@ -6,7 +6,7 @@ Only told, never decided by. What the source does not answer now is unknown, and
 from __future__ import annotations
 
 import logging
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from core.errors import LakeMirrorError
 from core.exporting.branch_line import Line, line_between
@@ -14,18 +14,18 @@ from db import clock
 from deployment.wiring import clients
 from exports.engine import runs
 from exports.models import Export, ExportRun, SkippedCommit
+from exports.status.export import LOOK_IN_A_RUN
 
 log = logging.getLogger("lakemirror.export")
 
 READ = 1000
 """So many commits of the log are read; of more it is said that there are more."""
-LOOK_AFTER = timedelta(minutes=1)
 LONGEST_MESSAGE = 500
 
 
 def look_meanwhile(export: Export) -> None:
     """While a run goes on the branch is looked at once a minute, so that it is known what waits for the next one."""
-    if export.head_at is not None and clock.now() - export.head_at < LOOK_AFTER:
+    if export.head_at is not None and clock.now() - export.head_at < LOOK_IN_A_RUN:
         return
     try:
         runs.head_of(export)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db.models import Max
 
@@ -12,9 +12,13 @@ from core.exporting.explain import ExportFacts, RunFacts, Told, tell
 from core.exporting.state_machine import is_exported
 from core.mirroring.states import State, Tone
 from core.text.phrases import count
+from deployment import config
 from exports.models import Export, ExportRun, ExportVerification
 from exports.services.exports import KIND, subject_of
 from jobs.models import Duty
+
+LOOK_IN_A_RUN = timedelta(minutes=1)
+"""So often the branch is looked at while a run goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,8 @@ class ExportSummary:
     retrying: str = ""
     due_at: datetime | None = None
     """When its duty is looked at next."""
+    seen: bool = True
+    """Whether its branch was looked at lately."""
 
     @property
     def active(self) -> bool:
@@ -65,8 +71,10 @@ class ExportSummary:
 
     @property
     def behind(self) -> Behind | None:
-        """None before the branch was looked at, and before a first success: all of it is to come then."""
-        return behind_of(self.export)
+        """None before the branch was looked at, and before a first success: all of it is to come then. Nor is it known
+        to be not behind while the branch is not seen."""
+        behind = behind_of(self.export)
+        return behind if self.seen or behind != Behind(0) else None
 
     @property
     def lag(self) -> float | None:
@@ -116,6 +124,7 @@ def export_statuses(exports: Sequence[Export], now: datetime) -> list[ExportSumm
 
 def _reading(export: Export, run: ExportRun | None, duty: Duty | None, now: datetime) -> ExportSummary:
     retrying = duty.outcome if duty and duty.failures else ""
+    stale_since = export.head_at if export.head_at and now - export.head_at > _stale_after() else None
     facts = ExportFacts(
         branch=export.branch,
         standing=export.standing(),
@@ -125,8 +134,15 @@ def _reading(export: Export, run: ExportRun | None, duty: Duty | None, now: date
         run=run and _facts(run),
         succeeded_at=export.succeeded_at,
         retrying=retrying,
+        stale_since=stale_since,
     )
-    return ExportSummary(export, run, tell(facts, now), now, retrying, duty and duty.due_at)
+    seen = bool(export.head) and not export.look_error and stale_since is None
+    return ExportSummary(export, run, tell(facts, now), now, retrying, duty and duty.due_at, seen)
+
+
+def _stale_after() -> timedelta:
+    """What is older than three looks says nothing about now, as of mirrors."""
+    return 3 * max(config.current().commit_sensor.process_branches_duration, LOOK_IN_A_RUN)
 
 
 def _facts(run: ExportRun) -> RunFacts:

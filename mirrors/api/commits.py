@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -18,7 +20,7 @@ from mirrors.queries.certificates import certify
 from mirrors.queries.coverage import commit_coverage
 from mirrors.queries.find_commit import find_commit
 from mirrors.queries.missing import commit_facts
-from mirrors.queries.proof_facts import judge, row_of
+from mirrors.queries.proof_facts import is_at_its_store, judge, row_of
 from mirrors.status.commit_json import STAGES, commit_json, commits_of, commits_of_branch, coverage_json, facts_of
 from mirrors.status.mirror import branch_json, mirror_statuses, thing_json
 from rbac import services as rbac
@@ -67,9 +69,14 @@ class Commits(APIView):
         rows, column = commits_of(mirror, stage=one_of(request, "stage", STAGES), data=data), "commit_id"
         if branch := request.query_params.get("branch"):
             rows, column = commits_of_branch(rows, mirror, branch), "position"
-        return Response(
-            by_number(request, rows, lambda row: commit_json(row.commit, facts_of(row)), column, newest=True)
-        )
+        here = is_at_its_store(mirror)
+        return Response(by_number(request, rows, lambda row: _row_json(row, here=here), column, newest=True))
+
+
+def _row_json(row: MirrorCommit, *, here: bool) -> dict[str, Any]:
+    """A line of the list; `here`: the mirror's region has the store that its commits were checked at."""
+    facts = facts_of(row)
+    return commit_json(row.commit, facts) | {"promotable": facts.promotable and here}
 
 
 class CommitDetail(APIView):

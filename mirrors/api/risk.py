@@ -21,6 +21,7 @@ from mirrors.queries.gc_exposure import AllUnreached, Gone, Unreached, gone_of, 
 from mirrors.queries.unreplicated import Loss, losses_of
 from mirrors.services.mirrors import repository_arn
 from mirrors.services.priority import mirror_prioritise
+from mirrors.status.lag_panel import loss_doubts
 from mirrors.status.mirror import BranchStatus, MirrorStatus, mirror_statuses
 from mirrors.transitions.rpo_breaches import Kept, target_of, targets_kept
 from rbac import services as rbac
@@ -171,7 +172,7 @@ class Losses(APIView):
             | {
                 "as_of": rfc3339(looked_at),
                 "unseen_seconds": None if looked_at is None else round((now - looked_at).total_seconds(), 3),
-                "not_counted": _not_counted(mirror, losses.unproven),
+                "not_counted": _not_counted(mirror, losses.unproven) + loss_doubts(mirror, losses, now),
                 "branches_behind": None if looked_at is None else losses.behind,
                 "together": _loss_json(losses.together) if looked_at else None,
                 "results": [_branch_loss_json(place, loss) for place, loss in shown],

@@ -142,7 +142,8 @@ SELECT mirror.id, source_branch.name, source_branch.id, source_branch.position, 
         WHEN mirror_branch.position < {unknown} THEN {unknown}
         WHEN mirror_branch.misplaced AND mirror_branch.position > {unknown} THEN mirror_branch.position - 1
         ELSE mirror_branch.position
-    END, CASE WHEN mirror_branch.id IS NULL THEN 0 ELSE 1 END, mirror_branch.advanced_at,
+    END, CASE WHEN mirror_branch.proven AND mirror_branch.head <> '' AND NOT mirror_branch.misplaced
+        AND source_branch.position <> {unknown} THEN 1 ELSE 0 END, mirror_branch.advanced_at,
     CASE WHEN mirror_branch.head = source_branch.unread_head THEN '' ELSE source_branch.unread_head END,
     source_branch.unread_since
 FROM {mirror} mirror
@@ -154,11 +155,12 @@ WHERE mirror.id IN ({mirrors}) ORDER BY mirror.name, source_branch.name
 
 @dataclass(frozen=True, slots=True)
 class BranchLag:
-    """Where one branch stands: `first` is what it lacks first, None where it lacks nothing."""
+    """Where one branch stands: `first` is what it lacks first, None where it lacks nothing. `proven`: it is where the
+    mirror put it, and proven whole there."""
 
     mirror: int
     branch: str
-    here: bool
+    proven: bool
     advanced_at: datetime | None
     first: Pending | None
 
@@ -170,11 +172,11 @@ def branch_lags(mirrors: Sequence[Mirror]) -> Iterator[BranchLag]:
     rows = [row for row in _all_rows(mirrors) if row[0] not in narrow or row[1] in narrow[row[0]]]
     behind = {(row[0], row[1]): (row[2], row[4]) for row in rows if row[4] < row[3]}
     pending = pending_of(behind, few=1)
-    for mirror, branch, _, _, _, exists, advanced_at, unread, since in rows:
+    for mirror, branch, _, _, _, proven, advanced_at, unread, since in rows:
         first = pending[mirror, branch][0] if (mirror, branch) in pending else None
         if unread and since:
             first = count_unread(first, unread, moment(since))
-        yield BranchLag(mirror, branch, bool(exists), moment(advanced_at) if advanced_at else None, first)
+        yield BranchLag(mirror, branch, bool(proven), moment(advanced_at) if advanced_at else None, first)
 
 
 def _all_rows(mirrors: Sequence[Mirror]) -> list[tuple[Any, ...]]:

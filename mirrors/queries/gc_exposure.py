@@ -16,6 +16,7 @@ from core.mirroring.unreplicated import Painting
 from db.chunks import chunks
 from mirrors.models import Blocker, Candidate, Mirror, MirrorCommit
 from mirrors.queries.branch_positions import positions_of
+from mirrors.queries.proof_facts import is_at_its_store
 from mirrors.queries.unreplicated import Missing, MissingThings, descend
 
 MOST_FORMER = 200
@@ -59,7 +60,8 @@ class Unreached:
 
 @dataclass(frozen=True, slots=True)
 class AllUnreached:
-    """Commits that have not arrived and that no branch leads to, the newest first; `at_least` if there may be more."""
+    """Commits that have not arrived and that no branch leads to, the newest first; `at_least` if there may be more:
+    where the history of a branch can't be read, and where the mirror's region has another store, nobody knows."""
 
     commits: Sequence[Unreached]
     missing: Missing
@@ -116,7 +118,14 @@ def unreached_of(mirror: Mirror) -> AllUnreached:
     missing = MissingThings(mirror, [commit.key for commit in unreached]).missing_of(
         [commit.key for commit in unreached]
     )
-    return AllUnreached(unreached, missing, more or not painting.done or missing.at_least)
+    more = more or not painting.done or missing.at_least or _is_unsure(mirror)
+    return AllUnreached(unreached, missing, more)
+
+
+def _is_unsure(mirror: Mirror) -> bool:
+    """Whether nobody knows where a branch of the source leads to now, or what the mirror has at its new store."""
+    unread = mirror.source.branches.filter(gone_at=None).exclude(unread_head="")
+    return not is_at_its_store(mirror) or unread.exists()
 
 
 def _open(mirror: Mirror, keys: Sequence[int]) -> list[dict[str, Any]]:

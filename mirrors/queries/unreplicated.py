@@ -14,9 +14,11 @@ from core.mirroring.unreplicated import Painting, Tally, group_tally
 from db.chunks import chunks
 from mirrors.models import Coverage, Mirror, MirrorBranch, MirrorCommit, Repository
 from mirrors.models.problem import KEPT_PER_HOLDER
+from mirrors.models.querysets import UNCHECKED
 from mirrors.queries.ancestors import highest_key
 from mirrors.queries.branch_positions import BranchPosition, positions_of
 from mirrors.queries.own_moves import where_put
+from mirrors.queries.proof_facts import is_at_its_store
 
 FIRST_WINDOW, LAST_WINDOW, MOST_ROWS = 50, 1000, 10_000
 """Commits that are read at once, and in all."""
@@ -49,12 +51,14 @@ class Loss:
 @dataclass(frozen=True, slots=True)
 class Losses:
     """Of a mirror, and of those branches that were asked for, by name. So many in all are `behind` the source's, and so
-    many, `unproven`, show what is not proven whole at the mirror: what is missing of that is not counted."""
+    many, `unproven`, show what is not proven whole at the mirror: what is missing of that is not counted, nor what is
+    of `waived` commits."""
 
     together: Loss
     branches: Sequence[tuple[BranchPosition, Loss]]
     behind: int
     unproven: int
+    waived: int
 
 
 def losses_of(mirror: Mirror, after: str, amount: int) -> Losses:
@@ -71,13 +75,20 @@ def losses_of(mirror: Mirror, after: str, amount: int) -> Losses:
     groups = enumerate([behind, *([place] for place in shown)])
     losses = [_loss(_with_unread(group_tally(tallies, number), group), things, more) for number, group in groups]
     unproven = sum(place.unproven for place in places) + _lost_and_unproven(mirror, places, own_places)
-    return Losses(losses[0], list(zip(shown, losses[1:], strict=True)), len(behind), unproven)
+    if not is_at_its_store(mirror):
+        unproven = sum(head != "" for head in own_places.values())
+    return Losses(losses[0], list(zip(shown, losses[1:], strict=True)), len(behind), unproven, _waived(mirror))
 
 
 def _own_place(branch: MirrorBranch) -> str:
     """Where the mirror has a branch by its own doing: where somebody else put it, nothing need be whole."""
     put = where_put(branch) if branch.misplaced else None
     return put.commit_id if put else "" if branch.misplaced else branch.head
+
+
+def _waived(mirror: Mirror) -> int:
+    """How many commits are waived, and not known to be whole or lost at the source too."""
+    return mirror.commits.filter(waiver__isnull=False).filter(UNCHECKED).count()
 
 
 def _lost_and_unproven(
@@ -145,6 +156,7 @@ class MissingThings:
 
     def __init__(self, mirror: Mirror, keys: Sequence[int]) -> None:
         self._mirror = mirror
+        self._here = is_at_its_store(mirror)
         self._waits_for: dict[int, list[str]] = {}
         self._known: set[int] = set()
         self._gone: set[int] = set()
@@ -187,8 +199,10 @@ class MissingThings:
         return Missing(len(sizes), total, 0, at_least=not whole, gone=len(self._gone.intersection(keys)))
 
     def _is_checked(self, key: int) -> bool:
-        """Whether all objects of a commit were looked for: its metarange and ranges are there."""
+        """Whether all objects of a commit were looked for: its metarange and ranges are at the mirror's store."""
         holders = self._waits_for.get(key)
+        if not self._here:
+            return False
         if holders is None:
             return key in self._known or key in self._gone
         return 0 < len(holders) < KEPT_IDS and all(map(self._is_looked_through, holders))

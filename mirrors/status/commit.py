@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.db.models import QuerySet
@@ -21,6 +21,7 @@ from mirrors.models import Candidate, Commit, Mirror, MirrorCommit
 from mirrors.queries.certificates import Certificate, certify
 from mirrors.queries.coverage import CommitCoverage, commit_coverage
 from mirrors.queries.missing import Commits, commit_facts
+from mirrors.queries.proof_facts import is_at_its_store
 from mirrors.status.branch_commits import CommitReading
 from mirrors.status.facts import gather
 from mirrors.transitions.rpo_breaches import targets
@@ -49,6 +50,8 @@ def read_commit(mirror: Mirror, commit: Commit, now: datetime) -> OneCommit:
     facts, heads = known.facts[key], list(mirror.branches.filter(head=commit.sha).values_list("name", flat=True))
     branches = list(_seen_in(mirror, [commit.pk]).values_list("branch__name", flat=True).distinct()[:5])
     stage = _stage(facts, mirror, now, is_head=bool(heads), expected=bool(branches))
+    if facts.data == MirrorCommit.Data.COMPLETE and not is_at_its_store(mirror):
+        facts = replace(facts, data=MirrorCommit.Data.UNKNOWN)  # it was complete at another store
     explanation = explain_commit(
         facts,
         stage=stage,

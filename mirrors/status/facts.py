@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db.models import Count
 
-from core.mirroring.explain.standing import judge_standing
+from core.mirroring.explain.standing import is_current, judge_standing
 from core.mirroring.explain.verdict import Verdict
 from core.mirroring.facts import BranchFacts, Counted, DutyFacts, MirrorFacts, RunFacts, Waiting
 from core.mirroring.promotion import UNKNOWN
@@ -196,6 +196,11 @@ def _mirror_facts(mirror: Mirror, duties: Mapping[Key, list[Duty]], **more: Any)
 def standing_of(mirror: Mirror, now: datetime) -> Verdict | None:
     """What holds for the whole mirror, like a pause: told by its own row, without a query."""
     return judge_standing(_mirror_facts(mirror, {}), now, targets(mirror))
+
+
+def is_seen_now(mirror: Mirror, now: datetime) -> bool:
+    """Whether both sides of a mirror were seen lately, as they are now; without a query."""
+    return is_current(_mirror_facts(mirror, {}), now, targets(mirror))
 
 
 def last_seen(mirror: Mirror) -> datetime | None:

@@ -48,6 +48,9 @@ def trouble_of(reading: MirrorStatus) -> Trouble:
     if reading.state is State.TAMPERED:
         return _tampered(reading)
     if reading.state is State.DAMAGED:
+        never_whole = [branch for branch in reading.branches if branch.reason_code == "head_damaged"]
+        if never_whole and not damage_at([reading.mirror]).exists():
+            return Trouble([_not_whole(never_whole)], "retry")
         return Trouble([_damaged(reading.mirror)], "retry")
     return Trouble()
 
@@ -81,13 +84,21 @@ _DONE_BY_OTHERS = {
 }
 
 
+def _not_whole(branches: Sequence[BranchStatus]) -> Happened:
+    """Heads that lack something which was not there before either, as those of a mirror that was adopted may."""
+    since = min((branch.since for branch in branches if branch.since), default=None)
+    return Happened("Something that its head names is missing or wrong", since, [branch.name for branch in branches])
+
+
 def _damaged(mirror: Mirror) -> Happened:
     rows = damage_at([mirror]).order_by()
     totals = rows.aggregate(number=Count("key", distinct=True), since=Min("first_seen"))
     holders = set(rows.values_list("holder_id", flat=True).distinct()[:MOST_HOLDERS])
     showing, all_known = _showing(mirror, holders)
     text = count(
-        totals["number"], "thing is missing or wrong that was complete", "things are missing or wrong that were"
+        totals["number"],
+        "thing is missing or wrong that was complete",
+        "things are missing or wrong that were complete",
     )
     if not showing:
         text += "; no branch is known to show it now" if all_known else "; which branches show it is not known"

@@ -5,14 +5,30 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from core.mirroring.facts import History
+from core.mirroring.rpo import is_destination_stale
 from core.mirroring.states import ASIDE
 from core.mirroring.unreplicated import say_loss
-from core.text.phrases import Phrase
-from mirrors.queries.unreplicated import Loss, losses_of
+from core.text.phrases import Phrase, count
+from mirrors.models import Mirror
+from mirrors.queries.unreplicated import Loss, Losses, losses_of
 from mirrors.status.mirror import MirrorStatus
-from mirrors.transitions.rpo_breaches import target_of, targets_kept
+from mirrors.transitions.rpo_breaches import target_of, targets, targets_kept
 
 MOST_BRANCHES = 1000
+
+
+def loss_doubts(mirror: Mirror, losses: Losses, now: datetime) -> list[str]:
+    """What else may be lost with the source: it is not counted."""
+    doubts = []
+    if losses.waived:
+        doubts.append(f"{count(losses.waived, 'waived commit was', 'waived commits were')} not found whole")
+    if mirror.history == History.HEAD:
+        doubts.append("the objects of older commits are not looked for")
+    stale = is_destination_stale(mirror.destination_looked_at, now, targets(mirror))
+    if mirror.state == Mirror.State.STOPPED or stale:
+        doubts.append(f"nobody knows what {mirror.region} has now")
+    return doubts
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +66,7 @@ def lag_panel(reading: MirrorStatus) -> LagPanel:
         gone=loss.missing.gone,
         unproven=losses.unproven,
         seen=reading.looked_at is not None,
+        doubts=loss_doubts(mirror, losses, reading.as_of),
     )
     return LagPanel(
         target_of(mirror), worst.share if worst else None, worst.since if worst else None, loss, loss_phrase

@@ -10,7 +10,7 @@ from typing import Any
 from core.mirroring.explain.blocker_text import count_waiting
 from core.mirroring.explain.mirror import explain
 from core.mirroring.explain.stage import stage_of
-from core.mirroring.explain.standing import judge_standing
+from core.mirroring.explain.standing import is_current, judge_standing
 from core.mirroring.explain.verdict import Verdict
 from core.mirroring.facts import BranchFacts, MirrorFacts, Thing
 from core.mirroring.rpo import lag
@@ -156,14 +156,14 @@ def _read(mirror: Mirror, gathered: Gathered, now: datetime) -> MirrorStatus:
     facts = gathered.facts[mirror.pk]
     verdict, verdicts = explain(facts, now, targets(mirror))
     standing = judge_standing(facts, now, targets(mirror)) is not None
-    known = verdict.state is not State.UNKNOWN
+    known = verdict.state is not State.UNKNOWN and is_current(facts, now, targets(mirror))
     branches = [
         _read_branch(branch, branch_verdict, mirror, gathered, now, known=known)
         for branch, branch_verdict in zip(facts.branches, verdicts, strict=True)
     ]
     staying = [branch for branch in branches if branch.state not in ASIDE]
     counted = facts.counted
-    lags = [branch.lag for branch in staying if branch.lag is not None] + [0.0] * bool(counted.settled)
+    lags = [branch.lag for branch in staying] + [0.0] * bool(counted.settled)
     return MirrorStatus(
         mirror=mirror,
         state=verdict.state,
@@ -173,7 +173,7 @@ def _read(mirror: Mirror, gathered: Gathered, now: datetime) -> MirrorStatus:
         branches=branches,
         counted=counted.settled + counted.behind,
         caught_up=sum(branch.state is State.UP_TO_DATE for branch in branches) + (0 if standing else counted.settled),
-        lag=max(lags, default=None) if known or any(lags) else None,
+        lag=_worst_lag(lags) if known or any(lags) else None,
         staying=counted.settled + counted.behind + len(staying),
         pending=counted.pending + sum(branch.pending for branch in staying),
         behind=counted.behind + sum(branch.pending > 0 for branch in staying),
@@ -188,6 +188,12 @@ def _read(mirror: Mirror, gathered: Gathered, now: datetime) -> MirrorStatus:
         as_of=now,
         active=_is_active(facts, verdict, now),
     )
+
+
+def _worst_lag(lags: Sequence[float | None]) -> float | None:
+    """None where nobody knows of one, and no other is late."""
+    worst = max((lag for lag in lags if lag is not None), default=None)
+    return None if not worst and None in lags else worst
 
 
 def _is_active(facts: MirrorFacts, verdict: Verdict, now: datetime) -> bool:

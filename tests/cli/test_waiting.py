@@ -57,10 +57,27 @@ def test_a_branch_that_is_not_there_yet_is_waited_for(server: StandIn, run: Term
     assert status == 0 and "1 of 2" in told
 
 
+@pytest.mark.parametrize("state", ["Not proven", "Damaged"])
+def test_a_head_that_is_not_proven_whole_is_waited_for(server: StandIn, run: Terminal, state: str) -> None:
+    unsure = a_mirror(source_looked_at=LOOKED, status=state, branches=[a_branch(status=state, lag_seconds=None)])
+    status, _, told = sync(server, run, unsure, a_mirror(source_looked_at=LOOKED))
+    assert status == 0 and "0 of 1" in told
+
+
+@pytest.mark.parametrize("state", ["Paused", "Damaged"])
+def test_what_is_damaged_in_a_pause_is_not_waited_for(server: StandIn, run: Terminal, state: str) -> None:
+    branches = [a_branch(status=state, lag_seconds=None)]
+    stuck = a_mirror(source_looked_at=LOOKED, status=state, paused=True, branches=branches)
+    assert sync(server, run, stuck)[0] == 1
+
+
 @pytest.mark.parametrize("state", ["Stopped", "Frozen", "Paused", "Failed"])
 def test_where_waiting_does_not_help_it_ends_with_one(server: StandIn, run: Terminal, state: str) -> None:
     behind = a_branch(**BEHIND | {"oldest_pending_seen_at": LOOKED})
-    stuck = a_mirror(source_looked_at=LOOKED, status=state, reason="Somebody must act.", branches=[behind])
+    paused = state == "Paused"
+    stuck = a_mirror(
+        source_looked_at=LOOKED, status=state, paused=paused, reason="Somebody must act.", branches=[behind]
+    )
     status, shown, told = sync(server, run, stuck)
     assert (status, shown) == (1, "")
     assert told.endswith("lakemirror: lake-eu: waiting won't help. Somebody must act.\n")

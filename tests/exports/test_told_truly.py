@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from typing import Any
 
@@ -17,6 +18,8 @@ from exports.status.failures import has_later_status, status_file
 from tests.exports.soak import Soak
 
 pytestmark = pytest.mark.django_db
+
+LONG_AGO = datetime.now(UTC) - timedelta(hours=5)
 
 
 def told() -> dict[str, Any]:
@@ -52,6 +55,18 @@ def test_a_branch_that_comes_back_while_another_commit_is_half_written_is_not_up
     life.rounds()
     status = told()
     assert (status["up_to_date"], status["behind_commits"], status["behind_seconds"]) == (False, None, None)
+
+
+@pytest.mark.parametrize("change", [{"head_at": LONG_AGO}, {"look_error": "403"}])
+def test_what_nobody_has_looked_at_for_long_is_unknown(life: Soak, change: dict[str, Any]) -> None:
+    life.lake.commit(files={"a": b"1"})
+    life.set()
+    life.rounds()
+    assert (told()["state"], told()["up_to_date"], told()["behind_commits"]) == ("up_to_date", True, 0)
+    Export.objects.update(**change)
+    status = told()
+    assert (status["state"], status["up_to_date"]) == ("unknown", None)
+    assert (status["behind_commits"], status["behind_seconds"]) == (None, None)
 
 
 def test_a_proof_of_the_former_place_proves_nothing_of_a_new_one(life: Soak) -> None:

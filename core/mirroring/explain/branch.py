@@ -10,7 +10,7 @@ from core.mirroring.explain.blocker_text import describe_lack
 from core.mirroring.explain.verdict import Verdict, tell_failing, tell_unreachable
 from core.mirroring.facts import BranchFacts, CommitFacts, MirrorFacts
 from core.mirroring.rpo import Targets, in_words, is_destination_stale, lag
-from core.mirroring.states import State
+from core.mirroring.states import State, Tone
 from core.text.phrases import SHORT_ID, Phrase, code, count, name, say, sentence, sentences, short
 
 
@@ -37,14 +37,29 @@ def explain_branch(
     branch: BranchFacts, mirror: MirrorFacts, standing: Verdict | None, now: datetime, targets: Targets
 ) -> Verdict:
     """How a branch is doing. `standing`: what holds for the whole mirror, and so for each of its branches."""
-    if standing:
-        return replace(standing, brief=_waiting_commits(branch) or standing.brief)
     case = _Case(mirror, branch, now, targets)
+    if standing:
+        return _worse(case, standing) or replace(standing, brief=_waiting_commits(branch) or standing.brief)
     for rule in _BRANCH_RULES:
         verdict = rule(case)
         if verdict:
             return _tell_inferred(branch, verdict)
     return _tell_inferred(branch, _if_late(case, _unread(case) or _retrying(case) or _rewound(case) or _syncing(case)))
+
+
+def _worse(case: _Case, standing: Verdict) -> Verdict | None:
+    """What readers of the branch meet, and somebody has to see to, is told in a pause too, and where nobody knows what
+    else there is."""
+    if standing.state not in (State.PAUSED, State.UNKNOWN) or case.mirror.elsewhere:
+        return None
+    seen = standing.state is State.PAUSED or not is_destination_stale(
+        case.mirror.destination_looked_at, case.now, case.targets
+    )
+    rules = (_tampered, _unselected, _leaving, _moved, _unproven) if seen else (_unselected, _leaving, _unproven)
+    verdict = next(filter(None, (rule(case) for rule in rules)), None)
+    if verdict is None or verdict.state.tone is not Tone.BAD:
+        return None
+    return replace(verdict, sentence=sentences(verdict.sentence, standing.sentence))
 
 
 def _tell_inferred(branch: BranchFacts, verdict: Verdict) -> Verdict:
@@ -96,6 +111,8 @@ def _unselected(case: _Case) -> Verdict | None:
     branch = case.branch
     if branch.selected:
         return None
+    if not branch.dropped and (worse := _moved(case) or _damaged(case)):
+        return worse
     what, brief = "stays where it is", "kept as it is"
     if branch.dropped:
         what, brief = f"is being deleted in {case.mirror.region}", "being deleted here"
@@ -105,8 +122,10 @@ def _unselected(case: _Case) -> Verdict | None:
 
 def _leaving(case: _Case) -> Verdict | None:
     branch = case.branch
-    if not (branch.gone or branch.missing_since):
+    if not (branch.gone or branch.missing_since) or case.mirror.looked_at is None:
         return None
+    if branch.default and (worse := _damaged(case)):
+        return worse
     when, brief = "will be deleted here once a second look confirms it", "until a second look"
     if branch.gone:
         when, brief = "is being deleted here too", "being deleted here"
@@ -161,13 +180,20 @@ def _unproven(case: _Case) -> Verdict | None:
     return Verdict(State.DAMAGED, "head_damaged", phrase, say("head is damaged"), since, worst.look_at)
 
 
+def _damaged(case: _Case) -> Verdict | None:
+    """Readers see a head of which something is known to be missing or wrong."""
+    verdict = _unproven(case)
+    return verdict if verdict and verdict.state is State.DAMAGED else None
+
+
 def _unseen(case: _Case) -> Verdict | None:
     """What the mirror shows is whole, and nobody knows whether the source still has that."""
     branch = case.branch
-    if not branch.unseen:
+    if not branch.unseen and case.mirror.looked_at is not None:
         return None
-    since_then = "since this mirror's books were rebuilt; the first look is under way"
-    phrase = sentence("nobody has looked at ", name(branch.name), f" in {case.mirror.source_region} {since_then}")
+    since_then = "yet" if not branch.unseen else "since this mirror's books were rebuilt"
+    where = f" in {case.mirror.source_region} {since_then}; the first look is under way"
+    phrase = sentence("nobody has looked at ", name(branch.name), where)
     return Verdict(State.UNKNOWN, "not_looked_yet", phrase, say("not looked at yet"))
 
 

@@ -12,7 +12,7 @@ from datetime import datetime
 
 from core.mirroring.explain.branch import explain_branch
 from core.mirroring.explain.standing import failing_look, judge_standing
-from core.mirroring.explain.verdict import Verdict, tell_failing
+from core.mirroring.explain.verdict import Verdict, tell_failing, tell_unreachable
 from core.mirroring.facts import BranchFacts, Counted, MirrorFacts
 from core.mirroring.rpo import Targets, in_words, is_destination_stale, lag
 from core.mirroring.states import ASIDE, State
@@ -32,13 +32,29 @@ def explain(mirror: MirrorFacts, now: datetime, targets: Targets) -> tuple[Verdi
     standing = judge_standing(mirror, now, targets)
     verdicts = [explain_branch(branch, mirror, standing, now, targets) for branch in mirror.branches]
     if standing:
-        return standing, verdicts
+        return _or_worse(mirror, standing, verdicts), verdicts
     if not verdicts and not mirror.counted.settled:
-        phrase = sentence("no branch of ", name(mirror.source), " has been read yet; the first look is under way")
-        return Verdict(State.NEW, "not_looked_yet", phrase), []
+        return _not_looked(mirror), []
     worst = _of_worst(mirror, list(zip(mirror.branches, verdicts, strict=True)), now)
     told = _with_tags(mirror, _with_upkeep(mirror, worst), now, targets)
     return _with_damage(mirror, told), verdicts
+
+
+def _or_worse(mirror: MirrorFacts, standing: Verdict, verdicts: Sequence[Verdict]) -> Verdict:
+    """What is known to be damaged or tampered with is so in a pause too, and while the source is not seen."""
+    worst = max([standing, *verdicts], key=lambda verdict: verdict.state.severity)
+    told = standing.state in (State.PAUSED, State.UNKNOWN) and not mirror.elsewhere
+    return _with_damage(mirror, worst) if told else standing
+
+
+def _not_looked(mirror: MirrorFacts) -> Verdict:
+    if mirror.look_error:
+        phrase = sentences(
+            sentence("no branch of ", name(mirror.source), " could be read yet"), tell_unreachable(mirror)
+        )
+        return Verdict(State.RETRYING, "source_unreachable", phrase)
+    phrase = sentence("no branch of ", name(mirror.source), " has been read yet; the first look is under way")
+    return Verdict(State.NEW, "not_looked_yet", phrase)
 
 
 def _with_upkeep(mirror: MirrorFacts, verdict: Verdict) -> Verdict:

@@ -13,11 +13,19 @@ from core.text.phrases import Phrase, count, say, sentence, sentences
 
 def judge_standing(mirror: MirrorFacts, now: datetime, targets: Targets) -> Verdict | None:
     """What holds for the whole mirror, whatever its branches say; None when it works as it should."""
-    for rule in (_stopped, _frozen, _paused, _creating, _elsewhere):
-        verdict = rule(mirror, now)
+    for rule in (_stopped, _frozen, _paused, _creating, _elsewhere, _stale_source, _stale_destination):
+        verdict = rule(mirror, now, targets)
         if verdict:
             return verdict
-    return _stale_source(mirror, now, targets) or _stale_destination(mirror, now, targets)
+    return None
+
+
+def is_current(mirror: MirrorFacts, now: datetime, targets: Targets) -> bool:
+    """Whether both sides were seen lately, as they are now: only then is a branch that lacks nothing known to."""
+    if mirror.state == "stopped" or mirror.frozen_reason or mirror.elsewhere:
+        return False
+    stale = is_destination_stale(mirror.destination_looked_at, now, targets)
+    return not stale and not is_stale(mirror.looked_at, now, targets)
 
 
 _STOPPED_ADVICE = {
@@ -29,7 +37,7 @@ _STOPPED_ADVICE = {
 }
 
 
-def _stopped(mirror: MirrorFacts, now: datetime) -> Verdict | None:
+def _stopped(mirror: MirrorFacts, now: datetime, targets: Targets) -> Verdict | None:
     if mirror.state != "stopped":
         return None
     why = mirror.reason or "the repository at the destination is not the one that this mirror made"
@@ -42,7 +50,7 @@ def _as_code(reason: str) -> str:
     return reason.replace("-", "_")
 
 
-def _frozen(mirror: MirrorFacts, now: datetime) -> Verdict | None:
+def _frozen(mirror: MirrorFacts, now: datetime, targets: Targets) -> Verdict | None:
     if not mirror.frozen_reason:
         return None
     phrase = sentences(
@@ -52,16 +60,21 @@ def _frozen(mirror: MirrorFacts, now: datetime) -> Verdict | None:
     return Verdict(State.FROZEN, "source_changed", phrase, say("stays as it is"))
 
 
-def _paused(mirror: MirrorFacts, now: datetime) -> Verdict | None:
+def _paused(mirror: MirrorFacts, now: datetime, targets: Targets) -> Verdict | None:
     if not mirror.paused:
         return None
     behind = mirror.counted.behind + sum(branch.pending > 0 for branch in mirror.branches)
-    waiting = f"{count(behind, 'branch waits', 'branches wait')}" if behind else "nothing waits"
-    phrase = sentences(sentence("paused: no branch is moved until it is resumed"), sentence(waiting))
+    unknown = _elsewhere(mirror, now, targets) or _stale_source(mirror, now, targets)
+    waiting = sentence(count(behind, "branch waits", "branches wait")) if behind else say()
+    if not behind and unknown is None:
+        waiting = sentence("nothing waits")
+    phrase = sentences(
+        sentence("paused: no branch is moved until it is resumed"), waiting, unknown.sentence if unknown else say()
+    )
     return Verdict(State.PAUSED, "paused", phrase)
 
 
-def _creating(mirror: MirrorFacts, now: datetime) -> Verdict | None:
+def _creating(mirror: MirrorFacts, now: datetime, targets: Targets) -> Verdict | None:
     if mirror.state != "creating":
         return None
     if failing := mirror.failing_of("manage"):
@@ -72,7 +85,7 @@ def _creating(mirror: MirrorFacts, now: datetime) -> Verdict | None:
     return Verdict(State.NEW, "creating", phrase)
 
 
-def _elsewhere(mirror: MirrorFacts, now: datetime) -> Verdict | None:
+def _elsewhere(mirror: MirrorFacts, now: datetime, targets: Targets) -> Verdict | None:
     if not mirror.elsewhere:
         return None
     phrase = sentences(

@@ -189,8 +189,11 @@ def _who_has_its_name(ref: Ref, mirror: Mirror, refused: LakeMirrorError | None)
     """lakeFS has no branch and tag of one name: one that was kept here, though it is not followed any more, is in the
     way of the other."""
     others = mirror.branches.exclude(head="") if ref.is_tag else mirror.tag_rows.exclude(commit_id="")
-    if not isinstance(refused, Conflict) or not others.filter(name=ref.name).exists():
+    other = others.filter(name=ref.name).first() if isinstance(refused, Conflict) else None
+    if other is None:
         return ""
+    if ref.is_tag and not other.stray:  # it would be put back
+        return ". The mirror keeps a branch of this name, which is not selected: select it again, and it goes"
     return f". The mirror has a {'branch' if ref.is_tag else 'tag'} of this name, which has to be deleted first"
 
 

@@ -11,8 +11,11 @@ from django.test import Client
 
 from core.mirroring.promotion import Why
 from db import clock
-from mirrors.models import Blocker, Mirror, MirrorBranch, Promotion, Repository
+from mirrors.models import Blocker, Coverage, Mirror, MirrorBranch, MirrorCommit, Promotion, Repository
+from mirrors.status.incidents import trouble_of
+from mirrors.status.mirror import mirror_status
 from rbac.models import User
+from tests.mirrors.engine.test_found_by_breaking import lose, mirrored
 from tests.mirrors.factories import make_company, make_id
 from tests.mirrors.harness import Deployment
 from tests.mirrors.page_text import text
@@ -148,3 +151,15 @@ def test_who_may_only_look_is_told_and_offered_nothing(teammate: User, client: C
     client.force_login(teammate)
     assert "Somebody wrote to it by force" in happened(client, "/mirrors/lab-eu/")
     assert primary(client, "/mirrors/lab-eu/") == []
+
+
+def test_a_head_that_never_was_whole_is_told_with_its_branch(lm: Deployment) -> None:
+    """As an adopted mirror may show one: nothing of it was complete before."""
+    head = mirrored(lm, a=b"1")
+    lose(lm, head, "a")
+    MirrorBranch.objects.update(proven=False)
+    MirrorCommit.objects.update(data="unknown", history=False, validated_at=None)
+    Coverage.objects.all().delete()
+    lm.work(3)
+    [told] = trouble_of(mirror_status(Mirror.objects.get())).happened
+    assert (told.text, told.branches) == ("Something that its head names is missing or wrong", ["main"])
