@@ -9,9 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import StrEnum
 
 from core.errors import Conflict
+
+LOOK_IN_A_RUN = timedelta(minutes=1)
+"""So often the branch is looked at while a run goes on."""
 
 
 class State(StrEnum):

@@ -10,11 +10,11 @@ from datetime import UTC, datetime
 
 from core.errors import LakeMirrorError
 from core.exporting.branch_line import Line, line_between
+from core.exporting.state_machine import LOOK_IN_A_RUN
 from db import clock
 from deployment.wiring import clients
 from exports.engine import runs
 from exports.models import Export, ExportRun, SkippedCommit
-from exports.status.export import LOOK_IN_A_RUN
 
 log = logging.getLogger("lakemirror.export")
 

@@ -9,16 +9,13 @@ from datetime import datetime, timedelta
 from django.db.models import Max
 
 from core.exporting.explain import ExportFacts, RunFacts, Told, tell
-from core.exporting.state_machine import is_exported
+from core.exporting.state_machine import LOOK_IN_A_RUN, is_exported
 from core.mirroring.states import State, Tone
 from core.text.phrases import count
 from deployment import config
 from exports.models import Export, ExportRun, ExportVerification
 from exports.services.exports import KIND, subject_of
 from jobs.models import Duty
-
-LOOK_IN_A_RUN = timedelta(minutes=1)
-"""So often the branch is looked at while a run goes on."""
 
 
 @dataclass(frozen=True, slots=True)
