@@ -12,7 +12,16 @@ from core.mirroring.rpo import in_words
 from core.mirroring.states import State
 from core.text.phrases import Phrase, code, count, name, say, sentence, sentences, short
 
-STATES = (State.FAILED, State.UNKNOWN, State.PAUSED, State.RETRYING, State.SYNCING, State.NEW, State.UP_TO_DATE)
+STATES = (
+    State.FAILED,
+    State.DAMAGED,
+    State.UNKNOWN,
+    State.PAUSED,
+    State.RETRYING,
+    State.SYNCING,
+    State.NEW,
+    State.UP_TO_DATE,
+)
 """Those that an export may be in, the worst first."""
 PHASES = ("plan", "clear", "copy", "last", "markers", "manifest", "status")
 
@@ -34,6 +43,16 @@ class RunFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class Drift:
+    """So many files of a commit are not as they should be at the destination, by a verification that ended `at`."""
+
+    ref: str
+    missing: int
+    different: int
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class ExportFacts:
     """All that the sentence is made from. `head` "" is not known yet."""
 
@@ -48,6 +67,8 @@ class ExportFacts:
     """Why the last try of something failed that is tried again."""
     stale_since: datetime | None = None
     """The last look at the branch, where that is too long ago to speak of now."""
+    drift: Drift | None = None
+    """What the last verification of the destination found, if it found files of the commit missing or different."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +95,15 @@ def tell(facts: ExportFacts, now: datetime) -> Told:
         return Told(State.UNKNOWN, "Unknown", sentence(name(facts.branch), f" can't be looked at: {facts.look_error}"))
     if facts.stale_since and standing.last_success_ref:
         return Told(State.UNKNOWN, "Unknown", _not_looked(facts, facts.stale_since, now))
-    return _at_rest(facts, now)
+    return _drifted(facts.drift, now) if facts.drift else _at_rest(facts, now)
+
+
+def _drifted(drift: Drift, now: datetime) -> Told:
+    ago = in_words((now - drift.at).total_seconds())
+    found = [f"{count(drift.missing, 'file')} missing"] if drift.missing else []
+    found += [f"{count(drift.different, 'file')} different"] if drift.different else []
+    phrase = sentence("The last verification, of ", short(drift.ref), f" {ago} ago, found {' and '.join(found)}")
+    return Told(State.DAMAGED, "Drifted", sentences(phrase, say("Put them right, then verify it again.")))
 
 
 def _not_looked(facts: ExportFacts, stale_since: datetime, now: datetime) -> Phrase:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import Max
+from django.db.models import Max, OuterRef, Q, Subquery
 
-from core.exporting.explain import ExportFacts, RunFacts, Told, tell
+from core.exporting.explain import Drift, ExportFacts, RunFacts, Told, tell
 from core.exporting.state_machine import LOOK_IN_A_RUN, is_exported
 from core.mirroring.states import State, Tone
 from core.text.phrases import count
@@ -16,6 +16,8 @@ from deployment import config
 from exports.models import Export, ExportRun, ExportVerification
 from exports.services.exports import KIND, subject_of
 from jobs.models import Duty
+
+_ANSWERED = (ExportVerification.Outcome.EQUAL, ExportVerification.Outcome.DRIFTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,8 @@ class ExportSummary:
     """When its duty is looked at next."""
     seen: bool = True
     """Whether its branch was looked at lately."""
+    drifted: bool = False
+    """Whether files of it are known to be missing or different at its destination."""
 
     @property
     def active(self) -> bool:
@@ -105,21 +109,35 @@ def behind_of(export: Export) -> Behind | None:
 
 def proof_of(export: Export) -> ExportVerification | None:
     """The last verification of the place of now that came to an answer."""
-    answered = [ExportVerification.Outcome.EQUAL, ExportVerification.Outcome.DRIFTED]
-    return export.verifications.filter(path=export.path, outcome__in=answered).first()
+    return export.verifications.filter(path=export.path, outcome__in=_ANSWERED).first()
+
+
+def _drifts(exports: Sequence[Export]) -> dict[int, Drift]:
+    """What the last answered verification of each export's place of now found wrong with files of its own."""
+    of_place = ExportVerification.objects.filter(export=OuterRef("export"), path=OuterRef("export__path"))
+    last = of_place.filter(outcome__in=_ANSWERED).order_by("-pk").values("pk")[:1]
+    rows = ExportVerification.objects.filter(export__in=exports, outcome=ExportVerification.Outcome.DRIFTED)
+    rows = rows.filter(Q(missing__gt=0) | Q(different__gt=0), pk=Subquery(last)).order_by()
+    names = ("export_id", "ref", "missing", "different", "ended_at")
+    return {key: Drift(ref, missing, different, at) for key, ref, missing, different, at in rows.values_list(*names)}
 
 
 def export_statuses(exports: Sequence[Export], now: datetime) -> list[ExportSummary]:
-    """All in three queries, those that need somebody first."""
+    """All in four queries, those that need somebody first."""
     keys = [export.pk for export in exports]
     last = ExportRun.objects.filter(export__in=keys).order_by().values("export").annotate(last=Max("pk"))
     runs = {run.export_id: run for run in ExportRun.objects.filter(pk__in=[row["last"] for row in last])}
     duties = {-duty.subject: duty for duty in Duty.objects.filter(kind=KIND, subject__in=map(subject_of, exports))}
-    readings = [_reading(export, runs.get(export.pk), duties.get(export.pk), now) for export in exports]
+    drifts = _drifts(exports)
+    readings = [
+        _reading(export, runs.get(export.pk), duties.get(export.pk), drifts.get(export.pk), now) for export in exports
+    ]
     return sorted(readings, key=lambda reading: (-reading.told.state.severity, str(reading.export)))
 
 
-def _reading(export: Export, run: ExportRun | None, duty: Duty | None, now: datetime) -> ExportSummary:
+def _reading(
+    export: Export, run: ExportRun | None, duty: Duty | None, drift: Drift | None, now: datetime
+) -> ExportSummary:
     retrying = duty.outcome if duty and duty.failures else ""
     stale_since = export.head_at if export.head_at and now - export.head_at > _stale_after() else None
     facts = ExportFacts(
@@ -132,9 +150,10 @@ def _reading(export: Export, run: ExportRun | None, duty: Duty | None, now: date
         succeeded_at=export.succeeded_at,
         retrying=retrying,
         stale_since=stale_since,
+        drift=drift,
     )
     seen = bool(export.head) and not export.look_error and stale_since is None
-    return ExportSummary(export, run, tell(facts, now), now, retrying, duty and duty.due_at, seen)
+    return ExportSummary(export, run, tell(facts, now), now, retrying, duty and duty.due_at, seen, drift is not None)
 
 
 def _stale_after() -> timedelta:

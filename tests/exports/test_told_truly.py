@@ -12,10 +12,11 @@ from django.apps import apps
 from core.errors import Denied
 from db import clock
 from exports.api.status import whole_status_json
-from exports.models import Export, ExportRun
+from exports.models import Export, ExportRun, ExportVerification
 from exports.status.export import export_statuses
 from exports.status.failures import has_later_status, status_file
 from tests.exports.soak import Soak
+from tests.exports.test_verification import drifted
 
 pytestmark = pytest.mark.django_db
 
@@ -67,6 +68,31 @@ def test_what_nobody_has_looked_at_for_long_is_unknown(life: Soak, change: dict[
     status = told()
     assert (status["state"], status["up_to_date"]) == ("unknown", None)
     assert (status["behind_commits"], status["behind_seconds"]) == (None, None)
+
+
+def test_what_was_found_missing_is_not_up_to_date_until_it_is_verified_again(life: Soak) -> None:
+    commit = life.lake.commit(files={"a": b"1"})
+    life.set()
+    life.rounds()
+    export = Export.objects.get()
+    rows = [{"outcome": "drifted", "foreign": 1}, {"outcome": "drifted", "missing": 1, "different": 2}]
+    rows += [{"outcome": "failed"}, {"outcome": "equal"}]
+    states = []
+    for row in rows:
+        made = {"ref": commit, "path": export.path, "started_at": clock.now(), "ended_at": clock.now()}
+        ExportVerification.objects.create(export=export, **made, **row)
+        states.append((told()["state"], told()["up_to_date"]))
+    assert states == [("up_to_date", True), ("damaged", None), ("damaged", None), ("up_to_date", True)]
+
+
+def test_drift_is_told_with_its_numbers_and_needs_somebody(life: Soak) -> None:
+    life.lake.commit(files={"a": b"1"})
+    life.set()
+    life.rounds()
+    drifted(Export.objects.get())
+    (reading,) = export_statuses([Export.objects.get()], clock.now())
+    assert (reading.told.word, reading.needs_somebody) == ("Drifted", True)
+    assert "found 1 file missing and 1 file different" in str(reading.told.sentence)
 
 
 def test_a_proof_of_the_former_place_proves_nothing_of_a_new_one(life: Soak) -> None:
