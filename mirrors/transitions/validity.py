@@ -8,8 +8,9 @@ anew too, and is not called proven until then.
 from __future__ import annotations
 
 from core.errors import Fenced
-from core.mirroring.object_check import Depth, Imported
+from core.mirroring.object_check import Depth, Imported, Reason
 from db import clock
+from db.chunks import chunks
 from jobs import duties
 from jobs.lease import Lease
 from mirrors.models import Coverage, Mirror, MirrorDuty
@@ -51,8 +52,18 @@ def _take_down(old: Mirror, new: Mirror) -> bool:
     # What still waits is completed by looks of the new depth.
     waiting = new.coverage.exclude(state=Coverage.State.COMPLETE)
     waiting.filter(depth__in=Depth(new.depth).deeper).update(depth=new.depth)
+    if old.depth == Depth.CONTENT and new.depth != old.depth:
+        _keep_what_was_read(new)
     if reads_more:
         new.coverage.filter(depth=Depth.CONTENT).update(depth=Depth.ETAG)
     if bars_more:
         new.coverage.update(depth=NOTHING)
     return deeper or bars_more or (reads_more and new.depth == Depth.CONTENT)
+
+
+def _keep_what_was_read(mirror: Mirror) -> None:
+    """What reading has found wrong is read until it is right, although the mirror's own looks read nothing any more.
+    What only could not be compared is not known to be wrong."""
+    wrong = mirror.blockers.filter(must_read=True).exclude(reason=Reason.UNPROVEN).order_by()
+    for some in chunks(sorted(set(wrong.values_list("holder_id", flat=True)))):
+        mirror.coverage.filter(range_id__in=some).update(deeper=Depth.CONTENT)

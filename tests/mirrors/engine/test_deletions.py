@@ -181,3 +181,28 @@ def test_156_a_certificate_that_was_retired_for_a_deletion_which_was_not_made_is
     assert lm.head("x") == a
     certificate = read_certificate("eu-west-1", NAMESPACE, "x")
     assert certificate is not None and certificate.commit == a
+
+
+def test_195_the_last_word_on_an_unselected_branch_counts_although_the_selection_is_as_before(
+    lm: Deployment, a: str
+) -> None:
+    """It was to be deleted; then it is selected, and unselected to be kept, while a round is about to delete it."""
+    select(["main"], on_unselect=OnUnselect.DELETE)
+    plain, done = refs._are_intended, list[bool]()
+
+    def later(ref: Any, *given: Any, **more: Any) -> bool:
+        if ref.name == "x" and not done:
+            done.append(True)
+            select()
+            select(["main"])
+        return plain(ref, *given, **more)
+
+    with mock.patch.object(refs, "_are_intended", later):
+        run(lm, "promote")
+    assert done
+    lm.work(2)
+    assert lm.head("x") == a
+    select()
+    select(["main"], on_unselect=OnUnselect.DELETE)
+    lm.work(2)
+    assert lm.head("x") == ""

@@ -169,6 +169,32 @@ def test_181_that_of_a_branch_which_somebody_deleted_at_both_sides_is_retired(lm
     assert (certified("t"), MirrorBranch.objects.filter(name="t").exists()) == ("", False)
 
 
+def test_192_what_somebody_has_put_there_is_not_certified(lm: Deployment) -> None:
+    """It is whole, but the source's branch was never there: after a rebuild its certificate would say that it was."""
+    head = mirrored(lm, m=b"main")
+    lm.lake.repository.branches["t"] = head
+    other = mirrored(lm, "t", a=b"1")
+    branches(lm)["main"] = other
+    with mock.patch.object(lm.eu, "hard_reset_branch", side_effect=Denied("it is protected")):
+        lm.work(2)
+        assert (branches(lm)["main"], certified("main"), certified("t")) == (other, head, other)
+    lm.work(2)
+    assert (branches(lm)["main"], certified("main")) == (head, head)
+
+
+def test_194_books_that_are_older_than_a_retirement_leave_no_branch_without_its_certificate(lm: Deployment) -> None:
+    head = _about_to_be_certified(lm)
+    run(lm, "manage")
+    older = MirrorBranch.objects.get(name="t")
+    assert older.certified == certified("t") == head
+    run(lm, "promote")
+    assert (certified("t"), "t" in branches(lm)) == ("", False)
+    older.save(force_insert=True)
+    lm.lake.repository.branches["t"] = head
+    lm.work(3)
+    assert (branches(lm)["t"], certified("t")) == (head, head)
+
+
 def test_182_a_descriptor_that_is_refused_holds_up_no_certificate(lm: Deployment) -> None:
     mirrored(lm, m=b"main")
     with refusing(lm, "mirror.json"):

@@ -137,3 +137,22 @@ def test_189_nobody_is_blamed_before_the_sources_tags_were_looked_at(lm: Deploym
     assert not MirrorTag.objects.filter(stray=True).exists()
     lm.work(2)
     assert shown() == ["Up to date"]
+
+
+def test_193_what_somebody_makes_after_a_deletion_that_was_not_noted_is_left_alone(lm: Deployment) -> None:
+    """The worker died between the deletion of the tag and its note; somebody makes one there at the same commit."""
+    change(tags=True)
+    head = mirrored(lm, a=b"1")
+    source_tags(lm).update(v1=head, v2=head)
+    lm.work(2)
+    del source_tags(lm)["v1"]
+    with mock.patch("mirrors.engine.promote.tags.TagRef.read_back", side_effect=Unreachable("it died")):
+        for _ in range(2):
+            lm.work(1)
+            SourceTag.objects.update(missing_since=F("missing_since") - timedelta(hours=1))
+    assert tags(lm) == {"v2": head} and MirrorTag.objects.filter(name="v1").exists()
+    lm.work(1)
+    tags(lm)["v1"] = head
+    lm.work(3)
+    assert tags(lm) == {"v1": head, "v2": head}
+    assert MirrorTag.objects.get(name="v1").stray
