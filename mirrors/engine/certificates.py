@@ -92,8 +92,8 @@ def keep(mirror: Mirror, lease: Lease) -> None:
 
 
 def _uncertified(mirror: Mirror) -> list[MirrorBranch]:
-    """Branches that stand at a candidate of theirs which their certificate does not tell of. It proves that the source's
-    branch was there: nothing of where somebody else has put one."""
+    """Branches that stand at a candidate of theirs which their certificate does not tell of. It proves that the
+    source's branch was there: nothing of where somebody else has put one."""
     ours = mirror.branches.filter(position__gte=0, stray=False, misplaced=False)
     return list(ours.exclude(certified=F("head")))
 

@@ -14,6 +14,7 @@ from db.chunks import chunks
 from jobs import duties
 from jobs.lease import Lease
 from mirrors.models import Coverage, Mirror, MirrorDuty
+from mirrors.queries.proof_facts import is_at_its_store
 from mirrors.transitions.doubt import doubt_judgements
 
 NOTHING = ""
@@ -24,9 +25,9 @@ _SETTINGS = ("depth", "content_sample", "imported", "pinned_creation_date")
 
 def lock_mirror(mirror: Mirror, lease: Lease, *, settings: bool = True) -> None:
     """Inside of a transaction that writes down a judgement: the lease is ours, and it was made by today's settings, of
-    the repository that is there today.
+    the repository and at the store that are there today.
 
-    Raises Fenced when either has changed since `mirror` was read: then it is judged again. Without `settings`
+    Raises Fenced when one of these has changed since `mirror` was read: then it is judged again. Without `settings`
     it only keeps others from writing judgements until the transaction ends.
     """
     lease.lock()
@@ -34,6 +35,8 @@ def lock_mirror(mirror: Mirror, lease: Lease, *, settings: bool = True) -> None:
     now = Mirror.objects.select_for_update(no_key=True).filter(pk=mirror.pk).values_list(*_SETTINGS).first()
     if settings and now != tuple(getattr(mirror, name) for name in _SETTINGS):
         raise Fenced(f"the settings or the repository of {mirror.name} were changed meanwhile")
+    if settings and not is_at_its_store(mirror):
+        raise Fenced(f"another store is configured for the region of {mirror.name} meanwhile")
 
 
 def invalidate_for_settings(old: Mirror, new: Mirror) -> None:

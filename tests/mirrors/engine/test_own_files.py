@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -19,6 +20,7 @@ from mirrors.queries.certificates import certificate_uri, certify, parse_descrip
 from mirrors.status.mirror import brief_statuses, mirror_status
 from mirrors.status.readable_regions import places_of
 from mirrors.status.tags import tag_readings
+from tests.fakes import FakeStore, replicate
 from tests.mirrors.engine.test_found_by_breaking import branches, change, mirrored
 from tests.mirrors.harness import NAMESPACE, Deployment
 
@@ -78,6 +80,28 @@ def test_180_at_another_store_nothing_is_proven_from_the_first_moment(lm: Deploy
         lm.work(2)
         assert mirror_status(Mirror.objects.get()).state is State.DAMAGED
     assert lm.head() == head
+
+
+def test_198_what_was_found_at_another_store_is_not_taken_for_the_first_ones(lm: Deployment) -> None:
+    """It was configured for a moment only, in the middle of a round."""
+    head = mirrored(lm, m=b"main")
+    new = lm.lake.commit("main", {"a": b"1"})
+    lm.arrive(lm.lake.address_of(new, "a"))
+    there, other, plain = lm.eu_store, FakeStore(), lm.run_check
+    replicate(lm.us_store, other)
+
+    def check(*given: Any) -> None:
+        with another_store(), mock.patch.object(lm, "eu_store", other):
+            plain(*given)
+
+    run(lm, "sense", "copy")
+    with mock.patch("deployment.wiring.check_jobs.run_check", check):
+        run(lm, "validate")
+    run(lm, "promote")
+    assert branches(lm)["main"] == head and not lm.torn()
+    there.hidden.clear()
+    lm.work(3)
+    assert branches(lm)["main"] == new
 
 
 def test_180_another_store_is_given_the_mirrors_own_files(lm: Deployment) -> None:
