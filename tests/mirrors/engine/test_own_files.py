@@ -4,7 +4,8 @@ refused holds up. Numbers are those of docs/promotion.md."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 from unittest import mock
@@ -217,6 +218,25 @@ def test_194_books_that_are_older_than_a_retirement_leave_no_branch_without_its_
     lm.lake.repository.branches["t"] = head
     lm.work(3)
     assert (branches(lm)["t"], certified("t")) == (head, head)
+
+
+@pytest.mark.parametrize("refused", [True, False])
+def test_200_no_certificate_outlives_the_repository_that_it_tells_of(lm: Deployment, refused: bool) -> None:
+    """The repository is made anew, and the source deletes a branch before it is filled again."""
+    head = _about_to_be_certified(lm)
+    run(lm, "manage")
+    assert certified("t") == head
+    SourceBranch.objects.filter(name="t").update(missing_since=clock.now() - timedelta(minutes=2))
+    run(lm, "sense")
+    assert SourceBranch.objects.get(name="t").gone_at
+    there = lm.eu.repositories["lake-eu"]
+    there.info = replace(there.info, creation_date=there.info.creation_date + 9)
+    there.branches.clear()
+    there.commits.clear()
+    with refusing(lm, "t.json") if refused else nullcontext():
+        lm.work(4)
+    assert certified("t") == (head if refused else "")
+    assert branches(lm) == {"main": certified("main")}
 
 
 def test_182_a_descriptor_that_is_refused_holds_up_no_certificate(lm: Deployment) -> None:
