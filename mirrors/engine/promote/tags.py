@@ -200,10 +200,12 @@ def _note_foreign_move(mirror: Mirror, name: str, facts: TagFacts, why: Why, lea
 def _remember(mirror: Mirror, name: str, facts: TagFacts, decision: Decision, lease: Lease) -> None:
     """The destination is where it should be although our books said otherwise (a crash after the call)."""
     if not facts.source and not facts.head:
+        row = mirror.tag_rows.filter(name=name).first()
         with transaction.atomic():
-            _note(mirror, name, None, lease)
             # What was made, noted and deleted since no late call makes: what stands there later is somebody's own.
-            mirror.intents.filter(name=name, is_tag=True, to_commit__in=["", facts.noted]).delete()
+            over = ["", _last_place(mirror, row) if row else facts.noted]
+            mirror.intents.filter(name=name, is_tag=True, to_commit__in=over).delete()
+            _note(mirror, name, None, lease)
     elif decision.why is Why.UP_TO_DATE and facts.promotable and facts.noted != facts.source:
         _note(mirror, name, facts.source, lease)
     elif facts.head and facts.head == facts.noted and mirror.tag_rows.filter(name=name, commit_id="").exists():

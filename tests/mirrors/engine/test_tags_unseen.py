@@ -156,3 +156,21 @@ def test_193_what_somebody_makes_after_a_deletion_that_was_not_noted_is_left_alo
     lm.work(3)
     assert tags(lm) == {"v1": head, "v2": head}
     assert MirrorTag.objects.get(name="v1").stray
+
+
+def test_193_the_same_of_a_tag_that_was_on_its_way_to_another_commit(lm: Deployment) -> None:
+    change(tags=True)
+    head = mirrored(lm, a=b"1")
+    source_tags(lm).update(v1=head, v2=head)
+    lm.work(2)
+    source_tags(lm)["v1"] = mirrored(lm, b=b"1")
+    with mock.patch.object(lm.eu, "create_tag", side_effect=Unreachable("no answer")):
+        lm.work(1)
+        del source_tags(lm)["v1"]
+        for _ in range(3):
+            lm.work(1)
+            SourceTag.objects.update(missing_since=F("missing_since") - timedelta(hours=1))
+    assert tags(lm) == {"v2": head} and not MirrorTag.objects.filter(name="v1").exists()
+    tags(lm)["v1"] = head
+    lm.work(3)
+    assert tags(lm) == {"v1": head, "v2": head}
