@@ -123,7 +123,7 @@ class Decision:
 def choose_promotion(facts: PromotionFacts, promotable: Callable[[str], bool]) -> Decision:
     """The newest promotable candidate wins; a branch never goes back unless the source did."""
     if facts.gone or facts.dropped:
-        return _choose_deletion(facts, promotable)
+        return _choose_deletion(facts)
     position = _position_of(facts, promotable)
     chosen = _newest(facts.candidates, promotable, from_position=position)
     if chosen is None:
@@ -182,23 +182,27 @@ def is_news(facts: PromotionFacts, decision: Decision, promotable: Callable[[str
     return facts.stray or facts.misplaced or not noted
 
 
+def _was_never_ours(facts: PromotionFacts) -> bool:
+    return facts.stray or (not facts.noted and whose_move(facts) is Whose.OTHERS)
+
+
 def _made_by_others(facts: PromotionFacts, promotable: Callable[[str], bool]) -> bool:
     """Whether the branch was never ours. At a whole commit of the source's branch it is as good as ours."""
+    if not _was_never_ours(facts):
+        return False
     if facts.stray:
         return True
-    if facts.noted or whose_move(facts) is not Whose.OTHERS:
-        return False
     return not any(c.commit_id == facts.head and promotable(c.commit_id) for c in facts.candidates)
 
 
-def _choose_deletion(facts: PromotionFacts, promotable: Callable[[str], bool]) -> Decision:
-    """A branch is deleted only if we made it."""
+def _choose_deletion(facts: PromotionFacts) -> Decision:
+    """A branch is deleted only if we made it, wherever somebody else has put one of its name."""
     why = Why.GONE if facts.gone else Why.UNSELECTED
     if facts.default:
         return Decision(Action.NOTHING, Why.DEFAULT_STAYS, facts.head, facts.position)
     if not facts.head:
         return Decision(Action.NOTHING, why)
-    if _made_by_others(facts, promotable):
+    if _was_never_ours(facts):
         return Decision(Action.NOTHING, Why.NOT_OURS)
     return Decision(Action.DELETE, why)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 from functools import partial
 
 from django.db import transaction
@@ -25,6 +26,8 @@ from mirrors.queries.certificates import (
     read_certificate,
 )
 from mirrors.queries.proof_facts import store_of
+
+log = logging.getLogger("lakemirror.certificates")
 
 PUT_SECONDS = CONNECT_SECONDS + READ_SECONDS
 
@@ -56,6 +59,19 @@ def retire_if_deleted(mirror: Mirror, branch: str, lease: Lease) -> None:
     its retirement and the deletion, and whoever of the two comes second finds that."""
     if not mirror.branches.filter(name=branch, stray=False).exists():
         retire_certificate(mirror, branch, lease)
+
+
+def retire_all(mirror: Mirror, lease: Lease) -> None:
+    """Before a repository is filled again: no certificate tells of it, and its branches may be gone at the source by
+    then. What the store refuses holds up nothing."""
+    for branch in mirror.branches.filter(stray=False).values_list("name", flat=True):
+        lease.renew()
+        try:
+            retire_certificate(mirror, branch, lease)
+        except Fenced:
+            raise
+        except LakeMirrorError as error:
+            log.warning("%s: the certificate of %s is not retired: %s", mirror.name, branch, error)
 
 
 def _is_live(mirror: Mirror, branch: str) -> bool:
@@ -92,8 +108,10 @@ def keep(mirror: Mirror, lease: Lease) -> None:
 
 
 def _uncertified(mirror: Mirror) -> list[MirrorBranch]:
-    """Branches that stand at a candidate of theirs which their certificate does not tell of."""
-    return list(mirror.branches.filter(position__gte=0, stray=False).exclude(certified=F("head")))
+    """Branches that stand at a candidate of theirs which their certificate does not tell of. It proves that the
+    source's branch was there: nothing of where somebody else has put one."""
+    ours = mirror.branches.filter(position__gte=0, stray=False, misplaced=False)
+    return list(ours.exclude(certified=F("head")))
 
 
 def _write_certificate(mirror: Mirror, branch: MirrorBranch, lease: Lease) -> None:

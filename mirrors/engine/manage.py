@@ -166,6 +166,7 @@ def _made_anew(mirror: Mirror, repository: RepositoryInfo) -> bool:
 def _take_over(mirror: Mirror, repository: RepositoryInfo, lease: Lease) -> DutyOutcome:
     """Pin the new repository and begin again there: it has no branch and no record of ours. Who removed a repository
     may have emptied its place: nothing that was checked there counts any more."""
+    engine_certificates.retire_all(mirror, lease)
     with transaction.atomic():
         lock_mirror(mirror, lease, settings=False)
         Mirror.objects.filter(pk=mirror.pk).update(pinned_creation_date=repository.creation_date)

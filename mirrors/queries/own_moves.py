@@ -33,6 +33,11 @@ def where_put(row: MirrorBranch | None) -> CandidateCommit | None:
     return CandidateCommit(commit, row.position) if commit else None
 
 
+def has_put(mirror: Mirror, branch: str, commit: str) -> bool:
+    """Whether this mirror has once moved a branch to a commit."""
+    return _own_moves(Q(mirror=mirror, branch=branch, to_commit=commit)).exists()
+
+
 def heads_and_places(mirror: Mirror) -> set[str]:
     """What the mirror's branches show, and where it put those that somebody moved since: they are to be put back."""
     rows = mirror.branches.filter(stray=False)

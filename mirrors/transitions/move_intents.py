@@ -48,6 +48,8 @@ def intend(
         lease.lock()
         now, around = circumstances(mirror)
         around = replace(around, paused=around.paused and not completes)
+        if why == Why.UNSELECTED and not _is_to_go(mirror, name):
+            around = replace(around, unchanged=False)
         if now is None or not to_commit:
             judgement = judge_deletion(around, at_source=why == Why.GONE and _is_at_source(mirror, name, is_tag=is_tag))
         else:
@@ -64,6 +66,13 @@ def _is_at_source(mirror: Mirror, name: str, *, is_tag: bool) -> bool:
     """Whether the source has a branch or tag, by the last look."""
     refs = mirror.source.tags if is_tag else mirror.source.branches
     return refs.filter(name=name, gone_at=None).exists()
+
+
+def _is_to_go(mirror: Mirror, name: str) -> bool:
+    """Whether an operator wants a branch deleted that is not selected: the last word on it may be another one, although
+    the selection is the same as before."""
+    rows = (mirror.branches, mirror.intents.filter(is_tag=False))
+    return any(row.filter(name=name, delete_asked=True).exists() for row in rows)
 
 
 def _write(

@@ -8,11 +8,13 @@ anew too, and is not called proven until then.
 from __future__ import annotations
 
 from core.errors import Fenced
-from core.mirroring.object_check import Depth, Imported
+from core.mirroring.object_check import Depth, Imported, Reason
 from db import clock
+from db.chunks import chunks
 from jobs import duties
 from jobs.lease import Lease
 from mirrors.models import Coverage, Mirror, MirrorDuty
+from mirrors.queries.proof_facts import is_at_its_store
 from mirrors.transitions.doubt import doubt_judgements
 
 NOTHING = ""
@@ -23,9 +25,9 @@ _SETTINGS = ("depth", "content_sample", "imported", "pinned_creation_date")
 
 def lock_mirror(mirror: Mirror, lease: Lease, *, settings: bool = True) -> None:
     """Inside of a transaction that writes down a judgement: the lease is ours, and it was made by today's settings, of
-    the repository that is there today.
+    the repository and at the store that are there today.
 
-    Raises Fenced when either has changed since `mirror` was read: then it is judged again. Without `settings`
+    Raises Fenced when one of these has changed since `mirror` was read: then it is judged again. Without `settings`
     it only keeps others from writing judgements until the transaction ends.
     """
     lease.lock()
@@ -33,6 +35,8 @@ def lock_mirror(mirror: Mirror, lease: Lease, *, settings: bool = True) -> None:
     now = Mirror.objects.select_for_update(no_key=True).filter(pk=mirror.pk).values_list(*_SETTINGS).first()
     if settings and now != tuple(getattr(mirror, name) for name in _SETTINGS):
         raise Fenced(f"the settings or the repository of {mirror.name} were changed meanwhile")
+    if settings and not is_at_its_store(mirror):
+        raise Fenced(f"another store is configured for the region of {mirror.name} meanwhile")
 
 
 def invalidate_for_settings(old: Mirror, new: Mirror) -> None:
@@ -51,8 +55,18 @@ def _take_down(old: Mirror, new: Mirror) -> bool:
     # What still waits is completed by looks of the new depth.
     waiting = new.coverage.exclude(state=Coverage.State.COMPLETE)
     waiting.filter(depth__in=Depth(new.depth).deeper).update(depth=new.depth)
+    if old.depth == Depth.CONTENT and new.depth != old.depth:
+        _keep_what_was_read(new)
     if reads_more:
         new.coverage.filter(depth=Depth.CONTENT).update(depth=Depth.ETAG)
     if bars_more:
         new.coverage.update(depth=NOTHING)
     return deeper or bars_more or (reads_more and new.depth == Depth.CONTENT)
+
+
+def _keep_what_was_read(mirror: Mirror) -> None:
+    """What reading has found wrong is read until it is right, although the mirror's own looks read nothing any more.
+    What only could not be compared is not known to be wrong."""
+    wrong = mirror.blockers.filter(must_read=True).exclude(reason=Reason.UNPROVEN).order_by()
+    for some in chunks(sorted(set(wrong.values_list("holder_id", flat=True)))):
+        mirror.coverage.filter(range_id__in=some).update(deeper=Depth.CONTENT)

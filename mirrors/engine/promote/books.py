@@ -118,6 +118,7 @@ def _note_head(mirror: Mirror, branch: str, decision: Decision, now: datetime, *
     fresh = {"head": decision.commit_id, "position": decision.position, "advanced_at": now}
     fresh |= {"stray": False, "misplaced": False, "proven": False, "looked_at": None}
     fresh |= {"placed": decision.commit_id if placed else "", "delete_asked": dropped}
+    fresh |= {"certified": ""} if placed else {}  # books that are older than a retirement say that it has one
     MirrorBranch.objects.update_or_create(mirror=mirror, name=branch, defaults=fresh)
     mirror.commits.filter(commit__sha=decision.commit_id, promoted_at=None).update(promoted_at=now)
     prove_heads(mirror)

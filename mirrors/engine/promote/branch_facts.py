@@ -42,7 +42,8 @@ def gather_facts(mirror: Mirror, heads: dict[str, str], guard: Guard) -> list[tu
         for branch in stirring
     ]
     intents, gathered = intents_of(mirror), []
-    followed += facts_of_unselected([b for b in branches if b.name not in chosen], mirror_branches, heads, intents)
+    left_out = [b for b in branches if b.name not in chosen]
+    followed += facts_of_unselected(mirror, left_out, mirror_branches, heads, intents)
     for branch, facts in followed:
         with guard(mirror, f"branch {branch.name}"):
             gathered.append((branch, _with_past(mirror, branch, facts, frozenset(intents[branch.name]))))

@@ -8,13 +8,14 @@ from django.db.models import Q
 
 from core.mirroring.promotion import CandidateCommit, PromotionFacts
 from db.chunks import chunks
-from mirrors.models import Candidate, MirrorBranch, MoveIntent, SourceBranch
-from mirrors.queries.own_moves import where_put
+from mirrors.models import Candidate, Mirror, MirrorBranch, MoveIntent, SourceBranch
+from mirrors.queries.own_moves import has_put, where_put
 
 FEW = 200
 
 
 def facts_of_unselected(
+    mirror: Mirror,
     branches: Sequence[SourceBranch],
     mirror_branches: Mapping[str, MirrorBranch],
     heads: Mapping[str, str],
@@ -32,7 +33,8 @@ def facts_of_unselected(
         if row and (row.delete_asked or (stands and stands.commit_id != head)):
             candidates = [] if row.delete_asked or not stands else [stands]
             gathered.append((branch, _facts(row, head, candidates, anew=branch.pk not in standing)))
-        elif row is None:  # made just before it was unselected, and not noted; or somebody else's
+        elif row is None and (head in intents[branch.name] or has_put(mirror, branch.name, head)):
+            # Made just before it was unselected, and not noted; or back there. Any other is somebody's own.
             dropped = any(intent.delete_asked for intent in intents[branch.name].values())
             gathered.append((branch, PromotionFacts([stands] if stands else [], head=head, dropped=dropped)))
     return gathered

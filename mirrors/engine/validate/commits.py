@@ -84,7 +84,7 @@ def _begin_anew_at_another_store(mirror: Mirror, lease: Lease) -> None:
     if mirror.store == store:
         return
     with transaction.atomic():
-        lock_mirror(mirror, lease)
+        lock_mirror(mirror, lease, settings=False)
         if mirror.store:
             forget_all(mirror)
         Mirror.objects.filter(pk=mirror.pk).update(store=store)

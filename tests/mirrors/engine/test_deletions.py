@@ -17,7 +17,7 @@ from core.types import Page
 from db import clock
 from jobs.models import Duty
 from mirrors.engine.promote import refs
-from mirrors.models import Mirror, Repository, SourceBranch, SourceTag
+from mirrors.models import Mirror, MirrorBranch, Repository, SourceBranch, SourceTag
 from mirrors.queries.certificates import read_certificate
 from tests.mirrors.engine.test_recreated_source import before_tags, make_anew, recreated
 from tests.mirrors.engine.test_tags import source_tags, tags
@@ -181,3 +181,51 @@ def test_156_a_certificate_that_was_retired_for_a_deletion_which_was_not_made_is
     assert lm.head("x") == a
     certificate = read_certificate("eu-west-1", NAMESPACE, "x")
     assert certificate is not None and certificate.commit == a
+
+
+def test_202_the_last_word_on_an_unselected_branch_counts_although_the_selection_is_as_before(
+    lm: Deployment, a: str
+) -> None:
+    """It was to be deleted; then it is selected, and unselected to be kept, while a round is about to delete it."""
+    select(["main"], on_unselect=OnUnselect.DELETE)
+    plain, done = refs._are_intended, list[bool]()
+
+    def later(ref: Any, *given: Any, **more: Any) -> bool:
+        if ref.name == "x" and not done:
+            done.append(True)
+            select()
+            select(["main"])
+        return plain(ref, *given, **more)
+
+    with mock.patch.object(refs, "_are_intended", later):
+        run(lm, "promote")
+    assert done
+    lm.work(2)
+    assert lm.head("x") == a
+    select()
+    select(["main"], on_unselect=OnUnselect.DELETE)
+    lm.work(2)
+    assert lm.head("x") == ""
+
+
+@pytest.mark.parametrize("paused", [True, False])
+def test_206_a_branch_that_somebody_made_is_not_deleted_where_the_source_had_one_for_a_while(
+    lm: Deployment, a: str, paused: bool
+) -> None:
+    """It is at the very commit where the source's was, which the mirror never had: gone before it was made, or in a
+    pause."""
+    branches = lm.lake.repository.branches
+    if paused:
+        Mirror.objects.update(paused=True)
+        lm.eu.repositories["lake-eu"].branches["y"] = a
+    branches["y"] = a
+    run(lm, "sense")
+    del branches["y"]
+    for _ in range(2):
+        run(lm, "sense")
+        a_minute_passes()
+    assert SourceBranch.objects.get(name="y").gone_at
+    Mirror.objects.update(paused=False)
+    lm.eu.repositories["lake-eu"].branches["y"] = a
+    lm.work(3)
+    assert lm.head("y") == a and MirrorBranch.objects.get(name="y").stray

@@ -238,3 +238,34 @@ def test_191_a_metarange_that_is_damaged_on_a_workers_disk_is_asked_for_at_the_s
         assert ranges_named(Mirror.objects.get(), lm.lake.files_of(new)[0])
         lm.run(duties["promote"])
     assert lm.head() == new and file.read_bytes() == whole
+
+
+@pytest.mark.parametrize("unselect", [True, False])
+@pytest.mark.parametrize("depth", ["etag", "presence"])
+def test_203_what_reading_found_is_read_although_the_mirror_reads_nothing_any_more(
+    lm: Deployment, depth: str, unselect: bool
+) -> None:
+    Mirror.objects.update(depth="content")
+    with real_job(lm):
+        bad = rotten_branch(lm, Depth.CONTENT)
+        if unselect:
+            leave_out_t(lm)
+        change(depth=depth)
+        lm.arrive()
+        lm.work(3)
+        new = brought_to_main(lm, "merged", bad)
+        assert lm.head() != new and reasons() == {"content-differs"}
+        heal(lm)
+        lm.work(3)
+        assert lm.head() == new and not Blocker.objects.exists()
+
+
+def test_203_what_could_only_not_be_compared_passes(lm: Deployment) -> None:
+    Mirror.objects.update(depth="content")
+    with real_job(lm):
+        first = known_to_be_rotten(lm)
+        Blocker.objects.update(reason="content-unproven")
+        change(depth="etag")
+        lm.work(2)
+        assert not Blocker.objects.exists()
+        assert mirror_status(Mirror.objects.get()).state is State.UP_TO_DATE and lm.head() == first

@@ -4,8 +4,10 @@ refused holds up. Numbers are those of docs/promotion.md."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -19,6 +21,7 @@ from mirrors.queries.certificates import certificate_uri, certify, parse_descrip
 from mirrors.status.mirror import brief_statuses, mirror_status
 from mirrors.status.readable_regions import places_of
 from mirrors.status.tags import tag_readings
+from tests.fakes import FakeStore, replicate
 from tests.mirrors.engine.test_found_by_breaking import branches, change, mirrored
 from tests.mirrors.harness import NAMESPACE, Deployment
 
@@ -78,6 +81,28 @@ def test_180_at_another_store_nothing_is_proven_from_the_first_moment(lm: Deploy
         lm.work(2)
         assert mirror_status(Mirror.objects.get()).state is State.DAMAGED
     assert lm.head() == head
+
+
+def test_205_what_was_found_at_another_store_is_not_taken_for_the_first_ones(lm: Deployment) -> None:
+    """It was configured for a moment only, in the middle of a round."""
+    head = mirrored(lm, m=b"main")
+    new = lm.lake.commit("main", {"a": b"1"})
+    lm.arrive(lm.lake.address_of(new, "a"))
+    there, other, plain = lm.eu_store, FakeStore(), lm.run_check
+    replicate(lm.us_store, other)
+
+    def check(*given: Any) -> None:
+        with another_store(), mock.patch.object(lm, "eu_store", other):
+            plain(*given)
+
+    run(lm, "sense", "copy")
+    with mock.patch("deployment.wiring.check_jobs.run_check", check):
+        run(lm, "validate")
+    run(lm, "promote")
+    assert branches(lm)["main"] == head and not lm.torn()
+    there.hidden.clear()
+    lm.work(3)
+    assert branches(lm)["main"] == new
 
 
 def test_180_another_store_is_given_the_mirrors_own_files(lm: Deployment) -> None:
@@ -167,6 +192,51 @@ def test_181_that_of_a_branch_which_somebody_deleted_at_both_sides_is_retired(lm
     del lm.eu.repositories["lake-eu"].branches["t"]
     lm.work(1)
     assert (certified("t"), MirrorBranch.objects.filter(name="t").exists()) == ("", False)
+
+
+def test_200_what_somebody_has_put_there_is_not_certified(lm: Deployment) -> None:
+    """It is whole, but the source's branch was never there: after a rebuild its certificate would say that it was."""
+    head = mirrored(lm, m=b"main")
+    lm.lake.repository.branches["t"] = head
+    other = mirrored(lm, "t", a=b"1")
+    branches(lm)["main"] = other
+    with mock.patch.object(lm.eu, "hard_reset_branch", side_effect=Denied("it is protected")):
+        lm.work(2)
+        assert (branches(lm)["main"], certified("main"), certified("t")) == (other, head, other)
+    lm.work(2)
+    assert (branches(lm)["main"], certified("main")) == (head, head)
+
+
+def test_201_books_that_are_older_than_a_retirement_leave_no_branch_without_its_certificate(lm: Deployment) -> None:
+    head = _about_to_be_certified(lm)
+    run(lm, "manage")
+    older = MirrorBranch.objects.get(name="t")
+    assert older.certified == certified("t") == head
+    run(lm, "promote")
+    assert (certified("t"), "t" in branches(lm)) == ("", False)
+    older.save(force_insert=True)
+    lm.lake.repository.branches["t"] = head
+    lm.work(3)
+    assert (branches(lm)["t"], certified("t")) == (head, head)
+
+
+@pytest.mark.parametrize("refused", [True, False])
+def test_207_no_certificate_outlives_the_repository_that_it_tells_of(lm: Deployment, refused: bool) -> None:
+    """The repository is made anew, and the source deletes a branch before it is filled again."""
+    head = _about_to_be_certified(lm)
+    run(lm, "manage")
+    assert certified("t") == head
+    SourceBranch.objects.filter(name="t").update(missing_since=clock.now() - timedelta(minutes=2))
+    run(lm, "sense")
+    assert SourceBranch.objects.get(name="t").gone_at
+    there = lm.eu.repositories["lake-eu"]
+    there.info = replace(there.info, creation_date=there.info.creation_date + 9)
+    there.branches.clear()
+    there.commits.clear()
+    with refusing(lm, "t.json") if refused else nullcontext():
+        lm.work(4)
+    assert certified("t") == (head if refused else "")
+    assert branches(lm) == {"main": certified("main")}
 
 
 def test_182_a_descriptor_that_is_refused_holds_up_no_certificate(lm: Deployment) -> None:

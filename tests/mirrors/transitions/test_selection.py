@@ -623,3 +623,40 @@ def test_190_but_neither_one_that_is_selected_again_nor_somebodys_own(lm: Deploy
         lm.eu.repositories["lake-eu"].branches["dev"] = first
     lm.work(2)
     assert heads(lm)["dev"] == (second if again else first)
+
+
+def there(lm: Deployment) -> dict[str, str]:
+    return lm.eu.repositories["lake-eu"].branches
+
+
+def test_204_a_branch_that_somebody_makes_under_the_name_of_one_that_is_left_out_is_not_touched(
+    lm: Deployment,
+) -> None:
+    """Where the source's branch is, and so at a whole commit; then they move it, and write to it."""
+    Mirror.objects.update(repair_tampering="auto")
+    select(["main"])
+    first = mirrored(lm, a=b"1")
+    lm.lake.repository.branches["dev"] = first
+    lm.work(1)
+    there(lm)["dev"] = first
+    lm.work(2)
+    second = mirrored(lm, a=b"2")
+    there(lm)["dev"] = second
+    lm.eu.repositories["lake-eu"].uncommitted.add("dev")
+    lm.work(2)
+    assert heads(lm)["dev"] == second and "dev" in lm.eu.repositories["lake-eu"].uncommitted
+    assert MirrorBranch.objects.get(name="dev").stray
+
+
+def test_204_one_of_our_own_that_is_back_is_no_strangers(lm: Deployment) -> None:
+    """The destination is restored to before its deletion."""
+    first = mirrored(lm, a=b"1")
+    lm.lake.repository.branches["dev"] = first
+    lm.work(2)
+    select(["main"], on_unselect=OnUnselect.DELETE)
+    lm.work(2)
+    assert "dev" not in heads(lm)
+    there(lm)["dev"] = first
+    lm.work(2)
+    assert not MirrorBranch.objects.get(name="dev").stray
+    assert "moved-by-somebody" not in {move.why for move in Promotion.objects.filter(branch="dev")}
