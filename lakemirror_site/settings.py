@@ -32,6 +32,7 @@ INSTALLED_APPS = [
     "rbac",
     "installations",
     "mirrors",
+    "mirroring",
     "exports",
     "console",
 ]

@@ -1,6 +1,6 @@
 """What LakeMirror remembers: facts about sources and destinations, and checks in hand.
 
-Facts are written by duties (mirrors/engine/), decisions are made from them by pure functions in core/.
+Facts are written by duties (mirroring/), decisions are made from them by pure functions in core/.
 """
 
 from mirrors.models.duty_kinds import MirrorDuty

@@ -178,7 +178,7 @@ class SourceTag(models.Model):
 class Candidate(models.Model):
     """A commit that the source branch is known to have pointed to, in order of sight, then of the chain.
 
-    At positions below -1: what a default branch only is inferred to have pointed to (mirrors/engine/sense/inferred.py).
+    At positions below -1: what a default branch only is inferred to have pointed to (mirroring/sense/inferred.py).
     """
 
     branch = models.ForeignKey(SourceBranch, models.CASCADE, related_name="candidates")

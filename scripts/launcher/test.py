@@ -1,6 +1,6 @@
 """`scripts/test [FOLDERS, PYTEST ARGUMENTS]`: install what the tests need, check style, types and imports, run them.
 
-With arguments only pytest runs, with those; `core mirrors/engine` are the tests of these folders. Without, the tests
+With arguments only pytest runs, with those; `core mirroring` are the tests of these folders. Without, the tests
 that start few servers run beside the others, and what they say follows at the end. In CI (CI=true) nothing that a test
 needs may be missing.
 """
@@ -31,6 +31,7 @@ _LIGHT = [
         "db",
         "graveler",
         "installations",
+        "mirroring",
         "mirrors",
         "promise",
         "rbac",

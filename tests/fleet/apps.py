@@ -27,8 +27,7 @@ class FleetConfig(AppConfig):
         from deployment import config
         from deployment.wiring import check_jobs, clients
         from jobs import duties, lease
-        from mirrors.engine import certificates as engine_certificates
-        from mirrors.engine import manage
+        from mirroring import certificates, manage
 
         address, region = os.environ[WORLD], config.current().region
         clients.lakefs = functools.cache(lambda at: Remote(address, f"lakefs {at}", region, _lease))  # type: ignore[assignment]
@@ -37,7 +36,7 @@ class FleetConfig(AppConfig):
         clients.bulk_objects = functools.cache(lambda at: BulkStandIn(clients.objects(at)))
         duties._work = _stamped(duties._work)
         lease.LEASE_SECONDS = LEASE_SECONDS
-        manage.CALL_SECONDS = engine_certificates.PUT_SECONDS = CALL_SECONDS
+        manage.CALL_SECONDS = certificates.PUT_SECONDS = CALL_SECONDS
         sensing.is_gone = functools.partial(sensing.is_gone, least_seconds=GONE_SECONDS)  # type: ignore[assignment]
         if seconds := float(os.environ.get(CLOCK) or 0):
             _shift_clocks(timedelta(seconds=seconds))
@@ -97,9 +96,9 @@ def _shift_clocks(by: timedelta) -> None:
 
     from django.utils import timezone
 
-    import mirrors.tasks  # noqa: F401
+    import mirroring.tasks  # noqa: F401
 
-    ours = ("lakemirror_site", "console", "mirrors", "installations", "jobs", "web", "db", "deployment")
+    ours = ("lakemirror_site", "console", "mirrors", "mirroring", "installations", "jobs", "web", "db", "deployment")
     for module in list(sys.modules.values()):
         if module is timezone or (module.__name__.startswith(ours) and has_it(module)):
             module.datetime = Shifted  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""What every test of the engine begins with."""
+"""What every test of mirrors begins with."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from mirrors.status.mirror import MirrorStatus, mirror_status
 from spark_jobs.check import job
 from spark_jobs.runner import _Handover
 from tests.fakes import BulkStandIn, replicate
-from tests.mirrors.engine.test_scenarios import point
+from tests.mirroring.test_scenarios import point
 from tests.mirrors.harness import NAMESPACE, Deployment
 
 ACTIONS = {"create_branch", "hard_reset_branch", "delete_branch"}

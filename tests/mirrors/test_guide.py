@@ -147,6 +147,7 @@ SPOKEN_BY = (
     "rbac",
     "installations",
     "mirrors",
+    "mirroring",
     "exports",
     "console",
     "lakemirror_site",

@@ -18,9 +18,9 @@ from core.types import RecordOutcome
 from deployment import config
 from jobs import duties
 from jobs.models import Duty
-from mirrors.engine.sense import branches as sensor
-from mirrors.engine.sense.identity import Identity
-from mirrors.engine.validate.commits import _judge_row
+from mirroring.sense import branches as sensor
+from mirroring.sense.identity import Identity
+from mirroring.validate.commits import _judge_row
 from mirrors.models import Blocker, Coverage, Mirror, Repository, SourceBranch
 from mirrors.queries.metaranges import load_metaranges
 from mirrors.services import mirrors
@@ -49,8 +49,8 @@ def test_objects_that_go_at_different_times_leave_their_range_gone(lm: Deploymen
 
 def test_a_range_with_more_gone_objects_than_are_kept_by_name_is_gone_in_the_end(lm: Deployment) -> None:
     with (
-        mock.patch("mirrors.engine.validate.run_check.KEPT_PER_HOLDER", 2),
-        mock.patch("mirrors.engine.validate.question.KEPT_PER_HOLDER", 2),
+        mock.patch("mirroring.validate.run_check.KEPT_PER_HOLDER", 2),
+        mock.patch("mirroring.validate.question.KEPT_PER_HOLDER", 2),
         mock.patch("mirrors.transitions.range_states.KEPT_PER_HOLDER", 2),
     ):
         b = lm.lake.commit(files={f"f{n}": b"old" for n in range(9)})

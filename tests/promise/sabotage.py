@@ -16,8 +16,8 @@ from unittest import mock
 from django.db.models import Q
 
 from core.mirroring.judgement import CommitProof, Judgement, judge_circumstances
-from mirrors.engine.sense.identity import Identity
-from mirrors.engine.validate.commits import _load
+from mirroring.sense.identity import Identity
+from mirroring.validate.commits import _load
 from mirrors.transitions.metarange_states import proven_metaranges
 from tests.promise.lives import Life, live
 
@@ -44,7 +44,7 @@ def _nothing(*_: Any, **__: Any) -> None:
 
 def _nothing_verified(*_: Any, **__: Any) -> Any:
     """Nothing was old or in question."""
-    return import_module("mirrors.engine.validate.reverify").Verified()
+    return import_module("mirroring.validate.reverify").Verified()
 
 
 def _load_but_trust(mirror: Any, rows: Any) -> Any:
@@ -89,7 +89,7 @@ MUTANTS = (
         "other ranges that name a lost object stay complete",
         {
             "mirrors.transitions.doubt.doubt_sharers": _nothing,
-            "mirrors.engine.validate.question.question_shared": _nothing,
+            "mirroring.validate.question.question_shared": _nothing,
         },
     ),
     Mutant(
@@ -122,9 +122,9 @@ MUTANTS = (
         "records are accepted for good",
         "what a destination lost by a restore is not sent again",
         {
-            "mirrors.engine.promote.record_check.prove_newest": _nothing,
-            "mirrors.engine.promote.record_check.prove_after_404": _nothing,
-            "mirrors.engine.promote.record_check.prove_records": lambda *_: True,
+            "mirroring.promote.record_check.prove_newest": _nothing,
+            "mirroring.promote.record_check.prove_after_404": _nothing,
+            "mirroring.promote.record_check.prove_records": lambda *_: True,
         },
     ),
     Mutant(
@@ -145,17 +145,17 @@ MUTANTS = (
     Mutant(
         "the source's identity is not asked",
         "a repository of the same name counts as the same, and a strange history as its own",
-        {"mirrors.engine.sense.identity.ask_identity": lambda *_: Identity("", certain=True)},
+        {"mirroring.sense.identity.ask_identity": lambda *_: Identity("", certain=True)},
     ),
     Mutant(
         "nothing is checked a second time",
         "what is lost after its proof is never found",
-        {"mirrors.engine.validate.reverify.verify": _nothing_verified},
+        {"mirroring.validate.reverify.verify": _nothing_verified},
     ),
     Mutant(
         "what is wrong with a proven metarange is not noted",
         "commits that are judged again wait for it for ever",
-        {"mirrors.engine.validate.commits._load": _load_but_trust},
+        {"mirroring.validate.commits._load": _load_but_trust},
     ),
     Mutant(
         "certificates are given on trust",
@@ -170,7 +170,7 @@ MUTANTS = (
     Mutant(
         "certificates outlive their branches",
         "a stray of the name of a branch that was deleted is taken for ours after a rebuild",
-        {"mirrors.engine.certificates.retire_certificate": _nothing},
+        {"mirroring.certificates.retire_certificate": _nothing},
     ),
 )
 
@@ -182,7 +182,7 @@ def sabotaged(mutant: Mutant) -> Iterator[None]:
     Workers load the engine when they first work: what was loaded here would stay broken.
     """
     for module in ENGINE:
-        import_module(f"mirrors.engine.{module}")
+        import_module(f"mirroring.{module}")
     with ExitStack() as stack:
         for path, instead in mutant.replaced.items():
             for place, name in _places(path):

@@ -36,8 +36,25 @@ TOLD_IN = {
 """Where steps and policies are written down, not asked for."""
 
 
+APPS = (
+    *("web", "audit", "jobs", "rbac", "installations"),
+    *("mirrors", "mirroring", "exports", "console", "lakemirror_site"),
+)
+
+
 def sources() -> Iterator[Path]:
-    for app in ("web", "audit", "jobs", "rbac", "installations", "mirrors", "exports", "console", "lakemirror_site"):
+    for app in (
+        "web",
+        "audit",
+        "jobs",
+        "rbac",
+        "installations",
+        "mirrors",
+        "mirroring",
+        "exports",
+        "console",
+        "lakemirror_site",
+    ):
         yield from (path for path in (ROOT / app).rglob("*.py") if str(path.relative_to(ROOT)) not in TOLD_IN)
 
 

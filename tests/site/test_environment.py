@@ -141,7 +141,7 @@ def test_waiting_ends_when_everything_stops() -> None:
     ("argument", "place"),
     [
         ("core", "tests/core"),
-        ("mirrors/engine", "tests/mirrors/engine"),
+        ("mirroring", "tests/mirroring"),
         ("tests/core", "tests/core"),
         ("tests/core/test_doubt.py", "tests/core/test_doubt.py"),
         ("-k", "-k"),

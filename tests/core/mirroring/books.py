@@ -278,7 +278,7 @@ def _with_heads(state: State, change: Callable[[Branch], Branch]) -> State:
     return state._replace(branches=(main, side))
 
 
-# --- looking (mirrors/engine/validate/run_check.py, rechecks.py, resolving.py, settling.py, verifying.py,
+# --- looking (mirroring/validate/run_check.py, rechecks.py, resolving.py, settling.py, verifying.py,
 # validations.py) ---------------
 
 
@@ -402,7 +402,7 @@ def check_on_demand(state: State, row: Row) -> State:
     return reopen(state, {row.range_id} if was_open else ())
 
 
-# --- judging (mirrors/engine/validate/commits.py, mirrors/transitions/ancestry.py)
+# --- judging (mirroring/validate/commits.py, mirrors/transitions/ancestry.py)
 # ---------------------------------------------------------
 
 
@@ -529,7 +529,7 @@ def expect_forward(state: State, flight: Flight) -> None:
             raise Broken(f"{flight.ref} is moved back to position {flight.decision.position}, it had been at {top}")
 
 
-# --- moving (mirrors/engine/promote/refs.py, branches.py, books.py, tags.py)
+# --- moving (mirroring/promote/refs.py, branches.py, books.py, tags.py)
 # ----------------------------------------------------------------------
 
 

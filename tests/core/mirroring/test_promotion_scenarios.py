@@ -1,6 +1,6 @@
 """The scenarios of docs/promotion.md as pure cases: what was seen at the source, what is there, what to do.
 
-Commits are letters. A scenario that is about data, calls or several loops is in tests/mirrors/engine/test_scenarios.py.
+Commits are letters. A scenario that is about data, calls or several loops is in tests/mirroring/test_scenarios.py.
 """
 
 from __future__ import annotations
@@ -257,31 +257,31 @@ def test_39_a_branch_that_was_made_from_another_begins_where_it_was_first_seen()
 
 FILES = {
     "core": "tests/core/mirroring/test_promotion_scenarios.py",
-    "loops": "tests/mirrors/engine/test_scenarios.py",
+    "loops": "tests/mirroring/test_scenarios.py",
     "selection": "tests/mirrors/transitions/test_selection.py",
-    "tags": "tests/mirrors/engine/test_tags.py",
+    "tags": "tests/mirroring/test_tags.py",
     "sandbox": "tests/e2e/test_scenarios.py",
-    "damage": "tests/mirrors/engine/test_promise_scenarios.py",
-    "cases": "tests/mirrors/engine/test_promise_findings.py",
+    "damage": "tests/mirroring/test_promise_scenarios.py",
+    "cases": "tests/mirroring/test_promise_findings.py",
     "rebuild": "tests/mirrors/services/test_rebuild.py",
-    "breaking": "tests/mirrors/engine/test_found_by_breaking.py",
-    "records": "tests/mirrors/engine/test_lost_records.py",
-    "recreated": "tests/mirrors/engine/test_recreated_source.py",
+    "breaking": "tests/mirroring/test_found_by_breaking.py",
+    "records": "tests/mirroring/test_lost_records.py",
+    "recreated": "tests/mirroring/test_recreated_source.py",
     "unread": "tests/mirrors/status/test_unread_heads.py",
-    "looks": "tests/mirrors/engine/test_looks_again.py",
-    "adopted": "tests/mirrors/engine/test_adopted_heads.py",
+    "looks": "tests/mirroring/test_looks_again.py",
+    "adopted": "tests/mirroring/test_adopted_heads.py",
     "answers": "tests/contract/test_lakefs_unheard.py",
-    "anew": "tests/mirrors/engine/test_recreated_unread.py",
-    "unseen": "tests/mirrors/engine/test_tags_unseen.py",
-    "deletions": "tests/mirrors/engine/test_deletions.py",
-    "known": "tests/mirrors/engine/test_known_wrong.py",
-    "kept": "tests/mirrors/engine/test_known_wrong_kept.py",
-    "pieces": "tests/mirrors/engine/test_read_in_pieces.py",
+    "anew": "tests/mirroring/test_recreated_unread.py",
+    "unseen": "tests/mirroring/test_tags_unseen.py",
+    "deletions": "tests/mirroring/test_deletions.py",
+    "known": "tests/mirroring/test_known_wrong.py",
+    "kept": "tests/mirroring/test_known_wrong_kept.py",
+    "pieces": "tests/mirroring/test_read_in_pieces.py",
     "loss": "tests/mirrors/queries/test_loss.py",
-    "key": "tests/mirrors/engine/test_one_key.py",
+    "key": "tests/mirroring/test_one_key.py",
     "regions": "tests/mirrors/status/test_readable_regions.py",
-    "demand": "tests/mirrors/engine/test_validations.py",
-    "database": "tests/mirrors/engine/test_promise_database.py",
+    "demand": "tests/mirroring/test_validations.py",
+    "database": "tests/mirroring/test_promise_database.py",
     "servers": "tests/e2e/test_promise.py",
     "told": "tests/mirrors/status/test_told_no_better.py",
 }

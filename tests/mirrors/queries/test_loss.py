@@ -16,7 +16,7 @@ from mirrors.queries import unreplicated
 from mirrors.queries.unreplicated import Losses, losses_of
 from rbac.models import User
 from tests.api import Api
-from tests.mirrors.engine.test_found_by_breaking import age, lose, mirrored
+from tests.mirroring.test_found_by_breaking import age, lose, mirrored
 from tests.mirrors.factories import Line, at_mirror, block, make_commit, make_mirror, make_repository
 from tests.mirrors.harness import Deployment
 from tests.mirrors.promise import real_job

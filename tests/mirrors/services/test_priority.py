@@ -25,7 +25,7 @@ PRIORITISE = "/service/replication/v1/repositories/lake/mirrors/lake-eu/prioriti
 
 @pytest.fixture(autouse=True)
 def small_batches() -> Iterator[None]:
-    with mock.patch("mirrors.engine.validate.commits.BATCH", 2), mock.patch("mirrors.engine.copy_records.BATCH", 2):
+    with mock.patch("mirroring.validate.commits.BATCH", 2), mock.patch("mirroring.copy_records.BATCH", 2):
         yield
 
 
@@ -136,7 +136,7 @@ def test_asked_for_in_the_middle_of_a_round_of_copying_it_goes_next(
             MirrorCommit.objects.filter(commit__sha=head(lm)).update(urgency=MirrorCommit.Urgency.ASKED)
         return put(repository, record)  # type: ignore[arg-type]
 
-    with mock.patch("mirrors.engine.copy_records.AT_ONCE", 1), mock.patch.object(lm.eu, "put_commit_record", asks):
+    with mock.patch("mirroring.copy_records.AT_ONCE", 1), mock.patch.object(lm.eu, "put_commit_record", asks):
         run(lm, "copy")
     assert sent.index(head(lm)) == 3
 

@@ -94,7 +94,7 @@ def test_a_stop_in_the_midst_of_writing_takes_back_what_was_written(lm: Deployme
     Coverage.objects.all().delete()
     mirror.commits.update(data="unknown")
     with (
-        mock.patch("mirrors.engine.validate.run_check.CheckWriter.is_stopped", return_value=False),
+        mock.patch("mirroring.validate.run_check.CheckWriter.is_stopped", return_value=False),
         during(lm, stop_run),
     ):
         assert validate_once(lm) == "somebody stopped it"
@@ -166,7 +166,7 @@ def test_a_validation_is_stopped_while_its_run_is_at_work(
 
 
 @pytest.mark.parametrize(
-    "place", ["mirrors.engine.validate.on_demand.read_afresh", "mirrors.engine.validate.on_demand.within_budget"]
+    "place", ["mirroring.validate.on_demand.read_afresh", "mirroring.validate.on_demand.within_budget"]
 )
 def test_a_validation_is_stopped_wherever_it_is(lm: Deployment, mirror: Mirror, place: str) -> None:
     asked = validation_ask(actor=who(), mirror=mirror)

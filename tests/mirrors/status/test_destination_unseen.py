@@ -15,12 +15,12 @@ from core.errors import Denied, LakeMirrorError, RemoteFailure
 from core.mirroring.states import State
 from db import clock
 from jobs.models import Duty
-from mirrors.engine.promote.uncommitted import AGAIN_PER_ROUND, LOOKS_PER_ROUND, branches_to_look_at
+from mirroring.promote.uncommitted import AGAIN_PER_ROUND, LOOKS_PER_ROUND, branches_to_look_at
 from mirrors.models import Mirror, MirrorBranch, Promotion, Repository
 from mirrors.status.mirror import MirrorStatus, brief_statuses, mirror_status
 from mirrors.status.tags import tag_readings
 from tests.fakes import FakeRepository
-from tests.mirrors.engine.test_found_by_breaking import age, change, mirrored
+from tests.mirroring.test_found_by_breaking import age, change, mirrored
 from tests.mirrors.harness import Deployment
 
 pytestmark = pytest.mark.django_db(transaction=True)

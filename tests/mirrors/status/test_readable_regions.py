@@ -6,7 +6,7 @@ import pytest
 
 from mirrors.models import Mirror
 from mirrors.status.readable_regions import places_of
-from tests.mirrors.engine.test_found_by_breaking import age, mirrored
+from tests.mirroring.test_found_by_breaking import age, mirrored
 from tests.mirrors.harness import NAMESPACE, Deployment, state_of
 from tests.mirrors.promise import real_job
 

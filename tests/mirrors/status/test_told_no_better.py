@@ -24,8 +24,8 @@ from mirrors.status.lag_panel import lag_panel
 from mirrors.status.mirror import MirrorStatus, brief_statuses, mirror_status
 from rbac.models import User
 from tests.api import Api
-from tests.mirrors.engine.test_found_by_breaking import age, change, lose, mirrored, uri_of
-from tests.mirrors.engine.test_own_files import another_store, run
+from tests.mirroring.test_found_by_breaking import age, change, lose, mirrored, uri_of
+from tests.mirroring.test_own_files import another_store, run
 from tests.mirrors.factories import Line, make_mirror, make_repository
 from tests.mirrors.harness import NAMESPACE, Deployment
 

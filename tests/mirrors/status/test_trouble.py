@@ -15,7 +15,7 @@ from mirrors.models import Blocker, Coverage, Mirror, MirrorBranch, MirrorCommit
 from mirrors.status.incidents import trouble_of
 from mirrors.status.mirror import mirror_status
 from rbac.models import User
-from tests.mirrors.engine.test_found_by_breaking import lose, mirrored
+from tests.mirroring.test_found_by_breaking import lose, mirrored
 from tests.mirrors.factories import make_company, make_id
 from tests.mirrors.harness import Deployment
 from tests.mirrors.page_text import text

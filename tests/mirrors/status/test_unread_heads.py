@@ -20,7 +20,7 @@ from core.mirroring.states import State
 from db import clock
 from deployment import config
 from jobs.models import Duty
-from mirrors.engine.sense.read_log import REFUSED
+from mirroring.sense.read_log import REFUSED
 from mirrors.models import LagBreach, Mirror, Promotion, Repository, SourceBranch
 from mirrors.queries.branch_positions import branch_lags
 from mirrors.queries.unreplicated import losses_of
@@ -28,8 +28,8 @@ from mirrors.status.mirror import MirrorStatus, brief_statuses, mirror_status
 from mirrors.transitions.rpo_breaches import targets_kept
 from rbac.models import User
 from tests.api import MIRRORS, Api
-from tests.mirrors.engine.test_found_by_breaking import branches, mirrored
-from tests.mirrors.engine.test_sensor import settings
+from tests.mirroring.test_found_by_breaking import branches, mirrored
+from tests.mirroring.test_sensor import settings
 from tests.mirrors.harness import Deployment, one_by_one
 from tests.mirrors.services.test_rebuild import lose_database, rebuild
 
@@ -375,7 +375,7 @@ def test_115_what_somebody_moved_and_can_not_be_put_back_is_shown(lm: Deployment
 def test_115_a_deletion_that_was_not_noted_is_noted_when_it_is_made_again(lm: Deployment, new: str, read: bool) -> None:
     lm.work(2)
     dev = deleted_at_source(lm, "dev")
-    with mock.patch("mirrors.engine.promote.books.record", side_effect=RuntimeError("killed")):
+    with mock.patch("mirroring.promote.books.record", side_effect=RuntimeError("killed")):
         lm.work(1)
     assert (lm.head("dev"), both(read_dev)[1]) == ("", dev)
     fix = made_again(lm, "dev", dev)

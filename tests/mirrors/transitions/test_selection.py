@@ -583,7 +583,7 @@ def test_187_and_is_looked_at_where_heads_alone_are(lm: Deployment) -> None:
 def made_and_not_noted(lm: Deployment, name: str, commit: str) -> None:
     """A worker dies between its call and its note."""
     lm.lake.repository.branches[name] = commit
-    with mock.patch("mirrors.engine.promote.branches.BranchRef.read_back", side_effect=Unreachable("it died")):
+    with mock.patch("mirroring.promote.branches.BranchRef.read_back", side_effect=Unreachable("it died")):
         lm.work(1)
     assert heads(lm)[name] == commit and not MirrorBranch.objects.filter(name=name).exists()
 
@@ -604,7 +604,7 @@ def test_190_where_the_worker_dies_once_more_it_is_deleted_by_the_next_one(lm: D
     first = mirrored(lm)
     made_and_not_noted(lm, "dev", first)
     select(["main"], on_unselect=OnUnselect.DELETE)
-    with mock.patch("mirrors.engine.promote.branches.BranchRef.decide", side_effect=Unreachable("it died")):
+    with mock.patch("mirroring.promote.branches.BranchRef.decide", side_effect=Unreachable("it died")):
         lm.work(1)
     assert MirrorBranch.objects.get(name="dev").delete_asked
     lm.work(2)
