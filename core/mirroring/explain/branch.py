@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from core.mirroring.explain.blocker_text import describe_lack
 from core.mirroring.explain.verdict import Verdict, tell_failing, tell_unreachable
 from core.mirroring.facts import BranchFacts, CommitFacts, MirrorFacts
-from core.mirroring.rpo import Targets, in_words, is_destination_stale, lag
+from core.mirroring.rpo import Targets, in_words, is_destination_stale, is_stale, lag
 from core.mirroring.states import State, Tone
 from core.text.phrases import SHORT_ID, Phrase, code, count, name, say, sentence, sentences, short
 
@@ -52,6 +52,8 @@ def _worse(case: _Case, standing: Verdict) -> Verdict | None:
     else there is."""
     if standing.state not in (State.PAUSED, State.UNKNOWN) or case.mirror.elsewhere:
         return None
+    if case.branch.stray and is_stale(case.mirror.looked_at, case.now, case.targets):
+        return None  # the source may have it by now, or have had it all along
     seen = standing.state is State.PAUSED or not is_destination_stale(
         case.mirror.destination_looked_at, case.now, case.targets
     )
