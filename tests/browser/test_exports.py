@@ -78,6 +78,6 @@ def test_a_run_that_ends_is_seen_without_asking(olga: Page) -> None:
     run.phase, run.outcome, run.ended_at = "done", "exported-successfully", clock.now()
     run.save()
     done = {"state": "exported-successfully", "last_success_ref": HEAD, "path_at_success": export.path}
-    Export.objects.update(**done, succeeded_at=clock.now())
+    Export.objects.update(**done, succeeded_at=clock.now(), head_at=clock.now())
     expect(olga.locator("h1 + .state")).to_have_text("Exported")
     expect(olga.get_by_role("progressbar", name="Files exported")).to_have_count(0)
