@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import QuerySet, Sum
+from django.db.models import Q, QuerySet, Sum
 from django.urls import reverse
 
 from console.repositories import SourceRepository
@@ -22,7 +22,7 @@ from core.text.phrases import Phrase, count, sentence
 from exports.api.exports import narrowed, visible
 from exports.models import Export, ExportRun
 from exports.services.exports import KIND, subject_of
-from exports.status.export import ExportSummary, export_statuses
+from exports.status.export import ExportSummary, drifting, export_statuses
 from exports.status.timeline import progress_of
 from jobs.job_ids import JobType, job_id
 from jobs.models import Duty
@@ -107,9 +107,10 @@ class ExportHit:
 
 
 def summary(user: Any, now: datetime, most: int) -> Summary:
-    """How many there are, how many have failed, and some of these: by what is stored, not by each one's reading."""
+    """How many there are, how many have failed or drifted, and some of these: by what is stored, not by each one's
+    reading."""
     seen = _seen(user)
-    failed = seen.filter(state=State.FAILED)
+    failed = seen.filter(Q(state=State.FAILED) | Q(pk__in=drifting(seen).values("export")))
     total, needing = seen.count(), failed.count()
     some = export_statuses(list(failed.order_by("repository", "branch", "pk")[:most]), now) if needing else []
     need = count(needing, "needs you", "need you") if needing else "nothing needs you"

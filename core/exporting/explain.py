@@ -86,6 +86,8 @@ def tell(facts: ExportFacts, now: datetime) -> Told:
     standing = facts.standing
     if standing.state is ExportState.FAILED:
         return Told(State.FAILED, "Failed", _failed(facts, now), "repair")
+    if facts.drift:
+        return _drifted(facts, facts.drift, now)
     if standing.paused:
         return Told(State.PAUSED, "Paused", _paused(facts), "resume")
     if standing.state in (ExportState.IN_PROGRESS, ExportState.REPAIRED):
@@ -95,15 +97,18 @@ def tell(facts: ExportFacts, now: datetime) -> Told:
         return Told(State.UNKNOWN, "Unknown", sentence(name(facts.branch), f" can't be looked at: {facts.look_error}"))
     if facts.stale_since and standing.last_success_ref:
         return Told(State.UNKNOWN, "Unknown", _not_looked(facts, facts.stale_since, now))
-    return _drifted(facts.drift, now) if facts.drift else _at_rest(facts, now)
+    return _at_rest(facts, now)
 
 
-def _drifted(drift: Drift, now: datetime) -> Told:
+def _drifted(facts: ExportFacts, drift: Drift, now: datetime) -> Told:
+    """Also in a pause, and while a run goes on: it brings what changes in the branch, and not that."""
     ago = in_words((now - drift.at).total_seconds())
     found = [f"{count(drift.missing, 'file')} missing"] if drift.missing else []
     found += [f"{count(drift.different, 'file')} different"] if drift.different else []
     phrase = sentence("The last verification, of ", short(drift.ref), f" {ago} ago, found {' and '.join(found)}")
-    return Told(State.DAMAGED, "Drifted", sentences(phrase, say("Put them right, then verify it again.")))
+    paused = _paused(facts) if facts.standing.paused else say()
+    advice = say("Put that right at the destination, then verify it again.")
+    return Told(State.DAMAGED, "Drifted", sentences(phrase, advice, paused), "resume" if paused else "")
 
 
 def _not_looked(facts: ExportFacts, stale_since: datetime, now: datetime) -> Phrase:

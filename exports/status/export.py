@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import Max, OuterRef, Q, Subquery
+from django.db.models import Max, OuterRef, Q, QuerySet, Subquery
 
 from core.exporting.explain import Drift, ExportFacts, RunFacts, Told, tell
 from core.exporting.state_machine import LOOK_IN_A_RUN, is_exported
@@ -112,12 +112,16 @@ def proof_of(export: Export) -> ExportVerification | None:
     return export.verifications.filter(path=export.path, outcome__in=_ANSWERED).first()
 
 
-def _drifts(exports: Sequence[Export]) -> dict[int, Drift]:
-    """What the last answered verification of each export's place of now found wrong with files of its own."""
+def drifting(exports: Sequence[Export] | QuerySet[Export]) -> QuerySet[ExportVerification]:
+    """The last answered verification of each export's place of now that found files of its own missing or different."""
     of_place = ExportVerification.objects.filter(export=OuterRef("export"), path=OuterRef("export__path"))
     last = of_place.filter(outcome__in=_ANSWERED).order_by("-pk").values("pk")[:1]
     rows = ExportVerification.objects.filter(export__in=exports, outcome=ExportVerification.Outcome.DRIFTED)
-    rows = rows.filter(Q(missing__gt=0) | Q(different__gt=0), pk=Subquery(last)).order_by()
+    return rows.filter(Q(missing__gt=0) | Q(different__gt=0), pk=Subquery(last)).order_by()
+
+
+def _drifts(exports: Sequence[Export]) -> dict[int, Drift]:
+    rows = drifting(exports)
     names = ("export_id", "ref", "missing", "different", "ended_at")
     return {key: Drift(ref, missing, different, at) for key, ref, missing, different, at in rows.values_list(*names)}
 

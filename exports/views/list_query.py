@@ -75,5 +75,5 @@ def _named(reading: ExportSummary, *, first: bool) -> Phrase:
     return say(
         "" if first else ", ",
         who,
-        " has failed" if reading.told.state is State.FAILED else f" is {reading.told.word.lower()}",
+        f" {'has' if reading.told.state in (State.FAILED, State.DAMAGED) else 'is'} {reading.told.word.lower()}",
     )

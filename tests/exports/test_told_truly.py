@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 from django.apps import apps
 
+from console.exports_summary import summary
 from core.errors import Denied
 from db import clock
 from exports.api.status import whole_status_json
 from exports.models import Export, ExportRun, ExportVerification
 from exports.status.export import export_statuses
 from exports.status.failures import has_later_status, status_file
+from rbac.models import User
 from tests.exports.soak import Soak
 from tests.exports.test_verification import drifted
 
@@ -93,6 +95,19 @@ def test_drift_is_told_with_its_numbers_and_needs_somebody(life: Soak) -> None:
     (reading,) = export_statuses([Export.objects.get()], clock.now())
     assert (reading.told.word, reading.needs_somebody) == ("Drifted", True)
     assert "found 1 file missing and 1 file different" in str(reading.told.sentence)
+    Export.objects.update(paused=True)
+    (reading,) = export_statuses([Export.objects.get()], clock.now())
+    assert (reading.told.word, reading.told.action) == ("Drifted", "resume")
+
+
+def test_drift_is_counted_on_the_overview(life: Soak, owner: User) -> None:
+    life.lake.commit(files={"a": b"1"})
+    life.set()
+    life.rounds()
+    assert summary(owner, clock.now(), 5).needing == 0
+    drifted(Export.objects.get())
+    told = summary(owner, clock.now(), 5)
+    assert (told.needing, [need.word for need in told.some]) == (1, ["Drifted"])
 
 
 def test_a_proof_of_the_former_place_proves_nothing_of_a_new_one(life: Soak) -> None:
