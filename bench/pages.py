@@ -21,8 +21,6 @@ from typing import Any
 
 from local_deployment import fresh_database
 
-from mirrors.models import MirrorDuty
-
 GOAL_SECONDS = 0.1
 GOAL_BYTES = 10_000
 REGIONS = ("eu-west-1", "ap-south-1", "us-west-2", "sa-east-1")
@@ -171,7 +169,7 @@ class Fleet:
 
     def store_work(self) -> None:
         from jobs.models import Duty
-        from mirrors.models import Promotion, Run
+        from mirrors.models import MirrorDuty, Promotion, Run
 
         kinds = [*MirrorDuty]
         Duty.objects.bulk_create(

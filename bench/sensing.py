@@ -146,6 +146,8 @@ def part(arguments: argparse.Namespace) -> None:
 def run(kind: str, source: Source, destination: Destination) -> Took:
     """Let a duty of the one mirror run against these installations."""
     from jobs.models import Duty
+    from mirroring import copy_records  # noqa: F401  a worker has loaded its duties' code long before
+    from mirroring.sense import branches  # noqa: F401
 
     sides = {"us-east-1": source, "eu-west-1": destination}
     with mock.patch("deployment.wiring.clients.lakefs", sides.get):

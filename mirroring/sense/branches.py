@@ -72,8 +72,12 @@ def _take_look(
     repository: Repository, lakefs: LakeFS, heads: dict[str, str], at: datetime, lease: Lease
 ) -> tuple[DutyOutcome, bool]:
     """What came of it, and whether anything may follow from it."""
-    last, hidden = _last_heads(repository), _new_hidden(repository, lakefs, heads, lease)
-    changed = sensing.changed_branches(heads, _sensed_heads(repository))
+    live = list(repository.branches.filter(gone_at=None).values_list("name", "head", "position", "hidden"))
+    last = {name: head for name, head, _, _ in live}
+    new_branches = sorted(heads.keys() - {name for name, _, _, hidden in live if hidden is not None})
+    hidden = _hidden(repository, lakefs, new_branches, lease)
+    # Without the branches that only a mirror's certificate tells of: nothing is known of their candidates yet.
+    changed = sensing.changed_branches(heads, {name: head for name, head, position, _ in live if position >= 0})
     spool, moved = Spool(repository, lease), set(changed.values())
     waiting = [*unread_before(changed, _unread_branches(repository)), *sorted(spool.frontier())]
     errors = read_histories(spool, lakefs, moved, lease, waiting) if changed else {}
@@ -151,10 +155,8 @@ def _unread_branches(repository: Repository) -> list[str]:
     return list(repository.branches.exclude(unread_head="").values_list("name", flat=True))
 
 
-def _new_hidden(repository: Repository, lakefs: LakeFS, heads: dict[str, str], lease: Lease) -> dict[bool, list[str]]:
+def _hidden(repository: Repository, lakefs: LakeFS, new: Sequence[str], lease: Lease) -> dict[bool, list[str]]:
     """Branches that are new to us by whether they are hidden: a plain list leaves those out. It stays so for life."""
-    known = repository.branches.filter(gone_at=None, hidden__isnull=False).values_list("name", flat=True)
-    new = sorted(heads.keys() - set(known))
     if not new:
         return {}
     plain = list_heads(lakefs, repository.name, lease, hidden=False)
@@ -167,11 +169,6 @@ def _note_hidden(repository: Repository, branches: Mapping[bool, Sequence[str]])
     for hidden, names in branches.items():
         for some in chunks(names):
             repository.branches.filter(name__in=some).update(hidden=hidden)
-
-
-def _sensed_heads(repository: Repository) -> dict[str, str]:
-    """Without the branches that only a mirror's certificate tells of: nothing is known of their candidates yet."""
-    return dict(repository.branches.filter(gone_at=None, position__gte=0).values_list("name", "head"))
 
 
 def _name_unread(
