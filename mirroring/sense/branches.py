@@ -72,12 +72,9 @@ def _take_look(
     repository: Repository, lakefs: LakeFS, heads: dict[str, str], at: datetime, lease: Lease
 ) -> tuple[DutyOutcome, bool]:
     """What came of it, and whether anything may follow from it."""
-    live = list(repository.branches.filter(gone_at=None).values_list("name", "head", "position", "hidden"))
-    last = {name: head for name, head, _, _ in live}
-    new_branches = sorted(heads.keys() - {name for name, _, _, hidden in live if hidden is not None})
-    hidden = _hidden(repository, lakefs, new_branches, lease)
-    # Without the branches that only a mirror's certificate tells of: nothing is known of their candidates yet.
-    changed = sensing.changed_branches(heads, {name: head for name, head, position, _ in live if position >= 0})
+    last, sensed, known = _before(repository)
+    hidden = _hidden(repository, lakefs, sorted(heads.keys() - known), lease)
+    changed = sensing.changed_branches(heads, sensed)
     spool, moved = Spool(repository, lease), set(changed.values())
     waiting = [*unread_before(changed, _unread_branches(repository)), *sorted(spool.frontier())]
     errors = read_histories(spool, lakefs, moved, lease, waiting) if changed else {}
@@ -149,6 +146,14 @@ def _distrust(
 
 def _last_heads(repository: Repository) -> dict[str, str]:
     return dict(repository.branches.filter(gone_at=None).values_list("name", "head"))
+
+
+def _before(repository: Repository) -> tuple[dict[str, str], dict[str, str], set[str]]:
+    """What the last look left, in one query: heads; those without branches that only a mirror's certificate tells of,
+    of whose candidates nothing is known yet; the branches of which it is known whether they are hidden."""
+    rows = list(repository.branches.filter(gone_at=None).values_list("name", "head", "position", "hidden"))
+    sensed = {name: head for name, head, position, _ in rows if position >= 0}
+    return {row[0]: row[1] for row in rows}, sensed, {row[0] for row in rows if row[3] is not None}
 
 
 def _unread_branches(repository: Repository) -> list[str]:

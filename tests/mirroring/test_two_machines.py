@@ -22,7 +22,7 @@ from tests.mirrors.harness import NAMESPACE, Deployment
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 CONTENT = ("commit", "metarange", "ranges", "entries", "bytes", "content_digest")
 ENDS_A_RANGE = ("day-076579", "day-204824")
 """Paths after which lakeFS's rule begins another range."""
