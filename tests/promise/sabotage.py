@@ -21,7 +21,7 @@ from mirroring.validate.commits import _load
 from mirrors.transitions.metarange_states import proven_metaranges
 from tests.promise.lives import Life, live
 
-PACKAGES = ("mirrors.", "installations.", "jobs.", "db.", "core.", "spark_jobs.")
+PACKAGES = ("mirrors.", "mirroring.", "installations.", "jobs.", "db.", "core.", "spark_jobs.")
 
 ENGINE = ("manage", "copy_records", "sense.branches", "validate.commits", "promote.branches")
 
