@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.mirrors.harness import OneByOne
 
-PACKAGES = ("mirrors.", "installations.", "jobs.", "db.", "spark_jobs.", "core.")
+PACKAGES = ("mirrors.", "mirroring.", "installations.", "jobs.", "db.", "spark_jobs.", "core.")
 
 
 class Serial(OneByOne):
