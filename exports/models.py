@@ -12,7 +12,7 @@ from django.db.models import Q
 from core.exporting import state_machine
 from core.exporting.failures import reason_words
 from db.fields import ExactTextField
-from exports.querysets import ExportQuerySet, RunQuerySet
+from exports.querysets import ExportQuerySet, RunQuerySet, VerificationQuerySet
 
 
 class Export(models.Model):
@@ -305,7 +305,7 @@ class ExportVerification(models.Model):
     named = models.BigIntegerField(default=0, help_text="so many of what drifted are rows")
     requests = models.BigIntegerField(default=0)
 
-    objects = RunQuerySet.as_manager()
+    objects = VerificationQuerySet.as_manager()
 
     class Meta:
         constraints = [

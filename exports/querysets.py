@@ -26,3 +26,11 @@ class RunQuerySet(models.QuerySet):
     def open(self) -> RunQuerySet:
         """Those that go on."""
         return self.filter(ended_at=None)
+
+
+class VerificationQuerySet(RunQuerySet):
+    def telling(self) -> VerificationQuerySet:
+        """Those that came to an answer, and those that were broken off after they had found something amiss: that is
+        so until an answer says otherwise."""
+        amiss = models.Q(missing__gt=0) | models.Q(different__gt=0)
+        return self.exclude(ended_at=None).filter(amiss | models.Q(outcome__in=["equal", "drifted"]))

@@ -22,7 +22,8 @@ def begin(export: Export, *, asked_by: str) -> ExportVerification:
         export=now, ref=now.last_success_ref, path=now.path, asked_by=asked_by, started_at=clock.now()
     )
     old = now.verifications.order_by("-pk").values_list("pk", flat=True)[KEPT:]
-    ExportVerification.objects.filter(pk__in=list(old)).delete()
+    last = now.verifications.filter(path=now.path).telling().values_list("pk", flat=True).first()
+    ExportVerification.objects.filter(pk__in=list(old)).exclude(pk=last).delete()
     duties.wake("export", -now.pk)
     return made
 

@@ -113,11 +113,12 @@ def proof_of(export: Export) -> ExportVerification | None:
 
 
 def drifting(exports: Sequence[Export] | QuerySet[Export]) -> QuerySet[ExportVerification]:
-    """The last answered verification of each export's place of now that found files of its own missing or different."""
+    """The last verification of each export's place of now that tells anything, where it found files of its own missing
+    or different."""
     of_place = ExportVerification.objects.filter(export=OuterRef("export"), path=OuterRef("export__path"))
-    last = of_place.filter(outcome__in=_ANSWERED).order_by("-pk").values("pk")[:1]
-    rows = ExportVerification.objects.filter(export__in=exports, outcome=ExportVerification.Outcome.DRIFTED)
-    return rows.filter(Q(missing__gt=0) | Q(different__gt=0), pk=Subquery(last)).order_by()
+    last = of_place.telling().order_by("-pk").values("pk")[:1]
+    rows = ExportVerification.objects.filter(Q(missing__gt=0) | Q(different__gt=0), export__in=exports)
+    return rows.filter(pk=Subquery(last)).order_by()
 
 
 def _drifts(exports: Sequence[Export]) -> dict[int, Drift]:

@@ -47,7 +47,8 @@ def note_move(
         _note_foreign_move(mirror, branch.name, facts.noted, facts.head, lease, why=Why.FOUND)
         return facts
     why = {Whose.BACK: Why.BACK, Whose.VANISHED: Why.VANISHED}.get(whose, Why.FOREIGN)
-    _note_foreign_move(mirror, branch.name, facts.noted, facts.head, lease, why=why)
+    ours = whose is Whose.BACK and facts.gone and not facts.stray  # until it is deleted, however often that fails
+    _note_foreign_move(mirror, branch.name, facts.noted, facts.head, lease, why=why, ours=ours)
     return facts
 
 
@@ -153,9 +154,11 @@ def _note_foreign_move(
     lease: Lease,
     *,
     stray: bool = False,
+    ours: bool = False,
     why: Why = Why.FOREIGN,
 ) -> None:
-    """A branch is not where this mirror put it: that goes into its history, whatever follows."""
+    """A branch is not where this mirror put it: that goes into its history, whatever follows. One that has no row is
+    somebody's, unless it is known to be `ours`."""
     with transaction.atomic():
         lock_mirror(mirror, lease, settings=False)
         Promotion.objects.create(
@@ -166,7 +169,7 @@ def _note_foreign_move(
             mirror=mirror,
             name=branch,
             defaults=known | ({"stray": True} if stray else {}),
-            create_defaults=known | {"stray": True},
+            create_defaults=known | {"stray": not ours},
         )
         if why is Why.FOUND:
             prove_heads(mirror)

@@ -16,7 +16,7 @@ from mirroring.promote.unselected import facts_of_unselected
 from mirroring.sense.inferred import inferred_candidates
 from mirrors.models import Candidate, Mirror, MirrorBranch, MirrorCommit, SourceBranch
 from mirrors.queries.certificates import read_certificate
-from mirrors.queries.own_moves import NOT_OUR_DOING, where_put
+from mirrors.queries.own_moves import NOT_OUR_DOING, made_since, where_put
 from mirrors.transitions.move_intents import intents_of
 
 log = logging.getLogger("lakemirror.promote")
@@ -60,6 +60,8 @@ def _with_past(mirror: Mirror, branch: SourceBranch, facts: PromotionFacts, inte
     # What it was moved on from was ours as well, although the move to it may have gone with an older database.
     before = Q(to_commit=facts.head) | Q(from_commit=facts.head, why__in=[Why.ADVANCED, Why.REWOUND])
     former = bool(facts.head) and moves.filter(before).exists()
+    if former and not facts.noted and facts.position == UNKNOWN:  # there is no branch of ours
+        former = not made_since(mirror, branch.name, is_tag=False)
     return replace(facts, intended=intended, former=former)
 
 

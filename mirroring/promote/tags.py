@@ -22,7 +22,7 @@ from mirroring.promote.record_check import prove_newest
 from mirroring.promote.refs import ForcedCall, Round, settle
 from mirroring.sense.read_log import list_tags
 from mirrors.models import Mirror, MirrorTag, Promotion
-from mirrors.queries.own_moves import is_news
+from mirrors.queries.own_moves import is_news, made_since
 from mirrors.transitions.move_intents import intents_of
 
 log = logging.getLogger("lakemirror.tags")
@@ -85,14 +85,16 @@ def _gather(mirror: Mirror, mirror_tags: dict[str, str]) -> Iterator[tuple[str, 
         is_ours = row is not None and not row.stray
         noted = _last_place(mirror, row) if row and is_ours and (commit or row.commit_id) else ""
         standing, intended = mirror_tags.get(name, ""), frozenset(intents[name])
-        former = not (row and row.stray) and standing != noted and _was_put(mirror, name, standing)
+        former = standing != noted and _was_put(mirror, name, standing, is_ours=is_ours)
         yield name, TagFacts(commit, standing, noted, is_ours, commit in promotable, intended, former)
 
 
-def _was_put(mirror: Mirror, name: str, commit: str) -> bool:
-    """Whether the tag named this commit before, by our own doing."""
+def _was_put(mirror: Mirror, name: str, commit: str, *, is_ours: bool) -> bool:
+    """Whether the tag named this commit before, by our own doing, and it is ours or nobody is known to have made one of
+    its name since."""
     own = mirror.promotions.filter(is_tag=True, branch=name).exclude(why__in=MOVED_BY_OTHERS)
-    return bool(commit) and own.filter(to_commit=commit).exists()
+    put = bool(commit) and own.filter(to_commit=commit).exists()
+    return put and (is_ours or not made_since(mirror, name, is_tag=True))
 
 
 def _last_place(mirror: Mirror, row: MirrorTag) -> str:
@@ -253,7 +255,10 @@ def _note_strays(mirror: Mirror, mirror_tags: dict[str, str], lease: Lease) -> N
         row = known.get(name)
         foreign = name not in source_names or row is None or row.stray
         if foreign and (row is None or not row.stray or row.commit_id != commit) and _is_foreign(mirror, name, commit):
-            why = Why.BACK if row is None and _was_put(mirror, name, commit) else Why.FOREIGN
+            back = row is None and _was_put(mirror, name, commit, is_ours=False)
+            if back and name in source_names:
+                continue  # it goes where the source's is, once that can be read
+            why = Why.BACK if back else Why.FOREIGN
             _record(mirror, name, row.commit_id if row else "", commit, why, lease)
             _note(mirror, name, commit, lease, stray=True)
 

@@ -34,8 +34,16 @@ def where_put(row: MirrorBranch | None) -> CandidateCommit | None:
 
 
 def has_put(mirror: Mirror, branch: str, commit: str) -> bool:
-    """Whether this mirror has once moved a branch to a commit."""
-    return _own_moves(Q(mirror=mirror, branch=branch, to_commit=commit)).exists()
+    """Whether this mirror has once moved a branch to a commit, and nobody is known to have made one since."""
+    put = _own_moves(Q(mirror=mirror, branch=branch, to_commit=commit)).exists()
+    return put and not made_since(mirror, branch, is_tag=False)
+
+
+def made_since(mirror: Mirror, name: str, *, is_tag: bool) -> bool:
+    """Whether somebody is known to have made a branch or tag of this name since this mirror moved its own last."""
+    moves = mirror.promotions.filter(branch=name, is_tag=is_tag)
+    own = moves.exclude(why__in=[*NOT_OUR_DOING, Why.UNDONE]).order_by("-pk").values_list("pk", flat=True).first()
+    return moves.filter(why=Why.FOREIGN, from_commit="", pk__gt=own or 0).exists()
 
 
 def heads_and_places(mirror: Mirror) -> set[str]:

@@ -13,6 +13,7 @@ from console.exports_summary import summary
 from core.errors import Denied
 from db import clock
 from exports.api.status import whole_status_json
+from exports.engine.verifications import begin
 from exports.models import Export, ExportRun, ExportVerification
 from exports.status.export import export_statuses
 from exports.status.failures import has_later_status, status_file
@@ -85,6 +86,33 @@ def test_what_was_found_missing_is_not_up_to_date_until_it_is_verified_again(lif
         ExportVerification.objects.create(export=export, **made, **row)
         states.append((told()["state"], told()["up_to_date"]))
     assert states == [("up_to_date", True), ("damaged", None), ("damaged", None), ("up_to_date", True)]
+
+
+@pytest.mark.parametrize("outcome", ["failed", "outdated"])
+def test_what_a_verification_found_before_it_was_broken_off_is_told(life: Soak, outcome: str) -> None:
+    commit = life.lake.commit(files={"a": b"1"})
+    life.set()
+    life.rounds()
+    export = Export.objects.get()
+    made = {"ref": commit, "path": export.path, "started_at": clock.now(), "ended_at": clock.now()}
+    for found, state in (({}, "up_to_date"), ({"missing": 1}, "damaged"), ({}, "damaged")):
+        ExportVerification.objects.create(export=export, outcome=outcome, **made, **found)
+        assert told()["state"] == state
+    ExportVerification.objects.create(export=export, outcome="equal", **made)
+    assert told()["state"] == "up_to_date"
+
+
+def test_drift_is_not_forgotten_with_old_verifications(life: Soak) -> None:
+    life.lake.commit(files={"a": b"1"})
+    life.set()
+    life.rounds()
+    export = Export.objects.get()
+    drifted(export)
+    for _ in range(12):
+        made = begin(export, asked_by="olga")
+        ExportVerification.objects.filter(pk=made.pk).update(ended_at=clock.now(), outcome="failed")
+    assert told()["state"] == "damaged"
+    assert ExportVerification.objects.count() == 11
 
 
 def test_drift_is_told_with_its_numbers_and_needs_somebody(life: Soak) -> None:

@@ -5,20 +5,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from copy import deepcopy
 from datetime import timedelta
 from typing import Any
 from unittest import mock
 
 import pytest
+from django.db.models import F
 
-from core.errors import Unreachable
+from core.errors import Denied, Unreachable
 from core.mirroring.branch_selection import OnUnselect
+from core.mirroring.states import State
 from core.types import Page
 from db import clock
 from jobs.models import Duty
 from mirroring.promote import refs
-from mirrors.models import Mirror, MirrorBranch, Repository, SourceBranch, SourceTag
+from mirrors.models import Mirror, MirrorBranch, MoveIntent, Repository, SourceBranch, SourceTag
 from mirrors.queries.certificates import read_certificate
+from mirrors.status.mirror import mirror_status
 from tests.mirroring.test_recreated_source import before_tags, make_anew, recreated
 from tests.mirroring.test_tags import source_tags, tags
 from tests.mirrors.harness import NAMESPACE, Deployment
@@ -229,3 +233,48 @@ def test_206_a_branch_that_somebody_made_is_not_deleted_where_the_source_had_one
     lm.eu.repositories["lake-eu"].branches["y"] = a
     lm.work(3)
     assert lm.head("y") == a and MirrorBranch.objects.get(name="y").stray
+
+
+def deleted_at_both(lm: Deployment, branch: str) -> None:
+    """The source deletes a branch, and so does the mirror."""
+    del lm.lake.repository.branches[branch]
+    for _ in range(2):
+        run(lm, "sense")
+        a_minute_passes()
+    lm.work(1)
+    assert lm.head(branch) == ""
+
+
+@pytest.mark.parametrize("unselected", [True, False])
+def test_208_what_somebody_made_deleted_and_made_where_ours_had_been_is_theirs(
+    lm: Deployment, a: str, unselected: bool
+) -> None:
+    there, before = lm.eu.repositories["lake-eu"].branches, lm.lake.repository.commits[a].parents[0]
+    if unselected:
+        select(["main"], on_unselect=OnUnselect.DELETE)
+        lm.work(2)
+    else:
+        deleted_at_both(lm, "x")
+    for theirs in (before, "", a, before):
+        there["x"] = theirs
+        if not theirs:
+            del there["x"]
+        lm.work(2)
+        assert lm.head("x") == theirs
+    assert MirrorBranch.objects.get(name="x").stray
+
+
+@pytest.mark.parametrize("days", [0, 2])
+def test_210_a_branch_that_came_back_with_a_backup_stays_ours_however_often_its_deletion_fails(
+    lm: Deployment, a: str, days: int
+) -> None:
+    backup = deepcopy(lm.eu.repositories["lake-eu"])
+    deleted_at_both(lm, "x")
+    MoveIntent.objects.update(at=F("at") - timedelta(days=days))
+    lm.eu.repositories["lake-eu"] = backup
+    with mock.patch.object(lm.eu, "delete_branch", side_effect=Denied("it is protected")):
+        lm.work(2)
+        branches = {branch.name: branch.state for branch in mirror_status(Mirror.objects.get()).branches}
+        assert (lm.head("x"), branches["x"]) == (a, State.LEAVING)
+    lm.work(2)
+    assert lm.head("x") == ""

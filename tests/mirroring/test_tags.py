@@ -267,6 +267,58 @@ def test_192_where_somebody_made_it_since_it_is_somebodys(lm: Deployment, a: str
     assert [to for why, _, to in history("v1") if why == "moved-by-somebody"] == [root, a]
 
 
+def test_208_a_tag_that_somebody_made_deleted_and_made_where_ours_had_been_is_theirs(lm: Deployment, a: str) -> None:
+    source_tags(lm)["v1"] = a
+    lm.work(2)
+    forget_tag(lm, "v1")
+    tags(lm)["v1"] = lm.lake.repository.commits[a].parents[0]
+    lm.work(2)
+    del tags(lm)["v1"]
+    lm.work(2)
+    tags(lm)["v1"] = a
+    lm.work(2)
+    assert tags(lm) == {"v1": a}
+    assert MirrorTag.objects.get(name="v1").stray
+
+
+def test_209_a_tag_that_comes_back_while_the_sources_can_not_be_read_goes_there_once_it_can(
+    lm: Deployment, a: str
+) -> None:
+    source_tags(lm)["v1"] = a
+    lm.work(2)
+    backup = deepcopy(lm.eu.repositories["lake-eu"])
+    forget_tag(lm, "v1")
+    source_tags(lm)["v1"] = new = lone_commit(lm, "x", a)
+    lm.arrive()
+    with failing(lm, lambda commit: commit == new):
+        lm.work(2)
+        lm.eu.repositories["lake-eu"] = backup
+        lm.work(2)
+        assert (tags(lm), states()) == ({"v1": a}, {"v1": "Unreadable at source"})
+    lm.work(3)
+    assert (tags(lm), states()) == ({"v1": new}, {"v1": "Up to date"})
+    assert "moved-by-somebody" not in {why for why, _, _ in history("v1")}
+
+
+def test_209_a_tag_that_comes_back_after_tags_were_not_followed_for_a_while_follows_again(
+    lm: Deployment, a: str
+) -> None:
+    source_tags(lm)["v1"] = a
+    lm.work(2)
+    backup = deepcopy(lm.eu.repositories["lake-eu"])
+    forget_tag(lm, "v1")
+    source_tags(lm)["v2"] = a
+    for follows in (False, True):
+        change(tags=follows)
+        lm.work(2)
+    lm.eu.repositories["lake-eu"] = backup
+    lm.work(2)
+    source_tags(lm)["v1"] = new = mirrored(lm, b=b"1")
+    lm.work(3)
+    assert tags(lm) == {"v1": new, "v2": a}
+    assert "moved-by-somebody" not in {why for why, _, _ in history("v1")}
+
+
 @pytest.mark.parametrize("call", ["create_tag", "delete_tag"])
 def test_a_call_whose_answer_is_lost_is_not_made_twice_and_blames_nobody(lm: Deployment, a: str, call: str) -> None:
     source_tags(lm)["v1"] = a
