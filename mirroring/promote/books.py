@@ -47,7 +47,8 @@ def note_move(
         _note_foreign_move(mirror, branch.name, facts.noted, facts.head, lease, why=Why.FOUND)
         return facts
     why = {Whose.BACK: Why.BACK, Whose.VANISHED: Why.VANISHED}.get(whose, Why.FOREIGN)
-    ours = whose is Whose.BACK and facts.gone and not facts.stray  # until it is deleted, however often that fails
+    unwanted = facts.gone or branch.name not in mirror.selection
+    ours = whose is Whose.BACK and unwanted and not facts.stray  # however often its deletion fails; or kept
     _note_foreign_move(mirror, branch.name, facts.noted, facts.head, lease, why=why, ours=ours)
     return facts
 
@@ -169,7 +170,7 @@ def _note_foreign_move(
             mirror=mirror,
             name=branch,
             defaults=known | ({"stray": True} if stray else {}),
-            create_defaults=known | {"stray": not ours},
+            create_defaults=known | {"stray": not ours, "misplaced": not ours},
         )
         if why is Why.FOUND:
             prove_heads(mirror)

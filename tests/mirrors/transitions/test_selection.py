@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
+from copy import copy, deepcopy
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from io import StringIO
@@ -13,6 +13,7 @@ from unittest import mock
 import pytest
 from django.core.management import call_command
 from django.db import connection
+from django.db.models import F
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
@@ -660,3 +661,26 @@ def test_204_one_of_our_own_that_is_back_is_no_strangers(lm: Deployment) -> None
     lm.work(2)
     assert not MirrorBranch.objects.get(name="dev").stray
     assert "moved-by-somebody" not in {move.why for move in Promotion.objects.filter(branch="dev")}
+
+
+def test_211_nor_is_one_that_was_put_there_before_the_source_made_it_anew(lm: Deployment) -> None:
+    """No candidate tells of that commit any more."""
+    first = mirrored(lm, a=b"1")
+    lm.lake.repository.branches["dev"] = first
+    lm.work(2)
+    backup = deepcopy(lm.eu.repositories["lake-eu"])
+    del lm.lake.repository.branches["dev"]
+    for _ in range(2):
+        lm.work(1)
+        SourceBranch.objects.exclude(missing_since=None).update(missing_since=F("missing_since") - timedelta(minutes=2))
+    lm.lake.repository.branches["dev"] = mirrored(lm, a=b"2")
+    lm.work(2)
+    select(["main"], on_unselect=OnUnselect.DELETE)
+    lm.work(2)
+    lm.eu.repositories["lake-eu"] = backup
+    lm.work(3)
+    assert (heads(lm)["dev"], read("dev").state) == (first, State.UNSELECTED)
+    assert "moved-by-somebody" not in {why for why, _, _ in history("dev")}
+    select()
+    lm.work(2)
+    assert heads(lm)["dev"] == lm.lake.repository.branches["dev"]
