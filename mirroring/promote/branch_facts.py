@@ -60,8 +60,12 @@ def _with_past(mirror: Mirror, branch: SourceBranch, facts: PromotionFacts, inte
     # What it was moved on from was ours as well, although the move to it may have gone with an older database.
     before = Q(to_commit=facts.head) | Q(from_commit=facts.head, why__in=[Why.ADVANCED, Why.REWOUND])
     former = bool(facts.head) and moves.filter(before).exists()
-    if former and not facts.noted and facts.position == UNKNOWN:  # there is no branch of ours
-        former = not made_since(mirror, branch.name, is_tag=False)
+    if not (facts.noted or facts.stray) and facts.position == UNKNOWN:  # our books know of none
+        former = former and not made_since(mirror, branch.name, is_tag=False)
+        # They may be older than it is: it is deleted only if it is ours, and its certificate is retired when it is.
+        former = former or (
+            facts.gone and facts.head not in intended and _is_certified(mirror, branch.name, facts.head)
+        )
     return replace(facts, intended=intended, former=former)
 
 

@@ -20,7 +20,7 @@ from core.types import Page
 from db import clock
 from jobs.models import Duty
 from mirroring.promote import refs
-from mirrors.models import Mirror, MirrorBranch, MoveIntent, Repository, SourceBranch, SourceTag
+from mirrors.models import Mirror, MirrorBranch, MoveIntent, Promotion, Repository, SourceBranch, SourceTag
 from mirrors.queries.certificates import read_certificate
 from mirrors.status.mirror import mirror_status
 from tests.mirroring.test_recreated_source import before_tags, make_anew, recreated
@@ -278,3 +278,23 @@ def test_210_a_branch_that_came_back_with_a_backup_stays_ours_however_often_its_
         assert (lm.head("x"), branches["x"]) == (a, State.LEAVING)
     lm.work(2)
     assert lm.head("x") == ""
+
+
+@pytest.mark.parametrize("ours", [True, False])
+def test_212_a_branch_that_was_made_after_our_books_were_saved_is_ours_by_its_certificate(
+    lm: Deployment, a: str, ours: bool
+) -> None:
+    """The source has deleted it since."""
+    if not ours:
+        deleted_at_both(lm, "x")
+        lm.lake.repository.branches["x"] = lm.eu.repositories["lake-eu"].branches["x"] = a
+        run(lm, "sense")
+    for model, names in ((MirrorBranch, {"name": "x"}), (Promotion, {"branch": "x"}), (MoveIntent, {"name": "x"})):
+        model.objects.filter(**names).delete()
+    del lm.lake.repository.branches["x"]
+    for _ in range(2):
+        run(lm, "sense")
+        a_minute_passes()
+    lm.work(2)
+    assert lm.head("x") == ("" if ours else a)
+    assert ("moved-by-somebody" in {move.why for move in Promotion.objects.filter(branch="x")}) is not ours
