@@ -47,9 +47,7 @@ def note_move(
         _note_foreign_move(mirror, branch.name, facts.noted, facts.head, lease, why=Why.FOUND)
         return facts
     why = {Whose.BACK: Why.BACK, Whose.VANISHED: Why.VANISHED}.get(whose, Why.FOREIGN)
-    unwanted = facts.gone or branch.name not in mirror.selection
-    ours = whose is Whose.BACK and unwanted and not facts.stray  # however often its deletion fails; or kept
-    _note_foreign_move(mirror, branch.name, facts.noted, facts.head, lease, why=why, ours=ours)
+    _note_foreign_move(mirror, branch.name, facts.noted, facts.head, lease, why=why)
     return facts
 
 
@@ -155,11 +153,10 @@ def _note_foreign_move(
     lease: Lease,
     *,
     stray: bool = False,
-    ours: bool = False,
     why: Why = Why.FOREIGN,
 ) -> None:
     """A branch is not where this mirror put it: that goes into its history, whatever follows. One that has no row is
-    somebody's, unless it is known to be `ours`."""
+    somebody's, unless it is back: then it is ours, whatever keeps it from being put in order."""
     with transaction.atomic():
         lock_mirror(mirror, lease, settings=False)
         Promotion.objects.create(
@@ -170,7 +167,7 @@ def _note_foreign_move(
             mirror=mirror,
             name=branch,
             defaults=known | ({"stray": True} if stray else {}),
-            create_defaults=known | {"stray": not ours, "misplaced": not ours},
+            create_defaults=known | {"stray": why is not Why.BACK, "misplaced": why is not Why.BACK},
         )
         if why is Why.FOUND:
             prove_heads(mirror)

@@ -8,10 +8,11 @@ from typing import Any
 from django.db.models import Q
 
 from core.mirroring.branch_selection import OnUnselect, Selection, check_selection
+from core.mirroring.promotion import MOVED_BY_OTHERS
 from db import clock
 from db.chunks import chunks
 from jobs import duties
-from mirrors.models import Mirror, MirrorBranch, MirrorDuty, MirrorTag, MoveIntent, Repository
+from mirrors.models import Mirror, MirrorBranch, MirrorDuty, MirrorTag, MoveIntent, Promotion, Repository
 
 
 def whole_selection(
@@ -64,10 +65,12 @@ def start_or_end_tags(old: Mirror, new: Mirror) -> None:
 
 
 def _forget_tags(source: Repository) -> None:
-    """Nobody has looked at them for a while. Those that a mirror made may be gone by now: looks have to find that."""
+    """Nobody has looked at them for a while. Those that a mirror made may be gone by now, and those that it deleted be
+    back there with a backup: looks have to find that."""
     made = MirrorTag.objects.filter(mirror__source=source, stray=False).values("name")
     begun = MoveIntent.objects.filter(mirror__source=source, is_tag=True).exclude(to_commit="").values("name")
-    source.tags.exclude(Q(name__in=made) | Q(name__in=begun)).delete()
+    moves = Promotion.objects.filter(mirror__source=source, is_tag=True).exclude(why__in=MOVED_BY_OTHERS)
+    source.tags.exclude(Q(name__in=made) | Q(name__in=begun) | Q(name__in=moves.values("branch"))).delete()
     source.tags.update(commit_id="", unread_commit="", missing_since=None, missing_looks=0, gone_at=None)
 
 

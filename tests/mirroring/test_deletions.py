@@ -26,6 +26,7 @@ from mirrors.status.mirror import mirror_status
 from tests.mirroring.test_recreated_source import before_tags, make_anew, recreated
 from tests.mirroring.test_tags import source_tags, tags
 from tests.mirrors.harness import NAMESPACE, Deployment
+from tests.mirrors.promise import lose
 from tests.mirrors.transitions.test_selection import commit_only, mirrored, select
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -264,14 +265,24 @@ def test_208_what_somebody_made_deleted_and_made_where_ours_had_been_is_theirs(
     assert MirrorBranch.objects.get(name="x").stray
 
 
-@pytest.mark.parametrize("days", [0, 2])
+@pytest.mark.parametrize(("days", "again"), [(0, False), (2, False), (0, True)])
 def test_210_a_branch_that_came_back_with_a_backup_stays_ours_however_often_its_deletion_fails(
-    lm: Deployment, a: str, days: int
+    lm: Deployment, a: str, days: int, again: bool
 ) -> None:
+    """Also where the source has it again for a while, at what is not whole."""
     backup = deepcopy(lm.eu.repositories["lake-eu"])
     deleted_at_both(lm, "x")
     MoveIntent.objects.update(at=F("at") - timedelta(days=days))
     lm.eu.repositories["lake-eu"] = backup
+    if again:
+        lm.lake.repository.branches["x"] = commit_only(lm, b=b"1")
+        lose(lm, lm.lake.repository.branches["x"], "b")
+        lm.work(2)
+        assert (lm.head("x"), MirrorBranch.objects.get(name="x").stray) == (a, False)
+        del lm.lake.repository.branches["x"]
+        for _ in range(2):
+            run(lm, "sense")
+            a_minute_passes()
     with mock.patch.object(lm.eu, "delete_branch", side_effect=Denied("it is protected")):
         lm.work(2)
         branches = {branch.name: branch.state for branch in mirror_status(Mirror.objects.get()).branches}
