@@ -94,7 +94,9 @@ def _waiting(readings: Sequence[MirrorStatus], now: datetime) -> Tile:
     number = sum(reading.waiting for reading in readings)
     more = "+" if any(reading.waiting_more for reading in readings) else ""
     since = min((reading.waiting_since for reading in readings if reading.waiting_since), default=None)
-    below = f"oldest for {in_words((now - since).total_seconds())}" if since else "no object or file is missed"
+    damaged = any(reading.state is State.DAMAGED for reading in readings)
+    below = "what is damaged is told below" if damaged else "no object or file is missed"
+    below = f"oldest for {in_words((now - since).total_seconds())}" if since else below
     figure = f"{number:,}{more} {'thing' if number == 1 and not more else 'things'}" if number else "nothing"
     return Tile("Waiting to arrive", figure, below)
 
