@@ -33,9 +33,15 @@ def where_put(row: MirrorBranch | None) -> CandidateCommit | None:
     return CandidateCommit(commit, row.position) if commit else None
 
 
-def has_put(mirror: Mirror, branch: str, commit: str) -> bool:
-    """Whether this mirror has once moved a branch to a commit."""
-    return _own_moves(Q(mirror=mirror, branch=branch, to_commit=commit)).exists()
+def has_put(mirror: Mirror, ref: str, commit: str, *, tag: bool = False) -> bool:
+    """Whether this mirror has once moved a branch, or made a tag, at a commit."""
+    return bool(commit) and _own_moves(Q(mirror=mirror, branch=ref, to_commit=commit), tags=tag).exists()
+
+
+def last_place_of_tag(mirror: Mirror, tag: str) -> str:
+    """The commit that this mirror made or left a tag at last; "" if it deleted it, or never made it."""
+    moves = _own_moves(Q(mirror=mirror, branch=tag), tags=True)
+    return moves.values_list("to_commit", flat=True).first() or ""
 
 
 def heads_and_places(mirror: Mirror) -> set[str]:
@@ -51,6 +57,6 @@ def _last_move(row: MirrorBranch) -> str:
     return own.values_list("to_commit", flat=True).first() or ""
 
 
-def _own_moves(of: Q) -> QuerySet[Promotion]:
-    """Moves of branches by this mirror, the last one first."""
-    return Promotion.objects.filter(of, is_tag=False).exclude(why__in=[*NOT_OUR_DOING, Why.UNDONE]).order_by("-pk")
+def _own_moves(of: Q, *, tags: bool = False) -> QuerySet[Promotion]:
+    """Moves of branches, or of tags, by this mirror, the last one first."""
+    return Promotion.objects.filter(of, is_tag=tags).exclude(why__in=[*NOT_OUR_DOING, Why.UNDONE]).order_by("-pk")
