@@ -176,6 +176,9 @@ def _arn(export: Export) -> str:
 def _need(user: Any, reading: ExportSummary) -> Need:
     export = reading.export
     may = rbac.allowed(user, "fs:RunExport", _arn(export))
+    verb, view = (
+        ("Verify", "export_verify") if reading.told.state is ShownState.DAMAGED else ("Repair", "export_repair")
+    )
     return Need(
         key=export.pk,
         name=_name(export),
@@ -186,8 +189,8 @@ def _need(user: Any, reading: ExportSummary) -> Need:
         state=reading.told.state,
         word=reading.told.word,
         explanation=reading.told.sentence,
-        verb="Repair" if may else "",
-        verb_url=reverse("export_repair", args=[export.pk]) if may else "",
+        verb=verb if may else "",
+        verb_url=reverse(view, args=[export.pk]) if may else "",
     )
 
 

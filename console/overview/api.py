@@ -14,7 +14,8 @@ from rest_framework.views import APIView
 from console import exports_summary
 from console.exports_summary import Summary
 from console.overview.recent_events import Happening, latest
-from console.overview.summary import Pair, is_within, matrix, oldest_unchecked, tell, worst_of
+from console.overview.summary import Pair, is_within, matrix, oldest_unchecked, tell
+from core.mirroring.rpo import worst_lag
 from db import clock
 from jobs.queue_status import QueueReading, queue_readings, troubles
 from mirrors.models import Mirror
@@ -157,7 +158,7 @@ def _tiles(readings: Sequence[MirrorStatus], queues: Sequence[QueueReading], old
 
 
 def _worst(readings: Sequence[MirrorStatus]) -> float | None:
-    return _rounded(worst_of(readings))
+    return _rounded(worst_lag([reading.lag for reading in readings]))
 
 
 def _rounded(seconds: float | None) -> float | None:

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from django.db.models import Min
 
-from core.mirroring.rpo import in_words
+from core.mirroring.rpo import in_words, worst_lag
 from core.mirroring.states import State, Tone
 from core.text.phrases import Phrase, count, say, sentence
 from jobs.queue_status import QueueReading
@@ -94,7 +94,9 @@ def _waiting(readings: Sequence[MirrorStatus], now: datetime) -> Tile:
     number = sum(reading.waiting for reading in readings)
     more = "+" if any(reading.waiting_more for reading in readings) else ""
     since = min((reading.waiting_since for reading in readings if reading.waiting_since), default=None)
-    below = f"oldest for {in_words((now - since).total_seconds())}" if since else "no object or file is missed"
+    damaged = any(reading.state is State.DAMAGED for reading in readings)
+    below = "what is damaged is told below" if damaged else "no object or file is missed"
+    below = f"oldest for {in_words((now - since).total_seconds())}" if since else below
     figure = f"{number:,}{more} {'thing' if number == 1 and not more else 'things'}" if number else "nothing"
     return Tile("Waiting to arrive", figure, below)
 
@@ -138,10 +140,4 @@ def _pair(readings: Sequence[MirrorStatus]) -> Pair | None:
     if not readings:
         return None
     bad = any(reading.state.tone is Tone.BAD for reading in readings)
-    return Pair(len(readings), worst_of(readings), bad)
-
-
-def worst_of(readings: Sequence[MirrorStatus]) -> float | None:
-    """The worst lag of some mirrors; None where nobody knows that of one, and no other is late."""
-    worst = max((reading.lag for reading in readings if reading.lag is not None), default=None)
-    return None if not worst and any(reading.lag is None for reading in readings) else worst
+    return Pair(len(readings), worst_lag([reading.lag for reading in readings]), bad)

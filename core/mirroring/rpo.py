@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -41,6 +42,12 @@ def lag(oldest_seen_at: datetime | None, now: datetime) -> float:
     if oldest_seen_at is None:
         return 0.0
     return max(0.0, (now - oldest_seen_at).total_seconds())
+
+
+def worst_lag(lags: Collection[float | None]) -> float | None:
+    """The longest of several; None where nobody knows one of them, and no other is late."""
+    worst = max((lag for lag in lags if lag is not None), default=None)
+    return None if not worst and None in lags else worst
 
 
 def breached_at(oldest_seen_at: datetime | None, now: datetime, target: timedelta) -> datetime | None:

@@ -106,7 +106,7 @@ def say_loss(
         return sentence(f"{source_region} was not looked at yet: nobody knows what would be lost if it failed now")
     begins = f"if {source_region} failed now, "
     unsure = [f"{count(unproven, 'branch shows', 'branches show')} what is not proven whole"] if unproven else []
-    doubted = "".join(f", but {doubt}" for doubt in ["; ".join([*unsure, *doubts])] if doubt)
+    doubted = f", but {'; '.join([*unsure, *doubts])}" if unsure or doubts else ""
     if not tally.commits:
         return sentence(begins, "no commit that was seen there would be lost", doubted)
     number = ("at least " if at_least else "") + count(tally.commits, "commit")

@@ -193,6 +193,7 @@ def configuration_json(export: Export) -> dict[str, Any]:
 def status_json(reading: ExportSummary) -> dict[str, Any]:
     """Where an export stands; what is not known is null."""
     export, run, behind = reading.export, reading.run, reading.behind
+    known = reading.seen and reading.told.state is not Word.DAMAGED
     return {
         "repository": export.repository,
         "branch": export.branch,
@@ -208,7 +209,7 @@ def status_json(reading: ExportSummary) -> dict[str, Any]:
         "last_success_at": rfc3339(export.succeeded_at),
         "head": export.head or None,
         "head_at": rfc3339(export.head_at),
-        "up_to_date": is_exported(export.standing(), export.head) if reading.seen and not reading.drifted else None,
+        "up_to_date": is_exported(export.standing(), export.head) if known else None,
         "behind_commits": behind.commits if behind else None,
         "behind_at_least": bool(behind and behind.more),
         "behind_since": rfc3339(behind.since) if behind else None,

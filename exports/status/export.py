@@ -51,8 +51,6 @@ class ExportSummary:
     """When its duty is looked at next."""
     seen: bool = True
     """Whether its branch was looked at lately."""
-    drifted: bool = False
-    """Whether files of it are known to be missing or different at its destination."""
 
     @property
     def active(self) -> bool:
@@ -158,7 +156,7 @@ def _reading(
         drift=drift,
     )
     seen = bool(export.head) and not export.look_error and stale_since is None
-    return ExportSummary(export, run, tell(facts, now), now, retrying, duty and duty.due_at, seen, drift is not None)
+    return ExportSummary(export, run, tell(facts, now), now, retrying, duty and duty.due_at, seen)
 
 
 def _stale_after() -> timedelta:

@@ -61,7 +61,7 @@ def _with_past(mirror: Mirror, branch: SourceBranch, facts: PromotionFacts, inte
     before = Q(to_commit=facts.head) | Q(from_commit=facts.head, why__in=[Why.ADVANCED, Why.REWOUND])
     former = bool(facts.head) and moves.filter(before).exists()
     if not (facts.noted or facts.stray) and facts.position == UNKNOWN:  # our books know of none
-        former = former and not made_since(mirror, branch.name, is_tag=False)
+        former = former and not made_since(mirror, branch.name)
         # They may be older than it is: it is deleted only if it is ours, and its certificate is retired when it is.
         former = former or (
             facts.gone and facts.head not in intended and _is_certified(mirror, branch.name, facts.head)

@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from core.errors import NotFound
-from core.mirroring.promotion import MOVED_BY_OTHERS, Action, Decision, Whose, Why
+from core.mirroring.promotion import Action, Decision, Whose, Why
 from core.mirroring.tag_promotion import TagFacts, choose_tag, whose_tag_move
 from db import clock
 from db.chunks import chunks
@@ -22,7 +22,7 @@ from mirroring.promote.record_check import prove_newest
 from mirroring.promote.refs import ForcedCall, Round, settle
 from mirroring.sense.read_log import list_tags
 from mirrors.models import Mirror, MirrorTag, Promotion
-from mirrors.queries.own_moves import is_news, made_since
+from mirrors.queries.own_moves import has_put, is_news, last_place_of_tag
 from mirrors.transitions.move_intents import intents_of
 
 log = logging.getLogger("lakemirror.tags")
@@ -85,24 +85,13 @@ def _gather(mirror: Mirror, mirror_tags: dict[str, str]) -> Iterator[tuple[str, 
         is_ours = row is not None and not row.stray
         noted = _last_place(mirror, row) if row and is_ours and (commit or row.commit_id) else ""
         standing, intended = mirror_tags.get(name, ""), frozenset(intents[name])
-        former = standing != noted and _was_put(mirror, name, standing, is_ours=is_ours)
+        former = standing != noted and has_put(mirror, name, standing, tag=True, is_ours=is_ours)
         yield name, TagFacts(commit, standing, noted, is_ours, commit in promotable, intended, former)
-
-
-def _was_put(mirror: Mirror, name: str, commit: str, *, is_ours: bool) -> bool:
-    """Whether the tag named this commit before, by our own doing, and it is ours or nobody is known to have made one of
-    its name since."""
-    own = mirror.promotions.filter(is_tag=True, branch=name).exclude(why__in=MOVED_BY_OTHERS)
-    put = bool(commit) and own.filter(to_commit=commit).exists()
-    return put and (is_ours or not made_since(mirror, name, is_tag=True))
 
 
 def _last_place(mirror: Mirror, row: MirrorTag) -> str:
     """Where we made it last, although it was deleted since, on its way to another commit."""
-    if row.commit_id:
-        return row.commit_id
-    move = mirror.promotions.filter(is_tag=True, branch=row.name).exclude(why__in=MOVED_BY_OTHERS).first()
-    return move.to_commit if move else ""
+    return row.commit_id or last_place_of_tag(mirror, row.name)
 
 
 def _promotable(mirror: Mirror, commits: Collection[str]) -> set[str]:
@@ -255,7 +244,7 @@ def _note_strays(mirror: Mirror, mirror_tags: dict[str, str], lease: Lease) -> N
         row = known.get(name)
         foreign = name not in source_names or row is None or row.stray
         if foreign and (row is None or not row.stray or row.commit_id != commit) and _is_foreign(mirror, name, commit):
-            back = row is None and _was_put(mirror, name, commit, is_ours=False)
+            back = row is None and has_put(mirror, name, commit, tag=True)
             if back and name in source_names:
                 continue  # it goes where the source's is, once that can be read
             why = Why.BACK if back else Why.FOREIGN

@@ -33,17 +33,24 @@ def where_put(row: MirrorBranch | None) -> CandidateCommit | None:
     return CandidateCommit(commit, row.position) if commit else None
 
 
-def has_put(mirror: Mirror, branch: str, commit: str) -> bool:
-    """Whether this mirror has once moved a branch to a commit, and nobody is known to have made one since."""
-    put = _own_moves(Q(mirror=mirror, branch=branch, to_commit=commit)).exists()
-    return put and not made_since(mirror, branch, is_tag=False)
+def has_put(mirror: Mirror, ref: str, commit: str, *, tag: bool = False, is_ours: bool = False) -> bool:
+    """Whether this mirror has once moved a branch, or made a tag, at a commit, and it `is_ours` or nobody is known to
+    have made one of its name since."""
+    put = bool(commit) and _own_moves(Q(mirror=mirror, branch=ref, to_commit=commit), tags=tag).exists()
+    return put and (is_ours or not made_since(mirror, ref, tag=tag))
 
 
-def made_since(mirror: Mirror, name: str, *, is_tag: bool) -> bool:
+def last_place_of_tag(mirror: Mirror, tag: str) -> str:
+    """The commit that this mirror made or left a tag at last; "" if it deleted it, or never made it."""
+    moves = _own_moves(Q(mirror=mirror, branch=tag), tags=True)
+    return moves.values_list("to_commit", flat=True).first() or ""
+
+
+def made_since(mirror: Mirror, ref: str, *, tag: bool = False) -> bool:
     """Whether somebody is known to have made a branch or tag of this name since this mirror moved its own last."""
-    moves = mirror.promotions.filter(branch=name, is_tag=is_tag)
-    own = moves.exclude(why__in=[*NOT_OUR_DOING, Why.UNDONE]).order_by("-pk").values_list("pk", flat=True).first()
-    return moves.filter(why=Why.FOREIGN, from_commit="", pk__gt=own or 0).exists()
+    own = _own_moves(Q(mirror=mirror, branch=ref), tags=tag).values_list("pk", flat=True).first()
+    theirs = mirror.promotions.filter(branch=ref, is_tag=tag, why=Why.FOREIGN, from_commit="")
+    return theirs.filter(pk__gt=own or 0).exists()
 
 
 def heads_and_places(mirror: Mirror) -> set[str]:
@@ -59,6 +66,6 @@ def _last_move(row: MirrorBranch) -> str:
     return own.values_list("to_commit", flat=True).first() or ""
 
 
-def _own_moves(of: Q) -> QuerySet[Promotion]:
-    """Moves of branches by this mirror, the last one first."""
-    return Promotion.objects.filter(of, is_tag=False).exclude(why__in=[*NOT_OUR_DOING, Why.UNDONE]).order_by("-pk")
+def _own_moves(of: Q, *, tags: bool = False) -> QuerySet[Promotion]:
+    """Moves of branches, or of tags, by this mirror, the last one first."""
+    return Promotion.objects.filter(of, is_tag=tags).exclude(why__in=[*NOT_OUR_DOING, Why.UNDONE]).order_by("-pk")

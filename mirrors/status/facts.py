@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db.models import Count
 
-from core.mirroring.explain.standing import is_current, judge_standing
+from core.mirroring.explain.standing import judge_standing
 from core.mirroring.explain.verdict import Verdict
 from core.mirroring.facts import BranchFacts, Counted, DutyFacts, MirrorFacts, RunFacts, Waiting
 from core.mirroring.promotion import UNKNOWN
@@ -24,7 +24,7 @@ from mirrors.queries.duties import duties_about
 from mirrors.queries.missing import Commits, Key
 from mirrors.queries.missing_counts import waiting_at
 from mirrors.queries.proof_facts import is_at_its_store
-from mirrors.transitions.rpo_breaches import targets
+from mirrors.transitions.rpo_breaches import last_seen, targets
 
 AHEAD = 4
 
@@ -196,19 +196,6 @@ def _mirror_facts(mirror: Mirror, duties: Mapping[Key, list[Duty]], **more: Any)
 def standing_of(mirror: Mirror, now: datetime) -> Verdict | None:
     """What holds for the whole mirror, like a pause: told by its own row, without a query."""
     return judge_standing(_mirror_facts(mirror, {}), now, targets(mirror))
-
-
-def is_seen_now(mirror: Mirror, now: datetime) -> bool:
-    """Whether both sides of a mirror were seen lately, as they are now; without a query."""
-    return is_current(_mirror_facts(mirror, {}), now, targets(mirror))
-
-
-def last_seen(mirror: Mirror) -> datetime | None:
-    """When all that a mirror follows of its source was seen last; None: never."""
-    source = mirror.source
-    if source.looked_at is None or not mirror.tags or source.tags_unseen_since is None:
-        return source.looked_at
-    return min(source.looked_at, source.tags_unseen_since)
 
 
 def _worst_first(failing: Sequence[Duty]) -> Sequence[DutyFacts]:

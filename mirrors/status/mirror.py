@@ -13,7 +13,7 @@ from core.mirroring.explain.stage import stage_of
 from core.mirroring.explain.standing import is_current, judge_standing
 from core.mirroring.explain.verdict import Verdict
 from core.mirroring.facts import BranchFacts, MirrorFacts, Thing
-from core.mirroring.rpo import lag
+from core.mirroring.rpo import lag, worst_lag
 from core.mirroring.states import ASIDE, Stage, State
 from core.text.phrases import Phrase
 from db import clock
@@ -173,7 +173,7 @@ def _read(mirror: Mirror, gathered: Gathered, now: datetime) -> MirrorStatus:
         branches=branches,
         counted=counted.settled + counted.behind,
         caught_up=sum(branch.state is State.UP_TO_DATE for branch in branches) + (0 if standing else counted.settled),
-        lag=_worst_lag(lags) if known or any(lags) else None,
+        lag=worst_lag(lags) if known or any(lags) else None,
         staying=counted.settled + counted.behind + len(staying),
         pending=counted.pending + sum(branch.pending for branch in staying),
         behind=counted.behind + sum(branch.pending > 0 for branch in staying),
@@ -188,12 +188,6 @@ def _read(mirror: Mirror, gathered: Gathered, now: datetime) -> MirrorStatus:
         as_of=now,
         active=_is_active(facts, verdict, now),
     )
-
-
-def _worst_lag(lags: Sequence[float | None]) -> float | None:
-    """None where nobody knows of one, and no other is late."""
-    worst = max((lag for lag in lags if lag is not None), default=None)
-    return None if not worst and None in lags else worst
 
 
 def _is_active(facts: MirrorFacts, verdict: Verdict, now: datetime) -> bool:

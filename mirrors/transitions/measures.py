@@ -17,14 +17,13 @@ from django.db.models import BooleanField, Case, Count, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce
 
 from core.mirroring.promotion import MOVED_BY_OTHERS, Why
-from core.mirroring.rpo import is_destination_stale, is_stale, lag
+from core.mirroring.rpo import lag
 from db import clock
 from jobs.lease import Lease
 from mirrors.models import Measure, Mirror, Promotion, Run
 from mirrors.queries.candidates import Pending
 from mirrors.queries.missing_counts import waiting_at
-from mirrors.queries.proof_facts import is_at_its_store
-from mirrors.transitions.rpo_breaches import targets
+from mirrors.transitions.rpo_breaches import is_seen
 
 SHORT, LONG = 5, 60
 """Minutes."""
@@ -107,23 +106,13 @@ def _begin_and_clean(mirror: Mirror, now: datetime, lease: Lease) -> None:
 def _most(mirror: Mirror, pending: Sequence[Pending], now: datetime, *, counting: bool) -> dict[str, float]:
     """What is known of this moment. That nothing waits is known only while both sides are looked at."""
     figures: dict[str, float] = {}
-    if pending or _is_seen(mirror, now):
+    if pending or is_seen(mirror, now):
         figures["lag_seconds"] = lag(min((first.seen_at for first in pending), default=None), now)
         figures["backlog"] = sum(first.number for first in pending)
     if counting:
         waiting = waiting_at([mirror]).get(mirror.pk)
         figures["missing"] = waiting.number if waiting else 0
     return figures
-
-
-def _is_seen(mirror: Mirror, now: datetime) -> bool:
-    """Whether both sides were seen lately, and are what they were when the mirror was made and checked."""
-    looked_at, aims = mirror.source.looked_at, targets(mirror)
-    if mirror.state != Mirror.State.ACTIVE or mirror.source.frozen_reason or not is_at_its_store(mirror):
-        return False
-    if looked_at is None or is_stale(looked_at, now, aims):
-        return False
-    return not is_destination_stale(mirror.destination_looked_at, now, aims)
 
 
 def _read(most: Mapping[str, float], now: datetime) -> dict[str, Any]:

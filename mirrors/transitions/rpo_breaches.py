@@ -13,7 +13,7 @@ from django.db import transaction
 from django.db.models import DurationField, ExpressionWrapper, F, OuterRef, Q, QuerySet, Subquery, Sum, Window
 from django.db.models.functions import Coalesce, Greatest, RowNumber
 
-from core.mirroring.rpo import LATE_AFTER, MEASURED, Targets, attainment, breached_at
+from core.mirroring.rpo import LATE_AFTER, MEASURED, Targets, attainment, breached_at, is_destination_stale, is_stale
 from db import clock
 from db.chunks import chunks
 from deployment import config
@@ -21,6 +21,7 @@ from jobs.lease import Lease
 from mirrors.models import Candidate, LagBreach, Mirror, SourceBranch
 from mirrors.queries.branch_positions import BranchPosition
 from mirrors.queries.candidates import Pending
+from mirrors.queries.proof_facts import is_at_its_store
 
 KEPT = timedelta(days=35)
 SHOWN = 5
@@ -145,3 +146,22 @@ def targets(mirror: Mirror) -> Targets:
         promote_interval=settings.validator.run_interval,
         late_after=target_of(mirror),
     )
+
+
+def last_seen(mirror: Mirror) -> datetime | None:
+    """When all that a mirror follows of its source was seen last; None: never."""
+    source = mirror.source
+    if source.looked_at is None or not mirror.tags or source.tags_unseen_since is None:
+        return source.looked_at
+    return min(source.looked_at, source.tags_unseen_since)
+
+
+def is_seen(mirror: Mirror, now: datetime) -> bool:
+    """Whether both sides were seen lately, and are what they were when the mirror was made and checked; without a
+    query."""
+    looked_at, aims = last_seen(mirror), targets(mirror)
+    if mirror.state != Mirror.State.ACTIVE or mirror.source.frozen_reason or not is_at_its_store(mirror):
+        return False
+    if looked_at is None or is_stale(looked_at, now, aims):
+        return False
+    return not is_destination_stale(mirror.destination_looked_at, now, aims)

@@ -11,14 +11,18 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from console.jobs.listing import duty_retry
+from console.overview import summary
+from db import clock
 from jobs.models import Duty
 from mirrors.models import Mirror, Promotion
 from mirrors.services import mirrors, settings
 from mirrors.services.validations import validation_ask
 from mirrors.transitions import duties
 from rbac.models import User
+from tests.mirroring.test_found_by_breaking import mirrored, uri_of
 from tests.mirrors.factories import Line, make_company, make_mirror, make_repository
-from tests.mirrors.harness import Deployment
+from tests.mirrors.harness import NAMESPACE, Deployment
+from tests.mirrors.status.test_told_no_better import damage, page
 from tests.mirrors.views.test_pages import HTMX, text
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -57,6 +61,14 @@ def test_tiles_are_of_facts(olga: Client, company: Any) -> None:
     assert told["Within target"] == ("2 / 8", "worst: billing-us, 3 h")
     assert told["Waiting to arrive"] == ("4 things", "oldest for 13 min")
     assert told["Oldest unchecked commit"] == ("14 min", "since it was seen")
+
+
+def test_where_something_is_lost_at_both_sides_no_tile_says_that_nothing_is_missed(lm: Deployment) -> None:
+    head = mirrored(lm, a=b"1")
+    del lm.us_store.objects[uri_of(lm, head, "a").replace(NAMESPACE, "s3://src/lake")]
+    damage(lm, head)
+    told = {tile.name: tile.below for tile in summary.tiles([page()], [], None, clock.now())}
+    assert told["Waiting to arrive"] == "what is damaged is told below"
 
 
 def test_what_needs_somebody_stands_first_with_one_action_each(olga: Client, company: Any) -> None:
