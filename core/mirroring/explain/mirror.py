@@ -19,7 +19,7 @@ from core.mirroring.states import ASIDE, State
 from core.text.phrases import Phrase, code, count, name, say, sentence, sentences
 
 STUBBORN = 3
-"""Keeping the mirror's own files is told when it failed so often in a row, although no commit waits for that."""
+"""A duty of the mirror's that failed so often in a row is told although no commit waits for it."""
 
 _WELL = Verdict(State.UP_TO_DATE, "up_to_date", say())
 
@@ -58,16 +58,16 @@ def _not_looked(mirror: MirrorFacts) -> Verdict:
 
 
 def _with_upkeep(mirror: MirrorFacts, verdict: Verdict) -> Verdict:
-    """Every branch is where it should be, but what the destination holds of its own can't be kept, or nothing can be
-    checked again: nobody would see. That other duties fail, *promote* say, is no matter of these branches: what it does
-    not see of them any more is told once its last look is old."""
-    stubborn = (duty for duty in mirror.failing if duty.kind in ("manage", "validate") and duty.failures >= STUBBORN)
-    failing = next(stubborn, None)
-    if verdict.state is not State.UP_TO_DATE or failing is None:
+    """Every branch is where it should be, but something else is not: a tag that can't be moved, a branch that can't be
+    deleted, a file of the mirror's own that can't be written."""
+    stubborn = [duty for duty in mirror.failing if duty.failures >= STUBBORN]
+    if verdict.state is not State.UP_TO_DATE or not stubborn:
         return verdict
-    phrase = sentences(verdict.sentence, sentence(tell_failing(failing)), say("It is tried again."))
+    why = [sentence(tell_failing(duty)) for duty in stubborn]
+    phrase = sentences(verdict.sentence, *why, say("It is tried again."))
+    worst = stubborn[0]
     return replace(
-        verdict, state=State.RETRYING, reason_code=f"{failing.kind}_failed", sentence=phrase, retry_at=failing.due_at
+        verdict, state=State.RETRYING, reason_code=f"{worst.kind}_failed", sentence=phrase, retry_at=worst.due_at
     )
 
 

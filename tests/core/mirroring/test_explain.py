@@ -251,14 +251,12 @@ def test_a_failing_step_is_retrying_and_says_when_it_goes_on() -> None:
     assert "the step “promote” failed 3 times in a row (eu-west-1 answered 500)." in str(verdict.sentence)
 
 
-def test_a_failing_step_says_nothing_about_branches_that_are_up_to_date() -> None:
-    failing = DutyFacts(kind="promote", failures=3, outcome="500")
-    assert judge(mirror(branch(), failing=(failing,))).state is State.UP_TO_DATE
-
-
+@pytest.mark.parametrize("kind", ["promote", "manage", "validate", "copy"])
 @pytest.mark.parametrize(("failures", "state"), [(2, State.UP_TO_DATE), (3, State.RETRYING)])
-def test_a_managing_that_keeps_failing_is_told_though_all_is_up_to_date(failures: int, state: State) -> None:
-    failing = DutyFacts(kind="manage", failures=failures, outcome="the store is full")
+def test_a_step_that_keeps_failing_is_told_though_all_branches_are_up_to_date(
+    kind: str, failures: int, state: State
+) -> None:
+    failing = DutyFacts(kind=kind, failures=failures, outcome="the store is full")
     verdict = judge(mirror(branch(), failing=(failing,)))
     assert verdict.state is state
     assert ("failed 3 times in a row (the store is full). It is tried again." in str(verdict.sentence)) == (
@@ -267,13 +265,16 @@ def test_a_managing_that_keeps_failing_is_told_though_all_is_up_to_date(failures
     assert "up to date" in str(verdict.sentence)
 
 
-def test_178_each_failing_duty_is_judged_and_not_only_the_worst_of_them() -> None:
+def test_178_each_failing_duty_is_told_and_not_only_the_worst_of_them() -> None:
     duties = [
         DutyFacts(kind="promote", failures=9, outcome="403"),
         DutyFacts(kind="validate", failures=6, outcome="503"),
     ]
     verdict = judge(mirror(branch(), failing=duties))
-    assert (verdict.state, verdict.reason_code) == (State.RETRYING, "validate_failed")
+    assert (verdict.state, verdict.reason_code) == (State.RETRYING, "promote_failed")
+    assert "“promote” failed 9 times in a row (403). The step “validate” failed 6 times in a row (503)." in str(
+        verdict.sentence
+    )
 
 
 def test_a_rewound_source_is_followed_once_its_head_is_complete() -> None:

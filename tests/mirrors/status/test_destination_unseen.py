@@ -16,7 +16,7 @@ from core.mirroring.states import State
 from db import clock
 from jobs.models import Duty
 from mirroring.promote.uncommitted import AGAIN_PER_ROUND, LOOKS_PER_ROUND, branches_to_look_at
-from mirrors.models import Mirror, MirrorBranch, Promotion, Repository
+from mirrors.models import Mirror, MirrorBranch, Promotion, Repository, SourceBranch
 from mirrors.status.mirror import MirrorStatus, brief_statuses, mirror_status
 from mirrors.status.tags import tag_readings
 from tests.fakes import FakeRepository
@@ -69,8 +69,10 @@ def test_175_branches_that_can_not_be_listed_are_unknown_after_a_while(lm: Deplo
     last = mirrored(lm, b=b"2")
     there(lm).branches["main"] = first  # by somebody
     with mock.patch.object(lm.eu, "list_branches", side_effect=error):
-        lm.work(4)
+        lm.run(Duty.objects.get(kind="promote").pk)
         assert page().state is State.UP_TO_DATE  # a moment ago it was
+        lm.work(4)
+        assert (page().state, page().reason_code) == (State.RETRYING, "promote_failed")
         hours_pass()
         lm.work(2)
         for reading in (page(), in_the_list()):
@@ -194,7 +196,35 @@ def test_178_what_fails_more_often_hides_no_other_failure(lm: Deployment) -> Non
             lm.work(1)
     failures = dict(Duty.objects.values_list("kind", "failures"))
     assert failures["promote"] > failures["validate"] > 2
-    assert (page().state, page().reason_code) == (State.RETRYING, "validate_failed")
+    told = page()
+    assert (told.state, told.reason_code) == (State.RETRYING, "promote_failed")
+    assert "“promote” failed" in told.sentence and "“validate” failed" in told.sentence
+
+
+def test_213_a_tag_that_can_not_be_moved_is_told(lm: Deployment) -> None:
+    tagged(lm)
+    lm.lake.repository.tags["v1"] = mirrored(lm, b=b"1")
+    with mock.patch.object(lm.eu, "delete_tag", side_effect=REFUSED):
+        lm.work(5)
+        for reading in (page(), in_the_list()):
+            assert (reading.state, reading.reason_code) == (State.RETRYING, "promote_failed")
+            assert "tag v1" in reading.sentence and REFUSED.message in reading.sentence
+    lm.work(2)
+    assert (page().state, shown()) == (State.UP_TO_DATE, ["Up to date"])
+
+
+def test_213_a_branch_that_can_not_be_deleted_is_told(lm: Deployment) -> None:
+    lm.lake.repository.branches["dev"] = mirrored(lm, a=b"1")
+    lm.work(2)
+    del lm.lake.repository.branches["dev"]
+    lm.work(1)
+    SourceBranch.objects.filter(name="dev").update(missing_since=clock.now() - timedelta(seconds=61))
+    with mock.patch.object(lm.eu, "delete_branch", side_effect=REFUSED):
+        lm.work(5)
+        assert (page().state, page().reason_code) == (State.RETRYING, "promote_failed")
+        assert "branch dev" in page().sentence and REFUSED.message in page().sentence
+    lm.work(2)
+    assert (list(there(lm).branches), page().state) == (["main"], State.UP_TO_DATE)
 
 
 def _remove(lm: Deployment) -> None:
