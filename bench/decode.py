@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from graveler.entries import Entry, Timestamp
 from graveler.ranges import read_range_columns, write_range
-from graveler.sstable import Table, open_table
+from graveler.sstable.reader import Table, open_table
 
 GO_READER = 1.7e6
 WRITTEN = 60_000

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.db import connection
+from django.db.models import DateTimeField, Func, Value
 from django.db.models.functions import Now
 
 SURE_SECONDS = 10.0
@@ -45,5 +46,8 @@ def _ask() -> datetime:
 
 
 def after_now(seconds: float) -> Any:
-    """A moment by the database's clock."""
-    return Now() + timedelta(seconds=seconds)
+    """A moment by the database's clock, as exact as `Now()`: SQLite compares times as text, so both need one form."""
+    if connection.vendor != "sqlite":
+        return Now() + timedelta(seconds=seconds)
+    text = Value("%Y-%m-%d %H:%M:%f"), Value("now"), Value(f"{seconds:+.3f} seconds")
+    return Func(*text, function="STRFTIME", output_field=DateTimeField())

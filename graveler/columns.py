@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from graveler.entries import MAX_SECONDS, AddressType
 from graveler.identity import FileIdentity
-from graveler.lanes import (
+from graveler.sstable.lanes import (
     Bools,
     Ints,
     Irregular,

@@ -10,7 +10,7 @@ from graveler.entries import Entry
 from graveler.errors import FormatError
 from graveler.metarange import METARANGES, RangeRef, read_metarange
 from graveler.ranges import RANGES, read_range
-from graveler.sstable import MAX_FILE_SIZE, Table, open_table
+from graveler.sstable.reader import MAX_FILE_SIZE, Table, open_table
 
 _ID = re.compile(r"[0-9a-f]{64}")
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from graveler.identity import FileIdentity, file_id
-from graveler.sstable import Table, open_table
-from graveler.sstable_writer import TableWriter
+from graveler.sstable.reader import Table, open_table
+from graveler.sstable.writer import TableWriter
 from graveler.values import pack_value, unpack_value
 from graveler.wire import BYTES, VARINT, Malformed, fields, put_field, put_int_field, signed64
 

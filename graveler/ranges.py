@@ -10,11 +10,11 @@ import pyarrow as pa
 from graveler.columns import FULL_SCHEMA, SCHEMA, decode_columns
 from graveler.entries import Entry, decode_record, encode_record
 from graveler.identity import FileIdentity, file_id
-from graveler.lanes import Irregular, unpack_blocks
 from graveler.metarange import RangeRef
 from graveler.splitting import LAKEFS_RULE, SplitRule, Splitter
-from graveler.sstable import Table, key_budget, open_table
-from graveler.sstable_writer import TableWriter
+from graveler.sstable.lanes import Irregular, unpack_blocks
+from graveler.sstable.reader import Table, key_budget, open_table
+from graveler.sstable.writer import TableWriter
 from graveler.wire import Malformed
 
 RANGES = "ranges"

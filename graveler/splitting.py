@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from graveler.blocks import shared_prefix
+from graveler.sstable.blocks import shared_prefix
 
 _OFFSET_BASIS, _PRIME, _MASK = 0xCBF29CE484222325, 0x100000001B3, (1 << 64) - 1
 

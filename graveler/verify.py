@@ -14,7 +14,7 @@ from graveler.files import claimed_id, open_file
 from graveler.identity import commit_id, file_id
 from graveler.metarange import METARANGES, refs_of
 from graveler.ranges import RANGES, entries_of
-from graveler.sstable import Table
+from graveler.sstable.reader import Table
 
 REPOSITORY = "repository.json"
 

@@ -65,11 +65,16 @@ class DutyQuerySet(models.QuerySet):
 
     def to_send(self) -> list[tuple[int, str]]:
         """Take the right to send a message for each duty here that is due, free and not woken lately."""
-        stale = Q(woken_at=None) | Q(woken_at__lt=after_now(-MESSAGE_SECONDS))
-        free = Q(until=None) | Q(until__lt=Now())
-        waiting = self.filter(stale, free, due_at__lte=Now()).order_by("due_at").values_list("pk", "queue")
+        waiting = self.filter(_needs_message()).order_by("due_at").values_list("pk", "queue")
         return [(pk, queue) for pk, queue in waiting if self._take_message(pk)]
 
     def _take_message(self, pk: int) -> bool:
-        stale = Q(woken_at=None) | Q(woken_at__lt=after_now(-MESSAGE_SECONDS))
-        return self.model.objects.filter(stale, pk=pk).update(woken_at=Now()) == 1
+        """False for one that somebody was quicker with. A message for a duty that is being worked on would be refused,
+        and nobody would send another one after it."""
+        return self.model.objects.filter(_needs_message(), pk=pk).update(woken_at=Now()) == 1
+
+
+def _needs_message() -> Q:
+    stale = Q(woken_at=None) | Q(woken_at__lt=after_now(-MESSAGE_SECONDS))
+    free = Q(until=None) | Q(until__lt=Now())
+    return stale & free & Q(due_at__lte=Now())

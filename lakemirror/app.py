@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from lakemirror import __version__, asking, changing, exporting, looking, mending, verifying
+from lakemirror import __version__
+from lakemirror.commands import details, exports, lifecycle, read, repairs, verify_export
 
 EXIT_STATUS = """\b
 Exit status:
@@ -19,40 +20,40 @@ Exit status:
   130  interrupted
 """
 COMMANDS = (
-    asking.list_mirrors,
-    asking.show,
-    asking.blockers,
-    asking.certify,
-    looking.commits,
-    looking.commit,
-    looking.runs,
-    looking.lag,
-    looking.loss,
-    looking.waivers,
-    changing.create,
-    changing.pause,
-    changing.resume,
-    changing.sync,
-    changing.validate,
-    changing.delete,
-    mending.retry,
-    mending.repair,
-    mending.prioritise,
-    mending.reset_branch,
-    mending.waive,
-    mending.withdraw,
+    read.list_mirrors,
+    read.show,
+    read.blockers,
+    read.certify,
+    details.commits,
+    details.commit,
+    details.runs,
+    details.lag,
+    details.loss,
+    details.waivers,
+    lifecycle.create,
+    lifecycle.pause,
+    lifecycle.resume,
+    lifecycle.sync,
+    lifecycle.validate,
+    lifecycle.delete,
+    repairs.retry,
+    repairs.repair,
+    repairs.prioritise,
+    repairs.reset_branch,
+    repairs.waive,
+    repairs.withdraw,
 )
 EXPORT_COMMANDS = (
-    exporting.list_exports,
-    exporting.set_export,
-    exporting.get,
-    exporting.status,
-    exporting.run,
-    exporting.repair,
-    verifying.verify,
-    exporting.pause,
-    exporting.resume,
-    exporting.delete,
+    exports.list_exports,
+    exports.set_export,
+    exports.get,
+    exports.status,
+    exports.run,
+    exports.repair,
+    verify_export.verify,
+    exports.pause,
+    exports.resume,
+    exports.delete,
 )
 
 

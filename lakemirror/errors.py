@@ -6,7 +6,7 @@ from typing import IO, Any
 
 import click
 
-from lakemirror.words import clean
+from lakemirror.output.formatting import clean
 
 
 class Problem(click.ClickException):

@@ -17,6 +17,7 @@ from deployment.wiring import clients
 from jobs import duties
 from jobs.lease import DutyOutcome, Lease
 from mirroring import certificates
+from mirroring.listed_repository import repository_now
 from mirrors.models import Mirror, MirrorCommit, MirrorDuty
 from mirrors.services.priority import ask_again
 from mirrors.transitions import duties as mirror_duties
@@ -55,7 +56,7 @@ def is_pinned(mirror: Mirror, repository: RepositoryInfo) -> bool:
 
 def require_pinned(mirror: Mirror, lakefs: LakeFS) -> None:
     """Stop the mirror and raise Fenced unless the destination is the repository that we made, and read-only."""
-    repository = lakefs.get_repository(mirror.name)
+    repository = repository_now(lakefs, mirror.name)
     if is_pinned(mirror, repository) and repository.read_only:
         return
     if not Mirror.objects.filter(pk=mirror.pk, pinned_creation_date=mirror.pinned_creation_date).exists():
@@ -131,7 +132,7 @@ def _activate(mirror: Mirror, repository: RepositoryInfo) -> None:
 
 def _watch(lease: Lease, mirror: Mirror) -> DutyOutcome:
     try:
-        repository = clients.lakefs(mirror.region).get_repository(mirror.name)
+        repository = repository_now(clients.lakefs(mirror.region), mirror.name)
     except NotFound:
         if mirror.pinned_creation_date is None:
             return _create_now(lease, mirror)

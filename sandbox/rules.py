@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from graveler.errors import FormatError
-from graveler.sstable import open_table
+from graveler.sstable.reader import open_table
 from sandbox.bundle import Stored
 
 KINDS = {b"ranges": "range", b"metaranges": "metarange"}

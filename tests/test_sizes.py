@@ -15,8 +15,8 @@ PACKAGES = (
     *("rbac", "mirrors", "mirroring", "exports", "console", "lakemirror_site", "lakemirror"),
 )
 MODULE_LINES = 400
-FOLDER_MODULES = 21
-"""The aim is 18: `lakemirror` has 21 and `graveler` 20, no other folder has more than 18. An __init__ doesn't count."""
+FOLDER_MODULES = 18
+"""An __init__ doesn't count."""
 FUNCTION_LINES = 43
 """From `def` to the last line, with the docstring and without decorators."""
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from django.db import transaction
 
-from core.errors import Denied, NoData, NotFound, Unauthenticated
+from core.errors import NoData, NotFound
 from core.ports import LakeFS
-from core.types import RepositoryInfo
 from jobs.lease import DutyOutcome
+from mirroring.listed_repository import listed_repository
 from mirrors.models import Repository
 
 
@@ -25,7 +25,7 @@ class Identity:
 def ask_identity(repository: Repository, lakefs: LakeFS) -> Identity:
     """A server of lakeFS lists repositories as they are now. What it answers for one of them may be 10 s old, so it is
     asked for that only where our key may not list it."""
-    listed = _listed(lakefs, repository.name)
+    listed = listed_repository(lakefs, repository.name)
     try:
         info = listed or lakefs.get_repository(repository.name)
     except (NotFound, NoData) as error:
@@ -33,16 +33,6 @@ def ask_identity(repository: Repository, lakefs: LakeFS) -> Identity:
     if (info.creation_date, info.storage_namespace) == (repository.creation_date, repository.storage_namespace):
         return Identity("", certain=bool(listed))
     return Identity("a new repository stands at the source under the old one's name", certain=True)
-
-
-def _listed(lakefs: LakeFS, name: str) -> RepositoryInfo | None:
-    """The first of all names that begin with this one is this one itself. None: there is none, or our key may not see
-    it."""
-    try:
-        page = lakefs.list_repositories(prefix=name, amount=1)
-    except (Denied, Unauthenticated):
-        return None
-    return next((info for info in page.results if info.id == name), None)
 
 
 def moved_since(repository: Repository, lakefs: LakeFS, identity: Identity, listed_head: str) -> str:

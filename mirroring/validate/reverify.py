@@ -52,18 +52,15 @@ class Verified:
 
 def verify(mirror: Mirror, lease: Lease, *, busy: bool) -> Verified:
     """Check ranges and metaranges again whose time has come, or which are in question."""
-    doubted, failed = _some(mirror, _doubted(mirror), busy=busy), None
-    if doubted:
-        failed = _verify(mirror, doubted, lease)
-        if failed is None:
-            return Verified(len(doubted))
-    aged = _some(mirror, _aged(mirror), busy=busy)
+    doubted = _some(mirror, _doubted(mirror), busy=busy)
+    failed = _verify(mirror, doubted, lease) if doubted else None
+    aged = _some(mirror, _aged(mirror), busy=busy or bool(doubted))
     if aged:
         error = _verify(mirror, aged, lease)
-        return Verified(len(aged), failed or error)
-    if _due_metaranges(mirror):
+        failed = failed or error
+    elif not doubted and _due_metaranges(mirror):
         verify_metaranges(mirror, lease)
-    return Verified(0, failed)
+    return Verified(len(doubted) + len(aged), failed)
 
 
 def _verify(mirror: Mirror, rows: Sequence[Coverage], lease: Lease) -> LakeMirrorError | None:

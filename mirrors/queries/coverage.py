@@ -1,4 +1,5 @@
-"""How much of a commit is covered by checks that found its ranges complete: how many, how deep, how old."""
+"""How much of a commit is covered by checks that found its ranges complete: how many, how deep, how old. And what of
+these finds nothing but a read ends."""
 
 from __future__ import annotations
 
@@ -6,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Count, Max, Min, Sum
+from django.db.models import Count, Exists, Max, Min, OuterRef, Q, Sum
 
-from core.mirroring.object_check import Depth
+from core.mirroring.object_check import Depth, Reason
 from db.chunks import chunks
 from mirrors.models import Coverage, Mirror
+from mirrors.models.problem import FOUND_BY_READING
 from mirrors.models.querysets import CoverageQuerySet
 from mirrors.queries.metaranges import ranges_named
 
@@ -62,3 +64,11 @@ def commit_coverage(mirror: Mirror, metarange_id: str) -> CommitCoverage | None:
     proving = mirror.coverage.proving(next(iter(Depth)))
     covered = covering(proving, [ref.id for ref in named])
     return CommitCoverage(len(named), sum(ref.count for ref in named), covered)
+
+
+def only_read_ends() -> Q:
+    """Blockers that stay as long as the store is the same: what reading found of an object, a metarange that can't be
+    read (a HEAD finds it there), and what differs by a check that was deeper than the mirror's own."""
+    deeper = Coverage.objects.filter(mirror=OuterRef("mirror"), range_id=OuterRef("holder_id")).found_deeper()
+    by_reading = Q(reason__in=[*FOUND_BY_READING, Reason.METARANGE_UNREADABLE])
+    return Q(must_read=True) | by_reading | Q(Exists(deeper), reason__in=[Reason.SIZE, Reason.ETAG])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count
+from django.db.models import BooleanField, Count, ExpressionWrapper, Q
 
 from core.mirroring.explain.standing import judge_standing
 from core.mirroring.explain.verdict import Verdict
@@ -115,7 +115,7 @@ def _mirrors(
     now: datetime,
 ) -> dict[int, MirrorFacts]:
     copying, checking = _open_counts(behind)
-    duties, runs, waiting = _duties(mirrors), _runs(mirrors, now), waiting_at(mirrors)
+    duties, runs, waiting = _duties(mirrors, now), _runs(mirrors, now), waiting_at(mirrors)
     return {
         mirror.pk: _mirror_facts(
             mirror,
@@ -150,11 +150,16 @@ def _open_counts(mirrors: Sequence[int]) -> tuple[dict[int, int], dict[int, int]
     )
 
 
-def _duties(mirrors: Sequence[Mirror]) -> dict[Key, list[Duty]]:
-    """Failing duties by their subject: ("sense" for a repository, else "mirror")."""
+def _duties(mirrors: Sequence[Mirror], now: datetime) -> dict[Key, list[Duty]]:
+    """Failing duties, and checks that nobody takes up, by their subject: ("sense" for a repository, else "mirror")."""
+    if not mirrors:
+        return {}
+    free = Q(until=None) | Q(until__lt=now)
+    unchecked = Q(kind=MirrorDuty.VALIDATE, due_at__lt=now - targets(mirrors[0]).destination_stale_after) & free
     concerning = duties_about([mirror.pk for mirror in mirrors], {mirror.source_id for mirror in mirrors})
     by_subject: dict[Key, list[Duty]] = defaultdict(list)
-    for duty in Duty.objects.filter(concerning, failures__gt=0):
+    rows = Duty.objects.annotate(unchecked=ExpressionWrapper(unchecked, BooleanField()))
+    for duty in rows.filter(concerning, Q(failures__gt=0) | Q(unchecked=True)):
         by_subject[duty.subject, "sense" if duty.kind == MirrorDuty.SENSE else "mirror"].append(duty)
     return by_subject
 
@@ -172,7 +177,7 @@ def _run_facts(row: Run) -> RunFacts:
 
 def _mirror_facts(mirror: Mirror, duties: Mapping[Key, list[Duty]], **more: Any) -> MirrorFacts:
     source = mirror.source
-    sensing = duties.get((source.pk, "sense"), [])
+    sensing, working = duties.get((source.pk, "sense"), []), duties.get((mirror.pk, "mirror"), [])
     return MirrorFacts(
         name=mirror.name,
         source=source.name,
@@ -188,7 +193,8 @@ def _mirror_facts(mirror: Mirror, duties: Mapping[Key, list[Duty]], **more: Any)
         destination_looked_at=mirror.destination_looked_at,
         tags_unseen_since=mirror.tags_unseen_since if mirror.tags else None,
         elsewhere=not is_at_its_store(mirror),
-        failing=_worst_first(duties.get((mirror.pk, "mirror"), [])),
+        failing=_worst_first([duty for duty in working if duty.failures]),
+        unchecked_since=next((duty.due_at for duty in working if duty.unchecked), None),
         **more,
     )
 

@@ -18,7 +18,7 @@ from db.chunks import chunks
 from jobs import duties
 from mirrors.models import Blocker, Coverage, MetarangeCoverage, Mirror, MirrorCommit, MirrorDuty
 from mirrors.models.problem import KEPT_PER_HOLDER
-from mirrors.queries.known_wrong import only_read_ends
+from mirrors.queries.coverage import only_read_ends
 from mirrors.queries.metarange_cache import remembered
 from mirrors.transitions.proven_heads import unprove_heads
 from mirrors.transitions.range_states import taken_down

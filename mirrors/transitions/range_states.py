@@ -58,7 +58,7 @@ def _settle(row: Coverage, left: int, gone: int, *, damaged: bool) -> None:
     row.state, row.doubt, row.verify_at = state.value, Coverage.Doubt.NONE, None
     row.problems = max(row.problems, left) if state is Data.WAITING else left
     if state is not Data.WAITING:
-        row.verify_at = next_check(row.range_id, clock.now())
+        row.verify_at = next_check(row.range_id, row.checked_at)
     if state is Data.COMPLETE:
         row.deeper = ""
     row.depth = shallower_of(row.depth, row.mirror.depth)  # what arrived was looked at no deeper
@@ -107,6 +107,6 @@ def _may_wait(waits_for: Collection[str], wanted: frozenset[str]) -> bool:
     return len(waits_for) >= WAITS_NAMED or not wanted.isdisjoint(waits_for)
 
 
-def next_check(range_id: str, now: datetime) -> datetime:
-    """When a range that is complete now, or lacks only what both sides lost, is checked again."""
-    return verify_again_at(range_id, now, config.current().validator.reverify_after)
+def next_check(range_id: str, checked_at: datetime) -> datetime:
+    """When a range that is complete, or lacks only what both sides lost, is checked again."""
+    return verify_again_at(range_id, checked_at, config.current().validator.reverify_after)

@@ -16,7 +16,7 @@ from jobs import duties
 from jobs.lease import Lease
 from mirrors.models import Candidate, Coverage, Mirror, MirrorCommit, MirrorDuty, Repository, SourceBranch, Waiver
 from mirrors.queries.ancestors import FIRST_WINDOW, LAST_WINDOW, highest_key
-from mirrors.queries.known_wrong import only_read_ends
+from mirrors.queries.coverage import only_read_ends
 from mirrors.queries.own_moves import heads_and_places
 from mirrors.transitions.range_states import taken_down
 

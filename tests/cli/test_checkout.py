@@ -15,6 +15,12 @@ from lakemirror.app import mirror
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 
+def test_every_folder_of_the_command_is_installed_with_it() -> None:
+    named = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
+    folders = (module.parent.relative_to(REPOSITORY) for module in (REPOSITORY / "lakemirror").rglob("__init__.py"))
+    assert sorted(named) == sorted(".".join(folder.parts) for folder in folders)
+
+
 def becomes(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[list[str], dict[str, str]]:
     """The command line and the environment of what scripts/lakemirror becomes."""
     became: list[Any] = []

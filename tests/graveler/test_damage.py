@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graveler import ranges
-from graveler.blocks import BlockBuilder, masked_crc, pack
 from graveler.entries import Entry, Timestamp, encode_entry
 from graveler.errors import FormatError
 from graveler.metarange import read_metarange
 from graveler.ranges import RangeWriter, read_range, read_range_columns, write_range
-from graveler.sstable import FOOTER_SIZE, SET_TRAILER, open_table
-from graveler.sstable_writer import TableWriter
+from graveler.sstable.blocks import BlockBuilder, masked_crc, pack
+from graveler.sstable.reader import FOOTER_SIZE, SET_TRAILER, open_table
+from graveler.sstable.writer import TableWriter
 from graveler.values import pack_value
 from graveler.wire import put_uvarint
 from tests.graveler.recorded import RECORDED, bytes_of

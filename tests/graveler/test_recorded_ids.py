@@ -11,7 +11,7 @@ from graveler.errors import FormatError
 from graveler.identity import commit_id, file_id
 from graveler.metarange import read_metarange, write_metarange
 from graveler.ranges import entries_of, read_range, write_range, write_ranges
-from graveler.sstable import Table, open_table
+from graveler.sstable.reader import Table, open_table
 from tests.graveler.recorded import bytes_of, commits_of, files_of
 
 FILES = [*files_of("lake"), *files_of("big")]

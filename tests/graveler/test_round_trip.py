@@ -15,7 +15,7 @@ from graveler.entries import AddressType, Entry, Timestamp
 from graveler.metarange import RangeRef, read_metarange, write_metarange
 from graveler.ranges import RangeFile, read_range, read_range_columns, write_range, write_ranges
 from graveler.splitting import SplitRule, fnv1a_64
-from graveler.sstable import TWO_LEVEL_INDEX, open_table
+from graveler.sstable.reader import TWO_LEVEL_INDEX, open_table
 from tests.graveler.strategies import sorted_entries
 
 EXAMPLES = settings(max_examples=int(os.environ.get("LAKEMIRROR_EXAMPLES", "60")), deadline=None)

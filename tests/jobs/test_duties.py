@@ -10,10 +10,12 @@ import pytest
 from django.db.models.functions import Now
 
 from core.errors import Denied, Fenced, Unreachable
+from db.clock import after_now
 from deployment import config
 from jobs import duties
 from jobs.lease import LEASE_SECONDS, DutyOutcome, Lease
 from jobs.models import Duty
+from jobs.querysets import DutyQuerySet
 from tests.deployment.test_config import SOURCE
 from tests.jobs.work import every_minute
 
@@ -70,6 +72,30 @@ def test_a_wake_up_during_the_work_makes_it_due_again_at_once(duty: Duty, sent: 
 def test_waking_twice_sends_one_message(duty: Duty, sent: mock.Mock) -> None:
     duties.wake("copy", 1)
     duties.wake("copy", 1)
+    assert sent.call_count == 1
+
+
+def test_one_that_is_claimed_while_it_is_woken_is_woken_again_when_it_ends(duty: Duty, sent: mock.Mock) -> None:
+    """Its own message would be refused, and wait for MESSAGE_SECONDS until somebody sends another one."""
+    claim = {"holder": "w1", "lease": 30, "interval": 60}
+    take = DutyQuerySet._take_message
+
+    def claimed_first(rows: DutyQuerySet, pk: int) -> bool:
+        assert Duty.objects.claim(pk, **claim)
+        return take(rows, pk)
+
+    with mock.patch.object(DutyQuerySet, "_take_message", claimed_first):
+        assert Duty.objects.wake(kind="copy", subject=1) == []
+    assert Duty.objects.wake(kind="copy", subject=1) == []
+    attempt = Duty.objects.get().attempt
+    assert Duty.objects.release(duty.pk, holder="w1", attempt=attempt, next_in=60)
+    assert Duty.objects.all().to_send() == [(duty.pk, "us")]
+
+
+def test_one_that_wants_another_turn_at_once_is_sent_at_once(duty: Duty, sent: mock.Mock) -> None:
+    at_once = Duty.objects.annotate(due=after_now(0)).filter(due__lte=Now(), due__gte=Now())
+    assert at_once.exists()  # within one statement the clock stands still
+    run(duty, lambda lease: DutyOutcome("more", 0.0))
     assert sent.call_count == 1
 
 

@@ -349,6 +349,20 @@ def test_172_nothing_is_forced_on_a_repository_that_fails_over_while_records_are
     assert (forced(lm), Mirror.objects.get().reason_code) == (before, "failed-over")
 
 
+def test_215_a_server_that_remembers_the_read_only_repository_is_not_asked(lm: Deployment) -> None:
+    mirrored(lm, a=b"1")
+    there = lm.eu.repositories["lake-eu"]
+    before, remembered = forced(lm), there.info
+    lm.lake.commit(files={"b": b"2"})
+    lm.arrive()
+    for kind in ("sense", "copy", "validate"):
+        lm.run(Duty.objects.get(kind=kind).pk)
+    fail_over(lm)
+    with mock.patch.object(lm.eu, "get_repository", return_value=remembered):
+        lm.run(Duty.objects.get(kind="promote").pk)
+    assert (forced(lm), Mirror.objects.get().reason_code) == (before, "failed-over")
+
+
 @pytest.mark.parametrize("ref", ["branch", "tag"])
 def test_172_nor_on_one_that_fails_over_before_a_deletion(lm: Deployment, ref: str) -> None:
     """While the branch's certificate is retired; between the two calls that move a tag."""
@@ -407,7 +421,7 @@ def test_173_an_inferred_commit_is_not_shown_once_the_setting_is_exact_again(lm:
     assert (Mirror.objects.get().first_sync, lm.head()) == ("exact", "")
 
 
-@pytest.mark.parametrize("call", ["has_uncommitted", "get_repository"])
+@pytest.mark.parametrize("call", ["has_uncommitted", "list_repositories"])
 def test_173_changes_are_not_undone_once_the_setting_is_to_report_them(lm: Deployment, call: str) -> None:
     mirrored(lm, a=b"1")
     change(repair_tampering="auto")
@@ -416,9 +430,9 @@ def test_173_changes_are_not_undone_once_the_setting_is_to_report_them(lm: Deplo
     MirrorBranch.objects.update(looked_at=None)
     plain = getattr(lm.eu, call)
 
-    def answer(*given: Any) -> Any:
+    def answer(*given: Any, **named: Any) -> Any:
         change(repair_tampering="report")
-        return plain(*given)
+        return plain(*given, **named)
 
     with mock.patch.object(lm.eu, call, answer):
         lm.run(Duty.objects.get(kind="promote").pk)

@@ -208,10 +208,10 @@ def test_a_name_that_is_taken_at_the_destination_stops_the_mirror(lm: Deployment
 
 def test_a_destination_that_was_removed_stops_the_mirror(lm: Deployment) -> None:
     lm.work()
-    lm.eu.failing["get_repository"] = NotFound("repository not found")
+    removed = lm.eu.repositories.pop("lake-eu")
     lm.work()
     assert Mirror.objects.get().reason_code == "repository-removed"
-    del lm.eu.failing["get_repository"]
+    lm.eu.repositories["lake-eu"] = removed
     lm.work()
     assert Mirror.objects.get().state == "active"
 

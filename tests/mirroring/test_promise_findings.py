@@ -349,7 +349,7 @@ def test_66_what_was_allowed_and_shown_and_is_blocked_now_is_not_shown_anew(
 
 
 @pytest.mark.parametrize("what", ["depth", "paused", "frozen"])
-@pytest.mark.parametrize("call", ["get_repository", "put_commit_record"])
+@pytest.mark.parametrize("call", ["list_repositories", "put_commit_record"])
 def test_67_what_is_changed_between_decision_and_call_stops_the_call(
     lm: Deployment, a: str, owner: User, what: str, call: str
 ) -> None:
@@ -512,6 +512,38 @@ def test_73_a_mirror_that_is_never_idle_looks_at_what_is_old_all_the_same(lm: De
         arrive(lm)
         lm.work(1)
     assert "a" in missing()
+
+
+def test_216_a_range_that_waited_is_checked_again_by_the_time_of_its_check(lm: Deployment, a: str) -> None:
+    late = lm.lake.commit(files={"a": b"2", "late": b"1"})
+    lm.arrive(lm.lake.address_of(late, "late"))
+    lm.work(2)
+    waiting = Coverage.objects.filter(state="waiting")
+    key = waiting.get().pk
+    waiting.update(checked_at=datetime.now(UTC) - timedelta(days=4))
+    lm.arrive()
+    lm.work(2)
+    row = Coverage.objects.get(pk=key)
+    assert row.state == "complete"
+    assert row.verify_at < datetime.now(UTC) + timedelta(days=3)
+
+
+def test_217_what_is_old_has_its_share_while_much_is_in_question(lm: Deployment, a: str) -> None:
+    for number in range(3):
+        lm.lake.commit(files={f"n{number}": b"1"})
+        lm.arrive()
+        lm.work(2)
+    first, *others = Coverage.objects.order_by("pk")
+    now = datetime.now(UTC) - timedelta(seconds=1)
+    Coverage.objects.filter(pk=first.pk).update(verify_at=now)
+    doubted = Coverage.objects.filter(pk__in=[row.pk for row in others])
+    doubted.update(state="waiting", doubt=Coverage.Doubt.WHOLE, verify_at=now)
+    lm.checked.clear()
+    with mock.patch("mirroring.validate.reverify.LOOKS", 1):
+        lm.run(Duty.objects.get(kind="validate").pk)
+    checked = [check.range_id if hasattr(check, "range_id") else check[0] for check in lm.checked]
+    assert first.range_id in checked
+    assert doubted.filter(doubt=Coverage.Doubt.WHOLE).exists()
 
 
 def test_74_a_source_whose_namespace_ends_with_a_slash_is_asked_all_the_same(lm: Deployment) -> None:

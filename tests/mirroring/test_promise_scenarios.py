@@ -125,7 +125,7 @@ def test_47_a_damaged_ancestor_keeps_new_branches_away_and_the_old_one_says_so(l
     assert (lm.head("new"), page().state) == (d, State.UP_TO_DATE)
 
 
-@pytest.mark.parametrize("call", ["get_repository", "put_commit_record"])
+@pytest.mark.parametrize("call", ["list_repositories", "put_commit_record"])
 def test_48_what_is_found_lost_between_decision_and_call_stops_the_call(lm: Deployment, a: str, call: str) -> None:
     """Another worker finds it, and writes it down."""
     b = lm.lake.commit(files={"b": b"1"})

@@ -140,7 +140,7 @@ MUTANTS = (
     Mutant(
         "what only a read ends is forgotten",
         "content that was read and is wrong goes with its branch, and comes back by another commit",
-        {"mirrors.queries.known_wrong.only_read_ends": lambda: Q(pk__in=[])},
+        {"mirrors.queries.coverage.only_read_ends": lambda: Q(pk__in=[])},
     ),
     Mutant(
         "the source's identity is not asked",

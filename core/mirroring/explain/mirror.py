@@ -36,7 +36,8 @@ def explain(mirror: MirrorFacts, now: datetime, targets: Targets) -> tuple[Verdi
     if not verdicts and not mirror.counted.settled:
         return _not_looked(mirror), []
     worst = _of_worst(mirror, list(zip(mirror.branches, verdicts, strict=True)), now)
-    told = _with_tags(mirror, _with_upkeep(mirror, worst), now, targets)
+    told = _with_checks(mirror, _with_upkeep(mirror, worst), now, targets)
+    told = _with_tags(mirror, told, now, targets)
     return _with_damage(mirror, told), verdicts
 
 
@@ -69,6 +70,18 @@ def _with_upkeep(mirror: MirrorFacts, verdict: Verdict) -> Verdict:
     return replace(
         verdict, state=State.RETRYING, reason_code=f"{worst.kind}_failed", sentence=phrase, retry_at=worst.due_at
     )
+
+
+def _with_checks(mirror: MirrorFacts, verdict: Verdict, now: datetime, targets: Targets) -> Verdict:
+    """All was proven whole, and nobody has looked since whether it still is."""
+    since = mirror.unchecked_since
+    if verdict.state is not State.UP_TO_DATE or not is_destination_stale(since, now, targets):
+        return verdict
+    unknown = sentence(
+        f"nobody has checked for {in_words(lag(since, now))} whether all of it is still in {mirror.region}"
+    )
+    phrase = sentences(unknown, say("Check that the workers of its “-spark” queue are running."), verdict.sentence)
+    return replace(verdict, state=State.UNKNOWN, reason_code="not_checked", sentence=phrase, since=since)
 
 
 def _with_tags(mirror: MirrorFacts, verdict: Verdict, now: datetime, targets: Targets) -> Verdict:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping
 
-from graveler.blocks import BlockBuilder, Handle, pack, shared_prefix
-from graveler.sstable import (
+from graveler.sstable.blocks import BlockBuilder, Handle, pack, shared_prefix
+from graveler.sstable.reader import (
     BINARY_SEARCH_INDEX,
     INDEX_TYPE,
     MAGIC,

@@ -7,12 +7,12 @@ from typing import Any
 
 import click
 
-from lakemirror import tables
-from lakemirror.catching_up import CatchingUp
+from lakemirror.addresses import mirror_path, mirrors_path
+from lakemirror.catch_up import CatchingUp
+from lakemirror.commands.context import Talk, of_mirror, talks
 from lakemirror.errors import No, WrongUsage
-from lakemirror.finding import mirror_path, mirrors_path
-from lakemirror.talking import Talk, of_mirror, talks
-from lakemirror.waiting import Look, may_wait, wait_until_done
+from lakemirror.output import mirror_tables
+from lakemirror.wait import Look, may_wait, wait_until_done
 
 
 @click.command()
@@ -48,7 +48,7 @@ def create(
     mirror = talk.api.post(mirrors_path(repository), {field: value for field, value in body.items() if value})
     if wait or timeout is not None:
         mirror = _caught_up(talk, mirror_path(repository, mirror["id"]), mirror["created_at"], timeout)
-    talk.tell(mirror, lambda: tables.mirror_standing(mirror))
+    talk.tell(mirror, lambda: mirror_tables.mirror_standing(mirror))
 
 
 @click.command()
@@ -56,7 +56,7 @@ def create(
 def pause(talk: Talk, path: str) -> None:
     """Move no branch any more; what arrives is copied and checked all the same."""
     mirror = talk.api.post(f"{path}/pause")
-    talk.tell(mirror, lambda: tables.mirror_standing(mirror))
+    talk.tell(mirror, lambda: mirror_tables.mirror_standing(mirror))
 
 
 @click.command()
@@ -64,7 +64,7 @@ def pause(talk: Talk, path: str) -> None:
 def resume(talk: Talk, path: str) -> None:
     """Move branches again, each straight to its newest complete commit."""
     mirror = talk.api.post(f"{path}/resume")
-    talk.tell(mirror, lambda: tables.mirror_standing(mirror))
+    talk.tell(mirror, lambda: mirror_tables.mirror_standing(mirror))
 
 
 @click.command()
@@ -81,7 +81,7 @@ def sync(talk: Talk, path: str, wait: bool, timeout: float | None) -> None:
         talk.tell(answer, lambda: str(answer["message"]))
         return
     mirror = _caught_up(talk, path, asked_at, timeout)
-    talk.tell(mirror, lambda: tables.mirror_standing(mirror))
+    talk.tell(mirror, lambda: mirror_tables.mirror_standing(mirror))
 
 
 def _caught_up(talk: Talk, path: str, asked_at: str, timeout: float | None) -> dict[str, Any]:
@@ -109,7 +109,7 @@ def validate(talk: Talk, path: str, everything: bool, wait: bool, timeout: float
     job = talk.api.post(f"{path}/validate", body)
     if wait or timeout is not None:
         job = _ended(talk, f"{path}/validations/{job['id']}", timeout)
-    talk.tell(job, lambda: tables.check(job))
+    talk.tell(job, lambda: mirror_tables.check(job))
     if job["problems"] or job["state"] == "stopped":
         click.get_current_context().exit(No.exit_code)
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from urllib.parse import quote
 
 import click
 
-from lakemirror import tables
+from lakemirror.addresses import ALL, explained, mirrors_path
+from lakemirror.commands.context import Talk, of_mirror, talks
 from lakemirror.errors import No
-from lakemirror.finding import ALL, explained, mirrors_path
-from lakemirror.recomputing import require_same
-from lakemirror.talking import Talk, of_mirror, talks
+from lakemirror.output import mirror_tables
+from lakemirror.recompute import require_same
 
 
 @click.command("list")
@@ -26,7 +27,7 @@ def list_mirrors(talk: Talk, repository: str | None, source_region: str | None) 
     else:
         with explained(talk.api):
             page = talk.api.pages(ALL)
-    talk.tell(page, lambda: tables.mirror_list(page))
+    talk.tell(page, lambda: mirror_tables.mirror_list(page))
 
 
 @click.command()
@@ -34,7 +35,7 @@ def list_mirrors(talk: Talk, repository: str | None, source_region: str | None) 
 def show(talk: Talk, path: str) -> None:
     """How a mirror is doing, branch by branch."""
     mirror = talk.api.get(path)
-    talk.tell(mirror, lambda: tables.mirror_detail(mirror))
+    talk.tell(mirror, lambda: mirror_tables.mirror_detail(mirror))
 
 
 @click.command()
@@ -49,7 +50,8 @@ def show(talk: Talk, path: str) -> None:
 def blockers(talk: Talk, path: str, limit: int, group_by: str | None, **only: str | None) -> None:
     """What is missing or wrong at a mirror. Ends with 1 if there is something."""
     page = talk.api.pages(f"{path}/blockers", limit, group_by=group_by, **only)
-    talk.tell(page, lambda: tables.blocker_groups(page, group_by) if group_by else tables.blocker_list(page))
+    groups = partial(mirror_tables.blocker_groups, page, group_by) if group_by else None
+    talk.tell(page, groups or partial(mirror_tables.blocker_list, page))
     if page["results"]:
         click.get_current_context().exit(No.exit_code)
 
@@ -66,4 +68,4 @@ def certify(talk: Talk, path: str, commit: str, folder: str | None) -> None:
     certificate = talk.api.get(f"{path}/commits/{quote(commit, safe='')}/certificate")
     if folder is not None:
         require_same(certificate, folder)
-    talk.tell(certificate, lambda: tables.certificate(certificate, folder))
+    talk.tell(certificate, lambda: mirror_tables.certificate(certificate, folder))

@@ -6,9 +6,9 @@ import io
 
 import pytest
 
-from lakemirror import waiting
+from lakemirror import wait
 from lakemirror.errors import TimedOut, Unreachable
-from lakemirror.waiting import Look, wait_until_done
+from lakemirror.wait import Look, wait_until_done
 from tests.cli.answers import BEHIND, a_branch, a_check, a_mirror
 from tests.cli.speaking import StandIn, Terminal
 
@@ -20,7 +20,7 @@ ASKED, LOOKED, LATER = ("2026-11-21T12:25:00.000Z", "2026-11-21T12:25:01.000Z", 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits."""
-    monkeypatch.setattr(waiting, "FIRST_PAUSE", 0.0)
+    monkeypatch.setattr(wait, "FIRST_PAUSE", 0.0)
 
 
 def sync(server: StandIn, run: Terminal, *mirrors: dict[str, object]) -> tuple[int, str, str]:
@@ -135,7 +135,7 @@ def test_a_timeout_is_a_length_of_time(run: Terminal, text: str) -> None:
 
 @pytest.mark.parametrize(("text", "seconds"), [("90", 90), ("1.5s", 1.5), ("10m", 600), ("2h", 7200), ("1d", 86400)])
 def test_lengths_of_time(text: str, seconds: float) -> None:
-    assert waiting.duration(text) == seconds
+    assert wait.duration(text) == seconds
 
 
 def test_a_restart_of_the_server_is_sat_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,7 +151,7 @@ def test_a_restart_of_the_server_is_sat_out(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_server_that_stays_away_ends_the_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiting, "AWAY_SECONDS", 0.0)
+    monkeypatch.setattr(wait, "AWAY_SECONDS", 0.0)
 
     def look() -> Look:
         raise Unreachable("away")

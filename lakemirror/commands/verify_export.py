@@ -6,12 +6,12 @@ from typing import Any
 
 import click
 
-from lakemirror import export_tables
+from lakemirror.commands.context import Talk
+from lakemirror.commands.exports import OneExport, of_branch
 from lakemirror.errors import No
-from lakemirror.exporting import OneExport, of_branch
-from lakemirror.talking import Talk
-from lakemirror.waiting import Look, may_wait, wait_until_done
-from lakemirror.words import short
+from lakemirror.output import export_tables
+from lakemirror.output.formatting import short
+from lakemirror.wait import Look, may_wait, wait_until_done
 
 FIRST_LINES = 50
 

@@ -15,7 +15,7 @@ import google_crc32c
 import numpy as np
 from numpy.typing import NDArray
 
-from graveler.blocks import MAX_BLOCK_SIZE, MAX_UNPACKED_SIZE, NO_COMPRESSION, SNAPPY, SNAPPY_MAX_RATIO
+from graveler.sstable.blocks import MAX_BLOCK_SIZE, MAX_UNPACKED_SIZE, NO_COMPRESSION, SNAPPY, SNAPPY_MAX_RATIO
 
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from rich.table import Table
 from rich.text import Text
 
-from lakemirror.words import clean
+from lakemirror.output.formatting import clean
 
 _COLOURS = {
     "red": ("Stopped", "Frozen", "Failed", "Tampered", "Damaged", "Blocked", "Late"),

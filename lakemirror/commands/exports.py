@@ -10,13 +10,13 @@ from urllib.parse import quote
 
 import click
 
-from lakemirror import export_tables
 from lakemirror.api import Api
+from lakemirror.commands.context import Talk
 from lakemirror.errors import No
+from lakemirror.output import export_tables
+from lakemirror.output.formatting import short, size
 from lakemirror.settings import EXPORTS_API, read_settings
-from lakemirror.talking import Talk
-from lakemirror.waiting import Look, may_wait, wait_until_done
-from lakemirror.words import short, size
+from lakemirror.wait import Look, may_wait, wait_until_done
 
 _BRANCH = re.compile(r"lakefs://([^/@]+)[/@](.+)")
 _TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")

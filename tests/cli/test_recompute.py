@@ -28,7 +28,7 @@ def check(
     (reader / "__main__.py").write_text(
         f"import sys\nassert sys.argv[1:] == {wanted}\nprint({printed!r})\nsys.exit({status})"
     )
-    monkeypatch.setattr("lakemirror.recomputing._reader", lambda: reader.parent)
+    monkeypatch.setattr("lakemirror.recompute._reader", lambda: reader.parent)
     server.says("GET", "/repositories/lake/mirrors/lake-eu/commits/94e84f/certificate", CERTIFICATE)
     done = run("mirror", "certify", "lake-eu", "94e84f", "--repository", "lake", "--check", str(folder))
     return done.exit_code, done.stdout, done.stderr

@@ -9,9 +9,9 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from lakemirror.catching_up import ASIDE
-from lakemirror.drawing import NOTHING, facts, line, severity, state, table
-from lakemirror.words import UNKNOWN, ago, between, clean, clock, count, length, short, size, until
+from lakemirror.catch_up import ASIDE
+from lakemirror.output.formatting import UNKNOWN, ago, between, clean, clock, count, length, short, size, until
+from lakemirror.output.rendering import NOTHING, facts, line, severity, state, table
 
 # --- mirrors --------------------------------------------------------------------------------------------------------
 

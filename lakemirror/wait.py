@@ -16,7 +16,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Column
 
 from lakemirror.errors import TimedOut, Unreachable
-from lakemirror.words import clean, length
+from lakemirror.output.formatting import clean, length
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 3.0
 AWAY_SECONDS = 60.0

@@ -7,8 +7,8 @@ from urllib.parse import quote
 
 import click
 
-from lakemirror import closer_tables
-from lakemirror.talking import Talk, of_mirror
+from lakemirror.commands.context import Talk, of_mirror
+from lakemirror.output import detail_tables
 
 
 @click.command()
@@ -32,7 +32,7 @@ def retry(talk: Talk, path: str, ids: Sequence[int], reason: str | None, everyth
 def repair(talk: Talk, path: str, commit: str, dry_run: bool) -> None:
     """Look for all that a commit lacks now, and copy and check it before others."""
     answer = talk.api.post(f"{path}/commits/{quote(commit, safe='')}/repair", {"dry_run": dry_run})
-    talk.tell(answer, lambda: closer_tables.repair_plan(answer) if dry_run else str(answer["message"]))
+    talk.tell(answer, lambda: detail_tables.repair_plan(answer) if dry_run else str(answer["message"]))
 
 
 @click.command()
@@ -44,7 +44,7 @@ def prioritise(talk: Talk, path: str, commit: str | None, branch: str | None) ->
     if bool(commit) == bool(branch):
         raise click.UsageError("give one of --commit and --branch")
     answer = talk.api.post(f"{path}/prioritise", {"commit": commit} if commit else {"branch": branch})
-    talk.tell(answer, lambda: closer_tables.prioritised(answer))
+    talk.tell(answer, lambda: detail_tables.prioritised(answer))
 
 
 @click.command("reset-branch")
@@ -63,7 +63,7 @@ def reset_branch(talk: Talk, path: str, branch: str) -> None:
 def waive(talk: Talk, path: str, commits: Sequence[str], reason: str) -> None:
     """Accept that commits, by their whole ids, can't be read at a mirror, so that what descends from them is shown."""
     waiver = talk.api.post(f"{path}/waivers", {"commits": list(commits), "reason": reason})
-    talk.tell(waiver, lambda: closer_tables.waived(waiver))
+    talk.tell(waiver, lambda: detail_tables.waived(waiver))
 
 
 @click.command()

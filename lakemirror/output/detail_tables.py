@@ -8,8 +8,8 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from lakemirror.drawing import facts, line, state, table
-from lakemirror.words import UNKNOWN, clock, count, length, short, size
+from lakemirror.output.formatting import UNKNOWN, clock, count, length, short, size
+from lakemirror.output.rendering import facts, line, state, table
 
 _FIRST_LINE = 60
 _WAYS = {"copied": "We copy", "awaited": "Awaited", "mended": "To mend", "gone": "Gone"}

@@ -7,8 +7,8 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from lakemirror.drawing import line, table
-from lakemirror.words import UNKNOWN, ago, count, short, size
+from lakemirror.output.formatting import UNKNOWN, ago, count, short, size
+from lakemirror.output.rendering import line, table
 
 _WORDS = {
     "": "Never exported",

@@ -7,8 +7,8 @@ from typing import Any
 
 from lakemirror.api import Api
 from lakemirror.errors import No
-from lakemirror.waiting import Look
-from lakemirror.words import moment
+from lakemirror.output.formatting import moment
+from lakemirror.wait import Look
 
 ASIDE = ("Gone at source", "Not mirrored")
 """Branches in these states follow nothing."""

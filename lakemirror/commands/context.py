@@ -12,8 +12,8 @@ from typing import Any
 import click
 from rich.console import Console, RenderableType
 
+from lakemirror.addresses import path_of
 from lakemirror.api import Api
-from lakemirror.finding import path_of
 from lakemirror.settings import read_settings
 
 UNBOUNDED = 10_000

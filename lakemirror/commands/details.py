@@ -6,8 +6,8 @@ from urllib.parse import quote
 
 import click
 
-from lakemirror import closer_tables
-from lakemirror.talking import Talk, of_mirror
+from lakemirror.commands.context import Talk, of_mirror
+from lakemirror.output import detail_tables
 
 _LIMIT = click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="At most so many.")
 
@@ -20,7 +20,7 @@ _LIMIT = click.option("--limit", type=click.IntRange(1), default=100, show_defau
 def commits(talk: Talk, path: str, limit: int, branch: str | None, stage: str | None) -> None:
     """Commits and how far each has come at a mirror, the last one seen first."""
     page = talk.api.pages(f"{path}/commits", limit, branch=branch, stage=stage)
-    talk.tell(page, lambda: closer_tables.commit_list(page))
+    talk.tell(page, lambda: detail_tables.commit_list(page))
 
 
 @click.command()
@@ -29,7 +29,7 @@ def commits(talk: Talk, path: str, limit: int, branch: str | None, stage: str | 
 def commit(talk: Talk, path: str, commit: str) -> None:
     """One commit at a mirror: how far it has come, what is covered of it, what it lacks."""
     answer = talk.api.get(f"{path}/commits/{quote(commit, safe='')}")
-    talk.tell(answer, lambda: closer_tables.commit_detail(answer))
+    talk.tell(answer, lambda: detail_tables.commit_detail(answer))
 
 
 @click.command()
@@ -38,7 +38,7 @@ def commit(talk: Talk, path: str, commit: str) -> None:
 def runs(talk: Talk, path: str, limit: int) -> None:
     """Checks of a mirror's ranges, the last one first."""
     page = talk.api.pages(f"{path}/runs", limit)
-    talk.tell(page, lambda: closer_tables.run_list(page))
+    talk.tell(page, lambda: detail_tables.run_list(page))
 
 
 @click.command()
@@ -46,7 +46,7 @@ def runs(talk: Talk, path: str, limit: int) -> None:
 def lag(talk: Talk, path: str) -> None:
     """How late each branch of a mirror is, and how well it kept the target in the last 30 days."""
     page = talk.api.pages(f"{path}/lag")
-    talk.tell(page, lambda: closer_tables.lag(page))
+    talk.tell(page, lambda: detail_tables.lag(page))
 
 
 @click.command()
@@ -54,7 +54,7 @@ def lag(talk: Talk, path: str) -> None:
 def loss(talk: Talk, path: str) -> None:
     """What would be lost if the source failed now."""
     page = talk.api.pages(f"{path}/loss")
-    talk.tell(page, lambda: closer_tables.loss(page))
+    talk.tell(page, lambda: detail_tables.loss(page))
 
 
 @click.command()
@@ -63,4 +63,4 @@ def loss(talk: Talk, path: str) -> None:
 def waivers(talk: Talk, path: str, limit: int) -> None:
     """What was waived at a mirror, the last one first."""
     page = talk.api.pages(f"{path}/waivers", limit)
-    talk.tell(page, lambda: closer_tables.waiver_list(page))
+    talk.tell(page, lambda: detail_tables.waiver_list(page))

@@ -13,10 +13,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from graveler.blocks import MAX_UNPACKED_SIZE, TRAILER_SIZE, Handle, decode_handle, records_of, unpack
 from graveler.errors import FormatError
 from graveler.identity import STATISTICS
-from graveler.lanes import Ints, Irregular, index_handles
+from graveler.sstable.blocks import MAX_UNPACKED_SIZE, TRAILER_SIZE, Handle, decode_handle, records_of, unpack
+from graveler.sstable.lanes import Ints, Irregular, index_handles
 from graveler.wire import Malformed
 
 FOOTER_SIZE = 53

@@ -1,0 +1,1 @@
+"""The API's answers as people read them on a terminal."""
