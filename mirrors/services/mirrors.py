@@ -72,16 +72,17 @@ def mirror_create(
         adopt=adopt,
         settings=settings,
     )
-    mirror = _store(actor, creation)
     place = {"mirror": creation.name, "region": creation.region, "storage_namespace": creation.namespace}
-    rbac.audit(
-        actor=actor,
-        right=rights_to_create(creation.source.id, creation.name, creation.namespace)[1],
-        verb=Verb.CREATE,
-        subject=mirror.audit_name,
-        after={**place, "adopted": creation.adopted is not None, **creation.settings},
-        request=request,
-    )
+    with transaction.atomic():
+        mirror = _store(actor, creation)
+        rbac.audit(
+            actor=actor,
+            right=rights_to_create(creation.source.id, creation.name, creation.namespace)[1],
+            verb=Verb.CREATE,
+            subject=mirror.audit_name,
+            after={**place, "adopted": creation.adopted is not None, **creation.settings},
+            request=request,
+        )
     return mirror
 
 
@@ -224,8 +225,10 @@ def mirror_delete(*, actor: Any, mirror: Mirror, seen: Seen = ANYTHING, request:
         if not any(Mirror.objects.move(mirror.pk, state, Mirror.State.DELETING) for state in states):
             raise NotFound(f"there is no mirror '{mirror.name}'")
         duties.wake(MirrorDuty.MANAGE, mirror.pk)
-    before = {"mirror": mirror.name, "region": mirror.region, "storage_namespace": mirror.storage_namespace}
-    rbac.audit(actor=actor, right=right, verb=Verb.DELETE, subject=mirror.audit_name, before=before, request=request)
+        before = {"mirror": mirror.name, "region": mirror.region, "storage_namespace": mirror.storage_namespace}
+        rbac.audit(
+            actor=actor, right=right, verb=Verb.DELETE, subject=mirror.audit_name, before=before, request=request
+        )
 
 
 def mirror_sync(*, actor: Any, mirror: Mirror, request: Any = None) -> None:
@@ -255,10 +258,11 @@ def branch_reset(*, actor: Any, mirror: Mirror, branch: str, request: Any = None
     if mirror.state != Mirror.State.ACTIVE or mirror.paused or mirror.source.frozen_reason:
         raise Conflict(f"nothing is forced on '{mirror.name}' while it is paused, stopped or frozen")
     can_be = "\0" not in branch  # PostgreSQL would take it for an error of ours
-    if not (can_be and mirror.branches.filter(name=branch, stray=False).update(reset_asked=True)):
-        raise NotFound(f"'{mirror.name}' has made no branch {branch[:80]!r}")
-    duties.wake(MirrorDuty.PROMOTE, mirror.pk)
-    after = {"reset_branch": branch, "mirror": mirror.name}
-    rbac.audit(
-        actor=actor, right=right, verb=Verb.RESET_BRANCH, subject=mirror.audit_name, after=after, request=request
-    )
+    with transaction.atomic():
+        if not (can_be and mirror.branches.filter(name=branch, stray=False).update(reset_asked=True)):
+            raise NotFound(f"'{mirror.name}' has made no branch {branch[:80]!r}")
+        duties.wake(MirrorDuty.PROMOTE, mirror.pk)
+        after = {"reset_branch": branch, "mirror": mirror.name}
+        rbac.audit(
+            actor=actor, right=right, verb=Verb.RESET_BRANCH, subject=mirror.audit_name, after=after, request=request
+        )
