@@ -31,8 +31,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from adapters.s3.fast_store import FastObjectStore
 from adapters.s3.writes import Writer
 from core.exporting.deadline import Deadline
-from core.exporting.unit_work import Phase, UnitWork
-from core.exporting.work_units import plan_units
+from core.exporting.unit_planning import plan_units
+from core.exporting.unit_values import Phase, UnitWork
 from graveler.entries import Entry
 from graveler.ranges import write_range
 from spark_jobs.check.settings import StoreLocation

@@ -26,8 +26,8 @@ from two_buckets import COMPUTED, MIRROR, PREFIX, Server, address_of, body_of, r
 from validate import KEYS, REGION, expect, spark_at
 
 from adapters.s3.store import S3ObjectStore
-from core.exporting.unit_work import Phase, UnitWork
-from core.exporting.work_units import parts_of, plan_units
+from core.exporting.unit_planning import parts_of, plan_units
+from core.exporting.unit_values import Phase, UnitWork
 from graveler.entries import Entry
 from graveler.metarange import read_metarange, write_metarange
 from graveler.ranges import write_ranges

@@ -10,7 +10,7 @@ from django.db import models
 from django.db.models import Q
 
 from core.exporting import state_machine
-from core.exporting.failures import reason_words
+from core.exporting.failure_reasons import reason_words
 from db.fields import ExactTextField
 from exports.querysets import ExportQuerySet, RunQuerySet, VerificationQuerySet
 
@@ -211,13 +211,13 @@ class SkippedCommit(models.Model):
 
 
 class ExportUnit(models.Model):
-    """A stretch of keys of a run (`core.exporting.work_units.Unit`), or a part of one: the unit of progress."""
+    """A stretch of keys of a run (`core.exporting.unit_planning.Unit`), or a part of one: the unit of progress."""
 
     run = models.ForeignKey(ExportRun, models.CASCADE, related_name="units")
     number = models.IntegerField(help_text="in the order of their keys")
     part = models.IntegerField(default=0)
     parts = models.IntegerField(default=1)
-    unit = models.JSONField(help_text="as exports/engine/units.py writes it")
+    unit = models.JSONField(help_text="as exports/engine/unit_rows.py writes it")
     entries = models.BigIntegerField(default=0, help_text="that are read for it, at most")
     planned = models.BooleanField(default=False)
     files = models.BigIntegerField(default=0, help_text="planned ones, of all parts together")
@@ -334,7 +334,7 @@ class VerificationUnit(models.Model):
 
     verification = models.ForeignKey(ExportVerification, models.CASCADE, related_name="units")
     number = models.IntegerField(help_text="in the order of their keys")
-    unit = models.JSONField(help_text="as exports/engine/units.py writes it")
+    unit = models.JSONField(help_text="as exports/engine/unit_rows.py writes it")
     entries = models.BigIntegerField(default=0)
 
     class Meta:

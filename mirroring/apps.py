@@ -9,6 +9,6 @@ class MirroringConfig(AppConfig):
 
     def ready(self) -> None:
         """Make the kinds of work known to the queues and the controller."""
-        from mirroring import tasks
+        from mirroring import duty_kinds
 
-        tasks.register()
+        duty_kinds.register()

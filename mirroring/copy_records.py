@@ -27,7 +27,7 @@ from jobs import duties
 from jobs.concurrent_calls import SideBySide
 from jobs.lease import DutyOutcome, Lease
 from mirroring.manage import require_pinned, stop
-from mirroring.promote.record_check import doubt_around, doubt_neighbours
+from mirroring.promote.resend_records import doubt_around, doubt_neighbours
 from mirrors.models import Blocker, Mirror, MirrorCommit, MirrorDuty
 from mirrors.services.priority import mark_needed
 from mirrors.transitions import duties as mirror_duties

@@ -24,7 +24,7 @@ from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 
 from core import errors
 from core.errors import LakeMirrorError, RemoteFailure, Unreachable
-from core.exporting.unit_work import UnitWork
+from core.exporting.unit_values import UnitWork
 from spark_jobs.check.job import CheckSettings, Work, check, load_task
 from spark_jobs.session import is_remote, open_session
 

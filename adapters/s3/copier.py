@@ -19,7 +19,7 @@ from adapters.s3.store import split_uri
 from adapters.s3.writes import Writer
 from core.errors import Conflict, LakeMirrorError, NotFound
 from core.exporting.deadline import Deadline, Rate
-from core.exporting.failures import KeyFailed, Reason
+from core.exporting.failure_reasons import KeyFailed, Reason
 
 MOST_KEY_BYTES = 1024
 STAMP = "lakemirror-etag"

@@ -12,7 +12,7 @@ from deployment import config
 from deployment.wiring import executors, region_settings
 
 if TYPE_CHECKING:
-    from core.exporting.unit_work import Marked
+    from core.exporting.unit_values import Marked
     from spark_jobs.export.settings import ExportSettings
 
 Rows = Callable[[Sequence[Mapping[str, Any]]], None]

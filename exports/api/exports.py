@@ -37,7 +37,7 @@ from exports.api.status import WholeExportStatus, whole_status_json
 from exports.models import Export, ExportFailure, SkippedCommit
 from exports.services import destinations, exports
 from exports.status.export import ExportSummary, export_statuses
-from exports.status.failures import REASONS
+from exports.status.failure_counts import REASONS
 from rbac import services as rbac
 from web.csv_export import FORMATS, TableView, csv_answer, wants_csv
 from web.openapi import answers

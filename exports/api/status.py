@@ -9,7 +9,7 @@ from rest_framework import serializers
 from exports.api.serializers import ExportStatus, status_json
 from exports.models import ExportRun
 from exports.status.export import ExportSummary, proof_of
-from exports.status.failures import by_reason, status_file
+from exports.status.failure_counts import by_reason, status_file
 from exports.status.timeline import Progress, RunStep, progress_of, steps_of
 from web.schemas import number_or_null, text_or_null, time_or_null
 from web.serializers import rfc3339

@@ -14,12 +14,12 @@ from adapters.s3.store import split_uri
 from core.errors import Fenced, LakeMirrorError, NotFound, Unreachable
 from core.exporting import state_machine
 from core.exporting.deadline import Late
-from core.exporting.failures import words_of
+from core.exporting.failure_reasons import words_of
 from core.exporting.state_machine import State
 from db import clock
 from exports.engine import commits_behind, phases, runs, stale_uploads, status_files, verify
-from exports.engine.data_plane import Plane
-from exports.engine.failures import UNWRITTEN
+from exports.engine.note_failures import UNWRITTEN
+from exports.engine.run_io import Plane
 from exports.engine.time_slice import Slice
 from exports.models import Export, ExportRun
 from jobs.lease import DutyOutcome, Lease

@@ -10,12 +10,12 @@ from django.db import transaction
 from adapters.regex import Patterns
 from core.errors import LakeMirrorError
 from core.exporting.deadline import Late
-from core.exporting.failures import reason_of, words_of
+from core.exporting.failure_reasons import reason_of, words_of
 from core.exporting.markers import Failed, marker_of
-from core.exporting.unit_work import Marked
+from core.exporting.unit_values import Marked
 from exports.engine import marked_places
-from exports.engine.data_plane import Plane
-from exports.engine.failures import failed_directories, note_failed_directories, note_failures
+from exports.engine.note_failures import failed_directories, note_failed_directories, note_failures
+from exports.engine.run_io import Plane
 from exports.models import ExportDirectory, ExportRun
 from jobs.lease import Lease
 

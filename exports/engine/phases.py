@@ -18,12 +18,12 @@ from core import errors
 from core.errors import Fenced, LakeMirrorError
 from core.exporting.deadline import Late
 from core.exporting.state_machine import State
-from core.exporting.unit_work import Phase as Work
+from core.exporting.unit_values import Phase as Work
 from core.text.phrases import count
 from db import clock
-from exports.engine import markers, runs, stale_uploads, status_files, units
-from exports.engine.data_plane import Plane
-from exports.engine.failures import note_failed_directories, note_failures, note_kept
+from exports.engine import markers, runs, stale_uploads, status_files, unit_rows
+from exports.engine.note_failures import note_failed_directories, note_failures, note_kept
+from exports.engine.run_io import Plane
 from exports.engine.time_slice import Slice
 from exports.models import ExportRun, ExportUnit
 from jobs.lease import Lease
@@ -96,7 +96,7 @@ def _plan(run: ExportRun, plane: Plane, lease: Lease) -> bool:
     if not run.cut:
         plane.check_places()
         stale_uploads.give_up_elsewhere(run, plane)
-        units.cut(run, lease)
+        unit_rows.cut(run, lease)
     rows = _some(run.units.filter(planned=False), "entries", ENTRIES_AT_ONCE)
     if not rows:
         return True
@@ -105,11 +105,11 @@ def _plan(run: ExportRun, plane: Plane, lease: Lease) -> bool:
     def note(run: ExportRun, rows: Sequence[dict[str, Any]]) -> None:
         known = [row for row in rows if not row["unreadable"]]
         unreadable.update(range_id for row in rows for range_id in row["unreadable"])
-        units.note_planned(run, known)
+        unit_rows.note_planned(run, known)
 
-    plane.diff([units.work_of(row) for row in rows], _noting(run, lease, note))
+    plane.diff([unit_rows.work_of(row) for row in rows], _noting(run, lease, note))
     if unreadable:
-        units.lose(run, unreadable, lease)
+        unit_rows.lose(run, unreadable, lease)
     return False
 
 
@@ -196,7 +196,7 @@ def _worked(run: ExportRun, plane: Plane, lease: Lease, which: QuerySet[ExportUn
             plane.piece.unanswered |= row["unanswered"]
             postponed.extend(_note_work(run, row))
 
-    plane.work([units.work_of(row) for row in rows], WORK[phase], _noting(run, lease, note))
+    plane.work([unit_rows.work_of(row) for row in rows], WORK[phase], _noting(run, lease, note))
     if postponed:
         raise postponed[0]
     return False

@@ -11,7 +11,7 @@ import logging
 from core.errors import LakeMirrorError
 from core.exporting.deadline import Late
 from core.exporting.destinations import overlap
-from exports.engine.data_plane import Plane
+from exports.engine.run_io import Plane
 from exports.engine.time_slice import Slice
 from exports.models import Export, ExportRun
 from jobs.lease import Lease

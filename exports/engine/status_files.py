@@ -14,7 +14,7 @@ from django.db.models import QuerySet
 from core.errors import Denied, NotFound
 from core.exporting.destinations import status_uri, timed_uris
 from core.exporting.state_machine import State, status_text
-from exports.engine.data_plane import Plane
+from exports.engine.run_io import Plane
 from exports.engine.source_commits import entries_of, ranges_of
 from exports.models import ExportRun
 from graveler.entries import Entry

@@ -14,14 +14,14 @@ from django.db.models import F
 
 from core.errors import Fenced, LakeMirrorError, RemoteFailure
 from core.exporting.deadline import Late
-from core.exporting.work_units import Unit, plan_units
+from core.exporting.unit_planning import Unit, plan_units
 from core.text.phrases import count
 from db import clock
 from deployment import config
 from deployment.wiring import export_jobs
 from exports.engine import verifications
 from exports.engine.source_commits import ranges_of
-from exports.engine.units import ROWS_AT_ONCE, of_json, to_json, whole_work_of
+from exports.engine.unit_rows import ROWS_AT_ONCE, of_json, to_json, whole_work_of
 from exports.models import ExportDrift, ExportVerification, VerificationUnit
 from jobs.lease import DutyOutcome, Lease
 

@@ -15,12 +15,12 @@ class Migration(migrations.Migration):
                 migrations.AlterField(
                     model_name='exportunit',
                     name='unit',
-                    field=models.JSONField(help_text='as exports/engine/units.py writes it'),
+                    field=models.JSONField(help_text='as exports/engine/unit_rows.py writes it'),
                 ),
                 migrations.AlterField(
                     model_name='verificationunit',
                     name='unit',
-                    field=models.JSONField(help_text='as exports/engine/units.py writes it'),
+                    field=models.JSONField(help_text='as exports/engine/unit_rows.py writes it'),
                 ),
             ],
         ),

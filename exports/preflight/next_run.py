@@ -15,8 +15,8 @@ from core.errors import Corrupt, LakeMirrorError, NotFound
 from core.exporting.destinations import check_place
 from core.exporting.run_cost import THROUGH, WITHIN, Pace, RunCost, run_cost
 from core.exporting.state_machine import State, basis
-from core.exporting.unit_work import UnitWork
-from core.exporting.work_units import Unit, plan_units
+from core.exporting.unit_planning import Unit, plan_units
+from core.exporting.unit_values import UnitWork
 from deployment import config
 from deployment.wiring import clients, export_jobs
 from exports.models import Export, ExportRun

@@ -18,7 +18,7 @@ from db import clock
 from exports.models import Export
 from exports.services import exports
 from exports.status.export import export_statuses
-from exports.views.detail import detail_of
+from exports.views.export_context import detail_of
 from rbac import services as rbac
 from web.pages import answered, whole_or_part
 

@@ -11,7 +11,7 @@ from django.db.models import Q
 from core.errors import Invalid
 from core.mirroring.promotion import UNKNOWN, CandidateCommit, PromotionFacts, Why
 from db.chunks import chunks
-from mirroring.promote.guard import Guard
+from mirroring.promote.ref_failures import Guard
 from mirroring.promote.unselected import facts_of_unselected
 from mirroring.sense.inferred import inferred_candidates
 from mirrors.models import Candidate, Mirror, MirrorBranch, MirrorCommit, SourceBranch

@@ -15,12 +15,12 @@ from deployment.wiring import clients
 from jobs import duties
 from jobs.lease import DutyOutcome, Lease
 from mirroring.certificates import retire_certificate, retire_if_deleted
-from mirroring.promote import books
+from mirroring.promote import move_history
 from mirroring.promote.branch_facts import gather_facts, promotable
-from mirroring.promote.guard import Failures
-from mirroring.promote.record_check import prove_newest
-from mirroring.promote.refs import ForcedCall, Round, settle
-from mirroring.promote.shown import Shown
+from mirroring.promote.destination_heads import Shown
+from mirroring.promote.move_ref import ForcedCall, Round, settle
+from mirroring.promote.ref_failures import Failures
+from mirroring.promote.resend_records import prove_newest
 from mirroring.promote.tags import follow_tags
 from mirroring.promote.uncommitted import branches_to_look_at, look_for_uncommitted
 from mirrors.models import Mirror, MirrorDuty, MoveIntent, SourceBranch
@@ -62,7 +62,7 @@ def promote(lease: Lease) -> DutyOutcome:
             moved += settle(BranchRef(about, branch, facts, intents[branch.name]), about)
         if facts.dropped:
             heads.pop(branch.name, None)  # no stray, although it was there when the round began
-    books.note_strays(mirror, heads, lease)
+    move_history.note_strays(mirror, heads, lease)
     Mirror.objects.filter(pk=mirror.pk).update(destination_looked_at=clock.now())
     moved += follow_tags(about, failed.of)
     for row in branches_to_look_at(mirror):
@@ -114,7 +114,7 @@ class BranchRef:
         return self.facts.head
 
     def note_move(self) -> None:
-        self.facts = books.note_move(self.about.mirror, self.branch, self.facts, self.intents, self.about.lease)
+        self.facts = move_history.note_move(self.about.mirror, self.branch, self.facts, self.intents, self.about.lease)
 
     def decide(self) -> Decision:
         return choose_promotion(self.facts, promotable(self.about.mirror, self.facts).__contains__)
@@ -123,7 +123,7 @@ class BranchRef:
         mirror, lease, gone = self.about.mirror, self.about.lease, self.facts.gone or self.facts.dropped
         if gone and not self.head:  # whoever deleted it
             retire_certificate(mirror, self.name, lease)
-        books.remember_position(mirror, self.branch, self.facts, decision, lease)
+        move_history.remember_position(mirror, self.branch, self.facts, decision, lease)
         if gone and not self.head:
             retire_if_deleted(mirror, self.name, lease)
 
@@ -152,6 +152,6 @@ class BranchRef:
 
     def record(self, decision: Decision) -> None:
         mirror, lease = self.about.mirror, self.about.lease
-        books.record(mirror, self.branch, self.facts, decision, lease, placed=True)
+        move_history.record(mirror, self.branch, self.facts, decision, lease, placed=True)
         if decision.action is Action.DELETE:
             retire_if_deleted(mirror, self.name, lease)

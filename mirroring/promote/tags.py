@@ -17,9 +17,9 @@ from core.mirroring.tag_promotion import TagFacts, choose_tag, whose_tag_move
 from db import clock
 from db.chunks import chunks
 from jobs.lease import Lease
-from mirroring.promote.guard import Guard
-from mirroring.promote.record_check import prove_newest
-from mirroring.promote.refs import ForcedCall, Round, settle
+from mirroring.promote.move_ref import ForcedCall, Round, settle
+from mirroring.promote.ref_failures import Guard
+from mirroring.promote.resend_records import prove_newest
 from mirroring.sense.read_log import list_tags
 from mirrors.models import Mirror, MirrorTag, Promotion
 from mirrors.queries.own_moves import has_put, is_news, last_place_of_tag

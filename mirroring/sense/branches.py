@@ -10,7 +10,7 @@ from itertools import chain
 from django.db import transaction
 
 from core.errors import Fenced, LakeMirrorError, NoData, NotFound, RemoteFailure
-from core.mirroring import sensing
+from core.mirroring import source_moves
 from core.mirroring.promotion import UNKNOWN
 from core.ports import LakeFS
 from core.types import main_parent
@@ -19,9 +19,9 @@ from db.chunks import chunks
 from deployment.wiring import clients
 from jobs import duties
 from jobs.lease import DutyOutcome, Lease
+from mirroring.sense.commit_spool import Spool, served_mirrors
 from mirroring.sense.identity import ask_identity, freeze, moved_since, tell_moved
 from mirroring.sense.inferred import keep_inferred
-from mirroring.sense.ingest import Spool, served_mirrors
 from mirroring.sense.missing_refs import note_missing
 from mirroring.sense.read_log import (
     forget_wrong,
@@ -30,8 +30,8 @@ from mirroring.sense.read_log import (
     unread_before,
     unread_heads,
 )
-from mirroring.sense.strangers import NEXT_LOOK_SECONDS, strangers, tell_strange
 from mirroring.sense.tags import look_at_tags, tell_unseen, unread_tags
+from mirroring.sense.unrelated_histories import NEXT_LOOK_SECONDS, strangers, tell_strange
 from mirrors.models import Candidate, Commit, MirrorDuty, Repository, SourceBranch
 from mirrors.transitions import duties as mirror_duties
 from mirrors.transitions.ancestry import check_after_all
@@ -54,7 +54,7 @@ def sense(lease: Lease) -> DutyOutcome:
         if problem := ask_identity(repository, lakefs).problem:
             return freeze(repository, problem)
         raise
-    if not sensing.is_valid_look(heads, repository.default_branch):
+    if not source_moves.is_valid_look(heads, repository.default_branch):
         return _note_error(repository, f"the source gave no branch {repository.default_branch}: not taken for a look")
     outcome, trusted = _take_look(repository, lakefs, heads, before, lease)
     if not trusted:
@@ -74,7 +74,7 @@ def _take_look(
     """What came of it, and whether anything may follow from it."""
     last, sensed, known = _before(repository)
     hidden = _hidden(repository, lakefs, sorted(heads.keys() - known), lease)
-    changed = sensing.changed_branches(heads, sensed)
+    changed = source_moves.changed_branches(heads, sensed)
     spool, moved = Spool(repository, lease), set(changed.values())
     waiting = [*unread_before(changed, _unread_branches(repository)), *sorted(spool.frontier())]
     errors = read_histories(spool, lakefs, moved, lease, waiting) if changed else {}
@@ -165,7 +165,7 @@ def _hidden(repository: Repository, lakefs: LakeFS, new: Sequence[str], lease: L
     if not new:
         return {}
     plain = list_heads(lakefs, repository.name, lease, hidden=False)
-    if not sensing.is_valid_look(plain, repository.default_branch):
+    if not source_moves.is_valid_look(plain, repository.default_branch):
         raise RemoteFailure(f"the source gave no branch {repository.default_branch}")
     return {True: [name for name in new if name not in plain], False: [name for name in new if name in plain]}
 
@@ -201,7 +201,7 @@ def _note_error(repository: Repository, error: str) -> DutyOutcome:
 def _store_moves(repository: Repository, changed: dict[str, str], last: dict[str, str], at: datetime) -> None:
     for name, head in changed.items():
         older = last.get(name, "")
-        move = sensing.describe_move(name, head, older, _MainParents(repository, older))
+        move = source_moves.describe_move(name, head, older, _MainParents(repository, older))
         _store_move(repository, move, at)
 
 
@@ -235,7 +235,7 @@ class _MainParents:
         self._size = min(4 * self._size, LAST_WINDOW)
 
 
-def _store_move(repository: Repository, move: sensing.Move, at: datetime) -> None:
+def _store_move(repository: Repository, move: source_moves.Move, at: datetime) -> None:
     branch, _ = SourceBranch.objects.get_or_create(
         repository=repository, name=move.branch, defaults={"head": move.head, "position": -1, "changed_at": at}
     )

@@ -14,11 +14,11 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from core.mirroring.promotion import UNKNOWN, CandidateCommit
-from core.mirroring.sensing import FirstParents, FirstSync
+from core.mirroring.source_moves import FirstParents, FirstSync
 from core.types import main_parent
 from jobs import duties
 from jobs.lease import Lease
-from mirroring.sense.ingest import served_mirrors
+from mirroring.sense.commit_spool import served_mirrors
 from mirrors.models import Candidate, Mirror, MirrorBranch, MirrorDuty, Repository, SourceBranch
 
 WINDOW = 1000

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from django.db import models
 
-from core.mirroring import sensing
+from core.mirroring import source_moves
 from db.chunks import chunks
 from mirrors.models import SourceBranch, SourceTag
 
@@ -24,7 +24,7 @@ def note_missing(
     for some in chunks(sorted(set(names) - set(listed))):
         for ref in refs.filter(name__in=some, gone_at=None):
             since, looks = ref.missing_since or at, ref.missing_looks + 1
-            deleted = sensing.is_gone(looks=looks, seconds=(at - since).total_seconds())
+            deleted = source_moves.is_gone(looks=looks, seconds=(at - since).total_seconds())
             any_deleted |= deleted
             noted = {"missing_since": since, "missing_looks": looks, "gone_at": at if deleted else None}
             refs.filter(pk=ref.pk).update(**noted)

@@ -16,7 +16,7 @@ from core.types import Page
 from deployment import config
 from jobs.concurrent_calls import SideBySide
 from jobs.lease import Lease
-from mirroring.sense.ingest import Spool
+from mirroring.sense.commit_spool import Spool
 
 log = logging.getLogger("lakemirror.sense")
 

@@ -8,14 +8,14 @@ from datetime import datetime
 from django.db import models, transaction
 
 from core.errors import LakeMirrorError
-from core.mirroring import sensing
+from core.mirroring import source_moves
 from core.ports import LakeFS
 from db import clock
 from db.chunks import chunks
 from jobs import duties
 from jobs.lease import Lease
+from mirroring.sense.commit_spool import Spool, served_mirrors
 from mirroring.sense.identity import ask_identity, freeze, moved_since, tell_moved
-from mirroring.sense.ingest import Spool, served_mirrors
 from mirroring.sense.missing_refs import note_missing
 from mirroring.sense.read_log import (
     forget_wrong,
@@ -38,7 +38,7 @@ def look_at_tags(repository: Repository, lakefs: LakeFS, default_head: str, leas
         return ""
     tags = list_tags(lakefs, repository.name, lease)
     last = dict(repository.tags.filter(gone_at=None).values_list("name", "commit_id"))
-    changed = sensing.changed_branches(tags, last)
+    changed = source_moves.changed_branches(tags, last)
     unread: Mapping[str, str] = {}
     trusted = True
     if changed or last.keys() - tags:

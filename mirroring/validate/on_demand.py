@@ -22,7 +22,7 @@ from core.mirroring.object_check import Depth, shallower_of
 from db import clock
 from db.chunks import chunks
 from jobs.lease import Lease
-from mirroring.validate.how_deep import HowDeep, as_found, found_deeper
+from mirroring.validate.check_depth import HowDeep, as_found, found_deeper
 from mirroring.validate.reverify import within_budget
 from mirroring.validate.run_check import CheckWriter, carry_out
 from mirrors.models import Coverage, Mirror, Validation, ValidationRange

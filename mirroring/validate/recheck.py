@@ -28,7 +28,7 @@ from db import clock
 from db.chunks import chunks
 from deployment.wiring import clients
 from jobs.lease import Lease
-from mirroring.validate.how_deep import as_deep, as_found
+from mirroring.validate.check_depth import as_deep, as_found
 from mirrors.models import Blocker, Mirror
 from mirrors.models.problem import FOUND_BY_READING, Problem
 from mirrors.queries.metaranges import METADATA_PREFIX, read_afresh

@@ -21,7 +21,7 @@ from db import clock
 from db.chunks import chunks
 from deployment import config
 from jobs.lease import Lease
-from mirroring.validate.how_deep import HowDeep, as_found
+from mirroring.validate.check_depth import HowDeep, as_found
 from mirroring.validate.run_check import CheckWriter, carry_out
 from mirrors.models import Coverage, MetarangeCoverage, Mirror
 from mirrors.models.querysets import CoverageQuerySet

@@ -20,8 +20,8 @@ from db.chunks import chunks
 from deployment import config
 from deployment.wiring import check_jobs
 from jobs.lease import Lease
-from mirroring.validate.how_deep import HowDeep, as_deep, as_found, found_deeper
-from mirroring.validate.question import question_built_on_doubt, question_shared, question_unnamed
+from mirroring.validate.check_depth import HowDeep, as_deep, as_found, found_deeper
+from mirroring.validate.doubt_new_coverage import question_built_on_doubt, question_shared, question_unnamed
 from mirrors.models import Blocker, Coverage, Mirror, Run
 from mirrors.models.problem import FOUND_BY_READING, KEPT_PER_HOLDER, Problem
 from mirrors.transitions.blockers import note_problems

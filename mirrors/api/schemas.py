@@ -11,7 +11,7 @@ from rest_framework import serializers
 
 from core.mirroring.object_check import Depth, Imported
 from core.mirroring.promotion import Repair
-from core.mirroring.sensing import FirstSync
+from core.mirroring.source_moves import FirstSync
 from mirrors.api.serializers import MirrorSettings
 from web.schemas import count_or_null, text_or_null, time_or_null
 

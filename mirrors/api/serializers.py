@@ -14,7 +14,7 @@ from core.mirroring.facts import History
 from core.mirroring.object_check import Depth, Imported
 from core.mirroring.promotion import Repair
 from core.mirroring.rpo import LONGEST_RPO
-from core.mirroring.sensing import FirstSync
+from core.mirroring.source_moves import FirstSync
 from db import clock
 from mirrors.models import Mirror
 from web.serializers import Body, TrueOrFalse

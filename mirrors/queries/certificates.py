@@ -19,7 +19,7 @@ from core.mirroring.judgement import Judgement
 from core.mirroring.object_check import Depth, Imported
 from core.mirroring.promotion import Repair
 from core.mirroring.rpo import LONGEST_RPO
-from core.mirroring.sensing import FirstSync
+from core.mirroring.source_moves import FirstSync
 from deployment import config
 from deployment.wiring import clients
 from graveler.content import Content, digest_of

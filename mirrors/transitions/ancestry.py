@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 
 from core.mirroring.facts import History, Link, put_in_order
-from core.mirroring.sensing import FirstSync
+from core.mirroring.source_moves import FirstSync
 from db.chunks import chunks
 from jobs import duties
 from mirrors.models import Candidate, Mirror, MirrorCommit, MirrorDuty, Repository, SourceTag

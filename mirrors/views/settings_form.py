@@ -13,7 +13,7 @@ from core.mirroring.branch_selection import ALL, OnUnselect, Selection
 from core.mirroring.object_check import Depth, Imported
 from core.mirroring.promotion import Repair
 from core.mirroring.rpo import LATE_AFTER, LONGEST_RPO, in_words
-from core.mirroring.sensing import FirstSync
+from core.mirroring.source_moves import FirstSync
 from mirrors.models import Mirror
 from web.forms import shown
 

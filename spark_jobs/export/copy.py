@@ -25,8 +25,8 @@ from adapters.s3.copier import Item, is_of
 from core.errors import LakeMirrorError, NotFound
 from core.exporting.deadline import Deadline, Late, Rate
 from core.exporting.markers import Failed, directory_of
-from core.exporting.unit_work import Phase, UnitWork
-from core.exporting.work_units import Interval, part_rows
+from core.exporting.unit_planning import Interval, part_rows
+from core.exporting.unit_values import Phase, UnitWork
 from core.types import ObjectInfo
 from spark_jobs.export.compare import listed
 from spark_jobs.export.ownership import owners, spans
@@ -34,7 +34,7 @@ from spark_jobs.export.patterns import last_keys
 from spark_jobs.export.plan import OTHERS, Planned, RangeShelf, plan_unit
 from spark_jobs.export.settings import ExportSettings, copier_of, destination_store, source_store
 from spark_jobs.export.tally import COPY_COLUMNS, Rows, Tally, Version
-from spark_jobs.export.units import deal_out, run_task
+from spark_jobs.export.unit_tasks import deal_out, run_task
 from spark_jobs.tasks import ahead, sql_type
 
 if TYPE_CHECKING:

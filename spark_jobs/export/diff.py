@@ -14,12 +14,12 @@ import pyarrow.compute as pc
 
 from core.errors import Corrupt, NotFound
 from core.exporting.markers import touched_directories
-from core.exporting.unit_work import UnitWork
-from core.exporting.work_units import Unit
+from core.exporting.unit_planning import Unit
+from core.exporting.unit_values import UnitWork
 from spark_jobs.export.patterns import last_keys, matching
 from spark_jobs.export.plan import Planned, RangeShelf, plan_unit
 from spark_jobs.export.settings import ExportSettings, source_store
-from spark_jobs.export.units import deal_out, run_task
+from spark_jobs.export.unit_tasks import deal_out, run_task
 from spark_jobs.tasks import ahead, sql_type
 
 if TYPE_CHECKING:
@@ -111,8 +111,8 @@ def _directories(planned: Planned, patterns: Sequence[str]) -> list[bytes]:
 
 
 def held_keys(holders: Mapping[str, Sequence[bytes]], settings: ExportSettings) -> set[bytes]:
-    """Which of these keys their ranges hold (`core.exporting.work_units.holders`): a user's own `_lakefs_success` takes
-    the place of a marker, though it may be in a range that no unit reads."""
+    """Which of these keys their ranges hold (`core.exporting.unit_planning.holders`): a user's own `_lakefs_success`
+    takes the place of a marker, though it may be in a range that no unit reads."""
     shelf = RangeShelf(source_store(settings), settings)
     held: set[bytes] = set()
     for range_id, path in ahead(holders, lambda range_id: (range_id, shelf.read(range_id).column("path"))):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from core.exporting.unit_work import Phase, UnitWork
+from core.exporting.unit_values import Phase, UnitWork
 from spark_jobs.export.copy import copy
 from spark_jobs.export.diff import diff
 from spark_jobs.export.settings import ExportSettings

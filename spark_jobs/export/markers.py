@@ -13,9 +13,9 @@ from itertools import groupby
 from adapters.s3.copier import Copier
 from core.errors import LakeMirrorError
 from core.exporting.deadline import Late
-from core.exporting.failures import KeyFailed, Reason
+from core.exporting.failure_reasons import KeyFailed, Reason
 from core.exporting.markers import Failed, directory_of, marker_of, marker_order
-from core.exporting.unit_work import Marked
+from core.exporting.unit_values import Marked
 from core.types import ObjectInfo
 from spark_jobs.export.compare import listed
 from spark_jobs.export.settings import ExportSettings, copier_of

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from adapters.s3.copier import Copier, is_of
 from adapters.s3.writes import MOST_DELETED
 from core.errors import LakeMirrorError, Unauthenticated
-from core.exporting.work_units import Interval
+from core.exporting.unit_planning import Interval
 from spark_jobs.export.tally import Rows
 
 MOST_ASKED = 100

@@ -19,7 +19,7 @@ from adapters.s3.copier import tag_of
 from adapters.s3.fast_store import FastObjectStore
 from core.errors import Corrupt
 from core.exporting.destinations import imported_from
-from core.exporting.work_units import Unit
+from core.exporting.unit_planning import Unit
 from graveler.columns import FULL_SCHEMA, is_full
 from graveler.errors import FormatError
 from graveler.ranges import read_range_columns

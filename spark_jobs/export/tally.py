@@ -11,12 +11,12 @@ from typing import Any
 import pyarrow as pa
 
 from core.errors import LakeMirrorError
-from core.exporting.failures import reason_of, words_of
+from core.exporting.failure_reasons import reason_of, words_of
 from core.exporting.markers import directory_of
-from core.exporting.unit_work import UnitWork
-from core.exporting.work_units import Interval
+from core.exporting.unit_planning import Interval
+from core.exporting.unit_values import UnitWork
 from core.types import ObjectInfo
-from spark_jobs.export.units import INTERVALS
+from spark_jobs.export.unit_tasks import INTERVALS
 
 COUNTS = ("copied", "deleted", "skipped", "held_back", "kept", "bytes")
 MOST_KEPT_NAMED = 20
@@ -43,7 +43,7 @@ COPY_COLUMNS = pa.schema(
 them), and goes into the next slice's `UnitWork.left`. `skipped`: was there already; `held_back`: a last key with a
 failure below its directory; `kept`: was to be removed, but is none of ours, `kept_keys` names the first; `bytes` of
 what was copied; `unanswered`: a write of the task so far got no answer, and may still be carried out; `failed` counts,
-`failures` tells the first of a task (with reasons of `core.exporting.failures`), `failed_directories` is complete;
+`failures` tells the first of a task (reasons: `core.exporting.failure_reasons`), `failed_directories` is complete;
 `reason`, `detail`: what some of the left rows met that may pass by itself. 'failed' (in DataFrames only): a task had to
 give up, `reason` is the class of core.errors."""
 

@@ -21,13 +21,13 @@ from adapters.s3.store import split_uri
 from core.errors import NotFound
 from core.exporting.deadline import Deadline, Late, Rate
 from core.exporting.markers import is_marker
-from core.exporting.unit_work import UnitWork
-from core.exporting.work_units import Unit
+from core.exporting.unit_planning import Unit
+from core.exporting.unit_values import UnitWork
 from core.types import ObjectInfo
 from spark_jobs.export.compare import before, page_after
 from spark_jobs.export.plan import NOTHING, RangeShelf, clipped, tagged
 from spark_jobs.export.settings import ExportSettings, copier_of, destination_store, source_store
-from spark_jobs.export.units import deal_out, run_task
+from spark_jobs.export.unit_tasks import deal_out, run_task
 from spark_jobs.tasks import ahead, sql_type
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from adapters.s3.fast_store import FastObjectStore
 from adapters.s3.multipart import Layout, Uploads, part_bytes
 from core.errors import LakeMirrorError
 from core.exporting.deadline import Deadline, Late
-from core.exporting.failures import KeyFailed, Reason, reason_of
+from core.exporting.failure_reasons import KeyFailed, Reason, reason_of
 from tests.s3_double import KEYS, running_moto
 
 REAL = os.environ.get("LAKEMIRROR_TEST_S3", "")

@@ -16,7 +16,7 @@ from adapters.s3.refusals import answer_error
 from adapters.s3.writes import Writer
 from core.errors import Denied, LakeMirrorError, RemoteFailure, Throttled, Unreachable
 from core.exporting.deadline import Deadline, Late, Rate
-from core.exporting.failures import KeyFailed, Reason, reason_of
+from core.exporting.failure_reasons import KeyFailed, Reason, reason_of
 from core.types import ObjectInfo
 
 COPIED = b"<CopyObjectResult><ETag>&quot;e&quot;</ETag></CopyObjectResult>"

@@ -161,7 +161,7 @@ def test_an_export_whose_commit_is_damaged_can_be_deleted(life: Soak, monkeypatc
     life.set()
     damage_of_its_metarange(life, head)
     life.rounds()
-    monkeypatch.setattr("exports.engine.data_plane.Plane.unfinished", lambda self: {b"a": ["1"]})
+    monkeypatch.setattr("exports.engine.run_io.Plane.unfinished", lambda self: {b"a": ["1"]})
     export_delete(actor=life.owner, export=Export.objects.get())
     life.rounds()
     assert not Export.objects.exists()

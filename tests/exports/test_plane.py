@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from adapters.s3.store_keys import keys_of
-from core.exporting.unit_work import Phase
+from core.exporting.unit_values import Phase
 from db import clock
 from deployment import config
 from deployment.wiring import clients, executors, export_jobs
-from exports.engine.data_plane import Plane
+from exports.engine.run_io import Plane
 from exports.engine.time_slice import MARGIN_SECONDS, Slice
 from tests.deployment.test_config import SOURCE
 from tests.exports.test_pages import a_run, an_export

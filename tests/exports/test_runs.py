@@ -11,10 +11,10 @@ import pytest
 from core.errors import Denied, Invalid
 from db import clock
 from exports.engine import commits_behind
-from exports.engine.failures import failed_directories
+from exports.engine.note_failures import failed_directories
 from exports.models import Export, ExportFailure, ExportRun
 from exports.services.exports import export_delete, export_repair, export_run
-from exports.status.failures import status_file
+from exports.status.failure_counts import status_file
 from tests.exports.soak import Soak
 from tests.exports.world import World
 

@@ -16,7 +16,7 @@ from exports.api.status import whole_status_json
 from exports.engine.verifications import begin
 from exports.models import Export, ExportRun, ExportVerification
 from exports.status.export import export_statuses
-from exports.status.failures import has_later_status, status_file
+from exports.status.failure_counts import has_later_status, status_file
 from rbac.models import User
 from tests.exports.soak import Soak
 from tests.exports.test_verification import drifted

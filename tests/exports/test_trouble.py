@@ -24,7 +24,7 @@ from jobs.models import Duty
 from spark_jobs.check.settings import StoreLocation
 from spark_jobs.export.settings import ExportSettings
 from spark_jobs.export.tally import COPY_COLUMNS
-from spark_jobs.export.units import run_task
+from spark_jobs.export.unit_tasks import run_task
 from tests.exports.soak import Soak
 from tests.exports.test_places import at
 

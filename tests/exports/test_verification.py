@@ -14,8 +14,8 @@ from django.test import Client
 from adapters.s3.copier import Copier, Destination
 from core.errors import Conflict, NotFound, Unreachable
 from core.exporting.deadline import Deadline, Late
-from core.exporting.unit_work import UnitWork
-from core.exporting.work_units import Unit, plan_units
+from core.exporting.unit_planning import Unit, plan_units
+from core.exporting.unit_values import UnitWork
 from db import clock
 from deployment import config
 from exports.engine import verify

@@ -12,7 +12,7 @@ from typing import Any
 
 from django.apps import AppConfig
 
-from core.mirroring import sensing
+from core.mirroring import source_moves
 from tests.fakes import BulkStandIn
 from tests.fleet import CALL_SECONDS, CLOCK, GONE_SECONDS, LEASE_SECONDS, WORLD
 from tests.fleet.wire import Lease, Remote
@@ -37,7 +37,7 @@ class FleetConfig(AppConfig):
         duties._work = _stamped(duties._work)
         lease.LEASE_SECONDS = LEASE_SECONDS
         manage.CALL_SECONDS = certificates.PUT_SECONDS = CALL_SECONDS
-        sensing.is_gone = functools.partial(sensing.is_gone, least_seconds=GONE_SECONDS)  # type: ignore[assignment]
+        source_moves.is_gone = functools.partial(source_moves.is_gone, least_seconds=GONE_SECONDS)  # type: ignore[assignment]
         if seconds := float(os.environ.get(CLOCK) or 0):
             _shift_clocks(timedelta(seconds=seconds))
 
@@ -96,7 +96,7 @@ def _shift_clocks(by: timedelta) -> None:
 
     from django.utils import timezone
 
-    import mirroring.tasks  # noqa: F401
+    import mirroring.duty_kinds  # noqa: F401
 
     ours = ("lakemirror_site", "console", "mirrors", "mirroring", "installations", "jobs", "web", "db", "deployment")
     for module in list(sys.modules.values()):

@@ -19,7 +19,7 @@ from core.mirroring.states import State
 from core.types import Page
 from db import clock
 from jobs.models import Duty
-from mirroring.promote import refs
+from mirroring.promote import move_ref
 from mirrors.models import Mirror, MirrorBranch, MoveIntent, Promotion, Repository, SourceBranch, SourceTag
 from mirrors.queries.certificates import read_certificate
 from mirrors.status.mirror import mirror_status
@@ -141,7 +141,7 @@ def test_155_what_the_source_has_again_before_the_call_is_not_deleted(
     """x at a commit that has not arrived: readers would be without it until it has. It is asked when the round begins,
     for x, and for v1."""
     deleted(lm)
-    plain, calls = refs.require_pinned, list[bool]()
+    plain, calls = move_ref.require_pinned, list[bool]()
 
     def returns(*given: Any) -> None:
         plain(*given)
@@ -151,7 +151,7 @@ def test_155_what_the_source_has_again_before_the_call_is_not_deleted(
             lm.lake.commit("x", {"y": b"1"})
             run(lm, "sense")
 
-    with mock.patch.object(refs, "require_pinned", returns):
+    with mock.patch.object(move_ref, "require_pinned", returns):
         run(lm, "promote")
     assert len(calls) >= turn
     assert (lm.head("x") if ref == "x" else tags(lm)) == (a if ref == "x" else {"v1": a})
@@ -193,7 +193,7 @@ def test_202_the_last_word_on_an_unselected_branch_counts_although_the_selection
 ) -> None:
     """It was to be deleted; then it is selected, and unselected to be kept, while a round is about to delete it."""
     select(["main"], on_unselect=OnUnselect.DELETE)
-    plain, done = refs._are_intended, list[bool]()
+    plain, done = move_ref._are_intended, list[bool]()
 
     def later(ref: Any, *given: Any, **more: Any) -> bool:
         if ref.name == "x" and not done:
@@ -202,7 +202,7 @@ def test_202_the_last_word_on_an_unselected_branch_counts_although_the_selection
             select(["main"])
         return plain(ref, *given, **more)
 
-    with mock.patch.object(refs, "_are_intended", later):
+    with mock.patch.object(move_ref, "_are_intended", later):
         run(lm, "promote")
     assert done
     lm.work(2)

@@ -88,7 +88,7 @@ def test_what_is_missing_without_a_name_counts_against_ranges_that_share_it(
     age(first, lm=lm)
     with (
         mock.patch("mirroring.validate.run_check.KEPT_PER_HOLDER", 1),
-        mock.patch("mirroring.validate.question.KEPT_PER_HOLDER", 1),
+        mock.patch("mirroring.validate.doubt_new_coverage.KEPT_PER_HOLDER", 1),
         mock.patch("mirrors.transitions.range_states.KEPT_PER_HOLDER", 1),
     ):
         lm.work(1)
@@ -106,7 +106,7 @@ def test_what_is_missing_without_a_name_counts_against_what_is_verified_beside_i
     age(first, third, lm=lm)
     with (
         mock.patch("mirroring.validate.run_check.KEPT_PER_HOLDER", 1),
-        mock.patch("mirroring.validate.question.KEPT_PER_HOLDER", 1),
+        mock.patch("mirroring.validate.doubt_new_coverage.KEPT_PER_HOLDER", 1),
         mock.patch("mirrors.transitions.range_states.KEPT_PER_HOLDER", 1),
     ):
         lm.work(1)

@@ -175,7 +175,7 @@ def test_a_branch_that_somebody_else_made_first_is_not_moved_to_what_is_inferred
 def test_a_crash_after_the_move_is_nobody_elses_doing(lm: Deployment) -> None:
     commits = line(lm, 4)
     hold(lm, commits[1], commits[3])
-    with mock.patch("mirroring.promote.books.record", side_effect=RuntimeError("killed")):
+    with mock.patch("mirroring.promote.move_history.record", side_effect=RuntimeError("killed")):
         lm.work(1)
     assert lm.head() == commits[0]
     hold(lm, commits[3])

@@ -40,7 +40,7 @@ HARDLY_ANY = 1e-6
 @contextmanager
 def few_by_name() -> Iterator[None]:
     """One problem of a range is kept by name."""
-    modules = ["mirroring.validate.run_check", "mirroring.validate.question"]
+    modules = ["mirroring.validate.run_check", "mirroring.validate.doubt_new_coverage"]
     modules += ["mirrors.transitions.range_states", "mirrors.transitions.doubt"]
     patches = [mock.patch(f"{module}.KEPT_PER_HOLDER", 1) for module in modules]
     with patches[0], patches[1], patches[2], patches[3]:

@@ -15,7 +15,7 @@ from core.types import RecordOutcome
 from db import clock
 from jobs.models import Duty
 from mirroring import copy_records
-from mirroring.promote import record_check
+from mirroring.promote import resend_records
 from mirrors.models import Mirror, MirrorCommit
 from tests.fakes import FakeRepository
 from tests.mirroring.test_found_by_breaking import change, mirrored
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture(autouse=True)
 def small_window() -> Iterator[None]:
     """Fewer records are doubted at once than were lost."""
-    with mock.patch.object(record_check, "WINDOW", 5):
+    with mock.patch.object(resend_records, "WINDOW", 5):
         yield
 
 
@@ -241,7 +241,7 @@ def test_148_a_round_that_outlives_a_restore_shows_nothing_of_before(lm: Deploym
 
     with (
         mock.patch.object(lm.eu, "get_repository", away),
-        mock.patch("mirroring.promote.shown.LISTED_FOR", 0 if slow else 60),
+        mock.patch("mirroring.promote.destination_heads.LISTED_FOR", 0 if slow else 60),
     ):
         lm.run(duty("promote"))
     assert not lm.torn()
@@ -402,7 +402,7 @@ def test_91_what_a_dead_worker_heard_is_asked_until_the_destination_answers(lm: 
     lm.lake.repository.branches["a"] = line[-1]
     copy_all(lm, line)
     Mirror.objects.update(proving_records=True)
-    with mock.patch.object(record_check, "WINDOW", 12), mock.patch.object(record_check, "AT_ONCE", 1):
+    with mock.patch.object(resend_records, "WINDOW", 12), mock.patch.object(resend_records, "AT_ONCE", 1):
         with answering(lm, "put_commit_record", Unreachable("no answer"), *line) as asked:
             lm.run(duty("promote"))
             assert (len(set(line).intersection(asked)), Mirror.objects.get().proving_records) == (5, True)

@@ -285,7 +285,7 @@ def test_64_a_worker_that_died_after_its_move_blames_nobody_whatever_comes_then(
 ) -> None:
     b = lm.lake.commit(files={"b": b"1"})
     lm.arrive()
-    with mock.patch("mirroring.promote.books.record", side_effect=RuntimeError("killed")):
+    with mock.patch("mirroring.promote.move_history.record", side_effect=RuntimeError("killed")):
         run(lm, "sense", "copy", "validate", "promote")
     assert (lm.head(), MirrorBranch.objects.get().head) == (b, a)
     if then == "deeper":

@@ -472,7 +472,7 @@ def test_23_a_branch_that_somebody_deleted_is_made_again(lm: Deployment, a: str)
 def test_23_a_crash_after_the_move_is_nobody_elses_doing(lm: Deployment, a: str) -> None:
     c = lm.lake.commit(files={"c": b"1"})
     lm.arrive()
-    with mock.patch("mirroring.promote.books.record", side_effect=RuntimeError("killed")):
+    with mock.patch("mirroring.promote.move_history.record", side_effect=RuntimeError("killed")):
         lm.work()
     lm.work()
     assert lm.head() == MirrorBranch.objects.get().head == c

@@ -138,7 +138,7 @@ def test_histories_with_merges_and_records_of_version_0_are_stored_parents_first
     with (
         settings(log_commit_page_size=10),
         shuffled_logs(lm, chance),
-        mock.patch("mirroring.sense.ingest.BATCH", 7),
+        mock.patch("mirroring.sense.commit_spool.BATCH", 7),
     ):
         run(lm, "sense")
     assert set(Commit.objects.values_list("sha", flat=True)) == reachable(lm, heads.values())
@@ -242,7 +242,7 @@ def test_placing_that_was_killed_leaves_whole_histories_and_goes_on(lm: Deployme
     head = grow(lm, 34)[-1]
     plain = MirrorCommit.objects.bulk_create
     with (
-        mock.patch("mirroring.sense.ingest.BATCH", 10),
+        mock.patch("mirroring.sense.commit_spool.BATCH", 10),
         mock.patch.object(MirrorCommit.objects, "bulk_create", dies_after(batches, plain)),
         pytest.raises(KeyboardInterrupt),
     ):

@@ -242,7 +242,7 @@ def test_a_store_that_is_away_says_nothing_of_damage(lm: Deployment, head: str) 
 def test_more_damage_than_is_kept_by_name_is_found_in_the_end(lm: Deployment, head: str) -> None:
     with (
         mock.patch("mirroring.validate.run_check.KEPT_PER_HOLDER", 1),
-        mock.patch("mirroring.validate.question.KEPT_PER_HOLDER", 1),
+        mock.patch("mirroring.validate.doubt_new_coverage.KEPT_PER_HOLDER", 1),
         mock.patch("mirrors.transitions.range_states.KEPT_PER_HOLDER", 1),
     ):
         kept = lose(lm, head, "a")

@@ -15,7 +15,7 @@ from django.core.management import get_commands
 from django.urls import Resolver404, resolve
 
 from core.exporting import explain as export_words
-from core.exporting import failures
+from core.exporting import failure_reasons
 from core.installations.preflight import Check
 from core.mirroring.explain import blocker_text, branch, mirror, standing
 from core.mirroring.object_check import Reason
@@ -89,11 +89,11 @@ def test_every_state_of_an_export_has_a_row() -> None:
     assert [word for word in words if not has("States of an export", word)] == []
 
 
-@pytest.mark.parametrize("reason", failures.Reason)
-def test_every_reason_of_a_file_that_failed_has_a_row_with_its_words(reason: failures.Reason) -> None:
+@pytest.mark.parametrize("reason", failure_reasons.Reason)
+def test_every_reason_of_a_file_that_failed_has_a_row_with_its_words(reason: failure_reasons.Reason) -> None:
     title = "Files that an export could not bring"
     assert has(title, reason)
-    assert failures.reason_words(reason) in rows(title, 2)
+    assert failure_reasons.reason_words(reason) in rows(title, 2)
 
 
 @pytest.mark.parametrize("code", sorted(REASONS))

@@ -50,7 +50,7 @@ def test_objects_that_go_at_different_times_leave_their_range_gone(lm: Deploymen
 def test_a_range_with_more_gone_objects_than_are_kept_by_name_is_gone_in_the_end(lm: Deployment) -> None:
     with (
         mock.patch("mirroring.validate.run_check.KEPT_PER_HOLDER", 2),
-        mock.patch("mirroring.validate.question.KEPT_PER_HOLDER", 2),
+        mock.patch("mirroring.validate.doubt_new_coverage.KEPT_PER_HOLDER", 2),
         mock.patch("mirrors.transitions.range_states.KEPT_PER_HOLDER", 2),
     ):
         b = lm.lake.commit(files={f"f{n}": b"old" for n in range(9)})

@@ -89,7 +89,7 @@ MUTANTS = (
         "other ranges that name a lost object stay complete",
         {
             "mirrors.transitions.doubt.doubt_sharers": _nothing,
-            "mirroring.validate.question.question_shared": _nothing,
+            "mirroring.validate.doubt_new_coverage.question_shared": _nothing,
         },
     ),
     Mutant(
@@ -122,9 +122,9 @@ MUTANTS = (
         "records are accepted for good",
         "what a destination lost by a restore is not sent again",
         {
-            "mirroring.promote.record_check.prove_newest": _nothing,
-            "mirroring.promote.record_check.prove_after_404": _nothing,
-            "mirroring.promote.record_check.prove_records": lambda *_: True,
+            "mirroring.promote.resend_records.prove_newest": _nothing,
+            "mirroring.promote.resend_records.prove_after_404": _nothing,
+            "mirroring.promote.resend_records.prove_records": lambda *_: True,
         },
     ),
     Mutant(

@@ -787,5 +787,5 @@ def in_one_thread() -> Iterator[None]:
         for module in users_of_threads():
             stack.enter_context(mock.patch.object(module, "ThreadPoolExecutor", Serial))
         stack.enter_context(mock.patch("spark_jobs.check.job._KEPT", KeptRanges(KEPT_ENTRIES)))
-        stack.enter_context(mock.patch("mirroring.promote.record_check.WINDOW", WINDOW))
+        stack.enter_context(mock.patch("mirroring.promote.resend_records.WINDOW", WINDOW))
         yield

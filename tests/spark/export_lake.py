@@ -11,8 +11,8 @@ from typing import Any
 
 import boto3
 
-from core.exporting.unit_work import Phase, UnitWork
-from core.exporting.work_units import plan_units
+from core.exporting.unit_planning import plan_units
+from core.exporting.unit_values import Phase, UnitWork
 from graveler.entries import AddressType, Entry
 from graveler.metarange import RangeRef
 from graveler.ranges import write_range
@@ -20,7 +20,7 @@ from spark_jobs.check.settings import StoreLocation
 from spark_jobs.export.copy import copy_units
 from spark_jobs.export.diff import diff_units
 from spark_jobs.export.settings import ExportSettings
-from spark_jobs.export.units import left_of
+from spark_jobs.export.unit_tasks import left_of
 from tests.s3_double import KEYS
 
 Row = Mapping[str, Any]

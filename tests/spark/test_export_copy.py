@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 
 from core.errors import Corrupt, NotFound
-from core.exporting.unit_work import Phase, UnitWork
-from core.exporting.work_units import holders
+from core.exporting.unit_planning import holders
+from core.exporting.unit_values import Phase, UnitWork
 from spark_jobs.export import copy
 from spark_jobs.export.diff import held_keys
-from spark_jobs.export.units import UNIT_COLUMNS, _row
+from spark_jobs.export.unit_tasks import UNIT_COLUMNS, _row
 from spark_jobs.export.uploads import abort, unfinished
 from tests.s3_double import running_moto
 from tests.spark.export_lake import Lake, export, imported, next_slice, planned, total, work_for, worked_on

@@ -8,7 +8,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.exporting.work_units import plan_units
+from core.exporting.unit_planning import plan_units
 from graveler.entries import Entry
 from graveler.metarange import RangeRef
 from graveler.ranges import read_range_columns, write_ranges

@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from core.errors import Denied, LakeMirrorError, NotFound
-from core.exporting.unit_work import Phase, UnitWork
+from core.exporting.unit_values import Phase, UnitWork
 from spark_jobs.export.job import ExportJob
 from spark_jobs.export.verify import verify
 from spark_jobs.runner import Spark

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.exporting.work_units import Unit, grouped, holders, part_rows, parts_of, plan_units
+from core.exporting.unit_planning import Unit, grouped, holders, part_rows, parts_of, plan_units
 from graveler.metarange import RangeRef
 
 Tree = dict[bytes, int]

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from core.mirroring import check_planning, doubt, facts, judgement, promotion, sensing, tag_promotion
+from core.mirroring import check_planning, doubt, facts, judgement, promotion, source_moves, tag_promotion
 from core.mirroring.check_planning import Data
 from core.mirroring.doubt import KnownRange, Suspect
 from core.mirroring.object_check import Depth, judge_object
@@ -67,7 +67,7 @@ def _candidates(branch: str) -> list[tuple[CandidateCommit, ...]]:
     for look in LOOKS:
         head = look.head(branch)
         if head and head != last:
-            move = sensing.describe_move(branch, head, last, lambda sha: "".join(PARENTS[sha][:1]))
+            move = source_moves.describe_move(branch, head, last, lambda sha: "".join(PARENTS[sha][:1]))
             known += tuple(CandidateCommit(sha, len(known) + n, ff) for n, (sha, ff) in enumerate(move.candidates))
         last = head or last
         found.append(known)
@@ -529,7 +529,7 @@ def expect_forward(state: State, flight: Flight) -> None:
             raise Broken(f"{flight.ref} is moved back to position {flight.decision.position}, it had been at {top}")
 
 
-# --- moving (mirroring/promote/refs.py, branches.py, books.py, tags.py)
+# --- moving (mirroring/promote/move_ref.py, branches.py, books.py, tags.py)
 # ----------------------------------------------------------------------
 
 

@@ -23,7 +23,7 @@ from core.mirroring.promotion import (
     whose_move,
     without_branch,
 )
-from core.mirroring.sensing import changed_branches, describe_move, is_gone, is_valid_look
+from core.mirroring.source_moves import changed_branches, describe_move, is_gone, is_valid_look
 
 LINE = {"A": "", "B": "A", "C": "B"}
 FORK = LINE | {"b": "A"}

@@ -375,7 +375,7 @@ def test_115_what_somebody_moved_and_can_not_be_put_back_is_shown(lm: Deployment
 def test_115_a_deletion_that_was_not_noted_is_noted_when_it_is_made_again(lm: Deployment, new: str, read: bool) -> None:
     lm.work(2)
     dev = deleted_at_source(lm, "dev")
-    with mock.patch("mirroring.promote.books.record", side_effect=RuntimeError("killed")):
+    with mock.patch("mirroring.promote.move_history.record", side_effect=RuntimeError("killed")):
         lm.work(1)
     assert (lm.head("dev"), both(read_dev)[1]) == ("", dev)
     fix = made_again(lm, "dev", dev)

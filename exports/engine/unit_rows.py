@@ -12,8 +12,8 @@ from django.db import transaction
 from django.db.models import F
 
 from core.errors import Corrupt, NotFound
-from core.exporting.unit_work import UnitWork
-from core.exporting.work_units import Unit, parts_of, plan_units
+from core.exporting.unit_planning import Unit, parts_of, plan_units
+from core.exporting.unit_values import UnitWork
 from exports.engine.commits_behind import between_runs, note_skipped
 from exports.engine.source_commits import commit_of, ranges_of
 from exports.models import ExportDirectory, ExportRun, ExportUnit, VerificationUnit

@@ -9,7 +9,7 @@ from django.http import Http404, HttpRequest
 from core.access.policies import branch_arn
 from exports.models import Export, ExportRun
 from exports.status.export import ExportSummary, proof_of
-from exports.status.failures import REASONS, by_reason, has_later_status, status_file
+from exports.status.failure_counts import REASONS, by_reason, has_later_status, status_file
 from exports.status.timeline import progress_of, steps_of
 from rbac import services as rbac
 from web.pages import page_of_rows, with_query

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.db.models import Count, Min
 
 from core.exporting.destinations import status_uri, timed_uris
-from core.exporting.failures import Reason, reason_words
+from core.exporting.failure_reasons import Reason, reason_words
 from core.exporting.state_machine import State
 from exports.models import ExportRun
 

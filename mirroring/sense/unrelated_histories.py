@@ -14,15 +14,15 @@ from datetime import datetime
 from django.db.models import Q
 
 from core.errors import LakeMirrorError
-from core.mirroring import sensing
+from core.mirroring import source_moves
 from db import clock
 from deployment.wiring import clients
-from mirroring.sense.ingest import Spool, served_mirrors
+from mirroring.sense.commit_spool import Spool, served_mirrors
 from mirrors.models import Mirror, MirrorBranch, Repository
 
 log = logging.getLogger("lakemirror.sense")
 
-NEXT_LOOK_SECONDS = sensing.CACHE_LASTS.total_seconds() + 1
+NEXT_LOOK_SECONDS = source_moves.CACHE_LASTS.total_seconds() + 1
 
 
 def strangers(spool: Spool, heads: Collection[str], at: datetime) -> set[str]:
@@ -61,7 +61,8 @@ def _not_seen_before(spool: Spool, roots: Collection[str], heads: Collection[str
     repository, seen = spool.repository, spool.read_now(roots)
     noted = repository.unrelated_roots
     needed = (spool.frontier() | set(heads)) & noted.keys() if noted else set()
-    old = {root for root in seen if root in noted and at - datetime.fromisoformat(noted[root]) > sensing.CACHE_LASTS}
+    again = {root: at - datetime.fromisoformat(noted[root]) for root in seen if root in noted}
+    old = {root for root, ago in again.items() if ago > source_moves.CACHE_LASTS}
     # Not `at`: a look may take long, and the cache lasts from now on.
     now = clock.now().isoformat()
     roots_now = {root: noted.get(root, now) for root in sorted(seen | needed)}
@@ -82,7 +83,7 @@ def _known_heads(repository: Repository, at: datetime) -> set[str]:
     shown = MirrorBranch.objects.filter(mirror__source=repository, stray=False).exclude(head="")
     known = set(shown.values_list("head", flat=True))
     if not repository.unrelated_roots:
-        old = Q(unread_head_at=None) | Q(unread_head_at__lt=at - sensing.CACHE_LASTS)
+        old = Q(unread_head_at=None) | Q(unread_head_at__lt=at - source_moves.CACHE_LASTS)
         unread = repository.branches.exclude(unread_head="").filter(old)
         known.update(unread.values_list("unread_head", flat=True))
     return known

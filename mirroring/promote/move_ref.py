@@ -17,8 +17,8 @@ from core.mirroring.promotion import Action, Decision
 from core.ports import LakeFS
 from jobs.lease import Lease
 from mirroring.manage import fence_call, require_pinned
-from mirroring.promote.record_check import prove_after_404, prove_records
-from mirroring.promote.shown import Shown
+from mirroring.promote.destination_heads import Shown
+from mirroring.promote.resend_records import prove_after_404, prove_records
 from mirrors.models import Mirror
 from mirrors.transitions.move_intents import intend
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from core.errors import LakeMirrorError
-from core.exporting.work_units import Interval, Unit
+from core.exporting.unit_planning import Interval, Unit
 
 
 class Phase(StrEnum):

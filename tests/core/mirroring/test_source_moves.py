@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.mirroring import sensing
+from core.mirroring import source_moves
 from core.mirroring.commit_graph import between
 from core.types import Commit
 
@@ -19,20 +19,21 @@ def main_parent(name: str) -> str:
 
 def test_a_fast_forward_adds_the_first_parent_chain() -> None:
     assert between("M", "A", main_parent) == ["B", "C"]
-    assert sensing.describe_move("main", "M", "A", main_parent).candidates == (("B", True), ("C", True), ("M", True))
+    moves = source_moves.describe_move("main", "M", "A", main_parent)
+    assert moves.candidates == (("B", True), ("C", True), ("M", True))
 
 
 def test_the_second_parent_of_a_merge_is_no_candidate() -> None:
     assert between("M", "X", main_parent) is None
-    assert sensing.describe_move("x", "M", "X", main_parent).candidates == (("M", False),)
+    assert source_moves.describe_move("x", "M", "X", main_parent).candidates == (("M", False),)
 
 
 def test_a_first_sight_adds_the_head_alone() -> None:
-    assert sensing.describe_move("new", "M", "", main_parent).candidates == (("M", True),)
+    assert source_moves.describe_move("new", "M", "", main_parent).candidates == (("M", True),)
 
 
 def test_a_head_that_is_seen_again_is_no_move() -> None:
-    assert sensing.describe_move("main", "M", "M", main_parent).candidates == (("M", True),)
+    assert source_moves.describe_move("main", "M", "M", main_parent).candidates == (("M", True),)
 
 
 def test_in_records_of_version_0_the_main_parent_is_the_last() -> None:
@@ -42,19 +43,19 @@ def test_in_records_of_version_0_the_main_parent_is_the_last() -> None:
 def test_a_chain_of_first_parents_is_picked_window_by_window() -> None:
     commits = [("M", "C"), ("X", "A"), ("C", "B"), ("B", "A"), ("A", "")]
     for size in range(1, 6):
-        chain = sensing.FirstParents("C")
+        chain = source_moves.FirstParents("C")
         windows = [commits[start : start + size] for start in range(0, len(commits), size)]
         assert [picked for window in windows for picked in chain.pick(window)] == ["C", "B", "A"]
         assert chain.wanted == ""
 
 
 def test_a_look_without_the_default_branch_is_not_valid() -> None:
-    assert not sensing.is_valid_look({}, "main")
-    assert not sensing.is_valid_look({"dev": "A"}, "main")
-    assert sensing.is_valid_look({"main": "A"}, "main")
+    assert not source_moves.is_valid_look({}, "main")
+    assert not source_moves.is_valid_look({"dev": "A"}, "main")
+    assert source_moves.is_valid_look({"main": "A"}, "main")
 
 
 def test_a_branch_is_gone_after_two_looks_a_minute_apart() -> None:
-    assert not sensing.is_gone(looks=1, seconds=500)
-    assert not sensing.is_gone(looks=5, seconds=59)
-    assert sensing.is_gone(looks=2, seconds=60)
+    assert not source_moves.is_gone(looks=1, seconds=500)
+    assert not source_moves.is_gone(looks=5, seconds=59)
+    assert source_moves.is_gone(looks=2, seconds=60)

@@ -9,7 +9,7 @@ from django.db.models import F
 
 from core.ports import LakeFS
 from jobs.lease import Lease
-from mirroring.promote.guard import Failures
+from mirroring.promote.ref_failures import Failures
 from mirroring.sense.read_log import list_heads
 from mirrors.models import Mirror
 from mirrors.queries.ancestors import ShownHistory

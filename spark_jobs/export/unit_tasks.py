@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from adapters.s3.store_keys import keys_hint
 from core.errors import Denied, LakeMirrorError, Unauthenticated
-from core.exporting.unit_work import UnitWork
-from core.exporting.work_units import Interval, Unit, grouped
+from core.exporting.unit_planning import Interval, Unit, grouped
+from core.exporting.unit_values import UnitWork
 from spark_jobs.export.settings import ExportSettings
 from spark_jobs.tasks import spread
 

@@ -8,11 +8,11 @@ from typing import Any
 from adapters.s3.store import split_uri
 from adapters.s3.writes import Writer
 from core.errors import Denied, NotFound
-from core.exporting.unit_work import Marked, Phase, UnitWork
-from core.exporting.work_units import holders
+from core.exporting.unit_planning import holders
+from core.exporting.unit_values import Marked, Phase, UnitWork
 from deployment import config
 from deployment.wiring import clients, export_jobs
-from exports.engine.failures import failed_directories
+from exports.engine.note_failures import failed_directories
 from exports.engine.source_commits import ranges_of
 from exports.engine.time_slice import Slice
 from exports.models import ExportRun
