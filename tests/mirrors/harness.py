@@ -101,14 +101,14 @@ class Deployment:
         self.eu_store.hidden = {f"{NAMESPACE}/{key}" for key in but}
 
     def work(self, rounds: int | None = None, *, look: bool = True) -> None:
-        """Let every duty run, due or not, so many times over; without a number once, and twice more what has a reason
-        to: it was woken, failed, asked for another turn, or waits for something."""
+        """Let every duty run, due or not, so many times over; with 2 or without a number once, and after that what has
+        a reason to: it was woken, failed, asked for another turn, or waits for something."""
         for number in range(rounds or 3):
             if look:
                 Blocker.objects.update(look_at=Now())
             for kind in ("manage", "sense", "copy", "validate", "promote"):
                 for duty in Duty.objects.filter(kind=kind):
-                    if rounds or not number or self._has_a_reason(duty):
+                    if (rounds or 0) > 2 or not number or self._has_a_reason(duty):
                         self.woken.discard((duty.kind, duty.subject))
                         self._run_now(duty.pk)
 
