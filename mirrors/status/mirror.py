@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from core.mirroring.explain.blocker_text import count_waiting
-from core.mirroring.explain.mirror import explain
+from core.mirroring.explain.mirror import explain, is_unchecked
 from core.mirroring.explain.stage import stage_of
 from core.mirroring.explain.standing import is_current, judge_standing
 from core.mirroring.explain.verdict import Verdict
@@ -155,7 +155,7 @@ def moved_lately(mirrors: Sequence[Mirror], now: datetime) -> bool:
 def _read(mirror: Mirror, gathered: Gathered, now: datetime) -> MirrorStatus:
     facts = gathered.facts[mirror.pk]
     verdict, verdicts = explain(facts, now, targets(mirror))
-    standing = judge_standing(facts, now, targets(mirror)) is not None
+    unsure = judge_standing(facts, now, targets(mirror)) is not None or is_unchecked(facts, now, targets(mirror))
     known = verdict.state is not State.UNKNOWN and is_current(facts, now, targets(mirror))
     branches = [
         _read_branch(branch, branch_verdict, mirror, gathered, now, known=known)
@@ -172,7 +172,7 @@ def _read(mirror: Mirror, gathered: Gathered, now: datetime) -> MirrorStatus:
         retry_at=verdict.retry_at,
         branches=branches,
         counted=counted.settled + counted.behind,
-        caught_up=sum(branch.state is State.UP_TO_DATE for branch in branches) + (0 if standing else counted.settled),
+        caught_up=sum(branch.state is State.UP_TO_DATE for branch in branches) + (0 if unsure else counted.settled),
         lag=worst_lag(lags) if known or any(lags) else None,
         staying=counted.settled + counted.behind + len(staying),
         pending=counted.pending + sum(branch.pending for branch in staying),

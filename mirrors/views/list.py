@@ -78,7 +78,9 @@ def tell(readings: Sequence[MirrorStatus]) -> Phrase:
     urgent = needing(readings)
     well = sum(reading.state is State.UP_TO_DATE for reading in readings)
     if not urgent:
-        return sentence(f"{well} of {count(len(readings), 'mirror')} up to date; nothing needs you")
+        unknown = sum(reading.state is State.UNKNOWN for reading in readings)
+        rest = f"{count(unknown, 'is', 'are')} unknown" if unknown else "nothing needs you"
+        return sentence(f"{well} of {count(len(readings), 'mirror')} up to date; {rest}")
     listed = say(*(_named(reading, first=number == 0) for number, reading in enumerate(urgent[:NAMED])))
     more = f", and {len(urgent) - NAMED:,} more" if len(urgent) > NAMED else ""
     need = count(len(urgent), "mirror needs", "mirrors need")

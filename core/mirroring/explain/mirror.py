@@ -36,9 +36,9 @@ def explain(mirror: MirrorFacts, now: datetime, targets: Targets) -> tuple[Verdi
     if not verdicts and not mirror.counted.settled:
         return _not_looked(mirror), []
     worst = _of_worst(mirror, list(zip(mirror.branches, verdicts, strict=True)), now)
-    told = _with_checks(mirror, _with_upkeep(mirror, worst), now, targets)
+    told = _if_checked(mirror, _with_upkeep(mirror, worst), now, targets)
     told = _with_tags(mirror, told, now, targets)
-    return _with_damage(mirror, told), verdicts
+    return _with_damage(mirror, told), [_branch_if_checked(mirror, verdict, now, targets) for verdict in verdicts]
 
 
 def _or_worse(mirror: MirrorFacts, standing: Verdict, verdicts: Sequence[Verdict]) -> Verdict:
@@ -72,16 +72,31 @@ def _with_upkeep(mirror: MirrorFacts, verdict: Verdict) -> Verdict:
     )
 
 
-def _with_checks(mirror: MirrorFacts, verdict: Verdict, now: datetime, targets: Targets) -> Verdict:
+def _if_checked(mirror: MirrorFacts, verdict: Verdict, now: datetime, targets: Targets) -> Verdict:
     """All was proven whole, and nobody has looked since whether it still is."""
-    since = mirror.unchecked_since
-    if verdict.state is not State.UP_TO_DATE or not is_destination_stale(since, now, targets):
+    if verdict.state.severity >= State.UNKNOWN.severity or not is_unchecked(mirror, now, targets):
         return verdict
-    unknown = sentence(
-        f"nobody has checked for {in_words(lag(since, now))} whether all of it is still in {mirror.region}"
+    phrase = sentences(
+        _unchecked(mirror, now), say("Check that the workers of its “-spark” queue are running."), verdict.sentence
     )
-    phrase = sentences(unknown, say("Check that the workers of its “-spark” queue are running."), verdict.sentence)
+    since = mirror.unchecked_since
     return replace(verdict, state=State.UNKNOWN, reason_code="not_checked", sentence=phrase, since=since)
+
+
+def _branch_if_checked(mirror: MirrorFacts, verdict: Verdict, now: datetime, targets: Targets) -> Verdict:
+    if verdict.state is not State.UP_TO_DATE or not is_unchecked(mirror, now, targets):
+        return verdict
+    return replace(verdict, state=State.UNKNOWN, reason_code="not_checked", sentence=_unchecked(mirror, now))
+
+
+def is_unchecked(mirror: MirrorFacts, now: datetime, targets: Targets) -> bool:
+    """Whether nobody has checked for long what the destination has."""
+    return is_destination_stale(mirror.unchecked_since, now, targets)
+
+
+def _unchecked(mirror: MirrorFacts, now: datetime) -> Phrase:
+    ago = in_words(lag(mirror.unchecked_since, now))
+    return sentence(f"nobody has checked for {ago} whether all of it is still in {mirror.region}")
 
 
 def _with_tags(mirror: MirrorFacts, verdict: Verdict, now: datetime, targets: Targets) -> Verdict:

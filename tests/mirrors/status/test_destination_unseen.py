@@ -17,8 +17,10 @@ from db import clock
 from jobs.models import Duty
 from mirroring.promote.uncommitted import AGAIN_PER_ROUND, LOOKS_PER_ROUND, branches_to_look_at
 from mirrors.models import Mirror, MirrorBranch, Promotion, Repository, SourceBranch
+from mirrors.status.lag_panel import lag_panel
 from mirrors.status.mirror import MirrorStatus, brief_statuses, mirror_status
 from mirrors.status.tags import tag_readings
+from mirrors.views.list import tell
 from tests.fakes import FakeRepository
 from tests.mirroring.test_found_by_breaking import age, change, mirrored
 from tests.mirrors.harness import Deployment
@@ -238,8 +240,16 @@ def test_214_a_mirror_that_nobody_checks_is_unknown_after_a_while(lm: Deployment
     for reading in (page(), in_the_list()):
         assert (reading.state, reading.reason_code) == (State.UNKNOWN, "not_checked")
         assert "obody has checked for 5 h" in reading.sentence
+        assert (reading.caught_up, reading.lag) == (0, None)
+        assert str(tell([reading])) == "0 of 1 mirror up to date; 1 is unknown."
+    assert [branch.state for branch in page().branches] == [State.UNKNOWN]
+    assert "nobody knows what eu-west-1 has now" in str(lag_panel(page()).loss_phrase)
+    lm.lake.commit(files={"b": b"1"})
+    lm.run(Duty.objects.get(kind="sense").pk)
+    assert (page().state, page().pending) == (State.UNKNOWN, 1)
+    lm.arrive()
     lm.work(1)
-    assert page().state is State.UP_TO_DATE
+    assert (page().state, page().caught_up) == (State.UP_TO_DATE, 1)
 
 
 def _remove(lm: Deployment) -> None:
