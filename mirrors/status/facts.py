@@ -24,7 +24,7 @@ from mirrors.queries.duties import duties_about
 from mirrors.queries.missing import Commits, Key
 from mirrors.queries.missing_counts import waiting_at
 from mirrors.queries.proof_facts import is_at_its_store
-from mirrors.transitions.rpo_breaches import last_seen, targets
+from mirrors.transitions.rpo_breaches import last_seen, targets, unchecked
 
 AHEAD = 4
 
@@ -156,21 +156,10 @@ def _duties(mirrors: Sequence[Mirror], now: datetime) -> dict[Key, list[Duty]]:
         return {}
     concerning = duties_about([mirror.pk for mirror in mirrors], {mirror.source_id for mirror in mirrors})
     by_subject: dict[Key, list[Duty]] = defaultdict(list)
-    rows = Duty.objects.annotate(unchecked=ExpressionWrapper(_unchecked(mirrors[0], now), BooleanField()))
+    rows = Duty.objects.annotate(unchecked=ExpressionWrapper(unchecked(mirrors[0], now), BooleanField()))
     for duty in rows.filter(concerning, Q(failures__gt=0) | Q(unchecked=True)):
         by_subject[duty.subject, "sense" if duty.kind == MirrorDuty.SENSE else "mirror"].append(duty)
     return by_subject
-
-
-def _unchecked(mirror: Mirror, now: datetime) -> Q:
-    """Checks that nobody has taken up for so long that the last ones say nothing of now."""
-    free = Q(until=None) | Q(until__lt=now)
-    return free & Q(kind=MirrorDuty.VALIDATE, due_at__lt=now - targets(mirror).destination_stale_after)
-
-
-def is_unchecked(mirror: Mirror, now: datetime) -> bool:
-    """Whether nobody has checked for long what the mirror's destination has."""
-    return Duty.objects.filter(_unchecked(mirror, now), subject=mirror.pk).exists()
 
 
 def _runs(mirrors: Sequence[Mirror], now: datetime) -> dict[int, RunFacts]:

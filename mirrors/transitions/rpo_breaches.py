@@ -5,7 +5,7 @@ Noted in each round of *promote*, before and after branches are moved; a round i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -18,7 +18,8 @@ from db import clock
 from db.chunks import chunks
 from deployment import config
 from jobs.lease import Lease
-from mirrors.models import Candidate, LagBreach, Mirror, SourceBranch
+from jobs.models import Duty
+from mirrors.models import Candidate, LagBreach, Mirror, MirrorDuty, SourceBranch
 from mirrors.queries.branch_positions import BranchPosition
 from mirrors.queries.candidates import Pending
 from mirrors.queries.proof_facts import is_at_its_store
@@ -165,3 +166,17 @@ def is_seen(mirror: Mirror, now: datetime) -> bool:
     if looked_at is None or is_stale(looked_at, now, aims):
         return False
     return not is_destination_stale(mirror.destination_looked_at, now, aims)
+
+
+def unchecked(mirror: Mirror, now: datetime) -> Q:
+    """Duties: checks that nobody has taken up for so long that the last ones say nothing of now."""
+    free = Q(until=None) | Q(until__lt=now)
+    return free & Q(kind=MirrorDuty.VALIDATE, due_at__lt=now - targets(mirror).destination_stale_after)
+
+
+def unchecked_mirrors(mirrors: Collection[Mirror], now: datetime) -> set[int]:
+    """The keys of those whose destination nobody has checked for so long."""
+    if not mirrors:
+        return set()
+    duties = Duty.objects.filter(unchecked(next(iter(mirrors)), now), subject__in=[mirror.pk for mirror in mirrors])
+    return set(duties.values_list("subject", flat=True))

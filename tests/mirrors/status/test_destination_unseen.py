@@ -24,6 +24,7 @@ from mirrors.views.list import tell
 from tests.fakes import FakeRepository
 from tests.mirroring.test_found_by_breaking import age, change, mirrored
 from tests.mirrors.harness import Deployment
+from tests.mirrors.status.test_told_no_better import lags
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -244,6 +245,7 @@ def test_214_a_mirror_that_nobody_checks_is_unknown_after_a_while(lm: Deployment
         assert str(tell([reading])) == "0 of 1 mirror up to date; 1 is unknown."
     assert [branch.state for branch in page().branches] == [State.UNKNOWN]
     assert "nobody knows what eu-west-1 has now" in str(lag_panel(page()).loss_phrase)
+    assert lags() == []
     lm.lake.commit(files={"b": b"1"})
     lm.run(Duty.objects.get(kind="sense").pk)
     assert (page().state, page().pending) == (State.UNKNOWN, 1)
