@@ -35,7 +35,6 @@ _LIGHT = [
         "mirrors",
         "promise",
         "rbac",
-        "web",
     )
 ]
 _CHECKS = {
