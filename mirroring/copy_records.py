@@ -235,6 +235,9 @@ class _Round:
             pinned = self.mirror.pinned_creation_date
             rows = self.mirror.commits.filter(pk__in=keys, mirror__pinned_creation_date=pinned)
             rows.update(record=MirrorCommit.Record.ACCEPTED, recorded_at=clock.now(), resent=False)
+            if rows.promotable().exists():  # their data was quicker: nothing but their record kept them back
+                prove_heads(self.mirror)
+                duties.wake(MirrorDuty.PROMOTE, self.mirror.pk)
             if lost:
                 doubt_around(self.mirror, min(lost))
             if unheard:

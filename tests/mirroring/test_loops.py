@@ -206,6 +206,21 @@ def test_a_name_that_is_taken_at_the_destination_stops_the_mirror(lm: Deployment
     assert Mirror.objects.get().state == "active"
 
 
+def test_a_commit_of_which_the_record_comes_last_is_promoted_at_once(lm: Deployment) -> None:
+    lm.lake.commit(files={"a": b"1"})
+    lm.arrive()
+    lm.work()
+    head = lm.lake.commit(files={"b": b"1"})
+    lm.arrive()
+    for kind in ("sense", "validate", "promote"):
+        lm.run(Duty.objects.get(kind=kind).pk)
+    lm.woken.clear()
+    lm.run(Duty.objects.get(kind="copy").pk)
+    assert ("promote", Mirror.objects.get().pk) in lm.woken
+    lm.run(Duty.objects.get(kind="promote").pk)
+    assert lm.head() == head
+
+
 def test_a_destination_that_was_removed_stops_the_mirror(lm: Deployment) -> None:
     lm.work()
     removed = lm.eu.repositories.pop("lake-eu")
