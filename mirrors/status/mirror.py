@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from core.mirroring.explain.blocker_text import count_waiting
-from core.mirroring.explain.mirror import explain, is_unchecked
+from core.mirroring.explain.mirror import explain
 from core.mirroring.explain.stage import stage_of
 from core.mirroring.explain.standing import is_current, judge_standing
 from core.mirroring.explain.verdict import Verdict
@@ -155,7 +155,7 @@ def moved_lately(mirrors: Sequence[Mirror], now: datetime) -> bool:
 def _read(mirror: Mirror, gathered: Gathered, now: datetime) -> MirrorStatus:
     facts = gathered.facts[mirror.pk]
     verdict, verdicts = explain(facts, now, targets(mirror))
-    unsure = judge_standing(facts, now, targets(mirror)) is not None or is_unchecked(facts, now, targets(mirror))
+    unsure = judge_standing(facts, now, targets(mirror)) is not None or facts.unchecked_since is not None
     known = verdict.state is not State.UNKNOWN and is_current(facts, now, targets(mirror))
     branches = [
         _read_branch(branch, branch_verdict, mirror, gathered, now, known=known)

@@ -36,9 +36,8 @@ def explain(mirror: MirrorFacts, now: datetime, targets: Targets) -> tuple[Verdi
     if not verdicts and not mirror.counted.settled:
         return _not_looked(mirror), []
     worst = _of_worst(mirror, list(zip(mirror.branches, verdicts, strict=True)), now)
-    told = _if_checked(mirror, _with_upkeep(mirror, worst), now, targets)
-    told = _with_tags(mirror, told, now, targets)
-    return _with_damage(mirror, told), [_branch_if_checked(mirror, verdict, now, targets) for verdict in verdicts]
+    told = _with_tags(mirror, _if_checked(mirror, _with_upkeep(mirror, worst), now), now, targets)
+    return _with_damage(mirror, told), [_branch_if_checked(mirror, verdict, now) for verdict in verdicts]
 
 
 def _or_worse(mirror: MirrorFacts, standing: Verdict, verdicts: Sequence[Verdict]) -> Verdict:
@@ -72,9 +71,9 @@ def _with_upkeep(mirror: MirrorFacts, verdict: Verdict) -> Verdict:
     )
 
 
-def _if_checked(mirror: MirrorFacts, verdict: Verdict, now: datetime, targets: Targets) -> Verdict:
+def _if_checked(mirror: MirrorFacts, verdict: Verdict, now: datetime) -> Verdict:
     """All was proven whole, and nobody has looked since whether it still is."""
-    if verdict.state.severity >= State.UNKNOWN.severity or not is_unchecked(mirror, now, targets):
+    if mirror.unchecked_since is None or verdict.state.severity >= State.UNKNOWN.severity:
         return verdict
     phrase = sentences(
         _unchecked(mirror, now), say("Check that the workers of its “-spark” queue are running."), verdict.sentence
@@ -83,15 +82,10 @@ def _if_checked(mirror: MirrorFacts, verdict: Verdict, now: datetime, targets: T
     return replace(verdict, state=State.UNKNOWN, reason_code="not_checked", sentence=phrase, since=since)
 
 
-def _branch_if_checked(mirror: MirrorFacts, verdict: Verdict, now: datetime, targets: Targets) -> Verdict:
-    if verdict.state is not State.UP_TO_DATE or not is_unchecked(mirror, now, targets):
+def _branch_if_checked(mirror: MirrorFacts, verdict: Verdict, now: datetime) -> Verdict:
+    if mirror.unchecked_since is None or verdict.state is not State.UP_TO_DATE:
         return verdict
     return replace(verdict, state=State.UNKNOWN, reason_code="not_checked", sentence=_unchecked(mirror, now))
-
-
-def is_unchecked(mirror: MirrorFacts, now: datetime, targets: Targets) -> bool:
-    """Whether nobody has checked for long what the destination has."""
-    return is_destination_stale(mirror.unchecked_since, now, targets)
 
 
 def _unchecked(mirror: MirrorFacts, now: datetime) -> Phrase:
