@@ -94,8 +94,9 @@ def _waiting(readings: Sequence[MirrorStatus], now: datetime) -> Tile:
     number = sum(reading.waiting for reading in readings)
     more = "+" if any(reading.waiting_more for reading in readings) else ""
     since = min((reading.waiting_since for reading in readings if reading.waiting_since), default=None)
-    damaged = any(reading.state is State.DAMAGED for reading in readings)
-    below = "what is damaged is told below" if damaged else "no object or file is missed"
+    states = {reading.state for reading in readings}
+    below = "as far as anybody has looked" if State.UNKNOWN in states else "no object or file is missed"
+    below = "what is damaged is told below" if State.DAMAGED in states else below
     below = f"oldest for {in_words((now - since).total_seconds())}" if since else below
     figure = f"{number:,}{more} {'thing' if number == 1 and not more else 'things'}" if number else "nothing"
     return Tile("Waiting to arrive", figure, below)

@@ -75,9 +75,9 @@ def _if_checked(mirror: MirrorFacts, verdict: Verdict, now: datetime) -> Verdict
     """All was proven whole, and nobody has looked since whether it still is."""
     if mirror.unchecked_since is None or verdict.state.severity >= State.UNKNOWN.severity:
         return verdict
-    phrase = sentences(
-        _unchecked(mirror, now), say("Check that the workers of its “-spark” queue are running."), verdict.sentence
-    )
+    advice = say("Check that the workers of its “-spark” queue are running.")
+    more = say() if verdict.state is State.UP_TO_DATE else verdict.sentence
+    phrase = sentences(_unchecked(mirror, now), advice, more)
     since = mirror.unchecked_since
     return replace(verdict, state=State.UNKNOWN, reason_code="not_checked", sentence=phrase, since=since)
 

@@ -241,6 +241,7 @@ def test_214_a_mirror_that_nobody_checks_is_unknown_after_a_while(lm: Deployment
     for reading in (page(), in_the_list()):
         assert (reading.state, reading.reason_code) == (State.UNKNOWN, "not_checked")
         assert "obody has checked for 5 h" in reading.sentence
+        assert "up to date" not in reading.sentence
         assert (reading.caught_up, reading.lag) == (0, None)
         assert str(tell([reading])) == "0 of 1 mirror up to date; 1 is unknown."
     assert [branch.state for branch in page().branches] == [State.UNKNOWN]
