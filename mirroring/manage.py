@@ -144,14 +144,18 @@ def _watch(lease: Lease, mirror: Mirror) -> DutyOutcome:
     if mirror.pinned_creation_date is None:
         return DutyOutcome(mirror.reason)
     if not is_pinned(mirror, repository):
-        return (
-            _take_over(mirror, repository, lease)
-            if _made_anew(mirror, repository)
-            else _stop_changed(mirror, repository)
-        )
+        return _follow_successor(mirror, repository, lease)
     if not repository.read_only:
         return _stop_changed(mirror, repository)
     return _start_again(mirror)
+
+
+def _follow_successor(mirror: Mirror, repository: RepositoryInfo, lease: Lease) -> DutyOutcome:
+    if not _made_anew(mirror, repository):
+        return _stop_changed(mirror, repository)
+    if not _is_known_to_servers(mirror, repository):
+        return DutyOutcome(f"not every server of {mirror.region} knows the new {mirror.name} yet", next_in=2.0)
+    return _take_over(mirror, repository, lease)
 
 
 def _made_anew(mirror: Mirror, repository: RepositoryInfo) -> bool:
@@ -162,6 +166,13 @@ def _made_anew(mirror: Mirror, repository: RepositoryInfo) -> bool:
     newer = repository.creation_date > (mirror.pinned_creation_date or 0)
     same = repository.read_only and repository.storage_namespace == mirror.storage_namespace
     return newer and same and not clients.lakefs(mirror.region).list_branches(mirror.name, amount=1).results
+
+
+def _is_known_to_servers(mirror: Mirror, repository: RepositoryInfo) -> bool:
+    """A list tells of a repository some 10 s before the caches do that calls by its name go by: what these take
+    meanwhile, they take for the old one."""
+    cached = clients.lakefs(mirror.region).get_repository(mirror.name)
+    return cached.creation_date == repository.creation_date
 
 
 def _take_over(mirror: Mirror, repository: RepositoryInfo, lease: Lease) -> DutyOutcome:
@@ -215,7 +226,7 @@ def _start_again(mirror: Mirror) -> DutyOutcome:
 def _delete(lease: Lease, mirror: Mirror) -> DutyOutcome:
     lakefs = clients.lakefs(mirror.region)
     try:
-        repository = lakefs.get_repository(mirror.name)
+        repository = repository_now(lakefs, mirror.name)
     except NotFound:
         _forget(mirror)
         return DutyOutcome(f"{mirror.name} is gone; its objects stay")

@@ -21,7 +21,7 @@ from jobs.models import Duty
 from mirrors.models import Mirror, MirrorDuty
 from mirrors.queries.branch_positions import branch_lags
 from mirrors.queries.missing_counts import waiting_at
-from mirrors.transitions.rpo_breaches import is_seen, unchecked_mirrors
+from mirrors.transitions.rpo_breaches import is_seen, unchecked_since
 from rbac import services as rbac
 from web.prometheus import CONTENT_TYPE, Gauge, labelled
 
@@ -75,7 +75,7 @@ def _of_branches(mirrors: Sequence[Mirror], now: datetime) -> Iterator[Gauge]:
     pending = Gauge("branch_pending_commits", "commits that the mirror's branch has not reached")
     success = Gauge("branch_last_success_timestamp_seconds", "when the mirror's branch was last moved")
     names = {mirror.pk: mirror.name for mirror in mirrors}
-    known = {mirror.pk for mirror in mirrors if is_seen(mirror, now)} - unchecked_mirrors(mirrors, now)
+    known = {mirror.pk for mirror in mirrors if is_seen(mirror, now)} - unchecked_since(mirrors, now).keys()
     for branch_lag in branch_lags(mirrors):
         labels, first = labelled(BRANCH, (names[branch_lag.mirror], branch_lag.branch)), branch_lag.first
         pending.add(labels, first.number if first else 0)

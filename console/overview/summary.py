@@ -10,7 +10,7 @@ from datetime import datetime
 from django.db.models import Min
 
 from core.mirroring.rpo import in_words, worst_lag
-from core.mirroring.states import State, Tone
+from core.mirroring.states import NOT_KNOWN, State, Tone
 from core.text.phrases import Phrase, count, say, sentence
 from jobs.queue_status import QueueReading
 from mirrors.models import Commit, MirrorCommit
@@ -21,8 +21,6 @@ from mirrors.views.list_query import needing
 
 LOOK_AGAIN = (State.LATE, State.BLOCKED, State.DAMAGED)
 """States in which another look at once may be what helps."""
-NOT_KNOWN = (State.UNKNOWN, State.UNPROVEN)
-"""States in which nobody knows whether a mirror has what it should, however late it is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -227,7 +227,7 @@ class MirrorFacts:
     `copying` and `checking` count commits whose record, or data, is still open. `failing` are the duties whose last
     tries failed, worst first. `elsewhere`: its region has another store now than the one that it was checked at.
     `tags_unseen_since`: since when nobody has seen the destination's tags, if it follows tags. `unchecked_since`: when
-    the check was due that nobody has taken up for so long that the last ones say nothing of now.
+    the destination was last checked, if that is too long ago to speak of now.
     `left_out` counts the source's branches that are not selected and not here; `warnings` are about the selection.
     """
 

@@ -76,6 +76,8 @@ _TONES = {
 }
 ASIDE = frozenset({State.UNSELECTED, State.LEAVING})
 """Branches in these states say nothing about how well their mirror is doing."""
+NOT_KNOWN = frozenset({State.UNKNOWN, State.UNPROVEN})
+"""Whether a mirror in one of these states is well, nobody knows."""
 _ORDER = {state: number for number, state in enumerate(State)}
 
 

@@ -58,7 +58,10 @@ def _with_past(mirror: Mirror, branch: SourceBranch, facts: PromotionFacts, inte
         return facts
     moves = mirror.promotions.filter(branch=branch.name, is_tag=False).exclude(why__in=NOT_OUR_DOING)
     # What it was moved on from was ours as well, although the move to it may have gone with an older database.
-    before = Q(to_commit=facts.head) | Q(from_commit=facts.head, why__in=[Why.ADVANCED, Why.REWOUND])
+    # But for where somebody had put it: from there we took it away.
+    before = Q(to_commit=facts.head)
+    if not mirror.promotions.filter(branch=branch.name, is_tag=False, why=Why.FOREIGN, to_commit=facts.head).exists():
+        before |= Q(from_commit=facts.head, why__in=[Why.ADVANCED, Why.REWOUND])
     former = bool(facts.head) and moves.filter(before).exists()
     if not (facts.noted or facts.stray) and facts.position == UNKNOWN:  # our books know of none
         former = former and not made_since(mirror, branch.name)

@@ -71,8 +71,17 @@ def _verify(mirror: Mirror, rows: Sequence[Coverage], lease: Lease) -> LakeMirro
     except (Fenced, Stopped):
         raise
     except LakeMirrorError as error:
+        _put_behind(mirror, rows, lease)
         return error
     return None
+
+
+def _put_behind(mirror: Mirror, rows: Sequence[Coverage], lease: Lease) -> None:
+    """Those that got no answer have their next turn after all others that are due."""
+    now = clock.now()
+    with transaction.atomic():
+        lease.lock()
+        mirror.coverage.filter(pk__in=[row.pk for row in rows], verify_at__lte=now).update(verify_at=now)
 
 
 def has_more(mirror: Mirror) -> bool:

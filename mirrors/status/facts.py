@@ -151,12 +151,13 @@ def _open_counts(mirrors: Sequence[int]) -> tuple[dict[int, int], dict[int, int]
 
 
 def _duties(mirrors: Sequence[Mirror], now: datetime) -> dict[Key, list[Duty]]:
-    """Failing duties, and checks that nobody takes up, by their subject: ("sense" for a repository, else "mirror")."""
+    """Failing duties, and checks of which none has ended for long, by their subject: ("sense" for a repository, else
+    "mirror")."""
     if not mirrors:
         return {}
+    rows = Duty.objects.annotate(unchecked=ExpressionWrapper(unchecked(mirrors[0], now), BooleanField()))
     concerning = duties_about([mirror.pk for mirror in mirrors], {mirror.source_id for mirror in mirrors})
     by_subject: dict[Key, list[Duty]] = defaultdict(list)
-    rows = Duty.objects.annotate(unchecked=ExpressionWrapper(unchecked(mirrors[0], now), BooleanField()))
     for duty in rows.filter(concerning, Q(failures__gt=0) | Q(unchecked=True)):
         by_subject[duty.subject, "sense" if duty.kind == MirrorDuty.SENSE else "mirror"].append(duty)
     return by_subject
@@ -192,7 +193,7 @@ def _mirror_facts(mirror: Mirror, duties: Mapping[Key, list[Duty]], **more: Any)
         tags_unseen_since=mirror.tags_unseen_since if mirror.tags else None,
         elsewhere=not is_at_its_store(mirror),
         failing=_worst_first([duty for duty in working if duty.failures]),
-        unchecked_since=next((duty.due_at for duty in working if duty.unchecked), None),
+        unchecked_since=next((duty.ended_at or duty.due_at for duty in working if duty.unchecked), None),
         **more,
     )
 

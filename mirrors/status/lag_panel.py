@@ -13,7 +13,7 @@ from core.text.phrases import Phrase, count
 from mirrors.models import Mirror
 from mirrors.queries.unreplicated import Loss, Losses, losses_of
 from mirrors.status.mirror import MirrorStatus
-from mirrors.transitions.rpo_breaches import target_of, targets, targets_kept, unchecked_mirrors
+from mirrors.transitions.rpo_breaches import target_of, targets, targets_kept, unchecked_since
 
 MOST_BRANCHES = 1000
 
@@ -26,7 +26,7 @@ def loss_doubts(mirror: Mirror, losses: Losses, now: datetime) -> list[str]:
     if mirror.history == History.HEAD:
         doubts.append("the objects of older commits are not looked for")
     stale = is_destination_stale(mirror.destination_looked_at, now, targets(mirror))
-    if mirror.state == Mirror.State.STOPPED or stale or unchecked_mirrors([mirror], now):
+    if mirror.state == Mirror.State.STOPPED or stale or unchecked_since([mirror], now):
         doubts.append(f"nobody knows what {mirror.region} has now")
     return doubts
 

@@ -156,7 +156,8 @@ def _read(mirror: Mirror, gathered: Gathered, now: datetime) -> MirrorStatus:
     facts = gathered.facts[mirror.pk]
     verdict, verdicts = explain(facts, now, targets(mirror))
     unsure = judge_standing(facts, now, targets(mirror)) is not None or facts.unchecked_since is not None
-    known = verdict.state is not State.UNKNOWN and is_current(facts, now, targets(mirror))
+    seen = verdict.state is not State.UNKNOWN and is_current(facts, now, targets(mirror))
+    known = seen and facts.unchecked_since is None
     branches = [
         _read_branch(branch, branch_verdict, mirror, gathered, now, known=known)
         for branch, branch_verdict in zip(facts.branches, verdicts, strict=True)

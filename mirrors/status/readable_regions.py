@@ -9,15 +9,17 @@ from datetime import datetime
 from core.errors import NotFound
 from core.mirroring.judgement import Judgement, judge_commit
 from core.mirroring.readable_regions import Readable, at_mirror, at_source
+from db import clock
 from mirrors.models import Commit, Mirror, MirrorCommit
 from mirrors.queries.find_commit import commits_beginning, expect_one
 from mirrors.queries.proof_facts import gone_at_source, judge_at
 from mirrors.status.commit_json import facts_of
+from mirrors.transitions.rpo_breaches import unchecked_since
 
 
 @dataclass(frozen=True, slots=True)
 class RegionStatus:
-    """A source or a mirror where a commit may be read. `as_of`: the last look at it."""
+    """A source or a mirror where a commit may be read. `as_of`: the last look at it, and check of what is there."""
 
     region: str
     repository: str
@@ -43,7 +45,10 @@ def places_of(mirrors: Sequence[Mirror], given: str) -> tuple[str, list[RegionSt
     by_key, mirror_rows = {mirror.pk: mirror for mirror in concerned}, [rows[m.pk] for m in concerned if m.pk in rows]
     judged = judge_at(by_key, mirror_rows)
     sources = [_source(commit, rows, concerned) for commit in commits.values()]
-    mirror_places = [_mirror(mirror, rows.get(mirror.pk), judged.get(mirror.pk)) for mirror in concerned]
+    unchecked = unchecked_since(concerned, clock.now())
+    mirror_places = [
+        _mirror(mirror, rows.get(mirror.pk), judged.get(mirror.pk), unchecked.get(mirror.pk)) for mirror in concerned
+    ]
     places = {place.offset: place for place in (*sources, *mirror_places)}
     sha = next(iter(commits.values())).sha
     return sha, [places[offset] for offset in sorted(places)]
@@ -77,6 +82,9 @@ def _source(commit: Commit, rows: Mapping[int, MirrorCommit], mirrors: Iterable[
     return RegionStatus(source.region, source.name, "source", readable, source.looked_at)
 
 
-def _mirror(mirror: Mirror, row: MirrorCommit | None, judgement: Judgement | None) -> RegionStatus:
+def _mirror(
+    mirror: Mirror, row: MirrorCommit | None, judgement: Judgement | None, unchecked: datetime | None
+) -> RegionStatus:
     readable = at_mirror(facts_of(row) if row else None, judgement or judge_commit(None), state=mirror.state)
-    return RegionStatus(mirror.region, mirror.name, "mirror", readable, mirror.destination_looked_at)
+    looks = [look for look in (mirror.destination_looked_at, unchecked) if look]
+    return RegionStatus(mirror.region, mirror.name, "mirror", readable, min(looks, default=None))

@@ -7,13 +7,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from django.db.models import Q, QuerySet
+
 from core.mirroring.rpo import is_destination_stale
 from core.mirroring.states import State
 from db import clock
 from db.chunks import chunks
 from mirrors.models import Mirror, MirrorCommit, MirrorTag, SourceTag
 from mirrors.status.facts import standing_of
-from mirrors.transitions.rpo_breaches import targets
+from mirrors.transitions.rpo_breaches import targets, unchecked_since
 
 WAITING = "Waiting for its commit"
 NAME_TAKEN = "Name taken by a branch"
@@ -34,7 +36,7 @@ class TagReading:
 
 def tag_readings(mirror: Mirror, *, after: str = "", amount: int) -> list[TagReading]:
     """The first tags by name, after one of them."""
-    source = mirror.source.tags.filter(gone_at=None) if mirror.tags else SourceTag.objects.none()
+    source = _at_source(mirror) if mirror.tags else SourceTag.objects.none()
     source_tags = {tag.name: tag for tag in source.filter(name__gt=after).order_by("name")[:amount]}
     mirror_tags = {tag.name: tag for tag in mirror.tag_rows.filter(name__gt=after).order_by("name")[:amount]}
     names = sorted(source_tags.keys() | mirror_tags.keys())[:amount]
@@ -52,11 +54,18 @@ def tag_readings(mirror: Mirror, *, after: str = "", amount: int) -> list[TagRea
     ]
 
 
+def _at_source(mirror: Mirror) -> QuerySet[SourceTag]:
+    """Those that the source has, as far as is known. Of some the names alone are kept, for a look to find them gone."""
+    ours = Q(name__in=mirror.tag_rows.values("name"))
+    return mirror.source.tags.filter(gone_at=None).exclude(Q(commit_id="", unread_commit="") & ~ours)
+
+
 def _is_seen(mirror: Mirror, now: datetime) -> bool:
     """Whether the mirror works as it should, and its destination's tags were seen lately, as those of the source."""
     if standing_of(mirror, now) is not None:
         return False
-    return not is_destination_stale(mirror.tags_unseen_since, now, targets(mirror))
+    unseen = is_destination_stale(mirror.tags_unseen_since, now, targets(mirror))
+    return not unseen and not unchecked_since([mirror], now)
 
 
 def count_tags(mirror: Mirror) -> int:
@@ -64,10 +73,7 @@ def count_tags(mirror: Mirror) -> int:
     mirror_tags = mirror.tag_rows.all()
     if not mirror.tags:
         return mirror_tags.count()
-    return (
-        mirror.source.tags.filter(gone_at=None).exclude(name__in=mirror_tags.values("name")).count()
-        + mirror_tags.count()
-    )
+    return _at_source(mirror).exclude(name__in=mirror_tags.values("name")).count() + mirror_tags.count()
 
 
 def _standing(mirror: Mirror, shas: Collection[str]) -> dict[str, str]:

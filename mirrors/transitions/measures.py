@@ -23,7 +23,7 @@ from jobs.lease import Lease
 from mirrors.models import Measure, Mirror, Promotion, Run
 from mirrors.queries.candidates import Pending
 from mirrors.queries.missing_counts import waiting_at
-from mirrors.transitions.rpo_breaches import is_seen, unchecked_mirrors
+from mirrors.transitions.rpo_breaches import is_seen, unchecked_since
 
 SHORT, LONG = 5, 60
 """Minutes."""
@@ -106,7 +106,7 @@ def _begin_and_clean(mirror: Mirror, now: datetime, lease: Lease) -> None:
 def _most(mirror: Mirror, pending: Sequence[Pending], now: datetime, *, counting: bool) -> dict[str, float]:
     """What is known of this moment. That nothing waits is known only while both sides are looked at."""
     figures: dict[str, float] = {}
-    if pending or (is_seen(mirror, now) and not unchecked_mirrors([mirror], now)):
+    if pending or (is_seen(mirror, now) and not unchecked_since([mirror], now)):
         figures["lag_seconds"] = lag(min((first.seen_at for first in pending), default=None), now)
         figures["backlog"] = sum(first.number for first in pending)
     if counting:

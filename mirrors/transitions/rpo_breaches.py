@@ -169,14 +169,16 @@ def is_seen(mirror: Mirror, now: datetime) -> bool:
 
 
 def unchecked(mirror: Mirror, now: datetime) -> Q:
-    """Duties: checks that nobody has taken up for so long that the last ones say nothing of now."""
+    """Checks of which none has ended for so long that the last one says nothing of now. One that is under way counts,
+    however long it takes."""
+    long_ago = now - targets(mirror).destination_stale_after
     free = Q(until=None) | Q(until__lt=now)
-    return free & Q(kind=MirrorDuty.VALIDATE, due_at__lt=now - targets(mirror).destination_stale_after)
+    return free & Q(kind=MirrorDuty.VALIDATE) & (Q(ended_at__lt=long_ago) | Q(ended_at=None, due_at__lt=long_ago))
 
 
-def unchecked_mirrors(mirrors: Collection[Mirror], now: datetime) -> set[int]:
-    """The keys of those whose destination nobody has checked for so long."""
+def unchecked_since(mirrors: Collection[Mirror], now: datetime) -> dict[int, datetime]:
+    """When the last check of each mirror's destination ended, by the mirror's key, where that is so long ago."""
     if not mirrors:
-        return set()
-    duties = Duty.objects.filter(unchecked(next(iter(mirrors)), now), subject__in=[mirror.pk for mirror in mirrors])
-    return set(duties.values_list("subject", flat=True))
+        return {}
+    checks = Duty.objects.filter(unchecked(next(iter(mirrors)), now), subject__in=[mirror.pk for mirror in mirrors])
+    return dict(checks.values_list("subject", Coalesce("ended_at", "due_at")))

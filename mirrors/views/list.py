@@ -14,7 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from core.errors import Invalid, LakeMirrorError
-from core.mirroring.states import State
+from core.mirroring.states import NOT_KNOWN, State
 from core.text.phrases import Phrase, count, name, say, sentence
 from db import clock
 from installations.probes import NAME
@@ -78,7 +78,7 @@ def tell(readings: Sequence[MirrorStatus]) -> Phrase:
     urgent = needing(readings)
     well = sum(reading.state is State.UP_TO_DATE for reading in readings)
     if not urgent:
-        unknown = sum(reading.state is State.UNKNOWN for reading in readings)
+        unknown = sum(reading.state in NOT_KNOWN for reading in readings)
         rest = f"{count(unknown, 'is', 'are')} unknown" if unknown else "nothing needs you"
         return sentence(f"{well} of {count(len(readings), 'mirror')} up to date; {rest}")
     listed = say(*(_named(reading, first=number == 0) for number, reading in enumerate(urgent[:NAMED])))

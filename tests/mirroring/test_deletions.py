@@ -309,3 +309,17 @@ def test_212_a_branch_that_was_made_after_our_books_were_saved_is_ours_by_its_ce
     lm.work(2)
     assert lm.head("x") == ("" if ours else a)
     assert ("moved-by-somebody" in {move.why for move in Promotion.objects.filter(branch="x")}) is not ours
+
+
+def test_220_a_branch_that_somebody_puts_where_they_had_put_ours_is_theirs(lm: Deployment, a: str) -> None:
+    repository = lm.eu.repositories["lake-eu"]
+    theirs = lm.lake.record_tree((a,), lm.lake.trees[a], "theirs")
+    repository.commits[theirs] = lm.lake.repository.commits.pop(theirs)
+    repository.branches["x"] = theirs
+    new = commit_only(lm, "x", c=b"3")
+    lm.work(2)
+    assert lm.head("x") == new
+    deleted_at_both(lm, "x")
+    repository.branches["x"] = theirs
+    lm.work(3)
+    assert (lm.head("x"), MirrorBranch.objects.get(name="x").stray) == (theirs, True)

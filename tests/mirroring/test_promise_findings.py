@@ -11,9 +11,10 @@ from unittest import mock
 import pytest
 from django.core import serializers
 
-from core.errors import Archived, Denied, LakeMirrorError
+from core.errors import Archived, Denied, LakeMirrorError, Unreachable
 from core.mirroring.object_check import Depth
 from core.mirroring.states import State
+from deployment.wiring import check_jobs
 from graveler.entries import AddressType
 from jobs.models import Duty
 from mirroring.validate import commits
@@ -544,6 +545,32 @@ def test_217_what_is_old_has_its_share_while_much_is_in_question(lm: Deployment,
     checked = [check.range_id if hasattr(check, "range_id") else check[0] for check in lm.checked]
     assert first.range_id in checked
     assert doubted.filter(doubt=Coverage.Doubt.WHOLE).exists()
+
+
+@pytest.mark.parametrize("state", ["waiting", "complete"])
+def test_221_what_gets_no_answer_keeps_no_other_range_from_its_turn(lm: Deployment, a: str, state: str) -> None:
+    """A bucket that some were imported from is away, and as many ranges lie there as a round takes."""
+    for number in range(5):
+        mirrored(lm, **{f"d{number}/x": b"%d" % number})
+    before = datetime.now(UTC)
+    rows = list(Coverage.objects.order_by("pk"))
+    changes = {"state": state, "doubt": Coverage.Doubt.WHOLE if state == "waiting" else Coverage.Doubt.NONE}
+    earlier = {"verify_at": before - timedelta(seconds=9), "checked_at": before - timedelta(days=1)}
+    Coverage.objects.update(**changes, **earlier)
+    away, plain = {row.range_id for row in rows[:2]}, lm.run_check
+
+    def run_check(mirror: Mirror, work: Any, on_rows: Any) -> None:
+        plain(mirror, [(range_id, bases) for range_id, bases in work if range_id not in away], on_rows)
+        if not away.isdisjoint(range_id for range_id, _ in work):
+            raise Unreachable("that bucket is away")
+
+    with (
+        mock.patch.object(check_jobs, "run_check", run_check),
+        mock.patch("mirroring.validate.reverify.BATCH", 2),
+    ):
+        for _ in range(10):
+            lm.run(Duty.objects.get(kind="validate").pk)
+    assert Coverage.objects.filter(checked_at__gt=before).count() == len(rows) - 2
 
 
 def test_74_a_source_whose_namespace_ends_with_a_slash_is_asked_all_the_same(lm: Deployment) -> None:

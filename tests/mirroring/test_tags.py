@@ -900,3 +900,13 @@ def test_171_and_so_does_a_branch_whose_name_a_kept_tag_has(lm: Deployment, a: s
     lm.lake.repository.branches["x"] = a
     lm.work(2)
     assert "The mirror has a tag of this name" in Duty.objects.get(kind="promote").outcome
+
+
+def test_209_tags_that_were_deleted_long_ago_are_not_shown_when_tags_are_followed_again(lm: Deployment, a: str) -> None:
+    source_tags(lm)["v1"] = a
+    lm.work(2)
+    forget_tag(lm, "v1")
+    for follow in (False, True):
+        change(tags=follow)
+        lm.work(1)
+    assert (states(), tags(lm)) == ({}, {})

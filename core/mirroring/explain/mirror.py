@@ -135,7 +135,7 @@ def _of_worst(mirror: MirrorFacts, verdicts: Sequence[tuple[BranchFacts, Verdict
         phrase = _all_well(mirror, [other for other, _ in staying])
     else:
         others = [verdict for other, verdict in staying if other is not branch]
-        phrase = sentences(worst.sentence, _the_others(others, counted))
+        phrase = sentences(worst.sentence, _the_others(others, counted) if mirror.unchecked_since is None else say())
     return replace(worst, sentence=sentences(phrase, *_those_aside(aside)))
 
 

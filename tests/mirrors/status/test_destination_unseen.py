@@ -233,9 +233,9 @@ def test_213_a_branch_that_can_not_be_deleted_is_told(lm: Deployment) -> None:
 def test_214_a_mirror_that_nobody_checks_is_unknown_after_a_while(lm: Deployment) -> None:
     mirrored(lm, a=b"1")
     checks = Duty.objects.filter(kind="validate")
-    checks.update(due_at=clock.now() - timedelta(minutes=2))
+    checks.update(ended_at=clock.now() - timedelta(minutes=2))
     assert page().state is State.UP_TO_DATE
-    checks.update(due_at=clock.now() - timedelta(hours=5), failures=1, until=clock.now() + timedelta(seconds=30))
+    checks.update(ended_at=clock.now() - timedelta(hours=5), failures=1, until=clock.now() + timedelta(seconds=30))
     assert page().state is State.UP_TO_DATE  # a long one is under way
     checks.update(until=clock.now() - timedelta(seconds=30), failures=0)  # whoever had it is gone
     for reading in (page(), in_the_list()):
