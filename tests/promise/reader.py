@@ -252,6 +252,27 @@ class Reader:
             if tag.status == State.UP_TO_DATE.word:
                 self.tell("page-trusts-unseen", f"the tag {tag.name}, and {listing} was refused for hours")
 
+    def read_unchecked(self) -> None:
+        """No check has ended for hours: nothing is said to be whole now."""
+        if books := read_books():
+            page = mirror_status(books.mirror)
+            for name, state in [("the mirror", page.state), *((one.name, one.state) for one in page.branches)]:
+                if state is State.UP_TO_DATE:
+                    self.tell("page-trusts-unchecked", f"{name}, and no check has ended for hours")
+
+    def read_kept(self) -> None:
+        """What the source has deleted can't be deleted here, however often that is tried."""
+        books, there = read_books(), self.destination.repositories.get("lake-eu")
+        if books is None or there is None or mirror_status(books.mirror).state is not State.UP_TO_DATE:
+            return
+        ours = books.mirror.branches.filter(stray=False).values_list("name", flat=True)
+        kept = [name for name in ours if name in books.mirror.selection and name != there.info.default_branch]
+        tags = books.mirror.tag_rows.filter(stray=False).values_list("name", flat=True) if books.mirror.tags else []
+        left = [name for name in kept if name in there.branches and name not in self.source.heads]
+        left += [f"the tag {name}" for name in tags if name in there.tags and name not in self.source.tags]
+        if left:
+            self.tell("page-flatters", f"the mirror, although {', '.join(left)} can't be deleted")
+
     def _ask(self, books: Books, sha: str) -> None:
         _, places = places_of([books.mirror], sha)
         for place in places:

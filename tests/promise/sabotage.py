@@ -172,6 +172,19 @@ MUTANTS = (
         "a stray of the name of a branch that was deleted is taken for ours after a rebuild",
         {"mirroring.certificates.retire_certificate": _nothing},
     ),
+    Mutant(
+        "what fails for long is not told",
+        "a branch that can't be deleted leaves its mirror up to date",
+        {"core.mirroring.explain.mirror._with_upkeep": lambda mirror, verdict: verdict},
+    ),
+    Mutant(
+        "when the last check ended is not asked",
+        "where nobody checks, all is said to be whole for ever",
+        {
+            "core.mirroring.explain.mirror._if_checked": lambda mirror, verdict, now: verdict,
+            "core.mirroring.explain.mirror._branch_if_checked": lambda mirror, verdict, now: verdict,
+        },
+    ),
 )
 
 

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from typing import Any
 from unittest import mock
 
@@ -52,6 +51,7 @@ from spark_jobs.check.ranges import KeptRanges
 from spark_jobs.check.settings import CheckSettings, StoreLocation
 from tests.fakes import BulkStandIn, FakeRepository, id_of
 from tests.mirrors.harness import NAMESPACE, Deployment, age_roots, told_from_cache
+from tests.promise.hours import HOURS
 from tests.promise.looks import ERRORS, Looks
 from tests.promise.reader import Reader
 from tests.promise.source import Source
@@ -522,6 +522,13 @@ class World:
         self.reader.strays[name] = commit
         self.reader.blamable.add((name, commit))
 
+    def unstray(self) -> None:
+        """Somebody deletes a branch of theirs at the destination; they may make it anew later, at any commit."""
+        there = self.there
+        if there is not None and self.reader.strays:
+            name = self.random.choice(sorted(self.reader.strays))
+            del self.reader.strays[name], there.branches[name]
+
     def meddle(self) -> None:
         """Somebody moves one of the mirror's branches by force."""
         there = self.there
@@ -543,9 +550,22 @@ class World:
         self._begin_again()
         self.reader.strays.clear()
         self.reader.wiped = True
+        with self._still_told_of(old) if self.random.random() < 0.5 else nullcontext():
+            for _ in range(2):
+                self._run_some(self.random.choice([["manage"], list(KINDS)]))
         for _ in range(2):
             self._run_some(["manage"])
         self.reader.wiped = False
+
+    @contextmanager
+    def _still_told_of(self, old: FakeRepository) -> Iterator[None]:
+        """A server remembers a repository that is not there any more: calls by its name go there, and find it empty."""
+        old.branches.clear()
+        old.tags.clear()
+        old.commits.clear()
+        plain = self.lm.eu._repository
+        with mock.patch.object(self.lm.eu, "_repository", lambda name: old if name == "lake-eu" else plain(name)):
+            yield
 
     def lose_database(self) -> None:
         """Every row goes, and what the destination says of itself makes them again."""
@@ -688,18 +708,8 @@ class World:
             self.reader.tell("never-reached", told)
         for row in Validation.objects.open():
             self.reader.tell("never-reached", f"the check on demand {row.pk} is {row.state}: {row.error}")
-        for listing in ("list_branches", "list_tags"):
-            self.go_blind(listing)
-
-    def go_blind(self, listing: str) -> None:
-        """The destination does not let its branches, or its tags, be listed for hours."""
-        with mock.patch.object(self.lm.eu, listing, side_effect=self.random.choice(ERRORS)):
-            self.round()
-            looks = ("destination_looked_at", "tags_unseen_since")
-            Mirror.objects.update(**{name: F(name) - timedelta(hours=5) for name in looks})
-            self.round()
-            self.reader.read_unseen(listing)
-        self.round()
+        for go in HOURS:
+            go(self)
 
     def _refuse_one_branchs(self) -> None:
         """The one record that is not taken now is of a commit that not all branches are built on."""
@@ -768,6 +778,7 @@ ACTIONS: dict[str, Action] = {
     "snapshot": Action(25, World.snapshot, outside=True),
     "restore": Action(25, World.restore, outside=True),
     "stray": Action(8, World.stray),
+    "unstray": Action(8, World.unstray),
     "meddle": Action(8, World.meddle),
     "make_anew": Action(4, World.make_anew),
     "lose_database": Action(5, World.lose_database),
