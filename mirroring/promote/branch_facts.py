@@ -6,8 +6,6 @@ import logging
 from collections import defaultdict
 from dataclasses import replace
 
-from django.db.models import Q
-
 from core.errors import Invalid
 from core.mirroring.promotion import UNKNOWN, CandidateCommit, PromotionFacts, Why
 from db.chunks import chunks
@@ -56,13 +54,7 @@ def _with_past(mirror: Mirror, branch: SourceBranch, facts: PromotionFacts, inte
         facts = replace(facts, condemned=True)
     if facts.head == facts.noted:
         return facts
-    moves = mirror.promotions.filter(branch=branch.name, is_tag=False).exclude(why__in=NOT_OUR_DOING)
-    # What it was moved on from was ours as well, although the move to it may have gone with an older database.
-    # But for where somebody had put it: from there we took it away.
-    before = Q(to_commit=facts.head)
-    if not mirror.promotions.filter(branch=branch.name, is_tag=False, why=Why.FOREIGN, to_commit=facts.head).exists():
-        before |= Q(from_commit=facts.head, why__in=[Why.ADVANCED, Why.REWOUND])
-    former = bool(facts.head) and moves.filter(before).exists()
+    former = bool(facts.head) and _was_ours(mirror, branch.name, facts.head)
     if not (facts.noted or facts.stray) and facts.position == UNKNOWN:  # our books know of none
         former = former and not made_since(mirror, branch.name)
         # They may be older than it is: it is deleted only if it is ours, and its certificate is retired when it is.
@@ -70,6 +62,15 @@ def _with_past(mirror: Mirror, branch: SourceBranch, facts: PromotionFacts, inte
             facts.gone and facts.head not in intended and _is_certified(mirror, branch.name, facts.head)
         )
     return replace(facts, intended=intended, former=former)
+
+
+def _was_ours(mirror: Mirror, branch: str, head: str) -> bool:
+    """Whether a branch stood there by our own doing. What it was noted at before it was moved on, by whomever, was ours
+    as well, although the move to it may have gone with an older database: unless somebody had put it there."""
+    moves = mirror.promotions.filter(branch=branch, is_tag=False)
+    if moves.filter(to_commit=head).exclude(why__in=NOT_OUR_DOING).exists():
+        return True
+    return moves.filter(from_commit=head).exists() and not moves.filter(to_commit=head, why=Why.FOREIGN).exists()
 
 
 def _facts(

@@ -441,6 +441,23 @@ def test_70_a_branch_that_somebody_made_is_not_deleted_by_a_certificate_of_old(l
     assert "deleted-at-source" not in whys("dev")
 
 
+def test_222_what_a_rebuilt_mirror_was_found_to_show_was_its_own(lm: Deployment, a: str) -> None:
+    """Somebody moves the branch on before the source was looked at; then the destination's backup comes back."""
+    b = lm.lake.commit(files={"b": b"1"})
+    lm.arrive()
+    for kind in ("sense", "copy", "validate"):
+        run(lm, kind)
+    lose_database()
+    list(rebuild(actor="system:tests", regions=["eu-west-1"]))
+    there(lm).branches["main"] = b
+    run(lm, "sense")
+    run(lm, "promote")
+    assert whys() == ["found-there"]
+    there(lm).branches["main"] = a
+    lm.work(2)
+    assert (lm.head(), whys()[1]) == (b, "back-where-it-was")
+
+
 # --- one thing that is refused, and all the others --------------------------------------------------------------------
 
 
