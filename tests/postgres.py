@@ -37,11 +37,11 @@ def quick_server() -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def passes_on_postgresql(folder: Path, modules: Sequence[str], **environment: str) -> None:
-    """Runs these test modules of a folder once more, on a server of their own."""
+def passes_on_postgresql(modules: Sequence[str], **environment: str) -> None:
+    """Runs these test modules once more, on a server of their own."""
     with quick_server() as url:
         told = {f"{DATABASE}TYPE": "postgres", f"{DATABASE}POSTGRES_CONNECTION_STRING": url}
-        chosen = [str(folder / name) for name in modules]
+        chosen = [str(ROOT / "tests" / name) for name in modules]
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--create-db", *chosen]
         done = subprocess.run(command, env=os.environ | told | environment, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-8000:]

@@ -4,7 +4,7 @@ is there after it, and the version before goes on beside the new one."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -21,7 +21,7 @@ from db import clock
 from installations.models import Installation, InstallationTest
 from jobs.models import Duty, JobLine
 from mirrors import tasks
-from tests.postgres import passes_on_postgresql
+from tests.emptying import empty_tables
 
 MOVE = ("mirrors", "0009_duties_and_installations_move")
 BEFORE = [
@@ -44,7 +44,6 @@ MOVED = {
     "rbac": ("AuditEvent", "AuditChain", "AuditCheckpoint", "RefusalCount"),
 }
 HARMLESS = ("BEGIN", "COMMIT", "PRAGMA", "SELECT")
-pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def columns_of(model: Any) -> dict[str, str]:
@@ -67,19 +66,61 @@ def move() -> list[str]:
     return [one for one in said if "django_migrations" not in one and not one.startswith(HARMLESS)]
 
 
-@pytest.fixture
-def before() -> Iterator[Any]:
-    """The models as the version before knows them, on a database that is migrated as far as it does."""
-    executor = MigrationExecutor(connection)
-    executor.migrate(BEFORE)
-    known = [(app, name) for app, name in BEFORE if name]
-    try:
-        yield MigrationExecutor(connection).loader.project_state(known).apps
-    finally:
-        to_the_newest()
+@dataclass
+class Takeover:
+    """Of a database that the version before has filled: `before`, the models as that version knows them, and what was
+    `said` to the database by the move itself; `head` of the audit's chain as it was."""
+
+    before: Any
+    said: list[str]
+    head: str
 
 
-def test_the_tables_are_those_of_before(before: Any) -> None:
+@pytest.fixture(scope="module")
+def taken_over(django_db_setup: None, django_db_blocker: Any) -> Iterator[Takeover]:
+    """Once for all tests, which leave alone what the others look at."""
+    with django_db_blocker.unblock():
+        MigrationExecutor(connection).migrate(BEFORE)
+        try:
+            before = MigrationExecutor(connection).loader.project_state([one for one in BEFORE if one[1]]).apps
+            fill(before)
+            chain.append_waiting()  # by the tables' names, which both versions have
+            head = before.get_model("rbac", "AuditChain").objects.get().digest
+            yield Takeover(before, move(), head)
+        finally:
+            to_the_newest()
+            empty_tables()
+
+
+def fill(before: Any) -> None:
+    """A row for each of the tables that move, but for those that fill themselves."""
+    now = clock.now()
+    duty = before.get_model("mirrors", "Duty").objects.create(kind="copy", subject=7, queue="eu", due_at=now)
+    before.get_model("mirrors", "JobLine").objects.create(duty=duty, at=now, level="INFO", worker="w", text="x")
+    before.get_model("mirrors", "Installation").objects.create(
+        region="mars", changed_at=now, served_by="eu", sealed="sealed"
+    )
+    before.get_model("mirrors", "InstallationTest").objects.create(
+        region="mars", tested_at=now, reachable=True, checks=[]
+    )
+    before.get_model("rbac", "RefusalCount").objects.create(since=now, key="k", last_at=now)
+    before.get_model("rbac", "AuditEvent").objects.create(
+        actor="ann", action="auth:SignIn", arn="arn:lakefs:auth:::ann"
+    )
+
+
+@pytest.fixture(scope="module")
+def newest(taken_over: Takeover) -> Takeover:
+    """The rest of the way, too."""
+    to_the_newest()
+    return taken_over
+
+
+def test_nothing_is_done_to_the_tables(taken_over: Takeover) -> None:
+    assert taken_over.said == []
+
+
+def test_the_tables_are_those_of_before(taken_over: Takeover) -> None:
     names = [(old, name) for old, all_of_it in MOVED.items() for name in all_of_it]
     moved = MigrationExecutor(connection).loader.project_state(AFTER).apps
     now = {
@@ -89,68 +130,41 @@ def test_the_tables_are_those_of_before(before: Any) -> None:
     }
     assert {name for _, name in names} == set(now)
     for old, name in names:
-        model = before.get_model(old, name)
+        model = taken_over.before.get_model(old, name)
         assert model._meta.db_table == now[name]._meta.db_table
         assert columns_of(model) == columns_of(now[name])
 
 
-def test_nothing_is_done_to_the_tables(before: Any) -> None:
-    assert move() == []
-
-
-def test_what_was_there_is_there(before: Any) -> None:
-    duty = before.get_model("mirrors", "Duty").objects.create(kind="copy", subject=7, queue="eu", due_at=clock.now())
-    before.get_model("mirrors", "JobLine").objects.create(duty=duty, at=clock.now(), level="INFO", worker="w", text="x")
-    before.get_model("mirrors", "Installation").objects.create(
-        region="mars", changed_at=clock.now(), served_by="eu", sealed="sealed"
-    )
-    before.get_model("mirrors", "InstallationTest").objects.create(
-        region="mars", tested_at=clock.now(), reachable=True, checks=[]
-    )
-    before.get_model("rbac", "RefusalCount").objects.create(since=clock.now(), key="k", last_at=clock.now())
-    to_the_newest()
-    assert Duty.objects.get().lines.get().text == "x" and JobLine.objects.get().duty_id == duty.pk
+def test_what_was_there_is_there(newest: Takeover) -> None:
+    duty = Duty.objects.get(kind="copy")
+    assert duty.lines.get().text == "x" and JobLine.objects.get().duty_id == duty.pk
     assert Installation.objects.get().sealed == "sealed" and InstallationTest.objects.get().reachable
     assert RefusalCount.objects.get().key == "k"
     assert Duty.objects.claim(duty.pk, holder="h", lease=60, interval=60)
 
 
-def test_the_chain_goes_on_where_it_was(before: Any) -> None:
-    old = before.get_model("rbac", "AuditEvent")
-    old.objects.create(actor="ann", action="auth:SignIn", arn="arn:lakefs:auth:::user/ann")
-    assert chain.append_waiting() == 1  # by the tables' names, which both versions have
-    head = before.get_model("rbac", "AuditChain").objects.get()
-    to_the_newest()
-    assert (AuditChain.objects.get().number, AuditChain.objects.get().digest) == (1, head.digest)
+def test_the_chain_goes_on_where_it_was(newest: Takeover) -> None:
+    assert (AuditChain.objects.get().number, AuditChain.objects.get().digest) == (1, newest.head)
     AuditEvent.objects.create(actor="ben", action="auth:SignIn", arn="arn:lakefs:auth:::user/ben")
     chain.append_waiting()
     found = verify.verify()
     assert (found.wrong, found.place.number) == ("", 2) and not AuditCheckpoint.objects.exists()
 
 
-def test_the_version_before_sees_what_the_new_one_writes(before: Any) -> None:
-    to_the_newest()
+def test_the_version_before_sees_what_the_new_one_writes(newest: Takeover) -> None:
     made = Duty.objects.create(kind="sense", subject=1, queue="eu", due_at=Now())
-    assert before.get_model("mirrors", "Duty").objects.get(kind="sense").pk == made.pk
+    assert newest.before.get_model("mirrors", "Duty").objects.get(kind="sense").pk == made.pk
 
 
-def test_the_database_refuses_to_change_what_was_written_before(before: Any) -> None:
-    before.get_model("rbac", "AuditEvent").objects.create(actor="ann", action="auth:SignIn", arn="a")
-    to_the_newest()
+def test_the_database_refuses_to_change_what_was_written_before(newest: Takeover) -> None:
     db_triggers.install()
     try:
         with pytest.raises(DatabaseError), transaction.atomic(), connection.cursor() as cursor:
-            cursor.execute("UPDATE rbac_auditevent SET actor = 'eve'")
+            cursor.execute("UPDATE rbac_auditevent SET actor = 'eve' WHERE actor = 'ann'")
     finally:
         db_triggers.remove()
 
 
-def test_a_message_of_the_version_before_is_still_heard(before: Any) -> None:
-    to_the_newest()
+def test_a_message_of_the_version_before_is_still_heard(newest: Takeover) -> None:
     assert import_string("mirrors.tasks.run_duty") is tasks.run_duty
     assert tasks.run_duty(0) == "no such duty any more"
-
-
-def test_the_same_on_postgresql() -> None:
-    if connection.vendor == "sqlite":
-        passes_on_postgresql(Path(__file__).parent, [Path(__file__).name])
