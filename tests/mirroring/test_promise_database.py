@@ -1,4 +1,4 @@
-"""What only a real database server shows: tests/mirrors/test_postgres.py runs these on PostgreSQL.
+"""What only a real database server shows: tests/test_postgres.py runs these on PostgreSQL.
 
 Their numbers are those of docs/promotion.md.
 """
