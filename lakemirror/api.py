@@ -13,7 +13,7 @@ from urllib3.util import Retry
 
 from lakemirror import __version__
 from lakemirror.errors import NotThere, Problem, Unreachable, problem_of
-from lakemirror.settings import API, Settings
+from lakemirror.settings import Settings
 
 CONNECT_SECONDS, READ_SECONDS = 5, 60
 PAGE = 100
@@ -30,7 +30,7 @@ _SYSTEMS_WORDS = re.compile(r"\[Errno -?\d+\] ([^'\")>]+)")
 class Api:
     """Calls with an access key. Whatever goes wrong is a Problem with the API's own words, if it had any."""
 
-    def __init__(self, settings: Settings, base: str = API) -> None:
+    def __init__(self, settings: Settings, base: str) -> None:
         self.url, self._base = settings.url, base
         self._session = requests.Session()
         self._session.auth = HTTPBasicAuth(settings.access_key_id.encode(), settings.secret_access_key.encode())

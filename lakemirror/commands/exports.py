@@ -11,13 +11,14 @@ from urllib.parse import quote
 import click
 
 from lakemirror.api import Api
-from lakemirror.commands.context import Talk
+from lakemirror.commands.context import Talk, talks
 from lakemirror.errors import No
 from lakemirror.output import export_tables
 from lakemirror.output.formatting import short, size
-from lakemirror.settings import EXPORTS_API, read_settings
+from lakemirror.settings import EXPORTS_API
 from lakemirror.wait import Look, may_wait, wait_until_done
 
+_talks = functools.partial(talks, base=EXPORTS_API)
 _BRANCH = re.compile(r"lakefs://([^/@]+)[/@](.+)")
 _TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
 SUCCESS, FAILED = "exported-successfully", "export-failed"
@@ -36,22 +37,10 @@ def of_branch(command: Callable[..., None]) -> Callable[..., None]:
 
     @click.argument("branch", type=branch_path)
     @click.option("--region", default="", metavar="REGION", help="Where the repository is, if not LakeMirror's region.")
-    @talks
+    @_talks
     @functools.wraps(command)
     def talking(talk: Talk, *, branch: str, region: str, **more: Any) -> None:
         command(talk, OneExport(talk.api, branch, region), **more)
-
-    return talking
-
-
-def talks(command: Callable[..., None]) -> Callable[..., None]:
-    """Gives a command its Talk with the part of the API that is about exports."""
-
-    @click.option("--url", default="", help="Where LakeMirror is, if not where LAKEMIRROR_URL or the file say.")
-    @click.option("--json", "as_json", is_flag=True, help="Print the API's answer, for programs.")
-    @functools.wraps(command)
-    def talking(*, url: str, as_json: bool, **more: Any) -> None:
-        command(Talk(Api(read_settings(url), EXPORTS_API), as_json), **more)
 
     return talking
 
@@ -79,18 +68,12 @@ class OneExport:
         """Drop the configuration."""
         self._api.delete(f"{self._path}/continuous-export{self._query}")
 
-    def newest(self) -> int:
-        """The number of the last run, 0 before there is any."""
-        run = self.get("export-status")["run"]
-        return int(run["id"]) if run else 0
-
 
 @click.command("list")
-@talks
+@_talks
 def list_exports(talk: Talk) -> None:
     """List the exports, those that need somebody first."""
-    page = talk.api.pages("/exports")
-    talk.tell(page, lambda: export_tables.export_list(page))
+    talk.tell(talk.api.pages("/exports"), export_tables.export_list)
 
 
 def _yes(text: str) -> bool:
@@ -151,8 +134,7 @@ def set_export(
 @of_branch
 def get(talk: Talk, export: OneExport) -> None:
     """Show how a branch is exported."""
-    configuration = export.get("continuous-export")
-    talk.tell(configuration, lambda: export_tables.configuration(configuration))
+    talk.tell(export.get("continuous-export"), export_tables.configuration)
 
 
 @click.command()
@@ -160,7 +142,7 @@ def get(talk: Talk, export: OneExport) -> None:
 def status(talk: Talk, export: OneExport) -> None:
     """Show where an export stands. Ends with 1 after a failure."""
     standing = export.get("export-status")
-    talk.tell(standing, lambda: export_tables.standing(standing))
+    talk.tell(standing, export_tables.standing)
     if standing["status"] == FAILED:
         click.get_current_context().exit(No.exit_code)
 
@@ -175,7 +157,7 @@ def run(talk: Talk, export: OneExport, wait: bool, timeout: float | None) -> Non
         click.echo(f"Export-ID:{number}", err=True)
         _tell_when_done(talk, export, int(number), timeout)
     else:
-        talk.tell(number, lambda: f"Export-ID:{number}")
+        talk.tell(number, "Export-ID:{}".format)
 
 
 @click.command()
@@ -183,10 +165,10 @@ def run(talk: Talk, export: OneExport, wait: bool, timeout: float | None) -> Non
 @of_branch
 def repair(talk: Talk, export: OneExport, wait: bool, timeout: float | None) -> None:
     """Resume an export that failed, once what kept it from succeeding is repaired."""
-    before = export.newest()
+    last = export.get("export-status")["run"]
     export.post("repair-export")
     if wait or timeout is not None:
-        _tell_when_done(talk, export, before + 1, timeout)
+        _tell_when_done(talk, export, int(last["id"]) + 1 if last else 1, timeout)
     elif not talk.as_json:
         click.echo("The export goes on.")
 
@@ -195,16 +177,14 @@ def repair(talk: Talk, export: OneExport, wait: bool, timeout: float | None) -> 
 @of_branch
 def pause(talk: Talk, export: OneExport) -> None:
     """Stop after what is being copied right now."""
-    standing = export.post("export-pause")
-    talk.tell(standing, lambda: export_tables.standing(standing))
+    talk.tell(export.post("export-pause"), export_tables.standing)
 
 
 @click.command()
 @of_branch
 def resume(talk: Talk, export: OneExport) -> None:
     """Go on."""
-    standing = export.post("export-resume")
-    talk.tell(standing, lambda: export_tables.standing(standing))
+    talk.tell(export.post("export-resume"), export_tables.standing)
 
 
 @click.command()
@@ -222,15 +202,8 @@ def delete(talk: Talk, export: OneExport, yes: bool) -> None:
 
 def _tell_when_done(talk: Talk, export: OneExport, least: int, timeout: float | None) -> None:
     """Wait for the end of a run of this number or a later one. Raises No if that fails."""
-    standing: dict[str, Any] = {}
-
-    def look() -> Look:
-        standing.clear()
-        standing.update(export.get("export-status"))
-        return _look(standing, least)
-
-    wait_until_done(look, "Files exported", timeout)
-    talk.tell(standing, lambda: export_tables.standing(standing))
+    standing = wait_until_done(lambda: _look(export.get("export-status"), least), "Files exported", timeout)
+    talk.tell(standing, export_tables.standing)
 
 
 def _look(standing: dict[str, Any], least: int) -> Look:
@@ -238,9 +211,10 @@ def _look(standing: dict[str, Any], least: int) -> Look:
     if standing["status"] == FAILED and (run is None or int(run["id"]) >= least):
         raise No(f"the export failed: {standing['error_message']}")
     if run is None or int(run["id"]) < least:
-        return Look(False, 0, 1, standing["look_error"] or "It is about to begin")
+        return Look(False, 0, 1, standing["look_error"] or "It is about to begin", standing)
     through = run["copied"] + run["skipped"] + run["deleted"]
     whole = run["to_copy"] + run["to_delete"]
     text = f"{short(run['ref'])}: {run['phase']}, {size(run['copied_bytes'])} of {size(run['to_copy_bytes'])}"
-    done = run["ended_at"] is not None and standing["status"] == SUCCESS and standing["up_to_date"] is not False
-    return Look(done or (run["ended_at"] is not None and int(run["id"]) == least), through, max(whole, 1), text)
+    arrived = standing["status"] == SUCCESS and standing["up_to_date"] is not False
+    done = run["ended_at"] is not None and (arrived or int(run["id"]) == least)
+    return Look(done, through, max(whole, 1), text, standing)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import click
@@ -25,22 +26,16 @@ def verify(talk: Talk, export: OneExport, wait: bool, timeout: float | None) -> 
     verification = export.post("export-verify")
     if wait or timeout is not None:
         verification = _ended(export, int(verification["id"]), timeout)
-    drift = [] if not _drifted(verification) else export.get("export-drift", amount=FIRST_LINES)["results"]
-    talk.tell(verification, lambda: export_tables.verification(verification, drift))
-    if _drifted(verification):
+    has_drifted = verification["outcome"] == "drifted"
+    drift = export.get("export-drift", amount=FIRST_LINES)["results"] if has_drifted else []
+    talk.tell(verification, partial(export_tables.verification, drift=drift))
+    if has_drifted:
         click.get_current_context().exit(No.exit_code)
 
 
 def _ended(export: OneExport, number: int, timeout: float | None) -> dict[str, Any]:
     """Wait for the verification of this number. Raises No where it could not be carried to its end."""
-    verification: dict[str, Any] = {}
-
-    def look() -> Look:
-        verification.clear()
-        verification.update(export.get("export-verification"))
-        return _look(verification)
-
-    wait_until_done(look, "Files compared", timeout)
+    verification = wait_until_done(lambda: _look(export.get("export-verification")), "Files compared", timeout)
     if verification["outcome"] == "outdated" or int(verification["id"]) != number:
         raise No(f"the verification is outdated: {verification['error'] or 'another one began'}")
     if verification["outcome"] == "failed":
@@ -51,13 +46,5 @@ def _ended(export: OneExport, number: int, timeout: float | None) -> dict[str, A
 def _look(verification: dict[str, Any]) -> Look:
     seen = verification["equal"] + verification["missing"] + verification["different"]
     outcome = verification["outcome"] or "comparing"
-    text = f"{short(verification['ref'])}: {outcome}, {_drift_count(verification):,} drifted"
-    return Look(verification["outcome"] is not None, seen, max(verification["files"] or 0, 1), text)
-
-
-def _drifted(verification: dict[str, Any]) -> bool:
-    return bool(verification["outcome"] == "drifted")
-
-
-def _drift_count(verification: dict[str, Any]) -> int:
-    return int(verification["missing"] + verification["different"] + verification["foreign"])
+    text = f"{short(verification['ref'])}: {outcome}, {export_tables.drifted(verification):,} drifted"
+    return Look(verification["outcome"] is not None, seen, max(verification["files"] or 0, 1), text, verification)

@@ -103,7 +103,12 @@ def verification(result: dict[str, Any], drift: list[dict[str, Any]]) -> Rendera
     if result["error"]:
         lines.append(f"Why          {result['error']}")
     lines += [f"{_SIGNS[row['kind']]} {row['path']}" for row in drift]
-    whole = result["missing"] + result["different"] + result["foreign"]
-    if drift and whole > len(drift):
-        lines.append(f"… and {count(whole - len(drift), 'more', 'more')}")
+    more = drifted(result) - len(drift)
+    if drift and more > 0:
+        lines.append(f"… and {count(more, 'more', 'more')}")
     return Group(*map(line, lines))
+
+
+def drifted(result: dict[str, Any]) -> int:
+    """How many keys a verification found to be otherwise."""
+    return int(result["missing"] + result["different"] + result["foreign"])
