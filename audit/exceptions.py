@@ -1,4 +1,4 @@
-"""Errors of the access app."""
+"""Errors of the audit."""
 
 from __future__ import annotations
 

@@ -15,10 +15,6 @@ if TYPE_CHECKING:
 class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
     """The audit can be read and added to, nothing else."""
 
-    def about(self, arn: str) -> AuditEventQuerySet:
-        """What happened to one resource, newest first."""
-        return self.filter(arn=arn).order_by("-pk")
-
     def update(self, **kwargs: Any) -> NoReturn:
         raise AppendOnly("audit events can't be changed")
 

@@ -59,10 +59,9 @@ def seal(*, before: datetime, out: Path, actor: Any) -> AuditCheckpoint | None:
 
 def _last_before(before: datetime) -> ChainPosition:
     """The last event of those at the chain's beginning that are all older."""
-    young = AuditEvent.objects.filter(number__gt=0, at__gte=before).order_by("number").first()
-    old = AuditEvent.objects.filter(number__gt=0)
-    if young:
-        old = old.filter(number__lt=young.number)
+    chained = AuditEvent.objects.filter(number__gt=0)
+    young = chained.filter(at__gte=before).order_by("number").first()
+    old = chained.filter(number__lt=young.number) if young else chained
     last = old.order_by("-number").first()
     return ChainPosition(last.number, last.digest) if last else ChainPosition()
 

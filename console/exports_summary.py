@@ -113,11 +113,9 @@ def summary(user: Any, now: datetime, most: int) -> Summary:
     failed = seen.filter(Q(state=State.FAILED) | Q(pk__in=drifting(seen).values("export")))
     total, needing = seen.count(), failed.count()
     some = export_statuses(list(failed.order_by("repository", "branch", "pk")[:most]), now) if needing else []
-    need = count(needing, "needs you", "need you") if needing else "nothing needs you"
-    phrase = (
-        sentence(f"Of {count(total, 'export')} ", need) if needing else sentence(f"{count(total, 'export')}; {need}")
-    )
-    return Summary(total, needing, [_need(user, reading) for reading in some], phrase)
+    exports = count(total, "export")
+    need = f"Of {exports} {count(needing, 'needs you', 'need you')}" if needing else f"{exports}; nothing needs you"
+    return Summary(total, needing, [_need(user, reading) for reading in some], sentence(need))
 
 
 def subjects(user: Any, find: str = "") -> list[int]:
@@ -148,13 +146,6 @@ def find_exports(user: Any, text: str, most: int) -> list[ExportHit]:
         ExportHit(_name(export), _url(export), export.repository, export.branch, export.region, export.path)
         for export in rows
     ]
-
-
-def gauges(now: datetime) -> Iterator[Gauge]:
-    """Of all exports, in a number of queries that doesn't grow."""
-    readings = export_statuses(list(Export.objects.filter(deleting=False)), now)
-    copied = dict(ExportRun.objects.order_by().values_list("export").annotate(bytes=Sum("copied_bytes")))
-    yield from _gauges(readings, copied, now)
 
 
 def _seen(user: Any) -> QuerySet[Export]:
@@ -228,7 +219,10 @@ def _going_on(user: Any, run: ExportRun, now: datetime, duty: int | None) -> Goi
 # --- figures ----------------------------------------------------------------------------------------------------------
 
 
-def _gauges(readings: Sequence[ExportSummary], copied: Mapping[int, int], now: datetime) -> Iterator[Gauge]:
+def gauges(now: datetime) -> Iterator[Gauge]:
+    """Of all exports, in a number of queries that doesn't grow."""
+    readings = export_statuses(list(Export.objects.filter(deleting=False)), now)
+    copied = dict(ExportRun.objects.order_by().values_list("export").annotate(bytes=Sum("copied_bytes")))
     state = Gauge("export_state", "1 for the state that the export is in, 0 for the others")
     paused = Gauge("export_paused", "1 while nothing is exported because somebody paused it")
     behind = Gauge("export_behind_commits", "commits of the branch that the destination lacks, as far as counted")

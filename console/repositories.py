@@ -11,6 +11,3 @@ class SourceRepository:
 
     name: str
     region: str
-
-    def __str__(self) -> str:
-        return f"{self.name} ({self.region})"

@@ -18,7 +18,7 @@ def gauges() -> Iterator[Gauge]:
         "audit_chain_events": ("events that have a place in the audit's chain", now.number),
         "audit_chain_head": (
             "the first 13 hexadecimal digits of its head's digest, as a number",
-            _as_number(now.digest),
+            int(now.digest[:DIGITS], 16),
         ),
         "audit_chain_broken": ("1 if an event was found to be changed or missing", bool(now.wrong)),
         "audit_waiting_events": ("events that have no place in it yet", now.waiting),
@@ -27,7 +27,3 @@ def gauges() -> Iterator[Gauge]:
         gauge = Gauge(name, words)
         gauge.add("", value)
         yield gauge
-
-
-def _as_number(digest: str) -> int:
-    return int(digest[:DIGITS], 16)

@@ -122,7 +122,8 @@ def blocker_list(page: dict[str, Any]) -> RenderableType:
     if not things:
         return Text("Nothing is missing or wrong.")
     columns = ("Kind", "What", "Size", "Why", "Missed", "Tried", "Next look")
-    headline = f"The first {len(things):,}; there are more." if more else f"{_things(len(things))} missing or wrong."
+    number = count(len(things), "thing is", "things are")
+    headline = f"The first {len(things):,}; there are more." if more else f"{number} missing or wrong."
     return Group(line(headline), "", table(columns, (_blocker_row(thing, page["as_of"]) for thing in things)))
 
 
@@ -151,10 +152,6 @@ def _blocker_row(thing: dict[str, Any], now: str) -> Sequence[str | Text]:
 
 def _since(at: str | None, now: str) -> str:
     return f"for {length(between(at, now))}"
-
-
-def _things(number: int) -> str:
-    return f"{number:,} {'thing is' if number == 1 else 'things are'}"
 
 
 # --- proofs ---------------------------------------------------------------------------------------------------------
