@@ -94,11 +94,8 @@ def _write(out: Path, start: ChainPosition, end: ChainPosition) -> str:
 def _lines(start: ChainPosition, end: ChainPosition) -> Iterator[str]:
     header = Header(FORMAT, start.number + 1, end.number, start.digest, end.digest)
     yield json.dumps(asdict(header)) + "\n"
-    at = start.number
-    while at < end.number:
-        for row in chain.rows_after(at, min(BATCH, end.number - at)):
-            yield json.dumps({**json.loads(chain.canonical(row)), "digest": row["digest"]}) + "\n"
-            at = row["number"]
+    for row in verify.rows_between(start.number, end.number):
+        yield json.dumps({**json.loads(chain.canonical(row)), "digest": row["digest"]}) + "\n"
 
 
 def verify_file(path: Path, noted: ChainPosition | None = None) -> tuple[Found, Header]:

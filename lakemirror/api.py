@@ -38,6 +38,10 @@ class Api:
         for scheme in ("http://", "https://"):
             self._session.mount(scheme, HTTPAdapter(max_retries=RETRIES))
 
+    def always(self, **query: str) -> None:
+        """Say this with every call; what is "" goes without saying."""
+        self._session.params = {name: value for name, value in query.items() if value}
+
     def get(self, path: str, **query: Any) -> Any:
         """The answer to a question."""
         return self.get_with_tag(path, **query)[0]

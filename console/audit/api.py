@@ -140,11 +140,11 @@ def _csv_row(row: AuditEvent) -> dict[str, Any]:
 def chain_json(now: ChainStatus) -> dict[str, Any]:
     """The chain."""
     return {
-        "number": now.number,
-        "digest": now.digest,
-        "whole_up_to": now.whole_number,
-        "checked_at": rfc3339(now.whole_at),
-        "wrong": now.wrong or None,
+        "number": now.head.number,
+        "digest": now.head.digest,
+        "whole_up_to": now.head.whole_number,
+        "checked_at": rfc3339(now.head.whole_at),
+        "wrong": now.head.wrong or None,
         "waiting": now.waiting,
         "sealed_up_to": now.sealed,
     }

@@ -12,8 +12,7 @@ from django.db.models import Q
 
 from audit.verbs import Verb
 from console import exports_summary
-from console.exports_summary import About
-from console.repositories import SourceRepository
+from console.exports_summary import About, SourceRepository
 from core.errors import Conflict, NotFound
 from core.mirroring.object_check import Depth
 from db import clock
@@ -62,7 +61,7 @@ class Job:
     def right(self) -> tuple[str, str]:
         """Action and resource that somebody needs who has it done."""
         if self.about:
-            return self.about.action, self.about.arn
+            return self.about.right
         return "fs:OperateMirror", repository_arn(self.source.name)
 
     @property

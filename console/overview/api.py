@@ -182,11 +182,11 @@ def _exports_json(summary: Summary) -> dict[str, Any]:
         "reason": str(summary.phrase),
         "needs_attention": [
             {
-                "repository": need.repository,
-                "branch": need.branch,
-                "region": need.region,
-                "status": need.state.value,
-                "reason": str(need.explanation),
+                "repository": need.export.repository,
+                "branch": need.export.branch,
+                "region": need.export.region,
+                "status": need.told.state.value,
+                "reason": str(need.told.sentence),
             }
             for need in summary.some
         ],

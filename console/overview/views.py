@@ -67,4 +67,4 @@ def overview(request: HttpRequest) -> HttpResponse:
 def _changes(urgent: Sequence[MirrorStatus], exported: Summary) -> str:
     """What is announced when it changes."""
     mirrors = [f"{reading.mirror.name}: {reading.state.word}" for reading in urgent]
-    return ", ".join([*mirrors, *(f"{need.name}: {need.word}" for need in exported.some)])
+    return ", ".join([*mirrors, *(f"{need.name}: {need.told.word}" for need in exported.some)])

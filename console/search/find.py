@@ -16,8 +16,8 @@ from django.db.models import Count, Max, Min, Q, QuerySet
 from django.db.models.functions import Substr
 
 from console import exports_summary
-from console.exports_summary import ExportHit
 from core.errors import Invalid
+from exports.models import Export
 from mirrors.models import Blocker, Commit, Mirror, MirrorCommit, Repository, SourceBranch
 from mirrors.models.querysets import MirrorQuerySet
 from mirrors.queries.find_commit import LEAST_DIGITS, commits_beginning
@@ -74,7 +74,7 @@ class SearchResults:
     commits: Hits[CommitHit]
     branches: Hits[BranchHit]
     paths: Hits[PathHit]
-    exports: Hits[ExportHit]
+    exports: Hits[Export]
 
     @property
     def number(self) -> int:
@@ -114,11 +114,11 @@ def search(visible: MirrorQuerySet, text: str, user: Any) -> SearchResults:
         commits=_commits(visible, text),
         branches=_branches(visible, text),
         paths=_paths(visible, text),
-        exports=_few(exports_summary.find_exports(user, text, FEW)),
+        exports=_few(exports_summary.find_exports(user, text)),
     )
 
 
-def _few(rows: QuerySet[Any] | Sequence[Any], *, looked_at_all: bool = True) -> Hits[Any]:
+def _few(rows: QuerySet[Any], *, looked_at_all: bool = True) -> Hits[Any]:
     some = list(rows[: FEW + 1])
     return Hits(some[:FEW], len(some) > FEW, looked_at_all)
 

@@ -10,7 +10,6 @@ from urllib.parse import quote
 
 import click
 
-from lakemirror.api import Api
 from lakemirror.commands.context import Talk, talks
 from lakemirror.errors import No
 from lakemirror.output import export_tables
@@ -33,40 +32,17 @@ def branch_path(text: str) -> str:
 
 
 def of_branch(command: Callable[..., None]) -> Callable[..., None]:
-    """Gives a command its Talk and the address of the branch that it is about."""
+    """Gives a command its Talk and the address of the branch whose export it is about."""
 
     @click.argument("branch", type=branch_path)
     @click.option("--region", default="", metavar="REGION", help="Where the repository is, if not LakeMirror's region.")
     @_talks
     @functools.wraps(command)
     def talking(talk: Talk, *, branch: str, region: str, **more: Any) -> None:
-        command(talk, OneExport(talk.api, branch, region), **more)
+        talk.api.always(region=region)
+        command(talk, branch, **more)
 
     return talking
-
-
-class OneExport:
-    """The calls about one branch's export."""
-
-    def __init__(self, api: Api, path: str, region: str) -> None:
-        self._api, self._path = api, path
-        self._query = f"?region={quote(region, safe='')}" if region else ""
-
-    def get(self, what: str, **query: Any) -> Any:
-        """The answer to a question."""
-        return self._api.get(f"{self._path}/{what}{self._query}", **query)
-
-    def post(self, what: str) -> Any:
-        """The answer to an order."""
-        return self._api.post(f"{self._path}/{what}{self._query}")
-
-    def put(self, body: Any) -> None:
-        """Set the configuration."""
-        self._api.put(f"{self._path}/continuous-export{self._query}", body)
-
-    def delete(self) -> None:
-        """Drop the configuration."""
-        self._api.delete(f"{self._path}/continuous-export{self._query}")
 
 
 @click.command("list")
@@ -104,7 +80,7 @@ def _yes(text: str) -> bool:
 @of_branch
 def set_export(
     talk: Talk,
-    export: OneExport,
+    branch: str,
     path: str,
     continuous: bool,
     status_path: str,
@@ -123,25 +99,25 @@ def set_export(
         "objectsPerSecond": objects_per_second,
         "bytesPerSecond": bytes_per_second,
     }
-    export.put(body)
+    talk.api.put(f"{branch}/continuous-export", body)
     if wait or timeout is not None:
-        _tell_when_done(talk, export, 0, timeout)
+        _tell_when_done(talk, branch, 0, timeout)
     elif not talk.as_json:
         click.echo("The export is configured; it begins at once.")
 
 
 @click.command()
 @of_branch
-def get(talk: Talk, export: OneExport) -> None:
+def get(talk: Talk, branch: str) -> None:
     """Show how a branch is exported."""
-    talk.tell(export.get("continuous-export"), export_tables.configuration)
+    talk.tell(talk.api.get(f"{branch}/continuous-export"), export_tables.configuration)
 
 
 @click.command()
 @of_branch
-def status(talk: Talk, export: OneExport) -> None:
+def status(talk: Talk, branch: str) -> None:
     """Show where an export stands. Ends with 1 after a failure."""
-    standing = export.get("export-status")
+    standing = talk.api.get(f"{branch}/export-status")
     talk.tell(standing, export_tables.standing)
     if standing["status"] == FAILED:
         click.get_current_context().exit(No.exit_code)
@@ -150,12 +126,12 @@ def status(talk: Talk, export: OneExport) -> None:
 @click.command()
 @may_wait
 @of_branch
-def run(talk: Talk, export: OneExport, wait: bool, timeout: float | None) -> None:
+def run(talk: Talk, branch: str, wait: bool, timeout: float | None) -> None:
     """Export the branch's head of now. With --wait it ends with 1 if the export fails."""
-    number = export.post("export-hook")
+    number = talk.api.post(f"{branch}/export-hook")
     if wait or timeout is not None:
         click.echo(f"Export-ID:{number}", err=True)
-        _tell_when_done(talk, export, int(number), timeout)
+        _tell_when_done(talk, branch, int(number), timeout)
     else:
         talk.tell(number, "Export-ID:{}".format)
 
@@ -163,46 +139,46 @@ def run(talk: Talk, export: OneExport, wait: bool, timeout: float | None) -> Non
 @click.command()
 @may_wait
 @of_branch
-def repair(talk: Talk, export: OneExport, wait: bool, timeout: float | None) -> None:
+def repair(talk: Talk, branch: str, wait: bool, timeout: float | None) -> None:
     """Resume an export that failed, once what kept it from succeeding is repaired."""
-    last = export.get("export-status")["run"]
-    export.post("repair-export")
+    last = talk.api.get(f"{branch}/export-status")["run"]
+    talk.api.post(f"{branch}/repair-export")
     if wait or timeout is not None:
-        _tell_when_done(talk, export, int(last["id"]) + 1 if last else 1, timeout)
+        _tell_when_done(talk, branch, int(last["id"]) + 1 if last else 1, timeout)
     elif not talk.as_json:
         click.echo("The export goes on.")
 
 
 @click.command()
 @of_branch
-def pause(talk: Talk, export: OneExport) -> None:
+def pause(talk: Talk, branch: str) -> None:
     """Stop after what is being copied right now."""
-    talk.tell(export.post("export-pause"), export_tables.standing)
+    talk.tell(talk.api.post(f"{branch}/export-pause"), export_tables.standing)
 
 
 @click.command()
 @of_branch
-def resume(talk: Talk, export: OneExport) -> None:
+def resume(talk: Talk, branch: str) -> None:
     """Go on."""
-    talk.tell(export.post("export-resume"), export_tables.standing)
+    talk.tell(talk.api.post(f"{branch}/export-resume"), export_tables.standing)
 
 
 @click.command()
 @click.option("--yes", is_flag=True, help="Don't ask.")
 @of_branch
-def delete(talk: Talk, export: OneExport, yes: bool) -> None:
+def delete(talk: Talk, branch: str, yes: bool) -> None:
     """Export a branch no more. What was exported stays."""
-    place = export.get("continuous-export")["exportPath"]
+    place = talk.api.get(f"{branch}/continuous-export")["exportPath"]
     if not yes and not click.confirm(f"Export to {place} no more?", err=True):
         raise No("nothing was deleted")
-    export.delete()
+    talk.api.delete(f"{branch}/continuous-export")
     if not talk.as_json:
         click.echo(f"The export is deleted. The files at {place} stay.")
 
 
-def _tell_when_done(talk: Talk, export: OneExport, least: int, timeout: float | None) -> None:
+def _tell_when_done(talk: Talk, branch: str, least: int, timeout: float | None) -> None:
     """Wait for the end of a run of this number or a later one. Raises No if that fails."""
-    standing = wait_until_done(lambda: _look(export.get("export-status"), least), "Files exported", timeout)
+    standing = wait_until_done(lambda: _look(talk.api.get(f"{branch}/export-status"), least), "Files exported", timeout)
     talk.tell(standing, export_tables.standing)
 
 
