@@ -53,7 +53,7 @@ class Api:
     def pages(self, path: str, most: int | None = None, **query: Any) -> dict[str, Any]:
         """All pages of a list as if they were one, or its first `most` results."""
         results: list[Any] = []
-        after = query.pop("after", "")
+        after = ""
         while True:
             remaining = PAGE if most is None else most - len(results)
             page = self.get(path, after=after, amount=remaining if remaining < PAGE else None, **query)
