@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from django.db import models
 
-from audit.exceptions import AppendOnly
-
 if TYPE_CHECKING:
     from audit.models import AuditEvent  # noqa: F401
+
+
+class AppendOnly(TypeError):
+    """A programmer's mistake: something tried to change or remove an audit event."""
 
 
 class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
