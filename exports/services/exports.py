@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from django.db import transaction
@@ -89,14 +89,7 @@ def checked(wish: Wish) -> dict[str, Any]:
     for name in ("objects_per_second", "bytes_per_second"):
         if (limit := getattr(wish, name)) is not None and limit < 1:
             raise Invalid("must be 1 or more, or null for no limit", field=name)
-    return {
-        "path": path,
-        "status_path": status_path,
-        "patterns": list(wish.patterns),
-        "continuous": wish.continuous,
-        "objects_per_second": wish.objects_per_second,
-        "bytes_per_second": wish.bytes_per_second,
-    }
+    return asdict(wish) | {"path": path, "status_path": status_path, "patterns": list(wish.patterns)}
 
 
 def check_patterns(patterns: Sequence[str]) -> None:
