@@ -45,7 +45,7 @@ CHUNK = 500
 
 def copy(spark: SparkSession, work: Sequence[UnitWork], settings: ExportSettings, phase: Phase) -> DataFrame:
     """Rows of COPY_COLUMNS for these units. Each action on the frame copies."""
-    shared = settings.shared(max(1, min(settings.tasks, len(work))))
+    shared = settings.shared(len(work))
     frame = deal_out(spark, work, settings.tasks)
     return frame.mapInArrow(functools.partial(_copy_task, settings=shared, phase=phase), sql_type(COPY_COLUMNS))
 

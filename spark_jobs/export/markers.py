@@ -5,7 +5,8 @@ A marker is empty. A file of this name that holds something is no marker: it is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import functools
+from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from itertools import groupby
@@ -16,7 +17,6 @@ from core.exporting.deadline import Late
 from core.exporting.failure_reasons import KeyFailed, Reason
 from core.exporting.markers import Failed, directory_of, marker_of, marker_order
 from core.exporting.unit_values import Marked
-from core.types import ObjectInfo
 from spark_jobs.export.compare import listed
 from spark_jobs.export.settings import ExportSettings, copier_of
 
@@ -41,9 +41,7 @@ def _filled(directories: Sequence[bytes], copier: Copier, pool: ThreadPoolExecut
     markers = sorted(marker_of(directory) for directory in directories)
     each = max(1, -(-len(markers) // LISTED_AT_ONCE))
     some = [markers[at : at + each] for at in range(0, len(markers), each)]
-    look: Callable[[list[bytes]], Mapping[bytes, ObjectInfo]] = lambda keys: listed(  # noqa: E731
-        copier.writer.store, copier.destination, keys
-    )
+    look = functools.partial(listed, copier.writer.store, copier.destination)
     return {directory_of(key) for objects in pool.map(look, some) for key, info in objects.items() if info.size}
 
 
