@@ -65,13 +65,13 @@ class Plane:
     def diff(self, work: Sequence[UnitWork], on_rows: OnRows) -> None:
         """Plan units."""
         small = sum(item.unit.entries for item in work) <= config.current().validator.small_check_entries
-        export_jobs.diff(work, self.settings(), on_rows, here=small, tag=self._tag())
+        export_jobs.diff(work, self.settings(), on_rows, here=small, tag=str(self.run.export_id))
 
     def work(self, work: Sequence[UnitWork], phase: Phase, on_rows: OnRows) -> None:
         """Work on units in a phase."""
         small = self._is_small()
         self.elsewhere = not small
-        export_jobs.copy(work, self.settings(), phase, on_rows, here=small, tag=self._tag())
+        export_jobs.copy(work, self.settings(), phase, on_rows, here=small, tag=str(self.run.export_id))
         self.elsewhere = False
 
     def _is_small(self) -> bool:
@@ -79,9 +79,6 @@ class Plane:
         most = config.current().exports
         run = self.run
         return run.to_copy + run.to_delete <= most.small_files and run.to_copy_bytes <= most.small_bytes
-
-    def _tag(self) -> str:
-        return str(self.run.export_id)
 
     def held(self, keys: Sequence[bytes], ref: str = "") -> set[bytes]:
         """Which of these keys the run's commit has itself, or another one."""
