@@ -32,8 +32,8 @@ def remove_markers(directories: Iterable[bytes], settings: ExportSettings) -> Ma
             failed = copier.delete([marker_of(directory) for directory in chosen if directory not in filled])
         except Late:
             return Marked(left=chosen, unanswered=copier.writer.unanswered)
-    failures = {directory: failed[marker_of(directory)] for directory in chosen if marker_of(directory) in failed}
-    return Marked(len(chosen) - len(failures), failures=failures, unanswered=copier.writer.unanswered)
+    failures = {directory_of(marker): error for marker, error in failed.items()}
+    return Marked(failures=failures, unanswered=copier.writer.unanswered)
 
 
 def _filled(directories: Sequence[bytes], copier: Copier, pool: ThreadPoolExecutor) -> set[bytes]:
@@ -47,7 +47,7 @@ def _filled(directories: Sequence[bytes], copier: Copier, pool: ThreadPoolExecut
 
 def write_markers(directories: Iterable[bytes], settings: ExportSettings) -> Marked:
     """Writes empty markers, each after those of the directories below it. Where one fails, those above are not written:
-    they are neither done nor left."""
+    they are neither failures nor left."""
     marked = Marked()
     with closing(copier_of(settings)) as copier, ThreadPoolExecutor(settings.threads) as pool:
         for _, level in groupby(sorted(set(directories), key=_depth, reverse=True), key=_depth):
@@ -76,11 +76,9 @@ def _write_level(level: Sequence[bytes], copier: Copier, pool: ThreadPoolExecuto
     for directory, outcome in zip(
         ready, pool.map(lambda directory: _write(directory, copier, filled), ready), strict=True
     ):
-        if outcome is None:
-            marked.done += 1
-        elif isinstance(outcome, Late):
+        if isinstance(outcome, Late):
             marked.left.append(directory)
-        else:
+        elif outcome is not None:
             marked.failures[directory] = outcome
 
 
