@@ -51,7 +51,7 @@ class Plane:
         list what a first run has to look at; who may not may still write, a status file above all."""
         for uri in filter(None, (self.run.path, self.run.status_path)):
             try:
-                clients.export_store_of(self.run.export.region, uri).page(f"{uri}/")
+                clients.export_store(self.run.export.region, uri).page(f"{uri}/")
             except NotFound as error:
                 bucket = split_uri(uri)[0]
                 raise NotFound(
@@ -107,11 +107,11 @@ class Plane:
 
     def get(self, uri: str) -> bytes:
         """An object from anywhere. NotFound, Denied, Unreachable."""
-        return clients.export_store_of(self.run.export.region, uri).get(uri)
+        return clients.export_store(self.run.export.region, uri).get(uri)
 
     def put(self, uri: str, data: bytes) -> None:
         """Write an object anywhere, a status file say."""
-        writer = Writer(clients.export_store_of(self.run.export.region, uri), self.piece.until())
+        writer = Writer(clients.export_store(self.run.export.region, uri), self.piece.until())
         try:
             writer.put(uri, data)
         finally:
@@ -120,4 +120,4 @@ class Plane:
     def put_stream(self, uri: str, pieces: Iterator[bytes]) -> None:
         """Write an object of any size from pieces, none of it kept in memory for long."""
         self.piece.until().check()
-        clients.export_store_of(self.run.export.region, uri).put_stream(uri, pieces)
+        clients.export_store(self.run.export.region, uri).put_stream(uri, pieces)

@@ -145,7 +145,7 @@ def check_reached(path: str, status_path: str, region: str) -> None:
     for field, place in _named(path, status_path):
         bucket = split_uri(place)[0]
         try:
-            clients.quick_export_store(region, bucket).page(f"{place}/")
+            clients.quick_export_store(region, place).page(f"{place}/")
         except Unreachable as error:
             hint = f"See to it that this machine reaches it, or name another in export_stores.{bucket}; then save again"
             raise Invalid(error.message, field=field, hint=hint) from error

@@ -52,7 +52,7 @@ def copy(spark: SparkSession, work: Sequence[UnitWork], settings: ExportSettings
 
 def _copy_task(batches: Iterable[pa.RecordBatch], settings: ExportSettings, phase: Phase) -> Iterator[pa.RecordBatch]:
     again = _is_repeated()
-    yield from run_task(batches, lambda work: copy_units(work, settings, phase, again=again), COPY_COLUMNS, settings)
+    yield from run_task(batches, functools.partial(copy_units, phase=phase, again=again), COPY_COLUMNS, settings)
 
 
 def _is_repeated() -> bool:

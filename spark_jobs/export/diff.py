@@ -51,11 +51,8 @@ _NOTHING = {"to_copy": 0, "to_delete": 0, "copy_bytes": 0, "last_keys": 0, "dire
 def diff(spark: SparkSession, work: Sequence[UnitWork], settings: ExportSettings) -> DataFrame:
     """Rows of DIFF_COLUMNS for these units. Lazy, like every DataFrame."""
     frame = deal_out(spark, work, settings.tasks)
-    return frame.mapInArrow(functools.partial(_diff_task, settings=settings), sql_type(DIFF_COLUMNS))
-
-
-def _diff_task(batches: Iterable[pa.RecordBatch], settings: ExportSettings) -> Iterator[pa.RecordBatch]:
-    yield from run_task(batches, lambda work: diff_units(work, settings), DIFF_COLUMNS, settings)
+    task = functools.partial(run_task, do=diff_units, columns=DIFF_COLUMNS, settings=settings)
+    return frame.mapInArrow(task, sql_type(DIFF_COLUMNS))
 
 
 def diff_units(work: Iterable[UnitWork], settings: ExportSettings) -> Iterator[pa.RecordBatch]:

@@ -69,11 +69,8 @@ def verify(spark: SparkSession, work: Sequence[UnitWork], settings: ExportSettin
     """Rows of VERIFY_COLUMNS for these units. Lazy, like every DataFrame."""
     frame = deal_out(spark, work, settings.tasks)
     shared = settings.shared(len(work))
-    return frame.mapInArrow(functools.partial(_verify_task, settings=shared), sql_type(VERIFY_COLUMNS))
-
-
-def _verify_task(batches: Iterable[pa.RecordBatch], settings: ExportSettings) -> Iterator[pa.RecordBatch]:
-    yield from run_task(batches, lambda work: verify_units(work, settings), VERIFY_COLUMNS, settings)
+    task = functools.partial(run_task, do=verify_units, columns=VERIFY_COLUMNS, settings=shared)
+    return frame.mapInArrow(task, sql_type(VERIFY_COLUMNS))
 
 
 def verify_units(work: Iterable[UnitWork], settings: ExportSettings) -> Iterator[pa.RecordBatch]:
