@@ -90,24 +90,19 @@ def _fast(options: StoreOptions, *, quick: bool = False) -> FastObjectStore:
     return FastObjectStore(**dict(options), **more)
 
 
-def export_store(region: str, bucket: str) -> FastObjectStore:
-    """The store of a bucket that branches of a region are exported to."""
-    return _fast(_export_options(region, bucket))
+def export_store(region: str, uri: str) -> FastObjectStore:
+    """The store of an address that branches of a region are exported to."""
+    return _fast(_export_options(region, uri))
 
 
-def quick_export_store(region: str, bucket: str) -> FastObjectStore:
+def quick_export_store(region: str, uri: str) -> FastObjectStore:
     """The same for somebody who waits: it asks once, and gives up soon."""
-    return _fast(_export_options(region, bucket), quick=True)
+    return _fast(_export_options(region, uri), quick=True)
 
 
-def _export_options(region: str, bucket: str) -> StoreOptions:
-    name, store = config.current().export_store(region, bucket)
+def _export_options(region: str, uri: str) -> StoreOptions:
+    name, store = config.current().export_store(region, split_uri(uri)[0])
     return _store_options(region) if name == region else _options_of(store, region)
-
-
-def export_store_of(region: str, uri: str) -> FastObjectStore:
-    """The same for an address."""
-    return export_store(region, split_uri(uri)[0])
 
 
 def _store_options(region: str) -> StoreOptions:

@@ -107,8 +107,8 @@ def world(lm: Deployment, endpoint: str) -> Iterator[World]:
     )
     with (
         mock.patch.object(config.Config, "store", lambda self, region: store),
-        mock.patch("deployment.wiring.clients.export_store", lambda region, bucket: made.fast),
-        mock.patch("deployment.wiring.clients.quick_export_store", lambda region, bucket: made.fast),
+        mock.patch("deployment.wiring.clients.export_store", lambda region, uri: made.fast),
+        mock.patch("deployment.wiring.clients.quick_export_store", lambda region, uri: made.fast),
         mock.patch("deployment.wiring.clients.objects", lambda region: made.store),
         mock.patch("deployment.wiring.clients.quick_objects", lambda region: made.store),
     ):
