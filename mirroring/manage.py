@@ -64,11 +64,6 @@ def require_pinned(mirror: Mirror, lakefs: LakeFS) -> None:
     raise Fenced(_stop_changed(mirror, repository).summary)
 
 
-def fence_call(lease: Lease) -> None:
-    """Last thing before a forced call: the lease is ours for longer than the call can take."""
-    lease.fence(CALL_SECONDS)
-
-
 def fence(mirror: Mirror, lakefs: LakeFS, lease: Lease, is_wanted: Callable[[], bool]) -> None:
     """Before each forced call: the lease is ours for long enough, nobody has paused or stopped the mirror since the
     round began, the call is wanted still, and the destination is still what we pinned."""
@@ -115,6 +110,10 @@ def _left_by_us(mirror: Mirror, repository: RepositoryInfo) -> bool:
     """A crash after the creation leaves an empty, read-only repository over our own namespace: go on with it."""
     if mirror.pinned_creation_date is not None:
         return is_pinned(mirror, repository)
+    return _is_empty_at_our_place(mirror, repository)
+
+
+def _is_empty_at_our_place(mirror: Mirror, repository: RepositoryInfo) -> bool:
     same = repository.read_only and repository.storage_namespace == mirror.storage_namespace
     return same and not clients.lakefs(mirror.region).list_branches(mirror.name, amount=1).results
 
@@ -164,8 +163,7 @@ def _made_anew(mirror: Mirror, repository: RepositoryInfo) -> bool:
     An older one than ours is no successor but what a server's cache still knows.
     """
     newer = repository.creation_date > (mirror.pinned_creation_date or 0)
-    same = repository.read_only and repository.storage_namespace == mirror.storage_namespace
-    return newer and same and not clients.lakefs(mirror.region).list_branches(mirror.name, amount=1).results
+    return newer and _is_empty_at_our_place(mirror, repository)
 
 
 def _is_known_to_servers(mirror: Mirror, repository: RepositoryInfo) -> bool:

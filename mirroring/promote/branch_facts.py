@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import replace
 
 from core.errors import Invalid
@@ -146,11 +147,10 @@ def _candidates(
     return candidates
 
 
-def promotable(mirror: Mirror, facts: PromotionFacts) -> set[str]:
-    """The candidates' commits that the branch may be moved to."""
-    shas = [c.commit_id for c in facts.candidates]
-    commits: set[str] = set()
-    for some in chunks(shas):
+def promotable(mirror: Mirror, commits: Iterable[str]) -> set[str]:
+    """Those of some commits that a branch or tag may be moved to."""
+    found: set[str] = set()
+    for some in chunks(sorted(set(commits))):
         rows = mirror.commits.promotable().filter(commit__sha__in=some)
-        commits.update(rows.values_list("commit__sha", flat=True))
-    return commits
+        found.update(rows.values_list("commit__sha", flat=True))
+    return found

@@ -10,6 +10,7 @@ from datetime import datetime
 from django.db import transaction
 
 from core.mirroring.promotion import (
+    UNEXPLAINED,
     Action,
     Decision,
     OwnMove,
@@ -33,6 +34,8 @@ from mirrors.transitions.validity import lock_mirror
 
 log = logging.getLogger("lakemirror.promote")
 
+_SAID = {Whose.AHEAD: Why.FOUND} | UNEXPLAINED
+
 
 def note_move(
     mirror: Mirror, branch: SourceBranch, facts: PromotionFacts, intents: Mapping[str, MoveIntent], lease: Lease
@@ -43,11 +46,7 @@ def note_move(
         return facts
     if whose is Whose.OURS:
         return _note_own_move(mirror, branch, facts, intents[facts.head], lease)
-    if whose is Whose.AHEAD:
-        _note_foreign_move(mirror, branch.name, facts.noted, facts.head, lease, why=Why.FOUND)
-        return facts
-    why = {Whose.BACK: Why.BACK, Whose.VANISHED: Why.VANISHED}.get(whose, Why.FOREIGN)
-    _note_foreign_move(mirror, branch.name, facts.noted, facts.head, lease, why=why)
+    _note_foreign_move(mirror, branch.name, facts.noted, facts.head, lease, why=_SAID[whose])
     return facts
 
 
@@ -72,7 +71,8 @@ def remember_position(
     mirror: Mirror, branch: SourceBranch, facts: PromotionFacts, decision: Decision, lease: Lease
 ) -> None:
     """The destination is where it should be although our books said otherwise."""
-    if is_news(facts, decision, promotable(mirror, facts).__contains__):
+    commits = (candidate.commit_id for candidate in facts.candidates)
+    if is_news(facts, decision, promotable(mirror, commits).__contains__):
         record(mirror, branch, facts, decision, lease, moved=False)
     elif (facts.gone or facts.dropped) and not facts.head:
         mirror.branches.filter(name=branch.name).delete()
