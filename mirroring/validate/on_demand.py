@@ -37,9 +37,6 @@ BATCH = 200
 READERS = 8
 
 
-# --- asking ---------------------------------------------------------------------------------------------------------
-
-
 # --- carrying out ---------------------------------------------------------------------------------------------------
 
 
@@ -173,16 +170,10 @@ class _OnDemand(CheckWriter):
     def is_stopped(self) -> bool:
         return super().is_stopped() or not Validation.objects.filter(pk=self.validation.pk, ended_at=None).exists()
 
-    def is_damage(self, range_id: str) -> bool:
-        return range_id in self.had_been_complete
-
     def state_of(self, row: Mapping[str, Any]) -> Data | None:
         """None: what it was before, for a check that is less deep than the mirror's proves nothing complete."""
         state = super().state_of(row)
         return state if state is Data.WAITING or self.deep_enough else None
-
-    def _was_open(self, range_id: str) -> bool:
-        return self.before[range_id].state != Data.COMPLETE
 
     def note(self, rows: list[Mapping[str, Any]]) -> None:
         super().note([row for row in rows if self.state_of(row) is not None])
@@ -209,9 +200,7 @@ class _OnDemand(CheckWriter):
         """Tell those that depend on the ranges, and the request; in the transaction that wrote the ranges down."""
         now = {row["range_id"]: self.state_of(row) for row in rows}
         changed = {range_id for range_id, state in now.items() if state is not None}
-        reopen(
-            self.mirror, {range_id for range_id in changed if range_id not in self.before or self._was_open(range_id)}
-        )
+        reopen(self.mirror, changed - {row.range_id for row in self.before.values() if row.state == Data.COMPLETE})
         self.validation.left.filter(range_id__in=list(now)).delete()
         _change(
             self.validation,

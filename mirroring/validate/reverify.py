@@ -138,9 +138,6 @@ class _Verifier(CheckWriter):
         self.bases = bases
         self.had_been_complete = {row.range_id for row in rows if row.may_have_been_complete}
 
-    def is_damage(self, range_id: str) -> bool:
-        return range_id in self.had_been_complete
-
     def settle(self, rows: list[Mapping[str, Any]]) -> None:
         """Commits may have waited for those that had been in question."""
         reopen(self.mirror, {row["range_id"] for row in rows} & self.doubted)
