@@ -9,8 +9,8 @@ from deployment import config
 from jobs import kinds
 from jobs.kinds import DutyKind
 from jobs.lease import DutyOutcome, Lease
-from jobs.models import Duty
-from mirrors.models import MirrorDuty
+from mirroring.compat import beyond_us
+from mirrors.models import Mirror, MirrorDuty, Repository
 
 
 def register() -> None:
@@ -27,7 +27,7 @@ def register() -> None:
 def _of_a_mirror(
     kind: MirrorDuty, handler: Callable[[Lease], DutyOutcome], interval: Callable[[], float], *, heavy: bool = False
 ) -> DutyKind:
-    return DutyKind(kind.value, handler, interval, _mirrors, beyond_us=_beyond_us, heavy=heavy)
+    return DutyKind(kind.value, handler, interval, _mirrors, beyond_us=beyond_us, heavy=heavy)
 
 
 # What does the work is loaded by who works, not by who serves pages.
@@ -76,25 +76,13 @@ def _validate_seconds() -> float:
 
 
 def _mirrors(regions: list[str]) -> Any:
-    from mirrors.models import Mirror
-
     return Mirror.objects.served(regions).values("pk")
 
 
 def _sources(regions: list[str]) -> Any:
-    from mirrors.models import Mirror
-
     return Mirror.objects.served(regions).values("source")
 
 
 def _changed(region: str, repository: str) -> list[int]:
     """The sources that are this repository."""
-    from mirrors.models import Repository
-
     return list(Repository.objects.filter(region=region, name=repository).values_list("pk", flat=True))
-
-
-def _beyond_us(duty: Duty) -> str:
-    from mirroring.compat import beyond_us
-
-    return beyond_us(duty)

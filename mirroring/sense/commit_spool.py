@@ -199,3 +199,9 @@ class Spool:
 def served_mirrors(repository: Repository) -> models.QuerySet[Mirror]:
     """The mirrors that follow a source repository."""
     return repository.mirrors.exclude(state__in=(Mirror.State.CREATING, Mirror.State.DELETING)).select_related("source")
+
+
+def wake_promotion(repository: Repository) -> None:
+    """Have them all promoted now."""
+    for mirror in served_mirrors(repository):
+        duties.wake(MirrorDuty.PROMOTE, mirror.pk)
