@@ -92,6 +92,6 @@ def verify_again_at(range_id: str, checked_at: datetime, after: timedelta) -> da
     return checked_at + after * (0.75 + 0.25 * crc32(range_id.encode()) / 2**32)
 
 
-def pause_before_look(looks: int, *, first: float = 0.5, most: float = 60.0) -> float:
+def pause_before_look(looks: int, *, most: float = 60.0) -> float:
     """Seconds until a missing thing is looked for again: 0.5 s, doubling up to the cooldown."""
-    return min(first * 2.0 ** min(looks, 30), most)
+    return min(0.5 * 2.0 ** min(looks, 30), most)

@@ -42,7 +42,7 @@ def test_each_commit_is_placed_once_and_after_its_parents(delivery: tuple[Parent
     parents, batches = delivery
     order, placed = feed_all(parents, batches)
     assert sorted(placed) == sorted(parents)
-    assert len(order.waiting) == 0
+    assert order.waiting._lacking == {}
     place = {commit_id: n for n, commit_id in enumerate(placed)}
     assert all(place[parent] < place[child] for child in parents for parent in parents[child])
 
