@@ -28,7 +28,7 @@ def explain_commit(
     `standing` is what holds for the whole mirror, like a pause; it concerns a commit that is on its way.
     """
     if stage in SETTLED:
-        return _settled(commit, heads, region)
+        return sentences(sentence(*_where(commit, heads, region)), sentence(_how_much(commit, region)))
     if stage is Stage.READY:
         phrase = sentence(f"all of it is in {region} and was checked; its branch moves to it in the next round")
     elif stage is Stage.GONE and not commit.things:
@@ -38,10 +38,6 @@ def explain_commit(
     else:
         phrase = _on_its_way(commit, stage, region)
     return sentences(phrase, standing.sentence) if standing else phrase
-
-
-def _settled(commit: CommitFacts, heads: Sequence[str], region: str) -> Phrase:
-    return sentences(sentence(*_where(commit, heads, region)), sentence(_how_much(commit, region)))
 
 
 def _where(commit: CommitFacts, heads: Sequence[str], region: str) -> tuple[Phrase | str, ...]:
