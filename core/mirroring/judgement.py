@@ -108,10 +108,10 @@ def judge_commit(proof: CommitProof | None) -> Judgement:
         return Judgement(Obstacle.RECORD, f"its record is {proof.record}")
     if proof.waived:
         return Judgement(Obstacle.WAIVED, "it is waived")
-    return _judge_what_it_needs(proof)
+    return _judge_data(proof) or _judge_history(proof)
 
 
-def _judge_what_it_needs(proof: CommitProof) -> Judgement:
+def _judge_data(proof: CommitProof) -> Judgement | None:
     if proof.problems > proof.gone:
         singular, plural = "1 thing that it names is missing or wrong", "things that it names are missing or wrong"
         return Judgement(Obstacle.PROBLEMS, singular if proof.problems == 1 else f"{proof.problems} {plural}")
@@ -123,6 +123,10 @@ def _judge_what_it_needs(proof: CommitProof) -> Judgement:
         return Judgement(Obstacle.METARANGE, "its metarange is not at hand")
     if proof.proven != proof.ranges:
         return Judgement(Obstacle.RANGES, f"{proof.proven} of its {proof.ranges} ranges are proven now")
+    return None
+
+
+def _judge_history(proof: CommitProof) -> Judgement:
     return Judgement() if proof.history else Judgement(Obstacle.HISTORY, "what it descends from is not in order")
 
 
