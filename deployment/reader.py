@@ -136,25 +136,17 @@ def _convert(kind: Any, value: Any, name: str) -> Any:
     return _SCALARS[kind](value, name)
 
 
-def _hints(section: type[Any]) -> dict[str, Any]:
-    return typing.get_type_hints(section)
-
-
-def _required(item: Field[Any]) -> bool:
-    return item.default is MISSING and item.default_factory is MISSING
-
-
 def read_section(section: type[T], given: Mapping[str, Any], name: str) -> T:
     """One section from its mapping: unknown and missing fields, wrong types and failing checks are errors."""
     prefix = f"{name}." if name else ""
     known = {item.name: item for item in fields(typing.cast(Any, section))}
     _refuse_unknown(given, known, prefix)
-    hints = _hints(section)
+    hints = typing.get_type_hints(section)
     values = {}
     for item in known.values():
         if given.get(item.name) is not None:
             values[item.name] = _convert(hints[item.name], given[item.name], prefix + item.name)
-        elif _required(item):
+        elif item.default is MISSING and item.default_factory is MISSING:
             values[item.name] = _absent(hints[item.name], prefix + item.name)
         else:
             continue
@@ -193,7 +185,7 @@ def env_name(path: str) -> str:
 
 def leaves(section: type[Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Every field below a section that holds a value or a mapping: (dotted path, type)."""
-    for name, kind in _hints(section).items():
+    for name, kind in typing.get_type_hints(section).items():
         if is_dataclass(kind):
             yield from leaves(typing.cast(type[Any], kind), f"{prefix}{name}.")
         else:
