@@ -254,14 +254,14 @@ class LakeFSAdapter:
     # Calls
 
     def _read(self, what: str, call: Callable[..., Any], *args: Any, **options: Any) -> Any:
-        for attempt in range(1, self.tries + 1):
+        for attempt in range(1, self.tries):
             try:
                 return self._once(what, call, *args, **options)
             except LakeMirrorError as error:
-                if not error.retryable or isinstance(error, NoData) or attempt == self.tries:
+                if not error.retryable or isinstance(error, NoData):
                     raise
                 time.sleep(_backoff(attempt, error))
-        raise AssertionError("unreachable: the last try returns or raises")
+        return self._once(what, call, *args, **options)
 
     def _create(self, what: str, call: Callable[..., Any], *args: Any) -> RecordOutcome:
         """Was it there before? A try whose answer we did not get may have been carried out: what is there after that

@@ -85,7 +85,7 @@ class FastObjectStore(S3ObjectStore):
         """What the store says of an object; None when it is definitely not there."""
         bucket, key = split_uri(uri)
         try:
-            answer = self._ask("HEAD", self.url(bucket, key), f"head {uri}")
+            answer = self._retried(lambda: self.send("HEAD", self.url(bucket, key), f"head {uri}"))
         except NotFound:
             return None
         return _stored(key, answer.headers)
@@ -121,9 +121,6 @@ class FastObjectStore(S3ObjectStore):
             base = f"{scheme}://{bucket}.{host}"
         query_string = f"?{urlencode(sorted(query.items()), quote_via=quote, safe='~')}" if query else ""
         return f"{base}/{quote(key, safe='/~')}{query_string}"
-
-    def _ask(self, method: str, url: str, doing: str) -> urllib3.BaseHTTPResponse:
-        return self._retried(lambda: self.send(method, url, doing))
 
     def send(
         self,
