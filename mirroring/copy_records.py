@@ -12,8 +12,6 @@ from collections.abc import Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
 
-from django.db import transaction
-
 from core.errors import Corrupt, Denied, LakeMirrorError, NotSent, RemoteFailure, Unreachable
 from core.mirroring.commit_graph import Waiting
 from core.ports import LakeFS
@@ -34,7 +32,7 @@ from mirrors.transitions import duties as mirror_duties
 from mirrors.transitions.ancestry import mark_complete_ancestry
 from mirrors.transitions.blockers import note_blocker
 from mirrors.transitions.proven_heads import prove_heads, unprove_heads
-from mirrors.transitions.validity import lock_mirror
+from mirrors.transitions.validity import locked_mirror
 
 log = logging.getLogger("lakemirror.copy")
 
@@ -147,8 +145,7 @@ class _Round:
         then, and the next worker hears that it always was."""
         again = [row.pk for row in rows if row.recorded_at is not None]
         if again:
-            with transaction.atomic():
-                self.lease.lock()
+            with self.lease.transaction():
                 self.mirror.commits.filter(pk__in=again).update(resent=True)
 
     def settle(self) -> None:
@@ -209,8 +206,7 @@ class _Round:
         """What another repository of the same name has answered in the meantime says nothing of this one."""
         require_pinned(self.mirror, self.lakefs)
         sha, reason, detail = row.commit.sha, answer.reason, answer.detail
-        with transaction.atomic():
-            lock_mirror(self.mirror, self.lease)
+        with locked_mirror(self.mirror, self.lease):
             if answer.record == MirrorCommit.Record.TAMPERED:
                 stop(self.mirror, reason, detail)
             self.mirror.commits.filter(pk=row.pk).update(record=answer.record, detail=detail)
@@ -230,8 +226,7 @@ class _Round:
         keys = [row.pk for row, _ in accepted]
         lost = [row.commit_id for row, created in accepted if row.recorded_at is not None and created]
         unheard = [row.commit_id for row, _ in accepted if row.resent]
-        with transaction.atomic():
-            lock_mirror(self.mirror, self.lease, settings=False)
+        with locked_mirror(self.mirror, self.lease, settings=False):
             pinned = self.mirror.pinned_creation_date
             rows = self.mirror.commits.filter(pk__in=keys, mirror__pinned_creation_date=pinned)
             rows.update(record=MirrorCommit.Record.ACCEPTED, recorded_at=clock.now(), resent=False)

@@ -23,7 +23,7 @@ from mirrors.services.priority import ask_again
 from mirrors.transitions import duties as mirror_duties
 from mirrors.transitions.doubt import doubt_all
 from mirrors.transitions.required_commits import add_commits, require_commits
-from mirrors.transitions.validity import lock_mirror
+from mirrors.transitions.validity import locked_mirror
 
 GHOST_LASTS = timedelta(seconds=15)
 """A repository that was just deleted lives on in the caches of lakeFS servers for some 7 s, without its branches."""
@@ -134,7 +134,8 @@ def _watch(lease: Lease, mirror: Mirror) -> DutyOutcome:
         repository = repository_now(clients.lakefs(mirror.region), mirror.name)
     except NotFound:
         if mirror.pinned_creation_date is None:
-            return _create_now(lease, mirror)
+            Mirror.objects.move(mirror.pk, Mirror.State.STOPPED, Mirror.State.CREATING, reason_code="", reason="")
+            return _create(lease, mirror)  # the name that stood in the way is free
         return stop(
             mirror,
             "repository-removed",
@@ -177,8 +178,7 @@ def _take_over(mirror: Mirror, repository: RepositoryInfo, lease: Lease) -> Duty
     """Pin the new repository and begin again there: it has no branch and no record of ours. Who removed a repository
     may have emptied its place: nothing that was checked there counts any more."""
     certificates.retire_all(mirror, lease)
-    with transaction.atomic():
-        lock_mirror(mirror, lease, settings=False)
+    with locked_mirror(mirror, lease, settings=False):
         Mirror.objects.filter(pk=mirror.pk).update(pinned_creation_date=repository.creation_date)
         mirror.branches.all().delete()
         mirror.tag_rows.all().delete()
@@ -191,12 +191,6 @@ def _take_over(mirror: Mirror, repository: RepositoryInfo, lease: Lease) -> Duty
         Mirror.objects.move(mirror.pk, Mirror.State.STOPPED, Mirror.State.ACTIVE, reason_code="", reason="")
         duties.wake(MirrorDuty.COPY_RECORDS, mirror.pk)
     return DutyOutcome(f"the repository {mirror.name} was made anew in {mirror.region}: it is filled again")
-
-
-def _create_now(lease: Lease, mirror: Mirror) -> DutyOutcome:
-    """The name that stood in the way of a new mirror is free."""
-    Mirror.objects.move(mirror.pk, Mirror.State.STOPPED, Mirror.State.CREATING, reason_code="", reason="")
-    return _create(lease, mirror)
 
 
 def stop(mirror: Mirror, code: str, reason: str) -> DutyOutcome:

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from django.db import transaction
-
 from core.mirroring.promotion import (
     UNEXPLAINED,
     Action,
@@ -30,7 +28,7 @@ from jobs.lease import Lease
 from mirroring.promote.branch_facts import promotable
 from mirrors.models import Mirror, MirrorBranch, MirrorDuty, MoveIntent, Promotion, SourceBranch
 from mirrors.transitions.proven_heads import prove_heads
-from mirrors.transitions.validity import lock_mirror
+from mirrors.transitions.validity import locked_mirror
 
 log = logging.getLogger("lakemirror.promote")
 
@@ -91,8 +89,7 @@ def record(
     """A move goes into the history and the row of its branch. `moved`: false where only the books were wrong. `placed`:
     it was carried out just now, after a proof of the records."""
     now = clock.now()
-    with transaction.atomic():
-        lock_mirror(mirror, lease, settings=False)
+    with locked_mirror(mirror, lease, settings=False):
         Promotion.objects.create(
             mirror=mirror,
             branch=branch.name,
@@ -157,8 +154,7 @@ def _note_foreign_move(
 ) -> None:
     """A branch is not where this mirror put it: that goes into its history, whatever follows. One that has no row is
     somebody's, unless it is back: then it is ours, whatever keeps it from being put in order."""
-    with transaction.atomic():
-        lock_mirror(mirror, lease, settings=False)
+    with locked_mirror(mirror, lease, settings=False):
         Promotion.objects.create(
             mirror=mirror, branch=branch, from_commit=noted, to_commit=head, why=why, at=clock.now()
         )

@@ -146,8 +146,7 @@ class TagRef:
     def note_elsewhere(self, head: str) -> None:
         """One of ours that is not where its row says, whoever did it, is said to be where it is."""
         rows = self.about.mirror.tag_rows.filter(name=self.name, stray=False)
-        with transaction.atomic():
-            self.about.lease.lock()
+        with self.about.lease.transaction():
             rows.exclude(commit_id=head).update(stands_at=head)
             rows.filter(commit_id=head).exclude(stands_at=None).update(stands_at=None)
 
@@ -197,8 +196,7 @@ def _remember(mirror: Mirror, name: str, facts: TagFacts, decision: Decision, le
 
 
 def _note(mirror: Mirror, name: str, commit: str | None, lease: Lease, *, stray: bool = False) -> None:
-    with transaction.atomic():
-        lease.lock()
+    with lease.transaction():
         if commit is None:
             mirror.tag_rows.filter(name=name).delete()
             return
@@ -207,8 +205,7 @@ def _note(mirror: Mirror, name: str, commit: str | None, lease: Lease, *, stray:
 
 
 def _record(mirror: Mirror, name: str, from_commit: str, to_commit: str, why: Why, lease: Lease) -> None:
-    with transaction.atomic():
-        lease.lock()
+    with lease.transaction():
         Promotion.objects.create(
             mirror=mirror,
             branch=name,

@@ -100,7 +100,7 @@ def _take_look(
     with transaction.atomic():
         Repository.objects.select_for_update(no_key=True).get(pk=repository.pk)
         lease.lock()
-        if _last_heads(repository) != last:
+        if dict(repository.branches.filter(gone_at=None).values_list("name", "head")) != last:
             raise Fenced(f"another look at {repository.name} came between")
         _store_moves(repository, readable, last, at)
         _note_hidden(repository, hidden)
@@ -143,10 +143,6 @@ def _distrust(
         _note_unread(repository, before | dict(changed), at, spool)
         Repository.objects.filter(pk=repository.pk).update(look_error=error)
     return DutyOutcome(error, next_in=NEXT_LOOK_SECONDS)
-
-
-def _last_heads(repository: Repository) -> dict[str, str]:
-    return dict(repository.branches.filter(gone_at=None).values_list("name", "head"))
 
 
 def _before(repository: Repository) -> tuple[dict[str, str], dict[str, str], set[str]]:

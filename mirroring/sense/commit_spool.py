@@ -43,8 +43,7 @@ class Spool:
         fresh = [record for sha, record in page.items() if sha not in known]
         rows = [UnplacedCommit(repository=self.repository, **UnplacedCommit.columns(record)) for record in fresh]
         if rows:
-            with transaction.atomic():
-                self.lease.lock()
+            with self.lease.transaction():
                 UnplacedCommit.objects.bulk_create(rows, batch_size=FEW, ignore_conflicts=True)
         return fresh
 
@@ -176,8 +175,7 @@ class Spool:
     def leave_out(self, shas: Collection[str]) -> None:
         """Forget these of what was read."""
         for some in chunks(sorted(shas)):
-            with transaction.atomic():
-                self.lease.lock()
+            with self.lease.transaction():
                 self._read(some).delete()
 
     def keep_below(self, heads: Collection[str], wrong: Collection[str]) -> None:
@@ -191,8 +189,7 @@ class Spool:
         """Forget what was read and not placed."""
         if not self.repository.unplaced.exists():
             return
-        with transaction.atomic():
-            self.lease.lock()
+        with self.lease.transaction():
             self.repository.unplaced.all().delete()
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from operator import attrgetter
 
-from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from core.mirroring.promotion import UNKNOWN, CandidateCommit
@@ -48,8 +47,7 @@ def _is_needed(repository: Repository) -> bool:
 def _forget(branch: SourceBranch, lease: Lease) -> None:
     rows = branch.candidates.filter(INFERRED)
     if rows.exists():
-        with transaction.atomic():
-            lease.lock()
+        with lease.transaction():
             rows.delete()
 
 
@@ -69,8 +67,7 @@ def _store_chain(branch: SourceBranch, lease: Lease) -> int:
             for n, sha in enumerate(picked, start=1)
         ]
         position -= len(rows)
-        with transaction.atomic():
-            lease.lock()
+        with lease.transaction():
             Candidate.objects.bulk_create(rows, batch_size=500)
     return before - position
 

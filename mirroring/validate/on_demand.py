@@ -13,7 +13,6 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from typing import Any
 
-from django.db import transaction
 from django.db.models import F
 
 from core.errors import Fenced, LakeMirrorError, Stopped
@@ -29,7 +28,7 @@ from mirrors.models import Coverage, Mirror, Validation, ValidationRange
 from mirrors.queries.metaranges import read_afresh
 from mirrors.transitions.metarange_states import note_metaranges
 from mirrors.transitions.range_states import reopen
-from mirrors.transitions.validity import NOTHING, lock_mirror
+from mirrors.transitions.validity import NOTHING, locked_mirror
 
 METARANGES = 50
 """A round reads so many metaranges at most, and then checks what verifying.BATCH and its budget allow."""
@@ -84,8 +83,7 @@ def _advance(mirror: Mirror, validation: Validation, lease: Lease) -> None:
 
 
 def _note(validation: Validation, lease: Lease, **changes: Any) -> None:
-    with transaction.atomic():
-        lease.lock()
+    with lease.transaction():
         _change(validation, **changes)
 
 
@@ -103,8 +101,7 @@ def _read_metaranges(mirror: Mirror, validation: Validation, lease: Lease) -> No
     ids = validation.metaranges[:METARANGES]
     with ThreadPoolExecutor(min(READERS, len(ids))) as pool:
         read = dict(zip(ids, pool.map(lambda metarange_id: read_afresh(mirror, metarange_id), ids), strict=True))
-    with transaction.atomic():
-        lock_mirror(mirror, lease)
+    with locked_mirror(mirror, lease):
         problems = note_metaranges(mirror, read)
         refs = {ref.id: ref.count for metarange in read.values() for ref in metarange.ranges}
         rows = [

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from django.db import transaction
-
 from core.errors import LakeMirrorError
 from core.mirroring.content_proof import Prover, Refusals, is_sampled
 from core.mirroring.object_check import (
@@ -35,7 +33,7 @@ from mirrors.queries.metaranges import METADATA_PREFIX, read_afresh
 from mirrors.transitions.blockers import LOOKED_FOR, is_full, note_problems
 from mirrors.transitions.doubt import doubt_ranges
 from mirrors.transitions.range_states import ask_anew, reopen, settle_ranges
-from mirrors.transitions.validity import lock_mirror
+from mirrors.transitions.validity import locked_mirror
 
 log = logging.getLogger("lakemirror.rechecks")
 
@@ -70,8 +68,7 @@ def look_again(mirror: Mirror, lease: Lease) -> Relook:
     # Missing at one side or at both: whichever it was, another answer than last time changes its holder.
     holders = {row.holder_id for row in rows if still.get((row.holder_id, row.key)) is not row.gone_at_source}
     holders.update(row.holder_id for row in arrived)
-    with transaction.atomic():
-        lock_mirror(mirror, lease)
+    with locked_mirror(mirror, lease):
         note_problems(mirror, problems)
         _forget(mirror, arrived)
         doubt_ranges(mirror, _disputed(mirror, arrived))

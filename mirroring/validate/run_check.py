@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from django.db import models, transaction
+from django.db import models
 from django.db.models import Count, F, Q
 
 from core.errors import LakeMirrorError, Stopped
@@ -28,7 +28,7 @@ from mirrors.transitions.blockers import note_problems
 from mirrors.transitions.doubt import doubt_holders, doubt_sharers
 from mirrors.transitions.measures import note_checked
 from mirrors.transitions.range_states import next_check, reopen
-from mirrors.transitions.validity import lock_mirror
+from mirrors.transitions.validity import locked_mirror
 
 MOST_KEYS = 500
 """A check that finds more problems of a range drops none that were known before."""
@@ -166,8 +166,7 @@ class CheckWriter:
             else:
                 ranges.append(row)
         if ranges:
-            with transaction.atomic():
-                lock_mirror(self.mirror, self.lease)
+            with locked_mirror(self.mirror, self.lease):
                 self._write_ranges(ranges)
 
     def is_stopped(self) -> bool:
