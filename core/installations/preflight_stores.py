@@ -119,7 +119,9 @@ def check_replication(source: str, destination: str, answer: Sequence[Replicatio
     check_id, bucket, target = "replication-rule", bucket_of(source), bucket_of(destination)
     if isinstance(answer, LakeMirrorError):
         return _refused(check_id, f"What {bucket} replicates", answer, "s3:GetReplicationConfiguration", bucket)
-    covering = [rule for rule in answer if _covers(rule, prefix_of(source))]
+    covering = [
+        rule for rule in answer if rule.enabled and not rule.tagged and prefix_of(source).startswith(rule.prefix)
+    ]
     arriving = [rule for rule in covering if rule.bucket == target]
     if not arriving:
         return Check(check_id, CheckOutcome.FAILED, *_no_rule(answer, covering, source, target))
@@ -145,10 +147,6 @@ def check_proxy(region: str, shown: str | LakeMirrorError) -> Check:
         "not proxy (mc replicate update --proxy disable), or go on and know it"
     )
     return Check(check_id, CheckOutcome.WARNING, message, fix)
-
-
-def _covers(rule: ReplicationRule, prefix: str) -> bool:
-    return rule.enabled and not rule.tagged and prefix.startswith(rule.prefix)
 
 
 def _no_rule(
