@@ -11,7 +11,7 @@ import difflib
 import re
 import typing
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, Field, field, fields, is_dataclass
+from dataclasses import MISSING, field, fields, is_dataclass
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -150,7 +150,9 @@ def read_section(section: type[T], given: Mapping[str, Any], name: str) -> T:
             values[item.name] = _absent(hints[item.name], prefix + item.name)
         else:
             continue
-        _hold(item, values[item.name], prefix + item.name)
+        check = item.metadata.get("check")
+        if check and (problem := check(values[item.name])):
+            raise ConfigError(prefix + item.name, problem)
     return section(**values)
 
 
@@ -159,13 +161,6 @@ def _absent(kind: Any, name: str) -> Any:
     if is_dataclass(kind):
         return read_section(typing.cast(type[Any], kind), {}, name)
     raise ConfigError(name, f"is required (in the file, or {env_name(name)} in the environment)")
-
-
-def _hold(item: Field[Any], value: Any, name: str) -> None:
-    check = item.metadata.get("check")
-    problem = check(value) if check else ""
-    if problem:
-        raise ConfigError(name, problem)
 
 
 def _refuse_unknown(given: Mapping[str, Any], known: Mapping[str, Any], prefix: str) -> None:

@@ -89,7 +89,7 @@ class TableWriter:
     def _end_last_block(self) -> None:
         # A table without records still has one, empty, block.
         if self._block.count or not self._index.count:
-            self._end_block(_successor(self._last_key) if self._last_key is not None else _NO_KEY)
+            self._end_block(_bumped(self._last_key, 0) if self._last_key is not None else _NO_KEY)
 
     def _end_partition(self) -> None:
         last = self._index.last_key
@@ -145,13 +145,9 @@ def _separator(a: bytes, b: bytes) -> bytes:
     return _bumped(a, i + 1)
 
 
-def _successor(a: bytes) -> bytes:
-    """The shortest internal key at or after the last key of the file."""
-    return _bumped(a, 0)
-
-
 def _bumped(a: bytes, start: int) -> bytes:
-    """Cuts `a` after its first byte from `start` on that can be raised by one, and raises it."""
+    """Cuts `a` after its first byte from `start` on that can be raised by one, and raises it: from the first byte on,
+    that is the shortest internal key at or after the last key of a file."""
     for i in range(start, len(a)):
         if a[i] != 0xFF:
             return a[:i] + bytes([a[i] + 1]) + _SEPARATOR_TRAILER

@@ -32,7 +32,8 @@ def explain_commit(
     if stage is Stage.READY:
         phrase = sentence(f"all of it is in {region} and was checked; its branch moves to it in the next round")
     elif stage is Stage.GONE and not commit.things:
-        phrase = _lost(source_region)
+        lost = sentence("some of it is gone at both sides, so no branch can point to it")
+        phrase = sentences(lost, sentence(f"bring it back in {source_region}, or let the branch move on at the source"))
     elif needs:
         phrase = _waiting(commit, needs, stage, region, source_region)
     else:
@@ -62,13 +63,6 @@ def _how_much(commit: CommitFacts, region: str) -> str:
         "gone": "some of it is gone at both sides, so it can't be read whole",
         "waiting": "not all of its data has arrived",
     }.get(commit.data, "its data was not looked for yet")
-
-
-def _lost(source_region: str) -> Phrase:
-    return sentences(
-        sentence("some of it is gone at both sides, so no branch can point to it"),
-        sentence(f"bring it back in {source_region}, or let the branch move on at the source"),
-    )
 
 
 def _waiting(
