@@ -134,11 +134,9 @@ class _Round:
     def _pending_parents(self, rows: list[MirrorCommit]) -> set[str]:
         """Parents of a batch that come before it and are to be copied yet: only in a round that began elsewhere."""
         before = {parent for row in rows for parent in row.commit.parents} - {row.commit.sha for row in rows}
-        to_copy: set[str] = set()
-        for some in chunks(sorted(before) if self.lease.duty.failures else ()):
-            pending = self.mirror.commits.to_copy().filter(commit__sha__in=some)
-            to_copy.update(pending.values_list("commit__sha", flat=True))
-        return to_copy
+        asked = sorted(before) if self.lease.duty.failures else ()
+        to_copy = self.mirror.commits.to_copy().values_list("commit__sha", flat=True)
+        return {sha for some in chunks(asked) for sha in to_copy.filter(commit__sha__in=some)}
 
     def _note_resent(self, rows: list[MirrorCommit]) -> None:
         """Before they are sent: a worker that ends then has heard in vain that a record was lost, for it is there by

@@ -149,8 +149,5 @@ def _candidates(
 
 def promotable(mirror: Mirror, commits: Iterable[str]) -> set[str]:
     """Those of some commits that a branch or tag may be moved to."""
-    found: set[str] = set()
-    for some in chunks(sorted(set(commits))):
-        rows = mirror.commits.promotable().filter(commit__sha__in=some)
-        found.update(rows.values_list("commit__sha", flat=True))
-    return found
+    shas = mirror.commits.promotable().values_list("commit__sha", flat=True)
+    return {sha for some in chunks(sorted(set(commits))) for sha in shas.filter(commit__sha__in=some)}

@@ -169,12 +169,9 @@ def plan(mirror: Mirror, rows: Sequence[MirrorCommit], contents: Mapping[str, Fo
 
 def coverage_of(mirror: Mirror, range_ids: Iterable[str]) -> dict[str, Data]:
     """What is known of ranges; those never checked are left out."""
-    wanted = list(range_ids)
-    states: dict[str, Data] = {}
-    for some in chunks(wanted):
-        rows = mirror.coverage.proving(mirror.depth).filter(range_id__in=some)
-        states.update((range_id, _data(state)) for range_id, state in rows.values_list("range_id", "state"))
-    return states
+    rows = mirror.coverage.proving(mirror.depth).values_list("range_id", "state")
+    known = (pair for some in chunks(list(range_ids)) for pair in rows.filter(range_id__in=some))
+    return {range_id: _data(state) for range_id, state in known}
 
 
 def _data(state: str) -> Data:

@@ -145,9 +145,8 @@ class CheckWriter:
 
     def _known(self) -> dict[str, int]:
         """How many problems each range has by name. One that is checked again because those led nowhere keeps more."""
-        range_ids = list(self.checks)
         known: dict[str, int] = {}
-        for some in chunks(range_ids):
+        for some in chunks(list(self.checks)):
             named = self.mirror.blockers.held_by(some).order_by()
             known.update(named.values_list("holder_id").annotate(Count("pk")))
         return known
@@ -219,9 +218,9 @@ class CheckWriter:
 
     def store(self, rows: list[Coverage]) -> None:
         """Write coverage, over what there was. What had been complete, and is so no more, is in question everywhere."""
-        before: dict[str, Coverage] = {}
-        for some in chunks([row.range_id for row in rows]):
-            before.update((row.range_id, row) for row in self.mirror.coverage.filter(range_id__in=some))
+        parts = chunks([row.range_id for row in rows])
+        known = (row for some in parts for row in self.mirror.coverage.filter(range_id__in=some))
+        before: dict[str, Coverage] = {row.range_id: row for row in known}
         for row in rows:
             _keep_what_was_looked_for(row, before.get(row.range_id))
         question_shared(self.mirror, rows)
