@@ -351,7 +351,7 @@ def _listed(item: Mapping[str, Any]) -> ObjectInfo:
 
 
 def stored(key: str, headers: Mapping[str, str]) -> ObjectInfo:
-    """What the headers of an answer to HEAD say of an object; their names in small letters, or in any."""
+    """What the headers of an answer to HEAD say of an object, by their names in small letters."""
     customer = "customer" if "x-amz-server-side-encryption-customer-algorithm" in headers else ""
     return ObjectInfo(
         key,
