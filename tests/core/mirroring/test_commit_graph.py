@@ -71,7 +71,7 @@ def test_nothing_is_held_when_parents_come_first(parents: Parents) -> None:
 def test_a_circle_is_never_placed() -> None:
     order, placed = feed_all({"a": (), "p": ("q", "a"), "q": ("p",), "r": ("q",)}, [["r", "q"], ["p", "a"]])
     assert placed == ["a"]
-    assert len(order.waiting) == 3
+    assert len(order.waiting._lacking) == 3
 
 
 def test_what_descends_from_itself_is_named_whatever_else_is_not_there() -> None:
