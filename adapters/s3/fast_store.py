@@ -63,16 +63,6 @@ class FastObjectStore(S3ObjectStore):
             options["ca_certs"] = self.ca_bundle
         return urllib3.ProxyManager(self._by_proxy, **options) if self._by_proxy else urllib3.PoolManager(**options)
 
-    def get(self, uri: str) -> bytes:
-        """The whole object. NotFound when it is definitely not there."""
-        self._count()
-        return super().get(uri)
-
-    def md5(self, uri: str) -> str:
-        """The MD5 of an object's content in hexadecimal digits, however large it is. NotFound as for `get`."""
-        self._count()
-        return super().md5(uri)
-
     def read(self, uri: str, span: tuple[int, int] | None = None, match: str = "") -> bytes:
         """An object, or its bytes from one to before another; Conflict if its ETag is not `match` (when given)."""
         bucket, key = split_uri(uri)

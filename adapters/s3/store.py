@@ -154,7 +154,11 @@ class S3ObjectStore:
         """The MD5 of an object's content in hexadecimal digits, however large it is. NotFound as for `get`."""
         return self._reading(uri, _md5)
 
+    def _count(self) -> None:
+        """A request is made; `FastObjectStore` counts them."""
+
     def _reading(self, uri: str, read: Callable[[Any], R]) -> R:
+        self._count()
         bucket, key = split_uri(uri)
         with self._telling(f"get {uri}"):
             for _ in range(READ_TRIES - 1):
