@@ -35,7 +35,6 @@ class MetarangeFile:
 
     id: str
     data: bytes
-    refs: tuple[RangeRef, ...]
 
 
 def read_metarange(data: bytes, *, expected_id: str = "", file: str = "") -> list[RangeRef]:
@@ -77,7 +76,7 @@ def write_metarange(refs: Sequence[RangeRef]) -> MetarangeFile:
         "count": b"%d" % len(refs),
         "estimated_size_bytes": b"%d" % writer.estimated_size,
     }
-    return MetarangeFile(identity.hex(kind), writer.finish(statistics), tuple(refs))
+    return MetarangeFile(identity.hex(kind), writer.finish(statistics))
 
 
 def _encode(ref: RangeRef) -> bytes:

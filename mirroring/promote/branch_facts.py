@@ -33,13 +33,10 @@ def gather_facts(mirror: Mirror, heads: dict[str, str], guard: Guard) -> list[tu
     for default in (b for b in stirring if b.name == mirror.source.default_branch and b.gone_at is None):
         inferred = inferred_candidates(mirror, mirror_branches.get(default.name), heads.get(default.name, ""))
         candidates[default.pk] = inferred + candidates[default.pk]
-    followed = [
-        (
-            branch,
-            _facts(mirror, branch, mirror_branches.get(branch.name), heads.get(branch.name, ""), candidates[branch.pk]),
-        )
-        for branch in stirring
-    ]
+    followed = []
+    for branch in stirring:
+        row, head = mirror_branches.get(branch.name), heads.get(branch.name, "")
+        followed.append((branch, _facts(mirror, branch, row, head, candidates[branch.pk])))
     intents, gathered = intents_of(mirror), []
     left_out = [b for b in branches if b.name not in chosen]
     followed += facts_of_unselected(mirror, left_out, mirror_branches, heads, intents)
