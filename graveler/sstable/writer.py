@@ -40,6 +40,7 @@ class TableWriter:
         self._block = BlockBuilder(RESTART_INTERVAL)
         self._index = BlockBuilder(1)
         self._partitions: list[tuple[bytes, bytes]] = []
+        self._first_key = b""
         self._last_key: bytes | None = None
         self._data_blocks = self._raw_key_size = self._raw_value_size = 0
         self.count = 0
@@ -57,10 +58,22 @@ class TableWriter:
         if self._block.would_overflow(len(internal), len(value), BLOCK_SIZE):
             self._end_block(_separator(self._last_key or b"", key))
         self._block.add(internal, value, shareable=len(key))
+        if self._last_key is None:
+            self._first_key = key
         self._last_key = key
         self.count += 1
         self._raw_key_size += len(internal)
         self._raw_value_size += len(value)
+
+    def statistics(self, kind: str) -> dict[str, bytes]:
+        """The properties that lakeFS adds to a file of this type."""
+        return {
+            "type": kind.encode(),
+            "min_key": self._first_key,
+            "max_key": self._last_key or b"",
+            "count": b"%d" % self.count,
+            "estimated_size_bytes": b"%d" % self.estimated_size,
+        }
 
     def finish(self, user_properties: Mapping[str, bytes]) -> bytes:
         """The whole file. Ends the use of this writer."""
