@@ -28,7 +28,7 @@ from web.csv_export import FORMATS, TableView, csv_answer, wants_csv
 from web.openapi import answers
 from web.paging import PAGE, a_page, by_number, number_of, one_of, page_of
 from web.schemas import LOCATION, JobTakenAnswer, page_with, text_or_null
-from web.serializers import rfc3339
+from web.serializers import Body, rfc3339
 
 MOST_IDS = 1000
 GROUPS = ("reason", "prefix")
@@ -111,7 +111,7 @@ class Blockers(TableView):
         return Response(by_number(request, rows, blocker_json, "pk", newest=False) | _all_named_json(mirror))
 
 
-class BlockersRetried(serializers.Serializer):
+class BlockersRetried(Body):
     """The body of POST: which ones, by id or by reason; neither: all."""
 
     ids = serializers.ListField(
@@ -123,9 +123,7 @@ class BlockersRetried(serializers.Serializer):
         super().__init__(partial=True, **given)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        unknown = sorted(set(self.initial_data) - set(self.fields))
-        if unknown:
-            raise serializers.ValidationError({unknown[0]: f"is not a field here (known: {', '.join(self.fields)})"})
+        super().validate(attrs)
         if len(attrs) > 1:
             raise serializers.ValidationError({"ids": "give ids or a reason, not both"})
         return attrs

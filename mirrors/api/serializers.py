@@ -17,8 +17,7 @@ from core.mirroring.rpo import LONGEST_RPO
 from core.mirroring.source_moves import FirstSync
 from db import clock
 from mirrors.models import Mirror
-from web.serializers import Body, TrueOrFalse
-from web.serializers import rfc3339 as rfc3339
+from web.serializers import Body, TrueOrFalse, rfc3339
 
 
 @extend_schema_field({"type": "number", "exclusiveMinimum": 0, "maximum": 1})

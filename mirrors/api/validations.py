@@ -20,10 +20,10 @@ from rbac import services as rbac
 from web.openapi import answers
 from web.paging import PAGE, newest_first
 from web.schemas import LOCATION, page_answer, text_or_null, time_or_null
-from web.serializers import rfc3339
+from web.serializers import Body, rfc3339
 
 
-class ValidationAsked(serializers.Serializer):
+class ValidationAsked(Body):
     """The body of POST: a commit, a branch or all, and how deep."""
 
     commit = serializers.RegexField(r"^[0-9a-f]{64}\Z", required=False)
@@ -38,9 +38,7 @@ class ValidationAsked(serializers.Serializer):
         return value
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        unknown = sorted(set(self.initial_data) - set(self.fields))
-        if unknown:
-            raise serializers.ValidationError({unknown[0]: f"is not a field here (known: {', '.join(self.fields)})"})
+        super().validate(attrs)
         if len(attrs.keys() & {"commit", "branch", "all"}) != 1:
             raise serializers.ValidationError({"commit": "give one of commit, branch and all"})
         return attrs
