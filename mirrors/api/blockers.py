@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from core.access.policies import repository_arn
 from core.errors import Invalid
 from db.chunks import rows_in_chunks
 from jobs.job_ids import accepted, duty_url
@@ -21,7 +22,6 @@ from mirrors.models import Blocker, Mirror, MirrorDuty
 from mirrors.queries.missing import thing_of
 from mirrors.queries.missing_counts import is_cut_short
 from mirrors.services.backlog import Group, Looked, blockers_of, blockers_retry
-from mirrors.services.mirrors import repository_arn
 from mirrors.status.mirror import thing_json
 from rbac import services as rbac
 from web.csv_export import FORMATS, TableView, csv_answer, wants_csv

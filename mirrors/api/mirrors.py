@@ -10,6 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from core.access.policies import repository_arn
 from core.errors import Invalid, NotFound
 from core.mirroring.branch_selection import OnUnselect
 from deployment import config
@@ -120,7 +121,7 @@ class MirrorDetail(APIView):
     @answers("Change a mirror", 200, MirrorAnswer, body=MirrorChange, query=[IF_MATCH, etag(200)], fails=[409, 412])
     def patch(self, request: Request, repository: str, mirror_id: str) -> Response:
         """Change the settings that the body names. Needs fs:MirrorRepository on repository/{repository}."""
-        rbac.require(request.user, ("fs:MirrorRepository", services.repository_arn(repository)))
+        rbac.require(request.user, ("fs:MirrorRepository", repository_arn(repository)))
         body = MirrorChange(data=request.data)
         body.is_valid(raise_exception=True)
         on_unselect = OnUnselect(body.validated_data.get("on_unselect", OnUnselect.KEEP))
@@ -130,7 +131,7 @@ class MirrorDetail(APIView):
     @answers("Delete a mirror", 204, query=[IF_MATCH], fails=[412])
     def delete(self, request: Request, repository: str, mirror_id: str) -> Response:
         """Remove the mirror's references, never its objects. Needs fs:DeleteRepository on repository/{id}."""
-        rbac.require(request.user, ("fs:DeleteRepository", services.repository_arn(mirror_id)))
+        rbac.require(request.user, ("fs:DeleteRepository", repository_arn(mirror_id)))
         if_match = seen(request.headers.get("If-Match", ""))
         mirror = find_mirror(repository, mirror_id)
         services.mirror_delete(actor=request.user, mirror=mirror, seen=if_match, request=request)
@@ -145,7 +146,7 @@ class Pause(APIView):
     @answers("Pause a mirror", 200, MirrorAnswer, query=[etag(200)])
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
         """The mirror. Needs fs:OperateMirror on repository/{repository}."""
-        rbac.require(request.user, ("fs:OperateMirror", services.repository_arn(repository)))
+        rbac.require(request.user, ("fs:OperateMirror", repository_arn(repository)))
         return _change(request, repository, mirror_id, {"paused": True})
 
 
@@ -157,7 +158,7 @@ class Resume(APIView):
     @answers("Resume a mirror", 200, MirrorAnswer, query=[etag(200)])
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
         """The mirror. Needs fs:OperateMirror on repository/{repository}."""
-        rbac.require(request.user, ("fs:OperateMirror", services.repository_arn(repository)))
+        rbac.require(request.user, ("fs:OperateMirror", repository_arn(repository)))
         return _change(request, repository, mirror_id, {"paused": False})
 
 
@@ -169,7 +170,7 @@ class Sync(APIView):
     @answers("Sync a mirror", 202, JobTakenAnswer, query=[LOCATION])
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
         """202: its duties are due now. Needs fs:OperateMirror on repository/{repository}."""
-        rbac.require(request.user, ("fs:OperateMirror", services.repository_arn(repository)))
+        rbac.require(request.user, ("fs:OperateMirror", repository_arn(repository)))
         mirror = find_mirror(repository, mirror_id)
         services.mirror_sync(actor=request.user, mirror=mirror, request=request)
         message = f"{repository} is looked at now, and all that is missing is looked for again"
@@ -230,7 +231,7 @@ class BranchReset(APIView):
     @answers("Reset a branch", 202, JobTakenAnswer, body=BranchNamed, query=[LOCATION])
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
         """202: it is done in the next round. Needs fs:MirrorRepository on repository/{repository}."""
-        rbac.require(request.user, ("fs:MirrorRepository", services.repository_arn(repository)))
+        rbac.require(request.user, ("fs:MirrorRepository", repository_arn(repository)))
         body = BranchNamed(data=request.data)
         body.is_valid(raise_exception=True)
         mirror, branch = find_mirror(repository, mirror_id), body.validated_data["branch"]

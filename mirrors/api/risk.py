@@ -9,6 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from core.access.policies import repository_arn
 from core.mirroring.states import ASIDE
 from core.text.phrases import count
 from db import clock
@@ -19,7 +20,6 @@ from mirrors.models import Mirror, MirrorDuty
 from mirrors.queries.branch_positions import BranchPosition
 from mirrors.queries.gc_exposure import AllUnreached, Gone, Unreached, gone_of, unreached_of
 from mirrors.queries.unreplicated import Loss, losses_of
-from mirrors.services.mirrors import repository_arn
 from mirrors.services.priority import mirror_prioritise
 from mirrors.status.lag_panel import loss_doubts
 from mirrors.status.mirror import BranchStatus, MirrorStatus, mirror_statuses

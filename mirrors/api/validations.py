@@ -9,12 +9,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from core.access.policies import repository_arn
 from core.errors import NotFound
 from core.mirroring.object_check import Depth
 from jobs.job_ids import JobType, accepted, job_url
 from mirrors.api.mirrors import find_mirror
 from mirrors.models import Validation
-from mirrors.services.mirrors import repository_arn
 from mirrors.services.validations import validation_ask
 from rbac import services as rbac
 from web.openapi import answers

@@ -9,9 +9,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from core.access.policies import repository_arn
 from mirrors.api.mirrors import find_mirror
 from mirrors.models import Waiver
-from mirrors.services.mirrors import repository_arn
 from mirrors.services.waivers import MOST_COMMITS, find_waiver, waiver_give, waiver_withdraw
 from rbac import services as rbac
 from web.openapi import answers

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from core.access.policies import repository_arn
 from core.errors import NotFound
 from core.mirroring.branch_selection import Selection, check_selection
 from core.mirroring.check_cost import Cost, first_check
@@ -21,7 +22,7 @@ from mirrors.models import Mirror, all_branches
 from mirrors.preflight.cost_sample import Sample, Source, commits_of, count_commits, heads_of, read_ranges, sample_of
 from mirrors.preflight.questions import Plan
 from mirrors.services.adoption import reaching
-from mirrors.services.mirrors import Creation, repository_arn
+from mirrors.services.mirrors import Creation
 from rbac import services as rbac
 
 MOST_HEADS = 20

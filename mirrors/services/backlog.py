@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 from django.db.models.functions import Substr
 
 from audit.verbs import Verb
+from core.access.policies import repository_arn
 from core.errors import NotFound
 from db import clock
 from jobs import duties
@@ -19,7 +20,6 @@ from mirrors.models import Blocker, Mirror, MirrorDuty
 from mirrors.queries.find_commit import find_commit
 from mirrors.queries.missing import holders_blocking
 from mirrors.queries.missing_counts import COUNTED
-from mirrors.services.mirrors import repository_arn
 from mirrors.transitions.blockers import LOOKED_FOR
 from rbac import services as rbac
 

@@ -12,6 +12,7 @@ from typing import Any
 from django.db import transaction
 
 from audit.verbs import Verb
+from core.access.policies import repository_arn
 from core.errors import NotFound
 from core.mirroring.facts import History
 from db.chunks import chunks
@@ -19,7 +20,6 @@ from jobs import duties
 from jobs.lease import Lease
 from mirrors.models import Mirror, MirrorCommit, MirrorDuty
 from mirrors.queries.ancestors import FIRST_WINDOW, LAST_WINDOW, highest_key
-from mirrors.services.mirrors import repository_arn
 from mirrors.transitions.validity import lock_mirror
 from rbac import services as rbac
 

@@ -10,13 +10,13 @@ from django.shortcuts import redirect
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from core.access.policies import repository_arn
 from core.errors import LakeMirrorError, Stale
 from core.installations.webhook_action import ACTION_FILE
 from core.mirroring.branch_selection import OnUnselect
 from core.text.phrases import count
 from mirrors.models import Mirror
 from mirrors.services import settings
-from mirrors.services.mirrors import repository_arn
 from mirrors.services.settings_etag import etag_of
 from mirrors.services.webhook_file import webhook_file
 from mirrors.status.mirror import mirror_statuses
