@@ -43,25 +43,9 @@ def source_region(request: Request) -> str:
     return region
 
 
-def as_json(reading: readings.MirrorStatus) -> dict[str, Any]:
-    """A mirror with what is known of it now."""
-    mirror = reading.mirror
-    branches = [readings.branch_json(branch) for branch in reading.branches]
-    return mirror_json(
-        mirror,
-        status=reading.state_word,
-        reason_code=reading.reason_code,
-        reason=reading.sentence,
-        branches=branches,
-        left_out=reading.left_out,
-        warnings=reading.warnings,
-        looked_at=(reading.looked_at, reading.destination_looked_at),
-    )
-
-
 def mirror_answer(mirror: Mirror, status: int = 200) -> Response:
     """A mirror with what is known of it now, and the tag of its settings."""
-    return Response(as_json(readings.mirror_status(mirror)), status=status, headers={"ETag": etag_of(mirror)})
+    return Response(mirror_json(readings.mirror_status(mirror)), status=status, headers={"ETag": etag_of(mirror)})
 
 
 def creation_arguments(request: Request, repository: str) -> dict[str, Any]:
@@ -95,7 +79,7 @@ class Mirrors(APIView):
         )
         rows = list(mirrors.select_related("source").order_by("name")[: amount + 1])
         page, pagination = a_page(rows, amount, lambda mirror: mirror.name)
-        return Response(pagination | {"results": [as_json(reading) for reading in readings.mirror_statuses(page)]})
+        return Response(pagination | {"results": [mirror_json(reading) for reading in readings.mirror_statuses(page)]})
 
     @answers(
         "Create a mirror", 201, MirrorAnswer, body=MirrorCreation, query=[SOURCE_REGION, etag(201)], fails=[502, 503]

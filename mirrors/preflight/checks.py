@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Any, TypeVar
@@ -42,10 +42,11 @@ class Preflight:
     checks: list[Check]
     as_of: datetime
     deciding: Collection[str] = decide.DECIDING
-    ok: bool = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "ok", decide.passed(self.checks, self.deciding))
+    @property
+    def ok(self) -> bool:
+        """Whether nothing failed, and what decides is known."""
+        return decide.passed(self.checks, self.deciding)
 
 
 def preflight(*, actor: Any, plan: Plan) -> Preflight:

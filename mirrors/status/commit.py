@@ -78,7 +78,7 @@ def read_commit(mirror: Mirror, commit: Commit, now: datetime) -> OneCommit:
 
 def _standing(mirror: Mirror, now: datetime) -> Verdict | None:
     """What holds for the whole mirror, like a pause."""
-    return judge_standing(gather([mirror], now, rails=False).facts[mirror.pk], now, targets(mirror))
+    return judge_standing(gather([mirror], now).facts[mirror.pk], now, targets(mirror))
 
 
 def certificate_of(mirror: Mirror, reading: OneCommit) -> tuple[Certificate | None, str]:

@@ -19,7 +19,7 @@ LAST = 10**11
 
 COLUMNS: Mapping[str, Callable[[MirrorStatus], Any]] = {
     "name": lambda reading: reading.mirror.name,
-    "status": lambda reading: reading.state_word,
+    "status": lambda reading: reading.state.word,
     "reason_code": lambda reading: reading.reason_code,
     "reason": lambda reading: reading.sentence,
     "source_repository": lambda reading: reading.mirror.source.name,
