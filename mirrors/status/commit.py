@@ -109,15 +109,9 @@ def _ladder_row(
         commit_id=commit.sha,
         message=commit.message,
         committer=commit.committer,
-        creation_date=commit.creation_date,
         position=row.pk,
-        seen_at=commit.seen_at,
-        fast_forward=True,
-        inferred=False,
         stage=stage,
         steps=_climb(facts, commit, stage, mirror),
-        blockers=facts.things,
-        lacking=facts.lacking,
         waived=facts.waived,
     )
 
