@@ -140,7 +140,7 @@ def installation_json(reading: InstallationReading) -> dict[str, Any]:
         "problem": reading.problem or None,
         "used_by": [{"what": what, "number": number} for what, number in reading.used.items()],
         "lakefs_version": reading.version or None,
-        "last_contact_at": rfc3339(reading.last_contact) if reading.last_contact else None,
+        "last_contact_at": rfc3339(reading.last_contact),
         "tested_at": rfc3339(test.tested_at) if test else None,
         "ok": passed(test) if test else None,
     }

@@ -16,7 +16,7 @@ from core.access.policies import repository_arn
 from core.errors import Invalid
 from db.chunks import rows_in_chunks
 from jobs.job_ids import accepted, duty_url
-from mirrors.api.mirrors import find_mirror
+from mirrors.api.mirrors import find_mirror, find_visible
 from mirrors.api.schemas import ThingAnswer
 from mirrors.models import Blocker, Mirror, MirrorDuty
 from mirrors.queries.missing import thing_of
@@ -92,8 +92,7 @@ class Blockers(TableView):
     @answers("List blockers", 200, BlockerPageAnswer, query=[*PAGE, *WHICH, GROUP_BY, FORMAT], fails=[409], csv=True)
     def get(self, request: Request, repository: str, mirror_id: str) -> HttpResponseBase:
         """A page of them, the longest known first; groups; or all as CSV. Needs fs:ListRepositories on `*`."""
-        rbac.require(request.user, ("fs:ListRepositories", "*"))
-        mirror = find_mirror(repository, mirror_id)
+        mirror = find_visible(request, repository, mirror_id)
         given = request.query_params
         named = {name: given.get(name, "") for name in ("commit", "branch", "reason", "prefix")}
         rows = blockers_of(mirror, kind=one_of(request, "kind", Blocker.Kind.values), **named)

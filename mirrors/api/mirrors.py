@@ -99,8 +99,7 @@ class MirrorDetail(APIView):
     @answers("Get a mirror", 200, MirrorAnswer, query=[etag(200)])
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
         """The mirror. Needs fs:ListRepositories on `*`."""
-        rbac.require(request.user, ("fs:ListRepositories", "*"))
-        return mirror_answer(find_mirror(repository, mirror_id))
+        return mirror_answer(find_visible(request, repository, mirror_id))
 
     @answers("Change a mirror", 200, MirrorAnswer, body=MirrorChange, query=[IF_MATCH, etag(200)], fails=[409, 412])
     def patch(self, request: Request, repository: str, mirror_id: str) -> Response:
@@ -185,8 +184,7 @@ class Promotions(APIView):
     @answers("List promotions", 200, page_answer(PromotionAnswer), query=[*PAGE, BRANCH])
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
         """A page of moves, the last one first. Needs fs:ListRepositories on `*`."""
-        rbac.require(request.user, ("fs:ListRepositories", "*"))
-        moves = find_mirror(repository, mirror_id).promotions.all()
+        moves = find_visible(request, repository, mirror_id).promotions.all()
         if branch := request.query_params.get("branch"):
             moves = moves.filter(branch=branch, is_tag=False)
         return Response(newest_first(request, moves, readings.promotion_json))
@@ -222,6 +220,12 @@ class BranchReset(APIView):
         services.branch_reset(actor=request.user, mirror=mirror, branch=branch, request=request)
         message = f"the uncommitted changes of {branch} are undone in the next round"
         return accepted({"message": message}, duty_url(MirrorDuty.PROMOTE, mirror.pk))
+
+
+def find_visible(request: Request, repository: str, mirror_id: str) -> Mirror:
+    """The mirror of that id of the repository, for who may see mirrors. Raises Denied and NotFound."""
+    rbac.require(request.user, ("fs:ListRepositories", "*"))
+    return find_mirror(repository, mirror_id)
 
 
 def find_mirror(repository: str, mirror_id: str) -> Mirror:

@@ -13,10 +13,9 @@ from rest_framework.views import APIView
 
 from core.errors import NotFound
 from db import clock
-from mirrors.api.mirrors import find_mirror
+from mirrors.api.mirrors import find_visible
 from mirrors.models import Run
 from mirrors.status.runs import is_held, run_status
-from rbac import services as rbac
 from web.openapi import answers
 from web.paging import PAGE, newest_first
 from web.schemas import number_or_null, page_answer, text_or_null, time_or_null
@@ -57,8 +56,7 @@ class Runs(APIView):
     @answers("List runs", 200, page_answer(RunAnswer), query=PAGE)
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
         """A page of them, the last one first. Needs fs:ListRepositories on `*`."""
-        rbac.require(request.user, ("fs:ListRepositories", "*"))
-        mirror, now = find_mirror(repository, mirror_id), clock.now()
+        mirror, now = find_visible(request, repository, mirror_id), clock.now()
         to_json = partial(run_json, now=now, held=is_held(mirror, now))
         return Response(newest_first(request, mirror.runs, to_json))
 
@@ -71,8 +69,7 @@ class RunDetail(APIView):
     @answers("Get a run", 200, RunDetailAnswer)
     def get(self, request: Request, repository: str, mirror_id: str, number: int) -> Response:
         """The check. Needs fs:ListRepositories on `*`."""
-        rbac.require(request.user, ("fs:ListRepositories", "*"))
-        mirror, now = find_mirror(repository, mirror_id), clock.now()
+        mirror, now = find_visible(request, repository, mirror_id), clock.now()
         run = mirror.runs.filter(pk=number).first() if number < 10**18 else None
         if run is None:
             raise NotFound(f"there is no run {str(number)[:40]} of '{mirror.name}'")

@@ -13,7 +13,7 @@ from core.access.policies import repository_arn
 from core.errors import NotFound
 from core.mirroring.object_check import Depth
 from jobs.job_ids import JobType, accepted, job_url
-from mirrors.api.mirrors import find_mirror
+from mirrors.api.mirrors import find_mirror, find_visible
 from mirrors.models import Validation
 from mirrors.services.validations import validation_ask
 from rbac import services as rbac
@@ -98,8 +98,8 @@ class Validations(APIView):
     @answers("List validations", 200, page_answer(ValidationAnswer), query=PAGE)
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
         """A page of them, the last one first. Needs fs:ListRepositories on `*`."""
-        rbac.require(request.user, ("fs:ListRepositories", "*"))
-        return Response(newest_first(request, find_mirror(repository, mirror_id).validations, validation_json))
+        rows = find_visible(request, repository, mirror_id).validations
+        return Response(newest_first(request, rows, validation_json))
 
 
 class ValidationDetail(APIView):
@@ -110,8 +110,7 @@ class ValidationDetail(APIView):
     @answers("Get a validation", 200, ValidationAnswer)
     def get(self, request: Request, repository: str, mirror_id: str, job: int) -> Response:
         """The job. Needs fs:ListRepositories on `*`."""
-        rbac.require(request.user, ("fs:ListRepositories", "*"))
-        mirror = find_mirror(repository, mirror_id)
+        mirror = find_visible(request, repository, mirror_id)
         validation = mirror.validations.filter(pk=job).first() if job < 10**18 else None
         if validation is None:
             raise NotFound(f"there is no validation {str(job)[:40]} of '{mirror.name}'")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
 from django.http import QueryDict
@@ -161,11 +160,6 @@ class ListQuery:
 def _cursor(given: str) -> tuple[int, str] | None:
     rank, colon, name = given.partition(":")
     return (int(rank), name) if colon and rank.lstrip("-").isascii() and rank.lstrip("-").isdigit() else None
-
-
-def csv_name(now: datetime) -> str:
-    """What the file is called, without its extension."""
-    return f"mirrors-{now.astimezone(UTC):%Y%m%dT%H%M%SZ}"
 
 
 def needing(readings: Sequence[MirrorStatus]) -> list[MirrorStatus]:
