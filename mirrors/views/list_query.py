@@ -35,14 +35,6 @@ COLUMNS: Mapping[str, Callable[[MirrorStatus], Any]] = {
 """Of the list as CSV."""
 
 
-def _by_urgency(reading: MirrorStatus) -> int:
-    return -reading.state.severity
-
-
-def _by_name(reading: MirrorStatus) -> int:
-    return 0
-
-
 def _by_lag(reading: MirrorStatus) -> int:
     """Since when it is behind, which stays the same while it waits; then those that are not, and those unknown."""
     if not reading.lag:
@@ -51,9 +43,9 @@ def _by_lag(reading: MirrorStatus) -> int:
 
 
 ORDERS: Mapping[str, tuple[str, Callable[[MirrorStatus], int]]] = {
-    "urgency": ("worst first", _by_urgency),
+    "urgency": ("worst first", lambda reading: -reading.state.severity),
     "lag": ("longest behind first", _by_lag),
-    "name": ("by name", _by_name),
+    "name": ("by name", lambda reading: 0),
 }
 
 
