@@ -80,14 +80,8 @@ def _place(page: Page[RepositoryInfo] | LakeMirrorError) -> str:
     """Where the first repository lies that lies in S3."""
     if isinstance(page, LakeMirrorError):
         return ""
-    return next(
-        (
-            repository.storage_namespace
-            for repository in page.results
-            if repository.storage_namespace.startswith("s3://")
-        ),
-        "",
-    )
+    places = (repository.storage_namespace for repository in page.results)
+    return next((place for place in places if place.startswith("s3://")), "")
 
 
 def _tried(region: str) -> Tried:

@@ -9,16 +9,16 @@ from typing import Any
 
 from django import forms
 
-from core.errors import LakeMirrorError
 from core.installations.settings import LONGEST, Access, Secrets, Wish
 from deployment import config
-from web.forms import shown
+from web.forms import ServiceForm, shown, values_seen
 
 ACCESS = [
     (Access.KEYS.value, "an access key, below"),
     (Access.PROFILE.value, "an AWS profile of each machine"),
     (Access.CHAIN.value, "what AWS's libraries find by themselves (environment, instance, pod)"),
 ]
+SECRETS = ("lakefs_secret_access_key", "store_secret_access_key")
 KEEPS = "Sealed in the database. Leave it empty to keep the one that is there."
 
 
@@ -34,7 +34,7 @@ def secret(label: str) -> forms.CharField:
     return forms.CharField(label=label, required=False, max_length=LONGEST, widget=widget, help_text=text)
 
 
-class InstallationForm(forms.Form):
+class InstallationForm(ServiceForm):
     """All of an installation, in the words of the API. `seen` and `was` are what the form was made from."""
 
     region = forms.CharField(label="Region", max_length=63, help_text="Its name here: a-z, 0-9 and -, like eu-west-1.")
@@ -60,10 +60,9 @@ class InstallationForm(forms.Form):
     was = forms.CharField(required=False, widget=forms.HiddenInput)
 
     def __init__(self, *args: Any, **more: Any) -> None:
-        super().__init__(*args, label_suffix="", **more)
-        for name, field in self.fields.items():
-            given = "new-password" if name.endswith("secret_access_key") else "off"
-            field.widget.attrs.update(autocapitalize="none", autocomplete=given, spellcheck="false")
+        super().__init__(*args, **more)
+        for name in SECRETS:
+            self.fields[name].widget.attrs["autocomplete"] = "new-password"
 
     @classmethod
     def fresh(cls) -> InstallationForm:
@@ -79,7 +78,7 @@ class InstallationForm(forms.Form):
     def pinned(self) -> InstallationForm:
         """Of one that is there: its name stays, and its secrets unless others are typed."""
         self.fields["region"].disabled = True
-        for name in ("lakefs_secret_access_key", "store_secret_access_key"):
+        for name in SECRETS:
             self.fields[name].help_text = KEEPS
         return self
 
@@ -91,28 +90,13 @@ class InstallationForm(forms.Form):
     @property
     def secrets(self) -> Secrets:
         """Those that were typed."""
-        given = self.cleaned_data
-        return Secrets(given["lakefs_secret_access_key"], given["store_secret_access_key"])
+        return Secrets(*(self.cleaned_data[name] for name in SECRETS))
 
     def over(self, now: Wish, etag: str) -> tuple[InstallationForm, list[tuple[str, str, str]]]:
         """A form of the settings of now with what was typed over them, and what others changed: label, old, new."""
-        was, values = _object(self.data.get("was", "")), asdict(now)
+        was, values = values_seen(self.data.get("was", "")), asdict(now)
         typed = {name: self[name].value() for name in values if name != "region"}
         mine = {name: value for name, value in typed.items() if (value or "") != (was.get(name) or "")}
         changed = [name for name in values if name in was and was[name] != values[name]]
         differences = [(str(self.fields[name].label), shown(was[name]), shown(values[name])) for name in changed]
         return InstallationForm.of(now, etag, mine), differences
-
-    def refuse(self, error: LakeMirrorError) -> None:
-        """Say why the service did not accept it, beside the field that it names."""
-        field = getattr(error, "field", "")
-        self.add_error(field if field in self.fields else None, str(error))
-
-
-def _object(text: str) -> dict[str, Any]:
-    """What the form was made from, as it came back: only to be compared."""
-    try:
-        values = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return values if isinstance(values, dict) else {}

@@ -14,7 +14,7 @@ from django.db import IntegrityError, transaction
 
 from audit.verbs import Verb
 from core.access.policies import auth_arn
-from core.errors import Conflict, Invalid, NotFound, Stale, Unreadable
+from core.errors import Conflict, NotFound, Stale, Unreadable
 from core.installations.settings import Secrets, Wish, check_secrets, check_wish
 from core.text.phrases import count
 from db import clock
@@ -65,12 +65,16 @@ def etag_of(row: Installation) -> str:
     return f'"{row.pk}-{row.version}"'
 
 
+def of_file(region: str, verb: str) -> Conflict:
+    """What is told of one of the file to who wants to change one of the database."""
+    hint = f"{verb} it there, and restart LakeMirror"
+    return Conflict(f"the installation '{region}' is in the configuration file", hint=hint)
+
+
 def find(region: str) -> Installation:
     """The row of a region. Raises NotFound, and Conflict for one of the file."""
     if region in config.from_file().regions:
-        raise Conflict(
-            f"the installation '{region}' is in the configuration file", hint="Edit it there, and restart LakeMirror"
-        )
+        raise of_file(region, "Edit")
     row = Installation.objects.filter(region=region).first()
     if row is None:
         raise NotFound(f"there is no installation '{region[:80]}'")
@@ -232,9 +236,7 @@ def _rotate(region: str) -> bool:
 
 
 def wish_of(values: Mapping[str, Any]) -> tuple[Wish, Secrets]:
-    """Settings and secrets from a body or a form, which name the secrets with the rest."""
-    given = {name: value for name, value in values.items() if value is not None}
+    """Settings and secrets from a body, which names the secrets with the rest."""
+    given = dict(values)
     secrets = Secrets(given.pop("lakefs_secret_access_key", ""), given.pop("store_secret_access_key", ""))
-    if "region" not in given:
-        raise Invalid("is required", field="region")
     return Wish(**given), secrets

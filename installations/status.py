@@ -13,6 +13,7 @@ from core.installations.preflight import Check, CheckOutcome
 from core.installations.settings import Access, Wish
 from deployment import config
 from deployment.overlay import Together
+from installations.check_groups import CheckGroups, grouped
 from installations.connection_test import passed
 from installations.models import Installation, InstallationTest
 from installations.region_usage import RegionFacts, region_facts
@@ -60,29 +61,10 @@ class InstallationReading:
         return self.test.lakefs_version if self.test else ""
 
     @property
-    def checks(self) -> list[Check]:
-        """Of the last test, what needs somebody first."""
-        order = [CheckOutcome.FAILED, CheckOutcome.WARNING, CheckOutcome.UNKNOWN, CheckOutcome.OK]
-        checks = [
-            Check(**{**stored, "state": CheckOutcome(stored["state"])})
-            for stored in (self.test.checks if self.test else [])
-        ]
-        return sorted(checks, key=lambda check: order.index(check.state))
-
-    @property
-    def good(self) -> list[Check]:
-        """What is in order."""
-        return [check for check in self.checks if check.state is CheckOutcome.OK]
-
-    @property
-    def rights(self) -> list[Check]:
-        """Rights of which nobody knows: most can't be tried without changing something."""
-        return [check for check in self.checks if check.state is CheckOutcome.UNKNOWN and "-right:" in check.id]
-
-    @property
-    def urgent(self) -> list[Check]:
-        """All others."""
-        return [check for check in self.checks if check not in self.good and check not in self.rights]
+    def groups(self) -> CheckGroups:
+        """The checks of the last test."""
+        stored = self.test.checks if self.test else []
+        return grouped(Check(**{**check, "state": CheckOutcome(check["state"])}) for check in stored)
 
     @property
     def outcome(self) -> CheckOutcome:
@@ -93,7 +75,7 @@ class InstallationReading:
             return CheckOutcome.UNKNOWN
         if passed(self.test):
             return CheckOutcome.OK
-        failed = any(check.state is CheckOutcome.FAILED for check in self.checks)
+        failed = any(check.state is CheckOutcome.FAILED for check in self.groups.urgent)
         return CheckOutcome.FAILED if failed else CheckOutcome.UNKNOWN
 
 
@@ -158,7 +140,7 @@ def installation_json(reading: InstallationReading) -> dict[str, Any]:
         "problem": reading.problem or None,
         "used_by": [{"what": what, "number": number} for what, number in reading.used.items()],
         "lakefs_version": reading.version or None,
-        "last_contact_at": rfc3339(reading.last_contact) if reading.last_contact else None,
+        "last_contact_at": rfc3339(reading.last_contact),
         "tested_at": rfc3339(test.tested_at) if test else None,
         "ok": passed(test) if test else None,
     }

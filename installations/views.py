@@ -11,7 +11,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from core.errors import Conflict, Invalid, LakeMirrorError, NotFound, Stale
+from core.errors import Invalid, LakeMirrorError, NotFound, Stale
 from db import clock
 from installations.connection_test import installation_test, passed
 from installations.forms import InstallationForm
@@ -25,6 +25,7 @@ from installations.services import (
     installation_create,
     installation_delete,
     installation_update,
+    of_file,
 )
 from installations.status import InstallationReading, installation_reading, installation_readings
 from rbac import services as rbac
@@ -95,9 +96,7 @@ def installation_edit(request: HttpRequest, region: str) -> HttpResponse:
     """Change one of the database."""
     reading = find(region)
     if reading.in_file:
-        raise Conflict(
-            f"the installation '{region}' is in the configuration file", hint="Edit it there, and restart LakeMirror"
-        )
+        raise of_file(region, "Edit")
     if request.method != "POST":
         return _show_form(request, InstallationForm.of(reading.wish, reading.etag), reading=reading)
     rbac.require(request.user, (UPDATE, installation_arn(region)))
@@ -144,9 +143,7 @@ def installation_deleted(request: HttpRequest, region: str) -> HttpResponse:
     """Say what uses it, or forget it."""
     reading = find(region)
     if reading.in_file and not reading.doubled:
-        raise Conflict(
-            f"the installation '{region}' is in the configuration file", hint="Delete it there, and restart LakeMirror"
-        )
+        raise of_file(region, "Delete")
     if request.method != "POST":
         return render(request, "installations/delete.html", SECTION | {"reading": reading})
     reason = request.POST.get("reason", "")[:1000]

@@ -13,6 +13,7 @@ from django.db.models import Q
 from audit.verbs import Verb
 from console import exports_summary
 from console.exports_summary import About, SourceRepository
+from core.access.policies import repository_arn
 from core.errors import Conflict, NotFound
 from core.mirroring.object_check import Depth
 from db import clock
@@ -24,7 +25,6 @@ from jobs.queue_status import SILENT_AFTER
 from mirrors.models import Mirror, MirrorDuty, Repository, Run, Validation
 from mirrors.models.querysets import MirrorQuerySet
 from mirrors.queries.duties import OF_A_MIRROR, duties_about
-from mirrors.services.mirrors import repository_arn
 from mirrors.services.validations import validation_ask
 from mirrors.status.validations import ValidationStatus, expected_of
 from rbac import services as rbac

@@ -11,13 +11,13 @@ from rest_framework import serializers
 
 from console.exports_summary import SourceRepository
 from console.jobs.listing import Job
-from core.text.eta import expected_end, per_second
 from jobs.job_ids import JobType, job_id, job_url
 from jobs.lease import LEASE_SECONDS
 from jobs.models import JobLine
 from jobs.querysets import DutyQuerySet
 from jobs.queue_status import QueueReading
 from mirrors.models import Repository, Run, Validation
+from mirrors.status.runs import run_status
 from mirrors.status.validations import expected_of
 from web.schemas import count_or_null, number_or_null, text_or_null, time_or_null
 from web.serializers import rfc3339
@@ -124,22 +124,20 @@ def duty_json(job: Job) -> dict[str, Any]:
 
 def run_job_json(run: Run, *, now: datetime, held: bool) -> dict[str, Any]:
     """A check of ranges; without an end it is running only while the mirror's validation is `held`."""
-    running = run.ended_at is None and held
-    until = run.ended_at or (now if running else None)
-    pace = per_second(run.entries, run.started_at, until) if until else None
+    status = run_status(run, now=now, held=held)
     return (
         _NOTHING
         | _named(JobType.RUN, run.pk, run.mirror.source)
         | _progress(run)
         | {
             "kind": run.job,
-            "state": run.outcome if until else "lost",
+            "state": "lost" if status.lost else run.outcome,
             "mirror": run.mirror.name,
             "outcome": run.error or None,
             "started_at": rfc3339(run.started_at),
             "ended_at": rfc3339(run.ended_at),
-            "entries_per_second": None if pace is None else round(pace, 3),
-            "eta": rfc3339(expected_end(run.ranges_done, run.ranges, run.started_at, now) if running else None),
+            "entries_per_second": None if status.rate is None else round(status.rate, 3),
+            "eta": rfc3339(status.eta),
         }
     )
 

@@ -28,12 +28,12 @@ from console.jobs.listing import (
 )
 from console.jobs.listing import duty_retry as retry
 from console.jobs.log_lines import lines_of
+from core.access.policies import repository_arn
 from db import clock
 from jobs.job_ids import JobType
 from jobs.log import KEPT
 from jobs.queue_status import queue_readings, troubles
 from mirrors.models import Mirror
-from mirrors.services.mirrors import repository_arn
 from mirrors.services.stop_check import job_stop
 from mirrors.views.tabs import may_see
 from rbac import services as rbac

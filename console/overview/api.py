@@ -168,7 +168,7 @@ def _needing_json(reading: MirrorStatus) -> dict[str, Any]:
         "source_repository": mirror.source.name,
         "source_region": mirror.source.region,
         "region": mirror.region,
-        "status": reading.state_word,
+        "status": reading.state.word,
         "reason_code": reading.reason_code,
         "reason": reading.sentence,
         "lag_seconds": _rounded(reading.lag),

@@ -23,7 +23,6 @@ from exports.services import exports
 from exports.views.export import SECTION, find_visible
 from exports.views.forms import ExportForm
 from exports.views.planned_call import api_call, set_command
-from mirrors.preflight.summary import told_of
 from rbac import services as rbac
 from rbac.signin.form_recovery import GIVEN_BACK, keeps_typed, take
 from web.errors import status_of
@@ -146,7 +145,7 @@ def _checks(request: HttpRequest, plan: Plan, *, writing: bool) -> Context:
         preflight = check_plan(actor=request.user, plan=plan, writing=writing)
     except LakeMirrorError as error:
         return {"preflight_refused": str(error)}
-    return {"summary": told_of(preflight), "wrote": writing}
+    return {"summary": preflight, "wrote": writing}
 
 
 def _trial(request: HttpRequest, plan: Plan) -> Context:

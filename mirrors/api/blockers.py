@@ -12,23 +12,23 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from core.access.policies import repository_arn
 from core.errors import Invalid
 from db.chunks import rows_in_chunks
 from jobs.job_ids import accepted, duty_url
-from mirrors.api.mirrors import find_mirror
+from mirrors.api.mirrors import find_mirror, find_visible
 from mirrors.api.schemas import ThingAnswer
 from mirrors.models import Blocker, Mirror, MirrorDuty
 from mirrors.queries.missing import thing_of
 from mirrors.queries.missing_counts import is_cut_short
 from mirrors.services.backlog import Group, Looked, blockers_of, blockers_retry
-from mirrors.services.mirrors import repository_arn
 from mirrors.status.mirror import thing_json
 from rbac import services as rbac
 from web.csv_export import FORMATS, TableView, csv_answer, wants_csv
 from web.openapi import answers
 from web.paging import PAGE, a_page, by_number, number_of, one_of, page_of
 from web.schemas import LOCATION, JobTakenAnswer, page_with, text_or_null
-from web.serializers import rfc3339
+from web.serializers import Body, rfc3339
 
 MOST_IDS = 1000
 GROUPS = ("reason", "prefix")
@@ -92,8 +92,7 @@ class Blockers(TableView):
     @answers("List blockers", 200, BlockerPageAnswer, query=[*PAGE, *WHICH, GROUP_BY, FORMAT], fails=[409], csv=True)
     def get(self, request: Request, repository: str, mirror_id: str) -> HttpResponseBase:
         """A page of them, the longest known first; groups; or all as CSV. Needs fs:ListRepositories on `*`."""
-        rbac.require(request.user, ("fs:ListRepositories", "*"))
-        mirror = find_mirror(repository, mirror_id)
+        mirror = find_visible(request, repository, mirror_id)
         given = request.query_params
         named = {name: given.get(name, "") for name in ("commit", "branch", "reason", "prefix")}
         rows = blockers_of(mirror, kind=one_of(request, "kind", Blocker.Kind.values), **named)
@@ -111,7 +110,7 @@ class Blockers(TableView):
         return Response(by_number(request, rows, blocker_json, "pk", newest=False) | _all_named_json(mirror))
 
 
-class BlockersRetried(serializers.Serializer):
+class BlockersRetried(Body):
     """The body of POST: which ones, by id or by reason; neither: all."""
 
     ids = serializers.ListField(
@@ -123,9 +122,7 @@ class BlockersRetried(serializers.Serializer):
         super().__init__(partial=True, **given)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        unknown = sorted(set(self.initial_data) - set(self.fields))
-        if unknown:
-            raise serializers.ValidationError({unknown[0]: f"is not a field here (known: {', '.join(self.fields)})"})
+        super().validate(attrs)
         if len(attrs) > 1:
             raise serializers.ValidationError({"ids": "give ids or a reason, not both"})
         return attrs

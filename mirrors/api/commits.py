@@ -13,7 +13,7 @@ from core.errors import Invalid
 from core.mirroring.states import State
 from db import clock
 from mirrors.api.commit_schemas import CertificateAnswer, CommitAnswer, CommitDetailAnswer
-from mirrors.api.mirrors import find_mirror
+from mirrors.api.mirrors import find_visible
 from mirrors.api.schemas import BranchAnswer
 from mirrors.models import MirrorCommit
 from mirrors.queries.certificates import certify
@@ -23,7 +23,6 @@ from mirrors.queries.missing import commit_facts
 from mirrors.queries.proof_facts import is_at_its_store, judge, row_of
 from mirrors.status.commit_json import STAGES, commit_json, commits_of, commits_of_branch, coverage_json, facts_of
 from mirrors.status.mirror import branch_json, mirror_statuses, thing_json
-from rbac import services as rbac
 from web.openapi import answers
 from web.paging import PAGE, a_page, by_number, one_of, page_of
 from web.schemas import page_answer
@@ -32,7 +31,7 @@ from web.serializers import rfc3339
 STATUS = OpenApiParameter("status", str, description="only those in this state, by its code or in words")
 OF_COMMITS = (
     OpenApiParameter("branch", str, description="only those that this branch of the source pointed to, in that order"),
-    OpenApiParameter("stage", str, enum=STAGES, description="only those that have come so far, and no further"),
+    OpenApiParameter("stage", str, enum=list(STAGES), description="only those that have come so far, and no further"),
     OpenApiParameter("data", str, enum=MirrorCommit.Data.values, description="only those whose data stands so"),
 )
 
@@ -45,8 +44,7 @@ class Branches(APIView):
     @answers("List branches", 200, page_answer(BranchAnswer), query=[*PAGE, STATUS])
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
         """A page of branches by name, as the mirror itself tells of them. Needs fs:ListRepositories on `*`."""
-        rbac.require(request.user, ("fs:ListRepositories", "*"))
-        mirror = find_mirror(repository, mirror_id)
+        mirror = find_visible(request, repository, mirror_id)
         amount, after = page_of(request)
         state = state_of(request)
         branches = mirror_statuses([mirror])[0].branches
@@ -63,8 +61,7 @@ class Commits(APIView):
     @answers("List commits", 200, page_answer(CommitAnswer), query=[*PAGE, *OF_COMMITS])
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
         """A page of commits, the last one seen first. Needs fs:ListRepositories on `*`."""
-        rbac.require(request.user, ("fs:ListRepositories", "*"))
-        mirror = find_mirror(repository, mirror_id)
+        mirror = find_visible(request, repository, mirror_id)
         data = one_of(request, "data", MirrorCommit.Data.values)
         rows, column = commits_of(mirror, stage=one_of(request, "stage", STAGES), data=data), "commit_id"
         if branch := request.query_params.get("branch"):
@@ -87,8 +84,7 @@ class CommitDetail(APIView):
     @answers("Get a commit", 200, CommitDetailAnswer, fails=[409])
     def get(self, request: Request, repository: str, mirror_id: str, commit: str) -> Response:
         """How far it has come, what is covered of it, what it waits for. Needs fs:ListRepositories on `*`."""
-        rbac.require(request.user, ("fs:ListRepositories", "*"))
-        mirror = find_mirror(repository, mirror_id)
+        mirror = find_visible(request, repository, mirror_id)
         commit_row, now = find_commit(mirror, commit), clock.now()
         facts = commit_facts(mirror, [commit_row.sha])[commit_row.sha]
         covered = commit_coverage(mirror, commit_row.metarange_id) if facts.metadata_at else None
@@ -110,8 +106,7 @@ class CommitCertificate(APIView):
     @answers("Get a certificate", 200, CertificateAnswer, fails=[409, 502, 503])
     def get(self, request: Request, repository: str, mirror_id: str, commit: str) -> Response:
         """Its certificate, gathered anew; 404 says what it still lacks. Needs fs:ListRepositories on `*`."""
-        rbac.require(request.user, ("fs:ListRepositories", "*"))
-        mirror = find_mirror(repository, mirror_id)
+        mirror = find_visible(request, repository, mirror_id)
         certificate = certify(mirror, find_commit(mirror, commit))
         return Response(certificate.document(as_of=rfc3339(clock.now())))
 

@@ -13,8 +13,8 @@ from rest_framework.views import APIView
 from core.mirroring.states import State
 from mirrors.api.commit_schemas import PlaceAnswer
 from mirrors.api.commits import STATUS, state_of
-from mirrors.api.mirrors import as_json
 from mirrors.api.schemas import MirrorAnswer
+from mirrors.api.serializers import mirror_json
 from mirrors.models import Mirror
 from mirrors.models.querysets import MirrorQuerySet
 from mirrors.status.mirror import MirrorStatus, mirror_statuses
@@ -49,7 +49,7 @@ class AllMirrors(APIView):
         amount, after = page_of(request)
         readings = _in_state(mirrors.select_related("source"), state_of(request), after, amount + 1)
         page, pagination = a_page(readings, amount, lambda reading: reading.mirror.name)
-        return Response(pagination | {"results": [as_json(reading) for reading in page]})
+        return Response(pagination | {"results": [mirror_json(reading) for reading in page]})
 
 
 class CommitRegions(APIView):

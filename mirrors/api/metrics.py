@@ -9,10 +9,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from db import clock
-from mirrors.api.mirrors import find_mirror
+from mirrors.api.mirrors import find_visible
 from mirrors.status.series import PERIODS, measured, step_json
 from mirrors.transitions.rpo_breaches import target_of
-from rbac import services as rbac
 from web.csv_export import FORMATS, TableView, csv_answer, wants_csv
 from web.openapi import answers
 from web.paging import one_of
@@ -63,8 +62,7 @@ class Metrics(TableView):
     @answers("Get metrics", 200, MetricsAnswer, query=[PERIOD, FORMAT], csv=True)
     def get(self, request: Request, repository: str, mirror_id: str) -> HttpResponseBase:
         """Lag, backlog and throughput, step by step. Needs fs:ListRepositories on `*`."""
-        rbac.require(request.user, ("fs:ListRepositories", "*"))
-        mirror, now = find_mirror(repository, mirror_id), clock.now()
+        mirror, now = find_visible(request, repository, mirror_id), clock.now()
         period = one_of(request, "period", PERIODS) or FIRST
         series = measured(mirror, PERIODS[period], now)
         if wants_csv(request):

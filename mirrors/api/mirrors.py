@@ -10,6 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from core.access.policies import repository_arn
 from core.errors import Invalid, NotFound
 from core.mirroring.branch_selection import OnUnselect
 from deployment import config
@@ -42,25 +43,9 @@ def source_region(request: Request) -> str:
     return region
 
 
-def as_json(reading: readings.MirrorStatus) -> dict[str, Any]:
-    """A mirror with what is known of it now."""
-    mirror = reading.mirror
-    branches = [readings.branch_json(branch) for branch in reading.branches]
-    return mirror_json(
-        mirror,
-        status=reading.state_word,
-        reason_code=reading.reason_code,
-        reason=reading.sentence,
-        branches=branches,
-        left_out=reading.left_out,
-        warnings=reading.warnings,
-        looked_at=(reading.looked_at, reading.destination_looked_at),
-    )
-
-
 def mirror_answer(mirror: Mirror, status: int = 200) -> Response:
     """A mirror with what is known of it now, and the tag of its settings."""
-    return Response(as_json(readings.mirror_status(mirror)), status=status, headers={"ETag": etag_of(mirror)})
+    return Response(mirror_json(readings.mirror_status(mirror)), status=status, headers={"ETag": etag_of(mirror)})
 
 
 def creation_arguments(request: Request, repository: str) -> dict[str, Any]:
@@ -94,7 +79,7 @@ class Mirrors(APIView):
         )
         rows = list(mirrors.select_related("source").order_by("name")[: amount + 1])
         page, pagination = a_page(rows, amount, lambda mirror: mirror.name)
-        return Response(pagination | {"results": [as_json(reading) for reading in readings.mirror_statuses(page)]})
+        return Response(pagination | {"results": [mirror_json(reading) for reading in readings.mirror_statuses(page)]})
 
     @answers(
         "Create a mirror", 201, MirrorAnswer, body=MirrorCreation, query=[SOURCE_REGION, etag(201)], fails=[502, 503]
@@ -114,13 +99,12 @@ class MirrorDetail(APIView):
     @answers("Get a mirror", 200, MirrorAnswer, query=[etag(200)])
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
         """The mirror. Needs fs:ListRepositories on `*`."""
-        rbac.require(request.user, ("fs:ListRepositories", "*"))
-        return mirror_answer(find_mirror(repository, mirror_id))
+        return mirror_answer(find_visible(request, repository, mirror_id))
 
     @answers("Change a mirror", 200, MirrorAnswer, body=MirrorChange, query=[IF_MATCH, etag(200)], fails=[409, 412])
     def patch(self, request: Request, repository: str, mirror_id: str) -> Response:
         """Change the settings that the body names. Needs fs:MirrorRepository on repository/{repository}."""
-        rbac.require(request.user, ("fs:MirrorRepository", services.repository_arn(repository)))
+        rbac.require(request.user, ("fs:MirrorRepository", repository_arn(repository)))
         body = MirrorChange(data=request.data)
         body.is_valid(raise_exception=True)
         on_unselect = OnUnselect(body.validated_data.get("on_unselect", OnUnselect.KEEP))
@@ -130,7 +114,7 @@ class MirrorDetail(APIView):
     @answers("Delete a mirror", 204, query=[IF_MATCH], fails=[412])
     def delete(self, request: Request, repository: str, mirror_id: str) -> Response:
         """Remove the mirror's references, never its objects. Needs fs:DeleteRepository on repository/{id}."""
-        rbac.require(request.user, ("fs:DeleteRepository", services.repository_arn(mirror_id)))
+        rbac.require(request.user, ("fs:DeleteRepository", repository_arn(mirror_id)))
         if_match = seen(request.headers.get("If-Match", ""))
         mirror = find_mirror(repository, mirror_id)
         services.mirror_delete(actor=request.user, mirror=mirror, seen=if_match)
@@ -145,7 +129,7 @@ class Pause(APIView):
     @answers("Pause a mirror", 200, MirrorAnswer, query=[etag(200)])
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
         """The mirror. Needs fs:OperateMirror on repository/{repository}."""
-        rbac.require(request.user, ("fs:OperateMirror", services.repository_arn(repository)))
+        rbac.require(request.user, ("fs:OperateMirror", repository_arn(repository)))
         return _change(request, repository, mirror_id, {"paused": True})
 
 
@@ -157,7 +141,7 @@ class Resume(APIView):
     @answers("Resume a mirror", 200, MirrorAnswer, query=[etag(200)])
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
         """The mirror. Needs fs:OperateMirror on repository/{repository}."""
-        rbac.require(request.user, ("fs:OperateMirror", services.repository_arn(repository)))
+        rbac.require(request.user, ("fs:OperateMirror", repository_arn(repository)))
         return _change(request, repository, mirror_id, {"paused": False})
 
 
@@ -169,7 +153,7 @@ class Sync(APIView):
     @answers("Sync a mirror", 202, JobTakenAnswer, query=[LOCATION])
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
         """202: its duties are due now. Needs fs:OperateMirror on repository/{repository}."""
-        rbac.require(request.user, ("fs:OperateMirror", services.repository_arn(repository)))
+        rbac.require(request.user, ("fs:OperateMirror", repository_arn(repository)))
         mirror = find_mirror(repository, mirror_id)
         services.mirror_sync(actor=request.user, mirror=mirror)
         message = f"{repository} is looked at now, and all that is missing is looked for again"
@@ -200,8 +184,7 @@ class Promotions(APIView):
     @answers("List promotions", 200, page_answer(PromotionAnswer), query=[*PAGE, BRANCH])
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
         """A page of moves, the last one first. Needs fs:ListRepositories on `*`."""
-        rbac.require(request.user, ("fs:ListRepositories", "*"))
-        moves = find_mirror(repository, mirror_id).promotions.all()
+        moves = find_visible(request, repository, mirror_id).promotions.all()
         if branch := request.query_params.get("branch"):
             moves = moves.filter(branch=branch, is_tag=False)
         return Response(newest_first(request, moves, readings.promotion_json))
@@ -230,13 +213,19 @@ class BranchReset(APIView):
     @answers("Reset a branch", 202, JobTakenAnswer, body=BranchNamed, query=[LOCATION])
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
         """202: it is done in the next round. Needs fs:MirrorRepository on repository/{repository}."""
-        rbac.require(request.user, ("fs:MirrorRepository", services.repository_arn(repository)))
+        rbac.require(request.user, ("fs:MirrorRepository", repository_arn(repository)))
         body = BranchNamed(data=request.data)
         body.is_valid(raise_exception=True)
         mirror, branch = find_mirror(repository, mirror_id), body.validated_data["branch"]
         services.branch_reset(actor=request.user, mirror=mirror, branch=branch)
         message = f"the uncommitted changes of {branch} are undone in the next round"
         return accepted({"message": message}, duty_url(MirrorDuty.PROMOTE, mirror.pk))
+
+
+def find_visible(request: Request, repository: str, mirror_id: str) -> Mirror:
+    """The mirror of that id of the repository, for who may see mirrors. Raises Denied and NotFound."""
+    rbac.require(request.user, ("fs:ListRepositories", "*"))
+    return find_mirror(repository, mirror_id)
 
 
 def find_mirror(repository: str, mirror_id: str) -> Mirror:

@@ -17,19 +17,13 @@ from mirrors.services.repair import commit_repair, repair_plan
 from rbac import services as rbac
 from web.openapi import answers
 from web.schemas import count_or_null
-from web.serializers import rfc3339
+from web.serializers import Body, rfc3339
 
 
-class RepairAsked(serializers.Serializer):
+class RepairAsked(Body):
     """The body: whether only the plan is wanted."""
 
     dry_run = serializers.BooleanField(default=False)
-
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        unknown = sorted(set(self.initial_data) - set(self.fields))
-        if unknown:
-            raise serializers.ValidationError({unknown[0]: "is not a field here (known: dry_run)"})
-        return attrs
 
 
 class RepairStepAnswer(serializers.Serializer):

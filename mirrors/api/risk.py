@@ -9,17 +9,17 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from core.access.policies import repository_arn
 from core.mirroring.states import ASIDE
 from core.text.phrases import count
 from db import clock
 from jobs.job_ids import accepted, duty_url
 from mirrors.api.mirrors import find_mirror
 from mirrors.api.risk_schemas import LagPageAnswer, LossPageAnswer, PrioritisedAnswer, UnreachedPageAnswer
-from mirrors.models import LagBreach, Mirror, MirrorDuty
+from mirrors.models import Mirror, MirrorDuty
 from mirrors.queries.branch_positions import BranchPosition
 from mirrors.queries.gc_exposure import AllUnreached, Gone, Unreached, gone_of, unreached_of
 from mirrors.queries.unreplicated import Loss, losses_of
-from mirrors.services.mirrors import repository_arn
 from mirrors.services.priority import mirror_prioritise
 from mirrors.status.lag_panel import loss_doubts
 from mirrors.status.mirror import BranchStatus, MirrorStatus, mirror_statuses
@@ -28,7 +28,7 @@ from rbac import services as rbac
 from web.openapi import answers
 from web.paging import PAGE, a_page, number_of, page_of
 from web.schemas import LOCATION
-from web.serializers import rfc3339
+from web.serializers import Body, rfc3339
 
 
 class GcSafety(APIView):
@@ -99,16 +99,14 @@ def _unreached_json(commit: Unreached) -> dict[str, Any]:
     }
 
 
-class Prioritised(serializers.Serializer):
+class Prioritised(Body):
     """The body of POST: a branch or a commit."""
 
     branch = serializers.CharField(max_length=256, required=False)
     commit = serializers.RegexField(r"^[0-9a-f]{64}\Z", required=False)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        unknown = sorted(set(self.initial_data) - set(self.fields))
-        if unknown:
-            raise serializers.ValidationError({unknown[0]: "is not a field here (known: branch, commit)"})
+        super().validate(attrs)
         if len(attrs) != 1:
             raise serializers.ValidationError({"branch": "give one of branch and commit"})
         return attrs
@@ -238,10 +236,8 @@ def _lag_json(branch: BranchStatus, attainment: Kept, reading: MirrorStatus) -> 
         "oldest_pending_seen_at": rfc3339(branch.seen_at),
         "attainment_30d": None if share is None else round(share, 6),
         "measured_since": rfc3339(attainment.since) if counts else None,
-        "breaches": [_breach_json(breach) for breach in attainment.breaches],
+        "breaches": [
+            {"began_at": rfc3339(breach.began_at), "ended_at": rfc3339(breach.ended_at)}
+            for breach in attainment.breaches
+        ],
     }
-
-
-def _breach_json(breach: LagBreach) -> dict[str, Any]:
-    """`ended_at` is null while it lasts."""
-    return {"began_at": rfc3339(breach.began_at), "ended_at": rfc3339(breach.ended_at)}

@@ -12,12 +12,10 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.errors import NotFound
-from core.text.eta import expected_end, per_second
 from db import clock
-from jobs.models import Duty
-from mirrors.api.mirrors import find_mirror
-from mirrors.models import Mirror, MirrorDuty, Run
-from rbac import services as rbac
+from mirrors.api.mirrors import find_visible
+from mirrors.models import Run
+from mirrors.status.runs import is_held, run_status
 from web.openapi import answers
 from web.paging import PAGE, newest_first
 from web.schemas import number_or_null, page_answer, text_or_null, time_or_null
@@ -58,8 +56,7 @@ class Runs(APIView):
     @answers("List runs", 200, page_answer(RunAnswer), query=PAGE)
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
         """A page of them, the last one first. Needs fs:ListRepositories on `*`."""
-        rbac.require(request.user, ("fs:ListRepositories", "*"))
-        mirror, now = find_mirror(repository, mirror_id), clock.now()
+        mirror, now = find_visible(request, repository, mirror_id), clock.now()
         to_json = partial(run_json, now=now, held=is_held(mirror, now))
         return Response(newest_first(request, mirror.runs, to_json))
 
@@ -72,8 +69,7 @@ class RunDetail(APIView):
     @answers("Get a run", 200, RunDetailAnswer)
     def get(self, request: Request, repository: str, mirror_id: str, number: int) -> Response:
         """The check. Needs fs:ListRepositories on `*`."""
-        rbac.require(request.user, ("fs:ListRepositories", "*"))
-        mirror, now = find_mirror(repository, mirror_id), clock.now()
+        mirror, now = find_visible(request, repository, mirror_id), clock.now()
         run = mirror.runs.filter(pk=number).first() if number < 10**18 else None
         if run is None:
             raise NotFound(f"there is no run {str(number)[:40]} of '{mirror.name}'")
@@ -82,31 +78,25 @@ class RunDetail(APIView):
 
 def run_json(run: Run, *, now: datetime, held: bool) -> dict[str, Any]:
     """A check. One that has no end is running only while the mirror's validation is `held`: else its worker is lost."""
-    running = run.ended_at is None and held
-    until = run.ended_at or (now if running else None)
+    status = run_status(run, now=now, held=held)
     return {
         "id": run.pk,
         "job": run.job,
-        "outcome": None if until is None else run.outcome,
+        "outcome": None if status.lost else run.outcome,
         "error": run.error or None,
         "started_at": rfc3339(run.started_at),
         "ended_at": rfc3339(run.ended_at),
-        "seconds": _rounded((until - run.started_at).total_seconds() if until else None),
+        "seconds": _rounded(status.seconds),
         "ranges": run.ranges,
         "ranges_done": run.ranges_done,
         "entries": run.entries,
         "looked_up": run.looked_up,
         "requests": run.requests,
         "problems": run.problems,
-        "entries_per_second": _rounded(per_second(run.entries, run.started_at, until) if until else None),
-        "eta": rfc3339(expected_end(run.ranges_done, run.ranges, run.started_at, now) if running else None),
+        "entries_per_second": _rounded(status.rate),
+        "eta": rfc3339(status.eta),
     }
 
 
 def _rounded(number: float | None) -> float | None:
     return None if number is None else round(number, 3)
-
-
-def is_held(mirror: Mirror, now: datetime) -> bool:
-    """Whether somebody works on the mirror's validation."""
-    return Duty.objects.filter(kind=MirrorDuty.VALIDATE, subject=mirror.pk, until__gt=now).exists()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
@@ -16,9 +14,8 @@ from core.mirroring.promotion import Repair
 from core.mirroring.rpo import LONGEST_RPO
 from core.mirroring.source_moves import FirstSync
 from db import clock
-from mirrors.models import Mirror
-from web.serializers import Body, TrueOrFalse
-from web.serializers import rfc3339 as rfc3339
+from mirrors.status.mirror import MirrorStatus, branch_json
+from web.serializers import Body, TrueOrFalse, rfc3339
 
 
 @extend_schema_field({"type": "number", "exclusiveMinimum": 0, "maximum": 1})
@@ -118,21 +115,9 @@ class BranchNamed(serializers.Serializer):
     branch = serializers.CharField(max_length=256)
 
 
-def mirror_json(
-    mirror: Mirror,
-    *,
-    status: str,
-    reason_code: str,
-    reason: str,
-    branches: list[dict[str, Any]],
-    left_out: int,
-    warnings: Sequence[str],
-    looked_at: tuple[datetime | None, datetime | None],
-) -> dict[str, Any]:
-    """One mirror; times in RFC 3339 UTC. `branches` are readings; what is selected stands in `selected_branches`.
-
-    `looked_at`: when the last look at the source began, and when the destination was looked at.
-    """
+def mirror_json(reading: MirrorStatus) -> dict[str, Any]:
+    """A mirror with what is known of it now; times in RFC 3339 UTC. What is selected stands in `selected_branches`."""
+    mirror = reading.mirror
     settings = MirrorSettings(mirror).data
     return {
         "id": mirror.name,
@@ -143,15 +128,15 @@ def mirror_json(
         "storage_namespace": mirror.storage_namespace,
         "object_replication": "native",
         **settings,
-        "selected_branches": settings["branches"] | {"left_out": left_out},
+        "selected_branches": settings["branches"] | {"left_out": reading.left_out},
         "history": mirror.history,
-        "status": status,
-        "reason_code": reason_code,
-        "reason": reason,
-        "branches": branches,
-        "warnings": list(warnings),
-        "source_looked_at": rfc3339(looked_at[0]),
-        "destination_looked_at": rfc3339(looked_at[1]),
+        "status": reading.state.word,
+        "reason_code": reading.reason_code,
+        "reason": reading.sentence,
+        "branches": [branch_json(branch) for branch in reading.branches],
+        "warnings": list(reading.warnings),
+        "source_looked_at": rfc3339(reading.looked_at),
+        "destination_looked_at": rfc3339(reading.destination_looked_at),
         "created_at": rfc3339(mirror.created_at),
         "as_of": rfc3339(clock.now()),
     }

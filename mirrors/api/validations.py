@@ -9,21 +9,21 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from core.access.policies import repository_arn
 from core.errors import NotFound
 from core.mirroring.object_check import Depth
 from jobs.job_ids import JobType, accepted, job_url
-from mirrors.api.mirrors import find_mirror
+from mirrors.api.mirrors import find_mirror, find_visible
 from mirrors.models import Validation
-from mirrors.services.mirrors import repository_arn
 from mirrors.services.validations import validation_ask
 from rbac import services as rbac
 from web.openapi import answers
 from web.paging import PAGE, newest_first
 from web.schemas import LOCATION, page_answer, text_or_null, time_or_null
-from web.serializers import rfc3339
+from web.serializers import Body, rfc3339
 
 
-class ValidationAsked(serializers.Serializer):
+class ValidationAsked(Body):
     """The body of POST: a commit, a branch or all, and how deep."""
 
     commit = serializers.RegexField(r"^[0-9a-f]{64}\Z", required=False)
@@ -38,9 +38,7 @@ class ValidationAsked(serializers.Serializer):
         return value
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        unknown = sorted(set(self.initial_data) - set(self.fields))
-        if unknown:
-            raise serializers.ValidationError({unknown[0]: f"is not a field here (known: {', '.join(self.fields)})"})
+        super().validate(attrs)
         if len(attrs.keys() & {"commit", "branch", "all"}) != 1:
             raise serializers.ValidationError({"commit": "give one of commit, branch and all"})
         return attrs
@@ -99,8 +97,8 @@ class Validations(APIView):
     @answers("List validations", 200, page_answer(ValidationAnswer), query=PAGE)
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
         """A page of them, the last one first. Needs fs:ListRepositories on `*`."""
-        rbac.require(request.user, ("fs:ListRepositories", "*"))
-        return Response(newest_first(request, find_mirror(repository, mirror_id).validations, validation_json))
+        rows = find_visible(request, repository, mirror_id).validations
+        return Response(newest_first(request, rows, validation_json))
 
 
 class ValidationDetail(APIView):
@@ -111,8 +109,7 @@ class ValidationDetail(APIView):
     @answers("Get a validation", 200, ValidationAnswer)
     def get(self, request: Request, repository: str, mirror_id: str, job: int) -> Response:
         """The job. Needs fs:ListRepositories on `*`."""
-        rbac.require(request.user, ("fs:ListRepositories", "*"))
-        mirror = find_mirror(repository, mirror_id)
+        mirror = find_visible(request, repository, mirror_id)
         validation = mirror.validations.filter(pk=job).first() if job < 10**18 else None
         if validation is None:
             raise NotFound(f"there is no validation {str(job)[:40]} of '{mirror.name}'")

@@ -9,9 +9,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from mirrors.api.mirrors import find_mirror
+from core.access.policies import repository_arn
+from mirrors.api.mirrors import find_mirror, find_visible
 from mirrors.models import Waiver
-from mirrors.services.mirrors import repository_arn
 from mirrors.services.waivers import MOST_COMMITS, find_waiver, waiver_give, waiver_withdraw
 from rbac import services as rbac
 from web.openapi import answers
@@ -47,8 +47,7 @@ class Waivers(APIView):
     @answers("List waivers", 200, page_answer(WaiverAnswer), query=PAGE)
     def get(self, request: Request, repository: str, mirror_id: str) -> Response:
         """A page of waivers, the last one first. Needs fs:ListRepositories on `*`."""
-        rbac.require(request.user, ("fs:ListRepositories", "*"))
-        return Response(newest_first(request, find_mirror(repository, mirror_id).waivers, waiver_json))
+        return Response(newest_first(request, find_visible(request, repository, mirror_id).waivers, waiver_json))
 
     @answers("Give a waiver", 201, WaiverAnswer, body=WaiverGiven)
     def post(self, request: Request, repository: str, mirror_id: str) -> Response:
@@ -69,8 +68,7 @@ class WaiverDetail(APIView):
     @answers("Get a waiver", 200, WaiverAnswer)
     def get(self, request: Request, repository: str, mirror_id: str, waiver: int) -> Response:
         """The waiver. Needs fs:ListRepositories on `*`."""
-        rbac.require(request.user, ("fs:ListRepositories", "*"))
-        return Response(waiver_json(find_waiver(find_mirror(repository, mirror_id), waiver)))
+        return Response(waiver_json(find_waiver(find_visible(request, repository, mirror_id), waiver)))
 
     @answers("Withdraw a waiver", 204)
     def delete(self, request: Request, repository: str, mirror_id: str, waiver: int) -> Response:

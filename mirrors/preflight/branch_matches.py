@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from core.access.policies import repository_arn
 from core.errors import LakeMirrorError, NotFound
 from core.mirroring.branch_selection import Selection, check_selection
 from installations.probes import ask, is_name
 from mirrors.preflight.questions import Plan, first_of_source
-from mirrors.services.mirrors import repository_arn
 from rbac import services as rbac
 
 

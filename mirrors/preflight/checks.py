@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Any, TypeVar
@@ -23,6 +23,7 @@ from core.types import RepositoryInfo
 from db import clock
 from deployment.wiring import region_settings
 from installations import probes
+from installations.check_groups import CheckGroups, grouped
 from installations.permission_probes import UNTRIED, is_of_branches, tries_of
 from installations.probes import Answers, ask, is_name
 from mirrors.models import Repository
@@ -42,10 +43,28 @@ class Preflight:
     checks: list[Check]
     as_of: datetime
     deciding: Collection[str] = decide.DECIDING
-    ok: bool = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "ok", decide.passed(self.checks, self.deciding))
+    @property
+    def ok(self) -> bool:
+        """Whether nothing failed, and what decides is known."""
+        return decide.passed(self.checks, self.deciding)
+
+    @property
+    def groups(self) -> CheckGroups:
+        """As a page shows them."""
+        return grouped(self.checks)
+
+    @property
+    def verdict(self) -> str:
+        """One sentence."""
+        urgent, good = self.groups.urgent, self.groups.good
+        failed = sum(check.state is CheckOutcome.FAILED for check in urgent)
+        if failed:
+            return f"{failed} of {len(self.checks)} checks failed: what to do stands below each."
+        if not self.ok:
+            return "Not everything that decides could be checked."
+        others = f", {len(urgent)} to look at" if urgent else ""
+        return f"Nothing that was checked stands in the way: {len(good)} checks are in order{others}."
 
 
 def preflight(*, actor: Any, plan: Plan) -> Preflight:

@@ -5,23 +5,22 @@ Nothing is stored. What creation would refuse the API refuses with the same word
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from core.access.policies import repository_arn
 from core.errors import NotFound
 from core.mirroring.branch_selection import Selection, check_selection
 from core.mirroring.check_cost import Cost, first_check
 from core.mirroring.object_check import Depth
-from core.types import RepositoryInfo
 from deployment.wiring import clients
-from graveler.metarange import RangeRef
 from installations.probes import is_name
 from mirrors.models import Mirror, all_branches
 from mirrors.preflight.cost_sample import Sample, Source, commits_of, count_commits, heads_of, read_ranges, sample_of
 from mirrors.preflight.questions import Plan
 from mirrors.services.adoption import reaching
-from mirrors.services.mirrors import Creation, repository_arn
+from mirrors.services.mirrors import Creation
 from rbac import services as rbac
 
 MOST_HEADS = 20
@@ -75,7 +74,7 @@ def preview_of(creation: Creation) -> Preview:
     """Reads the source of a mirror that could be made."""
     source = Source(creation.source, creation.source_region)
     chosen = creation.settings.get("selected") or all_branches()
-    selection = _selection(creation.source, chosen["include"], chosen["exclude"])
+    selection = Selection(creation.source.default_branch, tuple(chosen["include"]), tuple(chosen["exclude"]))
     return _read(source, selection, **_depth_of(creation.settings))
 
 
@@ -94,13 +93,9 @@ def preview_of_plan(*, actor: Any, plan: Plan) -> Preview:
             repository = clients.quick_lakefs(plan.source_region).get_repository(plan.source_repository)
     except NotFound:
         raise NotFound(missing, hint=hint) from None
-    selection = _selection(repository, plan.include, plan.exclude)
+    selection = Selection(repository.default_branch, plan.include, plan.exclude)
     check_selection(selection)
     return _read(Source(repository, plan.source_region), selection, **_depth_of({}))
-
-
-def _selection(repository: RepositoryInfo, include: Iterable[str], exclude: Iterable[str]) -> Selection:
-    return Selection(repository.default_branch, tuple(include), tuple(exclude))
 
 
 def _depth_of(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -120,7 +115,7 @@ def _read(source: Source, selection: Selection, *, depth: Depth, content_sample:
     metaranges = {commit.metarange_id for commit in commits[: len(range_lists)]} - {""}
     ranges = {ref.id: ref for refs in range_lists for ref in refs}
     number, more = count_commits(source, commits)
-    entries = _entries(ranges.values())
+    entries = sum(ref.count for ref in ranges.values())
     best, worst = first_check(
         metaranges=len(metaranges), ranges=len(ranges), entries=entries, depth=depth, content_sample=content_sample
     )
@@ -146,7 +141,3 @@ def _read(source: Source, selection: Selection, *, depth: Depth, content_sample:
 def _heads(chosen: Mapping[str, str], default: str) -> list[str]:
     """Each once, the default branch's first."""
     return list(dict.fromkeys(chosen[name] for name in sorted(chosen, key=lambda name: (name != default, name))))
-
-
-def _entries(ranges: Iterable[RangeRef]) -> int:
-    return sum(ref.count for ref in ranges)

@@ -6,13 +6,13 @@ What did not answer in time is left out, and the figures say so. Calls are quick
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
 from core.errors import LakeMirrorError, NotFound, Unreachable
-from core.types import Commit, RepositoryInfo
+from core.types import Commit, Page, RepositoryInfo
 from deployment.wiring import clients
 from graveler.metarange import RangeRef, read_metarange
 from jobs.concurrent_calls import Late, ask_all
@@ -43,15 +43,10 @@ class Source:
 
 def heads_of(source: Source) -> tuple[dict[str, str], bool]:
     """The heads of so many branches, and whether that is all of them."""
-    lakefs, heads, after = clients.quick_lakefs(source.region), {}, ""
+    list_branches = clients.quick_lakefs(source.region).list_branches
     with reaching(f"source {source.region}"):
-        while len(heads) < MOST_BRANCHES and source.remaining:
-            page = lakefs.list_branches(source.repository.id, after=after)
-            heads.update((branch.name, branch.commit_id) for branch in page.results)
-            after = page.next_after
-            if not after:
-                return heads, True
-    return heads, False
+        branches, all_listed = _listed(source, partial(list_branches, source.repository.id), MOST_BRANCHES)
+    return {branch.name: branch.commit_id for branch in branches}, all_listed
 
 
 def commits_of(source: Source, heads: Collection[str]) -> list[Commit]:
@@ -80,14 +75,9 @@ def count_commits(source: Source, heads: Sequence[Commit]) -> tuple[int, bool]:
 
 def _log(source: Source, head: str) -> tuple[list[str], bool]:
     """The ids of what a commit descends from, so many of them, and whether that is all."""
-    lakefs, shas, after = clients.quick_lakefs(source.region), [], ""
-    while len(shas) < MOST_COMMITS and source.remaining:
-        page = lakefs.log_commits(source.repository.id, head, after=after)
-        shas += [commit.id for commit in page.results]
-        after = page.next_after
-        if not after:
-            return shas, True
-    return shas, False
+    log_commits = clients.quick_lakefs(source.region).log_commits
+    commits, ended = _listed(source, partial(log_commits, source.repository.id, head), MOST_COMMITS)
+    return [commit.id for commit in commits], ended
 
 
 # --- ranges -----------------------------------------------------------------------------------------------------------
@@ -151,6 +141,19 @@ def _bytes_of(source: Source, ref: RangeRef) -> int:
 
 
 # --- asking -----------------------------------------------------------------------------------------------------------
+
+
+def _listed(source: Source, list_page: Callable[..., Page[T]], most: int) -> tuple[list[T], bool]:
+    """So much of a list as there was time for, but not more than that, and whether it is all."""
+    results: list[T] = []
+    after = ""
+    while len(results) < most and source.remaining:
+        page = list_page(after=after)
+        results += page.results
+        after = page.next_after
+        if not after:
+            return results, True
+    return results, False
 
 
 def _ask(source: Source, calls: Mapping[str, partial[T]]) -> dict[str, T | LakeMirrorError]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from typing import Any
 
-from django.db.models import Max
+from django.db.models import Max, QuerySet
 
 from db.chunks import CHUNK, chunks
 from mirrors.models import Repository
@@ -22,18 +23,28 @@ def highest_key(source: Repository, shas: Collection[str], top: int | None) -> i
     return max((key for key in keys if key is not None), default=None)
 
 
+def windows(
+    source: Repository, wanted: Collection[str], rows: QuerySet[Any], key: str = "pk"
+) -> Iterator[list[tuple[Any, ...]]]:
+    """Rows, each with its key first, from the highest wanted commit on down, some at a time, as long as commits are
+    wanted: the caller takes out those that he met and adds others. What lies between few of them is passed over."""
+    size, top = FIRST_WINDOW, highest_key(source, wanted, None)
+    while wanted and top is not None:
+        lines = list(rows.filter(**{f"{key}__lte": top}).order_by(f"-{key}")[:size])
+        if not lines:
+            return
+        yield lines
+        top, size = highest_key(source, wanted, lines[-1][0] - 1), min(4 * size, LAST_WINDOW)
+
+
 def walk_down(source: Repository, wanted: set[str]) -> Iterator[tuple[int, list[str]]]:
     """Key and parents of the wanted commits, children first. Each is taken out of `wanted`; the caller adds those of
     its parents that he wants as well before the next one."""
-    size, top = FIRST_WINDOW, highest_key(source, wanted, None)
-    while wanted and top is not None:
-        rows = source.commits.filter(pk__lte=top).order_by("-pk").values_list("pk", "sha", "parents")
-        for key, sha, parents in (lines := list(rows[:size])):
+    for lines in windows(source, wanted, source.commits.values_list("pk", "sha", "parents")):
+        for key, sha, parents in lines:
             if sha in wanted:
                 wanted.discard(sha)
                 yield key, parents
-        top = highest_key(source, wanted, lines[-1][0] - 1) if lines else None
-        size = min(4 * size, LAST_WINDOW)
 
 
 class ShownHistory:

@@ -134,7 +134,7 @@ def descriptor_bytes(descriptor: Descriptor) -> bytes:
 def parse_descriptor(data: bytes) -> Descriptor:
     """A descriptor from its bytes. Raises Invalid, naming what is wrong with them."""
     body = _object(data, "the descriptor")
-    source, settings = _part(body, "source"), _NEWER_SETTINGS | _part(body, "settings")
+    source, settings = _field(body, "source", dict), _NEWER_SETTINGS | _field(body, "settings", dict)
     return Descriptor(
         mirror=_text(body, "mirror", 64),
         region=_text(body, "region", 64),
@@ -152,7 +152,7 @@ def parse_descriptor(data: bytes) -> Descriptor:
         paused=_field(settings, "paused", bool),
         repair_tampering=_choice(settings, "repair_tampering", list(Repair)),
         tags=_field(settings, "tags", bool),
-        selected={name: _texts(_part(settings, "branches"), name, 256) for name in ("include", "exclude")},
+        selected={name: _texts(_field(settings, "branches", dict), name, 256) for name in ("include", "exclude")},
         history=_choice(settings, "history", list(History)),
         first_sync=_choice(settings, "first_sync", list(FirstSync)),
         rpo_seconds=_seconds(settings, "rpo_seconds"),
@@ -273,9 +273,6 @@ def read_certificate(region: str, namespace: str, branch: str) -> Proof | None:
     return Proof(certificate.commit, _moment(body, "at"))
 
 
-# --- keeping both ---------------------------------------------------------------------------------------------------
-
-
 # --- reading --------------------------------------------------------------------------------------------------------
 
 
@@ -287,11 +284,6 @@ def _object(data: bytes, what: str) -> Mapping[str, Any]:
     if not isinstance(body, dict):
         raise Invalid(f"{what} is damaged: it is no JSON object")
     return body
-
-
-def _part(body: Mapping[str, Any], name: str) -> dict[str, Any]:
-    part: dict[str, Any] = _field(body, name, dict)
-    return part
 
 
 def _field(body: Mapping[str, Any], name: str, kind: type) -> Any:

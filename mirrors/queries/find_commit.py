@@ -1,4 +1,4 @@
-"""A commit by its id, or by as much of it as is needed to tell it from others."""
+"""A commit by its id, or by as much of it as is needed to tell it from others. And a branch by its name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from core.errors import Conflict, Invalid, NotFound
-from mirrors.models import Commit, Mirror
+from mirrors.models import Commit, Mirror, SourceBranch
 
 LEAST_DIGITS = 6
 _HEX = re.compile(r"[0-9a-f]+")
@@ -24,6 +24,14 @@ def find_commit(mirror: Mirror, given: str) -> Commit:
         raise NotFound(f"nothing is known of a commit '{given[:80]}' at '{mirror.name}'")
     expect_one(given, [row.sha for row in rows])
     return rows[0]
+
+
+def find_branch(mirror: Mirror, name: str) -> SourceBranch:
+    """A branch that a mirror's source has now. Raises NotFound."""
+    branch = mirror.source.branches.filter(name=name, gone_at=None).first()
+    if branch is None:
+        raise NotFound(f"'{mirror.source.name}' has no branch '{name[:80]}'")
+    return branch
 
 
 def commits_beginning(repositories: Collection[int] | QuerySet[Any], given: str) -> QuerySet[Commit]:

@@ -19,18 +19,6 @@ from mirrors.models import Blocker, Mirror
 from mirrors.models.problem import Problem
 from mirrors.queries.metarange_cache import METADATA_PREFIX, Found, parse, remembered
 
-__all__ = [
-    "METADATA_PREFIX",
-    "Found",
-    "load_metaranges",
-    "metadata_uri",
-    "problem_of",
-    "ranges_at_hand",
-    "ranges_named",
-    "read_afresh",
-    "remembered",
-]
-
 WORKERS = 8
 
 

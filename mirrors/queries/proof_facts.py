@@ -18,10 +18,8 @@ from db.chunks import chunks
 from deployment.wiring import region_settings
 from graveler.metarange import RangeRef
 from mirrors.models import Blocker, Commit, Coverage, MetarangeCoverage, Mirror, MirrorCommit, Repository
+from mirrors.queries.coverage import CHUNK
 from mirrors.queries.metaranges import ranges_named
-
-CHUNK = 10_000
-"""So many ids in one question; hardly a commit has more ranges."""
 
 Named = tuple[RangeRef, ...] | None
 """What a metarange names; None while it is nowhere at hand."""

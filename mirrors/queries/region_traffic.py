@@ -28,12 +28,12 @@ def _by_region(rows: Any, **totals: Any) -> Mapping[str, tuple[int, datetime | N
 
 def mirrors_by_region() -> Mapping[str, int]:
     """How many mirrors each region has, also those that are being deleted."""
-    return _counted(Mirror.objects.order_by())
+    return _counted(Mirror.objects)
 
 
 def sources_by_region() -> Mapping[str, int]:
     """How many repositories of each region are mirrored."""
-    return _counted(Repository.objects.filter(mirrors__isnull=False).distinct())
+    return _counted(Repository.objects.filter(mirrors__isnull=False))
 
 
 def _counted(rows: Any) -> Mapping[str, int]:

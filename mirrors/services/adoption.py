@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TypeVar
 
 from core.errors import Conflict, Invalid, LakeMirrorError, NotFound, Unreachable
 from core.listing import branch_heads
 from core.types import RepositoryInfo
 from deployment.wiring import clients
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)

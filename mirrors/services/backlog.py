@@ -12,14 +12,13 @@ from django.db.models import QuerySet
 from django.db.models.functions import Substr
 
 from audit.verbs import Verb
-from core.errors import NotFound
+from core.access.policies import repository_arn
 from db import clock
 from jobs import duties
 from mirrors.models import Blocker, Mirror, MirrorDuty
-from mirrors.queries.find_commit import find_commit
+from mirrors.queries.find_commit import find_branch, find_commit
 from mirrors.queries.missing import holders_blocking
 from mirrors.queries.missing_counts import COUNTED
-from mirrors.services.mirrors import repository_arn
 from mirrors.transitions.blockers import LOOKED_FOR
 from rbac import services as rbac
 
@@ -36,19 +35,12 @@ def blockers_of(
     if commit:
         rows = rows.held_by(holders_blocking(mirror, find_commit(mirror, commit).sha))
     if branch:
-        rows = rows.held_by(holders_blocking(mirror, _head_of(mirror, branch)))
+        rows = rows.held_by(holders_blocking(mirror, find_branch(mirror, branch).head))
     if prefix:
         # Not startswith, which SQLite answers without regard to case.
         rows = rows.alias(beginning=Substr("path", 1, len(prefix))).filter(beginning=prefix)
     exactly = {"reason": reason, "kind": kind}
     return rows.filter(**{name: value for name, value in exactly.items() if value})
-
-
-def _head_of(mirror: Mirror, branch: str) -> str:
-    head = mirror.source.branches.filter(name=branch, gone_at=None).values_list("head", flat=True).first()
-    if head is None:
-        raise NotFound(f"'{mirror.source.name}' has no branch '{branch[:80]}'")
-    return head
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
 from audit.verbs import Verb
+from core.access.policies import namespace_arn, repository_arn
 from core.errors import Conflict, NotFound
 from core.types import RepositoryInfo
 from db import clock
@@ -19,6 +20,7 @@ from installations import probes
 from installations.claimed_places import give_away
 from jobs import duties
 from mirrors.models import Mirror, MirrorBranch, MirrorDuty, Repository, all_branches
+from mirrors.queries.duties import OF_A_MIRROR
 from mirrors.services import placement
 from mirrors.services.adoption import Adopted, check_adoptable, reaching
 from mirrors.services.settings_etag import etag_of
@@ -26,11 +28,6 @@ from mirrors.transitions import duties as mirror_duties
 from mirrors.transitions.selection import whole_selection
 from rbac import services as rbac
 from web.etags import ANYTHING, Seen
-
-
-def repository_arn(name: str) -> str:
-    """A repository as a resource of `fs:*` actions."""
-    return f"arn:lakefs:fs:::repository/{name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +124,7 @@ def rights_to_create(source: str, name: str, namespace: str) -> list[tuple[str, 
     return [
         ("fs:CreateRepository", repository_arn(name)),
         ("fs:MirrorRepository", repository_arn(source)),
-        ("fs:AttachStorageNamespace", f"arn:lakefs:fs:::namespace/{namespace}"),
+        ("fs:AttachStorageNamespace", namespace_arn(namespace)),
     ]
 
 
@@ -232,14 +229,9 @@ def mirror_sync(*, actor: Any, mirror: Mirror) -> None:
     right = ("fs:OperateMirror", repository_arn(mirror.source.name))
     rbac.require(actor, right)
     mirror.blockers.update(look_at=clock.now())
-    for kind, subject in (
-        (MirrorDuty.SENSE, mirror.source_id),
-        (MirrorDuty.MANAGE, mirror.pk),
-        (MirrorDuty.COPY_RECORDS, mirror.pk),
-        (MirrorDuty.VALIDATE, mirror.pk),
-        (MirrorDuty.PROMOTE, mirror.pk),
-    ):
-        duties.wake(kind, subject)
+    duties.wake(MirrorDuty.SENSE, mirror.source_id)
+    for kind in OF_A_MIRROR:
+        duties.wake(kind, mirror.pk)
     after = {"sync": mirror.name}
     rbac.audit(actor=actor, right=right, verb=Verb.SYNC, subject=mirror.audit_name, after=after)
 

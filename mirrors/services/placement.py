@@ -114,6 +114,10 @@ def overlap(namespace: str, other: str) -> bool:
     return a.startswith(b) or b.startswith(a)
 
 
+def _overlapping(namespace: str, what: str) -> Conflict:
+    return Conflict(f"the namespace {namespace} overlaps {what}", field="storage_namespace", hint=_APART)
+
+
 def check_apart_from_source(namespace: str, source: RepositoryInfo) -> None:
     """Raises Invalid if the mirror's objects would lie among the source's."""
     if overlap(source.storage_namespace, namespace):
@@ -128,11 +132,7 @@ def check_apart_from_mirrors(namespace: str, region: str) -> None:
     """Raises Conflict if they would lie among another mirror's."""
     for other in Mirror.objects.filter(region=region):
         if overlap(other.storage_namespace, namespace):
-            raise Conflict(
-                f"the namespace {namespace} overlaps that of the mirror '{other.name}'",
-                field="storage_namespace",
-                hint=_APART,
-            )
+            raise _overlapping(namespace, f"that of the mirror '{other.name}'")
 
 
 def check_apart_from_sources(namespace: str, region: str, name: str) -> None:
@@ -141,20 +141,14 @@ def check_apart_from_sources(namespace: str, region: str, name: str) -> None:
     for source in Repository.objects.order_by("pk"):
         is_itself = (source.region, source.name) == (region, name)
         if not is_itself and overlap(source.storage_namespace, namespace):
-            raise Conflict(
-                f"the namespace {namespace} overlaps that of '{source.name}' in {source.region}",
-                field="storage_namespace",
-                hint=_APART,
-            )
+            raise _overlapping(namespace, f"that of '{source.name}' in {source.region}")
 
 
 def check_apart_from_others(namespace: str) -> None:
     """Raises Conflict if somebody else (an export) would write among them, or they lie among what it wrote."""
     for place, whose in claimed_places():
         if overlap(place, namespace):
-            raise Conflict(
-                f"the namespace {namespace} overlaps {place}, {whose}", field="storage_namespace", hint=_APART
-            )
+            raise _overlapping(namespace, f"{place}, {whose}")
 
 
 def check_source_apart(namespace: str) -> None:
@@ -172,11 +166,7 @@ def check_apart_from_repositories(namespace: str, others: Iterable[RepositoryInf
     """Raises Conflict: lakeFS lets repositories share a place, and one's garbage collection may take another's."""
     for other in others:
         if other.id != name and overlap(other.storage_namespace, namespace):
-            raise Conflict(
-                f"the namespace {namespace} overlaps that of the repository '{other.id}' in {region}",
-                field="storage_namespace",
-                hint=_APART,
-            )
+            raise _overlapping(namespace, f"that of the repository '{other.id}' in {region}")
 
 
 def repositories_of(lakefs: LakeFS, region: str, side: str = "destination") -> Iterator[RepositoryInfo]:

@@ -10,14 +10,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from audit.verbs import Verb
+from core.access.policies import repository_arn
 from core.errors import NotFound
 from core.mirroring.facts import History
 from db.chunks import chunks
 from jobs import duties
 from jobs.lease import Lease
 from mirrors.models import Mirror, MirrorCommit, MirrorDuty
-from mirrors.queries.ancestors import FIRST_WINDOW, LAST_WINDOW, highest_key
-from mirrors.services.mirrors import repository_arn
+from mirrors.queries.ancestors import windows
+from mirrors.queries.proof_facts import row_of
 from mirrors.transitions.validity import locked_mirror
 from rbac import services as rbac
 
@@ -33,7 +34,7 @@ def mirror_prioritise(*, actor: Any, mirror: Mirror, commit: str = "", branch: s
     right = ("fs:OperateMirror", repository_arn(mirror.source.name))
     rbac.require(actor, right)
     sha = commit or _head(mirror, branch)
-    row = mirror.commits.filter(commit__repository=mirror.source_id, commit__sha=sha).select_related("commit").first()
+    row = row_of(mirror, sha)
     if row is None:
         raise NotFound(f"nothing is known of a commit '{sha[:80]}' at '{mirror.name}'")
     if not mirror.commits.settled().filter(pk=row.pk).exists():
@@ -84,18 +85,14 @@ def _needed(mirror: Mirror, targets: set[str], lease: Lease) -> Iterator[int]:
     Below one whose history is in order there are none. With the history `head`, records are all that is needed of
     ancestors.
     """
-    wanted, size = set(targets), FIRST_WINDOW
-    top = highest_key(mirror.source, wanted, None)
-    names = ("commit_id", "commit__sha", "commit__parents", "record", "data", "history")
-    while wanted and top is not None:
+    wanted = set(targets)
+    rows = mirror.commits.values_list("commit_id", "commit__sha", "commit__parents", "record", "data", "history")
+    for lines in windows(mirror.source, wanted, rows, "commit_id"):
         lease.renew()
-        rows = mirror.commits.filter(commit_id__lte=top).order_by("-commit_id").values_list(*names)[:size]
-        for key, sha, parents, record, data, history in (lines := list(rows)):
+        for key, sha, parents, record, data, history in lines:
             if sha not in wanted:
                 continue
             wanted.discard(sha)
             wanted.update(() if history else parents)
             if record == MirrorCommit.Record.PENDING or (data in _OPEN and mirror.history == History.FULL):
                 yield key
-        top = highest_key(mirror.source, wanted, lines[-1][0] - 1) if lines else None
-        size = min(4 * size, LAST_WINDOW)

@@ -14,6 +14,7 @@ from enum import StrEnum
 from django.db import IntegrityError, transaction
 
 from audit.verbs import Verb
+from core.access.policies import repository_arn
 from core.errors import Conflict, Invalid, LakeMirrorError, NotFound
 from core.listing import all_pages, branch_heads, tag_commits
 from core.ports import LakeFS
@@ -24,7 +25,6 @@ from deployment.wiring import clients, region_settings
 from installations.claimed_places import give_away
 from mirrors.models import Mirror, MirrorBranch, MirrorTag, Repository, SourceBranch
 from mirrors.queries.certificates import DESCRIPTOR, Descriptor, Proof, parse_descriptor, read_certificate
-from mirrors.services.mirrors import repository_arn
 from mirrors.services.placement import check_source_apart, check_still_free, hold_places
 from mirrors.transitions import duties
 from mirrors.transitions.required_commits import add_commits

@@ -13,11 +13,12 @@ from typing import Any
 from django.db import transaction
 
 from audit.verbs import Verb
+from core.access.policies import repository_arn
 from core.errors import Invalid
 from core.mirroring.branch_selection import OnUnselect
 from jobs import duties
 from mirrors.models import Mirror, MirrorDuty
-from mirrors.services.mirrors import mirror_lock, repository_arn
+from mirrors.services.mirrors import mirror_lock
 from mirrors.services.settings_etag import etag_of
 from mirrors.transitions.selection import reselect, start_or_end_tags, whole_selection
 from mirrors.transitions.validity import invalidate_for_settings

@@ -11,12 +11,12 @@ from typing import Any
 from django.db import transaction
 
 from audit.verbs import Verb
+from core.access.policies import repository_arn
 from core.errors import Conflict
 from db import clock
 from jobs.job_ids import JobType, job_id
 from jobs.models import Duty
 from mirrors.models import MirrorDuty, Run, Validation
-from mirrors.services.mirrors import repository_arn
 from rbac import services as rbac
 
 

@@ -10,13 +10,13 @@ from typing import Any
 from django.db import IntegrityError, transaction
 
 from audit.verbs import Verb
+from core.access.policies import repository_arn
 from core.errors import Conflict, NotFound
 from core.mirroring.object_check import Depth
 from db import clock
 from db.chunks import chunks
 from jobs import duties
 from mirrors.models import Mirror, MirrorDuty, Validation
-from mirrors.services.mirrors import repository_arn
 from rbac import services as rbac
 
 

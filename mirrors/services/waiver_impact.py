@@ -49,7 +49,8 @@ def waiver_impact(mirror: Mirror, commit: Commit) -> Impact:
     own = own_blockers(mirror, commit.sha)
     totals = own.aggregate(number=Count("pk"), bytes=Sum("size"))
     named = own.order_by("first_seen", "pk").values_list("path", "address")[:EXAMPLES]
-    heads = {name: head for name, head in _source_heads(mirror) if name in mirror.selection}
+    live = mirror.source.branches.filter(gone_at=None).order_by("name").values_list("name", "head")
+    heads = {name: head for name, head in live if name in mirror.selection}
     keys = [(mirror.pk, sha) for sha in {commit.sha, *heads.values()}]
     known = Commits([], keys)
     needed = {sha: [facts.commit_id for facts in known.needed_by((mirror.pk, sha))] for _, sha in keys}
@@ -63,10 +64,6 @@ def waiver_impact(mirror: Mirror, commit: Commit) -> Impact:
         ],
         gone=mirror.commits.filter(commit=commit, data=MirrorCommit.Data.GONE).exists(),
     )
-
-
-def _source_heads(mirror: Mirror) -> list[tuple[str, str]]:
-    return list(mirror.source.branches.filter(gone_at=None).order_by("name").values_list("name", "head"))
 
 
 def _waiting(branch: str, head: str, needed: Sequence[str], sha: str) -> Waiting:

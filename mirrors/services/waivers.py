@@ -12,12 +12,12 @@ from typing import Any
 from django.db import transaction
 
 from audit.verbs import Verb
+from core.access.policies import repository_arn
 from core.errors import Conflict, Invalid, NotFound
 from core.mirroring.facts import CommitFacts
 from db import clock
 from jobs import duties
 from mirrors.models import Mirror, MirrorCommit, MirrorDuty, Waiver
-from mirrors.services.mirrors import repository_arn
 from mirrors.transitions.ancestry import reset_ancestry
 from rbac import services as rbac
 

@@ -10,7 +10,7 @@ from django.db.models import F
 
 from core.mirroring.explain.commit_steps import CommitStep, climb
 from core.mirroring.explain.stage import stage_of
-from core.mirroring.facts import CommitFacts, Thing, Waived
+from core.mirroring.facts import CommitFacts, Waived
 from core.mirroring.promotion import MOVED_BY_OTHERS, UNKNOWN, Why
 from core.mirroring.states import Stage
 from mirrors.models import Candidate, Mirror, Promotion
@@ -30,15 +30,11 @@ class CommitReading:
     commit_id: str
     message: str
     committer: str
-    creation_date: int
     position: int
-    seen_at: datetime
-    fast_forward: bool
-    inferred: bool
+    fast_forward: bool = True
+    inferred: bool = False
     stage: Stage
     steps: Sequence[CommitStep]
-    blockers: Sequence[Thing]
-    lacking: int
     waived: Waived | None = None
 
 
@@ -88,14 +84,10 @@ def _commit_reading(
         commit_id=row.commit.sha,
         message=row.commit.message,
         committer=row.commit.committer,
-        creation_date=row.commit.creation_date,
         position=row.position,
-        seen_at=row.seen_at,
         fast_forward=row.fast_forward,
         inferred=row.position < UNKNOWN,
         stage=stage,
         steps=steps,
-        blockers=commit.things if commit else (),
-        lacking=commit.lacking if commit else 0,
         waived=commit.waived if commit else None,
     )

@@ -78,7 +78,7 @@ def read_commit(mirror: Mirror, commit: Commit, now: datetime) -> OneCommit:
 
 def _standing(mirror: Mirror, now: datetime) -> Verdict | None:
     """What holds for the whole mirror, like a pause."""
-    return judge_standing(gather([mirror], now, rails=False).facts[mirror.pk], now, targets(mirror))
+    return judge_standing(gather([mirror], now).facts[mirror.pk], now, targets(mirror))
 
 
 def certificate_of(mirror: Mirror, reading: OneCommit) -> tuple[Certificate | None, str]:
@@ -109,15 +109,9 @@ def _ladder_row(
         commit_id=commit.sha,
         message=commit.message,
         committer=commit.committer,
-        creation_date=commit.creation_date,
         position=row.pk,
-        seen_at=commit.seen_at,
-        fast_forward=True,
-        inferred=False,
         stage=stage,
         steps=_climb(facts, commit, stage, mirror),
-        blockers=facts.things,
-        lacking=facts.lacking,
         waived=facts.waived,
     )
 

@@ -7,17 +7,24 @@ from typing import Any
 
 from django.db.models import F, Q, QuerySet
 
-from core.errors import NotFound
 from core.mirroring.explain.commit_steps import last_step, step_times
 from core.mirroring.facts import CommitFacts, Waived
 from mirrors.models import Commit, Mirror, MirrorCommit
 from mirrors.queries.coverage import CommitCoverage
+from mirrors.queries.find_commit import find_branch
 from mirrors.queries.missing import FACTS
 from web.serializers import rfc3339
 
-_STEPS = ("recorded", "metadata", "validated", "superseded", "promoted")
-STAGES = ("seen", *_STEPS)
+STAGES = {
+    "seen": "Seen",
+    "recorded": "Record copied",
+    "metadata": "Metadata arrived",
+    "validated": "Objects validated",
+    "superseded": "Superseded",
+    "promoted": "Promoted",
+}
 """How far a commit may have come, by the codes of its steps."""
+_STEPS = [code for code in STAGES if code != "seen"]
 
 
 def commits_of(mirror: Mirror, *, stage: str = "", data: str = "") -> QuerySet[MirrorCommit]:
@@ -30,10 +37,7 @@ def commits_of(mirror: Mirror, *, stage: str = "", data: str = "") -> QuerySet[M
 
 def commits_of_branch(rows: QuerySet[MirrorCommit], mirror: Mirror, branch: str) -> QuerySet[MirrorCommit]:
     """Those that a source's branch is known to have pointed to, each with its `position`. Raises NotFound."""
-    source_branch = mirror.source.branches.filter(name=branch, gone_at=None).first()
-    if source_branch is None:
-        raise NotFound(f"'{mirror.source.name}' has no branch '{branch[:80]}'")
-    seen = Q(commit__candidacies__branch=source_branch, commit__candidacies__position__gte=0)
+    seen = Q(commit__candidacies__branch=find_branch(mirror, branch), commit__candidacies__position__gte=0)
     return rows.filter(seen).annotate(position=F("commit__candidacies__position"))
 
 

@@ -167,11 +167,10 @@ def _runs(mirrors: Sequence[Mirror], now: datetime) -> dict[int, RunFacts]:
     """The running Spark job of each mirror whose validation somebody holds the lease of."""
     held = Duty.objects.filter(kind=MirrorDuty.VALIDATE, until__gt=now).values("subject")
     rows = Run.objects.filter(mirror__in=mirrors, ended_at=None, mirror_id__in=held).order_by("started_at")
-    return {row.mirror_id: _run_facts(row) for row in rows}
-
-
-def _run_facts(row: Run) -> RunFacts:
-    return RunFacts(ranges=row.ranges, ranges_done=row.ranges_done, started_at=row.started_at)
+    return {
+        row.mirror_id: RunFacts(ranges=row.ranges, ranges_done=row.ranges_done, started_at=row.started_at)
+        for row in rows
+    }
 
 
 def _mirror_facts(mirror: Mirror, duties: Mapping[Key, list[Duty]], **more: Any) -> MirrorFacts:

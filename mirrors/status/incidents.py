@@ -44,7 +44,8 @@ class Trouble:
 def trouble_of(reading: MirrorStatus) -> Trouble:
     """Asks for more only where the state wants it."""
     if reading.state is State.FROZEN:
-        return Trouble([_frozen(reading)], "anew")
+        text = "The source was last seen in order, and nothing was moved since; all branches stay where they are"
+        return Trouble([Happened(text, reading.looked_at)], "anew")
     if reading.state is State.TAMPERED:
         return _tampered(reading)
     if reading.state is State.DAMAGED:
@@ -53,11 +54,6 @@ def trouble_of(reading: MirrorStatus) -> Trouble:
             return Trouble([_not_whole(never_whole)], "retry")
         return Trouble([_damaged(reading.mirror)], "retry")
     return Trouble()
-
-
-def _frozen(reading: MirrorStatus) -> Happened:
-    text = "The source was last seen in order, and nothing was moved since; all branches stay where they are"
-    return Happened(text, reading.looked_at)
 
 
 def _tampered(reading: MirrorStatus) -> Trouble:

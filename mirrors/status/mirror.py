@@ -115,32 +115,29 @@ class MirrorStatus:
         """How many things it waits for, with "+" where there are more."""
         return f"{self.waiting:,}{'+' if self.waiting_more else ''}"
 
-    @property
-    def state_word(self) -> str:
-        """The state as people read it."""
-        return self.state.word
-
 
 def mirror_status(mirror: Mirror, now: datetime | None = None) -> MirrorStatus:
     """One mirror with the rails of its branches."""
-    now = now or clock.now()
-    gathered = gather([mirror], now, rails=True)
-    return _read(mirror, gathered, now)
+    [reading] = _statuses([mirror], now, rails=True)
+    return reading
 
 
 def brief_statuses(mirrors: Iterable[Mirror], now: datetime | None = None) -> list[MirrorStatus]:
     """Many mirrors, in their order, each with a few of its `branches`: those that there is something to say of."""
-    now = now or clock.now()
-    rows = list(mirrors)
-    gathered = gather(rows, now, brief=True)
-    return [_read(mirror, gathered, now) for mirror in rows]
+    return _statuses(mirrors, now, brief=True)
 
 
 def mirror_statuses(mirrors: Iterable[Mirror], now: datetime | None = None) -> list[MirrorStatus]:
     """Several mirrors, in their order, without rails. A queryset should select the related source."""
+    return _statuses(mirrors, now)
+
+
+def _statuses(
+    mirrors: Iterable[Mirror], now: datetime | None, *, rails: bool = False, brief: bool = False
+) -> list[MirrorStatus]:
     now = now or clock.now()
     rows = list(mirrors)
-    gathered = gather(rows, now)
+    gathered = gather(rows, now, rails=rails, brief=brief)
     return [_read(mirror, gathered, now) for mirror in rows]
 
 

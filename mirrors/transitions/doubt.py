@@ -7,7 +7,6 @@ before a ref is moved to them. A ref that stands at one stays, and its page says
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import TypeVar
 
 from django.db.models import F, Q
 
@@ -23,7 +22,6 @@ from mirrors.queries.metarange_cache import remembered
 from mirrors.transitions.proven_heads import unprove_heads
 from mirrors.transitions.range_states import taken_down
 
-T = TypeVar("T")
 State = Coverage.State
 _JUDGED = (MirrorCommit.Data.COMPLETE, MirrorCommit.Data.GONE)
 

@@ -57,8 +57,8 @@ def intend(
             judgement = judge_move(proof_of(now, row, named) if row else None, around)
         if now is not None and judgement.allowed:
             _write(now, name, from_commit, to_commit, why, position, is_tag=is_tag)
-        elif now is not None and row is not None and judge_circumstances(around).allowed:
-            _doubt(now, row)
+        elif now and row and row.data == MirrorCommit.Data.COMPLETE and judge_circumstances(around).allowed:
+            doubt_commits(now, [(row.pk, row.commit_id)])
     return judgement
 
 
@@ -92,11 +92,6 @@ def _write(
             "at": clock.now(),
         },
     )
-
-
-def _doubt(mirror: Mirror, row: MirrorCommit) -> None:
-    if row.data == MirrorCommit.Data.COMPLETE:
-        doubt_commits(mirror, [(row.pk, row.commit_id)])
 
 
 def intents_of(mirror: Mirror, *, tags: bool = False) -> Mapping[str, dict[str, MoveIntent]]:

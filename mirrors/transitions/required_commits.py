@@ -15,7 +15,7 @@ from db.chunks import chunks
 from jobs import duties
 from jobs.lease import Lease
 from mirrors.models import Candidate, Coverage, Mirror, MirrorCommit, MirrorDuty, Repository, SourceBranch, Waiver
-from mirrors.queries.ancestors import FIRST_WINDOW, LAST_WINDOW, highest_key
+from mirrors.queries.ancestors import windows
 from mirrors.queries.coverage import only_read_ends
 from mirrors.queries.own_moves import heads_and_places
 from mirrors.transitions.range_states import taken_down
@@ -185,27 +185,16 @@ def _drop_blockers(mirror: Mirror) -> None:
 
 
 def _ancestry(mirror: Mirror, heads: Collection[str], *, beyond_rows: bool) -> list[int]:
-    """Keys of the commits named and of all their ancestors; without those that have a row, unless `beyond_rows`.
-
-    Keys only fall on the way from child to parent. So the commits are read downwards by key, some at a time, and where
-    few are looked for, what lies between them is passed over.
-    """
-    wanted, keys, size = set(heads), [], FIRST_WINDOW
-    top = highest_key(mirror.source, wanted, None)
-    while wanted and top is not None:
-        rows = mirror.source.commits.filter(pk__lte=top).order_by("-pk").values_list("pk", "sha", "parents")
-        lines = list(rows[:size])
-        if not lines:
-            break
-        least = lines[-1][0]
-        existing = set() if beyond_rows else _rows_between(mirror, least, top)
+    """Keys of the commits named and of all their ancestors; without those that have a row, unless `beyond_rows`."""
+    wanted, keys = set(heads), []
+    for lines in windows(mirror.source, wanted, mirror.source.commits.values_list("pk", "sha", "parents")):
+        existing = set() if beyond_rows else _rows_between(mirror, lines[-1][0], lines[0][0])
         for pk, sha, parents in lines:
             if sha in wanted:
                 wanted.discard(sha)
                 if pk not in existing:
                     keys.append(pk)
                     wanted.update(parents)
-        top, size = highest_key(mirror.source, wanted, least - 1), min(4 * size, LAST_WINDOW)
     return keys
 
 

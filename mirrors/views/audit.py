@@ -14,8 +14,8 @@ from django.views.decorators.http import require_safe
 from audit.changes import changes_of
 from audit.models import AuditEvent
 from audit.verbs import Verb
+from core.access.policies import repository_arn
 from mirrors.models import Mirror
-from mirrors.services.mirrors import repository_arn
 from mirrors.status.mirror import mirror_statuses
 from mirrors.views.tabs import find_visible, may_see, show_tab
 from web.pages import page_of_rows, with_query

@@ -48,16 +48,11 @@ def backlog(request: HttpRequest, name: str) -> HttpResponse:
         "error": wrong,
         "chips": [(field, value, with_query(request, **{field: None})) for field, value in given.items() if value],
         "kinds": Blocker.Kind.values,
-        "csv": _csv(request, mirror.source.name, mirror.name),
+        "csv": reverse("api-blockers", args=[mirror.source.name, mirror.name]) + with_query(request, format="csv"),
         "all_named": not is_cut_short(mirror),
         "now": clock.now(),
     }
     return show_tab(request, reading, "mirror_backlog", context)
-
-
-def _csv(request: HttpRequest, repository: str, mirror: str) -> str:
-    """The same rows as a file."""
-    return reverse("api-blockers", args=[repository, mirror]) + with_query(request, format="csv")
 
 
 @require_POST

@@ -58,7 +58,7 @@ def plots(measures: Measured, target: timedelta, now: datetime) -> list[Plot]:
         _lag(steps, target, now),
         _backlog(steps, now),
         _checked(steps, objects, "objects", "Objects checked an hour", top_of_counts, _counted, now),
-        _checked(steps, size, "bytes", "Bytes checked an hour", top_of_bytes, _sized, now),
+        _checked(steps, size, "bytes", "Bytes checked an hour", top_of_bytes, filesizeformat, now),
     ]
 
 
@@ -73,7 +73,7 @@ def _lag(steps: Sequence[MeasuredStep], target: timedelta, now: datetime) -> Plo
     values = [step.lag_seconds for step in steps]
     seconds = target.total_seconds()
     top = top_of_seconds(max(seconds, *(value or 0 for value in values)))
-    description = _most(steps, values, in_words, "Never behind", "Nobody knows", "Worst ", now)
+    description = _most(steps, values, in_words, "Never behind", "Worst ", now)
     y = TALL - TALL * seconds / top
     word = f"target {in_words(seconds)}"
     level = Level(y, y - 5 if y > 16 else y + 13, word)
@@ -84,7 +84,7 @@ def _backlog(steps: Sequence[MeasuredStep], now: datetime) -> Plot:
     values = [step.backlog for step in steps]
     last = next((step.backlog_last for step in reversed(steps) if step.backlog_last is not None), None)
     at_last = f"; {last:,} at the last reading" if last is not None and any(values) else ""
-    description = _most(steps, values, _commits, "No branch lacked a commit", "Nobody knows", "Most ", now)
+    description = _most(steps, values, _commits, "No branch lacked a commit", "Most ", now)
     top = top_of_counts(max(value or 0 for value in values))
     return _plot("backlog", "Backlog, commits", f"{description}{at_last}.", steps, values, top, _counted)
 
@@ -100,9 +100,7 @@ def _checked(
 ) -> Plot:
     total = sum(getattr(step, key) or 0 for step in steps)
     in_all = f"{count(total, 'object')} in all; most " if key == "objects" else f"{word(total)} in all; most "
-    description = _most(
-        steps, values, lambda most: f"{word(most)} an hour", "Nothing was checked", "Nobody knows", in_all, now
-    )
+    description = _most(steps, values, lambda most: f"{word(most)} an hour", "Nothing was checked", in_all, now)
     return _plot(key, title, f"{description}.", steps, values, top_of(max(value or 0 for value in values)), word)
 
 
@@ -125,14 +123,13 @@ def _most(
     values: Values,
     word: Callable[[float], str],
     nothing: str,
-    unknown: str,
     before: str,
     now: datetime,
 ) -> str:
     """The highest value and when that was."""
     known = [(value, step) for value, step in zip(values, steps, strict=True) if value is not None]
     if not known:
-        return unknown
+        return "Nobody knows"
     most, step = max(known, key=lambda pair: pair[0])
     return f"{before}{word(most)} at {_when(step.at, now)}" if most else nothing
 
@@ -151,7 +148,3 @@ def _counted(number: float) -> str:
 
 def _commits(number: float) -> str:
     return count(round(number), "commit")
-
-
-def _sized(number: float) -> str:
-    return filesizeformat(number)

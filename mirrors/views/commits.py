@@ -27,15 +27,6 @@ from mirrors.status.readable_regions import places_of
 from mirrors.views.tabs import SECTION, carry_out, find_visible, may_change, may_operate, may_see, show_tab
 from web.pages import Rows, page_of_rows, whole_or_part, with_query
 
-STAGE_WORDS = {
-    "seen": "Seen",
-    "recorded": "Record copied",
-    "metadata": "Metadata arrived",
-    "validated": "Objects validated",
-    "superseded": "Superseded",
-    "promoted": "Promoted",
-}
-
 
 @never_cache
 @require_safe
@@ -50,7 +41,7 @@ def commit_list(request: HttpRequest, name: str) -> HttpResponse:
         "page": page,
         "branch": branch,
         "stage": stage,
-        "stages": [(code, STAGE_WORDS[code]) for code in STAGES],
+        "stages": STAGES.items(),
         "error": wrong,
         "first_page": with_query(request),
     }

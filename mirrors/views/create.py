@@ -21,15 +21,12 @@ from mirrors.preflight.branch_matches import branch_matches
 from mirrors.preflight.checks import preflight
 from mirrors.preflight.cost import NOT_COUNTED, preview_of_plan
 from mirrors.preflight.questions import Plan
-from mirrors.preflight.summary import told_of
 from mirrors.services import mirrors
 from mirrors.views.forms import MirrorForm
 from mirrors.views.tabs import SECTION, may_see
 from rbac.signin.form_recovery import GIVEN_BACK, keeps_typed, take
 from web.api_snippets import command, curl
 from web.errors import status_of
-
-CHECKS, MATCHES, COST = "preflight", "matches", "cost"
 
 
 @never_cache
@@ -40,12 +37,14 @@ def mirror_new(request: HttpRequest) -> HttpResponse:
     """The form of a new mirror. What was typed stays there, whatever becomes of it."""
     if request.method != "POST":
         return _begin(request)
-    if request.htmx.target in (CHECKS, MATCHES, COST):
-        return _show_part(request, MirrorForm.typed(request.POST), request.htmx.target)
+    if request.htmx.target in PARTS:
+        return _show_part(request, MirrorForm.typed(request.POST).plan, request.htmx.target)
     if "check" in request.POST:
         form = MirrorForm.typed(request.POST)
-        parts = _matches(request, form.plan) | _checks(request, form.plan) | _cost(request, form.plan)
-        return _show(request, form, **parts)
+        found: dict[str, Any] = {}
+        for part in PARTS:
+            found |= _found(request, form.plan, part)
+        return _show(request, form, **found)
     return _make(request, MirrorForm(request.POST))
 
 
@@ -75,46 +74,39 @@ def _show(request: HttpRequest, form: MirrorForm, status: int = 200, **parts: An
     return render(request, "mirrors/new.html", context, status=status)
 
 
-def _show_part(request: HttpRequest, form: MirrorForm, part: str) -> HttpResponse:
+def _show_part(request: HttpRequest, plan: Plan, part: str) -> HttpResponse:
     """What is wrong with a plan is an answer, too: a status of its own would keep it from being shown."""
-    if part == MATCHES:
-        return render(request, "mirrors/_matches.html", _matches(request, form.plan))
-    if part == COST:
-        return render(request, "mirrors/_cost.html", _cost(request, form.plan))
-    context = _checks(request, form.plan) | _typed(request, form.plan)
-    return render(request, "mirrors/_preflight.html", context)
+    return render(request, f"mirrors/_{part}.html", _found(request, plan, part) | _typed(request, plan))
 
 
 # --- what is found ----------------------------------------------------------------------------------------------------
 
 
-def _checks(request: HttpRequest, plan: Plan) -> dict[str, Any]:
+def _found(request: HttpRequest, plan: Plan, part: str) -> dict[str, Any]:
+    """What a part of the page tells of a plan, or why it was refused; nothing until the repository is named."""
     if not plan.source_repository:
         return {}
     try:
-        result = preflight(actor=request.user, plan=plan)
+        return PARTS[part](request.user, plan)
     except LakeMirrorError as error:
-        return {"preflight_refused": str(error)}
-    return {"summary": told_of(result)}
+        return {f"{part}_refused": str(error)}
 
 
-def _matches(request: HttpRequest, plan: Plan) -> dict[str, Any]:
-    if not plan.source_repository:
-        return {}
-    try:
-        return {"matches": branch_matches(actor=request.user, plan=plan)}
-    except LakeMirrorError as error:
-        return {"matches_refused": str(error)}
+def _checks(actor: Any, plan: Plan) -> dict[str, Any]:
+    return {"summary": preflight(actor=actor, plan=plan)}
 
 
-def _cost(request: HttpRequest, plan: Plan) -> dict[str, Any]:
-    if not plan.source_repository:
-        return {}
-    try:
-        preview = preview_of_plan(actor=request.user, plan=plan)
-    except LakeMirrorError as error:
-        return {"cost_refused": str(error)}
+def _matches(actor: Any, plan: Plan) -> dict[str, Any]:
+    return {"matches": branch_matches(actor=actor, plan=plan)}
+
+
+def _cost(actor: Any, plan: Plan) -> dict[str, Any]:
+    preview = preview_of_plan(actor=actor, plan=plan)
     return {"cost": preview, "not_counted": NOT_COUNTED, "plan": plan, "cost_as_of": clock.now()}
+
+
+PARTS = {"preflight": _checks, "matches": _matches, "cost": _cost}
+"""By the id on the page, which its template is named for."""
 
 
 # --- the same as an API call and as a command -------------------------------------------------------------------------

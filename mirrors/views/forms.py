@@ -7,15 +7,15 @@ from typing import Any
 
 from django import forms
 
-from core.errors import LakeMirrorError
 from core.mirroring.branch_selection import ALL
 from core.text.phrases import SHORT_ID
 from deployment import config
 from installations.region_usage import region_facts
 from mirrors.preflight.questions import Plan
+from web.forms import ServiceForm, lines
 
 
-class MirrorForm(forms.Form):
+class MirrorForm(ServiceForm):
     """A new mirror, in the words of the API."""
 
     source_repository = forms.CharField(
@@ -52,12 +52,10 @@ class MirrorForm(forms.Form):
     tags = forms.BooleanField(label="Mirror its tags too", required=False)
 
     def __init__(self, *args: Any, **more: Any) -> None:
-        super().__init__(*args, label_suffix="", **more)
+        super().__init__(*args, **more)
         facts = {each.name: each for each in region_facts(config.current().regions)}
         self.fields["source_region"].choices = list(facts.items())
         self.fields["region"].choices = [(region, facts[region]) for region in config.current().served]
-        for field in self.fields.values():
-            field.widget.attrs.update(autocapitalize="none", autocomplete="off", spellcheck="false")
 
     @classmethod
     def fresh(cls) -> MirrorForm:
@@ -76,8 +74,8 @@ class MirrorForm(forms.Form):
         return Plan(
             **{name: values[name] for name in ("source_repository", "source_region", "name", "region")},
             storage_namespace=values["storage_namespace"],
-            include=tuple(_lines(values["include"])) or ALL,
-            exclude=tuple(_lines(values["exclude"])),
+            include=tuple(lines(values["include"])) or ALL,
+            exclude=tuple(lines(values["exclude"])),
             tags=bool(self["tags"].value()),
         )
 
@@ -85,14 +83,9 @@ class MirrorForm(forms.Form):
     def creation(self) -> dict[str, Any]:
         """What was typed, as `services.mirror_create` takes it."""
         given = dict(self.cleaned_data)
-        include, exclude = (_lines(given.pop(name)) for name in ("include", "exclude"))
+        include, exclude = (lines(given.pop(name)) for name in ("include", "exclude"))
         chosen = {"selected": {"include": include or list(ALL), "exclude": exclude}, "tags": given.pop("tags")}
         return given | {"settings": chosen}
-
-    def refuse(self, error: LakeMirrorError) -> None:
-        """Say why a service did not accept it, beside the field that it names."""
-        field = getattr(error, "field", "")
-        self.add_error(field if field in self.fields else None, str(error))
 
 
 def likely_region() -> str:
@@ -100,10 +93,6 @@ def likely_region() -> str:
     known = config.current()
     away = [region for region in known.served if region != known.region]
     return (away or list(known.served))[0]
-
-
-def _lines(text: str) -> list[str]:
-    return [line.strip() for line in text.splitlines() if line.strip()]
 
 
 class WaiverForm(forms.Form):
@@ -134,15 +123,14 @@ class WaiverForm(forms.Form):
         return typed
 
 
-class DeletionForm(forms.Form):
+class DeletionForm(ServiceForm):
     """The name, typed, so that no mirror goes by a slip."""
 
     typed = forms.CharField(label="Type the mirror's name to delete it", required=False)
 
     def __init__(self, *args: Any, name: str, **more: Any) -> None:
-        super().__init__(*args, label_suffix="", **more)
+        super().__init__(*args, **more)
         self.name = name
-        self.fields["typed"].widget.attrs.update(autocapitalize="none", autocomplete="off", spellcheck="false")
 
     def clean_typed(self) -> str:
         """Exactly the mirror's name."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
-from typing import Any
+from datetime import UTC, datetime
+from functools import partial
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
@@ -25,7 +25,7 @@ from mirrors.services.validations import validation_ask
 from mirrors.status.fleet import FEW, fleet_statuses, up_to_date
 from mirrors.status.mirror import MirrorStatus, moved_lately
 from mirrors.views.forms import likely_region
-from mirrors.views.list_query import COLUMNS, ORDERS, ListQuery, csv_name, needing
+from mirrors.views.list_query import COLUMNS, ORDERS, ListQuery, needing
 from mirrors.views.tabs import SECTION, may_see
 from web.csv_export import csv_answer
 
@@ -70,7 +70,7 @@ def mirror_list(request: HttpRequest) -> HttpResponseBase:
 def _csv(readings: Sequence[MirrorStatus], now: datetime) -> StreamingHttpResponse:
     """All that were found, on one page."""
     rows = ({column: value(reading) for column, value in COLUMNS.items()} for reading in readings)
-    return csv_answer(csv_name(now), list(COLUMNS), rows)
+    return csv_answer(f"mirrors-{now.astimezone(UTC):%Y%m%dT%H%M%SZ}", list(COLUMNS), rows)
 
 
 def tell(readings: Sequence[MirrorStatus]) -> Phrase:
@@ -94,17 +94,10 @@ def _named(reading: MirrorStatus, *, first: bool) -> Phrase:
 # --- several at once --------------------------------------------------------------------------------------------------
 
 
-def _pause(paused: bool) -> Callable[..., object]:
-    def pause(**who: Any) -> object:
-        return settings.mirror_update(changes={"paused": paused}, **who)
-
-    return pause
-
-
 VERBS: Mapping[str, tuple[str, Callable[..., object]]] = {
     "sync": ("Queued: looked at now", services.mirror_sync),
-    "pause": ("Queued: paused", _pause(True)),
-    "resume": ("Queued: resumed", _pause(False)),
+    "pause": ("Queued: paused", partial(settings.mirror_update, changes={"paused": True})),
+    "resume": ("Queued: resumed", partial(settings.mirror_update, changes={"paused": False})),
     "validate": ("Queued: every head is checked again from its bytes", validation_ask),
 }
 

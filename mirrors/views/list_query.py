@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
 from django.http import QueryDict
@@ -19,7 +18,7 @@ LAST = 10**11
 
 COLUMNS: Mapping[str, Callable[[MirrorStatus], Any]] = {
     "name": lambda reading: reading.mirror.name,
-    "status": lambda reading: reading.state_word,
+    "status": lambda reading: reading.state.word,
     "reason_code": lambda reading: reading.reason_code,
     "reason": lambda reading: reading.sentence,
     "source_repository": lambda reading: reading.mirror.source.name,
@@ -36,14 +35,6 @@ COLUMNS: Mapping[str, Callable[[MirrorStatus], Any]] = {
 """Of the list as CSV."""
 
 
-def _by_urgency(reading: MirrorStatus) -> int:
-    return -reading.state.severity
-
-
-def _by_name(reading: MirrorStatus) -> int:
-    return 0
-
-
 def _by_lag(reading: MirrorStatus) -> int:
     """Since when it is behind, which stays the same while it waits; then those that are not, and those unknown."""
     if not reading.lag:
@@ -52,9 +43,9 @@ def _by_lag(reading: MirrorStatus) -> int:
 
 
 ORDERS: Mapping[str, tuple[str, Callable[[MirrorStatus], int]]] = {
-    "urgency": ("worst first", _by_urgency),
+    "urgency": ("worst first", lambda reading: -reading.state.severity),
     "lag": ("longest behind first", _by_lag),
-    "name": ("by name", _by_name),
+    "name": ("by name", lambda reading: 0),
 }
 
 
@@ -162,11 +153,6 @@ class ListQuery:
 def _cursor(given: str) -> tuple[int, str] | None:
     rank, colon, name = given.partition(":")
     return (int(rank), name) if colon and rank.lstrip("-").isascii() and rank.lstrip("-").isdigit() else None
-
-
-def csv_name(now: datetime) -> str:
-    """What the file is called, without its extension."""
-    return f"mirrors-{now.astimezone(UTC):%Y%m%dT%H%M%SZ}"
 
 
 def needing(readings: Sequence[MirrorStatus]) -> list[MirrorStatus]:

@@ -98,10 +98,6 @@ def anchor(branch: str) -> str:
 # --- verbs ----------------------------------------------------------------------------------------------------------
 
 
-def _status(error: LakeMirrorError) -> int:
-    return int(status_of(error) or 500)
-
-
 @require_POST
 @may_see
 def mirror_sync(request: HttpRequest, name: str) -> HttpResponse:
@@ -148,7 +144,7 @@ def mirror_delete(request: HttpRequest, name: str) -> HttpResponse:
         mirrors.mirror_delete(actor=request.user, mirror=mirror)
     except LakeMirrorError as error:
         form.add_error(None, str(error))
-        return _show_deletion(request, mirror, form, _status(error))
+        return _show_deletion(request, mirror, form, int(status_of(error) or 500))
     messages.success(request, f"{mirror.name} is being deleted. Its objects stay where they are.")
     return redirect("mirrors")
 

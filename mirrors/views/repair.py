@@ -36,11 +36,8 @@ def commit_repaired(request: HttpRequest, name: str, commit: str) -> HttpRespons
         "commit_url": reverse("mirror_commit", args=[mirror.name, commit_row.sha]),
         "now": clock.now(),
     }
-    return render(request, _template(request), context)
-
-
-def _template(request: HttpRequest) -> str:
-    return "mirrors/_repair_plan.html" if request.htmx.target == "plan" else "mirrors/repair.html"
+    template = "mirrors/_repair_plan.html" if request.htmx.target == "plan" else "mirrors/repair.html"
+    return render(request, template, context)
 
 
 def _message(commit: Commit, done: Repaired) -> str:

@@ -10,14 +10,13 @@ from django.shortcuts import redirect
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from core.access.policies import repository_arn
 from core.errors import LakeMirrorError, Stale
 from core.installations.webhook_action import ACTION_FILE
 from core.mirroring.branch_selection import OnUnselect
 from core.text.phrases import count
 from mirrors.models import Mirror
 from mirrors.services import settings
-from mirrors.services.mirrors import repository_arn
-from mirrors.services.settings_etag import etag_of
 from mirrors.services.webhook_file import webhook_file
 from mirrors.status.mirror import mirror_statuses
 from mirrors.views.settings_form import SettingsForm
@@ -41,7 +40,7 @@ def mirror_settings(request: HttpRequest, name: str) -> HttpResponse:
         given = take(request)
         if given is not None:
             return _give_back(request, mirror, SettingsForm(given))
-        return _show(request, mirror, SettingsForm.of(mirror, etag_of(mirror)))
+        return _show(request, mirror, SettingsForm.of(mirror))
     rbac.require(request.user, ("fs:MirrorRepository", repository_arn(mirror.source.name)))
     form = SettingsForm(request.POST)
     if not form.is_valid() or not _check_on_unselect(form, mirror):
@@ -72,7 +71,9 @@ def _save(request: HttpRequest, mirror: Mirror, form: SettingsForm) -> HttpRespo
             seen=Seen(frozenset({form.cleaned_data["seen"]})),
         )
     except Stale:
-        return _show_stale(request, find_visible(request, mirror.name), form)
+        mirror = find_visible(request, mirror.name)
+        fresh, changed = form.over(mirror)
+        return _show(request, mirror, fresh, status=412, changed=changed, stale=True)
     except LakeMirrorError as error:
         form.refuse(error)
         return _show(request, mirror, form, status=int(status_of(error) or 500))
@@ -80,16 +81,10 @@ def _save(request: HttpRequest, mirror: Mirror, form: SettingsForm) -> HttpRespo
     return redirect("mirror_settings", mirror.name)
 
 
-def _show_stale(request: HttpRequest, mirror: Mirror, form: SettingsForm) -> HttpResponse:
-    """The form once more, with what was typed over what the other one chose."""
-    fresh, changed = form.over(mirror, etag_of(mirror))
-    return _show(request, mirror, fresh, status=412, changed=changed, stale=True)
-
-
 def _give_back(request: HttpRequest, mirror: Mirror, form: SettingsForm) -> HttpResponse:
     """The form with what was typed when the session ended; somebody may have changed the settings since."""
     messages.info(request, GIVEN_BACK)
-    fresh, changed = form.over(mirror, etag_of(mirror))
+    fresh, changed = form.over(mirror)
     return _show(request, mirror, fresh, changed=changed, stale=bool(changed), unsaved=True)
 
 

@@ -15,7 +15,8 @@ from core.mirroring.promotion import Repair
 from core.mirroring.rpo import LATE_AFTER, LONGEST_RPO, in_words
 from core.mirroring.source_moves import FirstSync
 from mirrors.models import Mirror
-from web.forms import shown
+from mirrors.services.settings_etag import etag_of
+from web.forms import ServiceForm, lines, shown, values_seen
 
 DEPTHS = [
     (Depth.PRESENCE.value, "presence"),
@@ -25,7 +26,7 @@ DEPTHS = [
 ]
 
 
-class SettingsForm(forms.Form):
+class SettingsForm(ServiceForm):
     """What may be changed of a mirror, in the words of the API. `seen` and `was` are what the form was made from."""
 
     include = forms.CharField(
@@ -88,16 +89,11 @@ class SettingsForm(forms.Form):
     seen = forms.CharField(required=False, widget=forms.HiddenInput)
     was = forms.CharField(required=False, widget=forms.HiddenInput)
 
-    def __init__(self, *args: Any, **more: Any) -> None:
-        super().__init__(*args, label_suffix="", **more)
-        for field in self.fields.values():
-            field.widget.attrs.update(autocapitalize="none", autocomplete="off", spellcheck="false")
-
     @classmethod
-    def of(cls, mirror: Mirror, etag: str, typed: Mapping[str, Any] | None = None) -> SettingsForm:
+    def of(cls, mirror: Mirror, typed: Mapping[str, Any] | None = None) -> SettingsForm:
         """The settings as they are; `typed` stands in their place, with which others those are to be compared."""
         values = values_of(mirror)
-        return cls(initial={**values, **(typed or {}), "seen": etag, "was": json.dumps(values)})
+        return cls(initial={**values, **(typed or {}), "seen": etag_of(mirror), "was": json.dumps(values)})
 
     @property
     def settings(self) -> list[forms.BoundField]:
@@ -132,20 +128,16 @@ class SettingsForm(forms.Form):
         names = mirror.branches.filter(stray=False).order_by("name").values_list("name", flat=True)
         return [name for name in names.iterator() if name in mirror.selection and name not in new]
 
-    def over(self, mirror: Mirror, etag: str) -> tuple[SettingsForm, list[tuple[str, str, str]]]:
-        """A form of the settings as they are now with what was typed over them, and what others changed meanwhile."""
-        typed, changed = self.merged(mirror)
-        return SettingsForm.of(mirror, etag, typed), changed
-
-    def merged(self, mirror: Mirror) -> tuple[dict[str, Any], list[tuple[str, str, str]]]:
-        """What was typed over the settings as they are now, and what of these changed meanwhile: label, old, new."""
-        was, now = _values_seen(self.data.get("was", "")), values_of(mirror)
+    def over(self, mirror: Mirror) -> tuple[SettingsForm, list[tuple[str, str, str]]]:
+        """A form of the settings as they are now with what was typed over them, and what others changed: label, old,
+        new."""
+        was, now = values_seen(self.data.get("was", "")), values_of(mirror)
         typed = {name: self[name].value() for name in now}
         mine = {name: value for name, value in typed.items() if not _same(value, was.get(name))}
         if self.data.get("on_unselect"):
             mine["on_unselect"] = self.data["on_unselect"]
         changed = [name for name in now if name in was and not _same(was[name], now[name])]
-        return mine, [
+        return SettingsForm.of(mirror, mine), [
             (str(self.fields[name].label), self._shown(name, was), self._shown(name, now)) for name in changed
         ]
 
@@ -157,9 +149,10 @@ class SettingsForm(forms.Form):
 
     def refuse(self, error: LakeMirrorError) -> None:
         """Say why a service did not accept it, beside the field that it names."""
-        field = getattr(error, "field", "") or ""
-        named = "include" if field == "branches" else field
-        self.add_error(named if named in self.fields else None, str(error))
+        if getattr(error, "field", "") == "branches":
+            self.add_error("include", str(error))
+        else:
+            super().refuse(error)
 
 
 def values_of(mirror: Mirror) -> dict[str, Any]:
@@ -178,11 +171,6 @@ def values_of(mirror: Mirror) -> dict[str, Any]:
     }
 
 
-def lines(text: str) -> list[str]:
-    """One entry a line, without the empty ones."""
-    return [line.strip() for line in text.splitlines() if line.strip()]
-
-
 def _same(value: Any, other: Any) -> bool:
     """Whether two values, typed or stored, mean the same."""
     if isinstance(value, bool) or isinstance(other, bool):
@@ -197,12 +185,3 @@ def _number(value: Any) -> float | None:
         return float(value)
     except (TypeError, ValueError, OverflowError):
         return None
-
-
-def _values_seen(text: str) -> dict[str, Any]:
-    """What the form was made from, as it came back: only to be compared, never stored."""
-    try:
-        values = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return values if isinstance(values, dict) else {}

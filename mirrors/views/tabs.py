@@ -9,8 +9,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 
+from core.access.policies import repository_arn
 from mirrors.models import Mirror
-from mirrors.services.mirrors import repository_arn
 from mirrors.status.incidents import trouble_of
 from mirrors.status.mirror import MirrorStatus
 from rbac import services as rbac

@@ -15,12 +15,12 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from core.access.policies import repository_arn
 from core.errors import LakeMirrorError
 from core.text.phrases import SHORT_ID
 from db import clock
 from mirrors.models import Commit, Mirror, MirrorCommit, Waiver
 from mirrors.queries.find_commit import find_commit
-from mirrors.services.mirrors import repository_arn
 from mirrors.services.waiver_impact import waiver_impact
 from mirrors.services.waivers import check_waivable, find_waiver, waiver_give, waiver_withdraw
 from mirrors.views.forms import WaiverForm

@@ -8,24 +8,10 @@ from typing import Any
 from django import forms
 from django.utils import timezone
 
-from core.errors import LakeMirrorError
+from web.forms import ServiceForm
 
 
-class AccessForm(forms.Form):
-    """A form whose service may refuse what was typed."""
-
-    def __init__(self, *args: Any, **more: Any) -> None:
-        super().__init__(*args, label_suffix="", **more)
-        for field in self.fields.values():
-            field.widget.attrs.update(autocapitalize="none", autocomplete="off", spellcheck="false")
-
-    def refuse(self, error: LakeMirrorError) -> None:
-        """Say why a service did not accept it, beside the field that it names."""
-        field = getattr(error, "field", "")
-        self.add_error(field if field in self.fields else None, str(error))
-
-
-class UserForm(AccessForm):
+class UserForm(ServiceForm):
     """A new user."""
 
     username = forms.CharField(
@@ -56,14 +42,14 @@ class UserForm(AccessForm):
             del self.fields["groups"]
 
 
-class ProfileForm(AccessForm):
+class ProfileForm(ServiceForm):
     """What may be changed of a user."""
 
     friendly_name = forms.CharField(label="Full name", max_length=200, required=False)
     email = forms.EmailField(label="E-mail", required=False)
 
 
-class GroupForm(AccessForm):
+class GroupForm(ServiceForm):
     """A new group."""
 
     name = forms.CharField(label="Name", max_length=128, help_text="Letters, digits and _ . @ + -. It stays.")
@@ -74,7 +60,7 @@ LASTING = (("30", "30 days"), ("90", "90 days"), ("365", "a year"), ("", "until 
 OVERLAPS = (("0", "at once"), ("3600", "in an hour"), ("86400", "in a day"), ("604800", "in a week"))
 
 
-class KeyForm(AccessForm):
+class KeyForm(ServiceForm):
     """A new access key."""
 
     description = forms.CharField(
@@ -89,7 +75,7 @@ class KeyForm(AccessForm):
         return timezone.now() + timedelta(days=int(days)) if days else None
 
 
-class OverlapForm(AccessForm):
+class OverlapForm(ServiceForm):
     """How long a key goes on beside the one that follows it."""
 
     overlap = forms.ChoiceField(label="The old one ends", choices=OVERLAPS, initial="86400")

@@ -16,8 +16,9 @@ from core.errors import LakeMirrorError
 from rbac import services
 from rbac.key_secrets import IssuedKey
 from rbac.models import AccessKey, User
-from rbac.views.forms import AccessForm, KeyForm, OverlapForm
+from rbac.views.forms import KeyForm, OverlapForm
 from rbac.views.parts import carry_out, reason_of, show, tabs_of
+from web.forms import ServiceForm
 
 
 @never_cache
@@ -36,7 +37,7 @@ def user_keys(request: HttpRequest, name: str) -> HttpResponse:
     return _show(request, services.user_find(name), KeyForm())
 
 
-def _show(request: HttpRequest, user: User, form: AccessForm, status: int = 200) -> HttpResponse:
+def _show(request: HttpRequest, user: User, form: ServiceForm, status: int = 200) -> HttpResponse:
     actions = {"create": "auth:CreateCredentials", "delete": "auth:DeleteCredentials"}
     may = {name: services.allowed(request.user, action, user.arn) for name, action in actions.items()}
     context = {"account": user, "keys": services.keys_of(user), "form": form, "overlap": OverlapForm(), "may": may}

@@ -7,6 +7,7 @@ from typing import Any
 
 from django import template
 from django.template import Context
+from django.urls import reverse
 
 from web.api_snippets import command, curl
 
@@ -17,6 +18,15 @@ register = template.Library()
 def api_call(context: Context, title: str, method: str, path: str, body: str = "") -> dict[str, Any]:
     """The call of the API that does what a button or a page does."""
     return {"title": title, "call": curl(method, context["request"].build_absolute_uri(path), body)}
+
+
+@register.inclusion_tag("mirrors/_api_call.html", takes_context=True)
+def mirror_call(
+    context: Context, mirror: Any, title: str, method: str, name: str, *args: object, body: str = ""
+) -> dict[str, Any]:
+    """The same of a call about a mirror: `name` is that of its address, `args` what that has beyond the mirror."""
+    path = reverse(name, args=[mirror.source.name, mirror.name, *args])
+    return api_call(context, title, method, path, body)
 
 
 @register.filter

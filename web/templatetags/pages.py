@@ -86,6 +86,14 @@ def kept(share: float) -> str:
 
 
 @register.simple_tag
+def posts(name: str, *args: object) -> SafeString:
+    """What a form has that posts to the page of that name: a click is answered by a notice, or without scripts by a
+    page."""
+    form = 'method="post" action="{0}" hx-post="{0}" hx-target="#notices" hx-swap="innerHTML" hx-sync="this:drop"'
+    return format_html(form, reverse(name, args=args))
+
+
+@register.simple_tag
 def state(value: State, more: str = "") -> SafeString:
     """A state as icon, word and colour."""
     return state_as(value, f"{value.word} {more}".strip())

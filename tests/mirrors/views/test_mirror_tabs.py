@@ -9,9 +9,9 @@ import pytest
 from django.test import Client
 
 from audit.models import AuditEvent
+from core.access.policies import repository_arn
 from mirrors.models import LagBreach, Mirror, Run, Validation
 from mirrors.services import settings
-from mirrors.services.mirrors import repository_arn
 from rbac.models import User
 from tests.mirrors.factories import make_company
 from tests.mirrors.page_text import text
