@@ -37,6 +37,7 @@ from deployment.config_sections import (
     Store,
     StoreCredentials,
     Validator,
+    Web,
     Workers,
 )
 from deployment.reader import (
@@ -115,6 +116,7 @@ class Config:
     source_lakefs_secret_access_key: Secret = spec(Secret(""))
     stores: Mapping[str, Store] = field(default_factory=dict)
     listen_address: str = spec("0.0.0.0:8008", check=checks.address)
+    web: Web = sub(Web)
     list_mirrors_page_size: int = spec(1000, check=checks.page)
     list_repositories_page_size: int = spec(1000, check=checks.page)
     logging: Logging = sub(Logging)

@@ -37,6 +37,12 @@ def urls(value: Mapping[str, str]) -> str:
     return next((f"{region}: {text}" for region, given in value.items() if (text := named(region) or url(given))), "")
 
 
+def hosts(value: tuple[str, ...]) -> str:
+    """Names of hosts, without scheme, port or path."""
+    odd = [one for one in value if not re.fullmatch(r"\.?[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*|\[[0-9a-f:]+\]", one)]
+    return f"{odd[0]!r} is no host's name (lakemirror.example.com, .example.com)" if odd else ""
+
+
 def positive(value: int) -> str:
     """A number above 0."""
     return "" if value > 0 else f"must be more than 0, not {value}"

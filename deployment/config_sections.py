@@ -148,6 +148,15 @@ class Logging:
 
 
 @dataclass(frozen=True, slots=True)
+class Web:
+    """By which names browsers may come (`lakemirror.example.com`; `.example.com`: all below it), none: by any; and for
+    how long they are to come by https only, once they have."""
+
+    allowed_hosts: tuple[str, ...] = spec((), check=checks.hosts)
+    hsts: timedelta = spec(timedelta(0))
+
+
+@dataclass(frozen=True, slots=True)
 class MirrorsManager:
     process_mirrors_interval_duration: timedelta = spec(timedelta(seconds=20), check=checks.lasting)
 

@@ -37,6 +37,8 @@ print(json.dumps({
     "level": settings.LOGGING["root"]["level"],
     "format": settings.LOGGING["formatters"]["chosen"]["()"].__name__,
     "key": settings.SECRET_KEY,
+    "hosts": settings.ALLOWED_HOSTS,
+    "hsts": settings.SECURE_HSTS_SECONDS,
 }, default=str))
 """
 
@@ -62,12 +64,14 @@ def test_a_process_works_with_what_it_was_told(tmp_path: Path) -> None:
         "listen_address": "127.0.0.1:9123",
         "workers": {"io": 7, "spark": 2},
         "logging": {"level": "WARN", "format": "json"},
+        "web": {"allowed_hosts": ["lakemirror.example.com"], "hsts": "365d"},
     }
     works = process(tmp_path, told)
     assert works["bind"] == "127.0.0.1:9123"
     assert works["database"] == str(tmp_path / "here" / "lm.sqlite3")
     assert (works["queue"], works["io"], works["spark"]) == ("us-east-1", 7, 2)
     assert (works["level"], works["format"]) == ("WARNING", "JsonFormatter")
+    assert (works["hosts"], works["hsts"]) == (["localhost", "lakemirror.example.com"], 365 * 86400)
     other = process(tmp_path, told | {"auth": {"encrypt": {"secret_key": "another"}}})
     assert other["key"] != works["key"] == process(tmp_path, told)["key"]
 
