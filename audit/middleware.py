@@ -21,9 +21,9 @@ class RecordRefusals:
         answer = self.get_response(request)
         user = getattr(request, "user", None)
         for action, arn in dict.fromkeys(getattr(user, "refused", ())):
-            refusals.refused(user, action, arn, request)
+            refusals.refused(user, action, arn)
         if kind := _kind(request, answer.status_code):
-            refusals.stranger(kind, request)
+            refusals.stranger(kind)
         return answer
 
 

@@ -31,9 +31,8 @@ def audit(
     before: Mapping[str, Any] | None = None,
     after: Mapping[str, Any] | None = None,
     reason: str = "",
-    request: Any = None,
 ) -> AuditEvent:
-    """Write down one change: who did what to which resource. `request` (Django's or DRF's) adds its id and address.
+    """Write down one change: who did what to which resource, and by which request, from where.
 
     `right` is the one that was asked for before it was done, so that what was refused and what was done are found
     together. `subject`: what it was done to, by kind and name (`mirror/lake-eu`); by default what the ARN ends with.
@@ -49,6 +48,5 @@ def audit(
         before=before,
         after=after,
         reason=reason[:1000],
-        request_id=requests.request_id(request),
-        address=requests.address(request),
+        **requests.traces(),
     )

@@ -30,22 +30,22 @@ KEPT = timedelta(days=90)
 OTHERS = "others"
 
 
-def refused(user: Any, action: str, arn: str, request: Any) -> None:
+def refused(user: Any, action: str, arn: str) -> None:
     """A user tried what they may not do. Never fails: the attempt is refused all the same."""
     actor, arn = user.get_username(), _storable(arn)[:1400]
     try:
         with transaction.atomic():
             if refusal := _count(timezone.now(), WINDOW, actor=actor, action=action[:64], arn=arn, most=MOST_EVENTS):
-                _tell(actor, refusal["action"], refusal["arn"], 1, user=user, request=request)
+                _tell(actor, refusal["action"], refusal["arn"], 1, user=user)
     except DatabaseError as error:
         log.warning("a refused attempt of %s at %s could not be written down: %s", actor, action, error)
 
 
-def stranger(kind: str, request: Any) -> None:
+def stranger(kind: str) -> None:
     """Somebody who is not known was refused."""
     try:
         with transaction.atomic():
-            network = requests.network(requests.address(request))
+            network = requests.network(requests.address(requests.current()))
             _count(timezone.now(), HOUR, action=kind, network=network, most=MOST_NETWORKS)
     except DatabaseError as error:
         log.warning("a refusal (%s) could not be counted: %s", kind, error)
@@ -93,16 +93,15 @@ def _again(since: datetime, refusal: dict[str, str], now: datetime) -> bool:
     return rows.update(times=F("times") + 1, last_at=now) == 1
 
 
-def _tell(actor: str, action: str, arn: str, times: int, *, user: Any = None, request: Any = None, **more: Any) -> None:
+def _tell(actor: str, action: str, arn: str, times: int, *, user: Any = None, **more: Any) -> None:
     AuditEvent.objects.create(
         actor=actor,
         key_id=getattr(user, "acting_key_id", ""),
         action=action,
         arn=arn,
-        request_id=requests.request_id(request),
-        address=requests.address(request),
         refused=True,
         times=times,
+        **requests.traces(),
         **more,
     )
 

@@ -23,14 +23,14 @@ def listen() -> None:
 
 def _signed_in(sender: Any, request: HttpRequest, user: Any, **_: Any) -> None:
     if request.path:  # else nobody asked for it: a session that was made without any request
-        audit(actor=user, right=(SIGN_IN, user.arn), verb=Verb.SIGN_IN, request=request)
+        audit(actor=user, right=(SIGN_IN, user.arn), verb=Verb.SIGN_IN)
 
 
 def _signed_out(sender: Any, request: HttpRequest, user: Any, **_: Any) -> None:
     if user is not None and request.path:
-        audit(actor=user, right=(SIGN_OUT, user.arn), verb=Verb.SIGN_OUT, request=request)
+        audit(actor=user, right=(SIGN_OUT, user.arn), verb=Verb.SIGN_OUT)
 
 
 def _wrong_password(sender: Any, request: HttpRequest | None = None, **_: Any) -> None:
     if request is not None:
-        refusals.stranger("wrong-password", request)
+        refusals.stranger("wrong-password")

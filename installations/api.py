@@ -149,7 +149,7 @@ class Installations(APIView):
         given = body_of(InstallationCreation, request)
         rbac.require(request.user, (CREATE, installation_arn(given["region"])))
         wish, secrets = wish_of(given)
-        row = installation_create(actor=request.user, wish=wish, secrets=secrets, request=request)
+        row = installation_create(actor=request.user, wish=wish, secrets=secrets)
         return _answer(installation_reading(row.region), 201)
 
 
@@ -177,9 +177,7 @@ class InstallationDetail(APIView):
         rbac.require(request.user, (UPDATE, installation_arn(region)))
         wish, secrets = wish_of({**body_of(InstallationSettings, request), "region": region})
         if_match = seen(request.headers.get("If-Match", ""))
-        installation_update(
-            actor=request.user, region=region, wish=wish, secrets=secrets, seen=if_match, request=request
-        )
+        installation_update(actor=request.user, region=region, wish=wish, secrets=secrets, seen=if_match)
         return _answer(installation_reading(region))
 
     @answers("Delete an installation", 204, query=[IF_MATCH], fails=[409, 412])
@@ -187,7 +185,7 @@ class InstallationDetail(APIView):
         """Forget it. 409 while something uses it. Needs auth:DeleteInstallation on its ARN."""
         rbac.require(request.user, (DELETE, installation_arn(region)))
         if_match = seen(request.headers.get("If-Match", ""))
-        installation_delete(actor=request.user, region=region, seen=if_match, request=request)
+        installation_delete(actor=request.user, region=region, seen=if_match)
         return Response(status=204)
 
 

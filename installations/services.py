@@ -77,7 +77,7 @@ def find(region: str) -> Installation:
     return row
 
 
-def installation_create(*, actor: Any, wish: Wish, secrets: Secrets, request: Any = None) -> Installation:
+def installation_create(*, actor: Any, wish: Wish, secrets: Secrets) -> Installation:
     """Add one; it holds everywhere within seconds. Raises Denied, Invalid and Conflict."""
     right = (CREATE, installation_arn(wish.region))
     rbac.require(actor, right)
@@ -90,7 +90,7 @@ def installation_create(*, actor: Any, wish: Wish, secrets: Secrets, request: An
     try:
         with transaction.atomic():
             row.save(force_insert=True)
-            _audit(actor, right, Verb.CREATE, {}, asdict(wish), request)
+            _audit(actor, right, Verb.CREATE, {}, asdict(wish))
     except IntegrityError as error:
         raise _taken(wish.region) from error
     refresh.read()
@@ -98,7 +98,7 @@ def installation_create(*, actor: Any, wish: Wish, secrets: Secrets, request: An
 
 
 def installation_update(
-    *, actor: Any, region: str, wish: Wish, secrets: Secrets, seen: Seen = ANYTHING, request: Any = None
+    *, actor: Any, region: str, wish: Wish, secrets: Secrets, seen: Seen = ANYTHING
 ) -> Installation:
     """Replace the settings; a secret that isn't given stays. Raises Denied, NotFound, Conflict, Stale and Invalid."""
     right = (UPDATE, installation_arn(region))
@@ -115,14 +115,12 @@ def installation_update(
             row.version, row.changed_at = row.version + 1, clock.now()
             row.save()
             InstallationTest.objects.filter(region=region).delete()  # it was of something else
-            _audit(actor, right, Verb.CHANGE, before, after, request)
+            _audit(actor, right, Verb.CHANGE, before, after)
     refresh.read()
     return row
 
 
-def installation_delete(
-    *, actor: Any, region: str, seen: Seen = ANYTHING, reason: str = "", request: Any = None
-) -> None:
+def installation_delete(*, actor: Any, region: str, seen: Seen = ANYTHING, reason: str = "") -> None:
     """Forget one that nothing uses. Raises Denied, NotFound, Stale, and Conflict that says what uses it. A row that the
     file has an installation for too may go in any case: it isn't used."""
     right = (DELETE, installation_arn(region))
@@ -134,7 +132,7 @@ def installation_delete(
         row = _locked(region, seen)
         if not doubled:
             _check_unused(region)
-        _audit(actor, right, Verb.DELETE, asdict(row.wish), {}, request, reason)
+        _audit(actor, right, Verb.DELETE, asdict(row.wish), {}, reason)
         row.delete()
         InstallationTest.objects.filter(region=region).delete()
     refresh.read()
@@ -202,16 +200,8 @@ def _check_unused(region: str) -> None:
         raise Conflict(f"the installation '{region}' is used by {used}", hint="Delete these first")
 
 
-def _audit(actor: Any, right: rbac.Right, verb: Verb, before: Any, after: Any, request: Any, reason: str = "") -> None:
-    rbac.audit(
-        actor=actor,
-        right=right,
-        verb=verb,
-        before=before or None,
-        after=after or None,
-        reason=reason,
-        request=request,
-    )
+def _audit(actor: Any, right: rbac.Right, verb: Verb, before: Any, after: Any, reason: str = "") -> None:
+    rbac.audit(actor=actor, right=right, verb=verb, before=before or None, after=after or None, reason=reason)
 
 
 def rotate() -> tuple[list[str], list[str], list[Unreadable]]:

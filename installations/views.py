@@ -80,7 +80,7 @@ def installation_new(request: HttpRequest) -> HttpResponse:
     if not form.is_valid():
         return _show_form(request, form, 400)
     try:
-        row = installation_create(actor=request.user, wish=form.wish, secrets=form.secrets, request=request)
+        row = installation_create(actor=request.user, wish=form.wish, secrets=form.secrets)
     except LakeMirrorError as error:
         form.refuse(error)
         return _show_form(request, form, int(status_of(error) or 500))
@@ -110,14 +110,7 @@ def installation_edit(request: HttpRequest, region: str) -> HttpResponse:
 def _save(request: HttpRequest, form: InstallationForm, reading: InstallationReading) -> HttpResponse:
     seen = Seen(frozenset({form.cleaned_data["seen"]}))
     try:
-        installation_update(
-            actor=request.user,
-            region=reading.region,
-            wish=form.wish,
-            secrets=form.secrets,
-            seen=seen,
-            request=request,
-        )
+        installation_update(actor=request.user, region=reading.region, wish=form.wish, secrets=form.secrets, seen=seen)
     except Stale:
         fresh, changed = form.over(reading.wish, reading.etag)
         return _show_form(request, fresh, 412, reading=reading, changed=changed, stale=True)
@@ -157,7 +150,7 @@ def installation_deleted(request: HttpRequest, region: str) -> HttpResponse:
     if request.method != "POST":
         return render(request, "installations/delete.html", SECTION | {"reading": reading})
     reason = request.POST.get("reason", "")[:1000]
-    installation_delete(actor=request.user, region=region, reason=reason, request=request)
+    installation_delete(actor=request.user, region=region, reason=reason)
     messages.success(request, f"{region} is deleted. Nothing at its lakeFS or its store was changed.")
     return redirect("installations")
 

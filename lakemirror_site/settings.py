@@ -59,6 +59,7 @@ INSTALLED_APPS = [
 ]
 AUTH_USER_MODEL = "rbac.User"
 MIDDLEWARE = [
+    "web.requests.CurrentRequest",
     "lakemirror_site.health.AnyHostForProbes",
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -126,9 +127,7 @@ Q_CLUSTER = {
     "save_limit": -1,
     "scheduler": False,
     "catch_up": False,
-    "ALT_CLUSTERS": {
-        CONFIG.spark_queue: {"workers": CONFIG.spark_workers, "queue_limit": 2 * CONFIG.spark_workers},
-    },
+    "ALT_CLUSTERS": {CONFIG.spark_queue: {"workers": CONFIG.spark_workers, "queue_limit": 2 * CONFIG.spark_workers}},
 }
 # So old may be what a process knows of the installations in the database.
 INSTALLATIONS_SECONDS = 2.0

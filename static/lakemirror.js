@@ -5,93 +5,46 @@
 document.documentElement.classList.add("js");
 
 /* --- updating in place ------------------------------------------------------------------------------------------
-   A poll's answer is not swapped in whole: only what differs is touched, so focus, selection and place stay. */
+   A poll's answer is not swapped in whole: only what differs is touched, so focus, selection and place stay (idiomorph finds
+   out which node is which). */
 
-const attributesOf = (node) => new Map(Array.from(node.attributes, (a) => [a.name, a.value]));
-const ownClasses = (node) => Array.from(node.classList).filter((name) => name.startsWith("htmx-"));
-
-function patchAttributes(current, next) {
-  const wanted = attributesOf(next);
-  const kept = ownClasses(current);
-  for (const name of attributesOf(current).keys()) {
-    if (name === "open") continue; /* what somebody opened stays open */
-    if (!wanted.has(name) && !(name === "class" && kept.length)) current.removeAttribute(name);
-  }
-  for (const [name, value] of wanted) {
-    const full = name === "class" ? [value, ...kept].join(" ").trim() : value;
-    if (current.getAttribute(name) !== full) current.setAttribute(name, full);
-  }
+function flash(text) {
+  const figure = text.parentElement && text.parentElement.closest(".figure, .live, .behind");
+  if (!figure) return;
+  figure.classList.remove("changed");
+  requestAnimationFrame(() => figure.classList.add("changed"));
 }
 
-function patchText(current, next) {
-  if (current.data === next.data) return;
-  current.data = next.data;
-  const figure = current.parentElement && current.parentElement.closest(".figure, .live, .behind");
-  if (figure) flash(figure);
-}
-
-function flash(element) {
-  element.classList.remove("changed");
-  requestAnimationFrame(() => element.classList.add("changed"));
-}
-
-const alike = (a, b) => a && a.nodeType === b.nodeType && a.nodeName === b.nodeName && (a.id || "") === (b.id || "");
-
-function patch(current, next) {
-  if (current.nodeType === Node.TEXT_NODE || current.nodeType === Node.COMMENT_NODE) return patchText(current, next);
-  if (current.isEqualNode(next) || current.hasAttribute("data-still") || isKept(current, next)) return;
-  patchAttributes(current, next);
-  patchChildren(current, inKeptOrder(current, Array.from(next.childNodes)));
-}
+/* A form that is being sent, or filled in. */
+const isStill = (current, next) => current.hasAttribute("data-still") && next.hasAttribute("data-still");
 
 /* A part that is named as the one that is here: the answer may have left out what is in it. */
 const isKept = (current, next) => "kept" in current.dataset && current.dataset.kept === next.dataset.kept;
-
-function patchChildren(current, wanted) {
-  const ids = new Set(wanted.map((node) => node.id).filter(Boolean));
-  let place = current.firstChild;
-  for (const next of wanted) {
-    const same = next.id ? ownChild(current, next.id) : lookAhead(place, next, ids);
-    if (!same) {
-      current.insertBefore(document.importNode(next, true), place);
-      continue;
-    }
-    /* A node that is moved loses its focus: what nobody wants is taken out of its way instead. */
-    while (place && place !== same && !ids.has(place.id)) place = removed(place);
-    if (place === same) place = place.nextSibling;
-    else current.insertBefore(same, place);
-    patch(same, next);
-  }
-  while (place) place = removed(place);
-}
-
-function removed(node) {
-  const after = node.nextSibling;
-  node.remove();
-  return after;
-}
-
-function ownChild(parent, id) {
-  const found = document.getElementById(id);
-  return found && found.parentElement === parent ? found : null;
-}
-
-/* The node that `next` describes, if it stands at this place or shortly after it. */
-function lookAhead(place, next, ids) {
-  for (let node = place, n = 0; node && n < 3 && !ids.has(node.id); node = node.nextSibling, n += 1) {
-    if (alike(node, next)) return node;
-  }
-  return null;
-}
+const ownClasses = (node) => Array.from(node.classList).filter((name) => name.startsWith("htmx-"));
 
 /* Rows stay where they are while somebody looks; new ones come last. The order is put right by the next page load. */
-function inKeptOrder(current, wanted) {
-  if (!current.hasAttribute("data-keep-order")) return wanted;
+function inKeptOrder(current, next) {
   const places = new Map(Array.from(current.children, (child, place) => [child.id, place]));
   const rank = (node) => (node.id ? (places.has(node.id) ? places.get(node.id) : Infinity) : -1);
-  const rows = wanted.filter((node) => node.nodeType === Node.ELEMENT_NODE);
-  return rows.map((node, n) => [rank(node), n, node]).sort((a, b) => a[0] - b[0] || a[1] - b[1]).map((row) => row[2]);
+  const rows = Array.from(next.children, (node, n) => [rank(node), n, node]);
+  return rows.sort((a, b) => a[0] - b[0] || a[1] - b[1]).map((row) => row[2]);
 }
+
+const MORPH = {
+  callbacks: {
+    beforeNodeMorphed(current, next) {
+      if (current.isEqualNode(next)) return false; /* and what somebody has typed or ticked stays */
+      if (current.nodeType === Node.TEXT_NODE) flash(current);
+      if (current.nodeType !== Node.ELEMENT_NODE) return true;
+      if (isStill(current, next) || isKept(current, next)) return false;
+      next.classList.add(...ownClasses(current));
+      if (current.hasAttribute("data-keep-order")) next.replaceChildren(...inKeptOrder(current, next));
+      return true;
+    },
+    /* What somebody opened stays open. */
+    beforeAttributeUpdated: (name, node, change) => !(name === "open" && change === "remove"),
+  },
+};
 
 htmx.defineExtension("patch", {
   isInlineSwap: (style) => style === "patch",
@@ -100,7 +53,7 @@ htmx.defineExtension("patch", {
     const next = fragment.querySelector(`#${target.id}`);
     if (!next) return false;
     showTimes(next);
-    patch(target, next);
+    Idiomorph.morph(target, next, MORPH);
     announce(target);
     return [target];
   },

@@ -5,13 +5,44 @@ from __future__ import annotations
 import ipaddress
 import re
 import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from django.conf import settings
+from django.http import HttpRequest, HttpResponseBase
 
 REALM = 'Basic realm="LakeMirror", charset="UTF-8"'
 """How programs are to say who they are, for WWW-Authenticate."""
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_current: ContextVar[Any] = ContextVar("request", default=None)
+
+
+class CurrentRequest:
+    """Middleware: what is written down while a request is answered knows which one that is."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        with answering(request):
+            return self.get_response(request)
+
+
+@contextmanager
+def answering(request: Any) -> Iterator[None]:
+    """`current()` is this request meanwhile, in this thread."""
+    token = _current.set(request)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def current() -> Any:
+    """The request that is being answered; None in a worker or command."""
+    return _current.get()
 
 
 def request_id(request: Any) -> str:
@@ -37,6 +68,11 @@ def address(request: Any) -> str | None:
             break
         ip = _ip(hop.strip()) or ip
     return ip
+
+
+def traces() -> dict[str, str | None]:
+    """`request_id` and `address` of the request that is being answered."""
+    return {"request_id": request_id(current()), "address": address(current())}
 
 
 def plain(request: Any) -> Any:

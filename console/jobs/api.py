@@ -181,7 +181,7 @@ class JobStop(APIView):
         """202 with the job, which ends within moments. Needs fs:MirrorRepository on the source."""
         rbac.require(request.user, ("fs:ListRepositories", "*"))
         kind, row = find_job(request.user, job)
-        message = job_stop(actor=request.user, kind=kind, row=row, request=request)
+        message = job_stop(actor=request.user, kind=kind, row=row)
         return accepted({"message": message}, job_url(kind, row.pk))
 
 
@@ -195,5 +195,5 @@ class JobRetry(APIView):
         """202 with the job that does it. Needs fs:MirrorRepository on the source."""
         rbac.require(request.user, ("fs:ListRepositories", "*"))
         kind, row = find_job(request.user, job)
-        message, url = job_retry(actor=request.user, kind=kind, row=row, request=request)
+        message, url = job_retry(actor=request.user, kind=kind, row=row)
         return accepted({"message": message}, url)

@@ -174,7 +174,7 @@ def _progress(run: Run, now: datetime) -> Progress:
     return Progress(run=run, rate=run.entries / seconds if run.entries and seconds > 0 else None)
 
 
-def duty_retry(*, actor: Any, duty: Duty, request: Any = None) -> None:
+def duty_retry(*, actor: Any, duty: Duty) -> None:
     """Have a duty done now; one in somebody's hands is done once more at its end. Raises Denied and NotFound."""
     job = next(iter(jobs_of([duty], clock.now())), None)
     if job is None:
@@ -185,30 +185,30 @@ def duty_retry(*, actor: Any, duty: Duty, request: Any = None) -> None:
     with transaction.atomic():
         duties.wake(duty.kind, duty.subject)
         after = {"retry": duty.kind, **about}
-        rbac.audit(actor=actor, right=job.right, verb=Verb.RETRY, subject=subject, after=after, request=request)
+        rbac.audit(actor=actor, right=job.right, verb=Verb.RETRY, subject=subject, after=after)
 
 
-def job_retry(*, actor: Any, kind: JobType, row: Any, request: Any = None) -> tuple[str, str | None]:
+def job_retry(*, actor: Any, kind: JobType, row: Any) -> tuple[str, str | None]:
     """Have a job done now, or once more; gives what is done, and where that can be followed.
 
     A run's work is its mirror's validation, which takes up whatever is not settled. A validation that has ended is
     asked for anew. Raises Denied, NotFound and, for a check that goes on, Conflict.
     """
     if kind is JobType.DUTY:
-        duty_retry(actor=actor, duty=row, request=request)
+        duty_retry(actor=actor, duty=row)
         return f"{row.kind} is due now", job_url(kind, row.pk)
     if kind is JobType.VALIDATION and row.ended_at is not None:
-        made = _ask_again(actor, row, request)
+        made = _ask_again(actor, row)
         return "the same is checked again", job_url(JobType.VALIDATION, made.pk)
     duty = Duty.objects.filter(kind=MirrorDuty.VALIDATE, subject=row.mirror_id).first()
     if duty is None:
         raise NotFound(f"'{row.mirror.name}' is not validated: it has no such duty")
     if duty.until and duty.until > clock.now() and row.ended_at is None:
         raise Conflict(f"a check of '{row.mirror.name}' goes on: there is nothing to try again yet")
-    duty_retry(actor=actor, duty=duty, request=request)
+    duty_retry(actor=actor, duty=duty)
     return f"validate of {row.mirror.name} is due now", duty_url(MirrorDuty.VALIDATE, row.mirror_id)
 
 
-def _ask_again(actor: Any, row: Validation, request: Any) -> Validation:
+def _ask_again(actor: Any, row: Validation) -> Validation:
     of = {"branch": row.branch} if row.branch else {"commit": row.commit}
-    return validation_ask(actor=actor, mirror=row.mirror, depth=Depth(row.depth), request=request, **of)
+    return validation_ask(actor=actor, mirror=row.mirror, depth=Depth(row.depth), **of)

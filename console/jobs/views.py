@@ -122,7 +122,7 @@ def duty_retry(request: HttpRequest, duty: int) -> HttpResponse:
     duty_row = seen.filter(pk=duty).first()
     if duty_row is None:
         raise Http404(f"no duty {duty}")
-    verb = partial(retry, actor=request.user, duty=duty_row, request=request)
+    verb = partial(retry, actor=request.user, duty=duty_row)
     return _done(request, verb, f"Queued: {duty_row.kind} is due now.")
 
 
@@ -131,7 +131,7 @@ def duty_retry(request: HttpRequest, duty: int) -> HttpResponse:
 def job_stopped(request: HttpRequest, job: str) -> HttpResponse:
     """Have a check stopped; the page says so at once."""
     kind, row = find_job(request.user, job)
-    verb = partial(job_stop, actor=request.user, kind=kind, row=row, request=request)
+    verb = partial(job_stop, actor=request.user, kind=kind, row=row)
     return _done(request, verb, f"Stopped: {_what(kind, row)}.")
 
 
@@ -140,7 +140,7 @@ def job_stopped(request: HttpRequest, job: str) -> HttpResponse:
 def job_again(request: HttpRequest, job: str) -> HttpResponse:
     """Have a check done once more."""
     kind, row = find_job(request.user, job)
-    verb = partial(job_retry, actor=request.user, kind=kind, row=row, request=request)
+    verb = partial(job_retry, actor=request.user, kind=kind, row=row)
     return _done(request, verb, f"Queued: {_what(kind, row)}, once more.")
 
 

@@ -96,12 +96,7 @@ class Configuration(OfBranch):
         body = ExportConfiguration(data=request.data)
         body.is_valid(raise_exception=True)
         exports.export_set(
-            actor=request.user,
-            region=region_of(request),
-            repository=repository,
-            branch=branch,
-            wish=body.wish(),
-            request=request,
+            actor=request.user, region=region_of(request), repository=repository, branch=branch, wish=body.wish()
         )
         return Response(status=201)
 
@@ -110,7 +105,7 @@ class Configuration(OfBranch):
         """Export no more; what was exported stays where it is. Needs fs:ExportConfig on the branch."""
         rbac.require(request.user, ("fs:ExportConfig", branch_arn(repository, branch)))
         export = self.find(request, repository, branch)
-        exports.export_delete(actor=request.user, export=export, request=request)
+        exports.export_delete(actor=request.user, export=export)
         return Response(status=204)
 
 
@@ -125,7 +120,7 @@ class Hook(OfBranch):
         and where there is nothing to export. Needs fs:RunExport on the branch."""
         rbac.require(request.user, ("fs:RunExport", branch_arn(repository, branch)))
         export = self.find(request, repository, branch)
-        return Response(str(exports.export_run(actor=request.user, export=export, request=request).pk), status=201)
+        return Response(str(exports.export_run(actor=request.user, export=export).pk), status=201)
 
 
 class Repair(OfBranch):
@@ -139,7 +134,7 @@ class Repair(OfBranch):
         fs:RunExport on the branch."""
         rbac.require(request.user, ("fs:RunExport", branch_arn(repository, branch)))
         export = self.find(request, repository, branch)
-        exports.export_repair(actor=request.user, export=export, request=request)
+        exports.export_repair(actor=request.user, export=export)
         return Response(status=201)
 
 
@@ -228,7 +223,7 @@ class Pause(OfBranch):
     def change(self, request: Request, repository: str, branch: str, *, paused: bool) -> Response:
         rbac.require(request.user, ("fs:PauseExport", branch_arn(repository, branch)))
         export = self.find(request, repository, branch)
-        exports.export_pause(actor=request.user, export=export, paused=paused, request=request)
+        exports.export_pause(actor=request.user, export=export, paused=paused)
         export.refresh_from_db()
         return Response(status_json(reading_of(export)))
 
@@ -246,7 +241,7 @@ class Limits(OfBranch):
         body = ExportLimits(data=request.data)
         body.is_valid(raise_exception=True)
         export = self.find(request, repository, branch)
-        exports.export_limits(actor=request.user, export=export, changes=body.changes(), request=request)
+        exports.export_limits(actor=request.user, export=export, changes=body.changes())
         export.refresh_from_db()
         return Response(configuration_json(export))
 

@@ -76,7 +76,7 @@ class Verify(OfBranch):
         export goes on, and before any has succeeded. Needs fs:RunExport on the branch."""
         rbac.require(request.user, ("fs:RunExport", branch_arn(repository, branch)))
         export = self.find(request, repository, branch)
-        verification = exports.export_verify(actor=request.user, export=export, request=request)
+        verification = exports.export_verify(actor=request.user, export=export)
         return Response(verification_json(verification), status=202)
 
 

@@ -46,9 +46,7 @@ class Wish:
 # --- configuration ----------------------------------------------------------------------------------------------------
 
 
-def export_set(
-    *, actor: Any, region: str, repository: str, branch: str, wish: Wish, request: Any = None
-) -> tuple[Export, bool]:
+def export_set(*, actor: Any, region: str, repository: str, branch: str, wish: Wish) -> tuple[Export, bool]:
     """Configure the export of a branch, and have its state of now exported at once; also whether it is a new one.
 
     Raises Denied, Invalid (naming the field), NotFound (no such repository or branch), Conflict (it is just being
@@ -70,7 +68,7 @@ def export_set(
         export, before = _store(region, branch, source, settings, head)
         duties.ensure(KIND, subject_of(export), region)
         duties.wake(KIND, subject_of(export))
-        _audit(actor, right, Verb.CHANGE if before else Verb.CREATE, export, request, before=before, after=settings)
+        _audit(actor, right, Verb.CHANGE if before else Verb.CREATE, export, before=before, after=settings)
     return export, before is None
 
 
@@ -120,13 +118,7 @@ def _store(
     if export is None:
         pins = {"creation_date": source.creation_date, "storage_namespace": source.storage_namespace}
         made = Export.objects.create(
-            region=region,
-            repository=source.id,
-            branch=branch,
-            created_at=now,
-            **asked,
-            **pins,
-            **settings,
+            region=region, repository=source.id, branch=branch, created_at=now, **asked, **pins, **settings
         )
         take(made)
         return made, None
@@ -140,7 +132,7 @@ def _store(
     return export, before
 
 
-def export_delete(*, actor: Any, export: Export, reason: str = "", request: Any = None) -> None:
+def export_delete(*, actor: Any, export: Export, reason: str = "") -> None:
     """Export no more. What was exported stays; the row goes when no task of it can write any more."""
     right = ("fs:ExportConfig", branch_arn(export.repository, export.branch))
     rbac.require(actor, right)
@@ -148,10 +140,10 @@ def export_delete(*, actor: Any, export: Export, reason: str = "", request: Any 
         Export.objects.filter(pk=export.pk).update(deleting=True)
         duties.wake(KIND, subject_of(export))
         before = {name: getattr(export, name) for name in SETTINGS}
-        _audit(actor, right, Verb.DELETE, export, request, before=before, reason=reason)
+        _audit(actor, right, Verb.DELETE, export, before=before, reason=reason)
 
 
-def export_pause(*, actor: Any, export: Export, paused: bool, request: Any = None) -> None:
+def export_pause(*, actor: Any, export: Export, paused: bool) -> None:
     """Stop after the slice that is being copied, or go on; nothing is lost."""
     right = ("fs:PauseExport", branch_arn(export.repository, export.branch))
     rbac.require(actor, right)
@@ -159,10 +151,10 @@ def export_pause(*, actor: Any, export: Export, paused: bool, request: Any = Non
         Export.objects.filter(pk=export.pk).update(paused=paused)
         duties.wake(KIND, subject_of(export))
         verb, before = Verb.PAUSE if paused else Verb.RESUME, {"paused": export.paused}
-        _audit(actor, right, verb, export, request, before=before, after={"paused": paused})
+        _audit(actor, right, verb, export, before=before, after={"paused": paused})
 
 
-def export_limits(*, actor: Any, export: Export, changes: Mapping[str, int | None], request: Any = None) -> None:
+def export_limits(*, actor: Any, export: Export, changes: Mapping[str, int | None]) -> None:
     """Change how fast it may go: `objects_per_second`, `bytes_per_second`, None for no limit. A run that goes on takes
     it up with its next slice; nothing is exported for it. Raises Denied, and Invalid naming the field."""
     right = ("fs:ExportConfig", branch_arn(export.repository, export.branch))
@@ -172,7 +164,7 @@ def export_limits(*, actor: Any, export: Export, changes: Mapping[str, int | Non
     with transaction.atomic():
         Export.objects.filter(pk=export.pk).update(**changes, changed_at=clock.now())
         before = {name: getattr(export, name) for name in changes}
-        _audit(actor, right, Verb.CHANGE, export, request, before=before, after=dict(changes))
+        _audit(actor, right, Verb.CHANGE, export, before=before, after=dict(changes))
 
 
 def check_limit(name: str, limit: int | None) -> None:
@@ -184,7 +176,7 @@ def check_limit(name: str, limit: int | None) -> None:
 # --- running ----------------------------------------------------------------------------------------------------------
 
 
-def export_run(*, actor: Any, export: Export, request: Any = None) -> ExportRun:
+def export_run(*, actor: Any, export: Export) -> ExportRun:
     """Start to export the branch's head of now. Raises Denied, Conflict, NotFound (the branch is gone), Unreachable."""
     right = ("fs:RunExport", branch_arn(export.repository, export.branch))
     rbac.require(actor, right)
@@ -192,11 +184,11 @@ def export_run(*, actor: Any, export: Export, request: Any = None) -> ExportRun:
     head = runs.head_of(export)
     with transaction.atomic():
         run = runs.start(export, head, asked_by=_name(actor))
-        _audit(actor, right, Verb.RUN, export, request, after={"export": run.pk, "ref": head})
+        _audit(actor, right, Verb.RUN, export, after={"export": run.pk, "ref": head})
     return run
 
 
-def export_repair(*, actor: Any, export: Export, request: Any = None) -> None:
+def export_repair(*, actor: Any, export: Export) -> None:
     """Somebody has repaired what kept the export from succeeding: it goes on. Raises Denied and Conflict."""
     right = ("fs:RunExport", branch_arn(export.repository, export.branch))
     rbac.require(actor, right)
@@ -206,22 +198,22 @@ def export_repair(*, actor: Any, export: Export, request: Any = None) -> None:
             export.refresh_from_db()
             state_machine.check_repair(export.standing())
         duties.wake(KIND, subject_of(export))
-        _audit(actor, right, Verb.REPAIR, export, request, after={"repair": export.current_ref})
+        _audit(actor, right, Verb.REPAIR, export, after={"repair": export.current_ref})
 
 
-def export_verify(*, actor: Any, export: Export, request: Any = None) -> ExportVerification:
+def export_verify(*, actor: Any, export: Export) -> ExportVerification:
     """Compare the destination with the commit of the last success; one that goes on already is given. Raises Denied and
     Conflict."""
     right = ("fs:RunExport", branch_arn(export.repository, export.branch))
     rbac.require(actor, right)
     with transaction.atomic():
         verification = verifications.begin(export, asked_by=_name(actor))
-        _audit(actor, right, Verb.VERIFY, export, request, after={"verify": verification.ref})
+        _audit(actor, right, Verb.VERIFY, export, after={"verify": verification.ref})
     return verification
 
 
-def _audit(actor: Any, right: rbac.Right, verb: Verb, export: Export, request: Any, **more: Any) -> None:
-    rbac.audit(actor=actor, right=right, verb=verb, subject=export.audit_name, request=request, **more)
+def _audit(actor: Any, right: rbac.Right, verb: Verb, export: Export, **more: Any) -> None:
+    rbac.audit(actor=actor, right=right, verb=verb, subject=export.audit_name, **more)
 
 
 def find_export(region: str, repository: str, branch: str) -> Export:

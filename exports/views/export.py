@@ -41,7 +41,7 @@ def export_detail(request: HttpRequest, number: int) -> HttpResponse:
 def export_run(request: HttpRequest, number: int) -> HttpResponse:
     """Export the branch's head of now."""
     export = find_visible(request, number)
-    run = partial(exports.export_run, actor=request.user, export=export, request=request)
+    run = partial(exports.export_run, actor=request.user, export=export)
     return _carry_out(request, export, run, f"Queued: the head of {export.branch} is exported now.")
 
 
@@ -49,7 +49,7 @@ def export_run(request: HttpRequest, number: int) -> HttpResponse:
 def export_repair(request: HttpRequest, number: int) -> HttpResponse:
     """Resume what failed."""
     export = find_visible(request, number)
-    repair = partial(exports.export_repair, actor=request.user, export=export, request=request)
+    repair = partial(exports.export_repair, actor=request.user, export=export)
     return _carry_out(request, export, repair, "Queued: the export goes on; what is there already is not copied again.")
 
 
@@ -57,7 +57,7 @@ def export_repair(request: HttpRequest, number: int) -> HttpResponse:
 def export_verify(request: HttpRequest, number: int) -> HttpResponse:
     """Compare the destination with the last complete export."""
     export = find_visible(request, number)
-    verify = partial(exports.export_verify, actor=request.user, export=export, request=request)
+    verify = partial(exports.export_verify, actor=request.user, export=export)
     return _carry_out(request, export, verify, "Queued: the destination is compared with the last complete export.")
 
 
@@ -68,7 +68,7 @@ def export_pause(request: HttpRequest, number: int, paused: bool) -> HttpRespons
     message = (
         "Paused: it stops after what is being copied right now." if paused else "Resumed: it goes on where it stopped."
     )
-    pause = partial(exports.export_pause, actor=request.user, export=export, paused=paused, request=request)
+    pause = partial(exports.export_pause, actor=request.user, export=export, paused=paused)
     return _carry_out(request, export, pause, message)
 
 
@@ -79,7 +79,7 @@ def export_limits(request: HttpRequest, number: int) -> HttpResponse:
 
     def change() -> None:
         changes = {name: _limit(request.POST.get(name, ""), name) for name in exports.MOST_PER_SECOND}
-        exports.export_limits(actor=request.user, export=export, changes=changes, request=request)
+        exports.export_limits(actor=request.user, export=export, changes=changes)
 
     return _carry_out(request, export, change, "Saved: what goes on takes the limits up within moments.")
 
@@ -98,9 +98,7 @@ def export_delete(request: HttpRequest, number: int) -> HttpResponse:
     export = find_visible(request, number)
     if request.method != "POST":
         return render(request, "exports/delete.html", SECTION | {"export": export})
-    exports.export_delete(
-        actor=request.user, export=export, reason=request.POST.get("reason", "")[:1000], request=request
-    )
+    exports.export_delete(actor=request.user, export=export, reason=request.POST.get("reason", "")[:1000])
     messages.success(request, f"The export of {export.branch} is deleted. The files at {export.path} stay.")
     return redirect("exports")
 

@@ -85,7 +85,7 @@ def _save(
 ) -> HttpResponse:
     try:
         saved, new = exports.export_set(
-            actor=request.user, region=region, repository=repository, branch=branch, wish=form.wish, request=request
+            actor=request.user, region=region, repository=repository, branch=branch, wish=form.wish
         )
     except LakeMirrorError as error:
         form.refuse(error)

@@ -114,7 +114,7 @@ def _name(export: Export) -> str:
 def _refusal(request: HttpRequest, verb: Callable[..., Any], export: Export) -> str:
     """Do it; why not, or ""."""
     try:
-        verb(actor=request.user, export=export, request=request)
+        verb(actor=request.user, export=export)
     except LakeMirrorError as error:
         return str(error)
     return ""

@@ -143,7 +143,7 @@ class BlockersRetry(APIView):
         body = BlockersRetried(data=request.data)
         body.is_valid(raise_exception=True)
         mirror = find_mirror(repository, mirror_id)
-        number = blockers_retry(actor=request.user, mirror=mirror, request=request, **body.validated_data)
+        number = blockers_retry(actor=request.user, mirror=mirror, **body.validated_data)
         answer = {"message": f"{number} of what is missing or wrong is looked for now", "blockers": number}
         return accepted(answer, duty_url(MirrorDuty.VALIDATE, mirror.pk))
 

@@ -102,7 +102,7 @@ class Mirrors(APIView):
     def post(self, request: Request, repository: str) -> Response:
         """Begin to mirror. 201 with the mirror; its repository follows within moments, unless one is adopted."""
         arguments = creation_arguments(request, repository)
-        mirror = services.mirror_create(actor=request.user, request=request, **arguments)
+        mirror = services.mirror_create(actor=request.user, **arguments)
         return mirror_answer(mirror, status=201)
 
 
@@ -133,7 +133,7 @@ class MirrorDetail(APIView):
         rbac.require(request.user, ("fs:DeleteRepository", services.repository_arn(mirror_id)))
         if_match = seen(request.headers.get("If-Match", ""))
         mirror = find_mirror(repository, mirror_id)
-        services.mirror_delete(actor=request.user, mirror=mirror, seen=if_match, request=request)
+        services.mirror_delete(actor=request.user, mirror=mirror, seen=if_match)
         return Response(status=204)
 
 
@@ -171,7 +171,7 @@ class Sync(APIView):
         """202: its duties are due now. Needs fs:OperateMirror on repository/{repository}."""
         rbac.require(request.user, ("fs:OperateMirror", services.repository_arn(repository)))
         mirror = find_mirror(repository, mirror_id)
-        services.mirror_sync(actor=request.user, mirror=mirror, request=request)
+        services.mirror_sync(actor=request.user, mirror=mirror)
         message = f"{repository} is looked at now, and all that is missing is looked for again"
         return accepted({"message": message}, duty_url(MirrorDuty.SENSE, mirror.source_id))
 
@@ -187,7 +187,7 @@ def _change(
     """The mirror with other settings. Who calls asked for the right before: else one learns which mirrors there are."""
     mirror = find_mirror(repository, mirror_id)
     changed = options.mirror_update(
-        actor=request.user, mirror=mirror, changes=settings, on_unselect=on_unselect, seen=if_match, request=request
+        actor=request.user, mirror=mirror, changes=settings, on_unselect=on_unselect, seen=if_match
     )
     return mirror_answer(changed)
 
@@ -234,7 +234,7 @@ class BranchReset(APIView):
         body = BranchNamed(data=request.data)
         body.is_valid(raise_exception=True)
         mirror, branch = find_mirror(repository, mirror_id), body.validated_data["branch"]
-        services.branch_reset(actor=request.user, mirror=mirror, branch=branch, request=request)
+        services.branch_reset(actor=request.user, mirror=mirror, branch=branch)
         message = f"the uncommitted changes of {branch} are undone in the next round"
         return accepted({"message": message}, duty_url(MirrorDuty.PROMOTE, mirror.pk))
 

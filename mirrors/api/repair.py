@@ -90,7 +90,7 @@ class CommitRepair(APIView):
         if body.validated_data["dry_run"]:
             plan = _plan_json(repair_plan(mirror, commit_row))
             return Response(plan | {"commit": commit_row.sha, "as_of": rfc3339(clock.now())})
-        done = commit_repair(actor=request.user, mirror=mirror, commit=commit_row, request=request)
+        done = commit_repair(actor=request.user, mirror=mirror, commit=commit_row)
         message = f"{done.blockers} of what is missing or wrong is looked for now"
         return Response(
             {"message": message, "commit": commit_row.sha, "blockers": done.blockers, "prioritised": done.first},
@@ -111,10 +111,5 @@ def _plan_json(plan: Plan) -> dict[str, Any]:
         }
         for step in plan.steps
     ]
-    requests = {
-        "head": plan.looks,
-        "head_at_source_at_most": plan.looks,
-        "get": plan.reads,
-        "records": plan.records,
-    }
+    requests = {"head": plan.looks, "head_at_source_at_most": plan.looks, "get": plan.reads, "records": plan.records}
     return {"steps": steps, "requests": requests, "at_least": plan.more}

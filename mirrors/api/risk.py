@@ -126,7 +126,7 @@ class Prioritise(APIView):
         body = Prioritised(data=request.data)
         body.is_valid(raise_exception=True)
         mirror = find_mirror(repository, mirror_id)
-        row = mirror_prioritise(actor=request.user, mirror=mirror, request=request, **body.validated_data)
+        row = mirror_prioritise(actor=request.user, mirror=mirror, **body.validated_data)
         first = mirror.commits.filter(pk=row.pk, urgency__gt=0).exists()
         answer = {"commit": row.commit.sha, "prioritised": first, "as_of": rfc3339(clock.now())}
         return accepted(answer, duty_url(MirrorDuty.COPY_RECORDS, mirror.pk) if first else None)

@@ -86,7 +86,6 @@ class Validate(APIView):
             commit=wanted.get("commit", ""),
             branch=wanted.get("branch", ""),
             depth=Depth(wanted["depth"]) if "depth" in wanted else None,
-            request=request,
         )
         answer = validation_json(validation)
         return accepted(answer, answer["job"])

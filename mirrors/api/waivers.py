@@ -57,7 +57,7 @@ class Waivers(APIView):
         body = WaiverGiven(data=request.data)
         body.is_valid(raise_exception=True)
         mirror = find_mirror(repository, mirror_id)
-        waiver = waiver_give(actor=request.user, mirror=mirror, request=request, **body.validated_data)
+        waiver = waiver_give(actor=request.user, mirror=mirror, **body.validated_data)
         return Response(waiver_json(waiver), status=201)
 
 
@@ -76,9 +76,7 @@ class WaiverDetail(APIView):
     def delete(self, request: Request, repository: str, mirror_id: str, waiver: int) -> Response:
         """Withdraw it; no branch is moved back. Needs fs:MirrorRepository on the source."""
         rbac.require(request.user, ("fs:MirrorRepository", repository_arn(repository)))
-        waiver_withdraw(
-            actor=request.user, waiver=find_waiver(find_mirror(repository, mirror_id), waiver), request=request
-        )
+        waiver_withdraw(actor=request.user, waiver=find_waiver(find_mirror(repository, mirror_id), waiver))
         return Response(status=204)
 
 

@@ -91,13 +91,7 @@ def _grouped(rows: Iterable[tuple[str | None, datetime]]) -> list[Group]:
 
 
 def blockers_retry(
-    *,
-    actor: Any,
-    mirror: Mirror,
-    ids: Sequence[int] | None = None,
-    reason: str = "",
-    commit: str = "",
-    request: Any = None,
+    *, actor: Any, mirror: Mirror, ids: Sequence[int] | None = None, reason: str = "", commit: str = ""
 ) -> int:
     """Have things looked for at once: those of these ids, of this reason, that keep a commit back, or all; how many.
 
@@ -115,5 +109,5 @@ def blockers_retry(
     which = {"ids": ids and list(ids), "reason": reason, "commit": commit}
     chosen = {name: value for name, value in which.items() if value not in (None, "")} or {"all": True}
     after = {"retry_blockers": chosen, "mirror": mirror.name, "blockers": number}
-    rbac.audit(actor=actor, right=right, verb=Verb.RETRY, subject=mirror.audit_name, after=after, request=request)
+    rbac.audit(actor=actor, right=right, verb=Verb.RETRY, subject=mirror.audit_name, after=after)
     return number

@@ -56,7 +56,6 @@ def mirror_create(
     source_region: str = "",
     adopt: bool = False,
     settings: Mapping[str, Any] | None = None,
-    request: Any = None,
 ) -> Mirror:
     """Begin to mirror a repository; its manager makes the copy's repository next, or takes over the one to `adopt`.
 
@@ -81,7 +80,6 @@ def mirror_create(
             verb=Verb.CREATE,
             subject=mirror.audit_name,
             after={**place, "adopted": creation.adopted is not None, **creation.settings},
-            request=request,
         )
     return mirror
 
@@ -212,7 +210,7 @@ def mirror_lock(mirror: Mirror) -> Mirror:
     return locked
 
 
-def mirror_delete(*, actor: Any, mirror: Mirror, seen: Seen = ANYTHING, request: Any = None) -> None:
+def mirror_delete(*, actor: Any, mirror: Mirror, seen: Seen = ANYTHING) -> None:
     """Forget a mirror: its references at the destination go, its objects stay; the name is free when that is done.
 
     Raises Denied, NotFound (it is being deleted) and Stale (not as it was `seen`).
@@ -226,12 +224,10 @@ def mirror_delete(*, actor: Any, mirror: Mirror, seen: Seen = ANYTHING, request:
             raise NotFound(f"there is no mirror '{mirror.name}'")
         duties.wake(MirrorDuty.MANAGE, mirror.pk)
         before = {"mirror": mirror.name, "region": mirror.region, "storage_namespace": mirror.storage_namespace}
-        rbac.audit(
-            actor=actor, right=right, verb=Verb.DELETE, subject=mirror.audit_name, before=before, request=request
-        )
+        rbac.audit(actor=actor, right=right, verb=Verb.DELETE, subject=mirror.audit_name, before=before)
 
 
-def mirror_sync(*, actor: Any, mirror: Mirror, request: Any = None) -> None:
+def mirror_sync(*, actor: Any, mirror: Mirror) -> None:
     """Look at the source, and again for everything that is missing, at once."""
     right = ("fs:OperateMirror", repository_arn(mirror.source.name))
     rbac.require(actor, right)
@@ -245,10 +241,10 @@ def mirror_sync(*, actor: Any, mirror: Mirror, request: Any = None) -> None:
     ):
         duties.wake(kind, subject)
     after = {"sync": mirror.name}
-    rbac.audit(actor=actor, right=right, verb=Verb.SYNC, subject=mirror.audit_name, after=after, request=request)
+    rbac.audit(actor=actor, right=right, verb=Verb.SYNC, subject=mirror.audit_name, after=after)
 
 
-def branch_reset(*, actor: Any, mirror: Mirror, branch: str, request: Any = None) -> None:
+def branch_reset(*, actor: Any, mirror: Mirror, branch: str) -> None:
     """Have the uncommitted changes of a mirror's branch undone: whatever somebody wrote there by force is lost.
 
     Raises Denied, NotFound (no such branch) and Conflict (nothing is forced on this mirror now).
@@ -263,6 +259,4 @@ def branch_reset(*, actor: Any, mirror: Mirror, branch: str, request: Any = None
             raise NotFound(f"'{mirror.name}' has made no branch {branch[:80]!r}")
         duties.wake(MirrorDuty.PROMOTE, mirror.pk)
         after = {"reset_branch": branch, "mirror": mirror.name}
-        rbac.audit(
-            actor=actor, right=right, verb=Verb.RESET_BRANCH, subject=mirror.audit_name, after=after, request=request
-        )
+        rbac.audit(actor=actor, right=right, verb=Verb.RESET_BRANCH, subject=mirror.audit_name, after=after)

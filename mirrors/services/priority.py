@@ -27,9 +27,7 @@ Urgency = MirrorCommit.Urgency
 _OPEN = ("unknown", "waiting")
 
 
-def mirror_prioritise(
-    *, actor: Any, mirror: Mirror, commit: str = "", branch: str = "", request: Any = None
-) -> MirrorCommit:
+def mirror_prioritise(*, actor: Any, mirror: Mirror, commit: str = "", branch: str = "") -> MirrorCommit:
     """Have a commit, or the head that a branch has at the source, copied and checked first; gives it as it stands.
 
     Raises Denied and NotFound (no such branch, or nothing is known of the commit at this mirror).
@@ -45,7 +43,7 @@ def mirror_prioritise(
         for kind in (MirrorDuty.COPY_RECORDS, MirrorDuty.VALIDATE):
             duties.wake(kind, mirror.pk)
     after = {"prioritise": mirror.name, "branch": branch, "commit": sha}
-    rbac.audit(actor=actor, right=right, verb=Verb.PRIORITISE, subject=mirror.audit_name, after=after, request=request)
+    rbac.audit(actor=actor, right=right, verb=Verb.PRIORITISE, subject=mirror.audit_name, after=after)
     return row
 
 

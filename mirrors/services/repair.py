@@ -39,14 +39,14 @@ def repair_plan(mirror: Mirror, commit: Commit) -> Plan:
     )
 
 
-def commit_repair(*, actor: Any, mirror: Mirror, commit: Commit, request: Any = None) -> Repaired:
+def commit_repair(*, actor: Any, mirror: Mirror, commit: Commit) -> Repaired:
     """Have all that keeps a commit back looked for now, and the commit copied and checked before others.
 
     Raises Denied. Once more is the same again: what has arrived meanwhile is looked for no more.
     """
     with transaction.atomic():
-        number = blockers_retry(actor=actor, mirror=mirror, commit=commit.sha, request=request)
-        row = mirror_prioritise(actor=actor, mirror=mirror, commit=commit.sha, request=request)
+        number = blockers_retry(actor=actor, mirror=mirror, commit=commit.sha)
+        row = mirror_prioritise(actor=actor, mirror=mirror, commit=commit.sha)
         first = mirror.commits.filter(pk=row.pk, urgency__gt=0).exists()
     return Repaired(number, first)
 

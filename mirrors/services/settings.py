@@ -35,7 +35,6 @@ def mirror_update(
     changes: Mapping[str, Any],
     on_unselect: OnUnselect = OnUnselect.KEEP,
     seen: Seen = ANYTHING,
-    request: Any = None,
 ) -> Mirror:
     """Change settings of a mirror, named by their columns; gives it as it is then. What is so already is no change.
 
@@ -67,7 +66,6 @@ def mirror_update(
             subject=old.audit_name,
             before={"mirror": old.name, **before},
             after={"mirror": old.name, **after},
-            request=request,
         )
     return new
 

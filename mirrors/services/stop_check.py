@@ -20,7 +20,7 @@ from mirrors.services.mirrors import repository_arn
 from rbac import services as rbac
 
 
-def job_stop(*, actor: Any, kind: JobType, row: Any, request: Any = None) -> str:
+def job_stop(*, actor: Any, kind: JobType, row: Any) -> str:
     """Have a check stopped; says what happens now. A run that is part of a check on demand stops that.
 
     Raises Denied, and Conflict when it has ended, when its worker is gone, or for a duty.
@@ -35,9 +35,7 @@ def job_stop(*, actor: Any, kind: JobType, row: Any, request: Any = None) -> str
     with transaction.atomic():
         message = _stop_run(row) if validation is None else _stop_validation(validation, actor)
         after = {"stop": job_id(kind, row.pk), "mirror": row.mirror.name}
-        rbac.audit(
-            actor=actor, right=right, verb=Verb.STOP, subject=row.mirror.audit_name, after=after, request=request
-        )
+        rbac.audit(actor=actor, right=right, verb=Verb.STOP, subject=row.mirror.audit_name, after=after)
     if validation is not None:
         # Not before: whoever is just writing holds these rows, and waits for the validation's.
         validation.left.all().delete()

@@ -21,13 +21,7 @@ from rbac import services as rbac
 
 
 def validation_ask(
-    *,
-    actor: Any,
-    mirror: Mirror,
-    commit: str = "",
-    branch: str = "",
-    depth: Depth | None = None,
-    request: Any = None,
+    *, actor: Any, mirror: Mirror, commit: str = "", branch: str = "", depth: Depth | None = None
 ) -> Validation:
     """Have a commit checked, or a branch's head at the mirror, or without either all heads there.
 
@@ -41,7 +35,7 @@ def validation_ask(
     validation = _store(made)
     duties.wake(MirrorDuty.VALIDATE, mirror.pk)
     after = {"validate": mirror.name, "what": made.what, "branch": branch, "commit": made.commit, "depth": made.depth}
-    rbac.audit(actor=actor, right=right, verb=Verb.VALIDATE, subject=mirror.audit_name, after=after, request=request)
+    rbac.audit(actor=actor, right=right, verb=Verb.VALIDATE, subject=mirror.audit_name, after=after)
     return validation
 
 

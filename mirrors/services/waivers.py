@@ -24,7 +24,7 @@ from rbac import services as rbac
 MOST_COMMITS = 1000
 
 
-def waiver_give(*, actor: Any, mirror: Mirror, commits: Sequence[str], reason: str, request: Any = None) -> Waiver:
+def waiver_give(*, actor: Any, mirror: Mirror, commits: Sequence[str], reason: str) -> Waiver:
     """Accept that these commits are unreadable at the mirror.
 
     Raises Denied, Invalid (none or too many, no reason), NotFound (nothing is known of one) and Conflict: one is the
@@ -44,18 +44,12 @@ def waiver_give(*, actor: Any, mirror: Mirror, commits: Sequence[str], reason: s
         duties.wake(MirrorDuty.VALIDATE, mirror.pk)
         after = {"waiver": waiver.pk, "mirror": mirror.name, "commits": shas}
         rbac.audit(
-            actor=actor,
-            right=right,
-            verb=Verb.WAIVE,
-            subject=mirror.audit_name,
-            after=after,
-            reason=waiver.reason,
-            request=request,
+            actor=actor, right=right, verb=Verb.WAIVE, subject=mirror.audit_name, after=after, reason=waiver.reason
         )
     return waiver
 
 
-def waiver_withdraw(*, actor: Any, waiver: Waiver, request: Any = None) -> None:
+def waiver_withdraw(*, actor: Any, waiver: Waiver) -> None:
     """What the waiver accepted counts again. No branch is moved back; what is not promoted yet waits for it."""
     mirror = waiver.mirror
     right = ("fs:MirrorRepository", repository_arn(mirror.source.name))
@@ -69,13 +63,7 @@ def waiver_withdraw(*, actor: Any, waiver: Waiver, request: Any = None) -> None:
         waiver.delete()
         duties.wake(MirrorDuty.VALIDATE, mirror.pk)
         rbac.audit(
-            actor=actor,
-            right=right,
-            verb=Verb.WITHDRAW_WAIVER,
-            subject=mirror.audit_name,
-            before=before,
-            reason=reason,
-            request=request,
+            actor=actor, right=right, verb=Verb.WITHDRAW_WAIVER, subject=mirror.audit_name, before=before, reason=reason
         )
 
 

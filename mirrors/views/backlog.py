@@ -65,7 +65,7 @@ def _csv(request: HttpRequest, repository: str, mirror: str) -> str:
 def blockers_retried(request: HttpRequest, name: str) -> HttpResponse:
     """Look now for one thing, for those selected, for those of a reason, or for all."""
     mirror = find_visible(request, name)
-    retry = partial(blockers_retry, actor=request.user, mirror=mirror, request=request)
+    retry = partial(blockers_retry, actor=request.user, mirror=mirror)
     which = request.POST.get("which", "")
     if which.startswith("one-"):
         retry = partial(retry, ids=_ids([which.removeprefix("one-")]))

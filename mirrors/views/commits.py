@@ -109,6 +109,6 @@ def commit_prioritise(request: HttpRequest, name: str) -> HttpResponse:
     """Have a commit copied and checked before all that waits longer."""
     mirror = find_visible(request, name)
     sha = find_commit(mirror, request.POST.get("commit", "")).sha
-    first = partial(mirror_prioritise, actor=request.user, mirror=mirror, commit=sha, request=request)
+    first = partial(mirror_prioritise, actor=request.user, mirror=mirror, commit=sha)
     message = f"Queued: {sha[:SHORT_ID]} and what it needs are copied and checked before all else."
     return carry_out(request, mirror, first, message)

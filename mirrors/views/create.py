@@ -62,7 +62,7 @@ def _make(request: HttpRequest, form: MirrorForm) -> HttpResponse:
     if not form.is_valid():
         return _show(request, form, status=400)
     try:
-        mirror = mirrors.mirror_create(actor=request.user, request=request, **form.creation)
+        mirror = mirrors.mirror_create(actor=request.user, **form.creation)
     except LakeMirrorError as error:
         form.refuse(error)
         return _show(request, form, status=int(status_of(error) or 500))
@@ -145,11 +145,7 @@ def creation_command(request: HttpRequest, plan: Plan) -> str:
 
 
 def _body(plan: Plan) -> dict[str, Any]:
-    body: dict[str, Any] = {
-        "name": plan.name,
-        "region": plan.region,
-        "storage_namespace": plan.storage_namespace,
-    }
+    body: dict[str, Any] = {"name": plan.name, "region": plan.region, "storage_namespace": plan.storage_namespace}
     if plan.source_region != config.current().region:
         body["source_region"] = plan.source_region
     if plan.include != ALL or plan.exclude:

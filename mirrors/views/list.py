@@ -135,7 +135,7 @@ def mirrors_change(request: HttpRequest) -> HttpResponse:
 def _refusal(request: HttpRequest, verb: Callable[..., object], mirror: Mirror) -> str:
     """Do it; why not, or ""."""
     try:
-        verb(actor=request.user, mirror=mirror, request=request)
+        verb(actor=request.user, mirror=mirror)
     except LakeMirrorError as error:
         return str(error)
     return ""

@@ -108,7 +108,7 @@ def mirror_sync(request: HttpRequest, name: str) -> HttpResponse:
     """Queue a look at source and destination; the page says so at once."""
     mirror = find_visible(request, name)
     message = f"Queued: {mirror.source.name} is looked at now, and all that is missing is looked for again."
-    sync = partial(mirrors.mirror_sync, actor=request.user, mirror=mirror, request=request)
+    sync = partial(mirrors.mirror_sync, actor=request.user, mirror=mirror)
     return carry_out(request, mirror, sync, message)
 
 
@@ -121,7 +121,7 @@ def mirror_pause(request: HttpRequest, name: str, paused: bool) -> HttpResponse:
     if not paused:
         message = f"{mirror.name} is resumed: each branch goes to its newest complete commit."
     change = {"paused": paused}
-    pause = partial(settings.mirror_update, actor=request.user, mirror=mirror, changes=change, request=request)
+    pause = partial(settings.mirror_update, actor=request.user, mirror=mirror, changes=change)
     return carry_out(request, mirror, pause, message)
 
 
@@ -131,7 +131,7 @@ def branch_reset(request: HttpRequest, name: str) -> HttpResponse:
     """Queue the undoing of what somebody wrote to a branch by force."""
     mirror, branch = find_visible(request, name), request.POST.get("branch", "")
     message = f"Queued: the uncommitted changes of {branch} are undone now."
-    reset = partial(mirrors.branch_reset, actor=request.user, mirror=mirror, branch=branch, request=request)
+    reset = partial(mirrors.branch_reset, actor=request.user, mirror=mirror, branch=branch)
     return carry_out(request, mirror, reset, message)
 
 
@@ -145,7 +145,7 @@ def mirror_delete(request: HttpRequest, name: str) -> HttpResponse:
     if not (form.is_bound and form.is_valid()):
         return _show_deletion(request, mirror, form, 400 if form.is_bound else 200)
     try:
-        mirrors.mirror_delete(actor=request.user, mirror=mirror, request=request)
+        mirrors.mirror_delete(actor=request.user, mirror=mirror)
     except LakeMirrorError as error:
         form.add_error(None, str(error))
         return _show_deletion(request, mirror, form, _status(error))

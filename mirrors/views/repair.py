@@ -26,7 +26,7 @@ def commit_repaired(request: HttpRequest, name: str, commit: str) -> HttpRespons
     mirror = find_visible(request, name)
     commit_row = find_commit(mirror, commit)
     if request.method == "POST":
-        repair = partial(commit_repair, actor=request.user, mirror=mirror, commit=commit_row, request=request)
+        repair = partial(commit_repair, actor=request.user, mirror=mirror, commit=commit_row)
         return carry_out(request, mirror, repair, partial(_message, commit_row))
     context = SECTION | {
         "mirror": mirror,

@@ -70,7 +70,6 @@ def _save(request: HttpRequest, mirror: Mirror, form: SettingsForm) -> HttpRespo
             changes=form.changes,
             on_unselect=OnUnselect(form.cleaned_data["on_unselect"] or OnUnselect.KEEP),
             seen=Seen(frozenset({form.cleaned_data["seen"]})),
-            request=request,
         )
     except Stale:
         return _show_stale(request, find_visible(request, mirror.name), form)

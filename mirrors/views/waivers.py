@@ -45,7 +45,7 @@ def commit_waive(request: HttpRequest, name: str, commit: str) -> HttpResponse:
         return _show(request, mirror, commit_row, form, 400 if form.is_bound else 200)
     try:
         reason = form.cleaned_data["reason"]
-        waiver_give(actor=request.user, mirror=mirror, commits=[commit_row.sha], reason=reason, request=request)
+        waiver_give(actor=request.user, mirror=mirror, commits=[commit_row.sha], reason=reason)
     except LakeMirrorError as error:
         form.add_error(None, str(error))
         return _show(request, mirror, commit_row, form, int(status_of(error) or 500))
@@ -109,7 +109,7 @@ def waiver_withdrawn(request: HttpRequest, name: str, waiver: int) -> HttpRespon
     mirror = find_visible(request, name)
     rbac.require(request.user, ("fs:MirrorRepository", repository_arn(mirror.source.name)))
     waiver_row = find_waiver(mirror, waiver)
-    withdraw: partial[Any] = partial(waiver_withdraw, actor=request.user, waiver=waiver_row, request=request)
+    withdraw: partial[Any] = partial(waiver_withdraw, actor=request.user, waiver=waiver_row)
     message = (
         f"Waiver {waiver} is withdrawn. No branch is moved back; what is not promoted yet waits for its commits again."
     )

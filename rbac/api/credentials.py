@@ -44,7 +44,7 @@ class Credentials(APIView):
         body = KeyWishes(data=request.data)
         body.is_valid(raise_exception=True)
         user = services.user_find(user_id)
-        return _shown_once(services.key_create(actor=request.user, user=user, request=request, **body.validated_data))
+        return _shown_once(services.key_create(actor=request.user, user=user, **body.validated_data))
 
 
 class OneCredential(APIView):
@@ -62,7 +62,7 @@ class OneCredential(APIView):
     def delete(self, request: Request, user_id: str, access_key_id: str) -> Response:
         """It opens nothing any more. Needs auth:DeleteCredentials on user/{user_id}."""
         services.require(request.user, ("auth:DeleteCredentials", user_arn(user_id)))
-        services.key_delete(actor=request.user, key=_key(user_id, access_key_id), request=request)
+        services.key_delete(actor=request.user, key=_key(user_id, access_key_id))
         return Response(status=204)
 
 
@@ -76,7 +76,7 @@ class Disable(APIView):
         """The key, useless for good. Needs auth:DeleteCredentials on user/{user_id}."""
         services.require(request.user, ("auth:DeleteCredentials", user_arn(user_id)))
         key = _key(user_id, access_key_id)
-        services.key_disable(actor=request.user, key=key, request=request)
+        services.key_disable(actor=request.user, key=key)
         return Response(key_json(key))
 
 
@@ -97,9 +97,7 @@ class Rotate(APIView):
         body.is_valid(raise_exception=True)
         key, data = _key(user_id, access_key_id), body.validated_data
         overlap = timedelta(seconds=data["overlap_seconds"])
-        issued = services.key_rotate(
-            actor=request.user, key=key, overlap=overlap, expires_at=data.get("expires_at"), request=request
-        )
+        issued = services.key_rotate(actor=request.user, key=key, overlap=overlap, expires_at=data.get("expires_at"))
         return _shown_once(issued, replaces=key_json(key))
 
 

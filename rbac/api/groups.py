@@ -47,7 +47,7 @@ class Groups(APIView):
         body.is_valid(raise_exception=True)
         name, description = body.validated_data["id"], body.validated_data.get("description", "")
         services.require(request.user, ("auth:CreateGroup", group_arn(name)))
-        group = services.group_create(actor=request.user, name=name, description=description, request=request)
+        group = services.group_create(actor=request.user, name=name, description=description)
         return Response(group_json(group), status=201)
 
 
@@ -66,7 +66,7 @@ class OneGroup(APIView):
     def delete(self, request: Request, group_id: str) -> Response:
         """Its members lose what it gave them. Needs auth:DeleteGroup on group/{group_id}."""
         services.require(request.user, ("auth:DeleteGroup", group_arn(group_id)))
-        services.group_delete(actor=request.user, group=services.group_find(group_id), request=request)
+        services.group_delete(actor=request.user, group=services.group_find(group_id))
         return Response(status=204)
 
 
@@ -92,7 +92,7 @@ class Member(APIView):
         """201, also if they were in it. Needs auth:AddGroupMember on group/{group_id}."""
         services.require(request.user, ("auth:AddGroupMember", group_arn(group_id)))
         group, user = services.group_find(group_id), services.user_find(user_id)
-        services.group_add(actor=request.user, group=group, user=user, request=request)
+        services.group_add(actor=request.user, group=group, user=user)
         return Response(status=201)
 
     @answers("Remove a member from a group", 204, fails=[409])
@@ -100,7 +100,7 @@ class Member(APIView):
         """204; 404 if they were not in it. Needs auth:RemoveGroupMember on group/{group_id}."""
         services.require(request.user, ("auth:RemoveGroupMember", group_arn(group_id)))
         group, user = services.group_find(group_id), services.user_find(user_id)
-        if not services.group_remove(actor=request.user, group=group, user=user, request=request):
+        if not services.group_remove(actor=request.user, group=group, user=user):
             raise NotFound(f"user '{user_id}' is not in group '{group_id}'")
         return Response(status=204)
 
@@ -127,7 +127,7 @@ class GroupPolicy(APIView):
         """201, also if it had it. Needs auth:AttachPolicy on group/{group_id}."""
         services.require(request.user, ("auth:AttachPolicy", group_arn(group_id)))
         group, policy = services.group_find(group_id), services.policy_find(policy_id)
-        services.policy_attach(actor=request.user, policy=policy, group=group, request=request)
+        services.policy_attach(actor=request.user, policy=policy, group=group)
         return Response(status=201)
 
     @answers("Detach a policy from a group", 204, fails=[409])
@@ -135,6 +135,6 @@ class GroupPolicy(APIView):
         """204; 404 if it didn't have it. Needs auth:DetachPolicy on group/{group_id}."""
         services.require(request.user, ("auth:DetachPolicy", group_arn(group_id)))
         group, policy = services.group_find(group_id), services.policy_find(policy_id)
-        if not services.policy_detach(actor=request.user, policy=policy, group=group, request=request):
+        if not services.policy_detach(actor=request.user, policy=policy, group=group):
             raise NotFound(f"policy '{policy_id}' isn't attached to group '{group_id}'")
         return Response(status=204)

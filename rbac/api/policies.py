@@ -38,7 +38,7 @@ class Policies(APIView):
         """201 with the policy, attached to nobody yet. Needs auth:CreatePolicy on policy/{id}."""
         name, document = _policy(request)
         services.require(request.user, ("auth:CreatePolicy", policy_arn(name)))
-        policy = services.policy_create(actor=request.user, document=document, request=request)
+        policy = services.policy_create(actor=request.user, document=document)
         return Response(policy_json(policy), status=201)
 
 
@@ -63,10 +63,7 @@ class OnePolicy(APIView):
                 "a policy's id can't be changed", field="id", hint=f"Write '{policy_id[:80]}', as the address"
             )
         policy = services.policy_update(
-            actor=request.user,
-            policy=services.policy_find(policy_id),
-            statement=document["statement"],
-            request=request,
+            actor=request.user, policy=services.policy_find(policy_id), statement=document["statement"]
         )
         return Response(policy_json(policy))
 
@@ -74,7 +71,7 @@ class OnePolicy(APIView):
     def delete(self, request: Request, policy_id: str) -> Response:
         """Take it from everybody, and remove it. Needs auth:DeletePolicy on policy/{policy_id}."""
         services.require(request.user, ("auth:DeletePolicy", policy_arn(policy_id)))
-        services.policy_delete(actor=request.user, policy=services.policy_find(policy_id), request=request)
+        services.policy_delete(actor=request.user, policy=services.policy_find(policy_id))
         return Response(status=204)
 
 

@@ -58,7 +58,7 @@ class Sessions(APIView):
     def delete(self, request: Request, user: str) -> Response:
         """Sign all browsers out. One's own need no right, those of others auth:UpdateUser on them."""
         whose = _whose(request, user, "auth:UpdateUser")
-        sessions.sessions_end(actor=request.user, user=whose, request=request)
+        sessions.sessions_end(actor=request.user, user=whose)
         return Response(status=204)
 
 
@@ -71,7 +71,7 @@ class OneSession(APIView):
     def delete(self, request: Request, user: str, session: str) -> Response:
         """Sign one browser out, by the id that the list gives."""
         whose = _whose(request, user, "auth:UpdateUser")
-        sessions.session_end(actor=request.user, user=whose, handle=session, request=request)
+        sessions.session_end(actor=request.user, user=whose, handle=session)
         return Response(status=204)
 
 
@@ -84,7 +84,7 @@ class PasswordResetLink(APIView):
     def post(self, request: Request, user: str) -> Response:
         """Works once and for a day, and only while the password is as it is now. Needs auth:UpdateUser on the user."""
         services.require(request.user, ("auth:UpdateUser", _arn(user)))
-        link = passwords.reset_link_create(actor=request.user, user=sessions.user_named(user), request=request)
+        link = passwords.reset_link_create(actor=request.user, user=sessions.user_named(user))
         answer = {"link": request.build_absolute_uri(link.path), "expires_at": link.expires_at}
         return Response(answer, status=201, headers={"Cache-Control": "no-store"})
 

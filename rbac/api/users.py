@@ -67,7 +67,7 @@ class Users(APIView):
         fields.pop("invite_user", None)
         username = fields.pop("id")
         services.require(request.user, ("auth:CreateUser", user_arn(username)))
-        user = services.user_create(actor=request.user, username=username, request=request, **fields)
+        user = services.user_create(actor=request.user, username=username, **fields)
         return Response(user_json(user), status=201)
 
 
@@ -96,7 +96,7 @@ class OneUser(APIView):
     def delete(self, request: Request, user_id: str) -> Response:
         """Remove the user with their keys, memberships and attachments. Needs auth:DeleteUser on user/{user_id}."""
         services.require(request.user, ("auth:DeleteUser", user_arn(user_id)))
-        services.user_delete(actor=request.user, user=services.user_find(user_id), request=request)
+        services.user_delete(actor=request.user, user=services.user_find(user_id))
         return Response(status=204)
 
 
@@ -111,11 +111,11 @@ def _change(
     **password: str | None,
 ) -> None:
     actor = request.user
-    services.user_edit(actor=actor, user=user, email=email, friendly_name=friendly_name, request=request)
+    services.user_edit(actor=actor, user=user, email=email, friendly_name=friendly_name)
     if "password" in password:
-        services.user_set_password(actor=actor, user=user, password=password["password"] or "", request=request)
+        services.user_set_password(actor=actor, user=user, password=password["password"] or "")
     if is_active is not None:
-        services.user_set_active(actor=actor, user=user, active=is_active, request=request)
+        services.user_set_active(actor=actor, user=user, active=is_active)
 
 
 class UserGroups(APIView):
@@ -155,7 +155,7 @@ class UserPolicy(APIView):
         """201, also if they had it. Needs auth:AttachPolicy on user/{user_id}."""
         services.require(request.user, ("auth:AttachPolicy", user_arn(user_id)))
         user, policy = services.user_find(user_id), services.policy_find(policy_id)
-        services.policy_attach(actor=request.user, policy=policy, user=user, request=request)
+        services.policy_attach(actor=request.user, policy=policy, user=user)
         return Response(status=201)
 
     @answers("Detach a policy from a user", 204, fails=[409])
@@ -163,7 +163,7 @@ class UserPolicy(APIView):
         """204; 404 if they had it through a group only. Needs auth:DetachPolicy on user/{user_id}."""
         services.require(request.user, ("auth:DetachPolicy", user_arn(user_id)))
         user, policy = services.user_find(user_id), services.policy_find(policy_id)
-        if not services.policy_detach(actor=request.user, policy=policy, user=user, request=request):
+        if not services.policy_detach(actor=request.user, policy=policy, user=user):
             raise NotFound(
                 f"policy '{policy_id}' isn't attached to user '{user_id}'", hint="Look whether it comes by a group"
             )

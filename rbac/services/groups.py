@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.db import transaction
 from django.db.models import QuerySet
 
@@ -35,24 +33,17 @@ def members_of(group: Group) -> QuerySet[User]:
 
 
 @transaction.atomic
-def group_create(*, actor: Actor, name: str, description: str = "", reason: str = "", request: Any = None) -> Group:
+def group_create(*, actor: Actor, name: str, description: str = "", reason: str = "") -> Group:
     """A new, empty group. Invalid, Conflict if the name is taken."""
     group = Group(name=name, description=description)
     save_new(group, f"there is a group '{name}' already")
     after = {"name": name, "description": description}
-    audit(
-        actor=actor,
-        right=("auth:CreateGroup", group.arn),
-        verb=Verb.CREATE,
-        after=after,
-        reason=reason,
-        request=request,
-    )
+    audit(actor=actor, right=("auth:CreateGroup", group.arn), verb=Verb.CREATE, after=after, reason=reason)
     return group
 
 
 @administrator_kept()
-def group_delete(*, actor: Actor, group: Group, reason: str = "", request: Any = None) -> None:
+def group_delete(*, actor: Actor, group: Group, reason: str = "") -> None:
     """Remove a group; its members lose what it gave them."""
     locked(group)
     before = {
@@ -60,39 +51,25 @@ def group_delete(*, actor: Actor, group: Group, reason: str = "", request: Any =
         "members": list(group.members.values_list("username", flat=True)),
         "policies": list(Policy.objects.filter(attachments__group=group).values_list("name", flat=True)),
     }
-    audit(
-        actor=actor,
-        right=("auth:DeleteGroup", group.arn),
-        verb=Verb.DELETE,
-        before=before,
-        reason=reason,
-        request=request,
-    )
+    audit(actor=actor, right=("auth:DeleteGroup", group.arn), verb=Verb.DELETE, before=before, reason=reason)
     Group.objects.filter(pk=group.pk).delete()
     forget(None)
 
 
 @administrator_kept()
-def group_add(*, actor: Actor, group: Group, user: User, reason: str = "", request: Any = None) -> bool:
+def group_add(*, actor: Actor, group: Group, user: User, reason: str = "") -> bool:
     """Make a user a member; false if they were."""
     locked(user)
     _, created = Membership.objects.get_or_create(group=group, user=user)
     forget(user)
     if created:
         after = {"user": user.username}
-        audit(
-            actor=actor,
-            right=("auth:AddGroupMember", group.arn),
-            verb=Verb.ADD_MEMBER,
-            after=after,
-            reason=reason,
-            request=request,
-        )
+        audit(actor=actor, right=("auth:AddGroupMember", group.arn), verb=Verb.ADD_MEMBER, after=after, reason=reason)
     return created
 
 
 @administrator_kept()
-def group_remove(*, actor: Actor, group: Group, user: User, reason: str = "", request: Any = None) -> bool:
+def group_remove(*, actor: Actor, group: Group, user: User, reason: str = "") -> bool:
     """End a membership; false if there was none."""
     removed, _ = Membership.objects.filter(group=group, user=user).delete()
     forget(user)
@@ -104,6 +81,5 @@ def group_remove(*, actor: Actor, group: Group, user: User, reason: str = "", re
             verb=Verb.REMOVE_MEMBER,
             before=before,
             reason=reason,
-            request=request,
         )
     return bool(removed)

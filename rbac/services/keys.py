@@ -42,7 +42,6 @@ def key_create(
     key_id: str = "",
     secret: str = "",
     reason: str = "",
-    request: Any = None,
 ) -> IssuedKey:
     """A new access key; its secret is in the answer and nowhere else. An id and a secret of one's own may be given."""
     key_id, secret = key_secrets.pair(key_id, secret)
@@ -61,26 +60,13 @@ def key_create(
     except IntegrityError as error:
         raise Conflict(f"there is an access key '{key_id}' already") from error
     after = {"key_id": key_id, "description": description, "expires_at": expires_at and expires_at.isoformat()}
-    audit(
-        actor=actor,
-        right=("auth:CreateCredentials", user.arn),
-        verb=Verb.CREATE_KEY,
-        after=after,
-        reason=reason,
-        request=request,
-    )
+    audit(actor=actor, right=("auth:CreateCredentials", user.arn), verb=Verb.CREATE_KEY, after=after, reason=reason)
     return IssuedKey(key, secret)
 
 
 @transaction.atomic
 def key_rotate(
-    *,
-    actor: Actor,
-    key: AccessKey,
-    overlap: timedelta = OVERLAP,
-    expires_at: datetime | None = None,
-    reason: str = "",
-    request: Any = None,
+    *, actor: Actor, key: AccessKey, overlap: timedelta = OVERLAP, expires_at: datetime | None = None, reason: str = ""
 ) -> IssuedKey:
     """A new key in place of a usable one, which works for `overlap` longer at most; `key` is told when it ends.
 
@@ -100,33 +86,32 @@ def key_rotate(
         description=old.description,
         expires_at=expires_at or (old.expires_at and now + (old.expires_at - old.created_at)),
         reason=reason or f"instead of {old.key_id}",
-        request=request,
     )
     AccessKey.objects.filter(pk=old.pk).update(expires_at=ends)
-    _record_end(actor, old, {"expires_at": ends.isoformat()}, reason or f"{issued.key.key_id} instead", request)
+    _record_end(actor, old, {"expires_at": ends.isoformat()}, reason or f"{issued.key.key_id} instead")
     key.expires_at = ends
     return issued
 
 
 @administrator_kept()
-def key_disable(*, actor: Actor, key: AccessKey, reason: str = "", request: Any = None) -> bool:
+def key_disable(*, actor: Actor, key: AccessKey, reason: str = "") -> bool:
     """Make a key useless for good; false if it was. It is still listed."""
     now = timezone.now()
     changed: bool = AccessKey.objects.filter(pk=key.pk, disabled_at=None).update(disabled_at=now) == 1
     if changed:
         key.disabled_at = now
-        _record_end(actor, key, {"disabled_at": now.isoformat()}, reason, request)
+        _record_end(actor, key, {"disabled_at": now.isoformat()}, reason)
     return changed
 
 
 @administrator_kept()
-def key_delete(*, actor: Actor, key: AccessKey, reason: str = "", request: Any = None) -> None:
+def key_delete(*, actor: Actor, key: AccessKey, reason: str = "") -> None:
     """Remove a key: it opens nothing any more and is listed nowhere."""
-    _record_end(actor, key, None, reason, request)
+    _record_end(actor, key, None, reason)
     AccessKey.objects.filter(pk=key.pk).delete()
 
 
-def _record_end(actor: Actor, key: AccessKey, after: dict[str, Any] | None, reason: str, request: Any) -> None:
+def _record_end(actor: Actor, key: AccessKey, after: dict[str, Any] | None, reason: str) -> None:
     before = {"key_id": key.key_id}
     after = before | after if after else None
     arn = key.user.arn
@@ -137,7 +122,6 @@ def _record_end(actor: Actor, key: AccessKey, after: dict[str, Any] | None, reas
         before=before,
         after=after,
         reason=reason,
-        request=request,
     )
 
 

@@ -39,25 +39,18 @@ def policies_effective(user: User) -> QuerySet[Policy]:
 
 
 @transaction.atomic
-def policy_create(*, actor: Actor, document: Mapping[str, Any], reason: str = "", request: Any = None) -> Policy:
+def policy_create(*, actor: Actor, document: Mapping[str, Any], reason: str = "") -> Policy:
     """A new policy. Invalid names the statement that is wrong; Conflict if there is one of that id."""
     name = parse_policy(document).name
     policy = Policy(name=name, statement=document["statement"])
     save_new(policy, f"there is a policy '{name}' already")
     after = policy.document
-    audit(
-        actor=actor,
-        right=("auth:CreatePolicy", policy.arn),
-        verb=Verb.CREATE,
-        after=after,
-        reason=reason,
-        request=request,
-    )
+    audit(actor=actor, right=("auth:CreatePolicy", policy.arn), verb=Verb.CREATE, after=after, reason=reason)
     return policy
 
 
 @administrator_kept()
-def policy_update(*, actor: Actor, policy: Policy, statement: object, reason: str = "", request: Any = None) -> Policy:
+def policy_update(*, actor: Actor, policy: Policy, statement: object, reason: str = "") -> Policy:
     """Replace a policy's statements; it stays the one it was. Invalid names the statement that is wrong."""
     parse_policy({"id": policy.name, "statement": statement})
     row = locked(policy)
@@ -71,44 +64,30 @@ def policy_update(*, actor: Actor, policy: Policy, statement: object, reason: st
         before=before,
         after=row.document,
         reason=reason,
-        request=request,
     )
     return row
 
 
-def policy_put(*, actor: Actor, document: Mapping[str, Any], reason: str = "", request: Any = None) -> Policy:
+def policy_put(*, actor: Actor, document: Mapping[str, Any], reason: str = "") -> Policy:
     """Create a policy, or replace the statements of the one of that id. Invalid names the statement that is wrong."""
     old = Policy.objects.filter(name=parse_policy(document).name).first()
     if old is None:
-        return policy_create(actor=actor, document=document, reason=reason, request=request)
-    return policy_update(actor=actor, policy=old, statement=document["statement"], reason=reason, request=request)
+        return policy_create(actor=actor, document=document, reason=reason)
+    return policy_update(actor=actor, policy=old, statement=document["statement"], reason=reason)
 
 
 @administrator_kept()
-def policy_delete(*, actor: Actor, policy: Policy, reason: str = "", request: Any = None) -> None:
+def policy_delete(*, actor: Actor, policy: Policy, reason: str = "") -> None:
     """Remove a policy from everybody."""
     before = locked(policy).document
-    audit(
-        actor=actor,
-        right=("auth:DeletePolicy", policy.arn),
-        verb=Verb.DELETE,
-        before=before,
-        reason=reason,
-        request=request,
-    )
+    audit(actor=actor, right=("auth:DeletePolicy", policy.arn), verb=Verb.DELETE, before=before, reason=reason)
     Policy.objects.filter(pk=policy.pk).delete()
     forget(None)
 
 
 @administrator_kept()
 def policy_attach(
-    *,
-    actor: Actor,
-    policy: Policy,
-    user: User | None = None,
-    group: Group | None = None,
-    reason: str = "",
-    request: Any = None,
+    *, actor: Actor, policy: Policy, user: User | None = None, group: Group | None = None, reason: str = ""
 ) -> bool:
     """Give a policy to one user or to one group; false if they had it."""
     holder = locked(_holder(user, group))
@@ -116,26 +95,13 @@ def policy_attach(
     forget(user)
     if created:
         after = {"policy": policy.arn, "to": holder.arn}
-        audit(
-            actor=actor,
-            right=("auth:AttachPolicy", holder.arn),
-            verb=Verb.ATTACH,
-            after=after,
-            reason=reason,
-            request=request,
-        )
+        audit(actor=actor, right=("auth:AttachPolicy", holder.arn), verb=Verb.ATTACH, after=after, reason=reason)
     return created
 
 
 @administrator_kept()
 def policy_detach(
-    *,
-    actor: Actor,
-    policy: Policy,
-    user: User | None = None,
-    group: Group | None = None,
-    reason: str = "",
-    request: Any = None,
+    *, actor: Actor, policy: Policy, user: User | None = None, group: Group | None = None, reason: str = ""
 ) -> bool:
     """Take a policy from one user or one group; false if they didn't have it."""
     holder = _holder(user, group)
@@ -143,14 +109,7 @@ def policy_detach(
     forget(user)
     if removed:
         before = {"policy": policy.arn, "from": holder.arn}
-        audit(
-            actor=actor,
-            right=("auth:DetachPolicy", holder.arn),
-            verb=Verb.DETACH,
-            before=before,
-            reason=reason,
-            request=request,
-        )
+        audit(actor=actor, right=("auth:DetachPolicy", holder.arn), verb=Verb.DETACH, before=before, reason=reason)
     return bool(removed)
 
 

@@ -27,35 +27,20 @@ def user_find(name: str) -> User:
 
 @transaction.atomic
 def user_create(
-    *,
-    actor: Actor,
-    username: str,
-    password: str = "",
-    email: str = "",
-    friendly_name: str = "",
-    reason: str = "",
-    request: Any = None,
+    *, actor: Actor, username: str, password: str = "", email: str = "", friendly_name: str = "", reason: str = ""
 ) -> User:
     """A new user; without a password they can only use access keys. Invalid, Conflict if the name is taken."""
     user = User(username=username, email=email, friendly_name=friendly_name)
     _set_password(user, password)
     save_new(user, f"there is a user '{username}' already")
     after = _shown(user) | {"password": bool(password)}
-    audit(
-        actor=actor, right=("auth:CreateUser", user.arn), verb=Verb.CREATE, after=after, reason=reason, request=request
-    )
+    audit(actor=actor, right=("auth:CreateUser", user.arn), verb=Verb.CREATE, after=after, reason=reason)
     return user
 
 
 @transaction.atomic
 def user_edit(
-    *,
-    actor: Actor,
-    user: User,
-    email: str | None = None,
-    friendly_name: str | None = None,
-    reason: str = "",
-    request: Any = None,
+    *, actor: Actor, user: User, email: str | None = None, friendly_name: str | None = None, reason: str = ""
 ) -> bool:
     """Change what is given; false if that is how it was. A name stays: rights and the record speak of it."""
     row = locked(user)
@@ -67,37 +52,22 @@ def user_edit(
     if before == after:
         return False
     row.save(update_fields=["email", "friendly_name"])
-    audit(
-        actor=actor,
-        right=("auth:UpdateUser", user.arn),
-        verb=Verb.CHANGE,
-        before=before,
-        after=after,
-        reason=reason,
-        request=request,
-    )
+    audit(actor=actor, right=("auth:UpdateUser", user.arn), verb=Verb.CHANGE, before=before, after=after, reason=reason)
     return True
 
 
 @administrator_kept()
-def user_set_password(*, actor: Actor, user: User, password: str, reason: str = "", request: Any = None) -> None:
+def user_set_password(*, actor: Actor, user: User, password: str, reason: str = "") -> None:
     """Replace a password; the user's sessions end. Invalid if it is too easy to guess."""
     _set_password(user, password)
     user.save(update_fields=["password"])
     Session.objects.filter(user=user).delete()
     after = {"password": bool(password)}
-    audit(
-        actor=actor,
-        right=("auth:UpdateUser", user.arn),
-        verb=Verb.SET_PASSWORD,
-        after=after,
-        reason=reason,
-        request=request,
-    )
+    audit(actor=actor, right=("auth:UpdateUser", user.arn), verb=Verb.SET_PASSWORD, after=after, reason=reason)
 
 
 @administrator_kept()
-def user_set_active(*, actor: Actor, user: User, active: bool, reason: str = "", request: Any = None) -> bool:
+def user_set_active(*, actor: Actor, user: User, active: bool, reason: str = "") -> bool:
     """Enable or disable a user (their keys and sessions with them); false if nothing changed."""
     changed = User.objects.filter(pk=user.pk, is_active=not active).update(is_active=active) == 1
     user.is_active = active
@@ -112,13 +82,12 @@ def user_set_active(*, actor: Actor, user: User, active: bool, reason: str = "",
             before=before,
             after=after,
             reason=reason,
-            request=request,
         )
     return changed
 
 
 @administrator_kept()
-def user_delete(*, actor: Actor, user: User, reason: str = "", request: Any = None) -> None:
+def user_delete(*, actor: Actor, user: User, reason: str = "") -> None:
     """Remove a user with their keys, memberships and attachments; the record of what they did stays."""
     locked(user)
     before = {
@@ -127,14 +96,7 @@ def user_delete(*, actor: Actor, user: User, reason: str = "", request: Any = No
         "policies": list(Policy.objects.filter(attachments__user=user).values_list("name", flat=True)),
         "access_keys": list(user.access_keys.values_list("key_id", flat=True)),
     }
-    audit(
-        actor=actor,
-        right=("auth:DeleteUser", user.arn),
-        verb=Verb.DELETE,
-        before=before,
-        reason=reason,
-        request=request,
-    )
+    audit(actor=actor, right=("auth:DeleteUser", user.arn), verb=Verb.DELETE, before=before, reason=reason)
     User.objects.filter(pk=user.pk).delete()
     forget(None)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.tokens import default_token_generator
@@ -32,28 +31,21 @@ class ResetLink:
     expires_at: datetime
 
 
-def reset_link_create(*, actor: Actor, user: User, reason: str = "", request: Any = None) -> ResetLink:
+def reset_link_create(*, actor: Actor, user: User, reason: str = "") -> ResetLink:
     """A link by which the user chooses a new password, once; Conflict for a user who is disabled."""
     if not user.is_active:
         raise Conflict(f"{user.username} is disabled: enable them first")
     expires_at = timezone.now() + timedelta(seconds=settings.PASSWORD_RESET_TIMEOUT)
     uid, token = urlsafe_base64_encode(force_bytes(user.pk)), default_token_generator.make_token(user)
     after = {"password_reset_link_until": expires_at.isoformat(timespec="seconds")}
-    audit(
-        actor=actor,
-        right=("auth:UpdateUser", user.arn),
-        verb=Verb.SET_PASSWORD,
-        after=after,
-        reason=reason,
-        request=request,
-    )
+    audit(actor=actor, right=("auth:UpdateUser", user.arn), verb=Verb.SET_PASSWORD, after=after, reason=reason)
     return ResetLink(reverse("password_reset_confirm", args=[uid, token]), expires_at)
 
 
 @transaction.atomic
-def password_replace(*, user: User, password: str, reason: str, request: Any = None) -> None:
+def password_replace(*, user: User, password: str, reason: str) -> None:
     """A user's own new password; all of their sessions end. Conflict if it was replaced since `user` was read."""
     now = User.objects.select_for_update().get(pk=user.pk)
     if now.password != user.password or not now.is_active:
         raise Conflict("the password was changed meanwhile: begin anew")
-    user_set_password(actor=user, user=user, password=password, reason=reason, request=request)
+    user_set_password(actor=user, user=user, password=password, reason=reason)

@@ -30,20 +30,20 @@ def user_named(username: str) -> User:
 
 
 @transaction.atomic
-def session_end(*, actor: Actor, user: User, handle: str, request: Any = None) -> None:
+def session_end(*, actor: Actor, user: User, handle: str) -> None:
     """Sign one browser of a user out; NotFound if it is none of theirs."""
     if len(handle) != HANDLE_DIGITS or not Session.objects.filter(user=user, pk__startswith=handle).delete()[0]:
         raise NotFound("there is no such session: it may have ended meanwhile")
-    _note(actor, user, 1, request)
+    _note(actor, user, 1)
 
 
 @transaction.atomic
-def sessions_end(*, actor: Actor, user: User, but: str = "", request: Any = None) -> int:
+def sessions_end(*, actor: Actor, user: User, but: str = "") -> int:
     """Sign all browsers of a user out, but that of one handle; gives how many."""
     rows = Session.objects.filter(user=user)
     number: int = (rows.exclude(pk__startswith=but) if but else rows).delete()[0]
     if number:
-        _note(actor, user, number, request)
+        _note(actor, user, number)
     return number
 
 
@@ -53,12 +53,7 @@ def handle_of(request: Any) -> str:
     return row.handle if row else ""
 
 
-def _note(actor: Actor, user: User, number: int, request: Any) -> None:
+def _note(actor: Actor, user: User, number: int) -> None:
     audit(
-        actor=actor,
-        right=("auth:UpdateUser", user.arn),
-        verb=Verb.END_SESSIONS,
-        before={"sessions": number},
-        after={},
-        request=request,
+        actor=actor, right=("auth:UpdateUser", user.arn), verb=Verb.END_SESSIONS, before={"sessions": number}, after={}
     )

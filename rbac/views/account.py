@@ -39,7 +39,7 @@ def session_end(request: HttpRequest, handle: str, username: str = "") -> HttpRe
     """Sign one browser out; who ends their own goes to the sign-in page."""
     user = _whose(request, username, "auth:UpdateUser")
     current = signed_in.handle_of(request)
-    signed_in.session_end(actor=_actor(request), user=user, handle=handle, request=request)
+    signed_in.session_end(actor=_actor(request), user=user, handle=handle)
     if handle == current:
         request.session.flush()
         return redirect("login")
@@ -52,7 +52,7 @@ def sessions_end(request: HttpRequest, username: str = "") -> HttpResponse:
     """Sign all other browsers out."""
     user = _whose(request, username, "auth:UpdateUser")
     current = signed_in.handle_of(request)
-    number = signed_in.sessions_end(actor=_actor(request), user=user, but=current, request=request)
+    number = signed_in.sessions_end(actor=_actor(request), user=user, but=current)
     messages.success(request, f"{number} {'browser is' if number == 1 else 'browsers are'} signed out.")
     return redirect(_list_of(username))
 
@@ -99,9 +99,7 @@ class ResetPassword(PasswordResetConfirmView):
 def _replaced(request: HttpRequest, form: Any, reason: str) -> bool:
     """Whether the form's password is the user's now; else the form says why."""
     try:
-        passwords.password_replace(
-            user=form.user, password=form.cleaned_data["new_password1"], reason=reason, request=request
-        )
+        passwords.password_replace(user=form.user, password=form.cleaned_data["new_password1"], reason=reason)
     except Invalid as error:
         form.add_error("new_password1", str(error))
     except Conflict as error:

@@ -42,7 +42,7 @@ def group_new(request: HttpRequest) -> HttpResponse:
         return show(request, "group_new.html", TAB, {"form": form}, status=400 if form.is_bound else 200)
     services.require(request.user, ("auth:CreateGroup", auth_arn("group", form.cleaned_data["name"])))
     try:
-        group = services.group_create(actor=request.user, request=request, **form.cleaned_data)
+        group = services.group_create(actor=request.user, **form.cleaned_data)
     except LakeMirrorError as error:
         form.refuse(error)
         return show(request, "group_new.html", TAB, {"form": form}, status=400)
@@ -82,7 +82,7 @@ def group_add(request: HttpRequest, name: str) -> HttpResponse:
     group, username = services.group_find(name), typed(request, "user")
     try:
         user = services.user_find(username)
-        services.group_add(actor=request.user, group=group, user=user, request=request)
+        services.group_add(actor=request.user, group=group, user=user)
         messages.success(request, f"{username} is in {name}.")
     except LakeMirrorError as error:
         messages.error(request, f"Nothing was done: {error}.")
@@ -110,7 +110,7 @@ def group_delete(request: HttpRequest, name: str) -> HttpResponse:
         }
         return show(request, "group_delete.html", TAB, context)
     try:
-        services.group_delete(actor=request.user, group=group, reason=reason_of(request), request=request)
+        services.group_delete(actor=request.user, group=group, reason=reason_of(request))
     except LakeMirrorError as error:
         messages.error(request, f"Nothing was done: {error}.")
         return redirect("group", name)

@@ -60,7 +60,6 @@ def key_create(request: HttpRequest, name: str) -> HttpResponse:
         user=user,
         description=form.cleaned_data["description"],
         expires_at=form.expires_at,
-        request=request,
     )
     return _issued(request, user, create)
 
@@ -74,7 +73,7 @@ def key_rotate(request: HttpRequest, name: str, key: str) -> HttpResponse:
     old = services.key_find(user, key)
     if not form.is_valid():
         return _show(request, user, KeyForm(), 400)
-    rotate = partial(services.key_rotate, actor=request.user, key=old, overlap=form.lasting, request=request)
+    rotate = partial(services.key_rotate, actor=request.user, key=old, overlap=form.lasting)
     return _issued(request, user, rotate, old)
 
 
@@ -102,7 +101,7 @@ def key_end(request: HttpRequest, name: str, key: str, forever: bool) -> HttpRes
     access_key = services.key_find(services.user_find(name), key)
     verb = services.key_delete if forever else services.key_disable
     message = f"{key} is deleted." if forever else f"{key} opens nothing any more."
-    end = partial(verb, actor=request.user, key=access_key, reason=reason_of(request), request=request)
+    end = partial(verb, actor=request.user, key=access_key, reason=reason_of(request))
     own = name == request.user.username
     return carry_out(request, end, message, *(("keys",) if own else ("user_keys", name)))
 

@@ -81,7 +81,7 @@ def policy_delete(request: HttpRequest, name: str) -> HttpResponse:
         context = {"policy": policy, "impact": effect, "seen": names_seen(effect, request.user)}
         return show(request, "policy_delete.html", TAB, context)
     try:
-        services.policy_delete(actor=request.user, policy=policy, reason=reason_of(request), request=request)
+        services.policy_delete(actor=request.user, policy=policy, reason=reason_of(request))
     except LakeMirrorError as error:
         messages.error(request, f"Nothing was done: {error}.")
         return redirect("policy", name)
@@ -184,7 +184,7 @@ def _save(request: HttpRequest, draft: policy_draft.Draft, policy: Policy | None
         else partial(services.policy_create, document=document)
     )
     try:
-        verb(actor=request.user, reason=reason_of(request), request=request)
+        verb(actor=request.user, reason=reason_of(request))
     except LakeMirrorError as error:
         wrong = Wrong(str(error), 0, "")
         return _editor(request, draft, policy, wrong=wrong, status=int(status_of(error) or 500))

@@ -66,9 +66,9 @@ def _groups_to_give(request: HttpRequest) -> list[str]:
 
 @transaction.atomic
 def _create(request: HttpRequest, given: dict[str, Any], groups: list[str]) -> User:
-    user = services.user_create(actor=request.user, request=request, **given)
+    user = services.user_create(actor=request.user, **given)
     for name in groups:
-        services.group_add(actor=request.user, group=services.group_find(name), user=user, request=request)
+        services.group_add(actor=request.user, group=services.group_find(name), user=user)
     return user
 
 
@@ -114,7 +114,7 @@ def user_edit(request: HttpRequest, name: str) -> HttpResponse:
     if not (form.is_bound and form.is_valid()):
         context = {"account": user, "form": form}
         return show(request, "user_edit.html", TAB, context, status=400 if form.is_bound else 200)
-    change = partial(services.user_edit, actor=request.user, user=user, request=request, **form.cleaned_data)
+    change = partial(services.user_edit, actor=request.user, user=user, **form.cleaned_data)
     return carry_out(request, change, f"{name} is changed.", "user", name)
 
 
@@ -123,7 +123,7 @@ def user_active(request: HttpRequest, name: str, active: bool) -> HttpResponse:
     """Disable a user with all keys and sessions, or enable them."""
     services.require(request.user, ("auth:UpdateUser", auth_arn("user", name)))
     user = services.user_find(name)
-    verb = partial(services.user_set_active, actor=request.user, user=user, active=active, request=request)
+    verb = partial(services.user_set_active, actor=request.user, user=user, active=active)
     message = f"{name} can sign in again." if active else f"{name} is disabled, and so are their sessions and keys."
     return carry_out(request, verb, message, "user", name)
 
@@ -137,7 +137,7 @@ def user_delete(request: HttpRequest, name: str) -> HttpResponse:
     if request.method != "POST":
         return show(request, "user_delete.html", TAB, {"account": user, "keys": services.keys_of(user)})
     try:
-        services.user_delete(actor=request.user, user=user, reason=reason_of(request), request=request)
+        services.user_delete(actor=request.user, user=user, reason=reason_of(request))
     except LakeMirrorError as error:
         messages.error(request, f"Nothing was done: {error}.")
         return redirect("user", name)
@@ -160,7 +160,7 @@ def user_group(request: HttpRequest, name: str) -> HttpResponse:
     message = f"{name} is no longer in {group.name}." if out else f"{name} is in {group.name}."
     return carry_out(
         request,
-        partial(verb, actor=request.user, group=group, user=user, request=request),
+        partial(verb, actor=request.user, group=group, user=user),
         message,
         *(("group", group.name) if request.POST.get("from") == "group" else ("user", name)),
     )
@@ -184,5 +184,5 @@ def policy_moved(request: HttpRequest, address: str, name: str, **holder: Any) -
     policy = services.policy_find(typed(request, "policy"))
     verb = services.policy_detach if out else services.policy_attach
     message = f"{name} does not have {policy.name} any more." if out else f"{name} has {policy.name}."
-    move = partial(verb, actor=request.user, policy=policy, request=request, **holder)
+    move = partial(verb, actor=request.user, policy=policy, **holder)
     return carry_out(request, move, message, address, name)

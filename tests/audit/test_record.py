@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from django.test import RequestFactory
+from django.test import Client, RequestFactory
 
 from audit.exceptions import AppendOnly
 from audit.models import AuditEvent
 from rbac import services
 from rbac.models import User
+from web import requests
 
 
 @pytest.fixture
@@ -99,8 +100,8 @@ def test_a_change_that_fails_leaves_no_event(owner: User) -> None:
 
 
 def of(**meta: str) -> AuditEvent:
-    request = RequestFactory().get("/", **meta)
-    return services.audit(actor="system:tests", right=("x", "*"), verb="change", request=request)
+    with requests.answering(RequestFactory().get("/", **meta)):
+        return services.audit(actor="system:tests", right=("x", "*"), verb="change")
 
 
 def test_a_plain_request_id_is_taken_over_and_another_replaced(db: None) -> None:
@@ -115,3 +116,13 @@ def test_forwarded_addresses_count_only_from_trusted_proxies(db: None, settings:
     assert of(**meta).address == "192.0.2.7"
     assert of(REMOTE_ADDR="", HTTP_X_FORWARDED_FOR="6.6.6.6").address is None
     assert of(REMOTE_ADDR="10.0.0.1", HTTP_X_FORWARDED_FOR="rubbish").address == "10.0.0.1"
+
+
+def test_what_a_call_changes_names_the_call_and_what_comes_after_it_none(owner: User, client: Client) -> None:
+    client.force_login(owner)
+    answer = client.post("/api/v1/auth/groups", {"id": "Makers"}, "application/json", headers={"X-Request-ID": "abc-1"})
+    assert answer.status_code == 201
+    made = AuditEvent.objects.get(action="auth:CreateGroup", arn__endswith="Makers")
+    assert (made.request_id, made.address) == ("abc-1", "127.0.0.1")
+    after = services.audit(actor=owner, right=("x", "*"), verb="change")
+    assert (after.request_id, after.address) == ("", None)

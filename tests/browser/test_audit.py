@@ -16,7 +16,7 @@ def test_events_are_found_by_clicking_and_by_typing(olga: Page, teammate: User) 
     services.audit(
         actor="ann", right=("fs:MirrorRepository", "arn:lakefs:fs:::repository/lake"), verb="change", reason="too dear"
     )
-    refusals.refused(teammate, "fs:DeleteRepository", "arn:lakefs:fs:::repository/lake-eu", None)
+    refusals.refused(teammate, "fs:DeleteRepository", "arn:lakefs:fs:::repository/lake-eu")
     rounds.look_round()
     olga.goto("/")
     olga.get_by_role("navigation", name="Pages").get_by_role("link", name="Audit").click()

@@ -161,8 +161,10 @@ class Reader:
                 self.tell("moved-elsewhere", problem)
         return None
 
-    def on_delete(self, ref: str, *, tag: bool) -> None:
-        """Inside of the very call that deletes a ref."""
+    def on_delete(self, ref: str, *, tag: bool, certified: str = "") -> None:
+        """Inside of the very call that deletes a ref; `certified` is what a branch's certificate tells of then."""
+        if certified:  # somebody may make a branch of that name: after a rebuild it would pass for ours
+            self.tell("deleted-under-its-certificate", f"branch {ref}, certified at {certified[:8]}")
         gone = MoveIntent.objects.filter(name=ref, is_tag=tag, to_commit="", why=Why.GONE)
         if gone.exists() and (tag, ref) not in self.source.deleted:
             self.tell("deleted-although-there", f"{'tag' if tag else 'branch'} {ref}, which the source never deleted")

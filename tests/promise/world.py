@@ -157,7 +157,7 @@ class World:
 
         def branch_deleted(repository: str, name: str) -> None:
             with self._unseen():
-                self.reader.on_delete(name, tag=False)
+                self.reader.on_delete(name, tag=False, certified=self._certified(name))
             delete_branch(repository, name)
 
         def tag_deleted(repository: str, name: str) -> None:

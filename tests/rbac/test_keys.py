@@ -20,6 +20,7 @@ from rbac import services
 from rbac.key_secrets import IssuedKey
 from rbac.keys.authentication import AccessKeyAuthentication
 from rbac.models import AccessKey, User
+from web import requests
 
 
 @pytest.fixture
@@ -150,13 +151,14 @@ def test_a_key_that_opens_nothing_is_not_rotated(issued: IssuedKey, owner: User)
 
 class Who(APIView):
     def get(self, request: Request) -> Response:
-        services.audit(actor=request.user, right=("fs:ReadRepository", "*"), verb="change", request=request)
+        services.audit(actor=request.user, right=("fs:ReadRepository", "*"), verb="change")
         return Response({"user": request.user.username})
 
 
 def get(header: str = "") -> Response:
     request = RequestFactory().get("/who", headers={"Authorization": header} if header else None)
-    return Who.as_view()(request).render()
+    with requests.answering(request):
+        return Who.as_view()(request).render()
 
 
 def basic(text: str) -> str:
