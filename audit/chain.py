@@ -16,7 +16,7 @@ from typing import Any
 from django.db import connection, transaction
 from django.utils import timezone
 
-from audit.models import FIRST_DIGEST, AuditChain, AuditEvent
+from audit.models import AuditChain, AuditEvent
 
 log = logging.getLogger("lakemirror.audit")
 
@@ -87,13 +87,10 @@ def _append_some() -> int:
     if not AuditEvent.objects.filter(number=None).order_by().exists():
         return 0
     AuditChain.objects.get_or_create(pk=1)
+    skips = connection.features.has_select_for_update_skip_locked
     with transaction.atomic():
-        chain = AuditChain.objects.select_for_update(skip_locked=_skips()).filter(pk=1).first()
+        chain = AuditChain.objects.select_for_update(skip_locked=skips).filter(pk=1).first()
         return _append_to(chain) if chain else 0
-
-
-def _skips() -> bool:
-    return bool(connection.features.has_select_for_update_skip_locked)
 
 
 def _append_to(chain: AuditChain) -> int:
@@ -120,6 +117,3 @@ def _write(placed: list[tuple[str, int, int]]) -> None:
     table = AuditEvent._meta.db_table
     with connection.cursor() as cursor:
         cursor.executemany(f"UPDATE {table} SET digest = %s, number = %s WHERE id = %s AND number IS NULL", placed)
-
-
-__all__ = ["FIRST_DIGEST", "append_waiting", "canonical", "digest_of", "head", "rows_after", "waiting"]

@@ -7,8 +7,7 @@ from typing import Any, ClassVar, NoReturn
 from django.db import models
 from django.db.models import Q
 
-from audit.exceptions import AppendOnly
-from audit.querysets import AuditEventQuerySet
+from audit.querysets import AppendOnly, AuditEventQuerySet
 
 SUBJECT_LENGTH = 600
 FIRST_DIGEST = "0" * 64

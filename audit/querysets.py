@@ -6,18 +6,16 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from django.db import models
 
-from audit.exceptions import AppendOnly
-
 if TYPE_CHECKING:
     from audit.models import AuditEvent  # noqa: F401
 
 
+class AppendOnly(TypeError):
+    """A programmer's mistake: something tried to change or remove an audit event."""
+
+
 class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
     """The audit can be read and added to, nothing else."""
-
-    def about(self, arn: str) -> AuditEventQuerySet:
-        """What happened to one resource, newest first."""
-        return self.filter(arn=arn).order_by("-pk")
 
     def update(self, **kwargs: Any) -> NoReturn:
         raise AppendOnly("audit events can't be changed")

@@ -140,11 +140,8 @@ def prune() -> int:
     return old + reported.delete()[0]
 
 
-def of_strangers(now: datetime, span: timedelta = timedelta(hours=24), amount: int = 20) -> list[dict[str, Any]]:
-    """How often strangers were refused lately, by kind and network, the most first."""
-    rows = RefusalCount.objects.filter(actor="", since__gt=now - span - HOUR).values("action", "network")
-    return list(
-        rows.annotate(total=Sum("times"), first=Min("since"), last=Max("last_at")).order_by(
-            "-total", "action", "network"
-        )[:amount]
-    )
+def of_strangers(now: datetime) -> list[dict[str, Any]]:
+    """How often strangers were refused in the last 24 hours, by kind and network, the most first."""
+    rows = RefusalCount.objects.filter(actor="", since__gt=now - 25 * HOUR).values("action", "network")
+    counted = rows.annotate(total=Sum("times"), first=Min("since"), last=Max("last_at"))
+    return list(counted.order_by("-total", "action", "network")[:20])

@@ -59,10 +59,9 @@ def seal(*, before: datetime, out: Path, actor: Any) -> AuditCheckpoint | None:
 
 def _last_before(before: datetime) -> ChainPosition:
     """The last event of those at the chain's beginning that are all older."""
-    young = AuditEvent.objects.filter(number__gt=0, at__gte=before).order_by("number").first()
-    old = AuditEvent.objects.filter(number__gt=0)
-    if young:
-        old = old.filter(number__lt=young.number)
+    chained = AuditEvent.objects.filter(number__gt=0)
+    young = chained.filter(at__gte=before).order_by("number").first()
+    old = chained.filter(number__lt=young.number) if young else chained
     last = old.order_by("-number").first()
     return ChainPosition(last.number, last.digest) if last else ChainPosition()
 
@@ -95,11 +94,8 @@ def _write(out: Path, start: ChainPosition, end: ChainPosition) -> str:
 def _lines(start: ChainPosition, end: ChainPosition) -> Iterator[str]:
     header = Header(FORMAT, start.number + 1, end.number, start.digest, end.digest)
     yield json.dumps(asdict(header)) + "\n"
-    at = start.number
-    while at < end.number:
-        for row in chain.rows_after(at, min(BATCH, end.number - at)):
-            yield json.dumps({**json.loads(chain.canonical(row)), "digest": row["digest"]}) + "\n"
-            at = row["number"]
+    for row in verify.rows_between(start.number, end.number):
+        yield json.dumps({**json.loads(chain.canonical(row)), "digest": row["digest"]}) + "\n"
 
 
 def verify_file(path: Path, noted: ChainPosition | None = None) -> tuple[Found, Header]:

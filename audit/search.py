@@ -56,17 +56,15 @@ def asked_for(given: Mapping[str, str]) -> AuditQuery:
         named["actor"],
         named["action"],
         named["resource"],
-        _time(named["from"], "from", timedelta(0)),
-        _time(named["to"], "to", timedelta(days=1)),
+        time_of(named["from"], "from") if named["from"] else None,
+        time_of(named["to"], "to", of_a_day=timedelta(days=1)) if named["to"] else None,
         bool(named["refused"]),
         named["text"],
     )
 
 
-def _time(given: str, field: str, of_a_day: timedelta) -> datetime | None:
-    """A moment, or a day: its beginning, or its end."""
-    if not given:
-        return None
+def time_of(given: str, field: str, *, of_a_day: timedelta = timedelta(0)) -> datetime:
+    """A moment, or a day: its beginning, or so much later. Raises Invalid, naming the field."""
     try:
         at = datetime.fromisoformat(given)
         at = at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
@@ -90,11 +88,11 @@ def look(query: AuditQuery, *, after: str = "", amount: int) -> Look:
     return Look(page.rows, _place(end) if end else "")
 
 
-def everything(query: AuditQuery, at_a_time: int = 1000) -> Iterator[AuditEvent]:
+def everything(query: AuditQuery) -> Iterator[AuditEvent]:
     """All of them, look by look."""
     after, more = "", True
     while more:
-        page = look(query, after=after, amount=at_a_time)
+        page = look(query, after=after, amount=1000)
         yield from page.rows
         after, more = page.next, bool(page.next)
 
@@ -155,6 +153,3 @@ def _read_place(given: str) -> tuple[datetime, int]:
         except ValueError:
             pass
     raise Invalid(f"'{given[:40]}' is not a next_offset of this list", field="after")
-
-
-__all__ = ["FILTERS", "AuditQuery", "Look", "asked_for", "everything", "look"]

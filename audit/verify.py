@@ -48,7 +48,7 @@ def verify(noted: ChainPosition | None = None) -> Found:
     start, head = start_of_chain(), chain.head()
     if wrong := wrong_checkpoint():
         return Found(start, wrong)
-    result = follow(start, _all_after(start, head.number), noted)
+    result = follow(start, rows_between(start.number, head.number), noted)
     if not result.wrong:
         result = Found(result.place, _wrong_end(result.place, head) or _not_noted(result.place, start, noted))
     if result.wrong and start_of_chain() != start:  # events were sealed meanwhile
@@ -94,12 +94,9 @@ def _wrong(before: ChainPosition, row: dict[str, Any], noted: ChainPosition | No
     return ""
 
 
-def _all_after(start: ChainPosition, end: int) -> Iterator[dict[str, Any]]:
-    at = start.number
-    while at < end:
-        rows = [row for row in chain.rows_after(at, BATCH) if row["number"] <= end]
-        if not rows:
-            return
+def rows_between(at: int, end: int) -> Iterator[dict[str, Any]]:
+    """Events of the chain from behind one number up to another, as far as there are any."""
+    while at < end and (rows := [row for row in chain.rows_after(at, BATCH) if row["number"] <= end]):
         yield from rows
         at = rows[-1]["number"]
 

@@ -1,0 +1,1 @@
+"""Pages over all apps: overview, jobs, search, audit, metrics, the API's document. No models."""

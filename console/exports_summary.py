@@ -13,9 +13,8 @@ from typing import Any
 from django.db.models import Q, QuerySet, Sum
 from django.urls import reverse
 
-from console.repositories import SourceRepository
 from core.access.policies import branch_arn
-from core.exporting.explain import STATES
+from core.exporting.explain import STATES, Told
 from core.exporting.state_machine import State
 from core.mirroring.states import State as ShownState
 from core.text.phrases import Phrase, count, sentence
@@ -23,10 +22,11 @@ from exports.api.exports import narrowed, visible
 from exports.models import Export, ExportRun
 from exports.services.exports import KIND, subject_of
 from exports.status.export import ExportSummary, drifting, export_statuses
-from exports.status.timeline import progress_of
+from exports.status.timeline import Progress, progress_of
 from jobs.job_ids import JobType, job_id
 from jobs.models import Duty
 from rbac import services as rbac
+from rbac.services import Right
 from web.prometheus import Gauge, labelled
 
 EXPORT = ("region", "repository", "branch")
@@ -36,15 +36,10 @@ EXPORT = ("region", "repository", "branch")
 class Need:
     """An export that needs somebody; `verb` at `verb_url` is what helps, "" where the user may not do it."""
 
-    key: int
+    export: Export
+    told: Told
     name: str
     url: str
-    repository: str
-    branch: str
-    region: str
-    state: ShownState
-    word: str
-    explanation: Phrase
     verb: str = ""
     verb_url: str = ""
 
@@ -64,6 +59,14 @@ class Summary:
         return self.needing - len(self.some)
 
 
+@dataclass(frozen=True, slots=True)
+class SourceRepository:
+    """A repository in a region, of which there need be no mirror."""
+
+    name: str
+    region: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class About:
     """What a duty is about, and the right to have it done."""
@@ -72,38 +75,20 @@ class About:
     url: str
     place: SourceRepository
     branch: str
-    action: str
-    arn: str
+    right: Right
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoingOn:
     """A run that goes on; `job` is the duty that carries it, "" while it has none."""
 
-    key: int
+    run: ExportRun
+    progress: Progress
     name: str
     url: str
     phase: str
-    through: int
-    whole: int
-    copied_bytes: int
-    bytes_rate: float | None
-    eta: datetime | None
-    since: datetime
     job: str
     pause_url: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ExportHit:
-    """An export whose repository, branch or path holds a text."""
-
-    name: str
-    url: str
-    repository: str
-    branch: str
-    region: str
-    path: str
 
 
 def summary(user: Any, now: datetime, most: int) -> Summary:
@@ -113,11 +98,9 @@ def summary(user: Any, now: datetime, most: int) -> Summary:
     failed = seen.filter(Q(state=State.FAILED) | Q(pk__in=drifting(seen).values("export")))
     total, needing = seen.count(), failed.count()
     some = export_statuses(list(failed.order_by("repository", "branch", "pk")[:most]), now) if needing else []
-    need = count(needing, "needs you", "need you") if needing else "nothing needs you"
-    phrase = (
-        sentence(f"Of {count(total, 'export')} ", need) if needing else sentence(f"{count(total, 'export')}; {need}")
-    )
-    return Summary(total, needing, [_need(user, reading) for reading in some], phrase)
+    exports = count(total, "export")
+    need = f"Of {exports} {count(needing, 'needs you', 'need you')}" if needing else f"{exports}; nothing needs you"
+    return Summary(total, needing, [_need(user, reading) for reading in some], sentence(need))
 
 
 def subjects(user: Any, find: str = "") -> list[int]:
@@ -141,20 +124,9 @@ def going_on(user: Any, now: datetime, most: int) -> list[GoingOn]:
     return [_going_on(user, run, now, numbers.get(subject_of(run.export))) for run in runs]
 
 
-def find_exports(user: Any, text: str, most: int) -> list[ExportHit]:
+def find_exports(user: Any, text: str) -> QuerySet[Export]:
     """Those whose repository, branch or path holds a text."""
-    rows = narrowed(_seen(user), text).order_by("repository", "branch", "pk")[: most + 1]
-    return [
-        ExportHit(_name(export), _url(export), export.repository, export.branch, export.region, export.path)
-        for export in rows
-    ]
-
-
-def gauges(now: datetime) -> Iterator[Gauge]:
-    """Of all exports, in a number of queries that doesn't grow."""
-    readings = export_statuses(list(Export.objects.filter(deleting=False)), now)
-    copied = dict(ExportRun.objects.order_by().values_list("export").annotate(bytes=Sum("copied_bytes")))
-    yield from _gauges(readings, copied, now)
+    return narrowed(_seen(user), text).order_by("repository", "branch", "pk")
 
 
 def _seen(user: Any) -> QuerySet[Export]:
@@ -180,15 +152,10 @@ def _need(user: Any, reading: ExportSummary) -> Need:
         ("Verify", "export_verify") if reading.told.state is ShownState.DAMAGED else ("Repair", "export_repair")
     )
     return Need(
-        key=export.pk,
+        export=export,
+        told=reading.told,
         name=_name(export),
         url=_url(export),
-        repository=export.repository,
-        branch=export.branch,
-        region=export.region,
-        state=reading.told.state,
-        word=reading.told.word,
-        explanation=reading.told.sentence,
         verb=verb if may else "",
         verb_url=reverse(view, args=[export.pk]) if may else "",
     )
@@ -200,26 +167,19 @@ def _about(export: Export) -> About:
         url=_url(export),
         place=SourceRepository(export.repository, export.region),
         branch=export.branch,
-        action="fs:RunExport",
-        arn=_arn(export),
+        right=("fs:RunExport", _arn(export)),
     )
 
 
 def _going_on(user: Any, run: ExportRun, now: datetime, duty: int | None) -> GoingOn:
     export = run.export
-    progress = progress_of(run, now, going_on=not export.paused)
     may = not export.paused and rbac.allowed(user, "fs:PauseExport", _arn(export))
     return GoingOn(
-        key=export.pk,
+        run=run,
+        progress=progress_of(run, now, going_on=not export.paused),
         name=_name(export),
         url=_url(export),
         phase="paused" if export.paused else run.phase,
-        through=progress.through,
-        whole=progress.whole,
-        copied_bytes=run.copied_bytes,
-        bytes_rate=progress.bytes_rate,
-        eta=progress.eta,
-        since=run.started_at,
         job=job_id(JobType.DUTY, duty) if duty else "",
         pause_url=reverse("export_pause", args=[export.pk]) if may else "",
     )
@@ -228,7 +188,10 @@ def _going_on(user: Any, run: ExportRun, now: datetime, duty: int | None) -> Goi
 # --- figures ----------------------------------------------------------------------------------------------------------
 
 
-def _gauges(readings: Sequence[ExportSummary], copied: Mapping[int, int], now: datetime) -> Iterator[Gauge]:
+def gauges(now: datetime) -> Iterator[Gauge]:
+    """Of all exports, in a number of queries that doesn't grow."""
+    readings = export_statuses(list(Export.objects.filter(deleting=False)), now)
+    copied = dict(ExportRun.objects.order_by().values_list("export").annotate(bytes=Sum("copied_bytes")))
     state = Gauge("export_state", "1 for the state that the export is in, 0 for the others")
     paused = Gauge("export_paused", "1 while nothing is exported because somebody paused it")
     behind = Gauge("export_behind_commits", "commits of the branch that the destination lacks, as far as counted")

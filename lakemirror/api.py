@@ -13,7 +13,7 @@ from urllib3.util import Retry
 
 from lakemirror import __version__
 from lakemirror.errors import NotThere, Problem, Unreachable, problem_of
-from lakemirror.settings import API, Settings
+from lakemirror.settings import Settings
 
 CONNECT_SECONDS, READ_SECONDS = 5, 60
 PAGE = 100
@@ -30,13 +30,17 @@ _SYSTEMS_WORDS = re.compile(r"\[Errno -?\d+\] ([^'\")>]+)")
 class Api:
     """Calls with an access key. Whatever goes wrong is a Problem with the API's own words, if it had any."""
 
-    def __init__(self, settings: Settings, base: str = API) -> None:
+    def __init__(self, settings: Settings, base: str) -> None:
         self.url, self._base = settings.url, base
         self._session = requests.Session()
         self._session.auth = HTTPBasicAuth(settings.access_key_id.encode(), settings.secret_access_key.encode())
         self._session.headers.update({"Accept": "application/json", "User-Agent": f"lakemirror/{__version__}"})
         for scheme in ("http://", "https://"):
             self._session.mount(scheme, HTTPAdapter(max_retries=RETRIES))
+
+    def always(self, **query: str) -> None:
+        """Say this with every call; what is "" goes without saying."""
+        self._session.params = {name: value for name, value in query.items() if value}
 
     def get(self, path: str, **query: Any) -> Any:
         """The answer to a question."""
@@ -49,7 +53,7 @@ class Api:
     def pages(self, path: str, most: int | None = None, **query: Any) -> dict[str, Any]:
         """All pages of a list as if they were one, or its first `most` results."""
         results: list[Any] = []
-        after = query.pop("after", "")
+        after = ""
         while True:
             remaining = PAGE if most is None else most - len(results)
             page = self.get(path, after=after, amount=remaining if remaining < PAGE else None, **query)

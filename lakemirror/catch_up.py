@@ -27,22 +27,19 @@ class CatchingUp:
         self._api, self._path = api, path
         self._asked_at = moment(asked_at)
         self._looked_at: datetime | None = None
-        self.mirror: dict[str, Any] = {}
 
     def __call__(self) -> Look:
         """How many branches have it. Raises No where waiting doesn't help."""
-        self.mirror = self._api.get(self._path)
-        looked_at = moment(self.mirror["source_looked_at"])
+        mirror = self._api.get(self._path)
+        looked_at = moment(mirror["source_looked_at"])
         if self._looked_at is None and looked_at and self._asked_at and looked_at >= self._asked_at:
             self._looked_at = looked_at
-        branches = [
-            branch for branch in self.mirror["branches"] if branch["status"] not in ASIDE and branch["source_head"]
-        ]
+        branches = [branch for branch in mirror["branches"] if branch["status"] not in ASIDE and branch["source_head"]]
         having = sum(self._has(branch) for branch in branches)
         done = bool(branches) and having == len(branches)
-        self._give_up(done)
-        text = self.mirror["reason"] if self._looked_at else f"The source is being looked at. {self.mirror['reason']}"
-        return Look(done, having, max(len(branches), 1), text)
+        self._give_up(mirror, done)
+        text = mirror["reason"] if self._looked_at else f"The source is being looked at. {mirror['reason']}"
+        return Look(done, having, max(len(branches), 1), text, mirror)
 
     def _has(self, branch: dict[str, Any]) -> bool:
         pending_since = moment(branch["oldest_pending_seen_at"])
@@ -52,8 +49,8 @@ class CatchingUp:
             return pending_since is not None and pending_since > self._looked_at
         return branch["lag_seconds"] is not None
 
-    def _give_up(self, done: bool) -> None:
-        status = self.mirror["status"]
-        stuck = status in STUCK_WHILE_BEHIND or self.mirror["paused"]
+    def _give_up(self, mirror: dict[str, Any], done: bool) -> None:
+        status = mirror["status"]
+        stuck = status in STUCK_WHILE_BEHIND or mirror["paused"]
         if status in STUCK or (self._looked_at and not done and stuck):
-            raise No(f"{self.mirror['id']}: waiting won't help. {self.mirror['reason']}")
+            raise No(f"{mirror['id']}: waiting won't help. {mirror['reason']}")

@@ -7,7 +7,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import click
 from rich.console import Console
@@ -26,12 +27,13 @@ _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How far it is: `part` of `whole`, and what is going on in words."""
+    """How far it is: `part` of `whole`, what is going on in words, and the answer that says so."""
 
     done: bool
     part: int
     whole: int
     text: str
+    answer: dict[str, Any] = field(default_factory=dict)
 
 
 def duration(text: str) -> float:
@@ -51,8 +53,8 @@ def may_wait(command: Callable[..., None]) -> Callable[..., None]:
     return wait(timeout(command))
 
 
-def wait_until_done(look: Callable[[], Look], what: str, timeout: float | None) -> None:
-    """Look again and again. Raises TimedOut, and Unreachable when nothing has answered for a minute."""
+def wait_until_done(look: Callable[[], Look], what: str, timeout: float | None) -> dict[str, Any]:
+    """Look until it is done, for the answer. Raises TimedOut, and Unreachable when nothing answers for a minute."""
     began = answered = time.monotonic()
     pause, last = FIRST_PAUSE, ""
     with _shown(what) as show:
@@ -66,7 +68,7 @@ def wait_until_done(look: Callable[[], Look], what: str, timeout: float | None) 
                 answered, last = time.monotonic(), seen.text
                 show(seen)
                 if seen.done:
-                    return
+                    return seen.answer
             remaining = float("inf") if timeout is None else began + timeout - time.monotonic()
             if remaining <= 0:
                 raise TimedOut(f"not done after {length(timeout)}. {last}")

@@ -18,7 +18,6 @@ def die_with_parent(**_: Any) -> None:
 
 class SiteConfig(AppConfig):
     name = "lakemirror_site"
-    verbose_name = "LakeMirror"
 
     def ready(self) -> None:
         from django_q import cluster

@@ -11,11 +11,9 @@ from deployment.config import Config
 def default(config: Config, var: Path) -> dict[str, Any]:
     """The entry `DATABASES["default"]`."""
     database = config.mirrors_database
-    return (
-        _postgres(config)
-        if database.type == "postgres"
-        else sqlite(var / (database.sqlite.path or "lakemirror.sqlite3"))
-    )
+    if database.type == "postgres":
+        return _postgres(config)
+    return sqlite(var / (database.sqlite.path or "lakemirror.sqlite3"))
 
 
 def sqlite(path: Path) -> dict[str, Any]:

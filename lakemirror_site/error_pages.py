@@ -8,14 +8,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.contrib.auth.views import redirect_to_login
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.template import TemplateDoesNotExist
 from django.template.loader import select_template
 from django.utils.html import escape
 
 from core import errors
-from core.errors import NotSignedIn
 from rbac.services import effective_permissions
 from rbac.signin import form_recovery
 from rbac.signin.views import ask_to_sign_in
@@ -41,7 +40,7 @@ class ErrorPages:
         status = status_of(exc)
         if status is None or status == HTTPStatus.INTERNAL_SERVER_ERROR:
             return None
-        if isinstance(exc, NotSignedIn) and not _wants_json(request):
+        if isinstance(exc, errors.NotSignedIn) and not _wants_json(request):
             return _to_sign_in(request)
         answer = error_answer(request, status, message_of(exc), error=exc)
         for name, value in headers_of(exc).items():
@@ -127,7 +126,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 def server_error(request: HttpRequest) -> HttpResponse:
     """Django's handler500; plain, for the templates themselves may be what is broken."""
     if _wants_json(request):
-        return JsonResponse({"message": "internal error; the log has more"}, status=500)
+        return json_error(HTTPStatus.INTERNAL_SERVER_ERROR, "internal error; the log has more")
     return HttpResponse("<h1>Internal Server Error</h1><p>The log has more.</p>", status=500)
 
 

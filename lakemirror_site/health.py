@@ -37,8 +37,7 @@ def healthz(request: HttpRequest) -> JsonResponse:
 @require_safe
 def readyz(request: HttpRequest) -> JsonResponse:
     """200 when the database answers and its tables are up to date, else 503 and why."""
-    problem = _database_problem()
-    if problem:
+    if problem := _database_problem():
         return JsonResponse({"status": "unavailable", "message": problem}, status=503)
     return JsonResponse({"status": "ok"})
 

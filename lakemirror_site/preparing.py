@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,23 +45,14 @@ class Preparation:
         return bool(self.unfinished)
 
 
-def _read(path: Path) -> Mapping[str, Any]:
-    """The file's content; nothing when there is none. It is replaced whole, so it is never half written."""
-    try:
-        content: Mapping[str, Any] = json.loads(path.read_text())
-    except FileNotFoundError:
-        return {}
-    return content
-
-
-def _alive(pid: int) -> bool:
-    return Path(f"/proc/{pid}").exists()
-
-
 def status() -> Preparation:
     """What is being prepared now; a status left by a supervisor that is gone counts as nothing."""
-    content = _read(Path(os.environ.get("LAKEMIRROR_STATUS") or var_dir() / "run" / "status.json"))
-    if not _alive(int(content.get("pid", 0))):
+    try:
+        # It is replaced whole, so it is never half written.
+        content = json.loads(Path(os.environ.get("LAKEMIRROR_STATUS") or var_dir() / "run" / "status.json").read_text())
+    except FileNotFoundError:
+        return Preparation()
+    if not Path(f"/proc/{content.get('pid', 0)}").exists():
         return Preparation()
     return Preparation(tuple(Stage(**stage) for stage in content["stages"]))
 

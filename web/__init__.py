@@ -1,0 +1,1 @@
+"""HTTP without models: what all pages and the whole API share."""

@@ -19,7 +19,6 @@ from rest_framework.views import exception_handler as drf_exception_handler
 from rest_framework.views import set_rollback
 
 from core import errors
-from core.errors import NotSignedIn
 from graveler.errors import FormatError
 from web.requests import REALM
 
@@ -27,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 STATUSES: tuple[tuple[type[Exception], HTTPStatus], ...] = (
     (errors.Invalid, HTTPStatus.BAD_REQUEST),
-    (NotSignedIn, HTTPStatus.UNAUTHORIZED),
+    (errors.NotSignedIn, HTTPStatus.UNAUTHORIZED),
     (errors.Archived, HTTPStatus.BAD_GATEWAY),
     (errors.Unauthenticated, HTTPStatus.BAD_GATEWAY),
     (errors.NotFound, HTTPStatus.NOT_FOUND),
@@ -69,7 +68,7 @@ def message_of(exc: Exception) -> str:
 
 def headers_of(exc: Exception) -> dict[str, str]:
     """Headers that go with an error: how to sign in, when to try again."""
-    if isinstance(exc, NotSignedIn):
+    if isinstance(exc, errors.NotSignedIn):
         return {"WWW-Authenticate": REALM}
     if isinstance(exc, errors.Throttled) and exc.retry_after > 0:
         return {"Retry-After": str(math.ceil(exc.retry_after))}
@@ -110,6 +109,3 @@ def _sentence(detail: Any) -> str:
 
 def _named(name: str, sentence: str) -> str:
     return sentence if name in ("detail", "non_field_errors") else f"{name}: {sentence}"
-
-
-# --- pages ------------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from django.shortcuts import render
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from core.errors import LakeMirrorError
-from web.paging import number_of
+from web.paging import rows_after
 
 ROWS = 50
 
@@ -39,10 +39,7 @@ def page_of_rows(
     """The rows after the one that the query names, in the order of a column of numbers. Raises Invalid."""
     amount = amount or ROWS
     after = request.GET.get("after", "")
-    ordered = rows.order_by(f"-{column}" if newest else column)
-    if after:
-        ordered = ordered.filter(**{f"{column}__{'lt' if newest else 'gt'}": number_of(after, "after")})
-    some = list(ordered[: amount + 1])
+    some = list(rows_after(rows, column, after, newest=newest)[: amount + 1])
     more = with_query(request, after=getattr(some[amount - 1], column)) if len(some) > amount else ""
     return Rows(some[:amount], more, not after)
 

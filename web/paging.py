@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeVar
 
 from django.db.models import Manager, Model, QuerySet
@@ -48,6 +48,14 @@ def number_of(given: str, field: str) -> int:
     return int(given)
 
 
+def rows_after(rows: Manager[M] | QuerySet[M], column: str, after: str, *, newest: bool) -> QuerySet[M]:
+    """In the order of a column of numbers, from its largest on with `newest`, those behind an offset ("" all of them).
+    Raises Invalid."""
+    ordered = rows.order_by(f"-{column}" if newest else column)
+    bound = f"{column}__{'lt' if newest else 'gt'}"
+    return ordered.filter(**{bound: number_of(after, "after")}) if after else ordered
+
+
 def newest_first(
     request: Request, rows: Manager[M] | QuerySet[M], to_json: Callable[[M], dict[str, Any]]
 ) -> dict[str, Any]:
@@ -65,10 +73,8 @@ def by_number(
 ) -> dict[str, Any]:
     """A page of rows in the order of a column of numbers, from its largest on with `newest`."""
     amount, after = page_of(request)
-    ordered = rows.order_by(f"-{column}" if newest else column)
-    if after:
-        ordered = ordered.filter(**{f"{column}__{'lt' if newest else 'gt'}": number_of(after, "after")})
-    page, answer = a_page(list(ordered[: amount + 1]), amount, lambda row: getattr(row, column))
+    some = list(rows_after(rows, column, after, newest=newest)[: amount + 1])
+    page, answer = a_page(some, amount, lambda row: getattr(row, column))
     return answer | {"results": [to_json(row) for row in page]}
 
 
@@ -81,7 +87,7 @@ def page_of(request: Request) -> tuple[int, str]:
     return int(given), request.query_params.get("after", "")
 
 
-def one_of(request: Request, name: str, known: Sequence[str]) -> str:
+def one_of(request: Request, name: str, known: Collection[str]) -> str:
     """What a filter asks for, "" when it isn't given. Raises Invalid, naming the filter and what it may be."""
     given = request.query_params.get(name, "")
     if given and given not in known:

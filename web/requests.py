@@ -61,10 +61,9 @@ def address(request: Any) -> str | None:
     if request is None:
         return None
     meta = plain(request).META
-    trusted = frozenset(getattr(settings, "TRUSTED_PROXIES", ()))
     ip = _ip(meta.get("REMOTE_ADDR", ""))
     for hop in reversed(meta.get("HTTP_X_FORWARDED_FOR", "").split(",")):
-        if ip not in trusted:
+        if ip not in settings.TRUSTED_PROXIES:
             break
         ip = _ip(hop.strip()) or ip
     return ip

@@ -37,17 +37,15 @@ def many_texts() -> serializers.ListField:
     return serializers.ListField(child=serializers.CharField())
 
 
-@cache
-def page_answer(of: type[serializers.Serializer]) -> type[serializers.Serializer]:
-    """A page of such answers."""
-    return page_with(of)
-
-
 def page_with(of: type[serializers.Serializer], **more: serializers.Field) -> type[serializers.Serializer]:
     """A page of such answers, with more beside them."""
     name = of.__name__.removesuffix("Answer") + "PageAnswer"
     fields = {"pagination": Pagination(), "as_of": serializers.DateTimeField()} | more | {"results": of(many=True)}
     return type(name, (serializers.Serializer,), fields)
+
+
+page_answer = cache(page_with)
+"""A page of such answers alone: one shape, wherever it is given."""
 
 
 class ToldAnswer(serializers.Serializer):

@@ -98,18 +98,17 @@ class Audit(TableView):
         if wants_csv(request):
             return csv_answer("audit", tuple(EventAnswer().fields), map(_csv_row, search.everything(query)))
         amount, after = page_of(request)
-        matches = search.look(query, after=after, amount=amount)
-        return Response(_page(matches) | {"chain": chain_json(chain_status()), "strangers": strangers_json()})
-
-
-def _page(matches: search.Look) -> dict[str, Any]:
-    """A page may hold less than what was asked for, or nothing, and yet have a next one."""
-    results = [event_json(row) for row in matches.rows]
-    return {
-        "pagination": pagination(len(results), matches.next),
-        "as_of": rfc3339(clock.now()),
-        "results": results,
-    }
+        # A page may hold less than what was asked for, or nothing, and yet have a next one.
+        page = search.look(query, after=after, amount=amount)
+        return Response(
+            {
+                "pagination": pagination(len(page.rows), page.next),
+                "as_of": rfc3339(clock.now()),
+                "results": [event_json(row) for row in page.rows],
+                "chain": chain_json(chain_status()),
+                "strangers": strangers_json(),
+            }
+        )
 
 
 def event_json(row: AuditEvent) -> dict[str, Any]:
@@ -141,11 +140,11 @@ def _csv_row(row: AuditEvent) -> dict[str, Any]:
 def chain_json(now: ChainStatus) -> dict[str, Any]:
     """The chain."""
     return {
-        "number": now.number,
-        "digest": now.digest,
-        "whole_up_to": now.whole_number,
-        "checked_at": rfc3339(now.whole_at),
-        "wrong": now.wrong or None,
+        "number": now.head.number,
+        "digest": now.head.digest,
+        "whole_up_to": now.head.whole_number,
+        "checked_at": rfc3339(now.head.whole_at),
+        "wrong": now.head.wrong or None,
         "waiting": now.waiting,
         "sealed_up_to": now.sealed,
     }

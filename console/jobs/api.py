@@ -37,7 +37,7 @@ from mirrors.models.querysets import MirrorQuerySet
 from mirrors.services.stop_check import job_stop
 from rbac import services as rbac
 from web.openapi import answers
-from web.paging import PAGE, a_page, newest_first, number_of, one_of, page_of
+from web.paging import PAGE, a_page, newest_first, one_of, page_of, rows_after
 from web.schemas import LOCATION, JobTakenAnswer, many_texts, page_answer, page_with
 from web.serializers import rfc3339
 
@@ -46,7 +46,7 @@ WHICH = (
     OpenApiParameter("type", str, enum=TYPES, description="which jobs; duties unless told"),
     OpenApiParameter("mirror", str, description="only those of this mirror, and of its source"),
     OpenApiParameter("kind", str, enum=KINDS, description="only duties of this kind"),
-    OpenApiParameter("state", str, enum=STATES, description="only duties in this state"),
+    OpenApiParameter("state", str, enum=list(STATES), description="only duties in this state"),
     OpenApiParameter("open", str, enum=("true",), description="only runs and validations that have not ended"),
 )
 
@@ -81,11 +81,8 @@ def _page(request: Request, visible: MirrorQuerySet, now: datetime) -> dict[str,
         visible = visible.filter(name=name)
     rows = _duties(request, visible, now) if kind is JobType.DUTY else _others(request, kind, visible)
     amount, after = page_of(request)
-    if after:
-        bound = "pk__gt" if kind is JobType.DUTY else "pk__lt"
-        rows = rows.filter(**{bound: number_of(after, "after")})
-    fetched = list(rows.order_by("pk" if kind is JobType.DUTY else "-pk")[: amount + 1])
-    page, envelope = a_page(fetched, amount, lambda row: row.pk)
+    some = list(rows_after(rows, "pk", after, newest=kind is not JobType.DUTY)[: amount + 1])
+    page, envelope = a_page(some, amount, lambda row: row.pk)
     results = jobs_json(kind, page, now)
     envelope["pagination"]["results"] = len(results)
     return envelope | {"results": results}
@@ -131,7 +128,8 @@ def jobs_json(kind: JobType, rows: list[Any], now: datetime) -> list[dict[str, A
 
 
 def find_job(user: Any, given: str) -> tuple[JobType, Any]:
-    """The job of that name, if the user may see it. Raises NotFound."""
+    """The job of that name, if the user may see it. Raises Denied and NotFound."""
+    rbac.require(user, ("fs:ListRepositories", "*"))
     kind, number = parse_job_id(given)
     visible = Mirror.objects.visible_to(user)
     rows = duties_of(visible, exports_summary.subjects(user)) if kind is JobType.DUTY else rows_of(kind, visible)
@@ -149,9 +147,8 @@ class JobDetail(APIView):
     @answers("Get a job", 200, JobDetailAnswer)
     def get(self, request: Request, job: str) -> Response:
         """How it stands now. Needs fs:ListRepositories on `*`."""
-        rbac.require(request.user, ("fs:ListRepositories", "*"))
-        now = clock.now()
         kind, row = find_job(request.user, job)
+        now = clock.now()
         results = jobs_json(kind, [row], now)
         if not results:
             raise NotFound(f"there is no job '{job[:40]}'")
@@ -166,7 +163,6 @@ class JobLog(APIView):
     @answers("Get a job log", 200, page_answer(LineAnswer), query=PAGE)
     def get(self, request: Request, job: str) -> Response:
         """A page of lines, the last one first. Needs fs:ListRepositories on `*`."""
-        rbac.require(request.user, ("fs:ListRepositories", "*"))
         kind, row = find_job(request.user, job)
         return Response(newest_first(request, lines_of(kind, row), line_json))
 
@@ -179,7 +175,6 @@ class JobStop(APIView):
     @answers("Stop a job", 202, JobTakenAnswer, query=[LOCATION])
     def post(self, request: Request, job: str) -> Response:
         """202 with the job, which ends within moments. Needs fs:MirrorRepository on the source."""
-        rbac.require(request.user, ("fs:ListRepositories", "*"))
         kind, row = find_job(request.user, job)
         message = job_stop(actor=request.user, kind=kind, row=row)
         return accepted({"message": message}, job_url(kind, row.pk))
@@ -193,7 +188,6 @@ class JobRetry(APIView):
     @answers("Retry a job", 202, JobTakenAnswer, query=[LOCATION])
     def post(self, request: Request, job: str) -> Response:
         """202 with the job that does it. Needs fs:MirrorRepository on the source."""
-        rbac.require(request.user, ("fs:ListRepositories", "*"))
         kind, row = find_job(request.user, job)
         message, url = job_retry(actor=request.user, kind=kind, row=row)
         return accepted({"message": message}, url)

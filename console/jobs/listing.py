@@ -12,8 +12,7 @@ from django.db.models import Q
 
 from audit.verbs import Verb
 from console import exports_summary
-from console.exports_summary import About
-from console.repositories import SourceRepository
+from console.exports_summary import About, SourceRepository
 from core.errors import Conflict, NotFound
 from core.mirroring.object_check import Depth
 from db import clock
@@ -34,7 +33,8 @@ RUNS = 20
 ENDED = 5
 KINDS = tuple(kinds.names())
 """All apps have registered theirs before any page is loaded."""
-STATES = ("failing", "held", "overdue", "due", "resting")
+STATES = {"failing": "Failing", "held": "At work", "overdue": "Overdue", "due": "Due", "resting": "Resting"}
+"""States of a duty, and how people read them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,13 +61,13 @@ class Job:
     def right(self) -> tuple[str, str]:
         """Action and resource that somebody needs who has it done."""
         if self.about:
-            return self.about.action, self.about.arn
+            return self.about.right
         return "fs:OperateMirror", repository_arn(self.source.name)
 
     @property
     def word(self) -> str:
         """Its state as people read it."""
-        return {"held": "At work"}.get(self.state, self.state.capitalize())
+        return STATES[self.state]
 
     @property
     def tone(self) -> str:
@@ -93,7 +93,7 @@ class Progress:
         return job_id(JobType.RUN, self.run.pk)
 
 
-def duties_of(visible: MirrorQuerySet, subjects: Sequence[int] = ()) -> DutyQuerySet:
+def duties_of(visible: MirrorQuerySet, subjects: Sequence[int]) -> DutyQuerySet:
     """The duties of these mirrors, of their sources, and of the exports with these subjects; those that fail first,
     then by when they are due."""
     unordered = visible.order_by()
@@ -105,10 +105,11 @@ def duties_of(visible: MirrorQuerySet, subjects: Sequence[int] = ()) -> DutyQuer
 def in_state(rows: DutyQuerySet, state: str, now: datetime) -> DutyQuerySet:
     """Those in one of `STATES`; all of them for another word."""
     held = Q(until__gt=now)
-    free = (Q(until=None) | Q(until__lte=now)) & Q(failures=0)
+    at_rest = Q(until=None) | Q(until__lte=now)
+    free = at_rest & Q(failures=0)
     chosen = {
         "held": held,
-        "failing": (Q(until=None) | Q(until__lte=now)) & Q(failures__gt=0),
+        "failing": at_rest & Q(failures__gt=0),
         "overdue": free & Q(due_at__lt=now - SILENT_AFTER),
         "due": free & Q(due_at__gte=now - SILENT_AFTER, due_at__lte=now),
         "resting": free & Q(due_at__gt=now),
@@ -122,8 +123,7 @@ def jobs_of(page: Sequence[Duty], now: datetime) -> list[Job]:
         [duty.subject for duty in page if duty.kind in OF_A_MIRROR]
     )
     sources = Repository.objects.in_bulk([duty.subject for duty in page if duty.kind == MirrorDuty.SENSE])
-    others = [duty.subject for duty in page if duty.kind == "export"]
-    about = exports_summary.abouts(others) if others else {}
+    about = exports_summary.abouts([duty.subject for duty in page if duty.kind == "export"])
     jobs = [
         _of_export(duty, about, now) if duty.kind == "export" else _job(duty, mirrors, sources, now) for duty in page
     ]

@@ -9,8 +9,8 @@ from typing import Any
 from django.db.models import Count, Max
 from rest_framework import serializers
 
+from console.exports_summary import SourceRepository
 from console.jobs.listing import Job
-from console.repositories import SourceRepository
 from core.text.eta import expected_end, per_second
 from jobs.job_ids import JobType, job_id, job_url
 from jobs.lease import LEASE_SECONDS

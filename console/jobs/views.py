@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
@@ -79,7 +79,7 @@ def jobs(request: HttpRequest) -> HttpResponse:
         "now": now,
         "active": bool(running or exporting) or any(queue.holders or queue.due for queue in queues),
     }
-    return render(request, "jobs/_jobs.html" if request.htmx.target == "live" else "jobs/jobs.html", context)
+    return render(request, whole_or_part(request, "jobs/jobs.html", "jobs/_jobs.html"), context)
 
 
 @never_cache
@@ -90,11 +90,9 @@ def job_log(request: HttpRequest, job: str) -> HttpResponse:
     kind, row = find_job(request.user, job)
     now = clock.now()
     (job_json,) = jobs_json(kind, [row], now) or [None]
-    export = (
-        exports_summary.abouts([row.subject]).get(row.subject) if job_json and job_json["kind"] == "export" else None
-    )
     if job_json is None:
         raise Http404(f"no job {job}")
+    export = exports_summary.abouts([row.subject]).get(row.subject) if job_json["kind"] == "export" else None
     context = {
         "section": "jobs",
         "job": job_json,
@@ -119,9 +117,7 @@ def _may_stop(request: HttpRequest, mirrors: Iterable[Mirror]) -> set[str]:
 def duty_retry(request: HttpRequest, duty: int) -> HttpResponse:
     """Make a duty due now; the page says so at once."""
     seen = duties_of(Mirror.objects.visible_to(request.user), exports_summary.subjects(request.user))
-    duty_row = seen.filter(pk=duty).first()
-    if duty_row is None:
-        raise Http404(f"no duty {duty}")
+    duty_row = get_object_or_404(seen, pk=duty)
     verb = partial(retry, actor=request.user, duty=duty_row)
     return _done(request, verb, f"Queued: {duty_row.kind} is due now.")
 

@@ -14,7 +14,7 @@ from rest_framework.views import APIView
 from console import exports_summary
 from console.exports_summary import Summary
 from console.overview.recent_events import Happening, latest
-from console.overview.summary import Pair, is_within, matrix, oldest_unchecked, tell
+from console.overview.summary import is_within, matrix, oldest_unchecked, tell
 from core.mirroring.rpo import worst_lag
 from db import clock
 from jobs.queue_status import QueueReading, queue_readings, troubles
@@ -146,7 +146,7 @@ def _tiles(readings: Sequence[MirrorStatus], queues: Sequence[QueueReading], old
     return {
         "mirrors": len(readings),
         "within_target": sum(is_within(reading) for reading in readings),
-        "worst_lag_seconds": _worst(readings),
+        "worst_lag_seconds": _rounded(worst_lag([reading.lag for reading in readings])),
         "waiting": sum(reading.waiting for reading in readings),
         "waiting_at_least": any("+" in reading.waiting_words for reading in readings),
         "waiting_since": rfc3339(min(since, default=None)),
@@ -155,10 +155,6 @@ def _tiles(readings: Sequence[MirrorStatus], queues: Sequence[QueueReading], old
         "messages": sum(queue.messages for queue in queues),
         "oldest_unchecked_seen_at": rfc3339(oldest),
     }
-
-
-def _worst(readings: Sequence[MirrorStatus]) -> float | None:
-    return _rounded(worst_lag([reading.lag for reading in readings]))
 
 
 def _rounded(seconds: float | None) -> float | None:
@@ -186,11 +182,11 @@ def _exports_json(summary: Summary) -> dict[str, Any]:
         "reason": str(summary.phrase),
         "needs_attention": [
             {
-                "repository": need.repository,
-                "branch": need.branch,
-                "region": need.region,
-                "status": need.state.value,
-                "reason": str(need.explanation),
+                "repository": need.export.repository,
+                "branch": need.export.branch,
+                "region": need.export.region,
+                "status": need.told.state.value,
+                "reason": str(need.told.sentence),
             }
             for need in summary.some
         ],
@@ -200,21 +196,17 @@ def _exports_json(summary: Summary) -> dict[str, Any]:
 
 def _matrix_json(readings: Sequence[MirrorStatus]) -> list[dict[str, Any]]:
     return [
-        _pair_json(origin, region, pair)
+        {
+            "source_region": origin,
+            "region": region,
+            "mirrors": pair.number,
+            "worst_lag_seconds": _rounded(pair.lag),
+            "needs_attention": pair.bad,
+        }
         for origin, pairs in matrix(readings).rows
         for region, pair in pairs
         if pair is not None
     ]
-
-
-def _pair_json(origin: str, region: str, pair: Pair) -> dict[str, Any]:
-    return {
-        "source_region": origin,
-        "region": region,
-        "mirrors": pair.number,
-        "worst_lag_seconds": _rounded(pair.lag),
-        "needs_attention": pair.bad,
-    }
 
 
 def _happening_json(event: Happening) -> dict[str, Any]:

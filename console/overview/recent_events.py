@@ -40,7 +40,7 @@ class Happening:
     bad: bool = False
 
 
-def latest(visible: MirrorQuerySet, now: datetime, exports: Sequence[int] = ()) -> list[Happening]:
+def latest(visible: MirrorQuerySet, now: datetime, exports: Sequence[int]) -> list[Happening]:
     """The newest few of all kinds, newest first; with what fails of the exports with these subjects."""
     events = [*_moves(visible), *_failures(visible, now, exports), *_verbs()]
     return sorted(events, key=lambda event: event.at, reverse=True)[:AMOUNT]

@@ -21,6 +21,7 @@ from mirrors.status.mirror import MirrorStatus
 from mirrors.views.forms import likely_region
 from mirrors.views.list_query import needing
 from mirrors.views.tabs import may_see
+from web.pages import whole_or_part
 
 NEEDING = 8
 FEW = 8
@@ -35,12 +36,19 @@ def overview(request: HttpRequest) -> HttpResponse:
     visible = Mirror.objects.visible_to(request.user)
     readings = fleet_statuses(visible, now)
     summary = exports_summary.summary(request.user, now, NEEDING)
-    context = {"section": "overview", "now": now, "example_region": likely_region, "readings": readings}
-    context |= {"exports": summary, "changes": _changes([], summary), "active": False}
+    urgent = needing(readings)
+    context = {
+        "section": "overview",
+        "now": now,
+        "example_region": likely_region,
+        "readings": readings,
+        "exports": summary,
+        "changes": _changes(urgent[:NEEDING], summary),
+        "active": any(reading.active for reading in readings),
+    }
     if readings:
         queues = queue_readings(now)
         silent = troubles(queues)
-        urgent = needing(readings)
         context |= {
             "as_of": min(reading.as_of for reading in readings),
             "troubles": silent,
@@ -52,14 +60,11 @@ def overview(request: HttpRequest) -> HttpResponse:
             "few": len(readings) <= FEW,
             "matrix": matrix(readings),
             "latest": latest(visible, now, exports_summary.subjects(request.user)),
-            "active": any(reading.active for reading in readings),
-            "changes": _changes(urgent[:NEEDING], summary),
         }
-    part = "overview/_overview.html" if request.htmx.target == "live" else "overview/overview.html"
-    return render(request, part, context)
+    return render(request, whole_or_part(request, "overview/overview.html", "overview/_overview.html"), context)
 
 
 def _changes(urgent: Sequence[MirrorStatus], exported: Summary) -> str:
     """What is announced when it changes."""
     mirrors = [f"{reading.mirror.name}: {reading.state.word}" for reading in urgent]
-    return ", ".join([*mirrors, *(f"{need.name}: {need.word}" for need in exported.some)])
+    return ", ".join([*mirrors, *(f"{need.name}: {need.told.word}" for need in exported.some)])

@@ -11,9 +11,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from console.exports_summary import ExportHit
 from console.search.find import LONGEST, BranchHit, CommitHit, Hits, PathHit, search, text_of
 from db import clock
+from exports.models import Export
 from mirrors.models import Mirror, Repository
 from rbac import services as rbac
 from web.openapi import answers
@@ -157,8 +157,8 @@ def _branch(hit: BranchHit) -> dict[str, Any]:
     return {"name": branch.name, "head": branch.head, "mirrors": hit.mirrors} | _source(branch.repository)
 
 
-def _export(hit: ExportHit) -> dict[str, Any]:
-    return {"repository": hit.repository, "branch": hit.branch, "region": hit.region, "export_path": hit.path}
+def _export(row: Export) -> dict[str, Any]:
+    return {"repository": row.repository, "branch": row.branch, "region": row.region, "export_path": row.path}
 
 
 def _path(hit: PathHit) -> dict[str, Any]:

@@ -12,24 +12,22 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
-from django.db.models import Count, Max, Min, Model, Q, QuerySet
+from django.db.models import Count, Max, Min, Q, QuerySet
 from django.db.models.functions import Substr
 
 from console import exports_summary
-from console.exports_summary import ExportHit
 from core.errors import Invalid
+from exports.models import Export
 from mirrors.models import Blocker, Commit, Mirror, MirrorCommit, Repository, SourceBranch
 from mirrors.models.querysets import MirrorQuerySet
 from mirrors.queries.find_commit import LEAST_DIGITS, commits_beginning
 
 T = TypeVar("T")
-M = TypeVar("M", bound=Model)
 FEW = 20
 LOOKED = 200_000
 """So many branches, and so many missing things, are gone through: the last ones written."""
 LONGEST = 1024
 """As long as lakeFS lets a path be."""
-WHOLE_ID = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +74,7 @@ class SearchResults:
     commits: Hits[CommitHit]
     branches: Hits[BranchHit]
     paths: Hits[PathHit]
-    exports: Hits[ExportHit]
+    exports: Hits[Export]
 
     @property
     def number(self) -> int:
@@ -106,9 +104,8 @@ def text_of(given: str) -> str:
     return text
 
 
-def search(visible: MirrorQuerySet, text: str, user: Any = None) -> SearchResults:
+def search(visible: MirrorQuerySet, text: str, user: Any) -> SearchResults:
     """What fits a text among these mirrors, their sources, and what those have; and the exports that `user` may see."""
-    some = exports_summary.find_exports(user, text, FEW) if user is not None else []
     mirrors = visible.select_related("source").order_by("name")
     sources = Repository.objects.filter(pk__in=visible.order_by().values("source"))
     return SearchResults(
@@ -117,11 +114,11 @@ def search(visible: MirrorQuerySet, text: str, user: Any = None) -> SearchResult
         commits=_commits(visible, text),
         branches=_branches(visible, text),
         paths=_paths(visible, text),
-        exports=Hits(some[:FEW], len(some) > FEW),
+        exports=_few(exports_summary.find_exports(user, text)),
     )
 
 
-def _few(rows: QuerySet[M], *, looked_at_all: bool = True) -> Hits[M]:
+def _few(rows: QuerySet[Any], *, looked_at_all: bool = True) -> Hits[Any]:
     some = list(rows[: FEW + 1])
     return Hits(some[:FEW], len(some) > FEW, looked_at_all)
 

@@ -14,9 +14,10 @@ from rich.console import Console, RenderableType
 
 from lakemirror.addresses import path_of
 from lakemirror.api import Api
-from lakemirror.settings import read_settings
+from lakemirror.settings import API, read_settings
 
 UNBOUNDED = 10_000
+LIMIT = click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="At most so many.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +27,17 @@ class Talk:
     api: Api
     as_json: bool
 
-    def tell(self, answer: Any, as_people_read_it: Callable[[], RenderableType]) -> None:
+    def tell(self, answer: Any, as_people_read_it: Callable[[Any], RenderableType]) -> None:
         """The API's own answer for programs, else as people read it."""
         if self.as_json:
             click.echo(json.dumps(answer, indent=2))
         else:
-            click.echo(_drawn(as_people_read_it()))
+            click.echo(_drawn(as_people_read_it(answer)))
+
+
+def message(answer: Any) -> str:
+    """What is done now, in the API's words."""
+    return str(answer["message"])
 
 
 def _drawn(shown: RenderableType) -> str:
@@ -42,14 +48,14 @@ def _drawn(shown: RenderableType) -> str:
     return "\n".join(line.rstrip() for line in captured.get().splitlines())
 
 
-def talks(command: Callable[..., None]) -> Callable[..., None]:
-    """Gives a command its Talk, and the options that belong to it."""
+def talks(command: Callable[..., None], base: str = API) -> Callable[..., None]:
+    """Gives a command its Talk with a part of the API, and the options that belong to it."""
 
     @click.option("--url", default="", help="Where LakeMirror is, if not where LAKEMIRROR_URL or the file say.")
     @click.option("--json", "as_json", is_flag=True, help="Print the API's answer, for programs.")
     @functools.wraps(command)
     def talking(*, url: str, as_json: bool, **more: Any) -> None:
-        command(Talk(Api(read_settings(url)), as_json), **more)
+        command(Talk(Api(read_settings(url), base), as_json), **more)
 
     return talking
 

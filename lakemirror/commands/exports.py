@@ -10,14 +10,14 @@ from urllib.parse import quote
 
 import click
 
-from lakemirror.api import Api
-from lakemirror.commands.context import Talk
+from lakemirror.commands.context import Talk, talks
 from lakemirror.errors import No
 from lakemirror.output import export_tables
 from lakemirror.output.formatting import short, size
-from lakemirror.settings import EXPORTS_API, read_settings
+from lakemirror.settings import EXPORTS_API
 from lakemirror.wait import Look, may_wait, wait_until_done
 
+_talks = functools.partial(talks, base=EXPORTS_API)
 _BRANCH = re.compile(r"lakefs://([^/@]+)[/@](.+)")
 _TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
 SUCCESS, FAILED = "exported-successfully", "export-failed"
@@ -32,65 +32,24 @@ def branch_path(text: str) -> str:
 
 
 def of_branch(command: Callable[..., None]) -> Callable[..., None]:
-    """Gives a command its Talk and the address of the branch that it is about."""
+    """Gives a command its Talk and the address of the branch whose export it is about."""
 
     @click.argument("branch", type=branch_path)
     @click.option("--region", default="", metavar="REGION", help="Where the repository is, if not LakeMirror's region.")
-    @talks
+    @_talks
     @functools.wraps(command)
     def talking(talk: Talk, *, branch: str, region: str, **more: Any) -> None:
-        command(talk, OneExport(talk.api, branch, region), **more)
+        talk.api.always(region=region)
+        command(talk, branch, **more)
 
     return talking
-
-
-def talks(command: Callable[..., None]) -> Callable[..., None]:
-    """Gives a command its Talk with the part of the API that is about exports."""
-
-    @click.option("--url", default="", help="Where LakeMirror is, if not where LAKEMIRROR_URL or the file say.")
-    @click.option("--json", "as_json", is_flag=True, help="Print the API's answer, for programs.")
-    @functools.wraps(command)
-    def talking(*, url: str, as_json: bool, **more: Any) -> None:
-        command(Talk(Api(read_settings(url), EXPORTS_API), as_json), **more)
-
-    return talking
-
-
-class OneExport:
-    """The calls about one branch's export."""
-
-    def __init__(self, api: Api, path: str, region: str) -> None:
-        self._api, self._path = api, path
-        self._query = f"?region={quote(region, safe='')}" if region else ""
-
-    def get(self, what: str, **query: Any) -> Any:
-        """The answer to a question."""
-        return self._api.get(f"{self._path}/{what}{self._query}", **query)
-
-    def post(self, what: str) -> Any:
-        """The answer to an order."""
-        return self._api.post(f"{self._path}/{what}{self._query}")
-
-    def put(self, body: Any) -> None:
-        """Set the configuration."""
-        self._api.put(f"{self._path}/continuous-export{self._query}", body)
-
-    def delete(self) -> None:
-        """Drop the configuration."""
-        self._api.delete(f"{self._path}/continuous-export{self._query}")
-
-    def newest(self) -> int:
-        """The number of the last run, 0 before there is any."""
-        run = self.get("export-status")["run"]
-        return int(run["id"]) if run else 0
 
 
 @click.command("list")
-@talks
+@_talks
 def list_exports(talk: Talk) -> None:
     """List the exports, those that need somebody first."""
-    page = talk.api.pages("/exports")
-    talk.tell(page, lambda: export_tables.export_list(page))
+    talk.tell(talk.api.pages("/exports"), export_tables.export_list)
 
 
 def _yes(text: str) -> bool:
@@ -121,7 +80,7 @@ def _yes(text: str) -> bool:
 @of_branch
 def set_export(
     talk: Talk,
-    export: OneExport,
+    branch: str,
     path: str,
     continuous: bool,
     status_path: str,
@@ -140,27 +99,26 @@ def set_export(
         "objectsPerSecond": objects_per_second,
         "bytesPerSecond": bytes_per_second,
     }
-    export.put(body)
+    talk.api.put(f"{branch}/continuous-export", body)
     if wait or timeout is not None:
-        _tell_when_done(talk, export, 0, timeout)
+        _tell_when_done(talk, branch, 0, timeout)
     elif not talk.as_json:
         click.echo("The export is configured; it begins at once.")
 
 
 @click.command()
 @of_branch
-def get(talk: Talk, export: OneExport) -> None:
+def get(talk: Talk, branch: str) -> None:
     """Show how a branch is exported."""
-    configuration = export.get("continuous-export")
-    talk.tell(configuration, lambda: export_tables.configuration(configuration))
+    talk.tell(talk.api.get(f"{branch}/continuous-export"), export_tables.configuration)
 
 
 @click.command()
 @of_branch
-def status(talk: Talk, export: OneExport) -> None:
+def status(talk: Talk, branch: str) -> None:
     """Show where an export stands. Ends with 1 after a failure."""
-    standing = export.get("export-status")
-    talk.tell(standing, lambda: export_tables.standing(standing))
+    standing = talk.api.get(f"{branch}/export-status")
+    talk.tell(standing, export_tables.standing)
     if standing["status"] == FAILED:
         click.get_current_context().exit(No.exit_code)
 
@@ -168,69 +126,60 @@ def status(talk: Talk, export: OneExport) -> None:
 @click.command()
 @may_wait
 @of_branch
-def run(talk: Talk, export: OneExport, wait: bool, timeout: float | None) -> None:
+def run(talk: Talk, branch: str, wait: bool, timeout: float | None) -> None:
     """Export the branch's head of now. With --wait it ends with 1 if the export fails."""
-    number = export.post("export-hook")
+    number = talk.api.post(f"{branch}/export-hook")
     if wait or timeout is not None:
         click.echo(f"Export-ID:{number}", err=True)
-        _tell_when_done(talk, export, int(number), timeout)
+        _tell_when_done(talk, branch, int(number), timeout)
     else:
-        talk.tell(number, lambda: f"Export-ID:{number}")
+        talk.tell(number, "Export-ID:{}".format)
 
 
 @click.command()
 @may_wait
 @of_branch
-def repair(talk: Talk, export: OneExport, wait: bool, timeout: float | None) -> None:
+def repair(talk: Talk, branch: str, wait: bool, timeout: float | None) -> None:
     """Resume an export that failed, once what kept it from succeeding is repaired."""
-    before = export.newest()
-    export.post("repair-export")
+    last = talk.api.get(f"{branch}/export-status")["run"]
+    talk.api.post(f"{branch}/repair-export")
     if wait or timeout is not None:
-        _tell_when_done(talk, export, before + 1, timeout)
+        _tell_when_done(talk, branch, int(last["id"]) + 1 if last else 1, timeout)
     elif not talk.as_json:
         click.echo("The export goes on.")
 
 
 @click.command()
 @of_branch
-def pause(talk: Talk, export: OneExport) -> None:
+def pause(talk: Talk, branch: str) -> None:
     """Stop after what is being copied right now."""
-    standing = export.post("export-pause")
-    talk.tell(standing, lambda: export_tables.standing(standing))
+    talk.tell(talk.api.post(f"{branch}/export-pause"), export_tables.standing)
 
 
 @click.command()
 @of_branch
-def resume(talk: Talk, export: OneExport) -> None:
+def resume(talk: Talk, branch: str) -> None:
     """Go on."""
-    standing = export.post("export-resume")
-    talk.tell(standing, lambda: export_tables.standing(standing))
+    talk.tell(talk.api.post(f"{branch}/export-resume"), export_tables.standing)
 
 
 @click.command()
 @click.option("--yes", is_flag=True, help="Don't ask.")
 @of_branch
-def delete(talk: Talk, export: OneExport, yes: bool) -> None:
+def delete(talk: Talk, branch: str, yes: bool) -> None:
     """Export a branch no more. What was exported stays."""
-    place = export.get("continuous-export")["exportPath"]
+    place = talk.api.get(f"{branch}/continuous-export")["exportPath"]
     if not yes and not click.confirm(f"Export to {place} no more?", err=True):
         raise No("nothing was deleted")
-    export.delete()
+    talk.api.delete(f"{branch}/continuous-export")
     if not talk.as_json:
         click.echo(f"The export is deleted. The files at {place} stay.")
 
 
-def _tell_when_done(talk: Talk, export: OneExport, least: int, timeout: float | None) -> None:
+def _tell_when_done(talk: Talk, branch: str, least: int, timeout: float | None) -> None:
     """Wait for the end of a run of this number or a later one. Raises No if that fails."""
-    standing: dict[str, Any] = {}
-
-    def look() -> Look:
-        standing.clear()
-        standing.update(export.get("export-status"))
-        return _look(standing, least)
-
-    wait_until_done(look, "Files exported", timeout)
-    talk.tell(standing, lambda: export_tables.standing(standing))
+    standing = wait_until_done(lambda: _look(talk.api.get(f"{branch}/export-status"), least), "Files exported", timeout)
+    talk.tell(standing, export_tables.standing)
 
 
 def _look(standing: dict[str, Any], least: int) -> Look:
@@ -238,9 +187,10 @@ def _look(standing: dict[str, Any], least: int) -> Look:
     if standing["status"] == FAILED and (run is None or int(run["id"]) >= least):
         raise No(f"the export failed: {standing['error_message']}")
     if run is None or int(run["id"]) < least:
-        return Look(False, 0, 1, standing["look_error"] or "It is about to begin")
+        return Look(False, 0, 1, standing["look_error"] or "It is about to begin", standing)
     through = run["copied"] + run["skipped"] + run["deleted"]
     whole = run["to_copy"] + run["to_delete"]
     text = f"{short(run['ref'])}: {run['phase']}, {size(run['copied_bytes'])} of {size(run['to_copy_bytes'])}"
-    done = run["ended_at"] is not None and standing["status"] == SUCCESS and standing["up_to_date"] is not False
-    return Look(done or (run["ended_at"] is not None and int(run["id"]) == least), through, max(whole, 1), text)
+    arrived = standing["status"] == SUCCESS and standing["up_to_date"] is not False
+    done = run["ended_at"] is not None and (arrived or int(run["id"]) == least)
+    return Look(done, through, max(whole, 1), text, standing)

@@ -9,7 +9,7 @@ import click
 
 from lakemirror.addresses import mirror_path, mirrors_path
 from lakemirror.catch_up import CatchingUp
-from lakemirror.commands.context import Talk, of_mirror, talks
+from lakemirror.commands.context import Talk, message, of_mirror, talks
 from lakemirror.errors import No, WrongUsage
 from lakemirror.output import mirror_tables
 from lakemirror.wait import Look, may_wait, wait_until_done
@@ -48,23 +48,21 @@ def create(
     mirror = talk.api.post(mirrors_path(repository), {field: value for field, value in body.items() if value})
     if wait or timeout is not None:
         mirror = _caught_up(talk, mirror_path(repository, mirror["id"]), mirror["created_at"], timeout)
-    talk.tell(mirror, lambda: mirror_tables.mirror_standing(mirror))
+    talk.tell(mirror, mirror_tables.mirror_standing)
 
 
 @click.command()
 @of_mirror
 def pause(talk: Talk, path: str) -> None:
     """Move no branch any more; what arrives is copied and checked all the same."""
-    mirror = talk.api.post(f"{path}/pause")
-    talk.tell(mirror, lambda: mirror_tables.mirror_standing(mirror))
+    talk.tell(talk.api.post(f"{path}/pause"), mirror_tables.mirror_standing)
 
 
 @click.command()
 @of_mirror
 def resume(talk: Talk, path: str) -> None:
     """Move branches again, each straight to its newest complete commit."""
-    mirror = talk.api.post(f"{path}/resume")
-    talk.tell(mirror, lambda: mirror_tables.mirror_standing(mirror))
+    talk.tell(talk.api.post(f"{path}/resume"), mirror_tables.mirror_standing)
 
 
 @click.command()
@@ -77,18 +75,15 @@ def sync(talk: Talk, path: str, wait: bool, timeout: float | None) -> None:
     """
     asked_at = talk.api.get(path)["as_of"]
     answer = talk.api.post(f"{path}/sync")
-    if not (wait or timeout is not None):
-        talk.tell(answer, lambda: str(answer["message"]))
-        return
-    mirror = _caught_up(talk, path, asked_at, timeout)
-    talk.tell(mirror, lambda: mirror_tables.mirror_standing(mirror))
+    if wait or timeout is not None:
+        talk.tell(_caught_up(talk, path, asked_at, timeout), mirror_tables.mirror_standing)
+    else:
+        talk.tell(answer, message)
 
 
 def _caught_up(talk: Talk, path: str, asked_at: str, timeout: float | None) -> dict[str, Any]:
     """The mirror, once it has what the source had after that moment."""
-    look = CatchingUp(talk.api, path, asked_at)
-    wait_until_done(look, "Branches caught up", timeout)
-    return look.mirror
+    return wait_until_done(CatchingUp(talk.api, path, asked_at), "Branches caught up", timeout)
 
 
 @click.command()
@@ -108,26 +103,19 @@ def validate(talk: Talk, path: str, everything: bool, wait: bool, timeout: float
     body = {name: value for name, value in (options | {"all": everything}).items() if value}
     job = talk.api.post(f"{path}/validate", body)
     if wait or timeout is not None:
-        job = _ended(talk, f"{path}/validations/{job['id']}", timeout)
-    talk.tell(job, lambda: mirror_tables.check(job))
+        asked = f"{path}/validations/{job['id']}"
+        job = wait_until_done(lambda: _look(talk.api.get(asked)), "Ranges checked", timeout)
+    talk.tell(job, mirror_tables.check)
     if job["problems"] or job["state"] == "stopped":
         click.get_current_context().exit(No.exit_code)
 
 
-def _ended(talk: Talk, path: str, timeout: float | None) -> dict[str, Any]:
-    """A check, once it has ended."""
-    job: dict[str, Any] = {}
-
-    def look() -> Look:
-        job.update(talk.api.get(path))
-        remaining = job["metaranges_left"]
-        text = job["error"] or (
-            f"{remaining:,} metaranges are still to be read" if remaining else job["state"].capitalize()
-        )
-        return Look(job["ended_at"] is not None, job["ranges_done"], max(job["ranges"], 1), text)
-
-    wait_until_done(look, "Ranges checked", timeout)
-    return job
+def _look(job: dict[str, Any]) -> Look:
+    remaining = job["metaranges_left"]
+    text = job["error"] or (
+        f"{remaining:,} metaranges are still to be read" if remaining else job["state"].capitalize()
+    )
+    return Look(job["ended_at"] is not None, job["ranges_done"], max(job["ranges"], 1), text, job)
 
 
 @click.command()

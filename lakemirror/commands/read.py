@@ -8,7 +8,7 @@ from urllib.parse import quote
 import click
 
 from lakemirror.addresses import ALL, explained, mirrors_path
-from lakemirror.commands.context import Talk, of_mirror, talks
+from lakemirror.commands.context import LIMIT, Talk, of_mirror, talks
 from lakemirror.errors import No
 from lakemirror.output import mirror_tables
 from lakemirror.recompute import require_same
@@ -27,15 +27,14 @@ def list_mirrors(talk: Talk, repository: str | None, source_region: str | None) 
     else:
         with explained(talk.api):
             page = talk.api.pages(ALL)
-    talk.tell(page, lambda: mirror_tables.mirror_list(page))
+    talk.tell(page, mirror_tables.mirror_list)
 
 
 @click.command()
 @of_mirror
 def show(talk: Talk, path: str) -> None:
     """How a mirror is doing, branch by branch."""
-    mirror = talk.api.get(path)
-    talk.tell(mirror, lambda: mirror_tables.mirror_detail(mirror))
+    talk.tell(talk.api.get(path), mirror_tables.mirror_detail)
 
 
 @click.command()
@@ -45,13 +44,13 @@ def show(talk: Talk, path: str) -> None:
 @click.option("--prefix", metavar="PREFIX", help="Only what is missing or wrong at paths that begin so.")
 @click.option("--kind", metavar="KIND", help="Only of this kind: object, range, metarange, record.")
 @click.option("--group-by", type=click.Choice(["reason", "prefix"]), help="Count it, by reason or by folder.")
-@click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="At most so many.")
+@LIMIT
 @of_mirror
 def blockers(talk: Talk, path: str, limit: int, group_by: str | None, **only: str | None) -> None:
     """What is missing or wrong at a mirror. Ends with 1 if there is something."""
     page = talk.api.pages(f"{path}/blockers", limit, group_by=group_by, **only)
-    groups = partial(mirror_tables.blocker_groups, page, group_by) if group_by else None
-    talk.tell(page, groups or partial(mirror_tables.blocker_list, page))
+    groups = partial(mirror_tables.blocker_groups, name=group_by) if group_by else None
+    talk.tell(page, groups or mirror_tables.blocker_list)
     if page["results"]:
         click.get_current_context().exit(No.exit_code)
 
@@ -68,4 +67,4 @@ def certify(talk: Talk, path: str, commit: str, folder: str | None) -> None:
     certificate = talk.api.get(f"{path}/commits/{quote(commit, safe='')}/certificate")
     if folder is not None:
         require_same(certificate, folder)
-    talk.tell(certificate, lambda: mirror_tables.certificate(certificate, folder))
+    talk.tell(certificate, partial(mirror_tables.certificate, folder=folder))

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import click
 
-from lakemirror.commands.context import Talk, of_mirror
+from lakemirror.commands.context import Talk, message, of_mirror
 from lakemirror.output import detail_tables
 
 
@@ -21,8 +21,7 @@ def retry(talk: Talk, path: str, ids: Sequence[int], reason: str | None, everyth
     if [bool(ids), bool(reason), everything].count(True) != 1:
         raise click.UsageError("give one of --id, --reason and --all")
     body = {"ids": list(ids)} if ids else {"reason": reason} if reason else {}
-    answer = talk.api.post(f"{path}/blockers/retry", body)
-    talk.tell(answer, lambda: str(answer["message"]))
+    talk.tell(talk.api.post(f"{path}/blockers/retry", body), message)
 
 
 @click.command()
@@ -32,7 +31,7 @@ def retry(talk: Talk, path: str, ids: Sequence[int], reason: str | None, everyth
 def repair(talk: Talk, path: str, commit: str, dry_run: bool) -> None:
     """Look for all that a commit lacks now, and copy and check it before others."""
     answer = talk.api.post(f"{path}/commits/{quote(commit, safe='')}/repair", {"dry_run": dry_run})
-    talk.tell(answer, lambda: detail_tables.repair_plan(answer) if dry_run else str(answer["message"]))
+    talk.tell(answer, detail_tables.repair_plan if dry_run else message)
 
 
 @click.command()
@@ -44,7 +43,7 @@ def prioritise(talk: Talk, path: str, commit: str | None, branch: str | None) ->
     if bool(commit) == bool(branch):
         raise click.UsageError("give one of --commit and --branch")
     answer = talk.api.post(f"{path}/prioritise", {"commit": commit} if commit else {"branch": branch})
-    talk.tell(answer, lambda: detail_tables.prioritised(answer))
+    talk.tell(answer, detail_tables.prioritised)
 
 
 @click.command("reset-branch")
@@ -52,8 +51,7 @@ def prioritise(talk: Talk, path: str, commit: str | None, branch: str | None) ->
 @click.argument("branch")
 def reset_branch(talk: Talk, path: str, branch: str) -> None:
     """Undo what somebody wrote to a branch of the mirror by force, without a commit."""
-    answer = talk.api.post(f"{path}/reset-branch", {"branch": branch})
-    talk.tell(answer, lambda: str(answer["message"]))
+    talk.tell(talk.api.post(f"{path}/reset-branch", {"branch": branch}), message)
 
 
 @click.command()
@@ -63,7 +61,7 @@ def reset_branch(talk: Talk, path: str, branch: str) -> None:
 def waive(talk: Talk, path: str, commits: Sequence[str], reason: str) -> None:
     """Accept that commits, by their whole ids, can't be read at a mirror, so that what descends from them is shown."""
     waiver = talk.api.post(f"{path}/waivers", {"commits": list(commits), "reason": reason})
-    talk.tell(waiver, lambda: detail_tables.waived(waiver))
+    talk.tell(waiver, detail_tables.waived)
 
 
 @click.command()

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from lakemirror.output.formatting import UNKNOWN, clock, count, length, short, size
-from lakemirror.output.rendering import facts, line, state, table
+from lakemirror.output.rendering import facts, line, listed, state, table
 
 _FIRST_LINE = 60
 _WAYS = {"copied": "We copy", "awaited": "Awaited", "mended": "To mend", "gone": "Gone"}
@@ -31,7 +31,7 @@ def commit_list(page: dict[str, Any]) -> RenderableType:
         for commit in page["results"]
     ]
     columns = ("Commit", "Stage", "Since", "By", "Message")
-    return _listed(page, columns, rows, none="No commit fits.")
+    return listed(columns, rows, none="No commit fits.", more=page["pagination"]["has_more"])
 
 
 def commit_detail(commit: dict[str, Any]) -> RenderableType:
@@ -99,7 +99,8 @@ def waiver_list(page: dict[str, Any]) -> RenderableType:
         (str(waiver["id"]), _few(waiver["commits"]), waiver["given_by"], clock(waiver["given_at"]), waiver["reason"])
         for waiver in page["results"]
     ]
-    return _listed(page, ("Waiver", "Of", "By", "Given", "Why"), rows, none="Nothing is waived.")
+    columns = ("Waiver", "Of", "By", "Given", "Why")
+    return listed(columns, rows, none="Nothing is waived.", more=page["pagination"]["has_more"])
 
 
 def waived(waiver: dict[str, Any]) -> RenderableType:
@@ -122,7 +123,8 @@ def _waived_words(waiver: dict[str, Any] | None) -> str:
 def run_list(page: dict[str, Any]) -> RenderableType:
     """Checks with their pace and what they found."""
     columns = ("Run", "Job", "Outcome", "Began", "Took", "Ranges", "Entries", "Problems")
-    return _listed(page, columns, [_run_row(run) for run in page["results"]], none="Nothing has been checked yet.")
+    rows = [_run_row(run) for run in page["results"]]
+    return listed(columns, rows, none="Nothing has been checked yet.", more=page["pagination"]["has_more"])
 
 
 def _run_row(run: dict[str, Any]) -> Sequence[str]:
@@ -186,10 +188,3 @@ def _loss_cells(figures: dict[str, Any]) -> tuple[str, str, str, str]:
     more = "+" if figures["at_least"] else ""
     objects = UNKNOWN if figures["objects"] is None else f"{figures['objects']:,}{more}"
     return f"{figures['commits']:,}{more}", objects, size(figures["bytes"]), clock(figures["oldest_seen_at"])
-
-
-def _listed(page: dict[str, Any], columns: Sequence[str], rows: Sequence[Any], *, none: str) -> RenderableType:
-    if not rows:
-        return line(none)
-    more = ["", "There are more."] if page["pagination"]["has_more"] else []
-    return Group(table(columns, rows), *more)

@@ -71,15 +71,11 @@ def standing(status: dict[str, Any]) -> RenderableType:
     success = f"{short(status['last_success_ref'])}, {ago(status['last_success_at'], status['as_of'])}"
     lines.append(f"Exported     {success if status['last_success_ref'] else 'not yet'}")
     lines.append(f"Head         {short(status['head'])}, as of {ago(status['head_at'], status['as_of'])}")
-    return Group(*map(line, lines + _run_lines(status["run"])))
-
-
-def _run_lines(run: dict[str, Any] | None) -> list[str]:
-    if run is None:
-        return []
-    done = f"{count(run['copied'], 'file')} copied ({size(run['copied_bytes'])}), {run['skipped']:,} there already"
-    rest = f"{run['deleted']:,} removed, {run['failed']:,} failed"
-    return [f"Run {run['id']:<9}{short(run['ref'])}: {run['outcome'] or run['phase']}. {done}, {rest}"]
+    if run := status["run"]:
+        done = f"{count(run['copied'], 'file')} copied ({size(run['copied_bytes'])}), {run['skipped']:,} there already"
+        rest = f"{run['deleted']:,} removed, {run['failed']:,} failed"
+        lines.append(f"Run {run['id']:<9}{short(run['ref'])}: {run['outcome'] or run['phase']}. {done}, {rest}")
+    return Group(*map(line, lines))
 
 
 _SIGNS = {"missing": "+", "different": "*", "foreign": "-"}
@@ -103,7 +99,12 @@ def verification(result: dict[str, Any], drift: list[dict[str, Any]]) -> Rendera
     if result["error"]:
         lines.append(f"Why          {result['error']}")
     lines += [f"{_SIGNS[row['kind']]} {row['path']}" for row in drift]
-    whole = result["missing"] + result["different"] + result["foreign"]
-    if drift and whole > len(drift):
-        lines.append(f"… and {count(whole - len(drift), 'more', 'more')}")
+    more = drifted(result) - len(drift)
+    if drift and more > 0:
+        lines.append(f"… and {count(more, 'more', 'more')}")
     return Group(*map(line, lines))
+
+
+def drifted(result: dict[str, Any]) -> int:
+    """How many keys a verification found to be otherwise."""
+    return int(result["missing"] + result["different"] + result["foreign"])

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from lakemirror.catch_up import ASIDE
 from lakemirror.output.formatting import UNKNOWN, ago, between, clean, clock, count, length, short, size, until
-from lakemirror.output.rendering import NOTHING, facts, line, severity, state, table
+from lakemirror.output.rendering import facts, line, listed, severity, state, table
 
 # --- mirrors --------------------------------------------------------------------------------------------------------
 
@@ -44,7 +44,8 @@ def _mirror_row(mirror: dict[str, Any]) -> Sequence[str | Text]:
 
 def mirror_standing(mirror: dict[str, Any]) -> RenderableType:
     """How a mirror is doing in one sentence."""
-    return Group(_headline(mirror), *(line(f"Note: {warning}.") for warning in mirror["warnings"]))
+    head = Text.assemble(clean(mirror["id"]), ": ", state(mirror["status"]), "\n", clean(mirror["reason"]))
+    return Group(head, *(line(f"Note: {warning}.") for warning in mirror["warnings"]))
 
 
 def mirror_detail(mirror: dict[str, Any]) -> RenderableType:
@@ -63,13 +64,9 @@ def mirror_detail(mirror: dict[str, Any]) -> RenderableType:
         ("Made", clock(mirror["created_at"])),
     )
     columns = ("Branch", "State", "Mirror head", "Source head", "Behind", "Lag", "Missing", "Last advance")
-    branches = table(columns, (_branch_row(branch, as_of) for branch in mirror["branches"]))
-    parts = [mirror_standing(mirror), "", facts(figures), "", branches] if mirror["branches"] else []
-    return Group(*(parts or [mirror_standing(mirror), "", facts(figures)]), "", line(f"As of {clock(as_of)} UTC"))
-
-
-def _headline(mirror: dict[str, Any]) -> Text:
-    return Text.assemble(clean(mirror["id"]), ": ", state(mirror["status"]), "\n", clean(mirror["reason"]))
+    rows = [_branch_row(branch, as_of) for branch in mirror["branches"]]
+    branches: list[RenderableType] = ["", table(columns, rows)] if rows else []
+    return Group(mirror_standing(mirror), "", facts(figures), *branches, "", line(f"As of {clock(as_of)} UTC"))
 
 
 def _branch_row(branch: dict[str, Any], as_of: str) -> Sequence[str | Text]:
@@ -105,7 +102,7 @@ def _lag_words(mirror: dict[str, Any]) -> str:
 
 
 def _number(number: int, noun: str) -> str:
-    return count(number, noun) if number else NOTHING
+    return count(number, noun) if number else UNKNOWN
 
 
 def _selection(selected: dict[str, Any]) -> str:
@@ -125,23 +122,19 @@ def blocker_list(page: dict[str, Any]) -> RenderableType:
     if not things:
         return Text("Nothing is missing or wrong.")
     columns = ("Kind", "What", "Size", "Why", "Missed", "Tried", "Next look")
-    headline = f"The first {len(things):,}; there are more." if more else f"{_things(len(things))} missing or wrong."
+    number = count(len(things), "thing is", "things are")
+    headline = f"The first {len(things):,}; there are more." if more else f"{number} missing or wrong."
     return Group(line(headline), "", table(columns, (_blocker_row(thing, page["as_of"]) for thing in things)))
 
 
 def blocker_groups(page: dict[str, Any], name: str) -> RenderableType:
     """How many things are missing or wrong for each reason, or below each folder."""
-    groups = page["results"]
-    if not groups:
-        return Text("Nothing is missing or wrong.")
-    rows = (
-        (group[name] or UNKNOWN, f"{group['blockers']:,}", _since(group["oldest"], page["as_of"])) for group in groups
-    )
+    rows = [
+        (group[name] or UNKNOWN, f"{group['blockers']:,}", _since(group["oldest"], page["as_of"]))
+        for group in page["results"]
+    ]
     more = page["pagination"]["has_more"] or not page.get("all_counted", True)
-    return Group(
-        table((name.capitalize(), "Things", "Missed"), rows),
-        *(["", "There are more."] if more else []),
-    )
+    return listed((name.capitalize(), "Things", "Missed"), rows, none="Nothing is missing or wrong.", more=more)
 
 
 def _blocker_row(thing: dict[str, Any], now: str) -> Sequence[str | Text]:
@@ -159,10 +152,6 @@ def _blocker_row(thing: dict[str, Any], now: str) -> Sequence[str | Text]:
 
 def _since(at: str | None, now: str) -> str:
     return f"for {length(between(at, now))}"
-
-
-def _things(number: int) -> str:
-    return f"{number:,} {'thing is' if number == 1 else 'things are'}"
 
 
 # --- proofs ---------------------------------------------------------------------------------------------------------

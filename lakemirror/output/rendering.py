@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -17,7 +18,6 @@ _COLOURS = {
     "green": ("Up to date",),
 }
 _WORST_FIRST = [status for statuses in _COLOURS.values() for status in statuses]
-NOTHING = "—"
 _NUMBERS = (
     "Behind",
     "Lag",
@@ -60,6 +60,13 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> Table
     for row in rows:
         drawn.add_row(*(cell if isinstance(cell, Text) else line(cell) for cell in row))
     return drawn
+
+
+def listed(columns: Sequence[str], rows: Sequence[Sequence[str | Text]], *, none: str, more: bool) -> RenderableType:
+    """A table and whether there are `more` rows than it has; `none` where there is no row."""
+    if not rows:
+        return line(none)
+    return Group(table(columns, rows), *(["", "There are more."] if more else []))
 
 
 def facts(rows: Iterable[tuple[str, str]]) -> Table:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from django.test import Client, RequestFactory
 
-from audit.exceptions import AppendOnly
 from audit.models import AuditEvent
+from audit.querysets import AppendOnly
 from rbac import services
 from rbac.models import User
 from web import requests

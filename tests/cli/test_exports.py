@@ -9,7 +9,7 @@ import pytest
 
 from exports.models import Export
 from rbac.models import User
-from tests.cli.speaking import Terminal
+from tests.cli.speaking import StandIn, Terminal
 from tests.exports.test_verification import drifted
 from tests.mirrors.harness import Deployment
 
@@ -45,6 +45,15 @@ def test_an_export_is_set_shown_and_deleted(olgas: Terminal) -> None:
     assert olgas("export", "delete", MAIN, typed="n\n").exit_code == 1
     gone = olgas("export", "delete", MAIN, "--yes")
     assert (gone.exit_code, gone.stdout) == (0, f"The export is deleted. The files at {PATH} stay.\n")
+
+
+def test_the_region_goes_with_every_call(server: StandIn, run: Terminal) -> None:
+    address = "/api/v1/repositories/lake/branches/main/continuous-export"
+    server.answers["GET", address] = [(200, {"exportPath": PATH})]
+    server.answers["DELETE", address] = [(204, None)]
+    assert run("export", "delete", MAIN, "--yes", "--region", "eu west").exit_code == 0
+    assert run("export", "delete", MAIN, "--yes").exit_code == 0
+    assert [asked.query for asked in server.asked] == 2 * [{"region": "eu west"}] + 2 * [{}]
 
 
 def test_exit_codes_tell_the_truth(olgas: Terminal) -> None:

@@ -12,7 +12,7 @@ import pytest
 from lakemirror import __main__
 from lakemirror.api import Api
 from lakemirror.errors import Unreachable
-from lakemirror.settings import Settings
+from lakemirror.settings import API, Settings
 from tests.cli.answers import a_mirror, a_page
 from tests.cli.speaking import KEY, StandIn, Terminal
 
@@ -77,7 +77,7 @@ def test_what_was_dropped_is_sent_again_under_the_same_key(server: StandIn, run:
 def test_a_deletion_that_was_dropped_is_not_sent_again(server: StandIn) -> None:
     server.drops = 1
     with pytest.raises(Unreachable, match="dropped"):
-        Api(Settings(server.url, "k", "s")).delete("/repositories/lake/mirrors/lake-eu")
+        Api(Settings(server.url, "k", "s"), API).delete("/repositories/lake/mirrors/lake-eu")
     assert len(server.asked) == 1
 
 

@@ -94,7 +94,7 @@ def test_who_may_see_nothing_finds_nothing(outsider: User, client: Client, compa
     assert Api(outsider).call("GET", "/service/replication/v1/search?q=lab")[0] == 403
     client.force_login(outsider)
     assert look(client, "lab").status_code == 403
-    assert find.search(Mirror.objects.visible_to(outsider), "lab").number == 0
+    assert find.search(Mirror.objects.visible_to(outsider), "lab", outsider).number == 0
 
 
 # A whole id

@@ -135,7 +135,7 @@ def test_drift_is_counted_on_the_overview(life: Soak, owner: User) -> None:
     assert summary(owner, clock.now(), 5).needing == 0
     drifted(Export.objects.get())
     told = summary(owner, clock.now(), 5)
-    assert (told.needing, [(need.word, need.verb) for need in told.some]) == (1, [("Drifted", "Verify")])
+    assert (told.needing, [(need.told.word, need.verb) for need in told.some]) == (1, [("Drifted", "Verify")])
 
 
 def test_a_proof_of_the_former_place_proves_nothing_of_a_new_one(life: Soak) -> None:

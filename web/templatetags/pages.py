@@ -21,10 +21,12 @@ from core.mirroring.explain.blocker_text import brief_reason
 from core.mirroring.facts import Thing
 from core.mirroring.rpo import in_words
 from core.mirroring.states import Stage, State, Tone
-from core.text.phrases import SHORT_ID, Kind, Part, Phrase
+from core.text.phrases import SHORT_ID, Kind, Part, Phrase, count
 from web.pages import with_query
 
 register = template.Library()
+
+register.filter("words", in_words)
 
 UNKNOWN = "—"
 ICONS = {
@@ -86,8 +88,7 @@ def kept(share: float) -> str:
 @register.simple_tag
 def state(value: State, more: str = "") -> SafeString:
     """A state as icon, word and colour."""
-    word = f"{value.word} {more}".strip()
-    return format_html('<span class="state {}">{}{}</span>', value.tone, icon(ICONS[value]), word)
+    return state_as(value, f"{value.word} {more}".strip())
 
 
 @register.simple_tag
@@ -126,8 +127,7 @@ def rich(phrase: Phrase, mirror: str = "") -> SafeString:
 
 def _part(part: Part, mirror: str) -> SafeString:
     if part.kind is Kind.ID:
-        shown = format_html('<code title="{}">{}</code>', part.text, part)
-        return _linked(shown, mirror, part.text) if mirror else shown
+        return _short(part.text, mirror)
     if part.kind is Kind.TEXT:
         return _unbroken(part.text)
     return format_html(_HTML[part.kind], part.text)
@@ -139,26 +139,23 @@ def _unbroken(text: str) -> SafeString:
 
 
 @register.simple_tag
-def commit_id(value: str, what: str = "commit id") -> SafeString:
+def commit_id(value: str, what: str = "commit id", mirror: str = "") -> SafeString:
     """An id by its first eight characters, with a button that copies all of it; "—" when there is none."""
     if not value:
         return mark_safe(f'<span class="id none">{UNKNOWN}</span>')
-    return format_html(
-        '<span class="id"><code title="{}">{}</code>{}</span>', value, value[:SHORT_ID], copy_button(value, what)
-    )
+    return format_html('<span class="id">{}{}</span>', _short(value, mirror), copy_button(value, what))
 
 
 @register.simple_tag
 def commit_link(mirror: Any, value: str, what: str = "commit id") -> SafeString:
     """The same, leading to the commit's page."""
-    if not value:
-        return commit_id(value)
-    shown = format_html('<code title="{}">{}</code>', value, value[:SHORT_ID])
-    return format_html('<span class="id">{}{}</span>', _linked(shown, mirror.name, value), copy_button(value, what))
+    return commit_id(value, what, mirror.name)
 
 
-def _linked(shown: SafeString, mirror: str, sha: str) -> SafeString:
-    return format_html('<a href="{}">{}</a>', _commit_url(mirror, sha), shown)
+def _short(sha: str, mirror: str) -> SafeString:
+    """An id by its first eight characters; it leads to the commit's page if a mirror is named."""
+    shown = format_html('<code title="{}">{}</code>', sha, sha[:SHORT_ID])
+    return format_html('<a href="{}">{}</a>', _commit_url(mirror, sha), shown) if mirror else shown
 
 
 @lru_cache(maxsize=4096)
@@ -211,12 +208,6 @@ def until(at: datetime | None, now: datetime) -> str:
 
 
 @register.filter
-def words(seconds: float | None) -> str:
-    """A length of time as people say it."""
-    return in_words(seconds)
-
-
-@register.filter
 def plus(seconds: float | None) -> str:
     """Seconds after the first sight: "+1.2 s", "+14 min"."""
     if seconds is None:
@@ -240,7 +231,7 @@ def counted(number: int, more: bool) -> str:
 def plural(number: int, noun: str) -> str:
     """A count with its noun: "1 commit", "1,204 commits"; a second form after a comma if it is irregular."""
     one, _, many = noun.partition(",")
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+    return count(number, one, many)
 
 
 @register.filter

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 import sys
 from argparse import ArgumentParser
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from audit import chain, db_triggers
+from audit import chain, db_triggers, search
 from audit import seal as sealing
 from audit import verify as verifying
 from audit.management.base import ACTOR, PlainCommand
@@ -66,7 +65,7 @@ class Command(PlainCommand):
 
     def seal(self, before: str, out: Path) -> None:
         """Move events into a file."""
-        point = sealing.seal(before=_time(before), out=out.absolute(), actor=ACTOR)
+        point = sealing.seal(before=search.time_of(before, "before"), out=out.absolute(), actor=ACTOR)
         if point is None:
             self.stdout.write(f"no event of the chain is older than {before}")
             return
@@ -82,12 +81,3 @@ def _place(given: str) -> ChainPosition | None:
     if not match:
         raise Invalid(f"'{given[:100]}' is no head: write NUMBER:DIGEST as audit verify printed it", field="head")
     return ChainPosition(int(match[1]), match[2])
-
-
-def _time(given: str) -> datetime:
-    try:
-        at = datetime.fromisoformat(given)
-    except ValueError as error:
-        text = f"'{given[:40]}' is no time: write 2026-01-31, or 2026-01-31T12:00:00Z"
-        raise Invalid(text, field="before") from error
-    return at if at.tzinfo else at.replace(tzinfo=UTC)

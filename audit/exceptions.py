@@ -1,7 +1,0 @@
-"""Errors of the access app."""
-
-from __future__ import annotations
-
-
-class AppendOnly(TypeError):
-    """A programmer's mistake: something tried to change or remove an audit event."""
