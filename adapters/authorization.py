@@ -67,7 +67,7 @@ class AuthorizationAPI:
 
 def user_at(url: str, key_id: str, secret: str) -> str | None:
     """The name of the user whom a lakeFS knows by a key; None when it doesn't let it in. Unreachable."""
-    headers = urllib3.make_headers(basic_auth=f"{key_id}:{secret}") if _is_latin(key_id + secret) else {}
+    headers = urllib3.make_headers(basic_auth=f"{key_id}:{secret}") if (key_id + secret).isascii() else {}
     who = f"lakeFS at {url}, which knows this key,"
     answer = _get(f"{url.rstrip('/')}/api/v1/user", headers, nothing=401, who=who) if headers else None
     if answer is None:
@@ -96,8 +96,3 @@ def _get(url: str, headers: Mapping[str, str], *, nothing: int, who: str) -> Map
     if not isinstance(content, dict):
         raise Unreachable(f"{who} answered JSON of another form")
     return content
-
-
-def _is_latin(text: str) -> bool:
-    """Whether it can stand in a header of HTTP Basic."""
-    return text.isascii()

@@ -254,14 +254,14 @@ class LakeFSAdapter:
     # Calls
 
     def _read(self, what: str, call: Callable[..., Any], *args: Any, **options: Any) -> Any:
-        for attempt in range(1, self.tries + 1):
+        for attempt in range(1, self.tries):
             try:
                 return self._once(what, call, *args, **options)
             except LakeMirrorError as error:
-                if not error.retryable or isinstance(error, NoData) or attempt == self.tries:
+                if not error.retryable or isinstance(error, NoData):
                     raise
                 time.sleep(_backoff(attempt, error))
-        raise AssertionError("unreachable: the last try returns or raises")
+        return self._once(what, call, *args, **options)
 
     def _create(self, what: str, call: Callable[..., Any], *args: Any) -> RecordOutcome:
         """Was it there before? A try whose answer we did not get may have been carried out: what is there after that
@@ -309,29 +309,23 @@ def _backoff(attempt: int, error: LakeMirrorError) -> float:
 
 def _translate(what: str, url: str, key_id: str, error: sdk_errors.ApiException) -> LakeMirrorError:
     status = error.status or 0
-    message = f"could not {what} at {url}: {_message_of(error)}"
+    said = _message_of(error)
+    message = f"could not {what} at {url}: {error.reason or 'no reason given' if said is None else said}"
     if status == 429:
         return Throttled(message, retry_after=_retry_after(error))
-    if status in _DEFINITE and not _is_lakefs(error):
+    if status in _DEFINITE and said is None:
         return RemoteFailure(f"{message} (status {status}, but not from a lakeFS)")
     if status in _BY_STATUS:
         return _BY_STATUS[status](message, hint=_HINTS.get(status, "").format(key=key_id))
     return RemoteFailure(f"{message} (status {status})")
 
 
-def _is_lakefs(error: sdk_errors.ApiException) -> bool:
-    """Whether lakeFS itself has answered, and not something in front of it."""
+def _message_of(error: sdk_errors.ApiException) -> str | None:
+    """What lakeFS itself says; None where something in front of it has answered."""
     try:
-        return "message" in json.loads(error.body or "")
-    except (ValueError, TypeError):
-        return False
-
-
-def _message_of(error: sdk_errors.ApiException) -> str:
-    try:
-        return str(json.loads(error.body or "{}")["message"])
+        return str(json.loads(error.body or "")["message"])
     except (ValueError, KeyError, TypeError):
-        return str(error.reason or "no reason given")
+        return None
 
 
 def _retry_after(error: sdk_errors.ApiException) -> float:

@@ -171,10 +171,11 @@ def parsed() -> argparse.Namespace:
 def deployed(server: Server) -> Iterator[Installation]:
     """This process works for one region, whose store is the server."""
     from deployment import config
+    from deployment.config_sections import StoreCredentials
     from deployment.wiring import clients
     from spark_jobs.check.settings import store_at
 
-    keys = config.StoreCredentials(KEYS["AWS_ACCESS_KEY_ID"], config.Secret(KEYS["AWS_SECRET_ACCESS_KEY"]))
+    keys = StoreCredentials(KEYS["AWS_ACCESS_KEY_ID"], config.Secret(KEYS["AWS_SECRET_ACCESS_KEY"]))
     store, made = config.Store(REGION, server.endpoint, True, keys), Installation()
     with (
         mock.patch.object(config.Config, "store", lambda self, region: store),

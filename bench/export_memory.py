@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import json
 import os
 import resource
@@ -113,19 +114,21 @@ def by_itself(endpoint: str, metarange: str, rows: int) -> None:
 
 def by_spark(endpoint: str, metarange: str, rows: int) -> None:
     """The same by Spark."""
-    from spark_jobs import runner as adapter
-    from spark_jobs.export.job import ExportJob
+    from spark_jobs import runner
+    from spark_jobs.export.copy import copy
+    from spark_jobs.export.diff import diff
 
     settings, work = planned(endpoint, metarange)
     with spark_at("") as spark, peaks_of(spark) as peaks:
         os.environ["SPARK_REMOTE"] = spark.url
+        adapter = runner.spark()
         adapter.warm_up()
         told: list[dict[str, Any]] = []
-        adapter.run_export(ExportJob(settings), work, told.extend, tag="plan")
+        adapter.run_export(functools.partial(diff, settings=settings), work, told.extend, "plan")
         expect("rows planned", sum(row["to_copy"] for row in told), rows)
         parts = cut(work, told)
         told.clear()
-        adapter.run_export(ExportJob(settings, Phase.COPY), parts, told.extend, tag="copy")
+        adapter.run_export(functools.partial(copy, settings=settings, phase=Phase.COPY), parts, told.extend, "copy")
         expect("rows that were there", sum(row["skipped"] for row in told), rows)
     print(json.dumps({"by Spark: the worker": peak(), "largest Python worker": peaks["python"]}))
 

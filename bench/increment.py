@@ -22,7 +22,7 @@ from two_buckets import COMPUTED, MIRROR, NAMES, PREFIX, SOURCE, Counted, Server
 from validate import KEYS, expect, spark_at
 
 from adapters.s3.store import S3ObjectStore
-from spark_jobs.runner import warm_up
+from spark_jobs import runner
 
 GOAL = 1.5
 NAMESPACES = tuple(f"s3://{bucket}/{PREFIX.rstrip('/')}" for bucket in (SOURCE, MIRROR))
@@ -111,7 +111,7 @@ def main() -> None:
     os.environ.update(KEYS)
     with spark_at(asked.spark) as spark, fresh_database(), contextlib.ExitStack() as stack:
         os.environ["SPARK_REMOTE"] = spark.url
-        warm_up()
+        runner.spark().warm_up()
         lakes = [stack.enter_context(lake(objects)) for objects in asked.objects]
         stack.enter_context(installations(lakes))
         told = f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"

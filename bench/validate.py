@@ -31,7 +31,8 @@ from adapters.s3.store import S3ObjectStore
 from core.mirroring.check_planning import Data, is_small, plan_checks
 from deployment.config import Validator
 from graveler.metarange import RangeRef, read_metarange
-from spark_jobs.check.job import CheckSettings, check_small
+from spark_jobs.check.job import check_small
+from spark_jobs.check.settings import CheckSettings
 from spark_jobs.runner import Spark
 
 MOST_IN_MOTO = 100_000

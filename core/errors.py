@@ -7,13 +7,15 @@ from __future__ import annotations
 
 
 class LakeMirrorError(Exception):
-    """Base of every expected failure. `retryable` says whether the same call may succeed later."""
+    """Base of every expected failure. `retryable` says whether the same call may succeed later; `field` names what the
+    caller has to change, if anything."""
 
     retryable = False
 
-    def __init__(self, message: str, *, hint: str = "") -> None:
+    def __init__(self, message: str, *, field: str = "", hint: str = "") -> None:
         super().__init__(message)
         self.message = message
+        self.field = field
         self.hint = hint
 
     def __str__(self) -> str:
@@ -21,11 +23,7 @@ class LakeMirrorError(Exception):
 
 
 class Invalid(LakeMirrorError):
-    """The caller sent something that can't be accepted; `field` names what to change."""
-
-    def __init__(self, message: str, *, field: str = "", hint: str = "") -> None:
-        super().__init__(message, hint=hint)
-        self.field = field
+    """The caller sent something that can't be accepted."""
 
 
 class Unauthenticated(LakeMirrorError):
@@ -50,11 +48,7 @@ class NotFound(LakeMirrorError):
 
 
 class Conflict(LakeMirrorError):
-    """The name, namespace or state is taken by something else; `field` names what to change."""
-
-    def __init__(self, message: str, *, field: str = "", hint: str = "") -> None:
-        super().__init__(message, hint=hint)
-        self.field = field
+    """The name, namespace or state is taken by something else."""
 
 
 class Stale(LakeMirrorError):

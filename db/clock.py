@@ -10,6 +10,8 @@ from django.db import connection
 from django.db.models import DateTimeField, Func, Value
 from django.db.models.functions import Now
 
+from db.raw_sql import fetch
+
 SURE_SECONDS = 10.0
 """So long a process counts on by itself before it asks again."""
 _STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
@@ -23,7 +25,7 @@ def now() -> datetime:
     if connection.vendor == "sqlite":
         return datetime.now(UTC)
     if _last_reading is None or _seconds() - _last_reading[0] > SURE_SECONDS:
-        _last_reading = _seconds(), _ask()
+        _last_reading = _seconds(), fetch("SELECT statement_timestamp()")[0][0]
     then, moment = _last_reading
     return moment + timedelta(seconds=_seconds() - then)
 
@@ -36,13 +38,6 @@ def machine_ahead() -> float:
 def _seconds() -> float:
     """Counts on whatever is done to this machine's clock, and while it sleeps."""
     return time.clock_gettime(_STEADY)
-
-
-def _ask() -> datetime:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT statement_timestamp()")
-        moment: datetime = cursor.fetchone()[0]
-    return moment
 
 
 def after_now(seconds: float) -> Any:

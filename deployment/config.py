@@ -24,10 +24,8 @@ from core.store_access import DIRECT, StoreAccess
 from deployment import config_checks as checks
 from deployment.config_sections import (
     Auth,
-    AuthSession,
     Blockstore,
     CommitSensor,
-    Encrypt,
     Exports,
     Hooks,
     LocalCache,
@@ -35,7 +33,6 @@ from deployment.config_sections import (
     MirrorsDatabase,
     MirrorsManager,
     Store,
-    StoreCredentials,
     Validator,
     Web,
     Workers,
@@ -45,35 +42,11 @@ from deployment.reader import (
     Secret,
     env_name,
     overlay,
-    parse_duration,
     parse_yaml,
     read_section,
     spec,
     sub,
 )
-
-__all__ = [
-    "Auth",
-    "AuthSession",
-    "Config",
-    "ConfigError",
-    "Encrypt",
-    "Hooks",
-    "Installation",
-    "LakeFSKeys",
-    "Logging",
-    "Secret",
-    "Store",
-    "StoreCredentials",
-    "Validator",
-    "current",
-    "env_name",
-    "load",
-    "parse",
-    "parse_duration",
-    "put_together",
-    "snapshot",
-]
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 # The seed's Kubernetes secret carries these names into the environment without a prefix.

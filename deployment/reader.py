@@ -11,7 +11,7 @@ import difflib
 import re
 import typing
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, Field, field, fields, is_dataclass
+from dataclasses import MISSING, field, fields, is_dataclass
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -136,29 +136,23 @@ def _convert(kind: Any, value: Any, name: str) -> Any:
     return _SCALARS[kind](value, name)
 
 
-def _hints(section: type[Any]) -> dict[str, Any]:
-    return typing.get_type_hints(section)
-
-
-def _required(item: Field[Any]) -> bool:
-    return item.default is MISSING and item.default_factory is MISSING
-
-
 def read_section(section: type[T], given: Mapping[str, Any], name: str) -> T:
     """One section from its mapping: unknown and missing fields, wrong types and failing checks are errors."""
     prefix = f"{name}." if name else ""
     known = {item.name: item for item in fields(typing.cast(Any, section))}
     _refuse_unknown(given, known, prefix)
-    hints = _hints(section)
+    hints = typing.get_type_hints(section)
     values = {}
     for item in known.values():
         if given.get(item.name) is not None:
             values[item.name] = _convert(hints[item.name], given[item.name], prefix + item.name)
-        elif _required(item):
+        elif item.default is MISSING and item.default_factory is MISSING:
             values[item.name] = _absent(hints[item.name], prefix + item.name)
         else:
             continue
-        _hold(item, values[item.name], prefix + item.name)
+        check = item.metadata.get("check")
+        if check and (problem := check(values[item.name])):
+            raise ConfigError(prefix + item.name, problem)
     return section(**values)
 
 
@@ -167,13 +161,6 @@ def _absent(kind: Any, name: str) -> Any:
     if is_dataclass(kind):
         return read_section(typing.cast(type[Any], kind), {}, name)
     raise ConfigError(name, f"is required (in the file, or {env_name(name)} in the environment)")
-
-
-def _hold(item: Field[Any], value: Any, name: str) -> None:
-    check = item.metadata.get("check")
-    problem = check(value) if check else ""
-    if problem:
-        raise ConfigError(name, problem)
 
 
 def _refuse_unknown(given: Mapping[str, Any], known: Mapping[str, Any], prefix: str) -> None:
@@ -193,7 +180,7 @@ def env_name(path: str) -> str:
 
 def leaves(section: type[Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Every field below a section that holds a value or a mapping: (dotted path, type)."""
-    for name, kind in _hints(section).items():
+    for name, kind in typing.get_type_hints(section).items():
         if is_dataclass(kind):
             yield from leaves(typing.cast(type[Any], kind), f"{prefix}{name}.")
         else:

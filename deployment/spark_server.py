@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from core.store_access import EXECUTORS_KEY
@@ -62,11 +62,6 @@ def settings_of_spark(port: int, var: Path, java_options: list[str]) -> dict[str
     }
 
 
-def _options(settings: dict[str, str]) -> Iterator[str]:
-    for name, value in settings.items():
-        yield from ("--conf", f"{name}={value}")
-
-
 def start(configuration: config.Config, port: int, java_options: list[str]) -> tuple[list[str], dict[str, str]]:
     """The command of the server and its environment."""
     import pyspark
@@ -77,7 +72,8 @@ def start(configuration: config.Config, port: int, java_options: list[str]) -> t
     own = ["-Xlog:disable", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", f"-Dlog4j2.configurationFile={log_settings}"]
     (var / "spark" / "local").mkdir(parents=True, exist_ok=True)
     settings = settings_of_spark(port, var, [*own, *java_options])
-    command = [str(spark_home / "bin" / "spark-submit"), *_options(settings), "--class", _SERVER, "spark-internal"]
+    options = [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
+    command = [str(spark_home / "bin" / "spark-submit"), *options, "--class", _SERVER, "spark-internal"]
     environment = without_secrets(os.environ) | {EXECUTORS_KEY: configuration.derived_key("executors")}
     environment |= {"SPARK_HOME": str(spark_home), "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     environment["SPARK_LOCAL_DIRS"] = str(var / "spark" / "local")

@@ -37,7 +37,7 @@ def _needed(regions: list[str]) -> list[int]:
     """The subjects of the exports that these regions' deployment works for."""
     from exports.models import Export
 
-    return [-pk for pk in Export.objects.served(regions).values_list("pk", flat=True)]
+    return [-pk for pk in Export.objects.filter(region__in=regions).values_list("pk", flat=True)]
 
 
 def _by_region() -> Mapping[str, int]:

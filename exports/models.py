@@ -9,6 +9,7 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 
+from core.access.policies import branch_arn
 from core.exporting import state_machine
 from core.exporting.failure_reasons import reason_words
 from db.fields import ExactTextField
@@ -81,6 +82,11 @@ class Export(models.Model):
 
     def __str__(self) -> str:
         return f"{self.repository}/{self.branch} ({self.region})"
+
+    @property
+    def arn(self) -> str:
+        """The branch as a resource."""
+        return branch_arn(self.repository, self.branch)
 
     @property
     def audit_name(self) -> str:

@@ -13,10 +13,6 @@ class ExportQuerySet(models.QuerySet):
         """The export of a branch: one, or none."""
         return self.filter(region=region, repository=repository, branch=branch)
 
-    def served(self, regions: Sequence[str]) -> ExportQuerySet:
-        """Those of which these regions hold the source: their deployment does the work."""
-        return self.filter(region__in=regions)
-
     def move(self, pk: int, *, states: Sequence[str], **values: Any) -> bool:
         """Change an export if it is in one of these states; of several at once one wins."""
         return self.filter(pk=pk, state__in=states).update(**values) == 1

@@ -50,11 +50,6 @@ class Change:
             return ChangeKind.ADDED
         return ChangeKind.REMOVED if self.after is None else ChangeKind.CHANGED
 
-    @property
-    def same_content(self) -> bool:
-        """Written anew with the same content: lakeFS's own diff, which compares identities, tells no change."""
-        return self.before is not None and self.after is not None and self.before.identity == self.after.identity
-
 
 def diff_ranges(a: Sequence[RangeRef], b: Sequence[RangeRef]) -> RangeDiff:
     """The ranges to look into: those of `a` that `b` lacks, and the other way round."""

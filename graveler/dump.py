@@ -9,16 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from graveler.diff import Change, diff, diff_entries
-from graveler.entries import AddressType, Entry, Timestamp
+from graveler.entries import Entry, Timestamp
 from graveler.errors import FormatError
 from graveler.files import entries_in, kind_of, range_beside, ranges_in
 from graveler.metarange import METARANGES, RangeRef
-
-_ADDRESS_TYPES = {
-    AddressType.BY_PREFIX: "by_prefix",
-    AddressType.RELATIVE: "relative",
-    AddressType.FULL: "full",
-}
 
 
 def dump_lines(path: Path) -> Iterator[str]:
@@ -47,7 +41,7 @@ def entry_fields(entry: Entry) -> dict[str, Any]:
     return {
         **key_field("path", entry.path),
         "address": entry.address,
-        "address_type": _ADDRESS_TYPES[entry.address_type],
+        "address_type": entry.address_type.name.lower(),
         "size": entry.size,
         "etag": entry.etag,
         "last_modified": entry.last_modified and spelled(entry.last_modified),

@@ -63,11 +63,6 @@ def commit_id(
     return digest.hexdigest()
 
 
-def identifying(properties: Mapping[str, str]) -> dict[str, str]:
-    """Those of a file's user properties that its id covers."""
-    return {key: value for key, value in properties.items() if key not in STATISTICS}
-
-
 class FileIdentity:
     """The id of a range or metarange file, fed record by record."""
 
@@ -85,13 +80,13 @@ class FileIdentity:
         self.started = True
 
     def hex(self, properties: Mapping[str, str]) -> str:
-        """The id, once all records are in. Ends the use of this object."""
-        self._digest.update(_map(identifying(properties)))
+        """The id, once all records are in, with the properties that it covers. Ends the use of this object."""
+        self._digest.update(_map(properties))
         return self._digest.hexdigest()
 
 
 def file_id(records: Iterable[tuple[bytes, bytes]], properties: Mapping[str, str]) -> str:
-    """Hex id of a file with these records (key, value) and user properties."""
+    """Hex id of a file with these records (key, value), and the user properties that it covers."""
     identity = FileIdentity()
     for key, value in records:
         identity.record(key, value)

@@ -35,7 +35,6 @@ class MetarangeFile:
 
     id: str
     data: bytes
-    refs: tuple[RangeRef, ...]
 
 
 def read_metarange(data: bytes, *, expected_id: str = "", file: str = "") -> list[RangeRef]:
@@ -69,15 +68,7 @@ def write_metarange(refs: Sequence[RangeRef]) -> MetarangeFile:
         value = pack_value(ref.id.encode(), _encode(ref))
         writer.add(ref.max_key, value)
         identity.record(ref.max_key, value)
-    kind = {"type": METARANGES}
-    statistics = {
-        "type": METARANGES.encode(),
-        "min_key": refs[0].max_key if refs else b"",
-        "max_key": refs[-1].max_key if refs else b"",
-        "count": b"%d" % len(refs),
-        "estimated_size_bytes": b"%d" % writer.estimated_size,
-    }
-    return MetarangeFile(identity.hex(kind), writer.finish(statistics), tuple(refs))
+    return MetarangeFile(identity.hex({"type": METARANGES}), writer.finish(writer.statistics(METARANGES)))
 
 
 def _encode(ref: RangeRef) -> bytes:

@@ -118,7 +118,6 @@ class RangeWriter:
     def __init__(self) -> None:
         self._table = TableWriter()
         self._identity = FileIdentity()
-        self._first = self._last = b""
 
     @property
     def count(self) -> int:
@@ -138,21 +137,12 @@ class RangeWriter:
         """Appends an entry in its encoded form."""
         self._table.add(path, value)
         self._identity.record(path, value)
-        if self.count == 1:
-            self._first = path
-        self._last = path
 
     def finish(self) -> RangeFile:
         """The file. Ends the use of this writer. Raises ValueError without entries."""
         if not self.count:
             raise ValueError("a range holds at least one entry")
-        size = self._table.estimated_size
-        statistics = {
-            "type": RANGES.encode(),
-            "min_key": self._first,
-            "max_key": self._last,
-            "count": b"%d" % self.count,
-            "estimated_size_bytes": b"%d" % size,
-        }
+        size, statistics = self.estimated_size, self._table.statistics(RANGES)
+        first, last = statistics["min_key"], statistics["max_key"]
         data = self._table.finish(statistics)
-        return RangeFile(self._identity.hex({"type": RANGES}), data, self._first, self._last, self.count, size)
+        return RangeFile(self._identity.hex({"type": RANGES}), data, first, last, self.count, size)

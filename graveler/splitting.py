@@ -25,13 +25,6 @@ class SplitRule:
 LAKEFS_RULE = SplitRule()
 
 
-def fnv1a_64(data: bytes, state: int = _OFFSET_BASIS) -> int:
-    """FNV-1a hash of 64 bits."""
-    for byte in data:
-        state = (state ^ byte) * _PRIME & _MASK
-    return state
-
-
 class Splitter:
     """Asked after each key: does the range end here? Remembers the hash of the last key's beginnings,
     since neighbours in a range share most of their bytes."""

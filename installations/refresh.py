@@ -19,7 +19,8 @@ from core.errors import Unreadable
 from core.installations.settings import Secrets
 from core.store_access import StoreAccess
 from deployment import config
-from deployment.config import LakeFSKeys, Secret, Store, StoreCredentials
+from deployment.config import LakeFSKeys, Secret, Store
+from deployment.config_sections import StoreCredentials
 from deployment.overlay import Added, together
 from installations.models import Installation
 

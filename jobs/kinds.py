@@ -10,16 +10,6 @@ from jobs.lease import Handler
 from jobs.models import Duty
 
 
-def _none(region: str, repository: str) -> list[int]:
-    """No duties are concerned."""
-    return []
-
-
-def _understood(duty: Duty) -> str:
-    """Nothing about it is a newer version's."""
-    return ""
-
-
 @dataclass(frozen=True, slots=True)
 class DutyKind:
     """A kind of recurring work.
@@ -34,8 +24,8 @@ class DutyKind:
     handler: Handler
     interval: Callable[[], float]
     needed: Callable[[list[str]], Any]
-    on_repository_event: Callable[[str, str], Iterable[int]] = _none
-    beyond_us: Callable[[Duty], str] = _understood
+    on_repository_event: Callable[[str, str], Iterable[int]] = lambda region, repository: ()
+    beyond_us: Callable[[Duty], str] = lambda duty: ""
     heavy: bool = False
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, connection, transaction
 
 from core.errors import Fenced
 from jobs.log import JobLogHandler
@@ -62,6 +62,13 @@ class Lease:
         self.renew()
         if not Duty.objects.lock(self.duty.pk, holder=self.holder, attempt=self.attempt):
             raise Fenced(f"the lease on '{self.duty}' was lost")
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """A transaction before whose end nobody can take the duty over. Raises Fenced when somebody has."""
+        with transaction.atomic():
+            self.lock()
+            yield
 
     @contextmanager
     def keep_alive(self) -> Iterator[None]:

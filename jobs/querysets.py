@@ -12,6 +12,7 @@ from db.clock import after_now
 
 MESSAGE_SECONDS = 5.0
 """A wake-up message that was not answered for so long is sent again."""
+_FREE = Q(until=None) | Q(until__lt=Now())
 
 
 class DutyQuerySet(models.QuerySet):
@@ -20,8 +21,7 @@ class DutyQuerySet(models.QuerySet):
 
         The due time moves ahead at the claim, so that a wake-up during the work is seen at its end.
         """
-        free = Q(until=None) | Q(until__lt=Now())
-        taken = self.filter(free, pk=pk, due_at__lte=Now()).update(
+        taken = self.filter(_FREE, pk=pk, due_at__lte=Now()).update(
             holder=holder,
             until=after_now(lease),
             attempt=F("attempt") + 1,
@@ -53,7 +53,7 @@ class DutyQuerySet(models.QuerySet):
 
     def abandoned(self, seconds: float) -> DutyQuerySet:
         """Due for that long, and in nobody's hands."""
-        return self.filter(Q(until=None) | Q(until__lt=Now()), due_at__lt=after_now(-seconds))
+        return self.filter(_FREE, due_at__lt=after_now(-seconds))
 
     def wake(self, **which: Any) -> list[tuple[int, str]]:
         """Make duties due now; gives (key, queue) of those that need a message.
@@ -76,5 +76,4 @@ class DutyQuerySet(models.QuerySet):
 
 def _needs_message() -> Q:
     stale = Q(woken_at=None) | Q(woken_at__lt=after_now(-MESSAGE_SECONDS))
-    free = Q(until=None) | Q(until__lt=Now())
-    return stale & free & Q(due_at__lte=Now())
+    return stale & _FREE & Q(due_at__lte=Now())

@@ -8,7 +8,6 @@ import json
 import logging
 from functools import partial
 
-from django.db import transaction
 from django.db.models import F
 
 from adapters.s3.store import CONNECT_SECONDS, READ_SECONDS
@@ -83,8 +82,7 @@ def _is_live(mirror: Mirror, branch: str) -> bool:
 
 
 def _note_uncertified(mirror: Mirror, branch: str, lease: Lease) -> None:
-    with transaction.atomic():
-        lease.lock()
+    with lease.transaction():
         mirror.branches.filter(name=branch).update(certified="")
 
 
@@ -129,7 +127,6 @@ def _write_certificate(mirror: Mirror, branch: MirrorBranch, lease: Lease) -> No
         clients.objects(mirror.region).put(certificate_uri(mirror.storage_namespace, branch.name), data)
     finally:  # whatever the store answers: it may have taken it
         retire_if_deleted(mirror, branch.name, lease)
-    with transaction.atomic():
-        lease.lock()
+    with lease.transaction():
         rows = mirror.branches.filter(mirror__store=mirror.store)  # another one has no certificate yet
         rows.filter(pk=branch.pk, head=commit.sha).update(certified=commit.sha)

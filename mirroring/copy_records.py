@@ -12,8 +12,6 @@ from collections.abc import Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
 
-from django.db import transaction
-
 from core.errors import Corrupt, Denied, LakeMirrorError, NotSent, RemoteFailure, Unreachable
 from core.mirroring.commit_graph import Waiting
 from core.ports import LakeFS
@@ -34,7 +32,7 @@ from mirrors.transitions import duties as mirror_duties
 from mirrors.transitions.ancestry import mark_complete_ancestry
 from mirrors.transitions.blockers import note_blocker
 from mirrors.transitions.proven_heads import prove_heads, unprove_heads
-from mirrors.transitions.validity import lock_mirror
+from mirrors.transitions.validity import locked_mirror
 
 log = logging.getLogger("lakemirror.copy")
 
@@ -136,19 +134,16 @@ class _Round:
     def _pending_parents(self, rows: list[MirrorCommit]) -> set[str]:
         """Parents of a batch that come before it and are to be copied yet: only in a round that began elsewhere."""
         before = {parent for row in rows for parent in row.commit.parents} - {row.commit.sha for row in rows}
-        to_copy: set[str] = set()
-        for some in chunks(sorted(before) if self.lease.duty.failures else ()):
-            pending = self.mirror.commits.to_copy().filter(commit__sha__in=some)
-            to_copy.update(pending.values_list("commit__sha", flat=True))
-        return to_copy
+        asked = sorted(before) if self.lease.duty.failures else ()
+        to_copy = self.mirror.commits.to_copy().values_list("commit__sha", flat=True)
+        return {sha for some in chunks(asked) for sha in to_copy.filter(commit__sha__in=some)}
 
     def _note_resent(self, rows: list[MirrorCommit]) -> None:
         """Before they are sent: a worker that ends then has heard in vain that a record was lost, for it is there by
         then, and the next worker hears that it always was."""
         again = [row.pk for row in rows if row.recorded_at is not None]
         if again:
-            with transaction.atomic():
-                self.lease.lock()
+            with self.lease.transaction():
                 self.mirror.commits.filter(pk__in=again).update(resent=True)
 
     def settle(self) -> None:
@@ -209,8 +204,7 @@ class _Round:
         """What another repository of the same name has answered in the meantime says nothing of this one."""
         require_pinned(self.mirror, self.lakefs)
         sha, reason, detail = row.commit.sha, answer.reason, answer.detail
-        with transaction.atomic():
-            lock_mirror(self.mirror, self.lease)
+        with locked_mirror(self.mirror, self.lease):
             if answer.record == MirrorCommit.Record.TAMPERED:
                 stop(self.mirror, reason, detail)
             self.mirror.commits.filter(pk=row.pk).update(record=answer.record, detail=detail)
@@ -230,8 +224,7 @@ class _Round:
         keys = [row.pk for row, _ in accepted]
         lost = [row.commit_id for row, created in accepted if row.recorded_at is not None and created]
         unheard = [row.commit_id for row, _ in accepted if row.resent]
-        with transaction.atomic():
-            lock_mirror(self.mirror, self.lease, settings=False)
+        with locked_mirror(self.mirror, self.lease, settings=False):
             pinned = self.mirror.pinned_creation_date
             rows = self.mirror.commits.filter(pk__in=keys, mirror__pinned_creation_date=pinned)
             rows.update(record=MirrorCommit.Record.ACCEPTED, recorded_at=clock.now(), resent=False)

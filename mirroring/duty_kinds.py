@@ -5,62 +5,34 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from django.utils.module_loading import import_string
+
 from deployment import config
 from jobs import kinds
 from jobs.kinds import DutyKind
-from jobs.lease import DutyOutcome, Lease
-from jobs.models import Duty
-from mirrors.models import MirrorDuty
+from jobs.lease import Handler
+from mirroring.compat import beyond_us
+from mirrors.models import Mirror, MirrorDuty, Repository
 
 
 def register() -> None:
     """Make the work known to the queues and the controller that all apps share."""
     kinds.register(
-        _of_a_mirror(MirrorDuty.MANAGE, _manage, _manage_seconds),
-        DutyKind(MirrorDuty.SENSE.value, _sense, _sense_seconds, _sources, _changed),
-        _of_a_mirror(MirrorDuty.COPY_RECORDS, _copy_records, _sense_seconds),
-        _of_a_mirror(MirrorDuty.VALIDATE, _validate, _validate_seconds, heavy=True),
-        _of_a_mirror(MirrorDuty.PROMOTE, _promote, _validate_seconds),
+        _of_a_mirror(MirrorDuty.MANAGE, "manage.manage", _manage_seconds),
+        DutyKind(MirrorDuty.SENSE.value, _work("sense.branches.sense"), _sense_seconds, _sources, _changed),
+        _of_a_mirror(MirrorDuty.COPY_RECORDS, "copy_records.copy_records", _sense_seconds),
+        _of_a_mirror(MirrorDuty.VALIDATE, "validate.commits.validate", _validate_seconds, heavy=True),
+        _of_a_mirror(MirrorDuty.PROMOTE, "promote.branches.promote", _validate_seconds),
     )
 
 
-def _of_a_mirror(
-    kind: MirrorDuty, handler: Callable[[Lease], DutyOutcome], interval: Callable[[], float], *, heavy: bool = False
-) -> DutyKind:
-    return DutyKind(kind.value, handler, interval, _mirrors, beyond_us=_beyond_us, heavy=heavy)
+def _of_a_mirror(kind: MirrorDuty, path: str, interval: Callable[[], float], *, heavy: bool = False) -> DutyKind:
+    return DutyKind(kind.value, _work(path), interval, _mirrors, beyond_us=beyond_us, heavy=heavy)
 
 
-# What does the work is loaded by who works, not by who serves pages.
-
-
-def _manage(lease: Lease) -> DutyOutcome:
-    from mirroring.manage import manage
-
-    return manage(lease)
-
-
-def _sense(lease: Lease) -> DutyOutcome:
-    from mirroring.sense.branches import sense
-
-    return sense(lease)
-
-
-def _copy_records(lease: Lease) -> DutyOutcome:
-    from mirroring.copy_records import copy_records
-
-    return copy_records(lease)
-
-
-def _validate(lease: Lease) -> DutyOutcome:
-    from mirroring.validate.commits import validate
-
-    return validate(lease)
-
-
-def _promote(lease: Lease) -> DutyOutcome:
-    from mirroring.promote.branches import promote
-
-    return promote(lease)
+def _work(path: str) -> Handler:
+    """A function of `mirroring` that does the work: it is loaded by who works, not by who serves pages."""
+    return lambda lease: import_string(f"mirroring.{path}")(lease)
 
 
 def _manage_seconds() -> float:
@@ -76,25 +48,13 @@ def _validate_seconds() -> float:
 
 
 def _mirrors(regions: list[str]) -> Any:
-    from mirrors.models import Mirror
-
     return Mirror.objects.served(regions).values("pk")
 
 
 def _sources(regions: list[str]) -> Any:
-    from mirrors.models import Mirror
-
     return Mirror.objects.served(regions).values("source")
 
 
 def _changed(region: str, repository: str) -> list[int]:
     """The sources that are this repository."""
-    from mirrors.models import Repository
-
     return list(Repository.objects.filter(region=region, name=repository).values_list("pk", flat=True))
-
-
-def _beyond_us(duty: Duty) -> str:
-    from mirroring.compat import beyond_us
-
-    return beyond_us(duty)

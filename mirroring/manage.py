@@ -23,7 +23,7 @@ from mirrors.services.priority import ask_again
 from mirrors.transitions import duties as mirror_duties
 from mirrors.transitions.doubt import doubt_all
 from mirrors.transitions.required_commits import add_commits, require_commits
-from mirrors.transitions.validity import lock_mirror
+from mirrors.transitions.validity import locked_mirror
 
 GHOST_LASTS = timedelta(seconds=15)
 """A repository that was just deleted lives on in the caches of lakeFS servers for some 7 s, without its branches."""
@@ -62,11 +62,6 @@ def require_pinned(mirror: Mirror, lakefs: LakeFS) -> None:
     if not Mirror.objects.filter(pk=mirror.pk, pinned_creation_date=mirror.pinned_creation_date).exists():
         raise Fenced(f"another repository was taken over for {mirror.name} meanwhile")
     raise Fenced(_stop_changed(mirror, repository).summary)
-
-
-def fence_call(lease: Lease) -> None:
-    """Last thing before a forced call: the lease is ours for longer than the call can take."""
-    lease.fence(CALL_SECONDS)
 
 
 def fence(mirror: Mirror, lakefs: LakeFS, lease: Lease, is_wanted: Callable[[], bool]) -> None:
@@ -115,6 +110,10 @@ def _left_by_us(mirror: Mirror, repository: RepositoryInfo) -> bool:
     """A crash after the creation leaves an empty, read-only repository over our own namespace: go on with it."""
     if mirror.pinned_creation_date is not None:
         return is_pinned(mirror, repository)
+    return _is_empty_at_our_place(mirror, repository)
+
+
+def _is_empty_at_our_place(mirror: Mirror, repository: RepositoryInfo) -> bool:
     same = repository.read_only and repository.storage_namespace == mirror.storage_namespace
     return same and not clients.lakefs(mirror.region).list_branches(mirror.name, amount=1).results
 
@@ -135,7 +134,8 @@ def _watch(lease: Lease, mirror: Mirror) -> DutyOutcome:
         repository = repository_now(clients.lakefs(mirror.region), mirror.name)
     except NotFound:
         if mirror.pinned_creation_date is None:
-            return _create_now(lease, mirror)
+            Mirror.objects.move(mirror.pk, Mirror.State.STOPPED, Mirror.State.CREATING, reason_code="", reason="")
+            return _create(lease, mirror)  # the name that stood in the way is free
         return stop(
             mirror,
             "repository-removed",
@@ -164,8 +164,7 @@ def _made_anew(mirror: Mirror, repository: RepositoryInfo) -> bool:
     An older one than ours is no successor but what a server's cache still knows.
     """
     newer = repository.creation_date > (mirror.pinned_creation_date or 0)
-    same = repository.read_only and repository.storage_namespace == mirror.storage_namespace
-    return newer and same and not clients.lakefs(mirror.region).list_branches(mirror.name, amount=1).results
+    return newer and _is_empty_at_our_place(mirror, repository)
 
 
 def _is_known_to_servers(mirror: Mirror, repository: RepositoryInfo) -> bool:
@@ -179,8 +178,7 @@ def _take_over(mirror: Mirror, repository: RepositoryInfo, lease: Lease) -> Duty
     """Pin the new repository and begin again there: it has no branch and no record of ours. Who removed a repository
     may have emptied its place: nothing that was checked there counts any more."""
     certificates.retire_all(mirror, lease)
-    with transaction.atomic():
-        lock_mirror(mirror, lease, settings=False)
+    with locked_mirror(mirror, lease, settings=False):
         Mirror.objects.filter(pk=mirror.pk).update(pinned_creation_date=repository.creation_date)
         mirror.branches.all().delete()
         mirror.tag_rows.all().delete()
@@ -193,12 +191,6 @@ def _take_over(mirror: Mirror, repository: RepositoryInfo, lease: Lease) -> Duty
         Mirror.objects.move(mirror.pk, Mirror.State.STOPPED, Mirror.State.ACTIVE, reason_code="", reason="")
         duties.wake(MirrorDuty.COPY_RECORDS, mirror.pk)
     return DutyOutcome(f"the repository {mirror.name} was made anew in {mirror.region}: it is filled again")
-
-
-def _create_now(lease: Lease, mirror: Mirror) -> DutyOutcome:
-    """The name that stood in the way of a new mirror is free."""
-    Mirror.objects.move(mirror.pk, Mirror.State.STOPPED, Mirror.State.CREATING, reason_code="", reason="")
-    return _create(lease, mirror)
 
 
 def stop(mirror: Mirror, code: str, reason: str) -> DutyOutcome:

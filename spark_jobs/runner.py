@@ -14,7 +14,6 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import grpc
@@ -25,7 +24,8 @@ from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 from core import errors
 from core.errors import LakeMirrorError, RemoteFailure, Unreachable
 from core.exporting.unit_values import UnitWork
-from spark_jobs.check.job import CheckSettings, Work, check, load_task
+from spark_jobs.check.job import Work, check, load_task
+from spark_jobs.check.settings import CheckSettings
 from spark_jobs.session import is_remote, open_session
 
 if TYPE_CHECKING:
@@ -48,55 +48,14 @@ WAVE = 128
 _AWAY = {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED}
 
 
-@dataclass(frozen=True, slots=True)
-class CheckProgress:
-    """How far a check is. Tasks are Spark's, 0 where it does not tell."""
-
-    ranges_done: int
-    ranges_total: int
-    tasks_done: int = 0
-    tasks_total: int = 0
-
-
-OnProgress = Callable[[CheckProgress], None]
-
-
-def run_check(
-    work: Iterable[Work],
-    settings: CheckSettings,
-    on_rows: OnRows,
-    on_progress: OnProgress | None = None,
-    *,
-    url: str = "",
-) -> None:
-    """Run the `check` job; rows of CHECK_COLUMNS as dicts go to `on_rows` as they come, a range's problems before it.
-
-    While none come, `on_rows` gets an empty list now and then, so that a caller who has had enough can raise.
-    `url`: `sc://...` or a master URL, by default SPARK_REMOTE. A callback that raises ends the job. Ranges whose
-    'range' row was handed over are checked, also if an error is raised in the end.
-    """
-    spark_of(url or os.environ.get("SPARK_REMOTE") or LOCAL, os.getpid()).run_check(
-        list(work), settings, on_rows, on_progress
-    )
-
-
-def run_export(job: Job, work: Iterable[UnitWork], on_rows: OnRows, *, tag: str, url: str = "") -> None:
-    """Run a job of an export; its rows as dicts go to `on_rows` as they come, one for each unit.
-
-    `tag` names the export: what an earlier worker began under it is ended first, as far as Spark knows of it (what
-    executors are at may go on until its deadline). Else as `run_check`.
-    """
-    spark_of(url or os.environ.get("SPARK_REMOTE") or LOCAL, os.getpid()).run_export(job, list(work), on_rows, tag)
-
-
-def warm_up(*, url: str = "") -> None:
-    """Open the session and let executors load what a check needs: the first job of all takes seconds. Unreachable."""
-    spark_of(url or os.environ.get("SPARK_REMOTE") or LOCAL, os.getpid()).warm_up()
+def spark(url: str = "") -> Spark:
+    """This process's Spark. `url`: `sc://...` or a master URL, by default SPARK_REMOTE."""
+    return _spark_of(url or os.environ.get("SPARK_REMOTE") or LOCAL, os.getpid())
 
 
 @functools.cache
-def spark_of(url: str, process: int) -> Spark:
-    """This process's Spark (a session does not survive a fork)."""
+def _spark_of(url: str, process: int) -> Spark:
+    """One for each process: a session does not survive a fork."""
     return Spark(url)
 
 
@@ -117,25 +76,31 @@ class Spark:
             return self._session
 
     def warm_up(self) -> None:
-        """See the function of this name."""
+        """Let executors load what a check needs: the first job of all takes seconds. Raises Unreachable."""
         session = self.session()
         with self._telling():
             session.range(0, WARMED, 1, WARMED).mapInArrow(load_task, "id long").collect()
 
-    def run_check(
-        self, work: Sequence[Work], settings: CheckSettings, on_rows: OnRows, on_progress: OnProgress | None = None
-    ) -> None:
-        """See the function of this name."""
-        job = functools.partial(check, settings=settings)
-        self._run(job, work, _Handover(on_rows, on_progress, len(work)))
+    def run_check(self, work: Sequence[Work], settings: CheckSettings, on_rows: OnRows) -> None:
+        """Run the `check` job; rows of CHECK_COLUMNS as dicts go to `on_rows` as they come, a range's problems before
+        it. While none come, `on_rows` gets an empty list now and then, so that a caller who has had enough can raise.
+
+        A callback that raises ends the job. Ranges whose 'range' row was handed over are checked, also if an error is
+        raised in the end.
+        """
+        self._run(functools.partial(check, settings=settings), work, _Handover(on_rows, len(work)))
 
     def run_export(self, job: Job, work: Sequence[UnitWork], on_rows: OnRows, tag: str) -> None:
-        """See the function of this name."""
+        """Run a job of an export; its rows as dicts go to `on_rows` as they come, one for each unit.
+
+        `tag` names the export: what an earlier worker began under it is ended first, as far as Spark knows of it (what
+        executors are at may go on until its deadline). Else as `run_check`.
+        """
         tag = f"lakemirror-export-{tag}"
         if work and is_remote(self.url):
             with self._telling():
                 self.session().interruptTag(tag)
-        self._run(job, work, _Handover(on_rows, None, len(work), "units"), tag)
+        self._run(job, work, _Handover(on_rows, len(work), "units"), tag)
 
     def _run(self, job: Job, work: Sequence[Any], handover: _Handover, tag: str = "") -> None:
         if not work:
@@ -150,7 +115,7 @@ class Spark:
 
     def _streamed(self, session: SparkSession, job: Job, work: Sequence[Any], handover: _Handover, tag: str) -> None:
         """By Connect: all tasks run at once, their rows come while they do."""
-        with _interruptible(session, tag), _reporting_progress(session, handover):
+        with _interruptible(session, tag), _ticking(session, handover):
             for row in job(session, work).toLocalIterator():
                 handover.take([row.asDict(recursive=True)])
 
@@ -222,14 +187,14 @@ def _interrupt(session: Any, tag: str) -> None:
 
 
 @contextmanager
-def _reporting_progress(session: Any, handover: _Handover) -> Iterator[None]:
+def _ticking(session: Any, handover: _Handover) -> Iterator[None]:
     """Spark's own news of the job reach the handover, while the thread waits for rows."""
     thread = threading.get_ident()
 
     def handler(stages: Any, inflight_tasks: int, operation_id: str | None, done: bool) -> None:
         # All jobs of the session call every handler.
         if threading.get_ident() == thread and stages:
-            handover.tick(sum(stage.num_completed_tasks for stage in stages), sum(stage.num_tasks for stage in stages))
+            handover.tick()
 
     session.registerProgressHandler(handler)
     try:
@@ -241,12 +206,11 @@ def _reporting_progress(session: Any, handover: _Handover) -> Iterator[None]:
 class _Handover:
     """Collects rows for a moment, then hands them over; keeps the first failure of a task for the end."""
 
-    def __init__(self, on_rows: OnRows, on_progress: OnProgress | None, total: int, counted: str = "ranges") -> None:
-        self._on_rows, self._on_progress, self._total, self._counted = on_rows, on_progress, total, counted
+    def __init__(self, on_rows: OnRows, total: int, counted: str = "ranges") -> None:
+        self._on_rows, self._total, self._counted = on_rows, total, counted
         self._waiting: list[Mapping[str, Any]] = []
         self._since = time.monotonic()
         self._done = 0
-        self._tasks = (0, 0)
         self._failed: LakeMirrorError | None = None
 
     def take(self, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -267,9 +231,8 @@ class _Handover:
             self.flush()
             raise error
 
-    def tick(self, tasks_done: int, tasks_total: int) -> None:
-        """News of the job: also a moment to hand over what has come."""
-        self._tasks = (tasks_done, tasks_total)
+    def tick(self) -> None:
+        """News of the job: a moment to hand over what has come, and for who takes it to end it."""
         if not self._waiting:
             self._on_rows([])
         self.flush()
@@ -279,8 +242,6 @@ class _Handover:
         rows, self._waiting, self._since = self._waiting, [], time.monotonic()
         if rows:
             self._on_rows(rows)
-        if self._on_progress is not None:
-            self._on_progress(CheckProgress(self._done, self._total, *self._tasks))
 
     def finish(self) -> None:
         """Hand over the rest, then raise what a task failed of; RemoteFailure too if ranges never came."""

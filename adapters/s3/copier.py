@@ -7,10 +7,11 @@ in parts. What an entry says of its object (ETag, size) is what has to be copied
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import md5, sha256
 
 from adapters.s3.fast_store import FastObjectStore
@@ -280,11 +281,10 @@ class Copier:
     ) -> None:
         """Adds to `parts` what is lacking."""
         lacking = [number for number in range(1, layout.count + 1) if number not in parts]
-        bring: Callable[[int], Part] = lambda number: self._part(item, uri, upload_id, number, layout, etag)  # noqa: E731
-        for number, part in zip(lacking, self._parts.map(bring, lacking), strict=True):
-            parts[number] = part
+        bring = partial(self._part, item, uri, upload_id, layout, etag)
+        parts.update(zip(lacking, self._parts.map(bring, lacking), strict=True))
 
-    def _part(self, item: Item, uri: str, upload_id: str, number: int, layout: Layout, etag: str) -> Part:
+    def _part(self, item: Item, uri: str, upload_id: str, layout: Layout, etag: str, number: int) -> Part:
         start, stop = layout.span(number)
         self._deadline.pause(self._bytes.turn(stop - start))
         self._deadline.check()

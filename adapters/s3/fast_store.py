@@ -19,7 +19,7 @@ from xml.etree import ElementTree
 import urllib3
 
 from adapters.s3.refusals import answer_error
-from adapters.s3.store import NO_HEADERS, S3ObjectStore, is_restored, own_only, split_uri
+from adapters.s3.store import NO_HEADERS, S3ObjectStore, own_only, split_uri, stored
 from core.errors import LakeMirrorError, NotFound, NotSent, RemoteFailure, Throttled, Unreachable
 from core.types import ObjectInfo
 
@@ -63,16 +63,6 @@ class FastObjectStore(S3ObjectStore):
             options["ca_certs"] = self.ca_bundle
         return urllib3.ProxyManager(self._by_proxy, **options) if self._by_proxy else urllib3.PoolManager(**options)
 
-    def get(self, uri: str) -> bytes:
-        """The whole object. NotFound when it is definitely not there."""
-        self._count()
-        return super().get(uri)
-
-    def md5(self, uri: str) -> str:
-        """The MD5 of an object's content in hexadecimal digits, however large it is. NotFound as for `get`."""
-        self._count()
-        return super().md5(uri)
-
     def read(self, uri: str, span: tuple[int, int] | None = None, match: str = "") -> bytes:
         """An object, or its bytes from one to before another; Conflict if its ETag is not `match` (when given)."""
         bucket, key = split_uri(uri)
@@ -85,10 +75,10 @@ class FastObjectStore(S3ObjectStore):
         """What the store says of an object; None when it is definitely not there."""
         bucket, key = split_uri(uri)
         try:
-            answer = self._ask("HEAD", self.url(bucket, key), f"head {uri}")
+            answer = self._retried(lambda: self.send("HEAD", self.url(bucket, key), f"head {uri}"))
         except NotFound:
             return None
-        return _stored(key, answer.headers)
+        return stored(key, answer.headers)
 
     def heads(self, uris: Iterable[str], pool: ThreadPoolExecutor) -> Iterator[ObjectInfo | None]:
         """One answer for each address, in their order."""
@@ -121,9 +111,6 @@ class FastObjectStore(S3ObjectStore):
             base = f"{scheme}://{bucket}.{host}"
         query_string = f"?{urlencode(sorted(query.items()), quote_via=quote, safe='~')}" if query else ""
         return f"{base}/{quote(key, safe='/~')}{query_string}"
-
-    def _ask(self, method: str, url: str, doing: str) -> urllib3.BaseHTTPResponse:
-        return self._retried(lambda: self.send(method, url, doing))
 
     def send(
         self,
@@ -184,19 +171,6 @@ def _seconds(header: str | None) -> float:
     return float(header) if header and header.strip().isdigit() else 0.0
 
 
-def _stored(key: str, headers: Mapping[str, str]) -> ObjectInfo:
-    storage_class = headers.get("x-amz-archive-status") or headers.get("x-amz-storage-class", "")
-    customer = "customer" if "x-amz-server-side-encryption-customer-algorithm" in headers else ""
-    return ObjectInfo(
-        key,
-        int(headers.get("content-length", 0)),
-        headers.get("etag", "").strip('"'),
-        "" if storage_class == "STANDARD" else storage_class,
-        is_restored(headers.get("x-amz-restore", "")),
-        headers.get("x-amz-server-side-encryption", customer),
-    )
-
-
 def refusal(body: bytes) -> tuple[str, str]:
     """(code, message) of an error's body; empty for a HEAD or for something that is no S3 error."""
     try:
@@ -217,7 +191,7 @@ def _page(body: bytes, doing: str, where: str) -> ListedPage:
         raise RemoteFailure(f"{where} answered something that is no listing to {doing}")
     items = root.findall(f"{name}Contents")
     keys, sizes, etags, classes = (
-        _column(items, f"{name}{what}", default)
+        [item.findtext(f"{name}{what}", default) for item in items]
         for what, default in (("Key", ""), ("Size", "0"), ("ETag", ""), ("StorageClass", ""))
     )
     return ListedPage(
@@ -227,10 +201,6 @@ def _page(body: bytes, doing: str, where: str) -> ListedPage:
         ["" if storage_class == "STANDARD" else storage_class for storage_class in classes],
         more == "true",
     )
-
-
-def _column(items: Iterable[ElementTree.Element], tag: str, default: str) -> list[str]:
-    return [item.findtext(tag, default) for item in items]
 
 
 def _unquoted(key: str) -> str:

@@ -87,10 +87,7 @@ class Uploads:
     def copy(self, uri: str, upload_id: str, number: int, source: str, etag: str, span: tuple[int, int]) -> Part:
         """Lets the store copy a part from an object that still has this ETag."""
         start, stop = span
-        headers = {
-            **copy_source(source, etag),
-            "x-amz-copy-source-range": f"bytes={start}-{stop - 1}",
-        }
+        headers = copy_source(source, etag) | {"x-amz-copy-source-range": f"bytes={start}-{stop - 1}"}
         answer = self._writer.write("PUT", uri, headers, query=_named(upload_id, number), read_seconds=PART_SECONDS)
         root = parsed(answer.data)
         if root is None or not (part_etag := text_of(root, "ETag")):

@@ -154,7 +154,11 @@ class S3ObjectStore:
         """The MD5 of an object's content in hexadecimal digits, however large it is. NotFound as for `get`."""
         return self._reading(uri, _md5)
 
+    def _count(self) -> None:
+        """A request is made; `FastObjectStore` counts them."""
+
     def _reading(self, uri: str, read: Callable[[Any], R]) -> R:
+        self._count()
         bucket, key = split_uri(uri)
         with self._telling(f"get {uri}"):
             for _ in range(READ_TRIES - 1):
@@ -169,7 +173,8 @@ class S3ObjectStore:
         bucket, key = split_uri(uri)
         try:
             with self._telling(f"head {uri}"):
-                return _stored(key, self._client.head_object(Bucket=bucket, Key=key))
+                answer = self._client.head_object(Bucket=bucket, Key=key)
+                return stored(key, answer["ResponseMetadata"]["HTTPHeaders"])
         except NotFound:
             return None
 
@@ -349,20 +354,17 @@ def _listed(item: Mapping[str, Any]) -> ObjectInfo:
     return ObjectInfo(item["Key"], item["Size"], item["ETag"].strip('"'), _plain_class(item.get("StorageClass")))
 
 
-def _stored(key: str, answer: Mapping[str, Any]) -> ObjectInfo:
+def stored(key: str, headers: Mapping[str, str]) -> ObjectInfo:
+    """What the headers of an answer to HEAD say of an object, by their names in small letters."""
+    customer = "customer" if "x-amz-server-side-encryption-customer-algorithm" in headers else ""
     return ObjectInfo(
         key,
-        answer["ContentLength"],
-        answer.get("ETag", "").strip('"'),
-        _plain_class(answer.get("ArchiveStatus") or answer.get("StorageClass")),
-        is_restored(answer.get("Restore", "")),
-        answer.get("ServerSideEncryption", "") or ("customer" if "SSECustomerAlgorithm" in answer else ""),
+        int(headers.get("content-length", 0)),
+        headers.get("etag", "").strip('"'),
+        _plain_class(headers.get("x-amz-archive-status") or headers.get("x-amz-storage-class")),
+        'ongoing-request="false"' in headers.get("x-amz-restore", ""),  # there is a copy that can be read now
+        headers.get("x-amz-server-side-encryption", customer),
     )
-
-
-def is_restored(header: str) -> bool:
-    """Does `x-amz-restore` tell of a copy that can be read now?"""
-    return 'ongoing-request="false"' in header
 
 
 def core_error(error: Exception, doing: str, where: str) -> LakeMirrorError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from core.store_access import EXECUTORS_KEY, StoreAccess
@@ -18,18 +17,16 @@ class StoreKeys:
     session_token: str = field(default="", repr=False)
 
 
-def keys_from_environment(region: str = "", environment: Mapping[str, str] | None = None) -> StoreKeys | None:
+def keys_from_environment(region: str) -> StoreKeys | None:
     """The credentials of a region's store: LAKEMIRROR_STORE_<REGION>_ACCESS_KEY_ID and so on, else the AWS names.
 
-    None without either: then boto3's own chain decides (profile, instance role). What this process was told goes first.
+    None without either: then boto3's own chain decides (profile, instance role).
     """
-    if environment is None and region in _remembered:
-        return _remembered[region]
-    known = os.environ if environment is None else environment
     for prefix in (keys_prefix(region), "AWS_") if region else ("AWS_",):
-        if known.get(f"{prefix}ACCESS_KEY_ID") and known.get(f"{prefix}SECRET_ACCESS_KEY"):
-            names = ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN")
-            return StoreKeys(*(known.get(prefix + name, "") for name in names))
+        names = ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN")
+        key_id, secret, token = (os.environ.get(prefix + name, "") for name in names)
+        if key_id and secret:
+            return StoreKeys(key_id, secret, token)
     return None
 
 
@@ -46,8 +43,7 @@ def remember_keys(name: str, keys: StoreKeys | None) -> None:
 
 def keys_of(region: str, access: StoreAccess) -> StoreKeys | None:
     """The keys of a place that a job was told of: what this process was told, what came sealed, the environment."""
-    sealed = None if region in _remembered else _sealed_keys(access)
-    return keys_from_environment(region) if sealed is None else sealed
+    return _remembered.get(region) or _sealed_keys(access) or keys_from_environment(region)
 
 
 def _sealed_keys(access: StoreAccess) -> StoreKeys | None:

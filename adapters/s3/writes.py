@@ -98,13 +98,10 @@ class Writer:
         stores don't look)."""
         copy_headers = {**headers, **copy_source(source, etag), "x-amz-metadata-directive": "REPLACE"}
         answer = self.write("PUT", uri, copy_headers, read_seconds=COPY_SECONDS)
-        return self._answered_etag(answer, f"copy to {uri}")
-
-    def _answered_etag(self, answer: urllib3.BaseHTTPResponse, doing: str) -> str:
         root = parsed(answer.data)
-        if root is None or not (etag := text_of(root, "ETag")):
-            raise RemoteFailure(f"{self.store.where} answered something that is not S3 to {doing}")
-        return _etag(etag)
+        if root is None or not (new_etag := text_of(root, "ETag")):
+            raise RemoteFailure(f"{self.store.where} answered something that is not S3 to copy to {uri}")
+        return _etag(new_etag)
 
     def delete(self, uris: Sequence[str]) -> dict[str, LakeMirrorError]:
         """Deletes objects of one bucket; what is not there is deleted. Gives what could not be."""

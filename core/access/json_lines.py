@@ -1,48 +1,36 @@
-"""On which lines does a JSON text have the items of a list? For messages about what is JSON, but wrong."""
+"""On which lines does a JSON text have its values? For messages about what is JSON, but wrong."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 
-_SPACE = re.compile(r"[ \t\n\r]*")
-_DECODER = json.JSONDecoder()
-
-
-def lines_of(text: str, key: str) -> list[int]:
-    """The line, from 1, on which each item of the list under a key of the outermost object begins. `text` is JSON."""
-    begins = [begin for name, begin in _members(text, _past_space(text, 0)) if name == key][-1]  # the last one counts
-    return [text.count("\n", 0, begin) + 1 for begin in _items(text, begins)]
+Path = tuple[str | int | None, ...]
+"""The names and numbers (from 0) that lead to a value."""
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
 
 
-def _members(text: str, at: int) -> Iterator[tuple[str, int]]:
-    """Each key of the object at a place, and where its value begins."""
-    while text[at] != "}":
-        key_at = _past_space(text, at + 1)
-        if text[key_at] == "}":
-            return
-        key, at = _DECODER.raw_decode(text, key_at)
-        begin = _past_space(text, _past_space(text, at) + 1)
-        yield key, begin
-        at = _past_value(text, begin)
-
-
-def _items(text: str, at: int) -> Iterator[int]:
-    """Where each item of the list at a place begins."""
-    while text[at] != "]":
-        begin = _past_space(text, at + 1)
-        if text[begin] == "]":
-            return
-        yield begin
-        at = _past_value(text, begin)
-
-
-def _past_value(text: str, at: int) -> int:
-    _, end = _DECODER.raw_decode(text, at)
-    return _past_space(text, end)
-
-
-def _past_space(text: str, at: int) -> int:
-    match = _SPACE.match(text, at)
-    return match.end() if match else at
+def lines_of(text: str) -> dict[Path, int]:
+    """The line, from 1, on which each value begins, or the name before it. `text` is JSON; of a name that stands twice
+    the last one counts."""
+    lines: dict[Path, int] = {}
+    path: list[str | int | None] = []  # None: a name comes next
+    line, at = 1, 0
+    for match in _TOKEN.finditer(text):
+        token, line = match.group(), line + text.count("\n", at, match.start())
+        at = match.start()
+        if token == ":":
+            continue
+        if token in "}]":
+            path.pop()
+        elif token == ",":
+            path[-1] = path[-1] + 1 if isinstance(path[-1], int) else None
+        elif path and path[-1] is None:
+            path[-1] = json.loads(token)
+            lines[tuple(path)] = line
+        else:
+            if not path or isinstance(path[-1], int):
+                lines[tuple(path)] = line
+            if token in "{[":
+                path.append(None if token == "{" else 0)
+    return lines

@@ -177,16 +177,12 @@ def _fixed(fields: Sequence[str]) -> tuple[str, str]:
 @lru_cache(maxsize=4096)
 def _compiled(pattern: str, username: str | None = None) -> re.Pattern[str]:
     """A pattern as a regular expression that never backtracks over an earlier `*`, so that none is slow on purpose."""
-    first, *rest = _collapsed(pattern).split("*")
+    first, *rest = re.sub(r"\*{2,}", "*", pattern).split("*")
     if not rest:
         return re.compile(_literal(first, username), re.DOTALL)
     *middle, last = (_literal(piece, username) for piece in rest)
     steps = "".join(f"(?>.*?{piece})" for piece in middle)
     return re.compile(f"{_literal(first, username)}{steps}.*{last}", re.DOTALL)
-
-
-def _collapsed(pattern: str) -> str:
-    return re.sub(r"\*{2,}", "*", pattern)
 
 
 def _literal(piece: str, username: str | None) -> str:
@@ -230,7 +226,7 @@ def parse_json(text: str) -> Policy:
     try:
         return parse_policy(document)
     except WrongStatement as error:
-        line = lines_of(text, "statement")[error.number - 1]
+        line = lines_of(text)["statement", error.number - 1]
         raise Invalid(f"line {line}: {error.message}", field=error.field, hint=error.hint) from error
 
 
@@ -265,12 +261,9 @@ def _object(value: object, where: str, known: frozenset[str]) -> Mapping[str, ob
         raise Invalid(f"{where} must be a JSON object", field=where)
     foreign = sorted(str(key) for key in value.keys() - known)
     if foreign:
-        raise Invalid(f"{where} has an unknown field '{foreign[0][:40]}'", field=where, hint=_known(known))
+        hint = f"Known are {', '.join(sorted(known))}"
+        raise Invalid(f"{where} has an unknown field '{foreign[0][:40]}'", field=where, hint=hint)
     return value
-
-
-def _known(names: Iterable[str]) -> str:
-    return f"Known are {', '.join(sorted(names))}"
 
 
 def _list(value: object, where: str, most: int = MOST_ITEMS) -> list[object]:
@@ -350,16 +343,6 @@ def repository_arn(repository: str) -> str:
 def branch_arn(repository: str, branch: str) -> str:
     """A branch (or any ref) of a repository."""
     return f"{repository_arn(repository)}/branch/{branch}"
-
-
-def tag_arn(repository: str, tag: str) -> str:
-    """A tag of a repository."""
-    return f"{repository_arn(repository)}/tag/{tag}"
-
-
-def object_arn(repository: str, path: str) -> str:
-    """An object of a repository."""
-    return f"{repository_arn(repository)}/object/{path}"
 
 
 def namespace_arn(namespace: str) -> str:

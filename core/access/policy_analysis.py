@@ -20,7 +20,6 @@ from core.access.policies import (
     Deciding,
     Policy,
     Statement,
-    Verdict,
     evaluate,
     is_arn,
 )
@@ -131,7 +130,7 @@ def judge(step: PermissionStep, place: Place, policies: Sequence[Policy], userna
     """Whether somebody with these policies may take a step."""
     for need in step.needs:
         arn = need.arn(place)
-        verdict: Verdict = evaluate(policies, need.action, arn, username)
+        verdict = evaluate(policies, need.action, arn, username)
         if not verdict.allowed:
             break
     return PolicyDecision(verdict.allowed, need.action, arn, verdict.deciding)

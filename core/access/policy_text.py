@@ -5,19 +5,16 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from core.access.json_lines import Path, lines_of
 from core.access.policies import Policy, parse_policy
 from core.errors import Invalid
 
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
 _FIELD = re.compile(r"(?:(\w+) of )?statement (\d+)|(\w+)")
-_LINE = re.compile(r"line (\d+), column \d+: ")
 
 _ORDER = {"effect": 0, "action": 1, "resource": 2}
-
-Path = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +51,7 @@ def line_of(text: str, field: str) -> int:
         return 0
     name, number, top = match.groups()
     wanted: Path = (top,) if top else ("statement", int(number) - 1, *((name,) if name else ()))
-    lines = dict(reversed(list(_places(text))))
+    lines = lines_of(text)
     return lines.get(wanted) or lines.get(wanted[:2], 0)
 
 
@@ -81,23 +78,3 @@ def differences(saved: str, draft: str) -> list[tuple[str, str]]:
 def _line(text: str, number: int) -> str:
     lines = text.splitlines()
     return lines[number - 1].strip()[:200] if 0 < number <= len(lines) else ""
-
-
-def _places(text: str) -> Iterator[tuple[Path, int]]:
-    """Each value of a JSON text by its path, with the line on which it, or the name before it, begins."""
-    path: list[str | int] = []
-    for match in _TOKEN.finditer(text):
-        token, line = match.group(), text.count("\n", 0, match.start()) + 1
-        if token == ":":
-            continue
-        if token in "}]":
-            path.pop()
-        elif token == ",":
-            path[-1] = path[-1] + 1 if isinstance(path[-1], int) else ""
-        elif path and path[-1] == "":
-            path[-1] = json.loads(token)
-            yield tuple(path), line
-        else:
-            yield tuple(path), line
-            if token in "{[":
-                path.append("" if token == "{" else 0)

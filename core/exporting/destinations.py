@@ -9,7 +9,6 @@ from urllib.parse import quote
 
 from core.errors import Conflict, Invalid
 
-MARKER = "_lakefs_success"
 LONGEST_KEY = 1024
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _HINT = "Write s3://BUCKET/PATH"
@@ -23,7 +22,7 @@ def check_place(uri: str, field: str) -> str:
         raise Invalid(f"'{uri[:200]}' is no s3:// address", field=field, hint=_HINT)
     if not _BUCKET.fullmatch(bucket) or ".." in bucket:
         raise Invalid(f"'{bucket[:80]}' can't name a bucket", field=field, hint=_HINT)
-    path = path.strip("/") if not path.strip("/") else path.rstrip("/")
+    path = path.rstrip("/")
     if len(path.encode()) > LONGEST_KEY - 100:
         raise Invalid(f"a path of {len(path.encode())} bytes leaves no room for keys", field=field)
     if any(ord(letter) < 32 or letter == "\x7f" for letter in path):

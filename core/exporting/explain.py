@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -23,12 +22,11 @@ STATES = (
     State.UP_TO_DATE,
 )
 """Those that an export may be in, the worst first."""
-PHASES = ("plan", "clear", "copy", "last", "markers", "manifest", "status")
 
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """A run. Times by the database's clock; `phase` is one of PHASES, or "done"."""
+    """A run. Times by the database's clock; `phase`: plan, clear, copy, last, markers, manifest, status or done."""
 
     ref: str
     phase: str
@@ -165,15 +163,10 @@ def _going_on(facts: ExportFacts) -> Phrase:
             return sentence(f"It was repaired, and goes on as soon as it can: {facts.retrying}")
         return sentence("It was repaired, and goes on at once")
     whole = run.to_copy + run.to_delete
-    how = f": {run.through:,} of {count(whole, 'file')} done" if run.phase not in ("plan",) and whole else ""
+    how = f": {run.through:,} of {count(whole, 'file')} done" if run.phase != "plan" and whole else ""
     failed = f", {run.failed:,} failed" if run.failed else ""
     first = sentence(short(run.ref), f" is being exported{how}{failed}")
     newer = facts.head and facts.head != run.ref and facts.standing.continuous
     then = sentence(short(facts.head), " follows") if newer else say()
     tried = sentence(f"Tried again: {facts.retrying}") if facts.retrying else say()
     return sentences(first, tried, then)
-
-
-def worst(states: Sequence[State]) -> State:
-    """The worst of several."""
-    return max(states, key=lambda state: state.severity, default=State.NEW)

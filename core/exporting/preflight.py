@@ -85,9 +85,8 @@ def check_store(side: str, store: Store) -> Check:
     """Where does the configuration say that the bucket is?"""
     whose = f"the store that export_stores has for {store.bucket}" if store.own else f"the store of {store.region}"
     message = f"{store.bucket} is looked for at {store.where}, {whose}"
-    if store.key:
-        return Check(f"{side}-store", CheckOutcome.OK, f"{message}, with the key {store.key}")
-    return Check(f"{side}-store", CheckOutcome.OK, f"{message}, with the credentials of this machine")
+    by = f"the key {store.key}" if store.key else "the credentials of this machine"
+    return Check(f"{side}-store", CheckOutcome.OK, f"{message}, with {by}")
 
 
 def check_bucket(side: str, store: Store, answer: object) -> Check:

@@ -37,7 +37,6 @@ class Marked:
     """What became of the markers of some directories. `left`: not reached before the deadline; `unanswered`: a write
     got no answer, and may still be carried out."""
 
-    done: int = 0
     left: list[bytes] = field(default_factory=list)
     failures: dict[bytes, LakeMirrorError] = field(default_factory=dict)
     unanswered: bool = False

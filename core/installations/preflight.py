@@ -79,7 +79,7 @@ def passed(checks: Collection[Check], deciding: Collection[str] = DECIDING) -> b
 
 def failing(check_id: str, error: LakeMirrorError) -> Check:
     """What an error means that nobody has to look at more closely: only definite ones are failures."""
-    definite = isinstance(error, (Invalid, NotFound, Unreadable)) or bool(getattr(error, "field", ""))
+    definite = isinstance(error, (Invalid, NotFound, Unreadable)) or bool(error.field)
     return Check(
         check_id, CheckOutcome.FAILED if definite else CheckOutcome.UNKNOWN, _sentence(error.message), error.hint
     )

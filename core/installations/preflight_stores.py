@@ -119,12 +119,13 @@ def check_replication(source: str, destination: str, answer: Sequence[Replicatio
     check_id, bucket, target = "replication-rule", bucket_of(source), bucket_of(destination)
     if isinstance(answer, LakeMirrorError):
         return _refused(check_id, f"What {bucket} replicates", answer, "s3:GetReplicationConfiguration", bucket)
-    covering = [rule for rule in answer if _covers(rule, prefix_of(source))]
+    prefix = prefix_of(source)
+    covering = [rule for rule in answer if rule.enabled and not rule.tagged and prefix.startswith(rule.prefix)]
     arriving = [rule for rule in covering if rule.bucket == target]
     if not arriving:
         return Check(check_id, CheckOutcome.FAILED, *_no_rule(answer, covering, source, target))
-    if prefix_of(source) != prefix_of(destination):
-        arrives = f"s3://{target}/{prefix_of(source)}".rstrip("/")
+    if prefix != prefix_of(destination):
+        arrives = f"s3://{target}/{prefix}".rstrip("/")
         message = f"Replication keeps keys: objects of {source} arrive in {arrives}, not in {destination}"
         return Check(check_id, CheckOutcome.FAILED, message, f"Take {arrives} for the storage namespace")
     return Check(check_id, CheckOutcome.OK, f"{_named(arriving[0])} of {bucket} brings {source} to {target}")
@@ -145,10 +146,6 @@ def check_proxy(region: str, shown: str | LakeMirrorError) -> Check:
         "not proxy (mc replicate update --proxy disable), or go on and know it"
     )
     return Check(check_id, CheckOutcome.WARNING, message, fix)
-
-
-def _covers(rule: ReplicationRule, prefix: str) -> bool:
-    return rule.enabled and not rule.tagged and prefix.startswith(rule.prefix)
 
 
 def _no_rule(

@@ -77,20 +77,13 @@ def settled(left: int, gone: int, *, counted: int, kept: int) -> Data | None:
     """
     if left == gone and counted > max(kept, left):
         return None
-    if not left:
-        return Data.COMPLETE
-    return Data.GONE if left == gone else Data.WAITING
+    return state_with(left, gone=gone)
 
 
-def state_on_demand(*, problems: int, gone: int, deep_enough: bool) -> Data | None:
-    """What a range is after a check on demand; None: what it was before, for nothing else was proven.
-
-    `gone` of the problems are known to be missing at the source too; `deep_enough`: as deep as the mirror's own checks.
-    """
+def state_with(problems: int, *, gone: int) -> Data:
+    """What a range is that has so many problems; `gone` of them are known to be missing at the source too."""
     if problems > gone:
         return Data.WAITING
-    if not deep_enough:
-        return None
     return Data.GONE if problems else Data.COMPLETE
 
 
@@ -99,6 +92,6 @@ def verify_again_at(range_id: str, checked_at: datetime, after: timedelta) -> da
     return checked_at + after * (0.75 + 0.25 * crc32(range_id.encode()) / 2**32)
 
 
-def pause_before_look(looks: int, *, first: float = 0.5, most: float = 60.0) -> float:
+def pause_before_look(looks: int, *, most: float = 60.0) -> float:
     """Seconds until a missing thing is looked for again: 0.5 s, doubling up to the cooldown."""
-    return min(first * 2.0 ** min(looks, 30), most)
+    return min(0.5 * 2.0 ** min(looks, 30), most)

@@ -12,9 +12,6 @@ class Waiting:
         self._lacking: dict[str, int] = {}
         self._children: dict[str, list[str]] = {}
 
-    def __len__(self) -> int:
-        return len(self._lacking)
-
     def add(self, commit_id: str, parents: Collection[str]) -> bool:
         """Let a commit wait for all of `parents`; true when there are none, so that its turn is now."""
         if not parents:

@@ -46,10 +46,6 @@ class Why(StrEnum):
     NOT_OURS = "not-made-by-this-mirror"
 
 
-MOVED_BY_OTHERS = (Why.FOREIGN, Why.BACK, Why.VANISHED)
-"""A branch or tag did not stand where its mirror had left it: somebody's doing, or a restored destination's."""
-
-
 class Repair(StrEnum):
     """What becomes of uncommitted changes on a mirror's branch: they are shown, or undone at once."""
 
@@ -108,6 +104,11 @@ class Whose(StrEnum):
     BACK = "back"
     VANISHED = "vanished"
     OTHERS = "others"
+
+
+UNEXPLAINED = {Whose.OTHERS: Why.FOREIGN, Whose.BACK: Why.BACK, Whose.VANISHED: Why.VANISHED}
+"""A branch or tag does not stand where its mirror had left it: somebody's doing, or a restored destination's."""
+MOVED_BY_OTHERS = tuple(UNEXPLAINED.values())
 
 
 @dataclass(frozen=True, slots=True)

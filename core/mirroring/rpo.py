@@ -82,9 +82,6 @@ def in_words(seconds: float | None) -> str:
         return "< 1 s"
     for size, unit in ((86400, "day"), (3600, "h"), (60, "min")):
         if seconds >= size:
-            return _counted(int(seconds // size), unit)
+            number = int(seconds // size)
+            return f"{number} days" if unit == "day" and number > 1 else f"{number} {unit}"
     return f"{int(seconds)} s"
-
-
-def _counted(number: int, unit: str) -> str:
-    return f"{number} days" if unit == "day" and number > 1 else f"{number} {unit}"

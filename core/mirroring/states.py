@@ -40,7 +40,7 @@ class State(StrEnum):
     @property
     def word(self) -> str:
         """The state as a person reads it."""
-        return _WORDS.get(self, self.value.replace("_", " ").capitalize())
+        return self.value.replace("_", " ").capitalize()
 
     @property
     def tone(self) -> Tone:
@@ -53,7 +53,6 @@ class State(StrEnum):
         return _ORDER[self]
 
 
-_WORDS = {State.REWOUND: "Source rewound", State.LEAVING: "Gone at source", State.UNPROVEN: "Not proven"}
 _TONES = {
     State.UP_TO_DATE: Tone.GOOD,
     State.UNSELECTED: Tone.QUIET,
@@ -96,16 +95,12 @@ class Stage(StrEnum):
     @property
     def word(self) -> str:
         """The stage as a person reads it."""
-        return _STAGE_WORDS[self]
+        return _STAGE_WORDS.get(self, self.value.capitalize())
 
 
 _STAGE_WORDS = {
     Stage.PAST: "Earlier",
     Stage.HEAD: "Mirror head",
-    Stage.READY: "Ready",
     Stage.CHECKING: "Validating",
-    Stage.WAITING: "Waiting",
-    Stage.BLOCKED: "Blocked",
     Stage.GONE: "Gone at source",
-    Stage.WAIVED: "Waived",
 }

@@ -18,7 +18,7 @@ def run_check(
     """Run the Spark `check` job for ranges of a mirror; rows of CHECK_COLUMNS arrive in batches."""
     from spark_jobs import runner
 
-    runner.run_check(work, settings_of(mirror), on_rows)
+    runner.spark().run_check(work, settings_of(mirror), on_rows)
 
 
 def check_small(mirror: Any, work: Sequence[tuple[str, list[str]]]) -> list[Mapping[str, Any]] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 StoreOptions = tuple[tuple[str, Any], ...]
 
 CLIENTS = 128
-QUICK_SECONDS = 4.0
+_QUICK: Mapping[str, Any] = {"tries": 1, "read_seconds": 4.0}
+"""For somebody who waits: what is asked once, and given up soon."""
 
 
 def lakefs(region: str) -> LakeFS:
@@ -43,9 +45,9 @@ def _lakefs_options(region: str) -> tuple[str, config.LakeFSKeys, str, str]:
 @functools.lru_cache(maxsize=CLIENTS)
 def _lakefs(url: str, keys: config.LakeFSKeys, ca_bundle: str, proxy: str, *, quick: bool) -> LakeFS:
     """One client for each way to a lakeFS: another address or key makes another."""
-    more: dict[str, Any] = {"tries": 1, "read_seconds": QUICK_SECONDS} if quick else {}
     secret = keys.secret_access_key.reveal()
-    return LakeFSAdapter(url, keys.access_key_id, secret, ca_bundle=ca_bundle, proxy=proxy, **more)
+    options = _QUICK if quick else {}
+    return LakeFSAdapter(url, keys.access_key_id, secret, ca_bundle=ca_bundle, proxy=proxy, **options)
 
 
 @functools.cache
@@ -73,8 +75,7 @@ def quick_objects(region: str) -> ObjectStore:
 
 @functools.lru_cache(maxsize=CLIENTS)
 def _objects(options: StoreOptions, *, quick: bool) -> ObjectStore:
-    more: dict[str, Any] = {"read_seconds": QUICK_SECONDS, "tries": 1} if quick else {}
-    return S3ObjectStore(**dict(options), **more)
+    return S3ObjectStore(**dict(options), **(_QUICK if quick else {}))
 
 
 def bulk_objects(region: str) -> BulkStore:
@@ -86,28 +87,22 @@ def bulk_objects(region: str) -> BulkStore:
 def _fast(options: StoreOptions, *, quick: bool = False) -> FastObjectStore:
     from adapters.s3.fast_store import FastObjectStore
 
-    more: dict[str, Any] = {"read_seconds": QUICK_SECONDS, "tries": 1} if quick else {}
-    return FastObjectStore(**dict(options), **more)
+    return FastObjectStore(**dict(options), **(_QUICK if quick else {}))
 
 
-def export_store(region: str, bucket: str) -> FastObjectStore:
-    """The store of a bucket that branches of a region are exported to."""
-    return _fast(_export_options(region, bucket))
+def export_store(region: str, uri: str) -> FastObjectStore:
+    """The store of an address that branches of a region are exported to."""
+    return _fast(_export_options(region, uri))
 
 
-def quick_export_store(region: str, bucket: str) -> FastObjectStore:
+def quick_export_store(region: str, uri: str) -> FastObjectStore:
     """The same for somebody who waits: it asks once, and gives up soon."""
-    return _fast(_export_options(region, bucket), quick=True)
+    return _fast(_export_options(region, uri), quick=True)
 
 
-def _export_options(region: str, bucket: str) -> StoreOptions:
-    name, store = config.current().export_store(region, bucket)
+def _export_options(region: str, uri: str) -> StoreOptions:
+    name, store = config.current().export_store(region, split_uri(uri)[0])
     return _store_options(region) if name == region else _options_of(store, region)
-
-
-def export_store_of(region: str, uri: str) -> FastObjectStore:
-    """The same for an address."""
-    return export_store(region, split_uri(uri)[0])
 
 
 def _store_options(region: str) -> StoreOptions:

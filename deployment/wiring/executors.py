@@ -10,6 +10,7 @@ from adapters.s3.store_keys import StoreKeys, remember_keys
 from adapters.sealing import seal_keys
 from core.store_access import StoreAccess
 from deployment import config
+from deployment.config_sections import StoreCredentials
 from deployment.wiring.clients import CLIENTS
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def location(namespace: str, keys_of: str, store: config.Store, access: StoreAcc
 
 
 @functools.lru_cache(maxsize=CLIENTS)
-def _for_executors(keys: config.StoreCredentials, access: StoreAccess) -> StoreAccess:
+def _for_executors(keys: StoreCredentials, access: StoreAccess) -> StoreAccess:
     """The same with the keys, sealed; made once for all jobs, so that executors keep their clients."""
     if not keys.access_key_id:
         return access

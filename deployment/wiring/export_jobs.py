@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from adapters.s3.store import split_uri
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from spark_jobs.export.settings import ExportSettings
 
 Rows = Callable[[Sequence[Mapping[str, Any]]], None]
+Job = Callable[..., Any]
 
 
 def settings(*, region: str, namespace: str, path: str, **more: Any) -> ExportSettings:
@@ -31,44 +33,35 @@ def settings(*, region: str, namespace: str, path: str, **more: Any) -> ExportSe
 
 def diff(work: Sequence[Any], settings: ExportSettings, on_rows: Rows, *, here: bool, tag: str) -> None:
     """Plan units of an export: `here`, in this process, else by Spark. Rows of DIFF_COLUMNS."""
-    if not here:
-        from spark_jobs import runner
-        from spark_jobs.export.job import ExportJob
+    from spark_jobs.export.diff import diff, diff_units
 
-        return runner.run_export(ExportJob(settings), work, on_rows, tag=tag)
-    from spark_jobs.export.diff import diff_units
-
-    executors.tell_keys()
-    for batch in diff_units(work, settings):
-        on_rows(batch.to_pylist())
-    return None
+    _run(diff, diff_units, work, on_rows, here, tag, settings=settings)
 
 
 def copy(work: Sequence[Any], settings: ExportSettings, phase: Any, on_rows: Rows, *, here: bool, tag: str) -> None:
     """Work on units of an export in a phase, in the same way. Rows of COPY_COLUMNS."""
-    if not here:
-        from spark_jobs import runner
-        from spark_jobs.export.job import ExportJob
+    from spark_jobs.export.copy import copy, copy_units
 
-        return runner.run_export(ExportJob(settings, phase), work, on_rows, tag=tag)
-    from spark_jobs.export.copy import copy_units
-
-    executors.tell_keys()
-    for batch in copy_units(work, settings, phase):
-        on_rows(batch.to_pylist())
-    return None
+    _run(copy, copy_units, work, on_rows, here, tag, settings=settings, phase=phase)
 
 
 def verify(work: Sequence[Any], settings: ExportSettings, on_rows: Rows, *, here: bool, tag: str) -> None:
     """Compare a commit's units with an export's destination, in the same way. Rows of VERIFY_COLUMNS."""
     from spark_jobs.export.verify import verify, verify_units
 
+    _run(verify, verify_units, work, on_rows, here, tag, settings=settings)
+
+
+def _run(
+    by_spark: Job, in_process: Job, work: Sequence[Any], on_rows: Rows, here: bool, tag: str, **settings: Any
+) -> None:
+    """Do a job by Spark, or in this process."""
     if not here:
         from spark_jobs import runner
 
-        return runner.run_export(functools.partial(verify, settings=settings), work, on_rows, tag=tag)
+        return runner.spark().run_export(functools.partial(by_spark, **settings), work, on_rows, tag)
     executors.tell_keys()
-    for batch in verify_units(work, settings):
+    for batch in in_process(work, **settings):
         on_rows(batch.to_pylist())
     return None
 
@@ -91,15 +84,17 @@ def markers(directories: Sequence[bytes], settings: ExportSettings, *, write: bo
 
 def uploads(settings: ExportSettings) -> Mapping[bytes, Sequence[str]]:
     """The unfinished uploads at an export's destination, by key; those of others too."""
-    from spark_jobs.export.uploads import unfinished
+    from spark_jobs.export.settings import copier_of
 
     executors.tell_keys()
-    return unfinished(settings)
+    with closing(copier_of(settings)) as copier:
+        return copier.unfinished()
 
 
 def abort(uploads: Mapping[bytes, Sequence[str]], settings: ExportSettings) -> None:
     """Give uploads up."""
-    from spark_jobs.export.uploads import abort
+    from spark_jobs.export.settings import copier_of
 
     executors.tell_keys()
-    abort(uploads, settings)
+    with closing(copier_of(settings)) as copier:
+        copier.abort(uploads)

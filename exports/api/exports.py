@@ -13,6 +13,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.access.policies import branch_arn
+from core.errors import NotFound
 from core.exporting import explain
 from db import clock
 from db.chunks import rows_in_chunks
@@ -28,7 +29,6 @@ from exports.api.serializers import (
     SkippedCommitAnswer,
     configuration_json,
     failure_json,
-    last_run,
     run_json,
     skipped_json,
     status_json,
@@ -64,6 +64,8 @@ def region_of(request: Request) -> str:
 class OfBranch(APIView):
     """What all calls about one branch share."""
 
+    tag = "exports"
+
     def readable(self, request: Request, repository: str, branch: str) -> Export:
         """The export, for somebody who may read the branch. NotFound also says whether the branch exists."""
         rbac.require(request.user, ("fs:ReadBranch", branch_arn(repository, branch)))
@@ -72,17 +74,16 @@ class OfBranch(APIView):
     def find(self, request: Request, repository: str, branch: str) -> Export:
         """The export. Where there is none, NotFound names what is missing: repository, branch or configuration."""
         region = region_of(request)
-        export = Export.objects.of_branch(region, repository, branch).filter(deleting=False).first()
-        if export is None:
+        try:
+            return exports.find_export(region, repository, branch)
+        except NotFound:
             destinations.source_of(region, repository)
             destinations.check_branch(region, repository, branch)
-        return export or exports.find_export(region, repository, branch)
+            raise
 
 
 class Configuration(OfBranch):
     """The configuration of a branch's export."""
-
-    tag = "exports"
 
     @answers("Get an export configuration", 200, ExportConfiguration, query=[REGION], fails=[503])
     def get(self, request: Request, repository: str, branch: str) -> Response:
@@ -112,8 +113,6 @@ class Configuration(OfBranch):
 class Hook(OfBranch):
     """Export a branch now."""
 
-    tag = "exports"
-
     @answers("Start an export", 201, OpenApiTypes.STR, query=[REGION], fails=[502, 503])
     def post(self, request: Request, repository: str, branch: str) -> Response:
         """Export the branch's head of now. 201 with the run's id; 409 while one goes on, after a failure (repair it),
@@ -125,8 +124,6 @@ class Hook(OfBranch):
 
 class Repair(OfBranch):
     """Resume a failed export."""
-
-    tag = "exports"
 
     @answers("Repair an export", 201, query=[REGION], fails=[503])
     def post(self, request: Request, repository: str, branch: str) -> Response:
@@ -141,8 +138,6 @@ class Repair(OfBranch):
 class Status(OfBranch):
     """Where an export stands."""
 
-    tag = "exports"
-
     @answers("Get an export status", 200, WholeExportStatus, query=[REGION], fails=[503])
     def get(self, request: Request, repository: str, branch: str) -> Response:
         """All that its page says: state and reason, how far behind, the run that goes on or the last one step by step,
@@ -153,8 +148,6 @@ class Status(OfBranch):
 class Runs(OfBranch):
     """The runs of an export."""
 
-    tag = "exports"
-
     @answers("List export runs", 200, page_answer(ExportRunAnswer), query=[*PAGE, REGION], fails=[503])
     def get(self, request: Request, repository: str, branch: str) -> Response:
         """A page of runs, the last one first. Needs fs:ReadBranch on the branch."""
@@ -163,8 +156,6 @@ class Runs(OfBranch):
 
 class Skipped(OfBranch):
     """Commits that no run exported by themselves."""
-
-    tag = "exports"
 
     @answers("List skipped commits", 200, page_answer(SkippedCommitAnswer), query=[*PAGE, RUN, REGION], fails=[503])
     def get(self, request: Request, repository: str, branch: str) -> Response:
@@ -179,8 +170,6 @@ class Skipped(OfBranch):
 
 class Failures(OfBranch, TableView):
     """What a run could not do."""
-
-    tag = "exports"
 
     @answers(
         "List export failures",
@@ -203,17 +192,12 @@ class Failures(OfBranch, TableView):
     def _rows(request: Request, export: Export) -> QuerySet[ExportFailure]:
         rows = ExportFailure.objects.filter(run__export=export)
         given, reason = request.query_params.get("run"), one_of(request, "reason", REASONS)
-        run = last_run(export)
-        rows = rows.filter(run=number_of(given, "run") if given else run)
+        rows = rows.filter(run=number_of(given, "run") if given else export.runs.order_by("-pk").first())
         return rows.filter(reason=reason) if reason else rows
 
 
 class Pause(OfBranch):
     """Pause an export, or resume it."""
-
-    tag = "exports"
-
-    paused = True
 
     @answers("Pause an export", 200, ExportStatus, query=[REGION], fails=[503])
     def post(self, request: Request, repository: str, branch: str) -> Response:
@@ -231,8 +215,6 @@ class Pause(OfBranch):
 class Limits(OfBranch):
     """How fast an export may go."""
 
-    tag = "exports"
-
     @answers("Set export limits", 200, ExportConfiguration, body=ExportLimits, query=[REGION], fails=[503])
     def post(self, request: Request, repository: str, branch: str) -> Response:
         """Change the limits, also while a run goes on: it takes them up within moments. What is left out stays, null is
@@ -248,8 +230,6 @@ class Limits(OfBranch):
 
 class Resume(Pause):
     """Go on."""
-
-    tag = "exports"
 
     @answers("Resume an export", 200, ExportStatus, query=[REGION], fails=[503])
     def post(self, request: Request, repository: str, branch: str) -> Response:

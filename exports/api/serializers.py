@@ -273,8 +273,3 @@ def skipped_json(skipped: SkippedCommit) -> dict[str, Any]:
         "run": str(skipped.run_id),
         "exported_ref": skipped.run.ref,
     }
-
-
-def last_run(export: Export) -> ExportRun | None:
-    """The run that goes on, else the last one."""
-    return export.runs.order_by("-pk").first()

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from django.db.models import QuerySet
-
 from core.exporting.destinations import overlap
 from exports.models import Export
 
@@ -38,16 +36,12 @@ def left_with(left: Places, place: str, refs: Sequence[str], *, at: str) -> dict
 def take(export: Export) -> None:
     """Its place is this export's from now on: others that were there begin anew should they come back. Inside of a
     transaction."""
-    _forget(export.path, Export.objects.exclude(pk=export.pk))
+    forget(export.path, but=export.pk)
 
 
-def forget(place: str) -> None:
-    """A place is somebody else's from now on, who is no export."""
-    _forget(place, Export.objects.all())
-
-
-def _forget(place: str, exports: QuerySet[Export]) -> None:
-    for export in exports.select_for_update().order_by("pk"):
+def forget(place: str, *, but: int | None = None) -> None:
+    """A place is somebody else's from now on: who is no export, or the one of this key."""
+    for export in Export.objects.exclude(pk=but).select_for_update().order_by("pk"):
         if values := _forgotten(export, place):
             Export.objects.filter(pk=export.pk).update(**values)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any
 
 from django.db import transaction
@@ -34,16 +34,7 @@ Phase = ExportRun.Phase
 UNITS_AT_ONCE, FILES_AT_ONCE, ENTRIES_AT_ONCE = 64, 100_000, 3_000_000
 MOST_FAILURES = 1000
 """More than these, and a run ends before the rest is tried: it has failed anyway."""
-AFTER = {
-    Phase.PLAN: Phase.CLEAR,
-    Phase.CLEAR: Phase.COPY,
-    Phase.COPY: Phase.LAST,
-    Phase.LAST: Phase.MARKERS,
-    Phase.MARKERS: Phase.MANIFEST,
-    Phase.MANIFEST: Phase.STATUS,
-    Phase.STATUS: Phase.DONE,
-}
-WORK = {Phase.CLEAR: Work.CLEAR, Phase.COPY: Work.COPY, Phase.LAST: Work.LAST}
+AFTER = dict(pairwise(Phase))
 
 
 def carry(run: ExportRun, lease: Lease, *, last_try: bool = False) -> str:
@@ -183,9 +174,8 @@ def _is_stopped(run: ExportRun) -> bool:
 
 def _worked(run: ExportRun, plane: Plane, lease: Lease, which: QuerySet[ExportUnit]) -> bool:
     """Some units that the phase has not done, worked on; true when there are none left."""
-    phase = Phase(run.phase)
-    done = [p.value for p in (Phase.CLEAR, Phase.COPY, Phase.LAST)]
-    done = done[done.index(phase.value) :]
+    phase, order = Work(run.phase), list(Work)
+    done = order[order.index(phase) :]
     rows = _some(which.filter(planned=True).exclude(phase__in=done), "files", FILES_AT_ONCE)
     if not rows:
         return True
@@ -196,7 +186,7 @@ def _worked(run: ExportRun, plane: Plane, lease: Lease, which: QuerySet[ExportUn
             plane.piece.unanswered |= row["unanswered"]
             postponed.extend(_note_work(run, row))
 
-    plane.work([unit_rows.work_of(row) for row in rows], WORK[phase], _noting(run, lease, note))
+    plane.work([unit_rows.work_of(row) for row in rows], phase, _noting(run, lease, note))
     if postponed:
         raise postponed[0]
     return False

@@ -51,7 +51,7 @@ class Plane:
         list what a first run has to look at; who may not may still write, a status file above all."""
         for uri in filter(None, (self.run.path, self.run.status_path)):
             try:
-                clients.export_store_of(self.run.export.region, uri).page(f"{uri}/")
+                clients.export_store(self.run.export.region, uri).page(f"{uri}/")
             except NotFound as error:
                 bucket = split_uri(uri)[0]
                 raise NotFound(
@@ -65,13 +65,13 @@ class Plane:
     def diff(self, work: Sequence[UnitWork], on_rows: OnRows) -> None:
         """Plan units."""
         small = sum(item.unit.entries for item in work) <= config.current().validator.small_check_entries
-        export_jobs.diff(work, self.settings(), on_rows, here=small, tag=self._tag())
+        export_jobs.diff(work, self.settings(), on_rows, here=small, tag=str(self.run.export_id))
 
     def work(self, work: Sequence[UnitWork], phase: Phase, on_rows: OnRows) -> None:
         """Work on units in a phase."""
         small = self._is_small()
         self.elsewhere = not small
-        export_jobs.copy(work, self.settings(), phase, on_rows, here=small, tag=self._tag())
+        export_jobs.copy(work, self.settings(), phase, on_rows, here=small, tag=str(self.run.export_id))
         self.elsewhere = False
 
     def _is_small(self) -> bool:
@@ -79,9 +79,6 @@ class Plane:
         most = config.current().exports
         run = self.run
         return run.to_copy + run.to_delete <= most.small_files and run.to_copy_bytes <= most.small_bytes
-
-    def _tag(self) -> str:
-        return str(self.run.export_id)
 
     def held(self, keys: Sequence[bytes], ref: str = "") -> set[bytes]:
         """Which of these keys the run's commit has itself, or another one."""
@@ -110,11 +107,11 @@ class Plane:
 
     def get(self, uri: str) -> bytes:
         """An object from anywhere. NotFound, Denied, Unreachable."""
-        return clients.export_store_of(self.run.export.region, uri).get(uri)
+        return clients.export_store(self.run.export.region, uri).get(uri)
 
     def put(self, uri: str, data: bytes) -> None:
         """Write an object anywhere, a status file say."""
-        writer = Writer(clients.export_store_of(self.run.export.region, uri), self.piece.until())
+        writer = Writer(clients.export_store(self.run.export.region, uri), self.piece.until())
         try:
             writer.put(uri, data)
         finally:
@@ -123,4 +120,4 @@ class Plane:
     def put_stream(self, uri: str, pieces: Iterator[bytes]) -> None:
         """Write an object of any size from pieces, none of it kept in memory for long."""
         self.piece.until().check()
-        clients.export_store_of(self.run.export.region, uri).put_stream(uri, pieces)
+        clients.export_store(self.run.export.region, uri).put_stream(uri, pieces)

@@ -15,8 +15,6 @@ from exports.engine.abandoned_destinations import leave_for, left_with
 from exports.models import Export, ExportRun
 from jobs import duties
 
-STARTABLE = (State.NEVER, State.SUCCESS, State.REPAIRED)
-
 
 def head_of(export: Export) -> str:
     """The commit that the branch points to now, noted. NotFound when branch or repository are gone, Conflict when the

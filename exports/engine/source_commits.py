@@ -38,14 +38,16 @@ def entries_of(export: Export, refs: list[RangeRef]) -> Iterator[Entry]:
         yield from _read(export, ref.id, read_range)
 
 
-def read_proven(file_id: str, fetch: Callable[[], bytes], parse: Callable[[bytes], Parsed]) -> Parsed:
+def read_proven(namespace: str, file_id: str, fetch: Callable[[str], bytes], read: Callable[..., Parsed]) -> Parsed:
     """A metadata file that its reader has verified, from the local disk, else fetched: only such a file is kept there,
-    and what is damaged there is fetched again. Corrupt; what `fetch` raises."""
+    and what is damaged there is fetched again. Corrupt; what `fetch`, which takes the address, raises."""
+    uri = f"{namespace.rstrip('/')}/{METADATA_PREFIX}/{file_id}"
+    parse = partial(read, expected_id=file_id, file=uri)
     kept = clients.local_cache().get(file_id)
     if kept is not None:
         with suppress(FormatError):
             return parse(kept)
-    data = fetch()
+    data = fetch(uri)
     try:
         parsed = parse(data)
     except FormatError as error:
@@ -55,8 +57,7 @@ def read_proven(file_id: str, fetch: Callable[[], bytes], parse: Callable[[bytes
 
 
 def _read(export: Export, file_id: str, read: Callable[..., Parsed]) -> Parsed:
-    uri = f"{export.storage_namespace.rstrip('/')}/{METADATA_PREFIX}/{file_id}"
-    return read_proven(file_id, partial(_fetch, export, uri), partial(read, expected_id=file_id, file=uri))
+    return read_proven(export.storage_namespace, file_id, partial(_fetch, export), read)
 
 
 def _fetch(export: Export, uri: str) -> bytes:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 from base64 import b64decode, b64encode
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from django.db import transaction
@@ -16,7 +15,7 @@ from core.exporting.unit_planning import Unit, parts_of, plan_units
 from core.exporting.unit_values import UnitWork
 from exports.engine.commits_behind import between_runs, note_skipped
 from exports.engine.source_commits import commit_of, ranges_of
-from exports.models import ExportDirectory, ExportRun, ExportUnit, VerificationUnit
+from exports.models import ExportDirectory, ExportRun, ExportUnit
 from graveler.metarange import RangeRef
 from jobs.lease import Lease
 
@@ -29,14 +28,14 @@ def cut(run: ExportRun, lease: Lease) -> None:
     """Cut a run's work into units: once, whoever tries. A run without a base, or that has lost a commit, compares with
     what is there."""
     export = run.export
-    known = _known(run)
+    units, lost = _units(run)
     rows = [
         ExportUnit(run=run, number=number, unit=to_json(unit), entries=unit.entries)
-        for number, unit in enumerate(known.units)
+        for number, unit in enumerate(units)
     ]
     message = commit_of(export, run.ref).message
-    run.base = "" if run.base in known.lost else run.base
-    run.attempted, run.lost = [ref for ref in run.attempted if ref not in known.lost], known.lost
+    run.base = "" if run.base in lost else run.base
+    run.attempted, run.lost = [ref for ref in run.attempted if ref not in lost], lost
     run.compare = run.compare or not run.base or bool(run.attempted or run.lost)
     skipped = between_runs(run)
     with transaction.atomic():
@@ -46,20 +45,14 @@ def cut(run: ExportRun, lease: Lease) -> None:
         run.cut, run.message = True, message
         run.save(update_fields=["cut", "compare", "message", "base", "attempted", "lost"])
         note_skipped(run, skipped)
-    if known.lost:
-        log.warning("%s: nobody knows any more what was brought with %s", run, ", ".join(known.lost))
+    if lost:
+        log.warning("%s: nobody knows any more what was brought with %s", run, ", ".join(lost))
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """Units by the commits of which the source still knows what they hold; `lost` are the others."""
+def _units(run: ExportRun) -> tuple[list[Unit], list[str]]:
+    """Units by the commits of which the source still knows what they hold, and the commits that are lost.
 
-    units: Sequence[Unit]
-    lost: list[str]
-
-
-def _known(run: ExportRun) -> _Known:
-    """The target has to be there. Another commit, or its metadata, may be gone from the source for good: then what the
+    The target has to be there. Another commit, or its metadata, may be gone from the source for good: then what the
     destination holds of it is not known. Raises NotFound, Corrupt for the target; what stores and installations raise.
     """
     target = ranges_of(run.export, run.ref)
@@ -67,7 +60,7 @@ def _known(run: ExportRun) -> _Known:
     known = [ranges for ranges in found.values() if ranges is not None]
     lost = [*run.lost, *(ref for ref, ranges in found.items() if ranges is None)]
     # What is lost may have changed any key: one that is empty stands for it, so that all keys are planned.
-    return _Known(list(plan_units(target, [*known, []] if lost else known)), lost)
+    return list(plan_units(target, [*known, []] if lost else known)), lost
 
 
 def _ranges(run: ExportRun, ref: str) -> list[RangeRef] | None:
@@ -106,17 +99,11 @@ def work_of(row: ExportUnit) -> UnitWork:
     return UnitWork(row.number, of_json(row.unit, row.entries), row.part, row.parts, remaining)
 
 
-def whole_work_of(row: VerificationUnit) -> UnitWork:
-    """The same of a verification's: all that the target has there."""
-    return UnitWork(row.number, of_json(row.unit, row.entries))
-
-
 def note_planned(run: ExportRun, rows: Iterable[dict[str, Any]]) -> None:
     """What the diff job found of some units, each counted once. One of which nothing is planned goes; a large one is
-    cut into parts."""
-    with transaction.atomic():
-        for row in rows:
-            _note_one(run, row)
+    cut into parts. Inside of a transaction."""
+    for row in rows:
+        _note_one(run, row)
 
 
 def _note_one(run: ExportRun, row: dict[str, Any]) -> None:

@@ -15,13 +15,14 @@ from django.db.models import F
 from core.errors import Fenced, LakeMirrorError, RemoteFailure
 from core.exporting.deadline import Late
 from core.exporting.unit_planning import Unit, plan_units
+from core.exporting.unit_values import UnitWork
 from core.text.phrases import count
 from db import clock
 from deployment import config
 from deployment.wiring import export_jobs
 from exports.engine import verifications
 from exports.engine.source_commits import ranges_of
-from exports.engine.unit_rows import ROWS_AT_ONCE, of_json, to_json, whole_work_of
+from exports.engine.unit_rows import ROWS_AT_ONCE, of_json, to_json
 from exports.models import ExportDrift, ExportVerification, VerificationUnit
 from jobs.lease import DutyOutcome, Lease
 
@@ -124,7 +125,7 @@ def _compare(it: ExportVerification, rows: Sequence[VerificationUnit], deadline:
         deadline=deadline,
         objects_per_second=float(export.objects_per_second or 0),
     )
-    work = [whole_work_of(row) for row in rows]
+    work = [UnitWork(row.number, of_json(row.unit, row.entries)) for row in rows]
     small = it.files <= config.current().validator.small_check_entries
     export_jobs.verify(work, settings, _noting(it, lease), here=small, tag=str(export.pk))
 

@@ -16,7 +16,6 @@ from deployment.wiring import clients
 from exports.engine.source_commits import Parsed, read_proven
 from graveler.metarange import RangeRef, read_metarange
 from installations.probes import is_name
-from mirrors.queries.metaranges import metadata_uri
 from mirrors.services.adoption import reaching
 
 MOST_READ, MOST_KEYS, MOST_DIRECTORIES = 200_000, 10_000, 1_000
@@ -72,7 +71,9 @@ def branch_of(region: str, repository: str, branch: str) -> Branch:
 def ranges_of(branch: Branch, commit: Commit | None = None) -> list[RangeRef]:
     """The ranges of a commit, of the branch's own if none is given. NotFound, Corrupt, Unreachable."""
     metarange_id = (commit or branch.commit).metarange_id
-    return _ranges(branch.region, branch.repository.storage_namespace, metarange_id) if metarange_id else []
+    if not metarange_id:
+        return []
+    return _read(branch.region, branch.repository.storage_namespace, metarange_id, read_metarange)
 
 
 def first_files(branch: Branch) -> FirstFiles:
@@ -101,10 +102,6 @@ def _first_files(region: str, namespace: str, ranges: tuple[RangeRef, ...]) -> F
     return FirstFiles(files, len(seen), keys, first_directories, whole, tuple(imported.values()))
 
 
-def _ranges(region: str, namespace: str, metarange_id: str) -> list[RangeRef]:
-    return _read(region, namespace, metarange_id, read_metarange)
-
-
 def _columns(region: str, namespace: str, ref: RangeRef) -> Any:
     try:
         from graveler.ranges import read_range_columns
@@ -122,8 +119,7 @@ def _imported(columns: Any) -> dict[str, tuple[str, bytes]]:
 
 
 def _read(region: str, namespace: str, file_id: str, read: Callable[..., Parsed]) -> Parsed:
-    uri = metadata_uri(namespace, file_id)
-    return read_proven(file_id, partial(_fetch, region, uri), partial(read, expected_id=file_id, file=uri))
+    return read_proven(namespace, file_id, partial(_fetch, region), read)
 
 
 def _fetch(region: str, uri: str) -> bytes:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from core.exporting.change_effects import consequences
 from exports.preflight.checks import Plan
 from exports.services import exports
@@ -12,7 +14,6 @@ def changes_of(plan: Plan) -> list[str]:
     if plan.export is None:
         return []
     before = {name: getattr(plan.export, name) for name in exports.SETTINGS}
-    after = {name: getattr(plan.wish, name) for name in exports.SETTINGS}
-    for name in ("path", "status_path"):
-        after[name] = after[name].rstrip("/")
+    wish = plan.wish
+    after = asdict(wish) | {"path": wish.path.rstrip("/"), "status_path": wish.status_path.rstrip("/")}
     return consequences(before, after, ever=bool(plan.export.last_success_ref or plan.export.attempted_path))

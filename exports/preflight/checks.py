@@ -53,7 +53,8 @@ class Plan:
 
 def check_plan(*, actor: Any, plan: Plan, writing: bool) -> Preflight:
     """Every check of a plan; `writing`: with probes. Raises Denied unless the actor might configure this export."""
-    rbac.require(actor, ("fs:ExportConfig", branch_arn(plan.repository, plan.branch)))
+    arn = branch_arn(plan.repository, plan.branch)
+    rbac.require(actor, ("fs:ExportConfig", arn))
     try:
         destinations.check_region(plan.region)
     except LakeMirrorError as error:
@@ -61,7 +62,7 @@ def check_plan(*, actor: Any, plan: Plan, writing: bool) -> Preflight:
     places, wrong = _places(plan.wish)
     answers: Answers = ask(_first_round(plan, places))
     wrong |= _not_apart(actor, plan, places, answers)
-    answers["files"] = answers["branch"] if _may_read(actor, plan) else _UNREAD
+    answers["files"] = answers["branch"] if rbac.allowed(actor, "fs:ReadBranch", arn) else _UNREAD
     answers |= ask(_second_round(plan, places, answers["files"], wrong, writing))
     wrong = _imported_from(places.get("path", ""), answers.get("files")) | wrong
     return _preflight(list(_checks(plan, places, wrong, answers)))
@@ -70,10 +71,6 @@ def check_plan(*, actor: Any, plan: Plan, writing: bool) -> Preflight:
 def require_reading(actor: Any, plan: Plan) -> None:
     """Raises Denied unless the actor may see what the branch holds: names of its files, how many there are."""
     rbac.require(actor, ("fs:ReadBranch", branch_arn(plan.repository, plan.branch)))
-
-
-def _may_read(actor: Any, plan: Plan) -> bool:
-    return rbac.allowed(actor, "fs:ReadBranch", branch_arn(plan.repository, plan.branch))
 
 
 def _preflight(checks: list[Check]) -> Preflight:
@@ -131,7 +128,7 @@ def _first_round(plan: Plan, places: dict[str, str]) -> Calls:
         "repositories": partial(destinations.repositories_near, plan.region, *places.values()),
     }
     for side, place in places.items():
-        store = clients.quick_export_store(plan.region, split_uri(place)[0])
+        store = clients.quick_export_store(plan.region, place)
         calls[f"{side}-page"] = partial(store.page, f"{place}/")
         calls[f"{side}-clock"] = partial(store.clock_ahead, place)
     return calls
@@ -143,7 +140,7 @@ def _second_round(
     calls: Calls = {"files": partial(first_files, branch)} if isinstance(branch, Branch) else {}
     for side, place in places.items():
         if writing and f"{side}-apart" not in wrong:
-            store = clients.quick_export_store(plan.region, split_uri(place)[0])
+            store = clients.quick_export_store(plan.region, place)
             calls[f"{side}-probe"] = partial(probe, store, place, seconds=PROBE_SECONDS)
     return calls
 
@@ -202,7 +199,7 @@ def _of_rights(side: str, place: str, probed: Any, wrong: dict[str, LakeMirrorEr
 def _store(region: str, place: str) -> decide.Store:
     bucket = split_uri(place)[0]
     name, store = config.current().export_store(region, bucket)
-    where = clients.quick_export_store(region, bucket).where
+    where = clients.quick_export_store(region, place).where
     return decide.Store(bucket, where, name != region, region, store.credentials.access_key_id)
 
 

@@ -9,7 +9,6 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from adapters.s3.store import split_uri
-from core.access.policies import branch_arn
 from core.errors import Invalid, LakeMirrorError, NotFound, Unreachable
 from core.exporting.destinations import overlap, status_uri
 from core.types import RepositoryInfo
@@ -96,7 +95,7 @@ def _check_status_names(actor: Any, status_path: str, region: str, repository: s
     others = Export.objects.order_by("pk").exclude(region=region, repository=repository, branch=branch)
     for other in _sharing(status_path, others):
         if status_uri(status_path, other.repository, other.branch, "") == ours:
-            whose = str(other) if rbac.allowed(actor, *_right_to_see(other)) else "another export"
+            whose = str(other) if rbac.allowed(actor, "fs:ReadBranch", other.arn) else "another export"
             raise Invalid(
                 f"at {status_path} the status files of {whose} have the same names, {ours}COMMIT",
                 field="exportStatusPath",
@@ -112,9 +111,9 @@ def _sharing(status_path: str, exports: QuerySet[Export]) -> Iterator[Export]:
 
 
 def repositories_near(region: str, *places: str) -> list[Taken]:
-    """The storage namespace of each repository that may lie where these places are: of the source's installation, and
-    of all whose store the place's bucket is looked for in. Unreachable."""
-    regions = {near for place in places for near in _regions_of(region, place)}
+    """The storage namespace of each repository that may lie where these places are ("" is none): of the source's
+    installation, and of all whose store the place's bucket is looked for in. Unreachable."""
+    regions = {near for place in places if place for near in _regions_of(region, place)}
     return [
         Taken(
             repository.storage_namespace,
@@ -146,7 +145,7 @@ def check_reached(path: str, status_path: str, region: str) -> None:
     for field, place in _named(path, status_path):
         bucket = split_uri(place)[0]
         try:
-            clients.quick_export_store(region, bucket).page(f"{place}/")
+            clients.quick_export_store(region, place).page(f"{place}/")
         except Unreachable as error:
             hint = f"See to it that this machine reaches it, or name another in export_stores.{bucket}; then save again"
             raise Invalid(error.message, field=field, hint=hint) from error
@@ -166,13 +165,9 @@ def _others(field: str, region: str, repository: str, branch: str) -> Iterator[T
     for name, namespace in Repository.objects.order_by().values_list("name", "storage_namespace"):
         yield Taken(namespace, f"the storage namespace of '{name}'", _SEE_REPOSITORIES)
     for export in Export.objects.order_by().exclude(region=region, repository=repository, branch=branch):
-        right = _right_to_see(export)
+        right = ("fs:ReadBranch", export.arn)
         taken = [*written_by(export), *(_told_by(export) if field == "exportPath" else ())]
         yield from (Taken(place, whose, right) for place, whose in taken)
-
-
-def _right_to_see(export: Export) -> tuple[str, str]:
-    return ("fs:ReadBranch", branch_arn(export.repository, export.branch))
 
 
 def places() -> Iterator[tuple[str, str]]:

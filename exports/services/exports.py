@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from django.db import transaction
@@ -56,15 +56,17 @@ def export_set(*, actor: Any, region: str, repository: str, branch: str, wish: W
     rbac.require(actor, right)
     destinations.check_region(region)
     settings = checked(wish)
-    check_beside(settings["status_path"], settings["path"], repository, branch)
+    path, status_path = settings["path"], settings["status_path"]
+    check_beside(status_path, path, repository, branch)
     source = destinations.source_of(region, repository)
     head = destinations.check_branch(region, repository, branch)
-    destinations.check_apart(actor, settings["path"], settings["status_path"], source, region, branch)
-    _check_apart_from_repositories(actor, settings, region)
-    destinations.check_reached(settings["path"], settings["status_path"], region)
+    destinations.check_apart(actor, path, status_path, source, region, branch)
+    near = destinations.repositories_near(region, path, status_path)
+    destinations.check_apart_from_repositories(actor, path, status_path, near)
+    destinations.check_reached(path, status_path, region)
     with transaction.atomic():
         hold_places()
-        destinations.check_apart(actor, settings["path"], settings["status_path"], source, region, branch)
+        destinations.check_apart(actor, path, status_path, source, region, branch)
         export, before = _store(region, branch, source, settings, head)
         duties.ensure(KIND, subject_of(export), region)
         duties.wake(KIND, subject_of(export))
@@ -72,29 +74,14 @@ def export_set(*, actor: Any, region: str, repository: str, branch: str, wish: W
     return export, before is None
 
 
-def _check_apart_from_repositories(actor: Any, settings: dict[str, Any], region: str) -> None:
-    """Asks the installations, so before anything is locked."""
-    places = [place for place in (settings["path"], settings["status_path"]) if place]
-    near = destinations.repositories_near(region, *places)
-    destinations.check_apart_from_repositories(actor, settings["path"], settings["status_path"], near)
-
-
 def checked(wish: Wish) -> dict[str, Any]:
     """A wish as columns. Raises Invalid naming the field."""
     path = check_place(wish.path, "exportPath")
     status_path = check_place(wish.status_path, "exportStatusPath") if wish.status_path else ""
     check_patterns(wish.patterns)
-    for name in ("objects_per_second", "bytes_per_second"):
-        if (limit := getattr(wish, name)) is not None and limit < 1:
-            raise Invalid("must be 1 or more, or null for no limit", field=name)
-    return {
-        "path": path,
-        "status_path": status_path,
-        "patterns": list(wish.patterns),
-        "continuous": wish.continuous,
-        "objects_per_second": wish.objects_per_second,
-        "bytes_per_second": wish.bytes_per_second,
-    }
+    for name in MOST_PER_SECOND:
+        check_limit(name, getattr(wish, name))
+    return asdict(wish) | {"path": path, "status_path": status_path, "patterns": list(wish.patterns)}
 
 
 def check_patterns(patterns: Sequence[str]) -> None:

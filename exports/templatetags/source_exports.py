@@ -10,7 +10,6 @@ from typing import Any
 from django import template
 from django.urls import reverse
 
-from core.access.policies import branch_arn
 from exports.models import Export
 from exports.status.export import export_statuses
 from rbac import services as rbac
@@ -39,12 +38,8 @@ def exports_of_source(user: Any, region: str, repository: str, now: datetime) ->
 def links_of(user: Any, region: str, repository: str, now: datetime) -> Sequence[Link]:
     """The same as links."""
     rows = Export.objects.filter(region=region, repository=repository, deleting=False).order_by("branch")
-    rows = [
-        export
-        for export in rows[: 10 * MOST]
-        if rbac.allowed(user, "fs:ReadBranch", branch_arn(repository, export.branch))
-    ]
-    readings = export_statuses(rows, now)[:MOST] if rows else []
+    exports = [export for export in rows[: 10 * MOST] if rbac.allowed(user, "fs:ReadBranch", export.arn)]
+    readings = export_statuses(exports, now)[:MOST] if exports else []
     return [
         Link(reading.export.branch, reading.export.path, reverse("export", args=[reading.export.pk]), reading.told.word)
         for reading in readings

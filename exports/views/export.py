@@ -12,7 +12,6 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from core.access.policies import branch_arn
 from core.errors import Invalid
 from db import clock
 from exports.models import Export
@@ -110,7 +109,7 @@ def find_visible(request: HttpRequest, number: int) -> Export:
     """The export, if the user may read its branch. Raises Http404."""
     rbac.require(request.user)
     export = Export.objects.filter(pk=number, deleting=False).first() if number < 10**18 else None
-    if export is None or not rbac.allowed(request.user, "fs:ReadBranch", branch_arn(export.repository, export.branch)):
+    if export is None or not rbac.allowed(request.user, "fs:ReadBranch", export.arn):
         raise Http404(f"no export {number}")
     return export
 

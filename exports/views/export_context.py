@@ -6,7 +6,6 @@ from typing import Any
 
 from django.http import Http404, HttpRequest
 
-from core.access.policies import branch_arn
 from exports.models import Export, ExportRun
 from exports.status.export import ExportSummary, proof_of
 from exports.status.failure_counts import REASONS, by_reason, has_later_status, status_file
@@ -87,9 +86,8 @@ def _proof(export: Export) -> dict[str, Any]:
 
 
 def _rights(request: HttpRequest, export: Export) -> dict[str, bool]:
-    arn = branch_arn(export.repository, export.branch)
     return {
-        "may_configure": rbac.allowed(request.user, "fs:ExportConfig", arn),
-        "may_pause": rbac.allowed(request.user, "fs:PauseExport", arn),
-        "may_run": rbac.allowed(request.user, "fs:RunExport", arn),
+        "may_configure": rbac.allowed(request.user, "fs:ExportConfig", export.arn),
+        "may_pause": rbac.allowed(request.user, "fs:PauseExport", export.arn),
+        "may_run": rbac.allowed(request.user, "fs:RunExport", export.arn),
     }

@@ -64,7 +64,7 @@ def export_edit(request: HttpRequest, number: int) -> HttpResponse:
         return _begin(request, ExportForm.of(export), export)
     if _asks(request):
         return _tell(request, ExportForm.typed(request.POST, export), export)
-    rbac.require(request.user, ("fs:ExportConfig", branch_arn(export.repository, export.branch)))
+    rbac.require(request.user, ("fs:ExportConfig", export.arn))
     form = ExportForm(request.POST, initial=ExportForm.of(export).initial).pinned()
     if not form.is_valid():
         return _show(request, form, 400, export)

@@ -14,7 +14,6 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from core.access.policies import branch_arn
 from core.errors import Invalid, LakeMirrorError
 from core.exporting.explain import STATES
 from db import clock
@@ -61,12 +60,8 @@ def _may_act(request: HttpRequest, shown: list[ExportSummary]) -> set[int]:
     return {
         reading.export.pk
         for reading in shown
-        if rbac.allowed(request.user, needs.get(reading.told.action, "fs:RunExport"), _arn(reading.export))
+        if rbac.allowed(request.user, needs.get(reading.told.action, "fs:RunExport"), reading.export.arn)
     }
-
-
-def _arn(export: Export) -> str:
-    return branch_arn(export.repository, export.branch)
 
 
 # --- several at once --------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from core.exporting.explain import STATES
 from core.mirroring.states import State
 from core.text.phrases import Phrase, count, name, say, sentence
 from exports.status.export import ExportSummary
-from mirrors.views.list_query import Chip
+from mirrors.views.list_query import Chip, query_without
 
 NAMED = 3
 
@@ -39,17 +39,8 @@ class ListQuery:
     @property
     def chips(self) -> list[Chip]:
         """Filters that are on."""
-        chips = [Chip("State", state.word, self._without("state", state.value)) for state in self.states]
-        return chips + ([Chip("Holds", self.find, self._without("find"))] if self.find else [])
-
-    def _without(self, key: str, value: str = "") -> str:
-        query = self.query.copy()
-        query.pop("page", None)
-        remaining = [other for other in query.getlist(key) if value and other != value]
-        query.setlist(key, remaining)
-        if not remaining:
-            del query[key]
-        return "?" + query.urlencode()
+        chips = [Chip("State", state.word, query_without(self.query, "state", state.value)) for state in self.states]
+        return chips + ([Chip("Holds", self.find, query_without(self.query, "find"))] if self.find else [])
 
 
 def needing(readings: Sequence[ExportSummary]) -> list[ExportSummary]:

@@ -40,6 +40,7 @@ class TableWriter:
         self._block = BlockBuilder(RESTART_INTERVAL)
         self._index = BlockBuilder(1)
         self._partitions: list[tuple[bytes, bytes]] = []
+        self._first_key = b""
         self._last_key: bytes | None = None
         self._data_blocks = self._raw_key_size = self._raw_value_size = 0
         self.count = 0
@@ -57,10 +58,22 @@ class TableWriter:
         if self._block.would_overflow(len(internal), len(value), BLOCK_SIZE):
             self._end_block(_separator(self._last_key or b"", key))
         self._block.add(internal, value, shareable=len(key))
+        if self._last_key is None:
+            self._first_key = key
         self._last_key = key
         self.count += 1
         self._raw_key_size += len(internal)
         self._raw_value_size += len(value)
+
+    def statistics(self, kind: str) -> dict[str, bytes]:
+        """The properties that lakeFS adds to a file of this type."""
+        return {
+            "type": kind.encode(),
+            "min_key": self._first_key,
+            "max_key": self._last_key or b"",
+            "count": b"%d" % self.count,
+            "estimated_size_bytes": b"%d" % self.estimated_size,
+        }
 
     def finish(self, user_properties: Mapping[str, bytes]) -> bytes:
         """The whole file. Ends the use of this writer."""
@@ -89,7 +102,7 @@ class TableWriter:
     def _end_last_block(self) -> None:
         # A table without records still has one, empty, block.
         if self._block.count or not self._index.count:
-            self._end_block(_successor(self._last_key) if self._last_key is not None else _NO_KEY)
+            self._end_block(_bumped(self._last_key, 0) if self._last_key is not None else _NO_KEY)
 
     def _end_partition(self) -> None:
         last = self._index.last_key
@@ -145,13 +158,9 @@ def _separator(a: bytes, b: bytes) -> bytes:
     return _bumped(a, i + 1)
 
 
-def _successor(a: bytes) -> bytes:
-    """The shortest internal key at or after the last key of the file."""
-    return _bumped(a, 0)
-
-
 def _bumped(a: bytes, start: int) -> bytes:
-    """Cuts `a` after its first byte from `start` on that can be raised by one, and raises it."""
+    """Cuts `a` after its first byte from `start` on that can be raised by one, and raises it: from the first byte on,
+    that is the shortest internal key at or after the last key of a file."""
     for i in range(start, len(a)):
         if a[i] != 0xFF:
             return a[:i] + bytes([a[i] + 1]) + _SEPARATOR_TRAILER

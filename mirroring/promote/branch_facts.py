@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import replace
 
 from core.errors import Invalid
@@ -32,13 +33,10 @@ def gather_facts(mirror: Mirror, heads: dict[str, str], guard: Guard) -> list[tu
     for default in (b for b in stirring if b.name == mirror.source.default_branch and b.gone_at is None):
         inferred = inferred_candidates(mirror, mirror_branches.get(default.name), heads.get(default.name, ""))
         candidates[default.pk] = inferred + candidates[default.pk]
-    followed = [
-        (
-            branch,
-            _facts(mirror, branch, mirror_branches.get(branch.name), heads.get(branch.name, ""), candidates[branch.pk]),
-        )
-        for branch in stirring
-    ]
+    followed = []
+    for branch in stirring:
+        row, head = mirror_branches.get(branch.name), heads.get(branch.name, "")
+        followed.append((branch, _facts(mirror, branch, row, head, candidates[branch.pk])))
     intents, gathered = intents_of(mirror), []
     left_out = [b for b in branches if b.name not in chosen]
     followed += facts_of_unselected(mirror, left_out, mirror_branches, heads, intents)
@@ -146,11 +144,7 @@ def _candidates(
     return candidates
 
 
-def promotable(mirror: Mirror, facts: PromotionFacts) -> set[str]:
-    """The candidates' commits that the branch may be moved to."""
-    shas = [c.commit_id for c in facts.candidates]
-    commits: set[str] = set()
-    for some in chunks(shas):
-        rows = mirror.commits.promotable().filter(commit__sha__in=some)
-        commits.update(rows.values_list("commit__sha", flat=True))
-    return commits
+def promotable(mirror: Mirror, commits: Iterable[str]) -> set[str]:
+    """Those of some commits that a branch or tag may be moved to."""
+    shas = mirror.commits.promotable().values_list("commit__sha", flat=True)
+    return {sha for some in chunks(sorted(set(commits))) for sha in shas.filter(commit__sha__in=some)}

@@ -9,7 +9,7 @@ from functools import partial
 from typing import ClassVar
 
 from core.errors import NotFound, PartialFailure
-from core.mirroring.promotion import Action, Decision, PromotionFacts, Whose, choose_promotion, whose_move
+from core.mirroring.promotion import UNEXPLAINED, Action, Decision, PromotionFacts, choose_promotion, whose_move
 from db import clock
 from deployment.wiring import clients
 from jobs import duties
@@ -36,7 +36,6 @@ log = logging.getLogger("lakemirror.promote")
 FOR_GOOD = 6
 """After so many looks in a row, the last ones half a minute apart, a repository without its default branch is no ghost
 of one that was deleted, but a destination that was restored to before that branch was made: it is made again."""
-_UNEXPLAINED = (Whose.BACK, Whose.VANISHED, Whose.OTHERS)
 
 
 def promote(lease: Lease) -> DutyOutcome:
@@ -52,7 +51,7 @@ def promote(lease: Lease) -> DutyOutcome:
     if _is_going(mirror, heads) and lease.duty.failures < FOR_GOOD:
         raise PartialFailure(f"{mirror.region} gave no branch {mirror.source.default_branch}: not taken for a look")
     gathered, intents = gather_facts(mirror, heads, failed.of), intents_of(mirror)
-    moved_by_others = {branch.name for branch, facts in gathered if whose_move(facts) in _UNEXPLAINED}
+    moved_by_others = {branch.name for branch, facts in gathered if whose_move(facts) in UNEXPLAINED}
     if mirror.proving_records or is_news(mirror, moved_by_others):
         about.begin()
         prove_newest(mirror, lakefs, lease)  # before anything moves: the destination may be younger than our books
@@ -117,7 +116,8 @@ class BranchRef:
         self.facts = move_history.note_move(self.about.mirror, self.branch, self.facts, self.intents, self.about.lease)
 
     def decide(self) -> Decision:
-        return choose_promotion(self.facts, promotable(self.about.mirror, self.facts).__contains__)
+        commits = (candidate.commit_id for candidate in self.facts.candidates)
+        return choose_promotion(self.facts, promotable(self.about.mirror, commits).__contains__)
 
     def note_rest(self, decision: Decision) -> None:
         mirror, lease, gone = self.about.mirror, self.about.lease, self.facts.gone or self.facts.dropped

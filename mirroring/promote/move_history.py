@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from django.db import transaction
-
 from core.mirroring.promotion import (
+    UNEXPLAINED,
     Action,
     Decision,
     OwnMove,
@@ -29,9 +28,11 @@ from jobs.lease import Lease
 from mirroring.promote.branch_facts import promotable
 from mirrors.models import Mirror, MirrorBranch, MirrorDuty, MoveIntent, Promotion, SourceBranch
 from mirrors.transitions.proven_heads import prove_heads
-from mirrors.transitions.validity import lock_mirror
+from mirrors.transitions.validity import locked_mirror
 
 log = logging.getLogger("lakemirror.promote")
+
+_SAID = {Whose.AHEAD: Why.FOUND} | UNEXPLAINED
 
 
 def note_move(
@@ -43,11 +44,7 @@ def note_move(
         return facts
     if whose is Whose.OURS:
         return _note_own_move(mirror, branch, facts, intents[facts.head], lease)
-    if whose is Whose.AHEAD:
-        _note_foreign_move(mirror, branch.name, facts.noted, facts.head, lease, why=Why.FOUND)
-        return facts
-    why = {Whose.BACK: Why.BACK, Whose.VANISHED: Why.VANISHED}.get(whose, Why.FOREIGN)
-    _note_foreign_move(mirror, branch.name, facts.noted, facts.head, lease, why=why)
+    _note_foreign_move(mirror, branch.name, facts.noted, facts.head, lease, why=_SAID[whose])
     return facts
 
 
@@ -72,7 +69,8 @@ def remember_position(
     mirror: Mirror, branch: SourceBranch, facts: PromotionFacts, decision: Decision, lease: Lease
 ) -> None:
     """The destination is where it should be although our books said otherwise."""
-    if is_news(facts, decision, promotable(mirror, facts).__contains__):
+    commits = (candidate.commit_id for candidate in facts.candidates)
+    if is_news(facts, decision, promotable(mirror, commits).__contains__):
         record(mirror, branch, facts, decision, lease, moved=False)
     elif (facts.gone or facts.dropped) and not facts.head:
         mirror.branches.filter(name=branch.name).delete()
@@ -91,8 +89,7 @@ def record(
     """A move goes into the history and the row of its branch. `moved`: false where only the books were wrong. `placed`:
     it was carried out just now, after a proof of the records."""
     now = clock.now()
-    with transaction.atomic():
-        lock_mirror(mirror, lease, settings=False)
+    with locked_mirror(mirror, lease, settings=False):
         Promotion.objects.create(
             mirror=mirror,
             branch=branch.name,
@@ -157,8 +154,7 @@ def _note_foreign_move(
 ) -> None:
     """A branch is not where this mirror put it: that goes into its history, whatever follows. One that has no row is
     somebody's, unless it is back: then it is ours, whatever keeps it from being put in order."""
-    with transaction.atomic():
-        lock_mirror(mirror, lease, settings=False)
+    with locked_mirror(mirror, lease, settings=False):
         Promotion.objects.create(
             mirror=mirror, branch=branch, from_commit=noted, to_commit=head, why=why, at=clock.now()
         )

@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
+from adapters.lakefs import CALL_SECONDS
 from core.errors import Conflict, Denied, Fenced, LakeMirrorError, NotFound, PartialFailure
 from core.mirroring.judgement import Obstacle
 from core.mirroring.promotion import Action, Decision
 from core.ports import LakeFS
 from jobs.lease import Lease
-from mirroring.manage import fence_call, require_pinned
+from mirroring.manage import require_pinned
 from mirroring.promote.destination_heads import Shown
 from mirroring.promote.resend_records import prove_after_404, prove_records
 from mirrors.models import Mirror
@@ -136,7 +137,7 @@ def _carry_out(ref: Ref, decision: Decision, about: Round) -> tuple[bool, LakeMi
         if not _are_intended(ref, decision, ahead, about, completes=number > 0):
             return False, None
         call.before()
-        fence_call(about.lease)
+        about.lease.fence(CALL_SECONDS)
         if refused := _make(call, decision, about):
             return True, refused
     return True, None

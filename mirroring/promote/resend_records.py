@@ -12,8 +12,6 @@ from collections import deque
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
-from django.db import transaction
-
 from core.ports import LakeFS
 from core.types import RecordOutcome
 from db.chunks import chunks
@@ -24,7 +22,7 @@ from mirrors.models import Mirror, MirrorCommit, MirrorDuty
 from mirrors.queries.ancestors import ShownHistory
 from mirrors.transitions.ancestry import mark_complete_ancestry, reset_ancestry
 from mirrors.transitions.proven_heads import prove_heads
-from mirrors.transitions.validity import lock_mirror
+from mirrors.transitions.validity import locked_mirror
 
 log = logging.getLogger("lakemirror.promote")
 
@@ -161,8 +159,7 @@ def neighbours(mirror: Mirror, keys: Collection[int]) -> set[int]:
 def _begin(mirror: Mirror, lease: Lease) -> bool:
     """Note that records are being sent: if the worker ends before it can tell what it heard, what was lost is there
     again without anybody knowing. False if that was noted already."""
-    with transaction.atomic():
-        lock_mirror(mirror, lease, settings=False)
+    with locked_mirror(mirror, lease, settings=False):
         return Mirror.objects.filter(pk=mirror.pk, proving_records=False).update(proving_records=True) > 0
 
 
@@ -170,8 +167,7 @@ def _conclude(mirror: Mirror, answers: _Answers, lease: Lease, *, over: bool) ->
     """Where one was lost, others may be too. One of which nobody heard is sent again by the copier; what is not built
     on it is in order all the same, and goes on."""
     unheard = sorted(answers.unheard)
-    with transaction.atomic():
-        lock_mirror(mirror, lease, settings=False)
+    with locked_mirror(mirror, lease, settings=False):
         if answers.created:
             _send_again(mirror, _newest(mirror))
             doubt_around(mirror, min(answers.created))
@@ -185,8 +181,7 @@ def _conclude(mirror: Mirror, answers: _Answers, lease: Lease, *, over: bool) ->
 
 def doubt_records(mirror: Mirror, lease: Lease) -> None:
     """The destination may have lost records: those that it accepted last are sent again before anything moves."""
-    with transaction.atomic():
-        lock_mirror(mirror, lease, settings=False)
+    with locked_mirror(mirror, lease, settings=False):
         _send_again(mirror, _newest(mirror))
         Mirror.objects.filter(pk=mirror.pk).update(proving_records=False)
 

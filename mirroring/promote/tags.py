@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
@@ -12,11 +12,11 @@ from django.db import transaction
 from django.db.models import Q
 
 from core.errors import NotFound
-from core.mirroring.promotion import Action, Decision, Whose, Why
+from core.mirroring.promotion import UNEXPLAINED, Action, Decision, Whose, Why
 from core.mirroring.tag_promotion import TagFacts, choose_tag, whose_tag_move
 from db import clock
-from db.chunks import chunks
 from jobs.lease import Lease
+from mirroring.promote.branch_facts import promotable
 from mirroring.promote.move_ref import ForcedCall, Round, settle
 from mirroring.promote.ref_failures import Guard
 from mirroring.promote.resend_records import prove_newest
@@ -26,8 +26,6 @@ from mirrors.queries.own_moves import has_put, is_news, last_place_of_tag
 from mirrors.transitions.move_intents import intents_of
 
 log = logging.getLogger("lakemirror.tags")
-
-_UNEXPLAINED = {Whose.OTHERS: Why.FOREIGN, Whose.VANISHED: Why.VANISHED, Whose.BACK: Why.BACK}
 
 
 def follow_tags(about: Round, guard: Guard) -> int:
@@ -47,7 +45,7 @@ def _follow(about: Round, mirror_tags: dict[str, str], guard: Guard) -> int:
     """Bring each tag where it should be; how many were moved. All are seen then, and what others did is noted."""
     mirror, lease, moved = about.mirror, about.lease, 0
     gathered = list(_gather(mirror, mirror_tags))
-    moved_by_others = {name for name, facts in gathered if whose_tag_move(facts) in _UNEXPLAINED}
+    moved_by_others = {name for name, facts in gathered if whose_tag_move(facts) in UNEXPLAINED}
     if is_news(mirror, moved_by_others, tags=True):
         about.begin()
         prove_newest(mirror, about.lakefs, lease)
@@ -79,27 +77,19 @@ def _gather(mirror: Mirror, mirror_tags: dict[str, str]) -> Iterator[tuple[str, 
         at_rest = commit == mirror_tags.get(name, "") == noted and bool(commit) == (row is not None)
         if not at_rest or (row is not None and row.stands_at is not None):
             stirring[name] = commit
-    promotable = _promotable(mirror, set(stirring.values()))
+    whole = promotable(mirror, stirring.values())
     for name, commit in stirring.items():
         row = rows.get(name)
         is_ours = row is not None and not row.stray
         noted = _last_place(mirror, row) if row and is_ours and (commit or row.commit_id) else ""
         standing, intended = mirror_tags.get(name, ""), frozenset(intents[name])
         former = standing != noted and has_put(mirror, name, standing, tag=True, is_ours=is_ours)
-        yield name, TagFacts(commit, standing, noted, is_ours, commit in promotable, intended, former)
+        yield name, TagFacts(commit, standing, noted, is_ours, commit in whole, intended, former)
 
 
 def _last_place(mirror: Mirror, row: MirrorTag) -> str:
     """Where we made it last, although it was deleted since, on its way to another commit."""
     return row.commit_id or last_place_of_tag(mirror, row.name)
-
-
-def _promotable(mirror: Mirror, commits: Collection[str]) -> set[str]:
-    shas, promotable = sorted(commits), set[str]()
-    for some in chunks(shas):
-        rows = mirror.commits.promotable().filter(commit__sha__in=some)
-        promotable.update(rows.values_list("commit__sha", flat=True))
-    return promotable
 
 
 # --- one of them ----------------------------------------------------------------------------------------------------
@@ -123,8 +113,8 @@ class TagRef:
         mirror, lease, whose = self.about.mirror, self.about.lease, whose_tag_move(self.facts)
         if whose is Whose.OURS and self.head:
             self.facts = _note_own_move(mirror, self.name, self.facts, lease)
-        elif whose in _UNEXPLAINED:
-            _note_foreign_move(mirror, self.name, self.facts, _UNEXPLAINED[whose], lease)
+        elif whose in UNEXPLAINED:
+            _note_foreign_move(mirror, self.name, self.facts, UNEXPLAINED[whose], lease)
             self.facts = replace(self.facts, made_here=self.facts.made_here or self.facts.former)
         if self.facts.made_here:
             self.note_elsewhere(self.head)
@@ -156,8 +146,7 @@ class TagRef:
     def note_elsewhere(self, head: str) -> None:
         """One of ours that is not where its row says, whoever did it, is said to be where it is."""
         rows = self.about.mirror.tag_rows.filter(name=self.name, stray=False)
-        with transaction.atomic():
-            self.about.lease.lock()
+        with self.about.lease.transaction():
             rows.exclude(commit_id=head).update(stands_at=head)
             rows.filter(commit_id=head).exclude(stands_at=None).update(stands_at=None)
 
@@ -207,8 +196,7 @@ def _remember(mirror: Mirror, name: str, facts: TagFacts, decision: Decision, le
 
 
 def _note(mirror: Mirror, name: str, commit: str | None, lease: Lease, *, stray: bool = False) -> None:
-    with transaction.atomic():
-        lease.lock()
+    with lease.transaction():
         if commit is None:
             mirror.tag_rows.filter(name=name).delete()
             return
@@ -217,8 +205,7 @@ def _note(mirror: Mirror, name: str, commit: str | None, lease: Lease, *, stray:
 
 
 def _record(mirror: Mirror, name: str, from_commit: str, to_commit: str, why: Why, lease: Lease) -> None:
-    with transaction.atomic():
-        lease.lock()
+    with lease.transaction():
         Promotion.objects.create(
             mirror=mirror,
             branch=name,

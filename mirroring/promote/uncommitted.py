@@ -9,7 +9,6 @@ import logging
 from contextlib import suppress
 from datetime import timedelta
 
-from django.db import transaction
 from django.db.models import F, Q
 
 from core.errors import LakeMirrorError, NotFound
@@ -67,8 +66,7 @@ def _ask(mirror: Mirror, row: MirrorBranch, lakefs: LakeFS) -> bool:
 
 def _note_found(mirror: Mirror, row: MirrorBranch, lease: Lease, *, found: bool) -> None:
     """Before anything is undone: that may fail, and readers see the changes until then."""
-    with transaction.atomic():
-        lease.lock()
+    with lease.transaction():
         if found and not row.uncommitted:
             log.error("%s: somebody wrote to %s by force", mirror.name, row.name)
             _note(mirror, row, Why.WRITTEN)
@@ -77,8 +75,7 @@ def _note_found(mirror: Mirror, row: MirrorBranch, lease: Lease, *, found: bool)
 
 
 def _note_undone(mirror: Mirror, row: MirrorBranch, lease: Lease, *, found: bool, remains: bool) -> None:
-    with transaction.atomic():
-        lease.lock()
+    with lease.transaction():
         if found and not remains:
             _note(mirror, row, Why.UNDONE)
         done = {"reset_asked": False} if row.reset_asked else {}

@@ -17,9 +17,8 @@ from core.types import main_parent
 from db import clock
 from db.chunks import chunks
 from deployment.wiring import clients
-from jobs import duties
 from jobs.lease import DutyOutcome, Lease
-from mirroring.sense.commit_spool import Spool, served_mirrors
+from mirroring.sense.commit_spool import Spool, served_mirrors, wake_promotion
 from mirroring.sense.identity import ask_identity, freeze, moved_since, tell_moved
 from mirroring.sense.inferred import keep_inferred
 from mirroring.sense.missing_refs import note_missing
@@ -32,7 +31,7 @@ from mirroring.sense.read_log import (
 )
 from mirroring.sense.tags import look_at_tags, tell_unseen, unread_tags
 from mirroring.sense.unrelated_histories import NEXT_LOOK_SECONDS, strangers, tell_strange
-from mirrors.models import Candidate, Commit, MirrorDuty, Repository, SourceBranch
+from mirrors.models import Candidate, Commit, Repository, SourceBranch
 from mirrors.transitions import duties as mirror_duties
 from mirrors.transitions.ancestry import check_after_all
 from mirrors.transitions.required_commits import follow_moves
@@ -55,7 +54,9 @@ def sense(lease: Lease) -> DutyOutcome:
             return freeze(repository, problem)
         raise
     if not source_moves.is_valid_look(heads, repository.default_branch):
-        return _note_error(repository, f"the source gave no branch {repository.default_branch}: not taken for a look")
+        error = f"the source gave no branch {repository.default_branch}: not taken for a look"
+        Repository.objects.filter(pk=repository.pk).update(look_error=error)
+        return DutyOutcome(error)
     outcome, trusted = _take_look(repository, lakefs, heads, before, lease)
     if not trusted:
         return outcome
@@ -99,7 +100,7 @@ def _take_look(
     with transaction.atomic():
         Repository.objects.select_for_update(no_key=True).get(pk=repository.pk)
         lease.lock()
-        if _last_heads(repository) != last:
+        if dict(repository.branches.filter(gone_at=None).values_list("name", "head")) != last:
             raise Fenced(f"another look at {repository.name} came between")
         _store_moves(repository, readable, last, at)
         _note_hidden(repository, hidden)
@@ -108,7 +109,7 @@ def _take_look(
         error = _name_unread(repository, changed, unread, strange - errors.keys())
         Repository.objects.filter(pk=repository.pk).update(looked_at=at, look_error=error)
         if readable or any_deleted:
-            _wake_promotion(repository)
+            wake_promotion(repository)
     summary = error or f"{len(heads)} branches, {len(changed)} moved, {new} new commits"
     return DutyOutcome(summary, next_in=NEXT_LOOK_SECONDS if strange else None), True
 
@@ -142,10 +143,6 @@ def _distrust(
         _note_unread(repository, before | dict(changed), at, spool)
         Repository.objects.filter(pk=repository.pk).update(look_error=error)
     return DutyOutcome(error, next_in=NEXT_LOOK_SECONDS)
-
-
-def _last_heads(repository: Repository) -> dict[str, str]:
-    return dict(repository.branches.filter(gone_at=None).values_list("name", "head"))
 
 
 def _before(repository: Repository) -> tuple[dict[str, str], dict[str, str], set[str]]:
@@ -188,11 +185,6 @@ def _name_unread(
         f"the history of {', '.join(names[:5])} can't be read: {unread[changed[names[0]]][0].message}" if names else ""
     )
     return "; ".join(part for part in (broken, tell_strange(repository, strange)) if part)
-
-
-def _note_error(repository: Repository, error: str) -> DutyOutcome:
-    Repository.objects.filter(pk=repository.pk).update(look_error=error)
-    return DutyOutcome(error)
 
 
 # Branches
@@ -304,8 +296,3 @@ def _begin_anew(branch: SourceBranch, at: datetime) -> None:
     SourceBranch.objects.filter(pk=branch.pk).update(
         head="", changed_at=at, begun_at=at, missing_since=None, missing_looks=0, gone_at=None
     )
-
-
-def _wake_promotion(repository: Repository) -> None:
-    for mirror in served_mirrors(repository):
-        duties.wake(MirrorDuty.PROMOTE, mirror.pk)

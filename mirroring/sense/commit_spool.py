@@ -43,8 +43,7 @@ class Spool:
         fresh = [record for sha, record in page.items() if sha not in known]
         rows = [UnplacedCommit(repository=self.repository, **UnplacedCommit.columns(record)) for record in fresh]
         if rows:
-            with transaction.atomic():
-                self.lease.lock()
+            with self.lease.transaction():
                 UnplacedCommit.objects.bulk_create(rows, batch_size=FEW, ignore_conflicts=True)
         return fresh
 
@@ -58,15 +57,12 @@ class Spool:
         return self._stored_in(Commit, shas)
 
     def _stored_in(self, model: type[Commit] | type[UnplacedCommit], shas: Collection[str]) -> set[str]:
-        wanted, stored = list(shas), set()
-        for some in chunks(wanted):
-            rows = model.objects.filter(repository=self.repository, sha__in=some)
-            stored.update(rows.values_list("sha", flat=True))
-        return stored
+        stored = model.objects.filter(repository=self.repository).values_list("sha", flat=True)
+        return {sha for some in chunks(list(shas)) for sha in stored.filter(sha__in=some)}
 
     def frontier(self) -> set[str]:
         """Parents that were named and not read yet: where a reading that was broken off goes on."""
-        missing: set[str] = set()
+        missing = set[str]()
         for lines in self._latest_first():
             parents = {parent for _, _, parents in lines for parent in parents}
             missing |= parents - self.known(parents)
@@ -146,11 +142,8 @@ class Spool:
 
     def read_now(self, shas: Collection[str]) -> set[str]:
         """Those of `shas` that were read since this was made; what an earlier look left may be another repository's."""
-        fresh: set[str] = set()
-        for some in chunks(sorted(shas)):
-            rows = self.repository.unplaced.filter(sha__in=some, pk__gt=self._last_earlier)
-            fresh.update(rows.values_list("sha", flat=True))
-        return fresh
+        fresh = self.repository.unplaced.filter(pk__gt=self._last_earlier).values_list("sha", flat=True)
+        return {sha for some in chunks(sorted(shas)) for sha in fresh.filter(sha__in=some)}
 
     def unrelated(self, known: Collection[str] = ()) -> tuple[set[str], set[str]]:
         """What was read, if it begins at a root, that shares no commit with what is stored or the `known` heads lead
@@ -176,8 +169,7 @@ class Spool:
     def leave_out(self, shas: Collection[str]) -> None:
         """Forget these of what was read."""
         for some in chunks(sorted(shas)):
-            with transaction.atomic():
-                self.lease.lock()
+            with self.lease.transaction():
                 self._read(some).delete()
 
     def keep_below(self, heads: Collection[str], wrong: Collection[str]) -> None:
@@ -191,11 +183,16 @@ class Spool:
         """Forget what was read and not placed."""
         if not self.repository.unplaced.exists():
             return
-        with transaction.atomic():
-            self.lease.lock()
+        with self.lease.transaction():
             self.repository.unplaced.all().delete()
 
 
 def served_mirrors(repository: Repository) -> models.QuerySet[Mirror]:
     """The mirrors that follow a source repository."""
     return repository.mirrors.exclude(state__in=(Mirror.State.CREATING, Mirror.State.DELETING)).select_related("source")
+
+
+def wake_promotion(repository: Repository) -> None:
+    """Have them all promoted now."""
+    for mirror in served_mirrors(repository):
+        duties.wake(MirrorDuty.PROMOTE, mirror.pk)

@@ -10,16 +10,14 @@ from __future__ import annotations
 
 from operator import attrgetter
 
-from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from core.mirroring.promotion import UNKNOWN, CandidateCommit
 from core.mirroring.source_moves import FirstParents, FirstSync
 from core.types import main_parent
-from jobs import duties
 from jobs.lease import Lease
-from mirroring.sense.commit_spool import served_mirrors
-from mirrors.models import Candidate, Mirror, MirrorBranch, MirrorDuty, Repository, SourceBranch
+from mirroring.sense.commit_spool import wake_promotion
+from mirrors.models import Candidate, Mirror, MirrorBranch, Repository, SourceBranch
 
 WINDOW = 1000
 INFERRED = Q(position__lt=UNKNOWN)
@@ -36,8 +34,7 @@ def keep_inferred(repository: Repository, lease: Lease) -> None:
     if not _is_needed(repository):
         _forget(branch, lease)
     elif _store_chain(branch, lease):
-        for mirror in served_mirrors(repository):
-            duties.wake(MirrorDuty.PROMOTE, mirror.pk)
+        wake_promotion(repository)
 
 
 def _is_needed(repository: Repository) -> bool:
@@ -50,8 +47,7 @@ def _is_needed(repository: Repository) -> bool:
 def _forget(branch: SourceBranch, lease: Lease) -> None:
     rows = branch.candidates.filter(INFERRED)
     if rows.exists():
-        with transaction.atomic():
-            lease.lock()
+        with lease.transaction():
             rows.delete()
 
 
@@ -71,8 +67,7 @@ def _store_chain(branch: SourceBranch, lease: Lease) -> int:
             for n, sha in enumerate(picked, start=1)
         ]
         position -= len(rows)
-        with transaction.atomic():
-            lease.lock()
+        with lease.transaction():
             Candidate.objects.bulk_create(rows, batch_size=500)
     return before - position
 

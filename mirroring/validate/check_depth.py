@@ -28,12 +28,9 @@ def as_found(depth: Depth, deeper: str) -> HowDeep:
 def found_deeper(mirror: Mirror, range_ids: Sequence[str]) -> dict[str, str]:
     """`deeper` of those that were found damaged by a look which the mirror's own may not equal, whatever became of
     them."""
-    depths = {*Depth(mirror.depth).deeper, Depth.CONTENT}
-    found: dict[str, str] = {}
-    for some in chunks(range_ids):
-        rows = mirror.coverage.filter(range_id__in=some, deeper__in=depths)
-        found.update(rows.values_list("range_id", "deeper"))
-    return found
+    rows = mirror.coverage.filter(deeper__in={*Depth(mirror.depth).deeper, Depth.CONTENT})
+    found = rows.values_list("range_id", "deeper")
+    return dict(pair for some in chunks(range_ids) for pair in found.filter(range_id__in=some))
 
 
 def as_deep(mirror: Mirror, look: HowDeep) -> Mirror:

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from django.db import transaction
-
 from core.errors import Fenced, LakeMirrorError, Stopped
 from core.mirroring.check_planning import Data, RangeCheck, judge, plan_checks
 from db import clock
@@ -34,7 +32,7 @@ from mirrors.transitions.metarange_states import note_metaranges, proven_metaran
 from mirrors.transitions.proven_heads import prove_heads
 from mirrors.transitions.range_states import WAITS_NAMED
 from mirrors.transitions.required_commits import prune_commits
-from mirrors.transitions.validity import lock_mirror
+from mirrors.transitions.validity import locked_mirror
 
 BATCH = 200
 
@@ -83,8 +81,7 @@ def _begin_anew_at_another_store(mirror: Mirror, lease: Lease) -> None:
     store = store_of(mirror)
     if mirror.store == store:
         return
-    with transaction.atomic():
-        lock_mirror(mirror, lease, settings=False)
+    with locked_mirror(mirror, lease, settings=False):
         if mirror.store:
             forget_all(mirror)
         Mirror.objects.filter(pk=mirror.pk).update(store=store)
@@ -172,12 +169,9 @@ def plan(mirror: Mirror, rows: Sequence[MirrorCommit], contents: Mapping[str, Fo
 
 def coverage_of(mirror: Mirror, range_ids: Iterable[str]) -> dict[str, Data]:
     """What is known of ranges; those never checked are left out."""
-    wanted = list(range_ids)
-    states: dict[str, Data] = {}
-    for some in chunks(wanted):
-        rows = mirror.coverage.proving(mirror.depth).filter(range_id__in=some)
-        states.update((range_id, _data(state)) for range_id, state in rows.values_list("range_id", "state"))
-    return states
+    rows = mirror.coverage.proving(mirror.depth).values_list("range_id", "state")
+    known = (pair for some in chunks(list(range_ids)) for pair in rows.filter(range_id__in=some))
+    return {range_id: _data(state) for range_id, state in known}
 
 
 def _data(state: str) -> Data:
@@ -205,8 +199,7 @@ def _judge(mirror: Mirror, rows: Sequence[MirrorCommit], loaded: _Loaded, lease:
     """Write down what is now known of each commit, and what follows; gives how many became complete."""
     complete = 0
     if rows or loaded.looked_for:
-        with transaction.atomic():
-            lock_mirror(mirror, lease)
+        with locked_mirror(mirror, lease):
             note_metaranges(mirror, {metarange_id: loaded.contents[metarange_id] for metarange_id in loaded.looked_for})
             complete = _judge_rows(mirror, rows, loaded.contents)
     settled = mark_complete_ancestry(mirror)

@@ -13,7 +13,6 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from typing import Any
 
-from django.db import transaction
 from django.db.models import F
 
 from core.errors import Fenced, LakeMirrorError, Stopped
@@ -29,15 +28,12 @@ from mirrors.models import Coverage, Mirror, Validation, ValidationRange
 from mirrors.queries.metaranges import read_afresh
 from mirrors.transitions.metarange_states import note_metaranges
 from mirrors.transitions.range_states import reopen
-from mirrors.transitions.validity import NOTHING, lock_mirror
+from mirrors.transitions.validity import NOTHING, locked_mirror
 
 METARANGES = 50
 """A round reads so many metaranges at most, and then checks what verifying.BATCH and its budget allow."""
 BATCH = 200
 READERS = 8
-
-
-# --- asking ---------------------------------------------------------------------------------------------------------
 
 
 # --- carrying out ---------------------------------------------------------------------------------------------------
@@ -87,8 +83,7 @@ def _advance(mirror: Mirror, validation: Validation, lease: Lease) -> None:
 
 
 def _note(validation: Validation, lease: Lease, **changes: Any) -> None:
-    with transaction.atomic():
-        lease.lock()
+    with lease.transaction():
         _change(validation, **changes)
 
 
@@ -106,8 +101,7 @@ def _read_metaranges(mirror: Mirror, validation: Validation, lease: Lease) -> No
     ids = validation.metaranges[:METARANGES]
     with ThreadPoolExecutor(min(READERS, len(ids))) as pool:
         read = dict(zip(ids, pool.map(lambda metarange_id: read_afresh(mirror, metarange_id), ids), strict=True))
-    with transaction.atomic():
-        lock_mirror(mirror, lease)
+    with locked_mirror(mirror, lease):
         problems = note_metaranges(mirror, read)
         refs = {ref.id: ref.count for metarange in read.values() for ref in metarange.ranges}
         rows = [
@@ -173,16 +167,10 @@ class _OnDemand(CheckWriter):
     def is_stopped(self) -> bool:
         return super().is_stopped() or not Validation.objects.filter(pk=self.validation.pk, ended_at=None).exists()
 
-    def is_damage(self, range_id: str) -> bool:
-        return range_id in self.had_been_complete
-
     def state_of(self, row: Mapping[str, Any]) -> Data | None:
         """None: what it was before, for a check that is less deep than the mirror's proves nothing complete."""
         state = super().state_of(row)
         return state if state is Data.WAITING or self.deep_enough else None
-
-    def _was_open(self, range_id: str) -> bool:
-        return self.before[range_id].state != Data.COMPLETE
 
     def note(self, rows: list[Mapping[str, Any]]) -> None:
         super().note([row for row in rows if self.state_of(row) is not None])
@@ -209,9 +197,7 @@ class _OnDemand(CheckWriter):
         """Tell those that depend on the ranges, and the request; in the transaction that wrote the ranges down."""
         now = {row["range_id"]: self.state_of(row) for row in rows}
         changed = {range_id for range_id, state in now.items() if state is not None}
-        reopen(
-            self.mirror, {range_id for range_id in changed if range_id not in self.before or self._was_open(range_id)}
-        )
+        reopen(self.mirror, changed - {row.range_id for row in self.before.values() if row.state == Data.COMPLETE})
         self.validation.left.filter(range_id__in=list(now)).delete()
         _change(
             self.validation,

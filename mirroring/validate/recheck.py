@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from django.db import transaction
-
 from core.errors import LakeMirrorError
 from core.mirroring.content_proof import Prover, Refusals, is_sampled
 from core.mirroring.object_check import (
@@ -35,7 +33,7 @@ from mirrors.queries.metaranges import METADATA_PREFIX, read_afresh
 from mirrors.transitions.blockers import LOOKED_FOR, is_full, note_problems
 from mirrors.transitions.doubt import doubt_ranges
 from mirrors.transitions.range_states import ask_anew, reopen, settle_ranges
-from mirrors.transitions.validity import lock_mirror
+from mirrors.transitions.validity import locked_mirror
 
 log = logging.getLogger("lakemirror.rechecks")
 
@@ -47,9 +45,8 @@ _FOR_ALL = {Reason.MISSING, Reason.ARCHIVED, Reason.UNREADABLE, Reason.UNREACHAB
 
 @dataclass(slots=True)
 class Relook:
-    """How many things were looked for again, and how many had arrived; what some `failed` of."""
+    """How many of the things that were looked for again had arrived; what some `failed` of."""
 
-    looks: int = 0
     arrived: int = 0
     failed: LakeMirrorError | None = None
 
@@ -71,14 +68,13 @@ def look_again(mirror: Mirror, lease: Lease) -> Relook:
     # Missing at one side or at both: whichever it was, another answer than last time changes its holder.
     holders = {row.holder_id for row in rows if still.get((row.holder_id, row.key)) is not row.gone_at_source}
     holders.update(row.holder_id for row in arrived)
-    with transaction.atomic():
-        lock_mirror(mirror, lease)
+    with locked_mirror(mirror, lease):
         note_problems(mirror, problems)
         _forget(mirror, arrived)
         doubt_ranges(mirror, _disputed(mirror, arrived))
         settle_ranges(mirror, holders, damaged={row.holder_id for row in rows if row.damage})
         reopen(mirror, holders)
-    return Relook(looks=len(rows), arrived=len(arrived), failed=failed[0] if failed else None)
+    return Relook(arrived=len(arrived), failed=failed[0] if failed else None)
 
 
 def _of_the_same_objects(mirror: Mirror, rows: Sequence[Blocker]) -> list[Blocker]:
@@ -171,13 +167,10 @@ class _Source:
     def lacks(self, row: Blocker) -> bool:
         """Whether it is gone there too: a definite 404; without an answer what was known before."""
         try:
-            return row.gone_at_source if self._is_away() else self.store.head(self._uri(row)) is None
+            return row.gone_at_source if self._is_away() else self.store.head(uri_of(self.namespace, row)) is None
         except LakeMirrorError as error:
             self._note(error, row)
             return row.gone_at_source
-
-    def _uri(self, row: Blocker) -> str:
-        return uri_of(self.namespace, row)
 
     def _is_away(self) -> bool:
         """A store that shows no metadata under the namespace (a wrong bucket, say) proves nothing by a 404."""
@@ -191,12 +184,9 @@ class _Source:
         try:
             self._refusals.of_key(error, What(row.kind))
         except LakeMirrorError as failure:
-            self._give_up(failure)
-
-    def _give_up(self, error: LakeMirrorError) -> None:
-        if not self._away:
-            log.warning("whether things are gone at the source is not known: %s", error)
-        self._away = True
+            if not self._away:
+                log.warning("whether things are gone at the source is not known: %s", failure)
+            self._away = True
 
 
 def _look_at(

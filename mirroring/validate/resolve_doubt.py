@@ -9,8 +9,6 @@ from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
-from django.db import transaction
-
 from core.errors import LakeMirrorError, NotFound
 from core.mirroring.content_proof import Refusals
 from core.mirroring.doubt import address_crc
@@ -26,7 +24,7 @@ from mirrors.models.problem import Problem
 from mirrors.queries.metaranges import METADATA_PREFIX, metadata_uri
 from mirrors.transitions.blockers import is_full, note_problems, stored_address
 from mirrors.transitions.range_states import reopen, settle_rows
-from mirrors.transitions.validity import lock_mirror
+from mirrors.transitions.validity import locked_mirror
 
 BATCH = 200
 READERS = 8
@@ -62,8 +60,7 @@ def resolve_doubts(mirror: Mirror, lease: Lease) -> LakeMirrorError | None:
     with ThreadPoolExecutor(min(READERS, len(rows))) as pool:
         results = dict(zip([row.range_id for row in rows], pool.map(read, [row.range_id for row in rows]), strict=True))
     failed = [result for result in results.values() if isinstance(result, LakeMirrorError)]
-    with transaction.atomic():
-        lock_mirror(mirror, lease)
+    with locked_mirror(mirror, lease):
         if not _missing(mirror) - wanted:  # else something more was found meanwhile: they are read once more
             _settle(mirror, {range_id: result for range_id, result in results.items() if isinstance(result, Read)})
     return failed[0] if failed else None

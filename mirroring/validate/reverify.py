@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, TypeVar
 
-from django.db import transaction
-
 from core.errors import Fenced, LakeMirrorError, Stopped
 from core.mirroring.check_planning import RangeCheck
 from core.mirroring.object_check import Depth
@@ -28,7 +26,7 @@ from mirrors.models.querysets import CoverageQuerySet
 from mirrors.queries.metaranges import load_metaranges
 from mirrors.transitions.metarange_states import note_metaranges
 from mirrors.transitions.range_states import reopen
-from mirrors.transitions.validity import lock_mirror
+from mirrors.transitions.validity import locked_mirror
 
 log = logging.getLogger("lakemirror.verify")
 T = TypeVar("T")
@@ -79,8 +77,7 @@ def _verify(mirror: Mirror, rows: Sequence[Coverage], lease: Lease) -> LakeMirro
 def _put_behind(mirror: Mirror, rows: Sequence[Coverage], lease: Lease) -> None:
     """Those that got no answer have their next turn after all others that are due."""
     now = clock.now()
-    with transaction.atomic():
-        lease.lock()
+    with lease.transaction():
         mirror.coverage.filter(pk__in=[row.pk for row in rows], verify_at__lte=now).update(verify_at=now)
 
 
@@ -97,8 +94,7 @@ def verify_metaranges(mirror: Mirror, lease: Lease) -> None:
         return
     failed: dict[str, LakeMirrorError] = {}
     metaranges = load_metaranges(mirror, ids, afresh=due, failed=failed)
-    with transaction.atomic():
-        lock_mirror(mirror, lease)
+    with locked_mirror(mirror, lease):
         note_metaranges(
             mirror, {metarange_id: metaranges[metarange_id] for metarange_id in ids if metarange_id in metaranges}
         )
@@ -137,9 +133,6 @@ class _Verifier(CheckWriter):
         super().__init__(mirror, checks, lease, look=_look_at(mirror, rows[0]))
         self.bases = bases
         self.had_been_complete = {row.range_id for row in rows if row.may_have_been_complete}
-
-    def is_damage(self, range_id: str) -> bool:
-        return range_id in self.had_been_complete
 
     def settle(self, rows: list[Mapping[str, Any]]) -> None:
         """Commits may have waited for those that had been in question."""

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from django.db import models, transaction
+from django.db import models
 from django.db.models import Count, F, Q
 
 from core.errors import LakeMirrorError, Stopped
-from core.mirroring.check_planning import Data, RangeCheck, is_small, state_on_demand
+from core.mirroring.check_planning import Data, RangeCheck, is_small, state_with
 from core.mirroring.doubt import KEY_BYTES, KnownRange, Suspect, with_memory
 from core.mirroring.object_check import OF_RANGE, Depth
 from db import clock
@@ -28,7 +28,7 @@ from mirrors.transitions.blockers import note_problems
 from mirrors.transitions.doubt import doubt_holders, doubt_sharers
 from mirrors.transitions.measures import note_checked
 from mirrors.transitions.range_states import next_check, reopen
-from mirrors.transitions.validity import lock_mirror
+from mirrors.transitions.validity import locked_mirror
 
 MOST_KEYS = 500
 """A check that finds more problems of a range drops none that were known before."""
@@ -111,15 +111,11 @@ class CheckWriter:
     """Takes result rows as they come and writes ranges down once all of their problems are known."""
 
     job = "check"
-    damage = False
+    had_been_complete: Collection[str] = ()
 
-    def __init__(
-        self, mirror: Mirror, checks: Sequence[RangeCheck], lease: Lease, *, look: HowDeep | None = None
-    ) -> None:
-        self.mirror, self.lease = mirror, lease
+    def __init__(self, mirror: Mirror, checks: Sequence[RangeCheck], lease: Lease, *, look: HowDeep) -> None:
+        self.mirror, self.lease, self.look, self.depth = mirror, lease, look, look.depth
         self.checks = {check.range_id: check for check in checks}
-        self.look = look or HowDeep(Depth(mirror.depth))
-        self.depth = self.look.depth
         self.run = Run(mirror=mirror, job=self.job, started_at=clock.now(), ranges=len(checks))
         self.bases = {check.range_id: check.base_ids for check in checks}
         self.problems: dict[str, list[Problem]] = defaultdict(list)
@@ -149,9 +145,8 @@ class CheckWriter:
 
     def _known(self) -> dict[str, int]:
         """How many problems each range has by name. One that is checked again because those led nowhere keeps more."""
-        range_ids = list(self.checks)
         known: dict[str, int] = {}
-        for some in chunks(range_ids):
+        for some in chunks(list(self.checks)):
             named = self.mirror.blockers.held_by(some).order_by()
             known.update(named.values_list("holder_id").annotate(Count("pk")))
         return known
@@ -170,8 +165,7 @@ class CheckWriter:
             else:
                 ranges.append(row)
         if ranges:
-            with transaction.atomic():
-                lock_mirror(self.mirror, self.lease)
+            with locked_mirror(self.mirror, self.lease):
                 self._write_ranges(ranges)
 
     def is_stopped(self) -> bool:
@@ -191,18 +185,14 @@ class CheckWriter:
     def problem(self, row: Mapping[str, Any]) -> Problem:
         """What a row of the job tells. What is known to be gone at both sides is no news, and stays so until it is
         looked for again."""
-        problem = _problem(row, damage=self.is_damage(row["range_id"]))
+        problem = _problem(row, damage=row["range_id"] in self.had_been_complete)
         lost = (problem.holder_id, problem.key) in self.lost and problem.reason.endswith(("missing", "unreadable"))
         return replace(problem, gone_at_source=lost)
-
-    def is_damage(self, range_id: str) -> bool:
-        """Whether what a range lacks had been there."""
-        return self.damage
 
     def state_of(self, row: Mapping[str, Any]) -> Data | None:
         """What a range is now; None: what it was before."""
         lost = sum(problem.gone_at_source for problem in self.problems[row["range_id"]])
-        return state_on_demand(problems=row["problems"], gone=lost, deep_enough=True)
+        return state_with(row["problems"], gone=lost)
 
     def _write_ranges(self, rows: list[Mapping[str, Any]]) -> None:
         self.note(rows)
@@ -228,7 +218,9 @@ class CheckWriter:
 
     def store(self, rows: list[Coverage]) -> None:
         """Write coverage, over what there was. What had been complete, and is so no more, is in question everywhere."""
-        before = {row.range_id: row for row in _rows_of(self.mirror, [row.range_id for row in rows])}
+        parts = chunks([row.range_id for row in rows])
+        known = (row for some in parts for row in self.mirror.coverage.filter(range_id__in=some))
+        before: dict[str, Coverage] = {row.range_id: row for row in known}
         for row in rows:
             _keep_what_was_looked_for(row, before.get(row.range_id))
         question_shared(self.mirror, rows)
@@ -319,11 +311,6 @@ class CheckWriter:
         going_on = Run.objects.filter(pk=self.run.pk, stop_asked=False)
         if not going_on.update(**{name: F(name) + number for name, number in counts.items()}):
             raise Stopped("somebody stopped it")
-
-
-def _rows_of(mirror: Mirror, range_ids: Sequence[str]) -> Iterator[Coverage]:
-    for some in chunks(range_ids):
-        yield from mirror.coverage.filter(range_id__in=some)
 
 
 def _keep_what_was_looked_for(row: Coverage, before: Coverage | None) -> None:

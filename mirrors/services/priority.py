@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from django.db import transaction
-
 from audit.verbs import Verb
 from core.errors import NotFound
 from core.mirroring.facts import History
@@ -20,7 +18,7 @@ from jobs.lease import Lease
 from mirrors.models import Mirror, MirrorCommit, MirrorDuty
 from mirrors.queries.ancestors import FIRST_WINDOW, LAST_WINDOW, highest_key
 from mirrors.services.mirrors import repository_arn
-from mirrors.transitions.validity import lock_mirror
+from mirrors.transitions.validity import locked_mirror
 from rbac import services as rbac
 
 Urgency = MirrorCommit.Urgency
@@ -63,8 +61,7 @@ def mark_needed(mirror: Mirror, lease: Lease) -> None:
     if not wanted:
         return
     needed = {*wanted, *_needed(mirror, set(wanted.values()), lease)}
-    with transaction.atomic():
-        lock_mirror(mirror, lease, settings=False)
+    with locked_mirror(mirror, lease, settings=False):
         for some in chunks(sorted(needed)):
             mirror.commits.filter(commit_id__in=some).update(urgency=Urgency.NEEDED)
 

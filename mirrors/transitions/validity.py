@@ -7,6 +7,9 @@ anew too, and is not called proven until then.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from core.errors import Fenced
 from core.mirroring.object_check import Depth, Imported, Reason
 from db import clock
@@ -23,20 +26,22 @@ _SETTINGS = ("depth", "content_sample", "imported", "pinned_creation_date")
 """Those by which something is judged; with them the repository that it was looked for in."""
 
 
-def lock_mirror(mirror: Mirror, lease: Lease, *, settings: bool = True) -> None:
-    """Inside of a transaction that writes down a judgement: the lease is ours, and it was made by today's settings, of
-    the repository and at the store that are there today.
+@contextmanager
+def locked_mirror(mirror: Mirror, lease: Lease, *, settings: bool = True) -> Iterator[None]:
+    """A transaction that writes down a judgement: the lease is ours, and it was made by today's settings, of the
+    repository and at the store that are there today.
 
     Raises Fenced when one of these has changed since `mirror` was read: then it is judged again. Without `settings`
     it only keeps others from writing judgements until the transaction ends.
     """
-    lease.lock()
-    # Without a key's lock: who inserts rows that name the mirror need not wait, nor be waited for.
-    now = Mirror.objects.select_for_update(no_key=True).filter(pk=mirror.pk).values_list(*_SETTINGS).first()
-    if settings and now != tuple(getattr(mirror, name) for name in _SETTINGS):
-        raise Fenced(f"the settings or the repository of {mirror.name} were changed meanwhile")
-    if settings and not is_at_its_store(mirror):
-        raise Fenced(f"another store is configured for the region of {mirror.name} meanwhile")
+    with lease.transaction():
+        # Without a key's lock: who inserts rows that name the mirror need not wait, nor be waited for.
+        now = Mirror.objects.select_for_update(no_key=True).filter(pk=mirror.pk).values_list(*_SETTINGS).first()
+        if settings and now != tuple(getattr(mirror, name) for name in _SETTINGS):
+            raise Fenced(f"the settings or the repository of {mirror.name} were changed meanwhile")
+        if settings and not is_at_its_store(mirror):
+            raise Fenced(f"another store is configured for the region of {mirror.name} meanwhile")
+        yield
 
 
 def invalidate_for_settings(old: Mirror, new: Mirror) -> None:

@@ -67,6 +67,15 @@ class Chip:
     without: str
 
 
+def query_without(query: QueryDict, key: str, value: str = "") -> str:
+    """A list's query without a filter, or one value of it. Whatever is filtered otherwise begins at its beginning."""
+    changed = query.copy()
+    changed.setlist(key, [other for other in query.getlist(key) if value and other != value])
+    for name in ("after", "page"):
+        changed.pop(name, None)
+    return "?" + changed.urlencode()
+
+
 @dataclass(frozen=True, slots=True)
 class ListQuery:
     """What the address asks for. Values that mean nothing are left out, so an old link still opens a list."""
@@ -126,10 +135,12 @@ class ListQuery:
     @property
     def chips(self) -> list[Chip]:
         """Filters that are on."""
-        chips = [Chip("State", state.word, self._without("state", state.value)) for state in self.states]
+        chips = [Chip("State", state.word, query_without(self.query, "state", state.value)) for state in self.states]
         named = {"source": "Source", "from": "From", "region": "To", "find": "Name holds"}
         values = {"source": self.source, "from": self.origin, "region": self.region, "find": self.find}
-        return chips + [Chip(named[key], value, self._without(key)) for key, value in values.items() if value]
+        return chips + [
+            Chip(named[key], value, query_without(self.query, key)) for key, value in values.items() if value
+        ]
 
     @property
     def csv(self) -> str:
@@ -139,22 +150,12 @@ class ListQuery:
     @property
     def first(self) -> str:
         """The query of the list's beginning."""
-        return self._without("after")
+        return query_without(self.query, "after")
 
     def _with(self, **values: str) -> str:
         query = self.query.copy()
         for key, value in values.items():
             query[key] = value
-        return "?" + query.urlencode()
-
-    def _without(self, key: str, value: str = "") -> str:
-        """Whatever is filtered otherwise begins at its beginning."""
-        query = self.query.copy()
-        query.pop("after", None)
-        remaining = [other for other in query.getlist(key) if value and other != value]
-        query.setlist(key, remaining)
-        if not remaining:
-            del query[key]
         return "?" + query.urlencode()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -23,10 +25,8 @@ from rbac.api.schemas import (
 from rbac.models import Group
 from web.openapi import answers
 
-
-def group_arn(group_id: str) -> str:
-    """The group as a resource."""
-    return auth_arn("group", group_id)
+group_arn = partial(auth_arn, "group")
+"""The group as a resource."""
 
 
 class Groups(APIView):

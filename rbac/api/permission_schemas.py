@@ -13,12 +13,10 @@ from rbac import services
 from rbac.models import User
 from rbac.services.effective_permissions import Holding, Simulation
 from rbac.services.policy_impact import AreaChange, Impact
+from web.schemas import many_texts
+from web.serializers import rfc3339
 
 MOST_ALSO = 100
-
-
-def _texts() -> serializers.ListField:
-    return serializers.ListField(child=serializers.CharField())
 
 
 class HoldingAnswer(serializers.Serializer):
@@ -27,10 +25,10 @@ class HoldingAnswer(serializers.Serializer):
     policy = serializers.CharField()
     number = serializers.IntegerField()
     effect = serializers.ChoiceField([effect.value for effect in Effect])
-    action = _texts()
-    resource = _texts()
+    action = many_texts()
+    resource = many_texts()
     own = serializers.BooleanField()
-    groups = _texts()
+    groups = many_texts()
 
 
 class PermissionsAnswer(serializers.Serializer):
@@ -96,11 +94,11 @@ class ChangeAnswer(serializers.Serializer):
     area = serializers.CharField()
     step = serializers.CharField()
     title = serializers.CharField()
-    resources = _texts()
+    resources = many_texts()
     before = OutcomeAnswer()
     after = OutcomeAnswer()
-    users_before = _texts()
-    users_after = _texts()
+    users_before = many_texts()
+    users_after = many_texts()
     gained = serializers.IntegerField(help_text="how many users could take it only then")
     lost = serializers.IntegerField(help_text="how many users could take it no more")
 
@@ -125,8 +123,9 @@ class ImpactAnswer(serializers.Serializer):
 # --- as JSON ----------------------------------------------------------------------------------------------------------
 
 
-def as_of() -> dict[str, str]:
-    return {"as_of": timezone.now().isoformat(timespec="milliseconds").replace("+00:00", "Z")}
+def as_of() -> dict[str, Any]:
+    """When it was so."""
+    return {"as_of": rfc3339(timezone.now())}
 
 
 def holding_json(holding: Holding) -> dict[str, Any]:

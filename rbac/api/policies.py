@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from rest_framework.request import Request
@@ -16,10 +17,8 @@ from rbac.api.schemas import PolicyAnswer, PolicyGiven, listing, policy_json
 from rbac.models import Policy
 from web.openapi import answers
 
-
-def policy_arn(policy_id: str) -> str:
-    """The policy as a resource."""
-    return auth_arn("policy", policy_id)
+policy_arn = partial(auth_arn, "policy")
+"""The policy as a resource."""
 
 
 class Policies(APIView):

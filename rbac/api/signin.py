@@ -10,6 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from core.access.policies import auth_arn
 from rbac import services
 from rbac.models import Session, User
 from rbac.signin import passwords, sessions
@@ -83,8 +84,8 @@ class PasswordResetLink(APIView):
     @answers("Make a password reset link", 201, ResetLinkAnswer)
     def post(self, request: Request, user: str) -> Response:
         """Works once and for a day, and only while the password is as it is now. Needs auth:UpdateUser on the user."""
-        services.require(request.user, ("auth:UpdateUser", _arn(user)))
-        link = passwords.reset_link_create(actor=request.user, user=sessions.user_named(user))
+        services.require(request.user, ("auth:UpdateUser", auth_arn("user", user)))
+        link = passwords.reset_link_create(actor=request.user, user=services.user_find(user))
         answer = {"link": request.build_absolute_uri(link.path), "expires_at": link.expires_at}
         return Response(answer, status=201, headers={"Cache-Control": "no-store"})
 
@@ -93,12 +94,8 @@ def _whose(request: Request, username: str, action: str) -> User:
     """The user of that name, for themselves and for who may."""
     services.require(request.user)
     if username != request.user.username:
-        services.require(request.user, (action, _arn(username)))
-    return sessions.user_named(username)
-
-
-def _arn(username: str) -> str:
-    return f"arn:lakefs:auth:::user/{username}"
+        services.require(request.user, (action, auth_arn("user", username)))
+    return services.user_find(username)
 
 
 def _as_json(row: Session) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -28,10 +30,8 @@ from web.openapi import answers
 
 EFFECTIVE = OpenApiParameter("effective", bool, description="true: also those that reach the user through groups")
 
-
-def user_arn(user_id: str) -> str:
-    """The user as a resource."""
-    return auth_arn("user", user_id)
+user_arn = partial(auth_arn, "user")
+"""The user as a resource."""
 
 
 class CurrentUser(APIView):

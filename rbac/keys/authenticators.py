@@ -95,11 +95,11 @@ class AuthorizationService:
         if not _KEY_ID.fullmatch(key_id):
             return No.UNKNOWN
         known = self._remembered.get(key_id)
-        if known is None or not _same(known.secret, secret):
+        if known is None or not constant_time_compare(known.secret, secret):
             known = self._fetch(key_id)
         if known is None:
             return No.UNKNOWN
-        if not _same(known.secret, secret):
+        if not constant_time_compare(known.secret, secret):
             return No.WRONG
         user = _user_here(known.user) or _entered(known.user)
         user.given_policies = known.policies
@@ -145,10 +145,6 @@ class LakeFSKeys:
         if name is not None:
             self._remembered.put(mark, name, config.current().auth.lakefs.ttl.total_seconds())
         return name
-
-
-def _same(known: str, given: str) -> bool:
-    return constant_time_compare(known, given)
 
 
 def _user_here(name: str) -> User | None:

@@ -35,7 +35,7 @@ address keep out no more. They are looked at all the same, each time."""
 def identify(request: HttpRequest, key_id: str, secret: str) -> tuple[User, str]:
     """The caller and their key's id. AuthenticationFailed, TooMany, Unreachable, PermissionDenied."""
     where = brute_force.place_of_key(request, key_id)
-    mark = hashlib.sha256(f"{where.key}:{secret}".encode("utf-8", "surrogatepass")).hexdigest()
+    mark = hashlib.sha256(f"{where}:{secret}".encode("utf-8", "surrogatepass")).hexdigest()
     if not _right_lately.get(mark) and (wait := brute_force.wait_of(where)):
         raise TooMany("too many wrong secrets for this access key from here", wait)
     user = authenticators.user_of(key_id, secret)

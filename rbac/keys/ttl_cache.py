@@ -36,8 +36,3 @@ class Remembered(Generic[T]):
         """Forget it."""
         with self._lock:
             self._entries.pop(key, None)
-
-    def clear(self) -> None:
-        """Forget everything."""
-        with self._lock:
-            self._entries.clear()

@@ -6,7 +6,7 @@ Conflict (see administrators.py).
 """
 
 from audit.record import Actor, Right, audit
-from rbac.services.administrators import administrator, administrator_kept, can_sign_in, is_administrator
+from rbac.services.administrators import administrator, administrator_kept, is_administrator
 from rbac.services.authorize import allowed, decide, forget, policies_of, reading_of, require
 from rbac.services.groups import (
     group_add,
@@ -45,48 +45,3 @@ from rbac.services.users import (
     user_set_active,
     user_set_password,
 )
-
-__all__ = [
-    "Actor",
-    "Right",
-    "administrator",
-    "administrator_kept",
-    "allowed",
-    "audit",
-    "can_sign_in",
-    "decide",
-    "forget",
-    "group_add",
-    "group_create",
-    "group_delete",
-    "group_find",
-    "group_remove",
-    "groups_of",
-    "is_administrator",
-    "key_check",
-    "key_create",
-    "key_delete",
-    "key_disable",
-    "key_find",
-    "key_rotate",
-    "keys_of",
-    "members_of",
-    "policies_effective",
-    "policies_held",
-    "policies_of",
-    "policy_attach",
-    "policy_create",
-    "policy_delete",
-    "policy_detach",
-    "policy_find",
-    "policy_put",
-    "policy_update",
-    "reading_of",
-    "require",
-    "user_create",
-    "user_delete",
-    "user_edit",
-    "user_find",
-    "user_set_active",
-    "user_set_password",
-]

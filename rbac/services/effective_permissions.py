@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.db.models import Q
@@ -134,29 +134,16 @@ def _allows_attaching(policy: Reading) -> bool:
 def policies_of_all(users: Iterable[User]) -> dict[User, tuple[Reading, ...]]:
     """The policies that reach each of several users, by name; two queries, whatever their number."""
     users = list(users)
-    groups = defaultdict(list)
+    reached = defaultdict(list, {(user.pk, None): [user.pk] for user in users})
     for user_id, group_id in Membership.objects.filter(user__in=users).values_list("user_id", "group_id"):
-        groups[user_id].append(("group", group_id))
-    held, read = _hanging(users, {group_id for some in groups.values() for _, group_id in some})
-    return {
-        user: tuple(
-            read[name]
-            for name in sorted(set().union(*(held[holder] for holder in (("user", user.pk), *groups[user.pk]))))
-        )
-        for user in users
-    }
-
-
-def _hanging(
-    users: Collection[User], groups: Collection[int]
-) -> tuple[Mapping[tuple[str, int], set[str]], Mapping[str, Reading]]:
-    """Names of policies by whom they hang on, and the policies by name."""
-    held: dict[tuple[str, int], set[str]] = defaultdict(set)
+        reached[None, group_id].append(user_id)
+    held: dict[int, set[str]] = defaultdict(set)
     read: dict[str, Reading] = {}
-    for attachment in Attachment.objects.filter(Q(user__in=users) | Q(group__in=groups)).select_related("policy"):
-        held[("group", attachment.group_id) if attachment.group_id else ("user", attachment.user_id)].add(
-            attachment.policy.name
-        )
-        if attachment.policy.name not in read:
-            read[attachment.policy.name] = services.reading_of(attachment.policy)
-    return held, read
+    hanging = Q(user__in=users) | Q(group__in=[group_id for _, group_id in reached if group_id])
+    for attachment in Attachment.objects.filter(hanging).select_related("policy"):
+        name = attachment.policy.name
+        if name not in read:
+            read[name] = services.reading_of(attachment.policy)
+        for user_id in reached[attachment.user_id, attachment.group_id]:
+            held[user_id].add(name)
+    return {user: tuple(read[name] for name in sorted(held[user.pk])) for user in users}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import islice
 
 from django.db.models import Q
@@ -127,14 +128,7 @@ def _all_changes(people: list[Person], old: Reading | None, draft: Reading | Non
 
 def _once(places: Callable[[int], Iterable[Place]]) -> Callable[[], list[Place]]:
     """The places that there are, read when somebody asks and then kept."""
-    cached: list[list[Place]] = []
-
-    def read() -> list[Place]:
-        if not cached:
-            cached.append(list(places(MOST_PLACES)))
-        return cached[0]
-
-    return read
+    return cache(lambda: list(places(MOST_PLACES)))
 
 
 def _places(step: PermissionStep, read_places: Callable[[], list[Place]], versions: Iterable[Reading]) -> list[Place]:

@@ -16,7 +16,6 @@ import math
 import re
 import time
 import unicodedata
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -26,7 +25,6 @@ from django.utils import timezone
 
 from rbac.models import NAME_PATTERN, Guesses
 from web import requests
-from web.requests import network
 
 FREE_ATTEMPTS = 5
 FIRST_WAIT = 1
@@ -38,30 +36,24 @@ _COOKIE_AGE = 180 * 24 * 3600
 _SALT = "rbac.guessing"  # never renamed: cookies of now would count for nothing
 
 
-@dataclass(frozen=True, slots=True)
-class ClientNetwork:
-    """Where attempts at a name come from; `key` names the row that counts them."""
-
-    key: str
-
-
-def place(request: HttpRequest, username: str) -> ClientNetwork:
+def place(request: HttpRequest, username: str) -> str:
     """The place of this attempt: a browser that is known for the name, else the address (IPv6: its /64)."""
     name = _name(username)
     known = _known_browser(request, name)
     return _place("name", name, f"browser:{known}" if known else _origin(request))
 
 
-def place_of_key(request: HttpRequest, key_id: str) -> ClientNetwork:
+def place_of_key(request: HttpRequest, key_id: str) -> str:
     """The place of an attempt at an access key: its address."""
     return _place("key", key_id, _origin(request))
 
 
-def _place(kind: str, name: str, origin: str) -> ClientNetwork:
-    return ClientNetwork(hashlib.sha256(f"{kind}|{name}|{origin}".encode("utf-8", "surrogatepass")).hexdigest())
+def _place(kind: str, name: str, origin: str) -> str:
+    """The name of the row that counts what comes from there."""
+    return hashlib.sha256(f"{kind}|{name}|{origin}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def begin_attempt(where: ClientNetwork) -> int:
+def begin_attempt(where: str) -> int:
     """The seconds that an attempt has to wait, 0 when its password may be looked at; it counts from that moment on.
 
     Past the free attempts each one takes a turn that lasts the pause: of many at once only one gets it.
@@ -75,21 +67,21 @@ def begin_attempt(where: ClientNetwork) -> int:
             return 0
 
 
-def wait_of(where: ClientNetwork) -> int:
+def wait_of(where: str) -> int:
     """The seconds that attempts from there have to wait now; counts nothing."""
     now = timezone.now()
-    seen = Guesses.objects.filter(pk=where.key, forget_at__gt=now).first()
+    seen = Guesses.objects.filter(pk=where, forget_at__gt=now).first()
     return _rest(seen, now) if seen else 0
 
 
-def failed(where: ClientNetwork) -> None:
+def failed(where: str) -> None:
     """Count an attempt that was looked at and wrong."""
     begin_attempt(where)
 
 
-def succeeded(where: ClientNetwork) -> None:
+def succeeded(where: str) -> None:
     """Forget the failures of a place: it knew the password."""
-    Guesses.objects.filter(pk=where.key).delete()
+    Guesses.objects.filter(pk=where).delete()
 
 
 def prune() -> int:
@@ -98,10 +90,10 @@ def prune() -> int:
     return int(number)
 
 
-def _counted(where: ClientNetwork, now: datetime) -> Guesses:
+def _counted(where: str, now: datetime) -> Guesses:
     """The row of a place, made if need be, begun anew if it is old."""
     seen: Guesses
-    seen, _ = Guesses.objects.get_or_create(pk=where.key, defaults=_none_yet(now))
+    seen, _ = Guesses.objects.get_or_create(pk=where, defaults=_none_yet(now))
     if seen.forget_at <= now:
         Guesses.objects.filter(pk=seen.pk, forget_at=seen.forget_at).update(**_none_yet(now))
         seen.attempts, seen.wait_until = 0, None
@@ -147,4 +139,4 @@ def _known_browser(request: HttpRequest, name: str) -> str:
 
 
 def _origin(request: HttpRequest) -> str:
-    return f"address:{network(requests.address(request))}"
+    return f"address:{requests.network(requests.address(request))}"

@@ -20,6 +20,7 @@ from django.http.response import HttpResponseBase
 from django.utils import timezone
 
 from deployment import config
+from deployment.config_sections import AuthSession
 from rbac.models import Session
 from web import requests
 
@@ -129,5 +130,5 @@ def _ends_at(began_at: datetime, seen_at: datetime) -> datetime:
     return min(began_at + _settings().lifetime, seen_at + _settings().idle)
 
 
-def _settings() -> config.AuthSession:
+def _settings() -> AuthSession:
     return config.current().auth.session

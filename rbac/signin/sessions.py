@@ -21,14 +21,6 @@ def sessions_of(user: User) -> Sequence[Session]:
     return list(Session.objects.open_of(user, timezone.now())[:SHOWN])
 
 
-def user_named(username: str) -> User:
-    """The user of exactly that name, which rights were asked for: "Ann" is another resource than "ann". NotFound."""
-    user: User | None = User.objects.filter(username=username).first()
-    if user is None:
-        raise NotFound(f"there is no user '{username}'")
-    return user
-
-
 @transaction.atomic
 def session_end(*, actor: Actor, user: User, handle: str) -> None:
     """Sign one browser of a user out; NotFound if it is none of theirs."""

@@ -14,6 +14,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from core.access.policies import auth_arn
 from core.errors import Conflict, Invalid
 from rbac import services
 from rbac.models import Session, User
@@ -112,8 +113,8 @@ def _whose(request: HttpRequest, username: str, action: str) -> User:
     services.require(request.user)
     if not username:
         return _actor(request)
-    services.require(request.user, (action, f"arn:lakefs:auth:::user/{username}"))
-    return signed_in.user_named(username)
+    services.require(request.user, (action, auth_arn("user", username)))
+    return services.user_find(username)
 
 
 def _actor(request: HttpRequest) -> User:

@@ -31,11 +31,8 @@ def user_list(request: HttpRequest) -> HttpResponse:
     """Everybody, by name."""
     services.require(request.user, ("auth:ListUsers", ALL))
     page = by_name(request, User.objects.prefetch_related("rbac_groups"), "username")
-    return show(request, "users.html", TAB, {"page": page, "may_create": _may_create(request)})
-
-
-def _may_create(request: HttpRequest) -> bool:
-    return services.allowed(request.user, "auth:CreateUser", auth_arn("user", ALL))
+    may_create = services.allowed(request.user, "auth:CreateUser", auth_arn("user", ALL))
+    return show(request, "users.html", TAB, {"page": page, "may_create": may_create})
 
 
 @never_cache
@@ -79,6 +76,7 @@ def user_detail(request: HttpRequest, name: str) -> HttpResponse:
     services.require(request.user, ("auth:ReadUser", auth_arn("user", name)))
     user = services.user_find(name)
     groups, policies = list(services.groups_of(user)), list(services.policies_held(user=user))
+    verbs = {"attach": "AttachPolicy", "detach": "DetachPolicy", "update": "UpdateUser", "delete": "DeleteUser"}
     context = {
         "account": user,
         "groups": groups,
@@ -87,7 +85,7 @@ def user_detail(request: HttpRequest, name: str) -> HttpResponse:
         "keys": services.keys_of(user) if services.allowed(request.user, "auth:ListCredentials", user.arn) else None,
         "other_groups": [name for name in _groups_to_give(request) if name not in {group.name for group in groups}],
         "other_policies": other_policies(policies),
-        "may": _rights(request, user),
+        "may": {key: services.allowed(request.user, f"auth:{verb}", user.arn) for key, verb in verbs.items()},
     }
     return show(request, "user.html", TAB, context)
 
@@ -96,11 +94,6 @@ def other_policies(held: list[Policy]) -> list[str]:
     """Names of the policies that a user or group does not have."""
     others = Policy.objects.exclude(pk__in=[policy.pk for policy in held]).order_by("name")
     return list(others.values_list("name", flat=True)[:CHOICES])
-
-
-def _rights(request: HttpRequest, user: User) -> dict[str, bool]:
-    verbs = {"attach": "AttachPolicy", "detach": "DetachPolicy", "update": "UpdateUser", "delete": "DeleteUser"}
-    return {name: services.allowed(request.user, f"auth:{verb}", user.arn) for name, verb in verbs.items()}
 
 
 @never_cache

@@ -219,7 +219,8 @@ class Session:
         self.status.set("spark", "running", "starting")
         env = self.env | {"JAVA_HOME": str(java_home), "LAKEMIRROR_SPARK_PORT": str(self.spark_port)}
         command = [str(PYTHON), "-m", "deployment.spark_server"]
-        self._await_facts()
+        # It needs the configuration, which the demo's regions may still be writing.
+        ports.wait(lambda: bool(self.facts), seconds=600, stop=lambda: self.stopping)
         self.supervisor.keep(Process("spark", command, env, last=True))
         if ports.wait(lambda: ports.listens(self.spark_port), seconds=180, stop=lambda: self.stopping):
             console.say(f"Spark answers after {time.monotonic() - self.began:.1f} s")
@@ -234,10 +235,6 @@ class Session:
             self.supervisor.once(command, env, say="preparing quicker starts of Spark")
         except Failed as failed:
             console.say(str(failed))
-
-    def _await_facts(self) -> None:
-        """The server needs the configuration, which the demo's regions may still be writing."""
-        ports.wait(lambda: bool(self.facts), seconds=600, stop=lambda: self.stopping)
 
     def _spark_worker(self) -> None:
         ports.wait(lambda: self.status.state("workers") == "ready", seconds=600, stop=lambda: self.stopping)

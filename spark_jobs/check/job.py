@@ -22,25 +22,11 @@ from core.mirroring.content_proof import Proof, Prover, Refusals, tell_notes
 from core.mirroring.object_check import Depth, Reason
 from spark_jobs.check.presence import BulkStore, Looker
 from spark_jobs.check.ranges import KeptRanges, OpenedRange, RangeReader
-from spark_jobs.check.settings import ALLOW, BLOCK, CheckSettings, StoreLocation, source_of, store_of
+from spark_jobs.check.settings import CheckSettings, source_of, store_of
 from spark_jobs.tasks import ahead, error_detail, spread, sql_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-__all__ = [
-    "ALLOW",
-    "BLOCK",
-    "CHECK_COLUMNS",
-    "WORK_COLUMNS",
-    "CheckSettings",
-    "StoreLocation",
-    "Work",
-    "check",
-    "check_batch",
-    "check_small",
-    "sql_type",
-]
 
 CHECK_COLUMNS = pa.schema(
     [

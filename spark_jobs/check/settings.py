@@ -15,7 +15,8 @@ BLOCK, ALLOW = Imported.BLOCK.value, Imported.ALLOW.value
 
 @dataclass(frozen=True, slots=True)
 class StoreLocation:
-    """A namespace in a store; the fields are as those of CheckSettings."""
+    """A namespace in a store. `region` picks the credentials in the executors' environment, where none come sealed,
+    and, unless `store_region` differs, the S3 region."""
 
     namespace: str
     region: str = ""
@@ -26,21 +27,13 @@ class StoreLocation:
 
 
 @dataclass(frozen=True, slots=True)
-class CheckSettings:
+class CheckSettings(StoreLocation):
     """A destination and how deep to look.
 
-    `region` picks the credentials in the executors' environment, where none come sealed, and, unless `store_region`
-    differs, the S3 region;
     `source` decides where an entry doesn't; `sample`: the share of objects that depth `content` reads;
     `page_worth`: as many HEADs as a page of LIST may cost; `looked_up_at_once`: objects that share listings in a task.
     """
 
-    namespace: str
-    region: str = ""
-    endpoint: str = ""
-    store_region: str = ""
-    force_path_style: bool = True
-    access: StoreAccess = DIRECT
     depth: str = Depth.ETAG.value
     imported: str = BLOCK
     source: StoreLocation | None = None

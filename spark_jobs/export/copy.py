@@ -45,14 +45,14 @@ CHUNK = 500
 
 def copy(spark: SparkSession, work: Sequence[UnitWork], settings: ExportSettings, phase: Phase) -> DataFrame:
     """Rows of COPY_COLUMNS for these units. Each action on the frame copies."""
-    shared = settings.shared(max(1, min(settings.tasks, len(work))))
+    shared = settings.shared(len(work))
     frame = deal_out(spark, work, settings.tasks)
     return frame.mapInArrow(functools.partial(_copy_task, settings=shared, phase=phase), sql_type(COPY_COLUMNS))
 
 
 def _copy_task(batches: Iterable[pa.RecordBatch], settings: ExportSettings, phase: Phase) -> Iterator[pa.RecordBatch]:
     again = _is_repeated()
-    yield from run_task(batches, lambda work: copy_units(work, settings, phase, again=again), COPY_COLUMNS, settings)
+    yield from run_task(batches, functools.partial(copy_units, phase=phase, again=again), COPY_COLUMNS, settings)
 
 
 def _is_repeated() -> bool:
@@ -150,8 +150,9 @@ class _Crew:
             bound = min(stop, len(rows.deletes))
             for span in spans(rows, start, bound):
                 self._begin(tally, span, rows, self._delete)
-            for at in range(max(start, len(rows.deletes)), stop, CHUNK):
-                self._begin_copies(tally, at, min(at + CHUNK, stop), rows)
+            for first in range(max(start, len(rows.deletes)), stop, CHUNK):
+                for at, row in enumerate(rows.copies_at(first, min(first + CHUNK, stop)), first):
+                    self._begin(tally, (at, at + 1), rows, functools.partial(self._copy, row))
         return tally
 
     def _begin(self, tally: Tally, span: Interval, rows: Rows, do: Callable[[Tally, Interval, Rows], None]) -> None:
@@ -161,10 +162,6 @@ class _Crew:
         job = self._pool.submit(do, tally, span, rows)
         job.add_done_callback(lambda _: self._window.release())
         tally.jobs.append(job)
-
-    def _begin_copies(self, tally: Tally, start: int, stop: int, rows: Rows) -> None:
-        for at, row in enumerate(rows.copies_at(start, stop), start):
-            self._begin(tally, (at, at + 1), rows, functools.partial(self._copy, row))
 
     def _delete(self, tally: Tally, span: Interval, rows: Rows) -> None:
         keys = rows.deletes[span[0] : span[1]].to_pylist()

@@ -31,7 +31,6 @@ DIFF_COLUMNS = pa.schema(
         ("unit", pa.int64()),
         ("to_copy", pa.int64()),
         ("to_delete", pa.int64()),
-        ("unchanged", pa.int64()),
         ("copy_bytes", pa.int64()),
         ("last_keys", pa.int64()),
         ("directories", pa.list_(pa.binary())),
@@ -41,22 +40,19 @@ DIFF_COLUMNS = pa.schema(
         ("detail", pa.string()),
     ]
 )
-"""kind 'unit': what is planned for this one. `last_keys`: so many of its copies and deletes come last; `unchanged`: so
-many entries were read for nothing; `directories`: those that match and in or below which something is planned.
-`unreadable`: ranges of other commits than the target that are gone or damaged; nothing of the unit is planned then.
+"""kind 'unit': what is planned for this one. `last_keys`: so many of its copies and deletes come last; `directories`:
+those that match and in or below which something is planned. `unreadable`: ranges of other commits than the target that
+are gone or damaged; nothing of the unit is planned then.
 'failed' (in DataFrames only): a task had to give up, `reason` is the class of core.errors."""
 
-_NOTHING = {"to_copy": 0, "to_delete": 0, "unchanged": 0, "copy_bytes": 0, "last_keys": 0, "directories": []}
+_NOTHING = {"to_copy": 0, "to_delete": 0, "copy_bytes": 0, "last_keys": 0, "directories": []}
 
 
 def diff(spark: SparkSession, work: Sequence[UnitWork], settings: ExportSettings) -> DataFrame:
     """Rows of DIFF_COLUMNS for these units. Lazy, like every DataFrame."""
     frame = deal_out(spark, work, settings.tasks)
-    return frame.mapInArrow(functools.partial(_diff_task, settings=settings), sql_type(DIFF_COLUMNS))
-
-
-def _diff_task(batches: Iterable[pa.RecordBatch], settings: ExportSettings) -> Iterator[pa.RecordBatch]:
-    yield from run_task(batches, lambda work: diff_units(work, settings), DIFF_COLUMNS, settings)
+    task = functools.partial(run_task, do=diff_units, columns=DIFF_COLUMNS, settings=settings)
+    return frame.mapInArrow(task, sql_type(DIFF_COLUMNS))
 
 
 def diff_units(work: Iterable[UnitWork], settings: ExportSettings) -> Iterator[pa.RecordBatch]:
@@ -94,7 +90,6 @@ def _counts(planned: Planned, settings: ExportSettings) -> dict[str, Any]:
     return {
         "to_copy": planned.copies.num_rows,
         "to_delete": len(planned.deletes),
-        "unchanged": planned.unchanged,
         "copy_bytes": pc.sum(planned.copies.column("size")).as_py() or 0,
         "last_keys": sum(pc.sum(mask).as_py() or 0 for mask in last),
         "directories": _directories(planned, (*settings.patterns, *settings.former)),

@@ -5,7 +5,8 @@ A marker is empty. A file of this name that holds something is no marker: it is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import functools
+from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from itertools import groupby
@@ -16,7 +17,6 @@ from core.exporting.deadline import Late
 from core.exporting.failure_reasons import KeyFailed, Reason
 from core.exporting.markers import Failed, directory_of, marker_of, marker_order
 from core.exporting.unit_values import Marked
-from core.types import ObjectInfo
 from spark_jobs.export.compare import listed
 from spark_jobs.export.settings import ExportSettings, copier_of
 
@@ -32,8 +32,8 @@ def remove_markers(directories: Iterable[bytes], settings: ExportSettings) -> Ma
             failed = copier.delete([marker_of(directory) for directory in chosen if directory not in filled])
         except Late:
             return Marked(left=chosen, unanswered=copier.writer.unanswered)
-    failures = {directory: failed[marker_of(directory)] for directory in chosen if marker_of(directory) in failed}
-    return Marked(len(chosen) - len(failures), failures=failures, unanswered=copier.writer.unanswered)
+    failures = {directory_of(marker): error for marker, error in failed.items()}
+    return Marked(failures=failures, unanswered=copier.writer.unanswered)
 
 
 def _filled(directories: Sequence[bytes], copier: Copier, pool: ThreadPoolExecutor) -> set[bytes]:
@@ -41,15 +41,13 @@ def _filled(directories: Sequence[bytes], copier: Copier, pool: ThreadPoolExecut
     markers = sorted(marker_of(directory) for directory in directories)
     each = max(1, -(-len(markers) // LISTED_AT_ONCE))
     some = [markers[at : at + each] for at in range(0, len(markers), each)]
-    look: Callable[[list[bytes]], Mapping[bytes, ObjectInfo]] = lambda keys: listed(  # noqa: E731
-        copier.writer.store, copier.destination, keys
-    )
+    look = functools.partial(listed, copier.writer.store, copier.destination)
     return {directory_of(key) for objects in pool.map(look, some) for key, info in objects.items() if info.size}
 
 
 def write_markers(directories: Iterable[bytes], settings: ExportSettings) -> Marked:
     """Writes empty markers, each after those of the directories below it. Where one fails, those above are not written:
-    they are neither done nor left."""
+    they are neither failures nor left."""
     marked = Marked()
     with closing(copier_of(settings)) as copier, ThreadPoolExecutor(settings.threads) as pool:
         for _, level in groupby(sorted(set(directories), key=_depth, reverse=True), key=_depth):
@@ -78,11 +76,9 @@ def _write_level(level: Sequence[bytes], copier: Copier, pool: ThreadPoolExecuto
     for directory, outcome in zip(
         ready, pool.map(lambda directory: _write(directory, copier, filled), ready), strict=True
     ):
-        if outcome is None:
-            marked.done += 1
-        elif isinstance(outcome, Late):
+        if isinstance(outcome, Late):
             marked.left.append(directory)
-        else:
+        elif outcome is not None:
             marked.failures[directory] = outcome
 
 

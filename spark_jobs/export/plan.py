@@ -39,12 +39,11 @@ OTHERS = pa.schema([FULL_SCHEMA.field("path"), FULL_SCHEMA.field("size"), FULL_S
 class Planned:
     """A unit's planned rows. `deletes`: keys, ascending. `copies`: the target's entries, ascending, with `uri` and with
     `renewed`: a commit has the same object there, described differently. `others`: path, size and tag of whatever else
-    the other commits have at these keys, in no order. `unchanged`: entries that all agree on."""
+    the other commits have at these keys, in no order."""
 
     deletes: pa.Array
     copies: pa.RecordBatch
     others: pa.Table
-    unchanged: int = 0
 
     @property
     def keys(self) -> pa.Array:
@@ -86,7 +85,7 @@ def plan_unit(unit: Unit, shelf: RangeShelf, settings: ExportSettings) -> Planne
         agreed &= same
     copies = _with_uris(target, renewed, settings).filter(pa.array(~agreed))
     others = pa.Table.from_batches(differing, schema=OTHERS)
-    return Planned(_keys(removed), copies, others, int(agreed.sum()))
+    return Planned(_keys(removed), copies, others)
 
 
 def _read(range_id: str, shelf: RangeShelf, settings: ExportSettings) -> pa.RecordBatch:

@@ -45,8 +45,9 @@ class ExportSettings:
         """Where a range of this id lies."""
         return f"{self.source.namespace.rstrip('/')}/{self.metadata_prefix}/{range_id}"
 
-    def shared(self, tasks: int) -> ExportSettings:
-        """For one of so many tasks that work at once: each has its share of the rates."""
+    def shared(self, units: int) -> ExportSettings:
+        """For one of the tasks to which so many units are dealt: each has its share of the rates."""
+        tasks = max(1, min(self.tasks, units))
         objects, size = self.objects_per_second / tasks, self.bytes_per_second / tasks
         return replace(self, objects_per_second=objects, bytes_per_second=size)
 

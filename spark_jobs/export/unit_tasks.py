@@ -57,13 +57,13 @@ def left_of(row: Mapping[str, Any]) -> tuple[Interval, ...] | None:
 
 def run_task(
     batches: Iterable[pa.RecordBatch],
-    do: Callable[[Sequence[UnitWork]], Iterator[pa.RecordBatch]],
+    do: Callable[[Sequence[UnitWork], ExportSettings], Iterator[pa.RecordBatch]],
     columns: pa.Schema,
     settings: ExportSettings,
 ) -> Iterator[pa.RecordBatch]:
     """What a Spark task does with its rows of work. What fails all of it ends it with one 'failed' row."""
     try:
-        yield from do([_work_of(row) for batch in batches for row in batch.to_pylist()])
+        yield from do([_work_of(row) for batch in batches for row in batch.to_pylist()], settings)
     except LakeMirrorError as error:
         row = {"kind": "failed", "reason": type(error).__name__, "detail": _error_text(error, settings.source.region)}
         yield pa.RecordBatch.from_pylist([row], schema=columns)

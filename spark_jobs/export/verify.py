@@ -7,6 +7,7 @@ it is in memory, however many objects of others lie there. What the deadline lea
 from __future__ import annotations
 
 import functools
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -67,12 +68,9 @@ none yet). 'failed' (in DataFrames only): a task had to give up, `reason` is the
 def verify(spark: SparkSession, work: Sequence[UnitWork], settings: ExportSettings) -> DataFrame:
     """Rows of VERIFY_COLUMNS for these units. Lazy, like every DataFrame."""
     frame = deal_out(spark, work, settings.tasks)
-    shared = settings.shared(max(1, min(settings.tasks, len(work))))
-    return frame.mapInArrow(functools.partial(_verify_task, settings=shared), sql_type(VERIFY_COLUMNS))
-
-
-def _verify_task(batches: Iterable[pa.RecordBatch], settings: ExportSettings) -> Iterator[pa.RecordBatch]:
-    yield from run_task(batches, lambda work: verify_units(work, settings), VERIFY_COLUMNS, settings)
+    shared = settings.shared(len(work))
+    task = functools.partial(run_task, do=verify_units, columns=VERIFY_COLUMNS, settings=shared)
+    return frame.mapInArrow(task, sql_type(VERIFY_COLUMNS))
 
 
 def verify_units(work: Iterable[UnitWork], settings: ExportSettings) -> Iterator[pa.RecordBatch]:
@@ -210,10 +208,4 @@ def _by_key(page: ListedPage, cut: int) -> dict[bytes, ObjectInfo]:
 
 def _up_to(path: pa.Array, last: bytes | None) -> int:
     """How many keys of these are not after `last`."""
-    if last is None:
-        return len(path)
-    low, high = 0, len(path)
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (middle + 1, high) if path[middle].as_py() <= last else (low, middle)
-    return low
+    return len(path) if last is None else bisect_right(path, last, key=pa.BinaryScalar.as_py)

@@ -348,12 +348,14 @@ def test_requests_are_counted_with_their_repetitions(double: S3Double) -> None:
     assert isinstance(store, FastObjectStore) and store.requests == 2
 
 
-def test_the_region_s_own_credentials_come_before_the_general_ones() -> None:
+def test_the_region_s_own_credentials_come_before_the_general_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     general = {"AWS_ACCESS_KEY_ID": "A", "AWS_SECRET_ACCESS_KEY": "s"}
     own = {"LAKEMIRROR_STORE_EU_WEST_1_ACCESS_KEY_ID": "B", "LAKEMIRROR_STORE_EU_WEST_1_SECRET_ACCESS_KEY": "t"}
-    assert keys_from_environment("eu-west-1", general | own) == StoreKeys("B", "t")
-    assert keys_from_environment("us-east-1", general | own) == StoreKeys("A", "s")
-    assert keys_from_environment("us-east-1", {}) is None
+    monkeypatch.setattr("os.environ", general | own)
+    assert keys_from_environment("eu-west-1") == StoreKeys("B", "t")
+    assert keys_from_environment("us-east-1") == StoreKeys("A", "s")
+    monkeypatch.setattr("os.environ", {})
+    assert keys_from_environment("us-east-1") is None
 
 
 def test_credentials_do_not_show() -> None:

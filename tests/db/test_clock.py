@@ -23,9 +23,9 @@ def modules() -> list[Path]:
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> mock.Mock:
     """A database on another machine, where it is the year 2000."""
-    ask = mock.Mock(return_value=datetime(2000, 1, 1, tzinfo=UTC))
+    ask = mock.Mock(return_value=[(datetime(2000, 1, 1, tzinfo=UTC),)])
     monkeypatch.setattr(clock, "connection", mock.Mock(vendor="postgresql"))
-    monkeypatch.setattr(clock, "_ask", ask)
+    monkeypatch.setattr(clock, "fetch", ask)
     monkeypatch.setattr(clock, "_last_reading", None)
     return ask
 
@@ -45,7 +45,7 @@ def test_it_asks_again_soon(asked: mock.Mock, monkeypatch: pytest.MonkeyPatch) -
     clock.now()
     passed = clock._seconds() + clock.SURE_SECONDS + 1
     monkeypatch.setattr(clock, "_seconds", lambda: passed)
-    asked.return_value = datetime(2001, 1, 1, tzinfo=UTC)
+    asked.return_value = [(datetime(2001, 1, 1, tzinfo=UTC),)]
     assert clock.now().year == 2001
 
 

@@ -15,6 +15,7 @@ import yaml
 
 from deployment import config
 from deployment.config import ConfigError
+from deployment.reader import parse_duration
 from sandbox.lakemirror_yaml import write_configuration
 from sandbox.layout import REGION_NAMES, Layout, Region
 
@@ -291,13 +292,13 @@ def test_hook_secrets_differ_by_installation_and_can_be_given() -> None:
     ("text", "seconds"), [("20s", 20), ("1m", 60), ("1h30m", 5400), ("500ms", 0.5), ("7d", 604800), ("1.5h", 5400)]
 )
 def test_durations_are_read(text: str, seconds: float) -> None:
-    assert config.parse_duration(text) == timedelta(seconds=seconds)
+    assert parse_duration(text) == timedelta(seconds=seconds)
 
 
 @pytest.mark.parametrize("text", ["", "5", "m", "1m ", "-1m", "1m20", "1w"])
 def test_what_is_no_duration_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="no duration"):
-        config.parse_duration(text)
+        parse_duration(text)
 
 
 @pytest.mark.parametrize(

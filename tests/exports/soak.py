@@ -376,7 +376,7 @@ def soaking(lm: Deployment, owner: Any, seed: int) -> Iterator[Soak]:
     """A life with the wiring pointed at it; slices without pauses, that end when the life says so."""
     made = Soak(lm, owner, seed)
     with (
-        mock.patch("deployment.wiring.clients.export_store", lambda region, bucket: made.s3),
+        mock.patch("deployment.wiring.clients.export_store", lambda region, uri: made.s3),
         mock.patch("deployment.wiring.clients.objects", lambda region: made.s3),
         mock.patch("spark_jobs.export.settings.store_at", lambda *_: made.s3),
         mock.patch("spark_jobs.export.copy.ThreadPoolExecutor", Here),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -11,7 +10,7 @@ import pytest
 from deployment import config
 from exports.models import Export, ExportRun
 from rbac.models import User
-from spark_jobs.runner import spark_of
+from spark_jobs.runner import spark
 from tests.exports.world import World, world
 from tests.mirrors.harness import Deployment
 from tests.s3_double import running_moto
@@ -34,7 +33,7 @@ def w(lm: Deployment, owner: User, spark_server: ConnectServer, monkeypatch: pyt
     with running_moto() as endpoint, world(lm, endpoint) as made:
         made.owner = owner
         yield made
-    spark_of(spark_server.url, os.getpid()).session().stop()
+    spark(spark_server.url).session().stop()
 
 
 def run_of(export: Export) -> ExportRun:

@@ -34,7 +34,7 @@ def an_export(branch: str = "main", **more: Any) -> Export:
         "storage_namespace": "s3://src/analytics",
         "path": f"s3://company-bucket/{branch}",
         "head": HEAD,
-        "head_at": NOW,
+        "head_at": datetime.now(UTC),  # a suite may take longer than a look at the source counts
         "status_path": "s3://company-bucket-status/s",
         "created_at": NOW,
         "changed_at": NOW,

@@ -64,8 +64,8 @@ def test_a_bucket_has_a_store_of_its_own_if_told(monkeypatch: pytest.MonkeyPatch
     other = {"endpoint": "http://other:9000", "region": "mars-1", "credentials": keys}
     tell(monkeypatch, export_stores={"company.bucket": other})
     region = config.current().region
-    assert clients.export_store(region, "company.bucket").endpoint == "http://other:9000"
-    assert clients.export_store(region, "else").endpoint == config.current().store(region).endpoint
+    assert clients.export_store(region, "s3://company.bucket/latest").endpoint == "http://other:9000"
+    assert clients.export_store(region, "s3://else/latest").endpoint == config.current().store(region).endpoint
     told = export_jobs.settings(region=region, namespace="s3://src/lake", path="s3://company.bucket/latest")
     assert (told.destination.region, told.destination.endpoint) == ("company.bucket", "http://other:9000")
     assert "hidden" not in repr(told)

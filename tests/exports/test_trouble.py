@@ -248,7 +248,7 @@ def test_a_verification_whose_worker_dies_each_time_ends(life: Soak, monkeypatch
 
 
 def test_a_refused_task_of_spark_does_not_promise_that_it_goes_on_by_itself() -> None:
-    def refused(_: object) -> Iterator[pa.RecordBatch]:
+    def refused(*_: object) -> Iterator[pa.RecordBatch]:
         raise Denied("403 AccessDenied", hint="work goes on by itself")
         yield
 

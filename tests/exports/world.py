@@ -15,6 +15,7 @@ from adapters.s3.fast_store import FastObjectStore
 from adapters.s3.store import S3ObjectStore
 from adapters.s3.store_keys import StoreKeys, remember_keys
 from deployment import config
+from deployment.config_sections import StoreCredentials
 from exports.models import Export
 from exports.services.exports import Wish, export_set
 from jobs import duties
@@ -103,12 +104,12 @@ def world(lm: Deployment, endpoint: str) -> Iterator[World]:
     """A world with the wiring pointed at it."""
     settings = config.current()
     store = config.Store(
-        REGION, endpoint, True, config.StoreCredentials(KEYS["access_key_id"], config.Secret(KEYS["secret_access_key"]))
+        REGION, endpoint, True, StoreCredentials(KEYS["access_key_id"], config.Secret(KEYS["secret_access_key"]))
     )
     with (
         mock.patch.object(config.Config, "store", lambda self, region: store),
-        mock.patch("deployment.wiring.clients.export_store", lambda region, bucket: made.fast),
-        mock.patch("deployment.wiring.clients.quick_export_store", lambda region, bucket: made.fast),
+        mock.patch("deployment.wiring.clients.export_store", lambda region, uri: made.fast),
+        mock.patch("deployment.wiring.clients.quick_export_store", lambda region, uri: made.fast),
         mock.patch("deployment.wiring.clients.objects", lambda region: made.store),
         mock.patch("deployment.wiring.clients.quick_objects", lambda region: made.store),
     ):

@@ -73,7 +73,8 @@ def _run_check(
     mirror: Any, work: Sequence[tuple[str, list[str]]], on_rows: Callable[[Iterable[Mapping[str, Any]]], None]
 ) -> None:
     from deployment.wiring import clients
-    from spark_jobs.check.job import CheckSettings, check_batch
+    from spark_jobs.check.job import check_batch
+    from spark_jobs.check.settings import CheckSettings
 
     settings = CheckSettings(namespace=mirror.storage_namespace, depth=mirror.depth, threads=4)
     for batch in check_batch(work, settings, clients.bulk_objects(mirror.region)):

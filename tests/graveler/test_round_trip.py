@@ -14,7 +14,7 @@ from graveler.columns import FULL_SCHEMA
 from graveler.entries import AddressType, Entry, Timestamp
 from graveler.metarange import RangeRef, read_metarange, write_metarange
 from graveler.ranges import RangeFile, read_range, read_range_columns, write_range, write_ranges
-from graveler.splitting import SplitRule, fnv1a_64
+from graveler.splitting import SplitRule
 from graveler.sstable.reader import TWO_LEVEL_INDEX, open_table
 from tests.graveler.strategies import sorted_entries
 
@@ -53,6 +53,13 @@ def test_ranges_follow_each_other_and_end_by_the_rule(entries: list[Entry], ragg
     for part in written[:-1]:
         assert fnv1a_64(part.max_key) % ragged == 0 or part.estimated_size >= most
     assert all(not _ends_early(part, ragged) for part in written)
+
+
+def fnv1a_64(data: bytes) -> int:
+    state = 0xCBF29CE484222325
+    for byte in data:
+        state = (state ^ byte) * 0x100000001B3 % 2**64
+    return state
 
 
 def _ends_early(part: RangeFile, ragged: int) -> bool:

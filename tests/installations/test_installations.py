@@ -25,6 +25,7 @@ from core.errors import Conflict, Denied, Invalid, Stale, Unreachable, Unreadabl
 from core.installations.settings import Secrets, Wish, check_wish
 from core.store_access import StoreAccess
 from deployment import config
+from deployment.config_sections import Encrypt
 from deployment.wiring import check_jobs, clients
 from installations import refresh
 from installations.models import OLD_KEY, Installation
@@ -65,7 +66,7 @@ def change(owner: User, secrets: Secrets = NONE, **changes: Any) -> Installation
 
 def told_as(key: str) -> config.Config:
     own = config.from_file()
-    return replace(own, auth=config.Auth(config.Encrypt(config.Secret(key))))
+    return replace(own, auth=config.Auth(Encrypt(config.Secret(key))))
 
 
 def test_what_is_added_holds_at_once(mars: Installation) -> None:

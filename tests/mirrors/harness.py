@@ -58,7 +58,7 @@ class Deployment:
             region, self.us_store
         )
 
-    def quick_export_store(self, region: str, bucket: str) -> EmptyPlace:
+    def quick_export_store(self, region: str, uri: str) -> EmptyPlace:
         """Every bucket is there, and empty."""
         return EmptyPlace()
 

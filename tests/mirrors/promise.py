@@ -141,7 +141,7 @@ def real_job(lm: Deployment) -> Iterator[None]:
     def run_check(mirror: Mirror, work: Any, on_rows: Any) -> None:
         lm.checked.extend(work)
         settings = check_jobs.settings_of(mirror)
-        handover = _Handover(on_rows, None, len(work))
+        handover = _Handover(on_rows, len(work))
         for range_id, bases in work:
             row = {"range_id": range_id, "base_ids": list(bases)}
             batch = pa.RecordBatch.from_pylist([row], schema=job.WORK_COLUMNS)

@@ -24,6 +24,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver
 
 from deployment import config, spark_server
+from deployment.config_sections import Encrypt, StoreCredentials
 from deployment.wiring import check_jobs, export_jobs
 from installations import refresh
 from jobs.models import Duty
@@ -88,7 +89,7 @@ def echo() -> Iterator[str]:
 @pytest.fixture
 def told(echo: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[config.Config]:
     """A configuration of such secrets."""
-    keys = config.StoreCredentials(
+    keys = StoreCredentials(
         "AKIAFILE",
         config.Secret(SECRETS["the file's store key"]),
         config.Secret(SECRETS["a store's session token"]),
@@ -100,7 +101,7 @@ def told(echo: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[config.Config]:
         dst_endpoints={"eu-west-1": echo},
         serve_regions=("us-east-1", "eu-west-1"),
         stores={region: config.Store(region, echo, True, keys) for region in ("us-east-1", "eu-west-1")},
-        auth=config.Auth(config.Encrypt(config.Secret(SECRETS["the key"]))),
+        auth=config.Auth(Encrypt(config.Secret(SECRETS["the key"]))),
         source_lakefs_access_key_id="AKIAFILELAKE",
         source_lakefs_secret_access_key=config.Secret(SECRETS["the file's lakeFS key"]),
         hooks=config.Hooks({"us-east-1": config.Secret(HOOK)}),

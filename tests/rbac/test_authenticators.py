@@ -85,7 +85,7 @@ def tell() -> Iterator[Tell]:
     def forget() -> None:
         for cache in caches:
             cache.cache_clear()
-        identify._right_lately.clear()
+        identify._right_lately._entries.clear()
 
     with pytest.MonkeyPatch.context() as patch:
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from core.access.policies import branch_arn, evaluate, namespace_arn, object_arn, parse_policy, repository_arn, tag_arn
+from core.access.policies import branch_arn, evaluate, namespace_arn, parse_policy, repository_arn
 from core.errors import Invalid
 from rbac.services import builtin
+from tests.rbac.arns import object_arn, tag_arn
 
 SOURCE, MIRROR, NAMESPACE = "lake", "lake-eu", "s3://lake-eu-west-1/lake"
 

@@ -114,7 +114,7 @@ class Clock:
 
 def test_pauses_double_up_to_a_minute_and_are_forgotten(monkeypatch: pytest.MonkeyPatch, db: None) -> None:
     monkeypatch.setattr(brute_force, "FIRST_WAIT", 1)
-    clock, where, pauses = Clock(monkeypatch), brute_force.ClientNetwork("x"), []
+    clock, where, pauses = Clock(monkeypatch), "x", []
     for _ in range(14):
         assert brute_force.begin_attempt(where) == 0
         pauses.append(brute_force.wait_of(where))

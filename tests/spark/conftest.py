@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from spark_jobs.check.job import CheckSettings
+from spark_jobs.check.settings import CheckSettings
 from tests.s3_double import KEYS, S3Double
 from tests.spark.ranges import settings_for
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from graveler.entries import AddressType, Entry
 from graveler.ranges import write_range
-from spark_jobs.check.job import CheckSettings
+from spark_jobs.check.settings import CheckSettings
 from tests.s3_double import S3Double, Thing
 
 NAMESPACE = "s3://lake/mirror"

@@ -12,7 +12,8 @@ import pytest
 from core.errors import Denied, Invalid, LakeMirrorError, Throttled, Unreachable
 from graveler.entries import AddressType
 from spark_jobs.check import job
-from spark_jobs.check.job import ALLOW, CHECK_COLUMNS, CheckSettings, StoreLocation, check_batch, check_task
+from spark_jobs.check.job import CHECK_COLUMNS, check_batch, check_task
+from spark_jobs.check.settings import ALLOW, CheckSettings, StoreLocation
 from tests.s3_double import S3Double, Thing
 from tests.spark.ranges import PREFIX, arrive, arrive_range, entries, entry, imported
 

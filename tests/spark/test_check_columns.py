@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from core.errors import Archived, Denied, Invalid, LakeMirrorError
 from graveler.entries import AddressType, Entry
 from graveler.ranges import write_range
-from spark_jobs.check.job import ALLOW, BLOCK, CHECK_COLUMNS, CheckSettings, Work, check_batch
+from spark_jobs.check.job import CHECK_COLUMNS, Work, check_batch
+from spark_jobs.check.settings import ALLOW, BLOCK, CheckSettings
 from tests.fakes import BulkStandIn, FakeStore, check_plainly
 from tests.s3_double import S3Double
 from tests.spark.ranges import NAMESPACE, arrive, arrive_range, entries, entry, imported

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from core.errors import Denied, LakeMirrorError, RemoteFailure, Throttled, Unauthenticated
-from spark_jobs.check.job import ALLOW, CheckSettings, StoreLocation, Work, check_batch, check_small, check_task
-from spark_jobs.check.settings import store_of
+from spark_jobs.check.job import Work, check_batch, check_small, check_task
+from spark_jobs.check.settings import ALLOW, CheckSettings, StoreLocation, store_of
 from tests.s3_double import S3Double, Thing
 from tests.spark.ranges import PREFIX, arrive, arrive_range, entries, entry, imported
 

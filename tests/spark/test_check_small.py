@@ -12,9 +12,9 @@ import pytest
 from adapters.s3.fast_store import FastObjectStore
 from core.errors import LakeMirrorError, Throttled
 from spark_jobs.check import job
-from spark_jobs.check.job import CheckSettings, StoreLocation, check_batch, check_small
+from spark_jobs.check.job import check_batch, check_small
 from spark_jobs.check.ranges import KeptRanges
-from spark_jobs.check.settings import store_of
+from spark_jobs.check.settings import CheckSettings, StoreLocation, store_of
 from tests.s3_double import S3Double
 from tests.spark.ranges import PREFIX, arrive, arrive_range, entries, entry, imported
 

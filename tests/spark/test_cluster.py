@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 from core.errors import Unauthenticated
-from spark_jobs.check.job import CheckSettings, check_batch
+from spark_jobs.check.job import check_batch
+from spark_jobs.check.settings import CheckSettings
 from spark_jobs.runner import Spark
 from spark_jobs.session import ROOT
 from tests.s3_double import S3Double
@@ -162,11 +163,11 @@ def test_a_master_s_address_works_too(
     """The driver is then a process of its own, as in a Spark worker with SPARK_REMOTE=spark://..."""
     work = faulty_work(store)
     program = (
-        "import json, sys; from spark_jobs.runner import run_check; from spark_jobs.check.job import CheckSettings\n"
+        "import json, sys; from spark_jobs.runner import spark; from spark_jobs.check.settings import CheckSettings\n"
         "from core.store_access import StoreAccess\n"
         "told = json.load(sys.stdin); rows = []; settings = told['settings']\n"
         "settings['access'] = StoreAccess(**settings['access'])\n"
-        f"run_check(told['work'], CheckSettings(**settings), rows.extend, url={cluster.url!r})\n"
+        f"spark({cluster.url!r}).run_check(told['work'], CheckSettings(**settings), rows.extend)\n"
         "print(json.dumps(rows, default=lambda data: data.hex()))"
     )
     done = subprocess.run(

@@ -19,10 +19,10 @@ def test_news_without_rows_is_a_moment_to_end_the_job() -> None:
         if len(given) == 3:
             raise Stopped("somebody stopped it")
 
-    handover = _Handover(stop_when_asked, None, 2)
-    handover.tick(0, 8)
+    handover = _Handover(stop_when_asked, 2)
+    handover.tick()
     handover.take([{"kind": "range", "range_id": "r"}])
-    handover.tick(1, 8)
+    handover.tick()
     assert [len(rows) for rows in given] == [0, 1]
     with pytest.raises(Stopped):
-        handover.tick(1, 8)
+        handover.tick()

@@ -17,9 +17,11 @@ from zlib import crc32
 import pytest
 
 from core.errors import Denied, Fenced, RemoteFailure, Throttled, Unreachable
-from spark_jobs.check.job import WORK_COLUMNS, CheckSettings, check, check_batch, sql_type
-from spark_jobs.runner import CheckProgress, Spark, run_check, warm_up
+from spark_jobs.check.job import WORK_COLUMNS, check, check_batch
+from spark_jobs.check.settings import CheckSettings
+from spark_jobs.runner import Spark
 from spark_jobs.session import ROOT, code_archive
+from spark_jobs.tasks import sql_type
 from tests.s3_double import S3Double
 from tests.spark.ranges import PREFIX, arrive, arrive_range, entries, entry, imported
 from tests.spark.server import ConnectServer, spark_environment
@@ -31,17 +33,13 @@ Work = list[tuple[str, list[str]]]
 
 
 class Collected:
-    """Callbacks that keep what they are given."""
+    """A callback that keeps what it is given."""
 
     def __init__(self) -> None:
         self.rows: list[Row] = []
-        self.progress: list[CheckProgress] = []
 
     def on_rows(self, rows: list[Row]) -> None:
         self.rows += rows
-
-    def on_progress(self, progress: CheckProgress) -> None:
-        self.progress.append(progress)
 
     def ranges(self) -> list[str]:
         return [row["range_id"] for row in self.rows if row["kind"] == "range"]
@@ -139,9 +137,8 @@ def test_every_range_gets_its_row_once(
     spark: Spark, store: S3Double, settings: CheckSettings, got: Collected, count: int
 ) -> None:
     work = separate_ranges(store, count)
-    spark.run_check(work, settings, got.on_rows, got.on_progress)
+    spark.run_check(work, settings, got.on_rows)
     assert sorted(got.ranges()) == sorted(range_id for range_id, _ in work)
-    assert (got.progress[-1].ranges_done, got.progress[-1].ranges_total) == (count, count)
 
 
 def test_a_hundred_thousand_entries_in_ranges_with_three_faults(
@@ -251,7 +248,7 @@ def test_an_error_of_the_job_itself_says_so(spark: Spark, store: S3Double, setti
 def test_no_spark_is_unreachable_within_seconds(store: S3Double, settings: CheckSettings) -> None:
     began = time.monotonic()
     with pytest.raises(Unreachable, match="Spark at"):
-        run_check(separate_ranges(store, 1), settings, lambda rows: None, url="sc://127.0.0.1:1")
+        Spark("sc://127.0.0.1:1").run_check(separate_ranges(store, 1), settings, lambda rows: None)
     assert time.monotonic() - began < 20
 
 
@@ -312,7 +309,7 @@ def test_a_session_that_another_client_has_closed_is_replaced(spark_server: Conn
 
 
 def test_warming_up_needs_no_store(spark_server: ConnectServer) -> None:
-    warm_up(url=spark_server.url)
+    Spark(spark_server.url).warm_up()
 
 
 def test_the_same_code_is_the_same_archive() -> None:
@@ -323,11 +320,11 @@ def test_a_driver_in_this_process_finds_the_same(store: S3Double, settings: Chec
     work = mixed_work(store)
     plain = [row for batch in check_batch(work, settings) for row in batch.to_pylist()]
     program = (
-        "import json, sys; from spark_jobs.runner import run_check; from spark_jobs.check.job import CheckSettings\n"
+        "import json, sys; from spark_jobs.runner import spark; from spark_jobs.check.settings import CheckSettings\n"
         "from core.store_access import StoreAccess\n"
         "told = json.load(sys.stdin); rows = []; settings = told['settings']\n"
         "settings['access'] = StoreAccess(**settings['access'])\n"
-        "run_check(told['work'], CheckSettings(**settings), rows.extend, url='local[2]')\n"
+        "spark('local[2]').run_check(told['work'], CheckSettings(**settings), rows.extend)\n"
         "print(json.dumps([[row['kind'], row['range_id'], row['reason'], row['problems']] for row in rows]))"
     )
     done = subprocess.run(

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import functools
 import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from core.errors import Denied, LakeMirrorError, NotFound
 from core.exporting.unit_values import Phase, UnitWork
-from spark_jobs.export.job import ExportJob
+from spark_jobs.export.copy import copy
+from spark_jobs.export.diff import diff
 from spark_jobs.export.verify import verify
-from spark_jobs.runner import Spark
+from spark_jobs.runner import Job, Spark
 from tests.s3_double import S3Double, running_moto
 from tests.spark.export_lake import Lake, Row, next_slice, planned, total, work_for
 from tests.spark.server import ConnectServer
@@ -38,7 +39,7 @@ def spark(spark_server: ConnectServer) -> Spark:
     return Spark(spark_server.url)
 
 
-def run(spark: Spark, job: ExportJob, work: list[UnitWork], tag: str = "one") -> list[Row]:
+def run(spark: Spark, job: Job, work: list[UnitWork], tag: str = "one") -> list[Row]:
     rows: list[Row] = []
     spark.run_export(job, work, rows.extend, tag)
     return sorted(rows, key=lambda row: (row["unit"], row.get("part", 0)))
@@ -51,7 +52,7 @@ def six_ranges(lake: Lake, each: int = 4) -> list[UnitWork]:
 
 def test_spark_plans_what_is_planned_here(spark: Spark, lake: Lake) -> None:
     work, settings = six_ranges(lake), lake.settings(patterns=("d",))
-    rows = run(spark, ExportJob(settings), work)
+    rows = run(spark, partial(diff, settings=settings), work)
     here = planned(work, settings)
     assert [replace_requests(row) for row in rows] == [replace_requests(row) for row in here]
     assert total(rows, "to_copy") == 16 and total(rows, "to_delete") == 1 and rows[0]["directories"] == [b"d2/"]
@@ -63,7 +64,7 @@ def test_spark_verifies_what_is_verified_here(spark: Spark, lake: Lake) -> None:
         lake.put_out(key, data)
     rows: list[Row] = []
     work, settings = work_for(target), lake.settings()
-    spark.run_export(functools.partial(verify, settings=settings), work, rows.extend, "one")
+    spark.run_export(partial(verify, settings=settings), work, rows.extend, "one")
     drift = [
         (one["kind"], bytes(one["key"])) for row in sorted(rows, key=lambda row: row["unit"]) for one in row["drift"]
     ]
@@ -78,11 +79,11 @@ def replace_requests(row: Row) -> dict[str, object]:
 
 def test_spark_copies_in_slices_until_all_is_there(spark: Spark, lake: Lake) -> None:
     work, settings = six_ranges(lake), lake.settings(tasks=2)
-    late = run(spark, ExportJob(replace(settings, deadline=time.time() - 1), Phase.COPY), work)
+    late = run(spark, partial(copy, settings=replace(settings, deadline=time.time() - 1), phase=Phase.COPY), work)
     assert next_slice(work, late) == work and lake.exported() == {}
     half = [replace(one, left=((1, 3),)) for one in work]
-    assert total(run(spark, ExportJob(settings, Phase.COPY), half), "copied") == 8
-    rows = run(spark, ExportJob(settings, Phase.COPY), work)
+    assert total(run(spark, partial(copy, settings=settings, phase=Phase.COPY), half), "copied") == 8
+    rows = run(spark, partial(copy, settings=settings, phase=Phase.COPY), work)
     assert (total(rows, "copied"), total(rows, "deleted"), total(rows, "failed")) == (16, 1, 0)
     assert len(lake.exported()) == 16 and all(row["done"] and row["left"] == [] for row in rows)
 
@@ -90,7 +91,7 @@ def test_spark_copies_in_slices_until_all_is_there(spark: Spark, lake: Lake) -> 
 def test_a_failing_key_is_told_and_the_others_arrive(spark: Spark, lake: Lake) -> None:
     lost = replace(lake.entry("a/lost", b"x"), address="data/nowhere")
     work = work_for(lake.commit([lost, lake.entry("b", b"")]))
-    (row,) = run(spark, ExportJob(lake.settings(), Phase.COPY), work)
+    (row,) = run(spark, partial(copy, settings=lake.settings(), phase=Phase.COPY), work)
     assert [(bytes(one["key"]), one["reason"]) for one in row["failures"]] == [(b"a/lost", "gone")]
     assert [bytes(one) for one in row["failed_directories"]] == [b"a/"] and list(lake.exported()) == ["b"]
 
@@ -99,11 +100,11 @@ def test_what_keeps_all_from_being_done_is_raised(spark: Spark, lake: Lake, stor
     work = six_ranges(lake, each=1)
     lake.client.delete_object(Bucket=lake.bucket, Key=f"repo/_lakefs/{work[-1].unit.target}")
     with pytest.raises(NotFound):
-        run(spark, ExportJob(lake.settings()), work)
+        run(spark, partial(diff, settings=lake.settings()), work)
     store.fault = lambda method, key: 403
     refused = replace(lake.settings(), source=replace(lake.settings().source, endpoint=store.endpoint))
     with pytest.raises(Denied, match="LAKEMIRROR_STORE_EU_WEST_1_ACCESS_KEY_ID"):
-        run(spark, ExportJob(refused), work)
+        run(spark, partial(diff, settings=refused), work)
 
 
 def test_an_older_attempt_is_ended(spark: Spark, lake: Lake) -> None:
@@ -113,7 +114,7 @@ def test_an_older_attempt_is_ended(spark: Spark, lake: Lake) -> None:
 
     def older() -> None:
         try:
-            run(spark, ExportJob(slow, Phase.COPY), work, "export-7")
+            run(spark, partial(copy, settings=slow, phase=Phase.COPY), work, "export-7")
         except LakeMirrorError as error:
             ended.append(error)
 
@@ -121,6 +122,6 @@ def test_an_older_attempt_is_ended(spark: Spark, lake: Lake) -> None:
     thread.start()
     while not lake.exported():
         time.sleep(0.2)
-    rows = run(spark, ExportJob(lake.settings(), Phase.COPY), work, "export-7")
+    rows = run(spark, partial(copy, settings=lake.settings(), phase=Phase.COPY), work, "export-7")
     thread.join(15)
     assert ended and total(rows, "copied") == 16

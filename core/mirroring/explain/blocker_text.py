@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core.mirroring.facts import CommitFacts, Thing, Waiting, Waived
@@ -171,7 +170,8 @@ def _of_record(commit: CommitFacts, reason: _Reason, reason_code: str, region: s
 
 
 def _of_things(commit: CommitFacts, region: str, source_region: str) -> Lack:
-    worst = _worst(commit.things)
+    # Of those to speak of: what waiting won't help first, then the oldest.
+    worst = min(commit.things, key=lambda thing: (thing.arriving, thing.first_seen))
     number, others = _counted(commit, worst)
     reason = _REASONS.get(reason_of(worst)) or _unknown(worst)
     one, many = NOUNS.get(worst.kind, ("thing", "things"))
@@ -188,11 +188,6 @@ def _counted(commit: CommitFacts, worst: Thing) -> tuple[int, int]:
     number = max(commit.lacking, len(commit.things))
     alike = sum((thing.kind, reason_of(thing)) == (worst.kind, reason_of(worst)) for thing in commit.things)
     return (number, 0) if alike == len(commit.things) else (alike, number - alike)
-
-
-def _worst(things: Sequence[Thing]) -> Thing:
-    """The one to speak of: what waiting won't help first, then the oldest."""
-    return min(things, key=lambda thing: (thing.arriving, thing.first_seen))
 
 
 def _subject(thing: Thing, number: int, one: str, many: str) -> Phrase:

@@ -94,19 +94,18 @@ def _tampered(case: _Case) -> Verdict | None:
             say("Undo the uncommitted changes of that branch there, or have that done here."),
         )
         return Verdict(State.TAMPERED, "uncommitted_change", phrase, say("uncommitted change at the mirror"))
-    if branch.stray and branch.source_head:
+    if not branch.stray:
+        return None
+    phrase = sentences(
+        sentence(name(branch.name), f" is only in {region}; this mirror did not make it"),
+        say("Delete it there, or make it at the source."),
+    )
+    if branch.source_head:
         phrase = sentences(
             sentence("somebody made ", name(branch.name), f" in {region} before this mirror did, and readers see it"),
             sentence("it is moved to the source's as soon as a commit of that is complete"),
         )
-        return Verdict(State.TAMPERED, "stray_branch", phrase, say("not made by this mirror"))
-    if branch.stray:
-        phrase = sentences(
-            sentence(name(branch.name), f" is only in {region}; this mirror did not make it"),
-            say("Delete it there, or make it at the source."),
-        )
-        return Verdict(State.TAMPERED, "stray_branch", phrase, say("not made by this mirror"))
-    return None
+    return Verdict(State.TAMPERED, "stray_branch", phrase, say("not made by this mirror"))
 
 
 def _unselected(case: _Case) -> Verdict | None:

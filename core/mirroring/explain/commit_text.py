@@ -28,20 +28,17 @@ def explain_commit(
     `standing` is what holds for the whole mirror, like a pause; it concerns a commit that is on its way.
     """
     if stage in SETTLED:
-        return _settled(commit, heads, region)
+        return sentences(sentence(*_where(commit, heads, region)), sentence(_how_much(commit, region)))
     if stage is Stage.READY:
         phrase = sentence(f"all of it is in {region} and was checked; its branch moves to it in the next round")
     elif stage is Stage.GONE and not commit.things:
-        phrase = _lost(source_region)
+        lost = sentence("some of it is gone at both sides, so no branch can point to it")
+        phrase = sentences(lost, sentence(f"bring it back in {source_region}, or let the branch move on at the source"))
     elif needs:
         phrase = _waiting(commit, needs, stage, region, source_region)
     else:
         phrase = _on_its_way(commit, stage, region)
     return sentences(phrase, standing.sentence) if standing else phrase
-
-
-def _settled(commit: CommitFacts, heads: Sequence[str], region: str) -> Phrase:
-    return sentences(sentence(*_where(commit, heads, region)), sentence(_how_much(commit, region)))
 
 
 def _where(commit: CommitFacts, heads: Sequence[str], region: str) -> tuple[Phrase | str, ...]:
@@ -66,13 +63,6 @@ def _how_much(commit: CommitFacts, region: str) -> str:
         "gone": "some of it is gone at both sides, so it can't be read whole",
         "waiting": "not all of its data has arrived",
     }.get(commit.data, "its data was not looked for yet")
-
-
-def _lost(source_region: str) -> Phrase:
-    return sentences(
-        sentence("some of it is gone at both sides, so no branch can point to it"),
-        sentence(f"bring it back in {source_region}, or let the branch move on at the source"),
-    )
 
 
 def _waiting(

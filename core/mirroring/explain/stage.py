@@ -19,12 +19,9 @@ def stage_of(commit: CommitFacts | None, *, now: datetime, targets: Targets, val
         return Stage.READY
     if commit.data == "gone":
         return Stage.GONE
-    if commit.in_trouble and (commit.hopeless or _waited(commit, now) >= targets.blocked_after):
+    waited = now - commit.lacking_since if commit.lacking_since else timedelta()
+    if commit.in_trouble and (commit.hopeless or waited >= targets.blocked_after):
         return Stage.BLOCKED
     if commit.record == "accepted" and commit.data in ("unknown", "waiting") and (validating or commit.metadata_at):
         return Stage.CHECKING
     return Stage.WAITING
-
-
-def _waited(commit: CommitFacts, now: datetime) -> timedelta:
-    return now - commit.lacking_since if commit.lacking_since else timedelta()

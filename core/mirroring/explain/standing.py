@@ -8,7 +8,7 @@ from core.mirroring.explain.verdict import Verdict, tell_unreachable
 from core.mirroring.facts import DutyFacts, MirrorFacts
 from core.mirroring.rpo import Targets, in_words, is_destination_stale, is_stale
 from core.mirroring.states import State
-from core.text.phrases import Phrase, count, say, sentence, sentences
+from core.text.phrases import count, say, sentence, sentences
 
 
 def judge_standing(mirror: MirrorFacts, now: datetime, targets: Targets) -> Verdict | None:
@@ -28,6 +28,7 @@ def is_current(mirror: MirrorFacts, now: datetime, targets: Targets) -> bool:
     return not stale and not is_stale(mirror.looked_at, now, targets)
 
 
+_ASK_FOR_WORKERS = say("Check that the controller and the workers are running.")
 _STOPPED_ADVICE = {
     "name-taken": "Delete this mirror and make it under another name.",
     "repository-removed": "Put it back, or delete this mirror and make a new one.",
@@ -41,13 +42,10 @@ def _stopped(mirror: MirrorFacts, now: datetime, targets: Targets) -> Verdict | 
     if mirror.state != "stopped":
         return None
     why = mirror.reason or "the repository at the destination is not the one that this mirror made"
+    code = mirror.reason_code.replace("-", "_")
     advice = _STOPPED_ADVICE.get(mirror.reason_code, "Look at that repository before anything else.")
     phrase = sentences(sentence("stopped: ", why.rstrip(".")), say(advice))
-    return Verdict(State.STOPPED, _as_code(mirror.reason_code) or "stopped", phrase, say("nothing is written any more"))
-
-
-def _as_code(reason: str) -> str:
-    return reason.replace("-", "_")
+    return Verdict(State.STOPPED, code or "stopped", phrase, say("nothing is written any more"))
 
 
 def _frozen(mirror: MirrorFacts, now: datetime, targets: Targets) -> Verdict | None:
@@ -103,7 +101,7 @@ def _stale_source(mirror: MirrorFacts, now: datetime, targets: Targets) -> Verdi
     if mirror.look_error:
         phrase = sentences(unknown, tell_unreachable(mirror))
         return Verdict(State.UNKNOWN, "source_unreachable", phrase, say("source not reached"), looked_at)
-    phrase = sentences(unknown, _ask_for_workers())
+    phrase = sentences(unknown, _ASK_FOR_WORKERS)
     return Verdict(State.UNKNOWN, "not_looked", phrase, say("no look at the source"), looked_at)
 
 
@@ -116,7 +114,7 @@ def _stale_destination(mirror: MirrorFacts, now: datetime, targets: Targets) -> 
         why = sentence(f"the last try failed: {failing.outcome.rstrip('.')}. It is tried again")
         phrase = sentences(unknown, why)
         return Verdict(State.UNKNOWN, "destination_unreachable", phrase, say("destination not reached"), looked_at)
-    phrase = sentences(unknown, _ask_for_workers())
+    phrase = sentences(unknown, _ASK_FOR_WORKERS)
     return Verdict(State.UNKNOWN, "not_looked", phrase, say("no look at the destination"), looked_at)
 
 
@@ -128,7 +126,3 @@ def failing_look(mirror: MirrorFacts) -> DutyFacts | None:
 
 def _ago(moment: datetime, now: datetime) -> str:
     return f"{in_words((now - moment).total_seconds())} ago"
-
-
-def _ask_for_workers() -> Phrase:
-    return say("Check that the controller and the workers are running.")

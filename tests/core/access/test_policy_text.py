@@ -46,7 +46,8 @@ def test_what_is_wrong_is_told_with_its_line() -> None:
     broken = read('{\n "id": "p",,\n}')
     assert isinstance(broken, Wrong) and (broken.line, broken.text) == (2, '"id": "p",,')
     assert isinstance(read(GOOD.replace('fs:{odd, \\" name]', "fs:*")), Policy)
-    for text in ("", "[]", "3", '"x"', "null", "[" * 100_000, '{"statement": 4}', '{"id": "p", "statement": [4, []]}'):
+    odd = ('{"statement": 4}', '{"id": "p", "statement": [4, []]}', '{"": [1]}')
+    for text in ("", "[]", "3", '"x"', "null", "[" * 100_000, *odd):
         assert isinstance(read(text), Wrong)
 
 

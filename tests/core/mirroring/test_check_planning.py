@@ -13,7 +13,7 @@ from core.mirroring.check_planning import (
     overlapping,
     pause_before_look,
     plan_checks,
-    state_on_demand,
+    state_with,
     verify_again_at,
 )
 from core.mirroring.object_check import Depth, Reason, judge_object
@@ -109,22 +109,11 @@ def test_ranges_are_verified_again_each_at_its_own_time_and_in_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("problems", "gone", "deep_enough", "after"),
-    [
-        (0, 0, True, Data.COMPLETE),
-        (2, 0, True, Data.WAITING),
-        (2, 2, True, Data.GONE),
-        (3, 2, True, Data.WAITING),
-        (0, 0, False, None),
-        (1, 0, False, Data.WAITING),
-        (2, 2, False, None),
-    ],
+    ("problems", "gone", "state"),
+    [(0, 0, Data.COMPLETE), (2, 0, Data.WAITING), (2, 2, Data.GONE), (3, 2, Data.WAITING)],
 )
-def test_what_a_range_is_after_a_check_on_demand(
-    problems: int, gone: int, deep_enough: bool, after: Data | None
-) -> None:
-    """What is wrong counts whatever found it; what is right proves nothing to a depth that was not looked to."""
-    assert state_on_demand(problems=problems, gone=gone, deep_enough=deep_enough) is after
+def test_what_a_range_is_by_its_problems(problems: int, gone: int, state: Data) -> None:
+    assert state_with(problems, gone=gone) is state
 
 
 def test_each_depth_is_deeper_than_those_before_it() -> None:

@@ -42,7 +42,7 @@ def test_each_commit_is_placed_once_and_after_its_parents(delivery: tuple[Parent
     parents, batches = delivery
     order, placed = feed_all(parents, batches)
     assert sorted(placed) == sorted(parents)
-    assert len(order.waiting) == 0
+    assert order.waiting._lacking == {}
     place = {commit_id: n for n, commit_id in enumerate(placed)}
     assert all(place[parent] < place[child] for child in parents for parent in parents[child])
 
@@ -71,7 +71,7 @@ def test_nothing_is_held_when_parents_come_first(parents: Parents) -> None:
 def test_a_circle_is_never_placed() -> None:
     order, placed = feed_all({"a": (), "p": ("q", "a"), "q": ("p",), "r": ("q",)}, [["r", "q"], ["p", "a"]])
     assert placed == ["a"]
-    assert len(order.waiting) == 3
+    assert len(order.waiting._lacking) == 3
 
 
 def test_what_descends_from_itself_is_named_whatever_else_is_not_there() -> None:
