@@ -63,9 +63,14 @@ def lasting(value: timedelta) -> str:
     return "" if value > timedelta(0) else "must be longer than 0s"
 
 
-def one_of(*choices: str) -> Callable[[str], str]:
-    """The check that a value is among these."""
-    return lambda value: "" if value in choices else f"{value!r} is not one of {', '.join(choices)}"
+def one_of(*choices: str, any_case: bool = False) -> Callable[[str], str]:
+    """The check that a value is among these; with `any_case` in capitals or not."""
+
+    def check(value: str) -> str:
+        known = (value.upper() if any_case else value) in choices
+        return "" if known else f"{value!r} is not one of {', '.join(choices)}"
+
+    return check
 
 
 def scope(value: str) -> str:
