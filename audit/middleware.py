@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponseBase
 
-from audit import refusals
+from audit import refusals, strangers
 
 PROGRAMS = ("/service/", "/api/", "/hooks/", "/metrics")
 
@@ -23,7 +23,8 @@ class RecordRefusals:
         for action, arn in dict.fromkeys(getattr(user, "refused", ())):
             refusals.refused(user, action, arn)
         if kind := _kind(request, answer.status_code):
-            refusals.stranger(kind)
+            strangers.refused(kind)
+        strangers.write(after=strangers.GATHER_SECONDS)
         return answer
 
 

@@ -41,36 +41,41 @@ def refused(user: Any, action: str, arn: str) -> None:
         log.warning("a refused attempt of %s at %s could not be written down: %s", actor, action, error)
 
 
-def stranger(kind: str) -> None:
-    """Somebody who is not known was refused."""
-    try:
-        with transaction.atomic():
-            network = requests.network(requests.address(requests.current()))
-            _count(timezone.now(), HOUR, action=kind, network=network, most=MOST_NETWORKS)
-    except DatabaseError as error:
-        log.warning("a refusal (%s) could not be counted: %s", kind, error)
+def count_stranger(kind: str, network: str, times: int) -> None:
+    """Somebody who is not known was refused so often. Raises DatabaseError; nothing is counted then."""
+    with transaction.atomic():
+        _count(timezone.now(), HOUR, action=kind, network=network, most=MOST_NETWORKS, times=times)
 
 
 def _count(
-    now: datetime, window: timedelta, *, action: str, actor: str = "", arn: str = "", network: str = "", most: int
+    now: datetime,
+    window: timedelta,
+    *,
+    action: str,
+    actor: str = "",
+    arn: str = "",
+    network: str = "",
+    most: int,
+    times: int = 1,
 ) -> dict[str, str] | None:
-    """Count one. What is to be told at once, if it is the first of its kind in its window."""
+    """Count so many. What is to be told at once, if it is the first of its kind in its window."""
     since = _begin(now, window)
     refusal = {"actor": actor, "action": action, "arn": arn, "network": network}
-    if _again(since, refusal, now):
+    if _again(since, refusal, now, times):
         return None
     kinds = RefusalCount.objects.filter(since=since, actor=actor)
     if not actor:
         kinds = kinds.filter(action=action)
     if kinds.count() >= most:
         refusal |= {"action": "*", "arn": "*"} if actor else {"network": OTHERS}
-        if _again(since, refusal, now):
+        if _again(since, refusal, now, times):
             return None
     try:
         with transaction.atomic():
-            RefusalCount.objects.create(since=since, key=_key(refusal), last_at=now, told=bool(actor), **refusal)
+            row = RefusalCount(since=since, key=_key(refusal), last_at=now, told=bool(actor), times=times, **refusal)
+            row.save(force_insert=True)
     except IntegrityError:
-        _again(since, refusal, now)
+        _again(since, refusal, now, times)
         return None
     return refusal
 
@@ -88,9 +93,9 @@ def _key(refusal: dict[str, str]) -> str:
     return hashlib.sha256("\n".join(refusal.values()).encode("utf-8")).hexdigest()
 
 
-def _again(since: datetime, refusal: dict[str, str], now: datetime) -> bool:
+def _again(since: datetime, refusal: dict[str, str], now: datetime, times: int) -> bool:
     rows = RefusalCount.objects.filter(since=since, actor=refusal["actor"], key=_key(refusal))
-    return rows.update(times=F("times") + 1, last_at=now) == 1
+    return rows.update(times=F("times") + times, last_at=now) == 1
 
 
 def _tell(actor: str, action: str, arn: str, times: int, *, user: Any = None, **more: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib.auth.signals import user_logged_in, user_logged_out, user_login_failed
 from django.http import HttpRequest
 
-from audit import refusals
+from audit import strangers
 from audit.record import audit
 from audit.verbs import Verb
 
@@ -33,4 +33,4 @@ def _signed_out(sender: Any, request: HttpRequest, user: Any, **_: Any) -> None:
 
 def _wrong_password(sender: Any, request: HttpRequest | None = None, **_: Any) -> None:
     if request is not None:
-        refusals.stranger("wrong-password")
+        strangers.refused("wrong-password")

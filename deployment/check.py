@@ -23,6 +23,7 @@ def facts(settings: config.Config) -> dict[str, object]:
         "spark_queue": settings.spark_queue,
         "database": settings.mirrors_database.type,
         "log_format": settings.logging.format,
+        "accepted_not_used": config.unused_in_use(),
     }
 
 

@@ -16,7 +16,7 @@ import types
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ from deployment.config_sections import (
     MirrorsManager,
     Store,
     Validator,
+    Web,
     Workers,
 )
 from deployment.reader import (
@@ -45,6 +46,7 @@ from deployment.reader import (
     read_section,
     spec,
     sub,
+    unused_fields,
 )
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -88,6 +90,7 @@ class Config:
     source_lakefs_secret_access_key: Secret = spec(Secret(""))
     stores: Mapping[str, Store] = field(default_factory=dict)
     listen_address: str = spec("0.0.0.0:8008", check=checks.address)
+    web: Web = sub(Web)
     list_mirrors_page_size: int = spec(1000, check=checks.page)
     list_repositories_page_size: int = spec(1000, check=checks.page)
     logging: Logging = sub(Logging)
@@ -95,7 +98,7 @@ class Config:
     commit_sensor: CommitSensor = sub(CommitSensor)
     validator: Validator = sub(Validator)
     local_cache: LocalCache = sub(LocalCache)
-    refstore_database: Mapping[str, Any] = field(default_factory=dict)
+    refstore_database: Mapping[str, Any] = field(default_factory=dict, metadata={"unused": True})
     hooks: Hooks = sub(Hooks)
     workers: Workers = sub(Workers)
     exports: Exports = sub(Exports)
@@ -125,10 +128,11 @@ class Config:
         own = self.stores.get(region)
         shared = self.blockstore.s3
         if own is None:
-            name = shared.region if region == self.region and shared.region else region
-            return Store(name, shared.endpoint, shared.force_path_style, shared.credentials)
-        keys = own.credentials if own.credentials.access_key_id else shared.credentials
-        return Store(own.region or region, own.endpoint, own.force_path_style, keys)
+            return replace(shared, region=shared.region if region == self.region and shared.region else region)
+        if not (own.credentials.access_key_id or own.profile or own.credentials_file):
+            of_shared = {"profile": shared.profile, "credentials_file": shared.credentials_file}
+            own = replace(own, credentials=shared.credentials, **of_shared)
+        return replace(own, region=own.region or region)
 
     def export_store(self, region: str, bucket: str) -> tuple[str, Store]:
         """Where a bucket lies that a region's branches are exported to, and by which name executors know its keys: one
@@ -139,7 +143,8 @@ class Config:
     def installation(self, region: str) -> Installation:
         """Where a region's lakeFS and store are; ConfigError for a region without an endpoint."""
         keys = LakeFSKeys(self.source_lakefs_access_key_id, self.source_lakefs_secret_access_key)
-        return Installation(region, self.lakefs_url(region), self.store(region), keys)
+        store = self.store(region)
+        return Installation(region, self.lakefs_url(region), store, keys, store.access)
 
     def hook_secret(self, region: str) -> Secret:
         """The Bearer secret of an installation's webhooks: the configured one, else one derived from the key."""
@@ -211,6 +216,29 @@ def _hold_auth_together(config: Config) -> None:
 
 def load(path: str | Path, environ: Mapping[str, str] | None = None) -> Config:
     """The configuration in a file under an environment (default: the process's)."""
+    return _complete(parse(_read(path), os.environ if environ is None else environ))
+
+
+def unused_in_use(environ: Mapping[str, str] | None = None) -> list[str]:
+    """The fields of lakeFS's that this process was given, and of which nothing comes."""
+    environ = os.environ if environ is None else environ
+    path = environ.get("LAKEMIRROR_CONFIG")
+    return list(unused_fields(Config, overlay(_read(path) if path else {}, Config, environ, plain=PLAIN_NAMES)))
+
+
+def _complete(config: Config) -> Config:
+    """What a process can't work without, although a plan of one can be read without it."""
+    if not config.source_lakefs_access_key_id:
+        raise ConfigError(
+            "source_lakefs_access_key_id",
+            "is required, with its secret: an access key of the replication user, alike on every lakeFS"
+            " (in the file, or by that name in the environment)",
+        )
+    return config
+
+
+def _read(path: str | Path) -> Mapping[str, Any]:
+    """The fields in a file."""
     try:
         text = Path(path).read_text(encoding="utf-8")
     except OSError as error:
@@ -220,7 +248,7 @@ def load(path: str | Path, environ: Mapping[str, str] | None = None) -> Config:
     data = parse_yaml(text, str(path))
     if not isinstance(data, dict):
         raise ConfigError("", f"{path}: expected a mapping of fields")
-    return parse(data, os.environ if environ is None else environ)
+    return data
 
 
 def var_dir(environ: Mapping[str, str] | None = None) -> Path:
@@ -283,7 +311,7 @@ def from_file() -> Config:
     path = os.environ.get("LAKEMIRROR_CONFIG")
     if path:
         return load(path)
-    return parse({}, os.environ) if configured(os.environ) else development()
+    return _complete(parse({}, os.environ)) if configured(os.environ) else development()
 
 
 _put_together: Config | None = None

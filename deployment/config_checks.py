@@ -37,6 +37,12 @@ def urls(value: Mapping[str, str]) -> str:
     return next((f"{region}: {text}" for region, given in value.items() if (text := named(region) or url(given))), "")
 
 
+def hosts(value: tuple[str, ...]) -> str:
+    """Names of hosts, without scheme, port or path."""
+    odd = [one for one in value if not re.fullmatch(r"\.?[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*|\[[0-9a-f:]+\]", one)]
+    return f"{odd[0]!r} is no host's name (lakemirror.example.com, .example.com)" if odd else ""
+
+
 def positive(value: int) -> str:
     """A number above 0."""
     return "" if value > 0 else f"must be more than 0, not {value}"
@@ -57,9 +63,14 @@ def lasting(value: timedelta) -> str:
     return "" if value > timedelta(0) else "must be longer than 0s"
 
 
-def one_of(*choices: str) -> Callable[[str], str]:
-    """The check that a value is among these."""
-    return lambda value: "" if value in choices else f"{value!r} is not one of {', '.join(choices)}"
+def one_of(*choices: str, any_case: bool = False) -> Callable[[str], str]:
+    """The check that a value is among these; with `any_case` in capitals or not."""
+
+    def check(value: str) -> str:
+        known = (value.upper() if any_case else value) in choices
+        return "" if known else f"{value!r} is not one of {', '.join(choices)}"
+
+    return check
 
 
 def scope(value: str) -> str:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import Any
 
+from core.store_access import StoreAccess
 from deployment import config_checks as checks
-from deployment.reader import Secret, spec, sub
+from deployment.reader import Secret, spec, sub, unused
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +18,9 @@ class Postgres:
 
     connection_string: Secret = spec(Secret(""))
     max_connection_age: timedelta = spec(timedelta(minutes=1))
+    max_open_connections: int = unused(25)
+    max_idle_connections: int = unused(25)
+    connection_max_lifetime: str = unused("5m")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +50,33 @@ class StoreCredentials:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """One region's S3-compatible object store; an empty endpoint is AWS's own."""
+    """One region's S3-compatible object store, by the fields of lakeFS's `blockstore.s3`; an empty endpoint is AWS's
+    own. `profile` and `credentials_file` count where `credentials` are empty."""
 
     region: str = spec("")
     endpoint: str = spec("", check=checks.url_or_empty)
     force_path_style: bool = spec(False)
     credentials: StoreCredentials = sub(StoreCredentials)
+    profile: str = spec("")
+    credentials_file: str = spec("")
+    max_retries: int = spec(3, check=checks.not_negative)
+    discover_bucket_region: bool = unused(True)
+    skip_verify_certificate_test_only: bool = unused(False)
+    server_side_encryption: str = unused("")
+    server_side_encryption_kms_key_id: str = unused("")
+    client_log_request: bool = unused(False)
+    client_log_retries: bool = unused(False)
+    disable_pre_signed: bool = unused(False)
+    disable_pre_signed_ui: bool = unused(True)
+    disable_pre_signed_multipart: bool = unused(False)
+    pre_signed_endpoint: str = unused("")
+    pre_signed_expiry: str = unused("15m")
+    web_identity: Mapping[str, Any] = unused(None)
+
+    @property
+    def access(self) -> StoreAccess:
+        """How it is reached."""
+        return StoreAccess(profile=self.profile, credentials_file=self.credentials_file)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +85,8 @@ class Blockstore:
 
     type: str = spec(check=checks.one_of("s3"))
     s3: Store = sub(Store)
+    default_namespace_prefix: str = unused("")
+    signing: Mapping[str, Any] = unused(None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +171,22 @@ class Auth:
 
 @dataclass(frozen=True, slots=True)
 class Logging:
-    level: str = spec("INFO", check=checks.one_of("TRACE", "DEBUG", "INFO", "WARN", "WARNING", "ERROR"))
+    level: str = spec("INFO", check=checks.one_of("TRACE", "DEBUG", "INFO", "WARN", "WARNING", "ERROR", any_case=True))
     format: str = spec("text", check=checks.one_of("text", "json"))
+    output: str = unused("-")
+    file_max_size_mb: int = unused(102400)
+    files_keep: int = unused(100)
+    audit_log_level: str = unused("DEBUG")
+    trace_request_headers: bool = unused(False)
+
+
+@dataclass(frozen=True, slots=True)
+class Web:
+    """By which names browsers may come (`lakemirror.example.com`; `.example.com`: all below it), none: by any; and for
+    how long they are to come by https only, once they have."""
+
+    allowed_hosts: tuple[str, ...] = spec((), check=checks.hosts)
+    hsts: timedelta = spec(timedelta(0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,21 +212,21 @@ class MetarangePresenceCache:
 @dataclass(frozen=True, slots=True)
 class RangePresenceCache:
     size: int = spec(500_000, check=checks.positive)
-    expiry: timedelta = spec(timedelta(hours=1440), check=checks.lasting)
+    expiry: timedelta = unused(timedelta(hours=1440), check=checks.lasting)
     cooldown: timedelta = spec(timedelta(seconds=10), check=checks.lasting)
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectPresenceCache:
-    size: int = spec(5_000_000, check=checks.positive)
-    expiry: timedelta = spec(timedelta(hours=24), check=checks.lasting)
+    size: int = unused(5_000_000, check=checks.positive)
+    expiry: timedelta = unused(timedelta(hours=24), check=checks.lasting)
     cooldown: timedelta = spec(timedelta(seconds=5), check=checks.lasting)
 
 
 @dataclass(frozen=True, slots=True)
 class StorageNamespaceCache:
-    size: int = spec(1_000, check=checks.positive)
-    expiry: timedelta = spec(timedelta(seconds=17), check=checks.lasting)
+    size: int = unused(1_000, check=checks.positive)
+    expiry: timedelta = unused(timedelta(seconds=17), check=checks.lasting)
 
 
 @dataclass(frozen=True, slots=True)

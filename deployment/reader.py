@@ -46,6 +46,25 @@ def spec(default: Any = MISSING, *, check: Callable[[Any], str] | None = None) -
     return field(metadata=metadata) if default is MISSING else field(default=default, metadata=metadata)
 
 
+def unused(default: Any, *, check: Callable[[Any], str] | None = None) -> Any:
+    """A field of lakeFS's that is read, so that its file is a good one, and of which nothing comes."""
+    return field(default=default, metadata={"unused": True} | ({"check": check} if check else {}))
+
+
+def unused_fields(section: type[Any], given: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+    """The dotted names of those that are given, below a section."""
+    hints = typing.get_type_hints(section)
+    for item in fields(typing.cast(Any, section)):
+        value, kind, name = given.get(item.name), hints[item.name], prefix + item.name
+        if value is not None and item.metadata.get("unused"):
+            yield name
+        elif is_dataclass(kind) and isinstance(value, dict):
+            yield from unused_fields(typing.cast(type[Any], kind), value, f"{name}.")
+        elif typing.get_origin(kind) is Mapping and is_dataclass(below := typing.get_args(kind)[1]):
+            for key, entry in (value or {}).items():
+                yield from unused_fields(typing.cast(type[Any], below), entry or {}, f"{name}.{key}.")
+
+
 def sub(section: type[Any]) -> Any:
     """A section that may be left out: its own defaults stand."""
     return field(default_factory=section)

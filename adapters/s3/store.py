@@ -67,6 +67,17 @@ def split_uri(uri: str) -> tuple[str, str]:
     return bucket, key
 
 
+def _with_file(credentials_file: str) -> Any:
+    """A session of botocore's that looks for credentials in this file, "": in the usual one."""
+    session = botocore.session.get_session()
+    if credentials_file:
+        if not Path(credentials_file).is_file():
+            hint = "Put it there, on every machine that asks the store"
+            raise Invalid(f"there is no file {credentials_file} on this machine", field="credentials_file", hint=hint)
+        session.set_config_variable("credentials_file", credentials_file)
+    return session
+
+
 class S3ObjectStore:
     """One S3-compatible store; an empty endpoint is AWS's own. Safe to use from several threads."""
 
@@ -108,6 +119,7 @@ class S3ObjectStore:
                 aws_session_token=keys.session_token or None,
                 region_name=self.region,
                 profile_name=self.access.profile or None,
+                botocore_session=_with_file(self.access.credentials_file),
             )
         except boto_errors.ProfileNotFound as error:
             hint = "Write it into ~/.aws/config of every machine that asks the store"

@@ -107,6 +107,19 @@ def check_reachable(side: str, region: str, answer: ServerInfo | LakeMirrorError
     return Check(check_id, CheckOutcome.OK, f"The lakeFS of {region} answers")
 
 
+def check_worker(region: str, deployment: str, silence: str) -> Check:
+    """Is there a LakeMirror that would do the work in a destination's region? `deployment` serves it, "" if none was
+    ever heard of; `silence` is how long it has been silent, "" if it was heard of lately."""
+    if deployment and not silence:
+        return Check("destination-worker", CheckOutcome.OK, f"The deployment {deployment} works for {region}")
+    if deployment:
+        message = f"The deployment {deployment}, which works for {region}, has not been heard of for {silence}"
+        return Check("destination-worker", CheckOutcome.WARNING, message, "Start it, or see why it is not running")
+    message = f"No deployment that works for {region} was ever heard of: the mirror would wait"
+    fix = f"Start a LakeMirror on this database with 'region: {region}', or with {region} among its serve_regions"
+    return Check("destination-worker", CheckOutcome.WARNING, message, fix)
+
+
 def check_credentials(side: str, region: str, answer: ServerInfo | LakeMirrorError) -> Check:
     """Does it let our key in?"""
     check_id = f"{side}-credentials"

@@ -12,7 +12,7 @@ from adapters.disk_cache import LocalCache
 from adapters.lakefs import LakeFSAdapter
 from adapters.s3.store import S3ObjectStore, split_uri
 from core.ports import LakeFS, ObjectStore
-from core.store_access import DIRECT, StoreAccess
+from core.store_access import StoreAccess
 from deployment import config
 from deployment.wiring import region_settings
 
@@ -75,7 +75,7 @@ def quick_objects(region: str) -> ObjectStore:
 
 @functools.lru_cache(maxsize=CLIENTS)
 def _objects(options: StoreOptions, *, quick: bool) -> ObjectStore:
-    return S3ObjectStore(**dict(options), **(_QUICK if quick else {}))
+    return S3ObjectStore(**dict(options) | (_QUICK if quick else {}))
 
 
 def bulk_objects(region: str) -> BulkStore:
@@ -87,7 +87,7 @@ def bulk_objects(region: str) -> BulkStore:
 def _fast(options: StoreOptions, *, quick: bool = False) -> FastObjectStore:
     from adapters.s3.fast_store import FastObjectStore
 
-    return FastObjectStore(**dict(options), **(_QUICK if quick else {}))
+    return FastObjectStore(**dict(options) | (_QUICK if quick else {}))
 
 
 def export_store(region: str, uri: str) -> FastObjectStore:
@@ -102,7 +102,7 @@ def quick_export_store(region: str, uri: str) -> FastObjectStore:
 
 def _export_options(region: str, uri: str) -> StoreOptions:
     name, store = config.current().export_store(region, split_uri(uri)[0])
-    return _store_options(region) if name == region else _options_of(store, region)
+    return _store_options(region) if name == region else _options_of(store, region, store.access)
 
 
 def _store_options(region: str) -> StoreOptions:
@@ -110,7 +110,7 @@ def _store_options(region: str) -> StoreOptions:
     return _options_of(installation.store, region, installation.access)
 
 
-def _options_of(store: config.Store, region: str, access: StoreAccess = DIRECT) -> StoreOptions:
+def _options_of(store: config.Store, region: str, access: StoreAccess) -> StoreOptions:
     """As a value that tells one store, and one way to it, from another."""
     return (
         ("endpoint", store.endpoint),
@@ -120,6 +120,7 @@ def _options_of(store: config.Store, region: str, access: StoreAccess = DIRECT) 
         ("secret_access_key", store.credentials.secret_access_key),
         ("session_token", store.credentials.session_token),
         ("access", access),
+        ("tries", store.max_retries + 1),
     )
 
 

@@ -8,7 +8,6 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from adapters.s3.store import split_uri
-from core.store_access import DIRECT
 from deployment import config
 from deployment.wiring import executors, region_settings
 
@@ -27,7 +26,7 @@ def settings(*, region: str, namespace: str, path: str, **more: Any) -> ExportSe
     name, store = config.current().export_store(region, split_uri(path)[0])
     own = region_settings.usable(region)
     source = executors.location(namespace, region, own.store, own.access)
-    access = own.access if name == region else DIRECT
+    access = own.access if name == region else store.access
     return ExportSettings(source=source, destination=executors.location(path, name, store, access), **more)
 
 

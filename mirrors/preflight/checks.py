@@ -26,6 +26,7 @@ from installations import probes
 from installations.check_groups import CheckGroups, grouped
 from installations.permission_probes import UNTRIED, is_of_branches, tries_of
 from installations.probes import Answers, ask, is_name
+from jobs import deployments
 from mirrors.models import Repository
 from mirrors.preflight.questions import Plan, first_round, second_round
 from mirrors.services import mirrors, placement
@@ -86,6 +87,7 @@ def _checks(plan: Plan, answers: Answers) -> Iterator[Check]:
     yield _judged("source-repository", partial(_source, plan, answer))
     yield decide.check_branches(answer("repository"), plan.include, plan.exclude, answer("branches"))
     yield from _of_installation("destination", plan.region, answer("destination"))
+    yield _judged("destination-worker", partial(_worker, plan.region))
     yield _judged("name", partial(_name, plan, answer))
     yield _judged("namespace", partial(_namespace, plan, answer))
     yield from _of_place(plan, answer)
@@ -122,10 +124,17 @@ def _source(plan: Plan, answer: Callable[[str], Any]) -> Check:
     return decide.check_repository(plan.source_repository, plan.source_region, repository, answer("head"))
 
 
+def _worker(region: str) -> Check:
+    region_settings.installation(region)
+    deployment = deployments.working_for(region)
+    if deployment is None:
+        return decide.check_worker(region, "", "")
+    return decide.check_worker(region, deployment.region, deployments.silent_for(deployment, clock.now()))
+
+
 def _name(plan: Plan, answer: Callable[[str], Any]) -> Check:
     placement.check_name(plan.name)
     region_settings.installation(plan.region)
-    placement.check_served(plan.region)
     placement.check_not_the_source(plan.name, plan.region, plan.source_repository, plan.source_region)
     placement.check_unused(plan.name)
     existing = _had(answer("existing"))

@@ -102,7 +102,6 @@ def check_creation(
     placement.check_name(name)
     probes.check_namespace(namespace)
     region_settings.installation(region)
-    placement.check_served(region)
     source_region = source_region or config.current().region
     source = _ask_source(source_repository, source_region)
     placement.check_apart_from_source(namespace, source)

@@ -26,16 +26,6 @@ RESERVED = frozenset({"new"})
 _APART = "Choose a place of its own for the mirror"
 
 
-def check_served(region: str) -> None:
-    """Raises Invalid for a region whose mirrors another deployment works for."""
-    if region not in config.current().served:
-        raise Invalid(
-            f"this deployment does not serve the region '{region}'",
-            field="region",
-            hint=f"It serves {', '.join(config.current().served)}",
-        )
-
-
 # --- the name ---------------------------------------------------------------------------------------------------------
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
+from urllib.parse import urlsplit
 
+from csp.decorators import csp_update
 from django.contrib.auth.views import LoginView
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
@@ -52,6 +54,10 @@ class SignIn(LoginView):
         """What was typed elsewhere stays on the page, however often the password is wrong."""
         return super().get_context_data(**more) | _beside(self.request.POST.get(form_recovery.FIELD, ""))
 
+    def render_to_response(self, context: dict[str, Any], **more: Any) -> HttpResponse:
+        """The page."""
+        return _may_lead_to_provider(super().render_to_response)(context, **more)
+
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Check the password, unless this place has to wait first."""
         self.place = brute_force.place(request, request.POST.get("username", ""))
@@ -79,7 +85,13 @@ class SignIn(LoginView):
 def ask_to_sign_in(request: HttpRequest) -> HttpResponse:
     """The sign-in page in place of a form's answer: what was typed goes through it, and back to the form."""
     context = {"form": SignInForm(request), "next": request.get_full_path()} | _beside(form_recovery.seal(request))
-    return render(request, "registration/login.html", context, status=401)
+    return _may_lead_to_provider(render)(request, "registration/login.html", context, status=401)
+
+
+def _may_lead_to_provider(page: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Browsers follow a form only where its page's policy lets it lead, and providers pass people on to others."""
+    issuer = config.current().auth.openid.issuer
+    return csp_update({"form-action": [f"{urlsplit(issuer).scheme}:"]})(page) if issuer else page
 
 
 def _beside(sealed: str) -> dict[str, str]:

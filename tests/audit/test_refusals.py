@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import base64
+import time
 from datetime import timedelta
+from typing import Any
+from unittest import mock
 
 import pytest
+from django.db import DatabaseError
 from django.test import Client
 
-from audit import refusals
+from audit import refusals, strangers
 from audit.models import AuditEvent, RefusalCount
 from rbac import services
 from rbac.models import User
@@ -89,9 +93,34 @@ def test_networks_beyond_number_count_as_one(monkeypatch: pytest.MonkeyPatch, rf
     monkeypatch.setattr(refusals, "MOST_NETWORKS", 3)
     for number in range(8):
         with requests.answering(rf.get("/", REMOTE_ADDR=f"192.0.2.{number}")):
-            refusals.stranger("wrong-key")
+            strangers.refused("wrong-key")
+            strangers.write()
     counted = dict(RefusalCount.objects.values_list("network", "times"))
     assert counted == {"192.0.2.0": 1, "192.0.2.1": 1, "192.0.2.2": 1, "others": 5}
+
+
+def test_strangers_cost_a_write_now_and_then(
+    client: Client, monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: Any
+) -> None:
+    monkeypatch.setattr(strangers, "GATHER_SECONDS", 10.0)
+    monkeypatch.setattr(strangers, "_written_at", time.monotonic())
+    with django_assert_num_queries(0):
+        for _ in range(50):
+            assert client.get(MIRRORS).status_code == 401
+    assert not RefusalCount.objects.exists()
+    monkeypatch.setattr(strangers, "_written_at", time.monotonic() - 11)
+    client.get("/healthz")
+    assert RefusalCount.objects.get().times == 50
+
+
+def test_what_the_database_does_not_take_is_kept(
+    client: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with mock.patch.object(refusals, "_count", side_effect=DatabaseError("away")):
+        assert client.get(MIRRORS).status_code == 401
+    assert "could not be written down yet: away" in caplog.text
+    strangers.write()
+    assert RefusalCount.objects.get().times == 1
 
 
 def test_signing_in_and_out_are_events(client: Client, owner: User) -> None:

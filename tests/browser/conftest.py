@@ -51,14 +51,19 @@ def context(browser: Browser, live_server: Any) -> Iterator[BrowserContext]:
 
 @pytest.fixture
 def page(context: BrowserContext) -> Page:
-    """A page that nobody is signed in at; a script error on it fails the test."""
+    """A page that nobody is signed in at; a script error on it fails the test, and so does what its policy forbids."""
     page = context.new_page()
     page.on("pageerror", _fail)
+    page.on("console", _fail_if_forbidden)
     return page
 
 
 def _fail(error: Any) -> None:
     raise AssertionError(f"a script of the page failed: {error}")
+
+
+def _fail_if_forbidden(message: Any) -> None:
+    assert "Content Security Policy" not in message.text, message.text
 
 
 @pytest.fixture

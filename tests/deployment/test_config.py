@@ -28,6 +28,8 @@ SOURCE = {
     "blockstore": {"type": "s3", "s3": {"region": "us-east-1"}},
     "auth": {"encrypt": {"secret_key": "shared-secret"}},
 }
+KEYS = {"source_lakefs_access_key_id": "AKIA", "source_lakefs_secret_access_key": "s3cret"}
+"""What a process needs beside it; the seed's secret has them in the environment."""
 TABLE = {
     "listen_address": "0.0.0.0:8008",
     "list_mirrors_page_size": 1000,
@@ -332,7 +334,7 @@ def test_without_a_file_the_demo_stands_with_a_secret_of_this_machines_own(tmp_p
 
 @pytest.mark.parametrize("name", ["source.yaml", "destination.yaml"])
 def test_the_documented_example_is_complete(name: str) -> None:
-    settings = config.load(config.BASE_DIR / "docs" / "examples" / name, {})
+    settings = config.load(config.BASE_DIR / "docs" / "examples" / name, KEYS)
     assert len(settings.regions) == 2
 
 
@@ -352,10 +354,49 @@ def test_checking_a_file_says_one_line_and_fails(tmp_path: Path, command: tuple[
 
 def test_checking_a_good_file_says_so(tmp_path: Path) -> None:
     path = tmp_path / "c.yaml"
-    path.write_text(yaml.safe_dump(changed("mirrors_database", {"type": "sqlite"})))
+    path.write_text(yaml.safe_dump(changed("mirrors_database", {"type": "sqlite"}) | KEYS))
     done = run_check(path, "manage.py", "check_config")
     assert (done.returncode, done.stderr) == (0, "")
-    assert "region us-east-1" in done.stdout
+    assert "region us-east-1" in done.stdout and "not used" not in done.stdout
+
+
+LAKEFS_FILE = """
+blockstore:
+  type: s3
+  default_namespace_prefix: s3://lake/
+  s3:
+    region: us-east-1
+    profile: lake
+    credentials_file: /etc/lakefs/credentials
+    max_retries: 5
+    discover_bucket_region: false
+logging: {level: warn, format: json, output: "-"}
+mirrors_database:
+  type: postgres
+  postgres: {connection_string: "postgresql://lm:pw@db/lm", max_open_connections: 20}
+"""
+
+
+def test_a_file_of_lakefs_is_a_good_one_and_what_is_not_used_of_it_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text(yaml.safe_dump(SOURCE | KEYS | yaml.safe_load(LAKEFS_FILE)))
+    done = run_check(path, "manage.py", "check_config")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.rstrip().partition("; accepted, not used: ")[2].split(", ") == [
+        "mirrors_database.postgres.max_open_connections",
+        "blockstore.s3.discover_bucket_region",
+        "blockstore.default_namespace_prefix",
+        "logging.output",
+    ]
+
+
+def test_without_the_replication_users_key_nothing_starts(tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text(yaml.safe_dump(changed("mirrors_database", {"type": "sqlite"})))
+    for command in (("manage.py", "check_config"), ("-m", "deployment.check")):
+        done = run_check(path, *command)
+        assert done.returncode == 2 and done.stderr.count("\n") == 1
+        assert "source_lakefs_access_key_id: is required, with its secret" in done.stderr
 
 
 def test_what_stands_without_a_file_is_what_the_sandbox_writes(tmp_path: Path) -> None:

@@ -11,11 +11,13 @@ from django_q.models import OrmQ
 
 from db.clock import after_now
 from deployment import config
-from jobs import duties
+from jobs import deployments, duties
 from jobs.management.commands import controller
 from jobs.models import Duty
 from mirrors.models import Mirror
 from mirrors.transitions import duties as mirror_duties
+from rbac.models import User
+from tests.api import MIRRORS, Api
 from tests.deployment.test_config import changed
 from tests.mirrors.harness import Deployment
 
@@ -104,3 +106,66 @@ def test_mirrors_of_a_region_that_is_served_elsewhere_now_go_on_there(mirrors: d
     assert found["copy", mirrors["eu-west-1"].pk] == "us-east-1"
     assert found["validate", mirrors["eu-west-1"].pk] == "us-east-1-spark"
     assert found["copy", mirrors["ap-south-1"].pk] == "ap-south-1"
+
+
+def test_a_mirror_is_made_at_the_source_and_worked_for_at_the_destination(
+    lm: Deployment, tell: Any, owner: User
+) -> None:
+    body = {"name": "lake-two", "region": "eu-west-1", "storage_namespace": "s3://dst/two"}
+    with tell("us-east-1"):
+        status, made = Api(owner).call("POST", MIRRORS, body)
+        assert (status, made["region"]) == (201, "eu-west-1")
+        own = Duty.objects.filter(
+            subject=Mirror.objects.get(name="lake-two").pk, kind__in=["manage", "copy", "promote"]
+        )
+        assert set(own.values_list("queue", flat=True)) == {"eu-west-1"}
+        controller.tick()
+        assert own.exclude(woken_at=None).get().kind == "manage", "creation has sent for it, and our own clock for none"
+        assert "lake-two" not in lm.eu.repositories
+    with tell("eu-west-1"):
+        controller.tick()
+        assert own.exclude(woken_at=None).count() == 3
+        lm.work()
+    assert "lake-two" in lm.eu.repositories
+
+
+def test_each_says_that_it_is_there_and_the_preflight_tells_who_would_work(
+    lm: Deployment, tell: Any, owner: User
+) -> None:
+    body = {"name": "lake-ap", "region": "ap-south-1", "storage_namespace": "s3://dst/ap"}
+
+    def check() -> tuple[str, str]:
+        with tell("us-east-1"):
+            answer = Api(owner).call("POST", f"{MIRRORS}/preflight", body)[1]
+        found = next(one for one in answer["checks"] if one["id"] == "destination-worker")
+        return found["state"], found["message"]
+
+    assert check() == ("warning", "No deployment that works for ap-south-1 was ever heard of: the mirror would wait")
+    with tell("eu-west-1", serve_regions=["eu-west-1", "ap-south-1"]):
+        deployments.announce()
+    assert check() == ("ok", "The deployment eu-west-1 works for ap-south-1")
+    deployments.Deployment.objects.update(seen_at=after_now(-120))
+    assert check() == (
+        "warning",
+        "The deployment eu-west-1, which works for ap-south-1, has not been heard of for 2 min",
+    )
+
+
+def test_deployments_that_differ_where_they_must_not_are_told(
+    lm: Deployment, tell: Any, owner: User, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with tell("eu-west-1", organization_id="another", auth={"encrypt": {"secret_key": "another"}}):
+        deployments.announce()
+    with tell("us-east-1"):
+        found = deployments.disagreements()
+        assert [one.partition(":")[0] for one in found] == [
+            "The deployments of us-east-1 and eu-west-1 differ in organization_id",
+            "The deployments of us-east-1 and eu-west-1 differ in auth.encrypt.secret_key",
+        ]
+        for _ in range(2):
+            monkeypatch.setattr(deployments, "_announced_at", float("-inf"))
+            controller.look_round()
+        assert [one.message for one in caplog.records].count(found[0]) == 1, "said once"
+        assert set(found) <= set(Api(owner).call("GET", "/service/replication/v1/jobs")[1]["troubles"])
+        deployments.Deployment.objects.filter(region="eu-west-1").update(seen_at=after_now(-2 * 86400))
+        assert deployments.disagreements() == []

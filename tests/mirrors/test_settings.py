@@ -15,11 +15,9 @@ import yaml
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from core.errors import Invalid
 from core.installations.webhook_action import EVENTS
 from deployment import config
 from jobs import duties, kinds
-from mirrors.services import mirrors
 from rbac import services as rbac
 from rbac.models import User
 from tests.deployment.test_config import changed
@@ -56,20 +54,6 @@ def test_each_interval_is_that_of_its_duties(monkeypatch: pytest.MonkeyPatch, pa
 def test_only_regions_that_are_served_are_worked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     tell(monkeypatch, changed("region", "us-east-1") | REGIONS)
     assert [duties.queue_name("copy", region) for region in ("eu-west-1", "ap-south-1")] == ["us-east-1", "ap-south-1"]
-
-
-def test_a_mirror_in_a_region_that_is_not_served_is_refused(
-    owner: User, lm: Deployment, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tell(monkeypatch, changed("region", "us-east-1") | REGIONS)
-    with pytest.raises(Invalid, match="does not serve the region 'ap-south-1'"):
-        mirrors.mirror_create(
-            actor=owner,
-            source_repository="lake",
-            name="lake-ap",
-            region="ap-south-1",
-            storage_namespace="s3://asia/lake",
-        )
 
 
 @pytest.mark.parametrize(

@@ -64,8 +64,21 @@ def test_pages_are_framed_by_nobody_and_kept_by_nobody(owner: User) -> None:
     for address in ("/", "/mirrors/", "/exports/", "/audit/", "/access/users/", "/account/sessions/", "/docs/api"):
         answer = page.get(address)
         assert answer["X-Frame-Options"] == "DENY" and answer["X-Content-Type-Options"] == "nosniff"
+        policy = answer["Content-Security-Policy"]
+        assert "default-src 'none'" in policy and "frame-ancestors 'none'" in policy and "unsafe" not in policy
+        assert "camera=()" in answer["Permissions-Policy"]
         kept += [address] if "no-store" not in answer.get("Cache-Control", "") else []
     assert kept == []
+
+
+@pytest.mark.django_db
+def test_only_names_that_are_configured_are_answered_but_probes_come_by_any(client: Client, settings: Any) -> None:
+    settings.ALLOWED_HOSTS = ["localhost", "lakemirror.example.com"]
+    assert client.get("/login/", headers={"Host": "lakemirror.example.com"}).status_code == 200
+    refused = client.get("/login/", headers={"Host": "evil.example"})
+    assert refused.status_code == 400 and "evil.example" not in refused.content.decode()
+    for probe, status in (("/healthz", 200), ("/readyz", 200), ("/metrics", 401)):
+        assert client.get(probe, headers={"Host": "10.0.0.7:8008"}).status_code == status
 
 
 def test_names_lead_out_of_no_address_and_into_no_header(admin: Api, owner: User) -> None:

@@ -137,7 +137,9 @@ def refusal(client: Client, answer: Any) -> str:
 def test_a_user_signs_in_by_the_provider_with_a_new_session(
     client: Client, provider: Provider, tell: Callable[..., None], teammate: User
 ) -> None:
-    assert "Sign in with Example" in client.get("/login/").content.decode()
+    page = client.get("/login/")
+    assert "Sign in with Example" in page.content.decode()
+    assert "form-action 'self' http:" in page["Content-Security-Policy"], "browsers would not follow the form there"
     away = client.post("/login/openid/", {"next": "/jobs/"})
     assert "client_id=lakemirror&" in away["Location"]
     assert "scope=openid+profile+email" in away["Location"]
@@ -212,6 +214,7 @@ def test_without_a_provider_or_when_it_is_down_the_password_is_left(
     assert client.get("/login/openid/").status_code == 405
     assert Client(enforce_csrf_checks=True).post("/login/openid/").status_code == 403
     tell(issuer="")
+    assert "form-action 'self';" in f"{client.get('/login/')['Content-Security-Policy']};"
     assert "Example" not in client.get("/login/").content.decode()
     assert client.post("/login/openid/").status_code == 404
     assert client.get("/login/openid/return/").status_code == 404

@@ -18,10 +18,11 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from core.errors import NotFound
+from core.errors import Invalid, NotFound
 from deployment import config
 from deployment.wiring import clients
 from lakemirror_site import databases
+from tests.deployment.test_config import KEYS as KEYS_OF_LAKEFS
 from tests.deployment.test_config import SOURCE, changed
 
 ASK = """
@@ -37,6 +38,8 @@ print(json.dumps({
     "level": settings.LOGGING["root"]["level"],
     "format": settings.LOGGING["formatters"]["chosen"]["()"].__name__,
     "key": settings.SECRET_KEY,
+    "hosts": settings.ALLOWED_HOSTS,
+    "hsts": settings.SECURE_HSTS_SECONDS,
 }, default=str))
 """
 
@@ -44,7 +47,7 @@ print(json.dumps({
 def process(tmp_path: Path, told: Mapping[str, Any]) -> dict[str, Any]:
     """What a process with this configuration works with."""
     file = tmp_path / "c.json"
-    file.write_text(json.dumps(told))
+    file.write_text(json.dumps(KEYS_OF_LAKEFS | told))
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("LAKEMIRROR_", "REPLICATION_"))}
     environ = kept | {
         "LAKEMIRROR_CONFIG": str(file),
@@ -61,13 +64,15 @@ def test_a_process_works_with_what_it_was_told(tmp_path: Path) -> None:
     told = changed("mirrors_database", {"type": "sqlite", "sqlite": {"path": "here/lm.sqlite3"}}) | {
         "listen_address": "127.0.0.1:9123",
         "workers": {"io": 7, "spark": 2},
-        "logging": {"level": "WARN", "format": "json"},
+        "logging": {"level": "warn", "format": "json"},
+        "web": {"allowed_hosts": ["lakemirror.example.com"], "hsts": "365d"},
     }
     works = process(tmp_path, told)
     assert works["bind"] == "127.0.0.1:9123"
     assert works["database"] == str(tmp_path / "here" / "lm.sqlite3")
     assert (works["queue"], works["io"], works["spark"]) == ("us-east-1", 7, 2)
     assert (works["level"], works["format"]) == ("WARNING", "JsonFormatter")
+    assert (works["hosts"], works["hsts"]) == (["localhost", "lakemirror.example.com"], 365 * 86400)
     other = process(tmp_path, told | {"auth": {"encrypt": {"secret_key": "another"}}})
     assert other["key"] != works["key"] == process(tmp_path, told)["key"]
 
@@ -158,6 +163,26 @@ def test_the_store_is_the_one_that_the_blockstore_names(monkeypatch: pytest.Monk
     for path_style, host in ((False, "https://bucket.s3."), (True, "https://s3.")):
         tell(monkeypatch, changed("blockstore.s3", {"force_path_style": path_style, "credentials": KEYS}))
         assert signed("us-west-2")[0].startswith(host)
+
+
+def test_a_stores_keys_may_be_those_of_a_profile_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "credentials"
+    file.write_text("[lake]\naws_access_key_id = AKIA3\naws_secret_access_key = three\n")
+    told = {"endpoint": "http://minio:9000", "profile": "lake", "credentials_file": str(file)}
+    tell(monkeypatch, changed("blockstore.s3", told))
+    assert signed("us-east-1") == ("http://minio:9000/bucket/key", "AKIA3", "us-east-1", "")
+    tell(monkeypatch, changed("blockstore.s3", told) | {"stores": {"us-west-2": {"endpoint": "http://own:9000"}}})
+    assert signed("us-west-2")[:2] == ("http://own:9000/bucket/key", "AKIA3"), "keys not given there are those shared"
+    file.unlink()
+    clients._objects.cache_clear()
+    with pytest.raises(Invalid, match=r"no file .*credentials on this machine"):
+        signed("us-east-1")
+
+
+def test_a_store_is_asked_again_as_often_as_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = changed("blockstore.s3", {"endpoint": "http://minio:9000", "credentials": KEYS, "max_retries": 7})
+    tell(monkeypatch, told)
+    assert (clients.objects("us-east-1").tries, clients.quick_objects("us-east-1").tries) == (8, 1)
 
 
 def test_a_regions_own_store_comes_before_the_blockstore(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,6 +34,8 @@ class Command(BaseCommand):
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stop.set())
         log.info("the clock is running")
+        if unused := config.unused_in_use():
+            log.info("accepted from the configuration, not used: %s", ", ".join(unused))
         pause, look_at = TICK_SECONDS, 0.0
         while not stop.wait(pause):
             if time.monotonic() >= look_at:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -23,6 +24,8 @@ class Command(BaseCommand):
         except config.ConfigError as error:
             raise CommandError(f"configuration: {error}", returncode=2) from None
         regions = ", ".join(settings.regions)
+        unused = ", ".join(config.unused_in_use(os.environ | ({"LAKEMIRROR_CONFIG": name} if name else {})))
         self.stdout.write(
             f"{name or 'the configuration'} is complete: region {settings.region}, endpoints for {regions}"
+            + (f"; accepted, not used: {unused}" if unused else "")
         )

@@ -16,6 +16,7 @@ from core.types import ReplicationRule, ServerInfo
 from deployment.wiring import clients
 from installations import probes
 from installations.permission_probes import UNTRIED, tries_of
+from jobs import deployments
 from mirrors.models import Mirror, Repository
 from mirrors.preflight import checks as module
 from mirrors.preflight.checks import Preflight, preflight
@@ -43,6 +44,7 @@ def lm() -> Iterator[Deployment]:
         Lake(made.eu, made.eu_store, "orders", "s3://dst/orders").commit()
         made.us_store.bucket_versioning["src"] = made.eu_store.bucket_versioning["dst"] = "Enabled"
         made.us_store.rules["src"] = [ReplicationRule("to-eu", True, "", "dst")]
+        deployments.announce()
         yield made
 
 
