@@ -1,0 +1,45 @@
+"""`manage.py prepare_database`: the tables and what is built in, by one of many processes that start at once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.core.management import call_command
+from django.core.management.base import BaseCommand
+from django.db import connection
+
+LOCK = 0x4C616B654D6972
+"""Of PostgreSQL's advisory locks: nobody else's."""
+
+
+class Command(BaseCommand):
+    help = (
+        "Make the tables, or bring them to this version: one process at a time, the others wait and find it done. With "
+        "LAKEMIRROR_ADMIN_USERNAME and LAKEMIRROR_ADMIN_PASSWORD the first administrator too (ensure_admin)."
+    )
+    requires_migrations_checks = False
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        with _alone():
+            call_command("migrate", verbosity=0, interactive=False)
+            if os.environ.get("LAKEMIRROR_ADMIN_USERNAME"):
+                call_command("ensure_admin", stdout=self.stdout)
+        self.stdout.write("the database is ready")
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Until it ends every other process that gets here waits. SQLite is for one machine, where one process prepares."""
+    if connection.vendor != "postgresql":
+        yield
+        return
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_lock(%s)", [LOCK])
+    try:
+        yield
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_unlock(%s)", [LOCK])
