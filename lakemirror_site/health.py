@@ -1,4 +1,4 @@
-"""`/healthz`: this process answers. `/readyz`: it can do its work."""
+"""`/healthz`: this process answers. `/readyz`: it can do its work. `/version`: which one it is."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponseBase, JsonResponse
 from django.views.decorators.http import require_safe
 
+from lakemirror import __version__
+
 # Looking is dear, and tables that were up to date stay so for this code.
 _tables_seen = False
 
 
-PROBED = ("/healthz", "/readyz", "/metrics")
+PROBED = ("/healthz", "/readyz", "/metrics", "/version")
 
 
 class AnyHostForProbes:
@@ -32,6 +34,12 @@ class AnyHostForProbes:
 def healthz(request: HttpRequest) -> JsonResponse:
     """200 as long as the process serves requests; asks nothing else."""
     return JsonResponse({"status": "ok"})
+
+
+@require_safe
+def version(request: HttpRequest) -> JsonResponse:
+    """Which LakeMirror this is."""
+    return JsonResponse({"version": __version__})
 
 
 @require_safe

@@ -16,6 +16,7 @@ handler500 = "lakemirror_site.error_pages.server_error"
 urlpatterns: list[URLPattern | URLResolver] = [
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
+    path("version", health.version, name="version"),
     path("service/replication/v1/", include("console.api_urls")),
     path("service/replication/v1/", include("installations.api_urls")),
     path("service/replication/v1/", include("mirrors.api.urls")),

@@ -9,7 +9,7 @@ from __future__ import annotations
 ANYONE, SIGNED_IN, OWN_KEYS, HOOK = "anyone", "signed-in", "own-keys", "hook"
 
 _CALLS = """
-anyone: GET healthz, GET readyz, GET login, POST login, PUT login, POST logout, POST openid
+anyone: GET healthz, GET readyz, GET version, GET login, POST login, PUT login, POST logout, POST openid
 anyone: GET openid_return, GET password_reset_confirm, POST password_reset_confirm, PUT password_reset_confirm
 hook: POST lakefs-hook, POST s3-hook, POST api-lakefs-hook, POST api-s3-hook
 

@@ -18,6 +18,7 @@ from launcher.status import Status
 
 from core.errors import Conflict, Denied, Unreachable
 from deployment import config, spark_server
+from lakemirror import __version__
 from lakemirror_site import health, logs, preparing
 from lakemirror_site.management.commands import demo_setup
 
@@ -64,6 +65,10 @@ def test_what_a_launcher_that_is_gone_left_behind_counts_as_nothing(status: Stat
 
 def test_health_asks_nothing_of_the_database(client: Client) -> None:
     assert client.get("/healthz").json() == {"status": "ok"}
+
+
+def test_the_version_is_that_of_the_command(client: Client) -> None:
+    assert client.get("/version").json() == {"version": __version__}
 
 
 @pytest.mark.django_db
