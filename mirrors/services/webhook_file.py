@@ -7,13 +7,12 @@ from urllib.parse import urlsplit
 import yaml
 
 from core.errors import Invalid
-from core.installations.webhook_action import lakefs_action
-from deployment import config
+from core.installations.webhook_action import FILLED_IN, lakefs_action
 from deployment.wiring import region_settings
 
 
-def webhook_file(region: str, address: str, secret: str = "") -> str:
-    """Its text, with the source's own secret unless another text stands for it.
+def webhook_file(region: str, address: str, secret: str = FILLED_IN) -> str:
+    """Its text; lakeFS fills in the secret, unless one is given.
 
     `address` is this deployment's, as lakeFS reaches it. Raises Invalid and, for an unknown region, ConfigError.
     """
@@ -22,5 +21,4 @@ def webhook_file(region: str, address: str, secret: str = "") -> str:
     if parts.scheme not in ("http", "https") or not parts.netloc:
         raise Invalid(f"'{address}' is no address: it begins with http:// or https://")
     url = f"{address.rstrip('/')}/hooks/lakefs/{region}"
-    shown = secret or str(config.current().hook_secret(region))
-    return yaml.safe_dump(lakefs_action(url, shown), sort_keys=False)
+    return yaml.safe_dump(lakefs_action(url, secret), sort_keys=False)

@@ -12,9 +12,10 @@ from django.views.decorators.http import require_http_methods
 
 from core.access.policies import repository_arn
 from core.errors import LakeMirrorError, Stale
-from core.installations.webhook_action import ACTION_FILE
+from core.installations.webhook_action import ACTION_FILE, SECRET_VARIABLE
 from core.mirroring.branch_selection import OnUnselect
 from core.text.phrases import count
+from deployment import config
 from mirrors.models import Mirror
 from mirrors.services import settings
 from mirrors.services.webhook_file import webhook_file
@@ -95,16 +96,17 @@ def _show(request: HttpRequest, mirror: Mirror, form: SettingsForm, status: int 
         "may_change": changer,
         "arn": repository_arn(mirror.source.name),
         "action_file": ACTION_FILE,
-        "webhook": _webhook(request, mirror, changer),
+        "webhook": _webhook(request, mirror),
+        "secret_variable": SECRET_VARIABLE,
+        "hook_secret": config.current().hook_secret(mirror.source.region) if changer else "",
         **more,
     }
     return show_tab(request, mirror_statuses([mirror])[0], "mirror_settings", context, status=status)
 
 
-def _webhook(request: HttpRequest, mirror: Mirror, changer: bool) -> str:
-    """The file's text; who may not change the mirror doesn't get the secret."""
-    address = request.build_absolute_uri("/")
+def _webhook(request: HttpRequest, mirror: Mirror) -> str:
+    """The file's text; "" where the region is no longer configured."""
     try:
-        return webhook_file(mirror.source.region, address, secret="" if changer else "<the secret>")
-    except LakeMirrorError:  # the region is no longer configured
+        return webhook_file(mirror.source.region, request.build_absolute_uri("/"))
+    except LakeMirrorError:
         return ""

@@ -104,15 +104,21 @@ def test_a_webhook_needs_the_secret_that_was_told(lm: Deployment, monkeypatch: p
 
 
 def test_the_file_for_a_webhook_has_the_address_and_a_secret_that_is_let_in(lm: Deployment) -> None:
-    out = StringIO()
-    call_command("webhook", "us-east-1", "https://mirror.example.com/", stdout=out)
+    out, told = StringIO(), StringIO()
+    call_command("webhook", "us-east-1", "https://mirror.example.com/", stdout=out, stderr=told)
     action = yaml.safe_load(out.getvalue())
     assert action["on"].keys() == set(EVENTS)
-    told = action["hooks"][0]["properties"]
-    assert told["url"] == "https://mirror.example.com/hooks/lakefs/us-east-1"
-    path, body = urlsplit(told["url"]).path, {"repository_id": "lake"}
-    answer = Client().post(path, body, content_type="application/json", headers=told["headers"])
-    assert answer.status_code == 202
+    properties = action["hooks"][0]["properties"]
+    assert properties["url"] == "https://mirror.example.com/hooks/lakefs/us-east-1"
+    variable, _, secret = told.getvalue().rstrip().rpartition(": ")[2].partition("=")
+    assert properties["headers"] == {"Authorization": f"Bearer {{{{ ENV.{variable} }}}}"}
+    assert secret not in out.getvalue()
+    path, body = urlsplit(properties["url"]).path, {"repository_id": "lake"}
+    headers = {"Authorization": f"Bearer {secret}"}
+    assert Client().post(path, body, content_type="application/json", headers=headers).status_code == 202
+    clear = StringIO()
+    call_command("webhook", "us-east-1", "https://mirror.example.com/", "--with-secret", stdout=clear)
+    assert yaml.safe_load(clear.getvalue())["hooks"][0]["properties"]["headers"] == headers
 
 
 @pytest.mark.parametrize(
