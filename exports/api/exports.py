@@ -25,6 +25,7 @@ from exports.api.serializers import (
     ExportFailureAnswer,
     ExportLimits,
     ExportRunAnswer,
+    ExportSet,
     ExportStatus,
     SkippedCommitAnswer,
     configuration_json,
@@ -82,6 +83,10 @@ class OfBranch(APIView):
             raise
 
 
+EVERY_COMMIT = "The branch is exported now, and from now on after each commit and merge."
+ONCE = 'The branch is exported once, as it is now. For every commit after it set "isContinuous": true.'
+
+
 class Configuration(OfBranch):
     """The configuration of a branch's export."""
 
@@ -90,16 +95,19 @@ class Configuration(OfBranch):
         """How the branch is exported. Needs fs:ReadBranch on it."""
         return Response(configuration_json(self.readable(request, repository, branch)))
 
-    @answers("Set an export configuration", 201, body=ExportConfiguration, query=[REGION], fails=[409, 502, 503])
+    @answers(
+        "Set an export configuration", 201, ExportSet, body=ExportConfiguration, query=[REGION], fails=[409, 502, 503]
+    )
     def put(self, request: Request, repository: str, branch: str) -> Response:
-        """Replace the configuration, and export the branch's state of now. 201, empty. Needs fs:ExportConfig on it."""
+        """Replace the configuration, and export the branch's state of now. 201, and whether every commit is exported
+        from now on. Needs fs:ExportConfig on it."""
         rbac.require(request.user, ("fs:ExportConfig", branch_arn(repository, branch)))
         body = ExportConfiguration(data=request.data)
         body.is_valid(raise_exception=True)
-        exports.export_set(
+        export, _ = exports.export_set(
             actor=request.user, region=region_of(request), repository=repository, branch=branch, wish=body.wish()
         )
-        return Response(status=201)
+        return Response({"message": EVERY_COMMIT if export.continuous else ONCE}, status=201)
 
     @answers("Delete an export configuration", 204, query=[REGION], fails=[503])
     def delete(self, request: Request, repository: str, branch: str) -> Response:

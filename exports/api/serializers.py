@@ -44,7 +44,8 @@ class Pattern(serializers.CharField):
 
 
 class ExportConfiguration(Body):
-    """How a branch is exported. PUT replaces every field: one that is left out gets its default."""
+    """How a branch is exported. PUT replaces every field: one that is left out gets its default. Only `isContinuous`
+    stays as it was then: nobody ends a continuous export by leaving it out. A new export without it is made once."""
 
     exportPath = serializers.CharField(max_length=LONGEST_URI, help_text="s3://BUCKET/PATH")
     exportStatusPath = serializers.CharField(
@@ -57,7 +58,9 @@ class ExportConfiguration(Body):
         max_length=MOST_PATTERNS,
         help_text="RE2 expressions: directories that get a _lakefs_success, files that come last in their directory",
     )
-    isContinuous = TrueOrFalse(required=False, default=False, help_text="export every commit, not only the next one")
+    isContinuous = TrueOrFalse(
+        required=False, help_text="export every commit, not only the one of now; left out: as it was, at first once"
+    )
     objectsPerSecond = limit("objects_per_second", default=None)
     bytesPerSecond = limit("bytes_per_second", default=None)
 
@@ -68,10 +71,16 @@ class ExportConfiguration(Body):
             path=given["exportPath"],
             status_path=given["exportStatusPath"],
             patterns=given["lastKeysInPrefixRegexp"],
-            continuous=given["isContinuous"],
+            continuous=given.get("isContinuous"),
             objects_per_second=given["objectsPerSecond"],
             bytes_per_second=given["bytesPerSecond"],
         )
+
+
+class ExportSet(serializers.Serializer):
+    """What is exported from now on."""
+
+    message = serializers.CharField(help_text="in a sentence")
 
 
 class ExportLimits(Body):

@@ -38,7 +38,8 @@ class Wish:
     path: str
     status_path: str = ""
     patterns: Sequence[str] = ()
-    continuous: bool = False
+    continuous: bool | None = None
+    """None: as it was, and for a new export once."""
     objects_per_second: int | None = None
     bytes_per_second: int | None = None
 
@@ -70,7 +71,8 @@ def export_set(*, actor: Any, region: str, repository: str, branch: str, wish: W
         export, before = _store(region, branch, source, settings, head)
         duties.ensure(KIND, subject_of(export), region)
         duties.wake(KIND, subject_of(export))
-        _audit(actor, right, Verb.CHANGE if before else Verb.CREATE, export, before=before, after=settings)
+        after = {name: getattr(export, name) for name in SETTINGS}
+        _audit(actor, right, Verb.CHANGE if before else Verb.CREATE, export, before=before, after=after)
     return export, before is None
 
 
@@ -102,6 +104,8 @@ def _store(
     now = clock.now()
     asked = {"wanted": True, "wanted_ref": head, "changed_at": now}
     export = Export.objects.select_for_update().of_branch(region, source.id, branch).first()
+    if settings["continuous"] is None:
+        settings = settings | {"continuous": export is not None and export.continuous}
     if export is None:
         pins = {"creation_date": source.creation_date, "storage_namespace": source.storage_namespace}
         made = Export.objects.create(

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from audit.models import AuditEvent
+from exports.api.exports import EVERY_COMMIT, ONCE
 from exports.models import Export, ExportRun
 from jobs.models import Duty
 from rbac.models import User
@@ -33,14 +34,27 @@ def test_put_replaces_every_field(lm: Deployment, api: Api, head: str) -> None:
         "objectsPerSecond": 100,
         "bytesPerSecond": None,
     }
-    assert api.call("PUT", CONFIG, whole) == (201, None)
+    assert api.call("PUT", CONFIG, whole) == (201, {"message": EVERY_COMMIT})
     assert api.call("GET", CONFIG) == (200, {**whole, "exportPath": "s3://company-bucket/path/to/export"})
-    assert api.call("PUT", CONFIG, BODY) == (201, None)
-    left = {"exportStatusPath": "", "lastKeysInPrefixRegexp": [], "isContinuous": False}
+    assert api.call("PUT", CONFIG, BODY) == (201, {"message": EVERY_COMMIT}), "nobody ends it by leaving a field out"
+    left = {"exportStatusPath": "", "lastKeysInPrefixRegexp": [], "isContinuous": True}
     assert api.call("GET", CONFIG) == (200, {**BODY, **left, "objectsPerSecond": None, "bytesPerSecond": None})
     assert Export.objects.get().wanted
     assert Duty.objects.filter(kind="export", queue="us-east-1-spark").count() == 1
     assert AuditEvent.objects.filter(action="fs:ExportConfig").count() == 2
+
+
+@pytest.mark.django_db
+def test_the_seeds_own_body_exports_once_and_says_so(lm: Deployment, api: Api, head: str) -> None:
+    body = {
+        "exportPath": "s3://company-bucket/path/to/export",
+        "exportStatusPath": "s3://company-bucket/path/to/status",
+        "lastKeysInPrefixRegexp": [".*/2021-\\d\\d-\\d\\d/"],
+    }
+    assert api.call("PUT", CONFIG, body) == (201, {"message": ONCE})
+    assert api.call("GET", CONFIG)[1]["isContinuous"] is False
+    assert api.call("PUT", CONFIG, {**body, "isContinuous": True})[1] == {"message": EVERY_COMMIT}
+    assert api.call("PUT", CONFIG, {**body, "isContinuous": False})[1] == {"message": ONCE}
 
 
 @pytest.mark.django_db
