@@ -231,7 +231,7 @@ def _rotate(region: str) -> bool:
         row.put(row.wish, secrets)
         row.save(update_fields=["sealed"])
         right, after = (UPDATE, installation_arn(row.region)), {"sealed": "with the key of now"}
-        _audit("system:rotate", right, Verb.CHANGE, {}, after, None)
+        _audit("system:rotate", right, Verb.CHANGE, {}, after)
         return True
 
 

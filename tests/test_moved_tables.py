@@ -19,7 +19,7 @@ from audit import chain, db_triggers, verify
 from audit.models import AuditChain, AuditCheckpoint, AuditEvent, RefusalCount
 from db import clock
 from installations.models import Installation, InstallationTest
-from jobs.models import Duty, JobLine
+from jobs.models import Deployment, Duty, JobLine
 from mirrors import tasks
 from tests.emptying import empty_tables
 
@@ -127,6 +127,7 @@ def test_the_tables_are_those_of_before(taken_over: Takeover) -> None:
         model.__name__: moved.get_model(model._meta.app_label, model.__name__)
         for app in ("jobs", "audit", "installations")
         for model in apps.get_app_config(app).get_models()
+        if model is not Deployment  # is younger
     }
     assert {name for _, name in names} == set(now)
     for old, name in names:

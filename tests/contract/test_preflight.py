@@ -12,6 +12,8 @@ from adapters.lakefs import LakeFSAdapter
 from adapters.s3.store import S3ObjectStore
 from core.installations.preflight import CheckOutcome
 from core.ports import LakeFS, ObjectStore
+from db import clock
+from jobs.models import Deployment
 from mirrors.preflight.checks import Preflight, preflight
 from mirrors.preflight.questions import Plan
 from rbac.models import User
@@ -54,6 +56,7 @@ def by_state(found: Preflight, state: CheckOutcome) -> dict[str, str]:
 
 def test_where_all_is_in_order_nothing_stands_in_the_way(sandbox_server: Sandbox, plan: Plan, owner: User) -> None:
     sandbox_server.wait_replicated()
+    Deployment.objects.create(region=plan.region, serves=[plan.region], seen_at=clock.now())
     found = preflight(actor=owner, plan=plan)
     assert (by_state(found, CheckOutcome.FAILED), by_state(found, CheckOutcome.WARNING)) == ({}, {})
     assert {check_id for check_id in by_state(found, CheckOutcome.UNKNOWN) if "-right:" not in check_id} <= {

@@ -288,6 +288,8 @@ def _configuration(region: str, database: str) -> dict[str, Any]:
     return {
         "region": region,
         "organization_id": "fleet",
+        "source_lakefs_access_key_id": "AKIA",
+        "source_lakefs_secret_access_key": "never sent",
         "regional_endpoint": f"http://{region}.invalid",
         "dst_endpoints": {other: f"http://{other}.invalid"},
         "mirrors_database": {"type": "postgres", "postgres": {"connection_string": database}},
