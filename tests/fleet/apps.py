@@ -28,6 +28,7 @@ class FleetConfig(AppConfig):
         from deployment.wiring import check_jobs, clients
         from jobs import duties, lease
         from mirroring import certificates, manage
+        from mirroring.promote import move_ref
 
         address, region = os.environ[WORLD], config.current().region
         clients.lakefs = functools.cache(lambda at: Remote(address, f"lakefs {at}", region, _lease))  # type: ignore[assignment]
@@ -36,7 +37,7 @@ class FleetConfig(AppConfig):
         clients.bulk_objects = functools.cache(lambda at: BulkStandIn(clients.objects(at)))
         duties._work = _stamped(duties._work)
         lease.LEASE_SECONDS = LEASE_SECONDS
-        manage.CALL_SECONDS = certificates.PUT_SECONDS = CALL_SECONDS
+        manage.CALL_SECONDS = move_ref.CALL_SECONDS = certificates.PUT_SECONDS = CALL_SECONDS
         source_moves.is_gone = functools.partial(source_moves.is_gone, least_seconds=GONE_SECONDS)  # type: ignore[assignment]
         if seconds := float(os.environ.get(CLOCK) or 0):
             _shift_clocks(timedelta(seconds=seconds))
