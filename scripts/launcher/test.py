@@ -1,8 +1,8 @@
 """`scripts/test [FOLDERS, PYTEST ARGUMENTS]`: install what the tests need, check style, types and imports, run them.
 
 With arguments only pytest runs, with those; `core mirroring` are the tests of these folders. Without, the tests
-that start few servers run beside the others, and what they say follows at the end. In CI (CI=true) nothing that a test
-needs may be missing.
+that start few servers run beside the others, in two processes, and what they say follows at the end. In CI (CI=true)
+nothing that a test needs may be missing.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -21,22 +23,11 @@ from launcher.console import Problem, console
 from launcher.processes import Supervisor
 
 _STAGES = {"web": 400, "sandbox": 100, "build": 50, "spark": 1500, "cli": 100, "test": 600}
-_LIGHT = [
-    f"tests/{name}"
-    for name in (
-        "audit",
-        "cli",
-        "console",
-        "core",
-        "db",
-        "graveler",
-        "installations",
-        "mirroring",
-        "mirrors",
-        "promise",
-        "rbac",
-    )
-]
+_BESIDE = (
+    ("mirroring", "promise"),
+    ("audit", "cli", "console", "core", "db", "graveler", "installations", "mirrors", "rbac"),
+)
+"""Folders whose tests start few servers; each group has a process of its own beside the one that runs all others."""
 _CHECKS = {
     "ruff": ["-m", "ruff", "check", "--quiet", "."],
     "mypy": ["-m", "mypy"],
@@ -103,18 +94,27 @@ def _has_libatomic() -> bool:
 
 
 def _run_all(env: dict[str, str]) -> int:
-    """Every test, in two processes that share nothing: the sum of what they end with."""
-    heavy = [f"--ignore={folder}" for folder in _LIGHT]
+    """Every test, in processes that share nothing: the sum of what they end with."""
+    groups = [[f"tests/{name}" for name in names] for names in _BESIDE]
+    others = [f"--ignore={folder}" for group in groups for folder in group]
+    with ExitStack() as kept:
+        beside = [kept.enter_context(_beside(group, env)) for group in groups]
+        status = _run(["-m", "pytest", *others], env)
+        return status + sum(child.wait() for child in beside)
+
+
+@contextmanager
+def _beside(folders: list[str], env: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+    """The tests of these folders; what they say follows at the end."""
     with tempfile.TemporaryFile() as output:
-        light = _start(["-m", "pytest", "--color=no", *_LIGHT], env, output)
+        child = _start(["-m", "pytest", "--color=no", *folders], env, output)
         try:
-            status = _run(["-m", "pytest", *heavy], env) + light.wait()
+            yield child
         finally:
-            _end(light)
+            _end(child)
             output.seek(0)
             shutil.copyfileobj(output, sys.stdout.buffer)
             sys.stdout.flush()
-    return status
 
 
 def _run(arguments: list[str], env: dict[str, str]) -> int:
