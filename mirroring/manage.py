@@ -30,7 +30,7 @@ GHOST_LASTS = timedelta(seconds=15)
 
 
 def manage(lease: Lease) -> DutyOutcome:
-    """One round for one mirror."""
+    """One round for one mirror. Its files at the destination are kept only where that is known to be ours."""
     mirror = mirror_duties.subject_mirror(lease)
     steps = {
         Mirror.State.CREATING: _create,
@@ -39,6 +39,8 @@ def manage(lease: Lease) -> DutyOutcome:
         Mirror.State.DELETING: _delete,
     }
     outcome = steps[Mirror.State(mirror.state)](lease, mirror)
+    if not outcome.whole:
+        return outcome
     if served := Mirror.objects.select_related("source").filter(pk=mirror.pk, state=Mirror.State.ACTIVE).first():
         require_commits(served, lease)
         certificates.keep(served, lease)
@@ -154,7 +156,8 @@ def _follow_successor(mirror: Mirror, repository: RepositoryInfo, lease: Lease) 
     if not _made_anew(mirror, repository):
         return _stop_changed(mirror, repository)
     if not _is_known_to_servers(mirror, repository):
-        return DutyOutcome(f"not every server of {mirror.region} knows the new {mirror.name} yet", next_in=2.0)
+        text = f"not every server of {mirror.region} knows the new {mirror.name} yet"
+        return DutyOutcome(text, next_in=2.0, whole=False)
     return _take_over(mirror, repository, lease)
 
 

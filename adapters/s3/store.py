@@ -222,11 +222,12 @@ class S3ObjectStore:
         with self._telling(f"put {uri}"):
             self._client.put_object(Bucket=bucket, Key=key, Body=data)
 
-    def put_stream(self, uri: str, pieces: Iterator[bytes]) -> None:
+    def put_stream(self, uri: str, pieces: Iterator[bytes], content_type: str) -> None:
         """Write an object of any size from pieces; a large one goes in parts, and is there once it is whole."""
         bucket, key = split_uri(uri)
         with self._telling(f"put {uri}"):
-            self._client.upload_fileobj(_Pieces(pieces), bucket, key, Config=_IN_PARTS)
+            told = {"ContentType": content_type}
+            self._client.upload_fileobj(_Pieces(pieces), bucket, key, ExtraArgs=told, Config=_IN_PARTS)
 
     def versioning(self, bucket_uri: str) -> str:
         """ "Enabled", "Suspended", or "" for a bucket that never had versions."""

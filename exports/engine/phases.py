@@ -105,7 +105,7 @@ def _plan(run: ExportRun, plane: Plane, lease: Lease) -> bool:
 
 
 def _clear(run: ExportRun, plane: Plane, lease: Lease) -> bool:
-    status_files.take_back_success(run, plane)
+    status_files.tell_begun(run, plane)
     markers.clear_above(run, plane)
     return markers.clear(run, plane, lease) and _worked(run, plane, lease, run.units.filter(last_keys__gt=0))
 

@@ -109,15 +109,15 @@ class Plane:
         """An object from anywhere. NotFound, Denied, Unreachable."""
         return clients.export_store(self.run.export.region, uri).get(uri)
 
-    def put(self, uri: str, data: bytes) -> None:
+    def put(self, uri: str, data: bytes, content_type: str) -> None:
         """Write an object anywhere, a status file say."""
         writer = Writer(clients.export_store(self.run.export.region, uri), self.piece.until())
         try:
-            writer.put(uri, data)
+            writer.put(uri, data, {"content-type": content_type})
         finally:
             self.piece.unanswered |= writer.unanswered
 
-    def put_stream(self, uri: str, pieces: Iterator[bytes]) -> None:
+    def put_stream(self, uri: str, pieces: Iterator[bytes], content_type: str) -> None:
         """Write an object of any size from pieces, none of it kept in memory for long."""
         self.piece.until().check()
-        clients.export_store(self.run.export.region, uri).put_stream(uri, pieces)
+        clients.export_store(self.run.export.region, uri).put_stream(uri, pieces, content_type)

@@ -14,6 +14,7 @@ from django.db.models import QuerySet
 from core.errors import Denied, NotFound
 from core.exporting.destinations import status_uri, timed_uris
 from core.exporting.state_machine import State, status_text
+from db import clock
 from exports.engine.run_io import Plane
 from exports.engine.source_commits import entries_of, ranges_of
 from exports.models import ExportRun
@@ -21,6 +22,7 @@ from graveler.entries import Entry
 from web.serializers import rfc3339
 
 LINES_AT_ONCE = 10_000
+JSON, JSON_LINES, TEXT = "application/json", "application/x-ndjson", "text/plain; charset=utf-8"
 
 
 def write_manifest(run: ExportRun, plane: Plane) -> None:
@@ -30,7 +32,7 @@ def write_manifest(run: ExportRun, plane: Plane) -> None:
     export = run.export
     entries = entries_of(export, ranges_of(export, run.ref))
     uri = timed_uris(run.status_path, export.repository, export.branch, run.started_at).manifest
-    plane.put_stream(uri, manifest(entries))
+    plane.put_stream(uri, manifest(entries), JSON_LINES)
 
 
 def manifest(entries: Iterable[Entry]) -> Iterator[bytes]:
@@ -49,6 +51,21 @@ def write_status(run: ExportRun, plane: Plane, state: State, errors: int, at: da
     """Tell at the status path what came of a run: the file for programs first, the one that people wait for last."""
     if not run.status_path:
         return
+    _write_report(run, plane, state, errors, at)
+    _write_file_of_old(run, plane, status_text(state, errors))
+    ExportRun.objects.filter(pk=run.pk).update(told=status_text(state, errors), told_path=run.status_path)
+
+
+def tell_begun(run: ExportRun, plane: Plane) -> None:
+    """Before the first file changes: the newest status says so, and that of this commit, where it told of a success,
+    says so no more."""
+    if not run.status_path:
+        return
+    _write_report(run, plane, State.IN_PROGRESS, 0, clock.now())
+    take_back_success(run, plane)
+
+
+def _write_report(run: ExportRun, plane: Plane, state: State, errors: int, at: datetime) -> None:
     export = run.export
     timed = timed_uris(run.status_path, export.repository, export.branch, run.started_at)
     report = {
@@ -62,9 +79,7 @@ def write_status(run: ExportRun, plane: Plane, state: State, errors: int, at: da
         "manifest": timed.manifest if state is State.SUCCESS else None,
         "at": rfc3339(at),
     }
-    plane.put(timed.status, (json.dumps(report, indent=2) + "\n").encode())
-    _write_file_of_old(run, plane, status_text(state, errors))
-    ExportRun.objects.filter(pk=run.pk).update(told=status_text(state, errors), told_path=run.status_path)
+    plane.put(timed.status, (json.dumps(report, indent=2) + "\n").encode(), JSON)
 
 
 def take_back_success(run: ExportRun, plane: Plane) -> None:
@@ -76,7 +91,7 @@ def take_back_success(run: ExportRun, plane: Plane) -> None:
 def _write_file_of_old(run: ExportRun, plane: Plane, text: str) -> None:
     """Nobody knows what it says before this is answered."""
     _of_same_file(run).update(told="", told_path="")
-    plane.put(_file_of_old(run), text.encode())
+    plane.put(_file_of_old(run), text.encode(), TEXT)
 
 
 def _tells_success(run: ExportRun, plane: Plane) -> bool:

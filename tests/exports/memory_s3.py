@@ -118,6 +118,10 @@ class MemoryS3(FastObjectStore):
         }
         bucket[key], self._described[id(bucket), key] = data, (data, told)
 
+    def described(self, bucket: str, key: str) -> Mapping[str, str]:
+        """Content type and metadata of an object as it was written."""
+        return self._description(self.buckets[bucket], key)
+
     def _description(self, bucket: dict[str, bytes], key: str) -> Mapping[str, str]:
         """As it was written; what a test puts there is not described."""
         data, told = self._described.get((id(bucket), key), (b"", {}))
@@ -146,7 +150,7 @@ class MemoryS3(FastObjectStore):
         bucket, key = split_uri(uri)
         self.send("PUT", self.url(bucket, key), f"put {uri}", body=data)
 
-    def put_stream(self, uri: str, pieces: Iterator[bytes]) -> None:
+    def put_stream(self, uri: str, pieces: Iterator[bytes], content_type: str) -> None:
         """Write one from pieces."""
         self.put(uri, b"".join(pieces))
 

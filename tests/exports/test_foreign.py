@@ -172,7 +172,7 @@ def test_a_file_that_took_the_key_after_an_attempt_removed_ours_survives(life: S
 def test_a_file_that_took_the_key_survives_the_worker_that_takes_over(life: Soak) -> None:
     begun(life, b=b"ours")
     life.lake.commit(files={"b": None, "c": b"3", "d": b"4"})
-    life.kill_in = 3
+    life.kill_in = 4  # after it was told that files change
     while not ExportRun.objects.latest("pk").in_hand:
         life.rounds(1)
     assert out(life, "b") is None

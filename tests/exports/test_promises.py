@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -63,15 +64,21 @@ def test_data_then_markers_from_below_then_manifest_then_status_then_the_databas
     head = life.lake.commit(files={"a": b"1", "d1/e1/a": b"2", "d2/a": b"3", "d2/_SUCCESS": b""})
     life.set(patterns=[r"^(d1/|d1/e1/)?$", ".*/_SUCCESS"])
     seen: list[str] = []
+    told: list[str] = []
 
     def look(method: str, bucket: str, key: str) -> None:
         life._after(method, bucket, key)
         if key.startswith("states/"):
             seen.append(state())
+        if "_STATUS_" in key and method == "PUT":
+            told.append(json.loads(life.s3.buckets[bucket][key])["status"])
+            assert life.s3.described(bucket, key)["content-type"] == "application/json"
 
     life.s3.after = look
     life.rounds()
     written = [key.removeprefix("latest/") for method, key in life.log if method in ("PUT", "COPY")]
+    assert "_STATUS_" in written[0] and list(dict.fromkeys(told)) == ["in-progress", "exported-successfully"]
+    written = written[told.count("in-progress") :]
     assert sorted(written[:3]) == ["a", "d1/e1/a", "d2/a"]
     markers = [f"{directory}_lakefs_success" for directory in ("d1/e1/", "d1/", "")]
     assert written[3:7] == ["d2/_SUCCESS", *markers]
