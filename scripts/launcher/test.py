@@ -24,8 +24,22 @@ from launcher.processes import Supervisor
 
 _STAGES = {"web": 400, "sandbox": 100, "build": 50, "spark": 1500, "cli": 100, "test": 600}
 _BESIDE = (
-    ("mirroring", "promise"),
-    ("audit", "cli", "console", "core", "db", "graveler", "installations", "mirrors", "rbac"),
+    ("mirroring", "promise", "site"),
+    [
+        "audit",
+        "cli",
+        "console",
+        "core",
+        "db",
+        "deployment",
+        "fleet",
+        "graveler",
+        "installations",
+        "jobs",
+        "mirrors",
+        "rbac",
+        "web",
+    ],
 )
 """Folders whose tests start few servers; each group has a process of its own beside the one that runs all others."""
 _CHECKS = {
