@@ -24,7 +24,6 @@ class RecordRefusals:
             refusals.refused(user, action, arn)
         if kind := _kind(request, answer.status_code):
             strangers.refused(kind)
-        strangers.write(after=strangers.GATHER_SECONDS)
         return answer
 
 

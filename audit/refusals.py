@@ -42,7 +42,7 @@ def refused(user: Any, action: str, arn: str) -> None:
 
 
 def count_stranger(kind: str, network: str, times: int) -> None:
-    """Somebody who is not known was refused so often. Raises DatabaseError; nothing is counted then."""
+    """Somebody who is not known was refused this many times. Raises DatabaseError; nothing is counted then."""
     with transaction.atomic():
         _count(timezone.now(), HOUR, action=kind, network=network, most=MOST_NETWORKS, times=times)
 

@@ -1,17 +1,16 @@
-"""Refusals of strangers, who cost the database no write each: every process gathers them for some seconds.
+"""Refusals of strangers, who cost the database no write each, and nobody else's request any: every process gathers
+them, and a thread of its own writes them some seconds later.
 
-What a process has gathered is written by its next request after that time, and when it ends; one that is killed loses
-it.
+A process that ends writes what it has; one that is killed loses it.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections import Counter
 
-from django.db import DatabaseError
+from django.db import DatabaseError, connection
 
 from audit import refusals
 from web import requests
@@ -19,37 +18,56 @@ from web import requests
 log = logging.getLogger("lakemirror.audit")
 
 GATHER_SECONDS = 10.0
-_MOST = 1000
-"""So many kinds and networks are told apart until they are written; all others count as one."""
+MOST = 200
+"""So many kinds and networks are told apart until they are written; all others of a kind count as one."""
 _lock = threading.Lock()
 _gathered: Counter[tuple[str, str]] = Counter()
-_written_at = float("-inf")
+_writer: threading.Timer | None = None
 
 
 def refused(kind: str) -> None:
     """Who asks by the request that is being answered was refused."""
     network = requests.network(requests.address(requests.current()))
     with _lock:
-        known = (kind, network) in _gathered or len(_gathered) < _MOST
+        known = (kind, network) in _gathered or len(_gathered) < MOST
         _gathered[kind, network if known else refusals.OTHERS] += 1
+    _write_soon()
 
 
-def write(after: float = 0.0) -> None:
-    """Write down what was gathered, unless that was done less than `after` seconds ago. What the database doesn't take
-    is kept."""
-    global _written_at
+def write() -> None:
+    """Write down what was gathered. What the database doesn't take is kept."""
     with _lock:
-        if not _gathered or time.monotonic() - _written_at < after:
-            return
-        _written_at = time.monotonic()
         taken = dict(_gathered)
         _gathered.clear()
-    while taken:
-        (kind, network), times = taken.popitem()
-        try:
-            refusals.count_stranger(kind, network, times)
-        except DatabaseError as error:
-            log.warning("refusals of strangers could not be written down yet: %s", error)
-            with _lock:
-                _gathered.update(taken | {(kind, network): times})
-            return
+    try:
+        for key in list(taken):
+            refusals.count_stranger(*key, taken[key])
+            del taken[key]
+    except DatabaseError as error:
+        log.warning("refusals of strangers could not be written down yet: %s", error)
+        with _lock:
+            _gathered.update(taken)
+
+
+def _write_soon() -> None:
+    global _writer
+    if not GATHER_SECONDS:
+        return write()
+    with _lock:
+        if _writer is None:
+            _writer = threading.Timer(GATHER_SECONDS, _write_beside)
+            _writer.daemon = True
+            _writer.start()
+    return None
+
+
+def _write_beside() -> None:
+    global _writer
+    with _lock:
+        _writer = None
+    try:
+        write()
+    finally:
+        connection.close()
+    if _gathered:
+        _write_soon()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -152,13 +153,18 @@ def _type(schema: Mapping[str, Any]) -> SafeString:
     if either := schema.get("oneOf") or schema.get("allOf"):
         return format_html_join(" or ", "{}", ((_type(choice),) for choice in either))
     if "enum" in schema:
-        return format_html_join(" or ", "<code>{}</code>", ((value,) for value in schema["enum"]))
+        return format_html_join(" or ", "<code>{}</code>", ((_literal(value),) for value in schema["enum"]))
     if schema.get("type") == "array":
         return format_html("list of {}", _type(schema["items"]))
     if "properties" in schema:
         inside = ((name, _type(value)) for name, value in schema["properties"].items())
         return format_html("object with {}", format_html_join(", ", "<code>{}</code> ({})", inside))
     return format_html("{}", _plain(schema))
+
+
+def _literal(value: Any) -> str:
+    """A value as JSON writes it, text without its quotes."""
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _plain(schema: Mapping[str, Any]) -> str:

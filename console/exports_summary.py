@@ -13,7 +13,6 @@ from typing import Any
 from django.db.models import Q, QuerySet, Sum
 from django.urls import reverse
 
-from core.access.policies import branch_arn
 from core.exporting.explain import STATES, Told
 from core.exporting.state_machine import State
 from core.mirroring.states import State as ShownState
@@ -141,13 +140,9 @@ def _url(export: Export) -> str:
     return reverse("export", args=[export.pk])
 
 
-def _arn(export: Export) -> str:
-    return branch_arn(export.repository, export.branch)
-
-
 def _need(user: Any, reading: ExportSummary) -> Need:
     export = reading.export
-    may = rbac.allowed(user, "fs:RunExport", _arn(export))
+    may = rbac.allowed(user, "fs:RunExport", export.arn)
     verb, view = (
         ("Verify", "export_verify") if reading.told.state is ShownState.DAMAGED else ("Repair", "export_repair")
     )
@@ -167,13 +162,13 @@ def _about(export: Export) -> About:
         url=_url(export),
         place=SourceRepository(export.repository, export.region),
         branch=export.branch,
-        right=("fs:RunExport", _arn(export)),
+        right=("fs:RunExport", export.arn),
     )
 
 
 def _going_on(user: Any, run: ExportRun, now: datetime, duty: int | None) -> GoingOn:
     export = run.export
-    may = not export.paused and rbac.allowed(user, "fs:PauseExport", _arn(export))
+    may = not export.paused and rbac.allowed(user, "fs:PauseExport", export.arn)
     return GoingOn(
         run=run,
         progress=progress_of(run, now, going_on=not export.paused),

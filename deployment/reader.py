@@ -71,6 +71,7 @@ def sub(section: type[Any]) -> Any:
 
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_LONGEST = 36_525 * 86_400.0
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 
 
@@ -79,7 +80,10 @@ def parse_duration(text: str) -> timedelta:
     parts = _PART.findall(text)
     if not parts or "".join(number + unit for number, unit in parts) != text:
         raise ValueError(f"{text!r} is no duration (write 20s, 1m, 1h30m, 500ms)")
-    return timedelta(seconds=sum(float(number) * _UNITS[unit] for number, unit in parts))
+    seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
+    if seconds > _LONGEST:
+        raise ValueError(f"{text!r} is longer than a hundred years")
+    return timedelta(seconds=seconds)
 
 
 def _boolean(value: Any, name: str) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
-import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db.models.functions import Now
 
@@ -16,20 +18,15 @@ from jobs.models import Deployment
 
 log = logging.getLogger("lakemirror.controller")
 
-ANNOUNCE_SECONDS = 15.0
 SILENT_AFTER = timedelta(seconds=60)
-COMPARED_FOR = timedelta(days=1)
-"""One that was not heard of for so long is none any more."""
-_announced_at = float("-inf")
+COMPARED_FOR = timedelta(minutes=10)
+"""One that was not heard of for so long is not at work any more, or is told otherwise by now."""
 _logged: list[str] = []
 
 
 def look_round() -> None:
     """By each controller: say that we are here, and log it where another deployment does not belong to us."""
-    global _announced_at, _logged
-    if time.monotonic() - _announced_at < ANNOUNCE_SECONDS:
-        return
-    _announced_at = time.monotonic()
+    global _logged
     announce()
     found = disagreements()
     for one in found:
@@ -39,15 +36,24 @@ def look_round() -> None:
 
 
 def announce() -> None:
-    """Write down what this deployment is, and that it was here just now."""
-    told = config.current()
+    """Write down what this deployment is, and that it was here just now. What was not heard of for a week goes."""
+    about = _about(config.current())
+    Deployment.objects.update_or_create(identity=about["identity"], defaults=about | {"seen_at": Now()})
+    Deployment.objects.filter(seen_at__lt=clock.now() - timedelta(days=7)).delete()
+
+
+def _about(told: config.Config) -> dict[str, Any]:
     about = {
+        "region": told.region,
         "serves": list(told.served),
-        "organization": told.organization_id,
-        "key_digest": told.derived_key("deployments"),
-        "seen_at": Now(),
+        "organization": _digest(told.organization_id),
+        "key": _digest(told.derived_key("deployments")),
     }
-    Deployment.objects.update_or_create(region=told.region, defaults=about)
+    return about | {"identity": _digest(json.dumps(about))}
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def working_for(region: str) -> Deployment | None:
@@ -65,13 +71,17 @@ def silent_for(deployment: Deployment, now: datetime) -> str:
 def disagreements() -> list[str]:
     """What other deployments on this database are told otherwise, and must not be: a sentence each, with what to do."""
     told = config.current()
-    others = Deployment.objects.exclude(region=told.region).filter(seen_at__gt=clock.now() - COMPARED_FOR)
-    return [text for other in others.order_by("region") for text in _differing(told, other)]
+    own = _about(told)
+    others = Deployment.objects.exclude(identity=own["identity"]).filter(seen_at__gt=clock.now() - COMPARED_FOR)
+    return sorted({text for other in others for text in _differing(told.region, own, other)})
 
 
-def _differing(told: config.Config, other: Deployment) -> Iterator[str]:
-    own = f"The deployments of {told.region} and {other.region} differ in"
-    if other.organization != told.organization_id:
-        yield f"{own} organization_id: mirrors of one organization name two. Give both the same."
-    if other.key_digest != told.derived_key("deployments"):
-        yield f"{own} auth.encrypt.secret_key: what one signs or seals, the other can't read. Give both the same."
+def _differing(region: str, own: Mapping[str, Any], other: Deployment) -> Iterator[str]:
+    whose = (
+        f"Two deployments of {region}" if other.region == region else f"The deployments of {region} and {other.region}"
+    )
+    if other.organization != own["organization"]:
+        yield f"{whose} differ in organization_id: mirrors of one organization name two. Give both the same."
+    if other.key != own["key"]:
+        sealed = "what one signs or seals, the other can't read"
+        yield f"{whose} differ in auth.encrypt.secret_key: {sealed}. Give both the same."

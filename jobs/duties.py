@@ -15,6 +15,7 @@ from core.errors import Fenced, LakeMirrorError, Stopped
 from deployment import config
 from jobs import kinds
 from jobs import lease as leases
+from jobs.deployments import working_for
 from jobs.lease import HOLDER, DutyOutcome, Handler, Lease
 from jobs.log import capture_log
 from jobs.models import Duty
@@ -102,8 +103,14 @@ def ensure(kind: str, subject: int, region: str) -> None:
 def queue_name(kind: str, region: str) -> str:
     """The queue of a kind of duty for a destination region: our own pair for all regions that we serve."""
     home = config.current()
-    served = home.region if region in home.served else region
+    served = home.region if region in home.served else _who_serves(region)
     return f"{served}-spark" if kinds.is_heavy(kind) else served
+
+
+def _who_serves(region: str) -> str:
+    """The deployment that announces itself as serving a region; else the one that would be named for it."""
+    deployment = working_for(region)
+    return deployment.region if deployment else region
 
 
 def repository_changed(region: str, repository: str) -> bool:

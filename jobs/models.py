@@ -54,13 +54,15 @@ class JobLine(models.Model):
 
 
 class Deployment(models.Model):
-    """A deployment on this database, as its controllers say it every few seconds. `organization` and `key_digest` have
-    to be the same in all of them."""
+    """A deployment on this database, as its controllers say it every few seconds. What it is told is its `identity`:
+    two of one region that are told otherwise are two rows. `organization` and `key` are digests, and have to be the
+    same in all of them."""
 
-    region = models.CharField(max_length=100, unique=True)
+    identity = models.CharField(max_length=64, unique=True)
+    region = models.CharField(max_length=100)
     serves = models.JSONField(default=list, help_text="regions whose mirrors it works for")
-    organization = models.CharField(max_length=200)
-    key_digest = models.CharField(max_length=64, help_text="of a key that follows from auth.encrypt.secret_key")
+    organization = models.CharField(max_length=64, help_text="digest of organization_id")
+    key = models.CharField(max_length=64, help_text="digest of a key that follows from auth.encrypt.secret_key")
     seen_at = models.DateTimeField()
 
     def __str__(self) -> str:

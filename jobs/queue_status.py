@@ -15,7 +15,6 @@ from django.db.models import Count, Max, Min, Q
 from django_q.models import OrmQ
 
 from core.mirroring.rpo import in_words
-from jobs.deployments import disagreements
 from jobs.lease import LEASE_SECONDS
 from jobs.models import Duty
 
@@ -102,5 +101,5 @@ def _queue(row: dict[str, Any], messages: int, now: datetime) -> QueueReading:
 
 
 def troubles(queues: Iterable[QueueReading]) -> Sequence[str]:
-    """What is wrong with them, and between the deployments whose queues they are."""
-    return [queue.trouble for queue in queues if queue.trouble] + disagreements()
+    """What is wrong with them."""
+    return [queue.trouble for queue in queues if queue.trouble]

@@ -15,6 +15,7 @@ from lakemirror import __version__
 _tables_seen = False
 
 
+PROBE_HOST = "probe.invalid"
 PROBED = ("/healthz", "/readyz", "/metrics", "/version")
 
 
@@ -26,7 +27,7 @@ class AnyHostForProbes:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         if request.path in PROBED:
-            request.META["HTTP_HOST"] = "localhost"
+            request.META["HTTP_HOST"] = PROBE_HOST
         return self.get_response(request)
 
 

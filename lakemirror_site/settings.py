@@ -17,8 +17,8 @@ CONFIG = config.current()
 # Derived, so that every machine of a deployment signs alike; a key of one's own in the environment wins.
 SECRET_KEY = os.environ.get("LAKEMIRROR_SECRET_KEY") or CONFIG.derived_key("sessions")
 DEBUG = False
-# localhost: what AnyHostForProbes lets in.
-ALLOWED_HOSTS = ["localhost", *CONFIG.web.allowed_hosts] if CONFIG.web.allowed_hosts else ["*"]
+# The first is the one that health.AnyHostForProbes gives to probes: nobody can come by it otherwise.
+ALLOWED_HOSTS = ["probe.invalid", *CONFIG.web.allowed_hosts] if CONFIG.web.allowed_hosts else ["*"]
 SECURE_HSTS_SECONDS = int(CONFIG.web.hsts.total_seconds())
 # Scripts, styles, pictures and calls from here alone, nothing inline, no frames. The sign-in page adds its provider.
 CONTENT_SECURITY_POLICY = {

@@ -14,25 +14,33 @@ from jobs.lease import Handler
 from mirroring.compat import beyond_us
 from mirrors.models import Mirror, MirrorDuty, Repository
 
+WORK = {
+    MirrorDuty.MANAGE: "mirroring.manage.manage",
+    MirrorDuty.SENSE: "mirroring.sense.branches.sense",
+    MirrorDuty.COPY_RECORDS: "mirroring.copy_records.copy_records",
+    MirrorDuty.VALIDATE: "mirroring.validate.commits.validate",
+    MirrorDuty.PROMOTE: "mirroring.promote.branches.promote",
+}
+"""What does the work: loaded by who works, not by who serves pages."""
+
 
 def register() -> None:
     """Make the work known to the queues and the controller that all apps share."""
     kinds.register(
-        _of_a_mirror(MirrorDuty.MANAGE, "manage.manage", _manage_seconds),
-        DutyKind(MirrorDuty.SENSE.value, _work("sense.branches.sense"), _sense_seconds, _sources, _changed),
-        _of_a_mirror(MirrorDuty.COPY_RECORDS, "copy_records.copy_records", _sense_seconds),
-        _of_a_mirror(MirrorDuty.VALIDATE, "validate.commits.validate", _validate_seconds, heavy=True),
-        _of_a_mirror(MirrorDuty.PROMOTE, "promote.branches.promote", _validate_seconds),
+        _of_a_mirror(MirrorDuty.MANAGE, _manage_seconds),
+        DutyKind(MirrorDuty.SENSE.value, _work(MirrorDuty.SENSE), _sense_seconds, _sources, _changed),
+        _of_a_mirror(MirrorDuty.COPY_RECORDS, _sense_seconds),
+        _of_a_mirror(MirrorDuty.VALIDATE, _validate_seconds, heavy=True),
+        _of_a_mirror(MirrorDuty.PROMOTE, _validate_seconds),
     )
 
 
-def _of_a_mirror(kind: MirrorDuty, path: str, interval: Callable[[], float], *, heavy: bool = False) -> DutyKind:
-    return DutyKind(kind.value, _work(path), interval, _mirrors, beyond_us=beyond_us, heavy=heavy)
+def _of_a_mirror(kind: MirrorDuty, interval: Callable[[], float], *, heavy: bool = False) -> DutyKind:
+    return DutyKind(kind.value, _work(kind), interval, _mirrors, beyond_us=beyond_us, heavy=heavy)
 
 
-def _work(path: str) -> Handler:
-    """A function of `mirroring` that does the work: it is loaded by who works, not by who serves pages."""
-    return lambda lease: import_string(f"mirroring.{path}")(lease)
+def _work(kind: MirrorDuty) -> Handler:
+    return lambda lease: import_string(WORK[kind])(lease)
 
 
 def _manage_seconds() -> float:

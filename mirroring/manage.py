@@ -29,6 +29,10 @@ GHOST_LASTS = timedelta(seconds=15)
 """A repository that was just deleted lives on in the caches of lakeFS servers for some 7 s, without its branches."""
 
 
+class _NotOurs(DutyOutcome):
+    """The destination is not the repository that we know, and not ours to fill yet."""
+
+
 def manage(lease: Lease) -> DutyOutcome:
     """One round for one mirror. Its files at the destination are kept only where that is known to be ours."""
     mirror = mirror_duties.subject_mirror(lease)
@@ -39,7 +43,7 @@ def manage(lease: Lease) -> DutyOutcome:
         Mirror.State.DELETING: _delete,
     }
     outcome = steps[Mirror.State(mirror.state)](lease, mirror)
-    if not outcome.whole:
+    if isinstance(outcome, _NotOurs):
         return outcome
     if served := Mirror.objects.select_related("source").filter(pk=mirror.pk, state=Mirror.State.ACTIVE).first():
         require_commits(served, lease)
@@ -157,7 +161,7 @@ def _follow_successor(mirror: Mirror, repository: RepositoryInfo, lease: Lease) 
         return _stop_changed(mirror, repository)
     if not _is_known_to_servers(mirror, repository):
         text = f"not every server of {mirror.region} knows the new {mirror.name} yet"
-        return DutyOutcome(text, next_in=2.0, whole=False)
+        return _NotOurs(text, next_in=2.0)
     return _take_over(mirror, repository, lease)
 
 

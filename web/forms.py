@@ -20,7 +20,7 @@ class ServiceForm(forms.Form):
 
     def refuse(self, error: LakeMirrorError) -> None:
         """Say why the service did not accept it, beside the field that it names."""
-        field = getattr(error, "field", "")
+        field = error.field
         self.add_error(field if field in self.fields else None, str(error))
 
 

@@ -42,8 +42,10 @@ def remember_keys(name: str, keys: StoreKeys | None) -> None:
 
 
 def keys_of(region: str, access: StoreAccess) -> StoreKeys | None:
-    """The keys of a place that a job was told of: what this process was told, what came sealed, the environment."""
-    return _remembered.get(region) or _sealed_keys(access) or keys_from_environment(region)
+    """The keys of a place that a job was told of: what this process was told, what came sealed, the environment. With
+    a profile the machine's own files have them, whatever the environment says."""
+    known = _remembered.get(region) or _sealed_keys(access)
+    return known if known or access.profile or access.credentials_file else keys_from_environment(region)
 
 
 def _sealed_keys(access: StoreAccess) -> StoreKeys | None:

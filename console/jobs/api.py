@@ -29,6 +29,7 @@ from console.jobs.schemas import (
 )
 from core.errors import Invalid, NotFound
 from db import clock
+from jobs.deployments import disagreements
 from jobs.job_ids import JobType, accepted, job_url, parse_job_id
 from jobs.models import Duty
 from jobs.queue_status import queue_readings, troubles
@@ -70,7 +71,7 @@ class Jobs(APIView):
         beside = {
             "queues": [queue_json(queue) for queue in queues],
             "workers": workers_json(duties_of(visible, exports_summary.subjects(request.user)), now),
-            "troubles": troubles(queues),
+            "troubles": [*troubles(queues), *disagreements()],
         }
         return Response(_page(request, visible, now) | beside)
 

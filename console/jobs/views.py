@@ -30,6 +30,7 @@ from console.jobs.listing import duty_retry as retry
 from console.jobs.log_lines import lines_of
 from core.access.policies import repository_arn
 from db import clock
+from jobs.deployments import disagreements
 from jobs.job_ids import JobType
 from jobs.log import KEPT
 from jobs.queue_status import queue_readings, troubles
@@ -64,7 +65,7 @@ def jobs(request: HttpRequest) -> HttpResponse:
         "may_retry": {job.duty.pk for job in shown if rbac.allowed(request.user, *job.right)},
         "page": page,
         "queues": queues,
-        "troubles": troubles(queues),
+        "troubles": [*troubles(queues), *disagreements()],
         "running": running,
         "requested_checks": checks,
         "exporting": exporting,

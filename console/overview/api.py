@@ -17,6 +17,7 @@ from console.overview.recent_events import Happening, latest
 from console.overview.summary import is_within, matrix, oldest_unchecked, tell
 from core.mirroring.rpo import worst_lag
 from db import clock
+from jobs.deployments import disagreements
 from jobs.queue_status import QueueReading, queue_readings, troubles
 from mirrors.models import Mirror
 from mirrors.status.fleet import fleet_statuses
@@ -123,16 +124,16 @@ class Overview(APIView):
         rbac.require(request.user, ("fs:ListRepositories", "*"))
         now, visible = clock.now(), Mirror.objects.visible_to(request.user)
         readings, queues = fleet_statuses(visible, now), queue_readings(now)
-        urgent, silent = needing(readings), troubles(queues)
+        urgent, silent, differing = needing(readings), troubles(queues), disagreements()
         return Response(
             {
                 "as_of": rfc3339(min((reading.as_of for reading in readings), default=now)),
-                "reason": str(tell(readings, silent)) if readings else None,
+                "reason": str(tell(readings, silent, differing)) if readings else None,
                 "tiles": _tiles(readings, queues, oldest_unchecked(visible)),
                 "needs_attention": [_needing_json(reading) for reading in urgent[:NEEDING]],
                 "needs_attention_total": len(urgent),
                 "exports": _exports_json(exports_summary.summary(request.user, now, NEEDING)),
-                "troubles": silent,
+                "troubles": [*silent, *differing],
                 "matrix": _matrix_json(readings),
                 "latest": [
                     _happening_json(event) for event in latest(visible, now, exports_summary.subjects(request.user))

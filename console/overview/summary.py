@@ -56,8 +56,9 @@ def is_within(reading: MirrorStatus) -> bool:
     return works and reading.lag is not None and reading.lag <= targets(reading.mirror).late_after.total_seconds()
 
 
-def tell(readings: Sequence[MirrorStatus], troubles: Sequence[str]) -> Phrase:
-    """One sentence: how many are within their target, and what needs somebody."""
+def tell(readings: Sequence[MirrorStatus], troubles: Sequence[str], differing: Sequence[str]) -> Phrase:
+    """One sentence: how many are within their target, and what needs somebody. `troubles` are of queues, `differing` of
+    deployments."""
     within = sum(is_within(reading) for reading in readings)
     well = f"{within:,} of {count(len(readings), 'mirror is within its', 'mirrors are within their')} target"
     need = len(needing(readings))
@@ -65,6 +66,7 @@ def tell(readings: Sequence[MirrorStatus], troubles: Sequence[str]) -> Phrase:
     words = [count(need, "needs you", "need you")] if need else []
     words += [count(unknown, "is unknown", "are unknown")] if unknown else []
     words += [count(len(troubles), "queue is late", "queues are late")] if troubles else []
+    words += ["deployments differ"] if differing else []
     return sentence(say(well), ": " if words else "; nothing needs you", ", ".join(words))
 
 

@@ -14,6 +14,7 @@ from console.exports_summary import Summary
 from console.overview.recent_events import latest
 from console.overview.summary import LOOK_AGAIN, matrix, oldest_unchecked, tell, tiles
 from db import clock
+from jobs.deployments import disagreements
 from jobs.queue_status import queue_readings, troubles
 from mirrors.models import Mirror
 from mirrors.status.fleet import fleet_statuses
@@ -36,7 +37,7 @@ def overview(request: HttpRequest) -> HttpResponse:
     visible = Mirror.objects.visible_to(request.user)
     readings = fleet_statuses(visible, now)
     summary = exports_summary.summary(request.user, now, NEEDING)
-    urgent = needing(readings)
+    urgent, differing = needing(readings), disagreements()
     context = {
         "section": "overview",
         "now": now,
@@ -45,14 +46,15 @@ def overview(request: HttpRequest) -> HttpResponse:
         "exports": summary,
         "changes": _changes(urgent[:NEEDING], summary),
         "active": any(reading.active for reading in readings),
+        "troubles": differing,
     }
     if readings:
         queues = queue_readings(now)
         silent = troubles(queues)
         context |= {
             "as_of": min(reading.as_of for reading in readings),
-            "troubles": silent,
-            "summary": tell(readings, silent),
+            "troubles": [*silent, *differing],
+            "summary": tell(readings, silent, differing),
             "tiles": tiles(readings, queues, oldest_unchecked(visible), now),
             "needing": urgent[:NEEDING],
             "more": len(urgent) - NEEDING,

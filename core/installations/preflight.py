@@ -115,8 +115,11 @@ def check_worker(region: str, deployment: str, silence: str) -> Check:
     if deployment:
         message = f"The deployment {deployment}, which works for {region}, has not been heard of for {silence}"
         return Check("destination-worker", CheckOutcome.WARNING, message, "Start it, or see why it is not running")
-    message = f"No deployment that works for {region} was ever heard of: the mirror would wait"
-    fix = f"Start a LakeMirror on this database with 'region: {region}', or with {region} among its serve_regions"
+    message = f"No deployment that works for {region} was ever heard of: the mirror would wait for one"
+    fix = (
+        f"Start a LakeMirror on this database with 'region: {region}', or with {region} among its serve_regions."
+        " One of the version before says nothing of itself: if that works there, go on"
+    )
     return Check("destination-worker", CheckOutcome.WARNING, message, fix)
 
 

@@ -19,7 +19,7 @@ EVENTS = (
 )
 
 
-def lakefs_action(url: str, secret: str = FILLED_IN) -> dict[str, Any]:
+def lakefs_action(url: str, secret: str) -> dict[str, Any]:
     """What stands in ACTION_FILE, as YAML: every branch's events are sent to `url` with `secret`, for lakeFS 1.x.
 
     lakeFS reads it from the commit that an event is about, so each branch needs the file.

@@ -228,6 +228,7 @@ class MirrorFacts:
     tries failed, worst first. `elsewhere`: its region has another store now than the one that it was checked at.
     `tags_unseen_since`: since when nobody has seen the destination's tags, if it follows tags. `unchecked_since`: when
     the destination was last checked, if that is too long ago to speak of now.
+    `created_at`: since when it waits to be made, while it is being made.
     `left_out` counts the source's branches that are not selected and not here; `warnings` are about the selection.
     """
 
@@ -245,6 +246,7 @@ class MirrorFacts:
     destination_looked_at: datetime | None = None
     tags_unseen_since: datetime | None = None
     unchecked_since: datetime | None = None
+    created_at: datetime | None = None
     elsewhere: bool = False
     branches: Sequence[BranchFacts] = ()
     counted: Counted = Counted()

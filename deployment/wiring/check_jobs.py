@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from deployment.wiring import clients, executors, region_settings
@@ -34,12 +35,7 @@ def settings_of(mirror: Any) -> CheckSettings:
     destination, source = region_settings.usable(mirror.region), region_settings.usable(mirror.source.region)
     place = executors.location(mirror.storage_namespace, mirror.region, destination.store, destination.access)
     return CheckSettings(
-        namespace=place.namespace,
-        region=place.region,
-        endpoint=place.endpoint,
-        store_region=place.store_region,
-        force_path_style=place.force_path_style,
-        access=place.access,
+        **{each.name: getattr(place, each.name) for each in fields(place)},
         depth=mirror.depth,
         imported=mirror.imported,
         source=executors.location(mirror.source.storage_namespace, mirror.source.region, source.store, source.access),

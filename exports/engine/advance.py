@@ -104,6 +104,16 @@ def _tell_repaired(export: Export, lease: Lease) -> None:
         log.warning("that %s is repaired can't be told: %s", export, error)
 
 
+def _tell_ended(export: Export, lease: Lease) -> None:
+    """A run that its export's end broke off is told as failed; where that can't be, the export goes all the same."""
+    run = export.runs.filter(ended_at=None).exclude(status_path="").first()
+    try:
+        if run is not None and run.cut:
+            _write_status(run, State.FAILED, lease)
+    except LakeMirrorError as error:
+        log.warning("that the last run of %s was broken off can't be told: %s", export, error)
+
+
 def _write_status(run: ExportRun, state: State, lease: Lease) -> None:
     piece = Slice.begin(run.export, lease)
     try:
@@ -120,6 +130,7 @@ def _remove(export: Export | None, lease: Lease) -> DutyOutcome:
         if (seconds_left := _seconds_of_writes(export)) > 0:
             return DutyOutcome("waits for its last writes", seconds_left)
         stale_uploads.give_up_all(export, lease)
+        _tell_ended(export, lease)
         with transaction.atomic():
             lease.lock()
             export.delete()

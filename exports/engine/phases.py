@@ -90,6 +90,7 @@ def _plan(run: ExportRun, plane: Plane, lease: Lease) -> bool:
         unit_rows.cut(run, lease)
     rows = _some(run.units.filter(planned=False), "entries", ENTRIES_AT_ONCE)
     if not rows:
+        status_files.tell_begun(run, plane)
         return True
     unreadable: set[str] = set()
 
@@ -105,7 +106,7 @@ def _plan(run: ExportRun, plane: Plane, lease: Lease) -> bool:
 
 
 def _clear(run: ExportRun, plane: Plane, lease: Lease) -> bool:
-    status_files.tell_begun(run, plane)
+    status_files.take_back_success(run, plane)
     markers.clear_above(run, plane)
     return markers.clear(run, plane, lease) and _worked(run, plane, lease, run.units.filter(last_keys__gt=0))
 

@@ -57,12 +57,9 @@ def write_status(run: ExportRun, plane: Plane, state: State, errors: int, at: da
 
 
 def tell_begun(run: ExportRun, plane: Plane) -> None:
-    """Before the first file changes: the newest status says so, and that of this commit, where it told of a success,
-    says so no more."""
-    if not run.status_path:
-        return
-    _write_report(run, plane, State.IN_PROGRESS, 0, clock.now())
-    take_back_success(run, plane)
+    """Before the first file changes the newest status says so."""
+    if run.status_path:
+        _write_report(run, plane, State.IN_PROGRESS, 0, clock.now())
 
 
 def _write_report(run: ExportRun, plane: Plane, state: State, errors: int, at: datetime) -> None:

@@ -97,6 +97,11 @@ def check_patterns(patterns: Sequence[str]) -> None:
     Patterns(patterns, field=PATTERNS)
 
 
+def continues(wished: bool | None, export: Export | None) -> bool:
+    """Whether every commit is exported, by what is wished of an export that there is or isn't."""
+    return wished if wished is not None else export is not None and export.continuous
+
+
 def _store(
     region: str, branch: str, source: Any, settings: dict[str, Any], head: str
 ) -> tuple[Export, dict[str, Any] | None]:
@@ -104,8 +109,7 @@ def _store(
     now = clock.now()
     asked = {"wanted": True, "wanted_ref": head, "changed_at": now}
     export = Export.objects.select_for_update().of_branch(region, source.id, branch).first()
-    if settings["continuous"] is None:
-        settings = settings | {"continuous": export is not None and export.continuous}
+    settings = settings | {"continuous": continues(settings["continuous"], export)}
     if export is None:
         pins = {"creation_date": source.creation_date, "storage_namespace": source.storage_namespace}
         made = Export.objects.create(
@@ -125,7 +129,7 @@ def _store(
 
 def export_delete(*, actor: Any, export: Export, reason: str = "") -> None:
     """Export no more. What was exported stays; the row goes when no task of it can write any more."""
-    right = ("fs:ExportConfig", branch_arn(export.repository, export.branch))
+    right = ("fs:ExportConfig", export.arn)
     rbac.require(actor, right)
     with transaction.atomic():
         Export.objects.filter(pk=export.pk).update(deleting=True)
@@ -136,7 +140,7 @@ def export_delete(*, actor: Any, export: Export, reason: str = "") -> None:
 
 def export_pause(*, actor: Any, export: Export, paused: bool) -> None:
     """Stop after the slice that is being copied, or go on; nothing is lost."""
-    right = ("fs:PauseExport", branch_arn(export.repository, export.branch))
+    right = ("fs:PauseExport", export.arn)
     rbac.require(actor, right)
     with transaction.atomic():
         Export.objects.filter(pk=export.pk).update(paused=paused)
@@ -148,7 +152,7 @@ def export_pause(*, actor: Any, export: Export, paused: bool) -> None:
 def export_limits(*, actor: Any, export: Export, changes: Mapping[str, int | None]) -> None:
     """Change how fast it may go: `objects_per_second`, `bytes_per_second`, None for no limit. A run that goes on takes
     it up with its next slice; nothing is exported for it. Raises Denied, and Invalid naming the field."""
-    right = ("fs:ExportConfig", branch_arn(export.repository, export.branch))
+    right = ("fs:ExportConfig", export.arn)
     rbac.require(actor, right)
     for name, limit in changes.items():
         check_limit(name, limit)
@@ -169,7 +173,7 @@ def check_limit(name: str, limit: int | None) -> None:
 
 def export_run(*, actor: Any, export: Export) -> ExportRun:
     """Start to export the branch's head of now. Raises Denied, Conflict, NotFound (the branch is gone), Unreachable."""
-    right = ("fs:RunExport", branch_arn(export.repository, export.branch))
+    right = ("fs:RunExport", export.arn)
     rbac.require(actor, right)
     state_machine.check_start(export.standing(), "")
     head = runs.head_of(export)
@@ -181,7 +185,7 @@ def export_run(*, actor: Any, export: Export) -> ExportRun:
 
 def export_repair(*, actor: Any, export: Export) -> None:
     """Somebody has repaired what kept the export from succeeding: it goes on. Raises Denied and Conflict."""
-    right = ("fs:RunExport", branch_arn(export.repository, export.branch))
+    right = ("fs:RunExport", export.arn)
     rbac.require(actor, right)
     state_machine.check_repair(export.standing())
     with transaction.atomic():
@@ -195,7 +199,7 @@ def export_repair(*, actor: Any, export: Export) -> None:
 def export_verify(*, actor: Any, export: Export) -> ExportVerification:
     """Compare the destination with the commit of the last success; one that goes on already is given. Raises Denied and
     Conflict."""
-    right = ("fs:RunExport", branch_arn(export.repository, export.branch))
+    right = ("fs:RunExport", export.arn)
     rbac.require(actor, right)
     with transaction.atomic():
         verification = verifications.begin(export, asked_by=_name(actor))

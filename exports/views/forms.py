@@ -114,7 +114,7 @@ class ExportForm(forms.Form):
 
     def refuse(self, error: LakeMirrorError) -> None:
         """Say why a service did not accept it, beside the field that it names."""
-        named = getattr(error, "field", "").partition("[")[0]
+        named = error.field.partition("[")[0]
         field = FIELDS.get(named, named)
         self.add_error(field if field in self.fields else None, str(error))
 

@@ -190,6 +190,7 @@ def _mirror_facts(mirror: Mirror, duties: Mapping[Key, list[Duty]], **more: Any)
         looked_at=last_seen(mirror),
         destination_looked_at=mirror.destination_looked_at,
         tags_unseen_since=mirror.tags_unseen_since if mirror.tags else None,
+        created_at=mirror.created_at,
         elsewhere=not is_at_its_store(mirror),
         failing=_worst_first([duty for duty in working if duty.failures]),
         unchecked_since=next((duty.ended_at or duty.due_at for duty in working if duty.unchecked), None),

@@ -55,7 +55,7 @@ class MirrorForm(ServiceForm):
         super().__init__(*args, **more)
         facts = {each.name: each for each in region_facts(config.current().regions)}
         self.fields["source_region"].choices = list(facts.items())
-        self.fields["region"].choices = [(region, facts[region]) for region in config.current().served]
+        self.fields["region"].choices = [(region, facts[region]) for region in config.current().regions]
 
     @classmethod
     def fresh(cls) -> MirrorForm:
@@ -91,8 +91,7 @@ class MirrorForm(ServiceForm):
 def likely_region() -> str:
     """Where a mirror most likely goes: away from here."""
     known = config.current()
-    away = [region for region in known.served if region != known.region]
-    return (away or list(known.served))[0]
+    return next((region for region in known.regions if region != known.region), known.region)
 
 
 class WaiverForm(forms.Form):

@@ -149,7 +149,7 @@ class SettingsForm(ServiceForm):
 
     def refuse(self, error: LakeMirrorError) -> None:
         """Say why a service did not accept it, beside the field that it names."""
-        if getattr(error, "field", "") == "branches":
+        if error.field == "branches":
             self.add_error("include", str(error))
         else:
             super().refuse(error)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 
 from adapters.s3.fast_store import FastObjectStore
 from adapters.s3.store_keys import keys_of
@@ -66,14 +66,8 @@ def source_of(settings: CheckSettings) -> FastObjectStore | None:
 
 
 def _place(settings: CheckSettings) -> StoreLocation:
-    return StoreLocation(
-        "",
-        settings.region,
-        settings.endpoint,
-        settings.store_region,
-        force_path_style=settings.force_path_style,
-        access=settings.access,
-    )
+    own = {each.name: getattr(settings, each.name) for each in fields(StoreLocation)}
+    return StoreLocation(**own | {"namespace": ""})
 
 
 @functools.lru_cache(maxsize=32)

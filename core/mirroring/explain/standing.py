@@ -79,6 +79,11 @@ def _creating(mirror: MirrorFacts, now: datetime, targets: Targets) -> Verdict |
         why = failing.outcome.rstrip(".")
         phrase = sentence(f"the repository in {mirror.region} could not be made yet: {why}. It is tried again")
         return Verdict(State.RETRYING, "creating_failed", phrase, say("to be made"), retry_at=failing.due_at)
+    if mirror.created_at is not None and is_stale(mirror.created_at, now, targets):
+        waited = in_words((now - mirror.created_at).total_seconds())
+        unmade = sentence(f"nobody has made the repository in {mirror.region} for {waited}")
+        phrase = sentences(unmade, _ASK_FOR_WORKERS)
+        return Verdict(State.UNKNOWN, "not_begun", phrase, say("nobody makes it"), mirror.created_at)
     phrase = sentence(f"new: the repository in {mirror.region} is being made")
     return Verdict(State.NEW, "creating", phrase)
 

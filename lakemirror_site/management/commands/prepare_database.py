@@ -11,6 +11,9 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand
 from django.db import connection
 
+from rbac.management.commands.ensure_admin import administrators
+from rbac.services import builtin
+
 LOCK = 0x4C616B654D6972
 """Of PostgreSQL's advisory locks: nobody else's."""
 
@@ -18,14 +21,16 @@ LOCK = 0x4C616B654D6972
 class Command(BaseCommand):
     help = (
         "Make the tables, or bring them to this version: one process at a time, the others wait and find it done. With "
-        "LAKEMIRROR_ADMIN_USERNAME and LAKEMIRROR_ADMIN_PASSWORD the first administrator too (ensure_admin)."
+        "LAKEMIRROR_ADMIN_USERNAME and LAKEMIRROR_ADMIN_PASSWORD the first administrator too, while there is none."
     )
     requires_migrations_checks = False
 
     def handle(self, *args: Any, **options: Any) -> None:
         with _alone():
             call_command("migrate", verbosity=0, interactive=False)
-            if os.environ.get("LAKEMIRROR_ADMIN_USERNAME"):
+            if administrators().exists():
+                builtin.install()
+            elif os.environ.get("LAKEMIRROR_ADMIN_USERNAME"):
                 call_command("ensure_admin", stdout=self.stdout)
         self.stdout.write("the database is ready")
 
