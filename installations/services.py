@@ -68,7 +68,7 @@ def etag_of(row: Installation) -> str:
 def of_file(region: str, verb: str) -> Conflict:
     """What is told of one of the file to who wants to change one of the database."""
     hint = f"{verb} it there, and restart LakeMirror"
-    return Conflict(f"the installation '{region}' is in the configuration file", hint=hint)
+    return Conflict(f"the installation '{region}' is in the configuration file", field="region", hint=hint)
 
 
 def find(region: str) -> Installation:
@@ -175,6 +175,7 @@ def _locked(region: str, seen: Seen) -> Installation:
     if seen.tags is not None and etag_of(row) not in seen.tags:
         raise Stale(
             f"the settings of the installation '{region}' are not those that If-Match names: somebody has changed them",
+            field="If-Match",
             hint="GET the installation, look at its settings, and send the change again with the ETag of that answer",
         )
     return row

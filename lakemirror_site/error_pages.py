@@ -18,7 +18,7 @@ from core import errors
 from rbac.services import effective_permissions
 from rbac.signin import form_recovery
 from rbac.signin.views import ask_to_sign_in
-from web.errors import headers_of, json_error, message_of, status_of
+from web.errors import field_of, headers_of, json_error, message_of, status_of
 
 API_PREFIXES = ("/service/", "/api/", "/hooks/")
 
@@ -32,7 +32,8 @@ class ErrorPages:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         if "\0" in request.path or "%00" in request.META.get("QUERY_STRING", ""):
             # PostgreSQL would take it for an error of ours.
-            return error_answer(request, HTTPStatus.BAD_REQUEST, "an address can't hold a NUL character")
+            error = errors.Invalid("an address can't hold a NUL character", field=_with_nul(request))
+            return error_answer(request, HTTPStatus.BAD_REQUEST, message_of(error), error)
         return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, exc: Exception) -> HttpResponse | None:
@@ -48,6 +49,11 @@ class ErrorPages:
         return answer
 
 
+def _with_nul(request: HttpRequest) -> str:
+    """The first parameter that holds a NUL character; "" if it is in none."""
+    return next((name for name, values in request.GET.lists() if "\0" not in name and "\0" in "".join(values)), "")
+
+
 def error_answer(
     request: HttpRequest, status: HTTPStatus, message: str, error: Exception | None = None
 ) -> HttpResponse:
@@ -57,7 +63,7 @@ def error_answer(
     Denied, action and arn, and why it was refused to whom.
     """
     if _wants_json(request):
-        return json_error(status, message)
+        return json_error(status, message, field=field_of(error))
     context = {
         "status": int(status),
         "phrase": status.phrase,

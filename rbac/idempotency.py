@@ -24,6 +24,7 @@ from rbac.models import KeyedCall, User
 from web.errors import json_error
 from web.openapi import PREFIXES
 
+HEADER = "Idempotency-Key"
 KEY = re.compile(r"[!-~]{1,255}")
 OTHER = "this Idempotency-Key came with another request before. Send a key of its own with each request"
 SECRET = "this was carried out before; its answer holds a secret and is not kept"
@@ -36,7 +37,7 @@ class OncePerKey:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        key = request.headers.get("Idempotency-Key")
+        key = request.headers.get(HEADER)
         if key is None or request.method != "POST" or not request.path.startswith(PREFIXES):
             return self.get_response(request)
         user, print_ = _caller(request), _fingerprint(request)
@@ -44,7 +45,7 @@ class OncePerKey:
             return self.get_response(request)
         if not KEY.fullmatch(key):
             text = "Idempotency-Key: expected 1 to 255 visible ASCII characters"
-            return json_error(HTTPStatus.BAD_REQUEST, text)
+            return json_error(HTTPStatus.BAD_REQUEST, text, field=HEADER)
         call, is_new = _claim(user, key, print_)
         return self._carry_out(request, call) if is_new else _answer_again(request, call, print_)
 
@@ -102,18 +103,18 @@ def _claim(user: User, key: str, print_: str) -> tuple[KeyedCall, bool]:
 
 def _answer_again(request: HttpRequest, call: KeyedCall, print_: str) -> HttpResponse:
     if call.fingerprint != print_:
-        return json_error(HTTPStatus.UNPROCESSABLE_ENTITY, OTHER)
+        return json_error(HTTPStatus.UNPROCESSABLE_ENTITY, OTHER, field=HEADER)
     if call.status is None:
         since = call.begun_at.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         text = (
             f"the request with this Idempotency-Key is being carried out since {since}. If that was long ago it ended "
             "without an answer: look whether it was done before you send it with another key"
         )
-        answer = json_error(HTTPStatus.CONFLICT, text)
+        answer = json_error(HTTPStatus.CONFLICT, text, field=HEADER)
         answer["Retry-After"] = "1"
         return answer
     if call.answer is None:
-        return json_error(HTTPStatus.CONFLICT, SECRET)
+        return json_error(HTTPStatus.CONFLICT, SECRET, field=HEADER)
     return HttpResponse(
         call.answer,
         status=call.status,

@@ -1,4 +1,7 @@
-"""One table: which HTTP status each error becomes, and its JSON, `{"message": "..."}`.
+"""One table: which HTTP status each error becomes, and its JSON, `{"message": "...", "field": "..."}`.
+
+`field` is the field, parameter or header that the caller has to change, by its dotted path in a body; it is left out
+where it is none of them. What is wrong in several fields at once is told of each in `errors` besides.
 
 An installation that refuses *our* credentials or calls is no fault of the caller: that is a 502, unlike a caller of
 ours who isn't signed in (401) or lacks a right (403).
@@ -8,6 +11,8 @@ from __future__ import annotations
 
 import logging
 import math
+import re
+from collections.abc import Iterator, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -47,6 +52,9 @@ STATUSES: tuple[tuple[type[Exception], HTTPStatus], ...] = (
     (RequestDataTooBig, HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
 )
 """The first class that fits decides."""
+LONGEST_FIELD = 200
+_OF_THE_WHOLE = ("detail", "non_field_errors")
+"""What DRF calls that which is wrong with no single field."""
 
 
 def status_of(exc: Exception) -> HTTPStatus | None:
@@ -62,8 +70,9 @@ def message_of(exc: Exception) -> str:
     """What the caller is told: always names the field of an Invalid."""
     if isinstance(exc, RequestDataTooBig):
         return f"the body is larger than {settings.DATA_UPLOAD_MAX_MEMORY_SIZE} bytes"
-    field = getattr(exc, "field", "")
-    return f"{field}: {exc}" if field and field not in str(exc) else str(exc)
+    field, text = field_of(exc), str(exc)
+    names = [name for name in field.split(".") if name and not name.isdigit()]
+    return text if all(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) for name in names) else f"{field}: {text}"
 
 
 def headers_of(exc: Exception) -> dict[str, str]:
@@ -78,34 +87,56 @@ def headers_of(exc: Exception) -> dict[str, str]:
 # --- the API ----------------------------------------------------------------------------------------------------------
 
 
-def json_error(status: HTTPStatus, message: str) -> JsonResponse:
+def json_error(status: HTTPStatus, message: str, *, field: str = "") -> JsonResponse:
     """An error as JSON, where no view of DRF answers."""
-    return JsonResponse({"message": message}, status=status)
+    return JsonResponse(_failure(message, field), status=status)
+
+
+def field_of(exc: Exception | None) -> str:
+    """What the caller has to change; "" if it is no field, parameter or header."""
+    return str(getattr(exc, "field", ""))
 
 
 def exception_handler(exc: Exception, context: dict[str, Any]) -> Response | None:
-    """DRF's handler: every error is `{"message": ...}`; an unexpected one is logged and says only that."""
+    """DRF's handler: every error is `{"message": ...}`, with its field; an unexpected one is logged and says only
+    that."""
     status = status_of(exc)
     if status is not None:
         set_rollback()
-        return Response({"message": message_of(exc)}, status=status, headers=headers_of(exc))
+        return Response(_failure(message_of(exc), field_of(exc)), status=status, headers=headers_of(exc))
     response = drf_exception_handler(exc, context)
     if response is None:
         set_rollback()
         logger.error("unexpected error in the API", exc_info=exc)
         return Response({"message": "internal error; the log has more"}, status=500)
-    response.data = {"message": _sentence(response.data)}
+    response.data = _told(list(_problems(response.data)))
     return response
 
 
-def _sentence(detail: Any) -> str:
-    """DRF's tree of messages as one line, each with its field."""
+Problem = tuple[str, str]
+"""A field's dotted path ("" for none), and what is wrong with it."""
+
+
+def _failure(message: str, field: str) -> dict[str, Any]:
+    return {"message": message} | ({"field": field[:LONGEST_FIELD]} if field else {})
+
+
+def _told(problems: Sequence[Problem]) -> dict[str, Any]:
+    """All that is wrong as one line, and each by its field."""
+    message = "; ".join(f"{field}: {text}" if field else text for field, text in problems)
+    named = [_failure(text, field) for field, text in problems if field]
+    return _failure(message, problems[0][0] if problems else "") | ({"errors": named} if len(named) > 1 else {})
+
+
+def _problems(detail: Any, path: str = "") -> Iterator[Problem]:
+    """DRF's tree of messages: below a field's name lie texts, or trees of what is in the field."""
     if isinstance(detail, dict):
-        return "; ".join(_named(str(name), _sentence(value)) for name, value in detail.items())
-    if isinstance(detail, list | tuple):
-        return " ".join(_sentence(item) for item in detail)
-    return str(detail)
-
-
-def _named(name: str, sentence: str) -> str:
-    return sentence if name in ("detail", "non_field_errors") else f"{name}: {sentence}"
+        for name, below in detail.items():
+            yield from _problems(below, path if name in _OF_THE_WHOLE else f"{path}.{name}".lstrip("."))
+    elif isinstance(detail, list | tuple) and not any(isinstance(item, dict | list | tuple) for item in detail):
+        yield path, " ".join(str(item) for item in detail)
+    elif isinstance(detail, list | tuple):
+        for number, below in enumerate(detail):
+            yield from _problems(below, f"{path}.{number}".lstrip(".")) if below else ()
+    else:
+        yield path, str(detail)

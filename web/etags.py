@@ -23,6 +23,7 @@ class Seen:
         if self.tags is not None and tag not in self.tags:
             raise Stale(
                 f"the settings of '{name}' are not those that If-Match names: somebody has changed them",
+                field="If-Match",
                 hint="GET the mirror, look at its settings, and send the change again with the ETag of that answer",
             )
 

@@ -22,7 +22,7 @@ PREFIXES = (PREFIX, EXPORTS_PREFIX)
 JSON, CSV = "application/json", "text/csv"
 ACCESS_KEY, WEBHOOK_SECRET = "accessKey", "webhookSecret"
 WHEN = {
-    400: "a field, parameter or header is wrong; the message names it",
+    400: "a field, parameter or header is wrong: `field` and the message name it",
     401: "no credentials, or wrong ones",
     403: "the key's user lacks a right; the message names action and resource",
     404: "there is no such thing",
@@ -56,10 +56,21 @@ _FAILS = {ACCESS_KEY: (400, 401, 403, 404, 429, 503), WEBHOOK_SECRET: (400, 401,
 """What every such call may answer."""
 
 
+class FieldFailure(serializers.Serializer):
+    """What is wrong with one field of several."""
+
+    message = serializers.CharField()
+    field = serializers.CharField()
+
+
 class Failure(serializers.Serializer):
     """What every error looks like."""
 
     message = serializers.CharField(help_text="what is wrong, and what to do, in words")
+    field = serializers.CharField(
+        required=False, help_text="the field (by its path, with dots), parameter or header to be changed, if it is one"
+    )
+    errors = FieldFailure(many=True, required=False, help_text="each of the fields, where several are wrong")
 
 
 class Pagination(serializers.Serializer):

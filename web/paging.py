@@ -17,11 +17,25 @@ from web.serializers import rfc3339
 M = TypeVar("M", bound=Model)
 T = TypeVar("T")
 
+USUAL, MOST = 100, 1000
+"""How many results a page has unless it is told, and at most: lakeFS's numbers."""
+AFTER = OpenApiParameter("after", str, description="the next_offset of the page before")
 PAGE = (
-    OpenApiParameter("amount", {"type": "integer", "minimum": 1}, description="most results; 100 unless told"),
-    OpenApiParameter("after", str, description="the next_offset of the page before"),
+    OpenApiParameter(
+        "amount", {"type": "integer", "minimum": 1, "maximum": MOST}, description=f"most results; {USUAL} unless told"
+    ),
+    AFTER,
 )
 """What a list takes, for the API's document."""
+MIRRORS_PAGE = (
+    OpenApiParameter(
+        "amount",
+        {"type": "integer", "minimum": -1, "maximum": MOST},
+        description="most results; as configured (list_mirrors_page_size) unless it is 1 or more",
+    ),
+    AFTER,
+)
+"""What a list of mirrors takes."""
 
 
 def a_page(rows: Sequence[T], amount: int, offset_of: Callable[[T], Any]) -> tuple[list[T], dict[str, Any]]:
@@ -31,12 +45,12 @@ def a_page(rows: Sequence[T], amount: int, offset_of: Callable[[T], Any]) -> tup
     return page, {"pagination": pagination(len(page), next_offset), "as_of": rfc3339(clock.now())}
 
 
-def pagination(results: int, next_offset: str, most: int = 0) -> dict[str, Any]:
-    """Where a page of so many results ends, as lakeFS says it. `most`: the largest page (else as configured)."""
+def pagination(results: int, next_offset: str) -> dict[str, Any]:
+    """Where a page of so many results ends, as lakeFS says it."""
     return {
         "has_more": bool(next_offset),
         "next_offset": next_offset,
-        "max_per_page": most or config.current().list_mirrors_page_size,
+        "max_per_page": MOST,
         "results": results,
     }
 
@@ -80,11 +94,21 @@ def by_number(
 
 def page_of(request: Request) -> tuple[int, str]:
     """How many rows are asked for, and after which one ("" from the start)."""
-    most = config.current().list_mirrors_page_size
-    given = request.query_params.get("amount", str(min(100, most)))
-    if not given.isascii() or not given.isdigit() or not 0 < int(given) <= most:
-        raise Invalid(f"'{given[:40]}' is no page size", field="amount", hint=f"Use a number from 1 to {most}")
-    return int(given), request.query_params.get("after", "")
+    return _amount(request, USUAL, least=1), request.query_params.get("after", "")
+
+
+def mirrors_page_of(request: Request) -> tuple[int, str]:
+    """The same of a list of mirrors: as many as are configured, unless the caller says how many."""
+    usual = config.current().list_mirrors_page_size
+    return max(0, _amount(request, usual, least=-1)) or usual, request.query_params.get("after", "")
+
+
+def _amount(request: Request, usual: int, *, least: int) -> int:
+    given = request.query_params.get("amount", str(usual))
+    digits = given.removeprefix("-")
+    if not digits.isascii() or not digits.isdigit() or len(digits) > 4 or not least <= int(given) <= MOST:
+        raise Invalid(f"'{given[:40]}' is no page size", field="amount", hint=f"Use a number from 1 to {MOST}")
+    return int(given)
 
 
 def one_of(request: Request, name: str, known: Collection[str]) -> str:

@@ -37,6 +37,7 @@ LONGEST_TEXT = 2048
 
 _ARN_FIELDS = 6
 _POLICY_FIELDS = frozenset({"id", "name", "statement", "creation_date"})
+_WHOLE = "policy"
 _STATEMENT_FIELDS = frozenset({"effect", "action", "resource"})
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@+-]{0,127}")
 _ACTION = re.compile(r"[a-z]+:[A-Za-z*?]+")
@@ -204,7 +205,7 @@ class WrongStatement(Invalid):
 
 def parse_policy(document: object) -> Policy:
     """A policy from lakeFS's JSON form. Invalid names the statement (counted from 1) and the field that is wrong."""
-    fields = _object(document, "policy", _POLICY_FIELDS)
+    fields = _object(document, _WHOLE, _POLICY_FIELDS)
     name = fields.get("id", fields.get("name"))
     if {"id", "name"} <= fields.keys() and fields["id"] != fields["name"]:
         raise Invalid("the policy has an id and another name", field="id", hint="Give one of them")
@@ -212,6 +213,8 @@ def parse_policy(document: object) -> Policy:
         raise Invalid(
             "the policy needs an id", field="id", hint="Use letters, digits and _ . @ + -, at most 128 characters"
         )
+    if type(fields.get("creation_date", 0)) is not int:
+        raise Invalid("creation_date must be a whole number of seconds", field="creation_date", hint="Or leave it out")
     return Policy(name, parse_statements(fields.get("statement")))
 
 
@@ -262,7 +265,9 @@ def _object(value: object, where: str, known: frozenset[str]) -> Mapping[str, ob
     foreign = sorted(str(key) for key in value.keys() - known)
     if foreign:
         hint = f"Known are {', '.join(sorted(known))}"
-        raise Invalid(f"{where} has an unknown field '{foreign[0][:40]}'", field=where, hint=hint)
+        name = foreign[0][:40]
+        field = name if where == _WHOLE else f"{name} of {where}"
+        raise Invalid(f"{where} has an unknown field '{name}'", field=field, hint=hint)
     return value
 
 

@@ -21,7 +21,7 @@ def arrived_objects(body: Any) -> set[tuple[str, str]]:
     removed has not arrived.
     """
     if not isinstance(body, Mapping):
-        raise Invalid("expected a JSON object with Records")
+        raise Invalid("expected a JSON object with Records", field="Records")
     if body.get("Event") == TEST_EVENT:
         return set()
     records = body.get("Records")

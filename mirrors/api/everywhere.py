@@ -21,7 +21,7 @@ from mirrors.status.mirror import MirrorStatus, mirror_statuses
 from mirrors.status.readable_regions import RegionStatus, places_of
 from rbac import services as rbac
 from web.openapi import answers
-from web.paging import PAGE, a_page, page_of
+from web.paging import MIRRORS_PAGE, PAGE, a_page, mirrors_page_of, page_of
 from web.schemas import page_answer, page_with
 from web.serializers import rfc3339
 
@@ -39,14 +39,14 @@ class AllMirrors(APIView):
 
     tag = "everywhere"
 
-    @answers("List all mirrors", 200, page_answer(MirrorAnswer), query=[*PAGE, *WHICH])
+    @answers("List all mirrors", 200, page_answer(MirrorAnswer), query=[*MIRRORS_PAGE, *WHICH])
     def get(self, request: Request) -> Response:
         """A page of mirrors by name. Needs fs:ListRepositories on `*`."""
         rbac.require(request.user, ("fs:ListRepositories", "*"))
         given = request.query_params
         exactly = {"region": given.get("region"), "source__name": given.get("source")}
         mirrors = Mirror.objects.live().filter(**{name: value for name, value in exactly.items() if value})
-        amount, after = page_of(request)
+        amount, after = mirrors_page_of(request)
         readings = _in_state(mirrors.select_related("source"), state_of(request), after, amount + 1)
         page, pagination = a_page(readings, amount, lambda reading: reading.mirror.name)
         return Response(pagination | {"results": [mirror_json(reading) for reading in page]})

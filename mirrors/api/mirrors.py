@@ -27,7 +27,7 @@ from mirrors.status.tags import tag_json, tag_readings
 from rbac import services as rbac
 from web.etags import ANYTHING, Seen, seen
 from web.openapi import IF_MATCH, answers, etag
-from web.paging import PAGE, a_page, newest_first, page_of
+from web.paging import MIRRORS_PAGE, PAGE, a_page, mirrors_page_of, newest_first, page_of
 from web.schemas import LOCATION, JobTakenAnswer, page_answer
 
 SOURCE_REGION = OpenApiParameter(
@@ -69,11 +69,11 @@ class Mirrors(APIView):
 
     tag = "mirrors"
 
-    @answers("List mirrors", 200, page_answer(MirrorAnswer), query=[*PAGE, SOURCE_REGION])
+    @answers("List mirrors", 200, page_answer(MirrorAnswer), query=[*MIRRORS_PAGE, SOURCE_REGION])
     def get(self, request: Request, repository: str) -> Response:
         """A page of mirrors by name. Needs fs:ListRepositories on `*`."""
         rbac.require(request.user, ("fs:ListRepositories", "*"))
-        amount, after = page_of(request)
+        amount, after = mirrors_page_of(request)
         mirrors = Mirror.objects.live().filter(
             source__name=repository, source__region=source_region(request), name__gt=after
         )

@@ -109,7 +109,7 @@ class MirrorCreation(MirrorSettings):
         return super().settings | {"history": self.validated_data["history"]}
 
 
-class BranchNamed(serializers.Serializer):
+class BranchNamed(Body):
     """A body that names a branch."""
 
     branch = serializers.CharField(max_length=256)

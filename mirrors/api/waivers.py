@@ -17,10 +17,10 @@ from rbac import services as rbac
 from web.openapi import answers
 from web.paging import PAGE, newest_first
 from web.schemas import page_answer
-from web.serializers import rfc3339
+from web.serializers import Body, rfc3339
 
 
-class WaiverGiven(serializers.Serializer):
+class WaiverGiven(Body):
     """The body of POST: which commits, and why."""
 
     commits = serializers.ListField(

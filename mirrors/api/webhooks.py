@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import json
+from http import HTTPStatus
 from typing import Any
 
 from django.http import HttpRequest, JsonResponse
@@ -18,6 +19,7 @@ from deployment.wiring import region_settings
 from installations import probes
 from jobs import duties
 from mirrors.services import arrivals
+from web.errors import field_of, json_error, message_of
 from web.openapi import WEBHOOK_SECRET, answers
 from web.schemas import ToldAnswer
 
@@ -32,10 +34,11 @@ _NO_SECRET = "send 'Authorization: Bearer SECRET' with the installation's webhoo
 def lakefs_hook(request: HttpRequest, installation: str) -> JsonResponse:
     """A lakeFS action of an installation. Repeated deliveries are harmless: each only asks for a look."""
     if not _is_authentic(request, installation):
-        return _refuse(_NO_SECRET, 401)
+        return json_error(HTTPStatus.UNAUTHORIZED, _NO_SECRET)
     repository = _repository(request)
     if not repository:
-        return _refuse("expected the JSON body of a lakeFS webhook, with its repository_id", 400)
+        text = "expected the JSON body of a lakeFS webhook, with its repository_id"
+        return json_error(HTTPStatus.BAD_REQUEST, text, field="repository_id")
     known = duties.repository_changed(installation, repository)
     return JsonResponse({"message": "queued" if known else f"nobody mirrors {repository}"}, status=202)
 
@@ -47,11 +50,11 @@ def lakefs_hook(request: HttpRequest, installation: str) -> JsonResponse:
 def s3_hook(request: HttpRequest, installation: str) -> JsonResponse:
     """Objects came to an installation's store. Repeated deliveries are harmless: each only asks for a look."""
     if not _is_authentic(request, installation):
-        return _refuse(_NO_SECRET, 401)
+        return json_error(HTTPStatus.UNAUTHORIZED, _NO_SECRET)
     try:
         objects = arrived_objects(_body(request))
     except Invalid as error:
-        return _refuse(str(error), 400)
+        return json_error(HTTPStatus.BAD_REQUEST, message_of(error), field=field_of(error))
     number = arrivals.objects_arrived(region=installation, objects=objects)
     waited = count(number, "missing thing is", "missing things are")
     return JsonResponse({"message": f"{waited} looked for now"}, status=202)
@@ -62,7 +65,7 @@ def _body(request: HttpRequest) -> Any:
     try:
         return json.loads(request.body)
     except (ValueError, RecursionError) as error:
-        raise Invalid("expected the JSON body of an S3 event notification") from error
+        raise Invalid("expected the JSON body of an S3 event notification, with its Records") from error
 
 
 def _is_authentic(request: HttpRequest, installation: str) -> bool:
@@ -82,7 +85,3 @@ def _repository(request: HttpRequest) -> str:
         return named if probes.NAME.fullmatch(named) else ""
     except (ValueError, KeyError, TypeError, RecursionError):
         return ""
-
-
-def _refuse(message: str, status: int) -> JsonResponse:
-    return JsonResponse({"message": message}, status=status)

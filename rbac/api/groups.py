@@ -11,6 +11,7 @@ from rest_framework.views import APIView
 from core.access.policies import auth_arn
 from core.errors import NotFound
 from rbac import services
+from rbac.api.field_names import told_as_id
 from rbac.api.paging import PAGE, listed
 from rbac.api.schemas import (
     GroupAnswer,
@@ -47,7 +48,8 @@ class Groups(APIView):
         body.is_valid(raise_exception=True)
         name, description = body.validated_data["id"], body.validated_data.get("description", "")
         services.require(request.user, ("auth:CreateGroup", group_arn(name)))
-        group = services.group_create(actor=request.user, name=name, description=description)
+        with told_as_id("name"):
+            group = services.group_create(actor=request.user, name=name, description=description)
         return Response(group_json(group), status=201)
 
 

@@ -12,11 +12,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from core.errors import Invalid
-from web.paging import pagination
+from web.paging import MOST, USUAL, pagination
 
 M = TypeVar("M", bound=Model)
 
-USUAL, MOST = 100, 1000
 PAGE = (
     OpenApiParameter("prefix", str, description="only ids that begin so"),
     OpenApiParameter("after", str, description="the next_offset of the page before"),
@@ -37,7 +36,7 @@ def listed(request: Request, rows: QuerySet[M], column: str, to_json: Callable[[
     fetched = list(rows.filter(**{f"{column}__gt": after}).order_by(column)[: amount + 1])
     page = fetched[:amount]
     next_offset = str(getattr(page[-1], column)) if len(fetched) > amount else ""
-    return Response({"pagination": pagination(len(page), next_offset, MOST), "results": [to_json(row) for row in page]})
+    return Response({"pagination": pagination(len(page), next_offset), "results": [to_json(row) for row in page]})
 
 
 def _amount(request: Request) -> int:

@@ -14,7 +14,7 @@ from rbac.models import User
 from rbac.services.effective_permissions import Holding, Simulation
 from rbac.services.policy_impact import AreaChange, Impact
 from web.schemas import many_texts
-from web.serializers import rfc3339
+from web.serializers import Body, rfc3339
 
 MOST_ALSO = 100
 
@@ -40,7 +40,7 @@ class PermissionsAnswer(serializers.Serializer):
     as_of = serializers.DateTimeField()
 
 
-class Question(serializers.Serializer):
+class Question(Body):
     """What is asked. Without a user: about who asks."""
 
     user = serializers.CharField(required=False, max_length=128)
@@ -61,7 +61,7 @@ class SimulationAnswer(serializers.Serializer):
     as_of = serializers.DateTimeField()
 
 
-class Draft(serializers.Serializer):
+class Draft(Body):
     """A policy's statements as they would be, null if it were deleted; `users` would get it besides its holders."""
 
     statement = serializers.JSONField(allow_null=True)

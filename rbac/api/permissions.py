@@ -11,6 +11,7 @@ from rest_framework.views import APIView
 
 from core.access.policies import auth_arn, parse_policy
 from rbac import services
+from rbac.api.field_names import told_by_path
 from rbac.api.permission_schemas import (
     Draft,
     ImpactAnswer,
@@ -76,7 +77,8 @@ class PolicyImpact(APIView):
         body.is_valid(raise_exception=True)
         given = body.validated_data
         statement = given["statement"]
-        draft = None if statement is None else parse_policy({"id": policy_id, "statement": statement})
+        with told_by_path():
+            draft = None if statement is None else parse_policy({"id": policy_id, "statement": statement})
         also = [services.user_find(name) for name in dict.fromkeys(given.get("users", ()))]
         return Response(impact_json(impact(policy_id, draft, also=also), request.user) | as_of())
 

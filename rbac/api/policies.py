@@ -12,6 +12,7 @@ from rest_framework.views import APIView
 from core.access.policies import auth_arn, parse_json
 from core.errors import Invalid
 from rbac import services
+from rbac.api.field_names import told_as_id, told_by_path
 from rbac.api.paging import PAGE, listed
 from rbac.api.schemas import PolicyAnswer, PolicyGiven, listing, policy_json
 from rbac.models import Policy
@@ -37,7 +38,8 @@ class Policies(APIView):
         """201 with the policy, attached to nobody yet. Needs auth:CreatePolicy on policy/{id}."""
         name, document = _policy(request)
         services.require(request.user, ("auth:CreatePolicy", policy_arn(name)))
-        policy = services.policy_create(actor=request.user, document=document)
+        with told_as_id("name"):
+            policy = services.policy_create(actor=request.user, document=document)
         return Response(policy_json(policy), status=201)
 
 
@@ -78,4 +80,5 @@ def _policy(request: Request) -> tuple[str, dict[str, Any]]:
     """The id and the whole of the policy that was sent, read as text: only that has lines."""
     text = request.body.decode(errors="replace")
     document = request.data
-    return parse_json(text).name, document
+    with told_by_path():
+        return parse_json(text).name, document

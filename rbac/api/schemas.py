@@ -89,7 +89,7 @@ class PolicyGiven(serializers.Serializer):
 
     id = serializers.CharField(max_length=128)
     statement = StatementGiven(many=True)
-    creation_date = serializers.IntegerField(required=False, help_text="is not looked at")
+    creation_date = serializers.IntegerField(required=False, help_text="seconds since 1970; nothing follows from it")
 
 
 class KeyWishes(Body):

@@ -12,6 +12,7 @@ from rest_framework.views import APIView
 from core.access.policies import auth_arn
 from core.errors import Invalid, NotFound
 from rbac import services
+from rbac.api.field_names import told_as_id
 from rbac.api.paging import PAGE, listed
 from rbac.api.schemas import (
     CurrentUserAnswer,
@@ -67,7 +68,8 @@ class Users(APIView):
         fields.pop("invite_user", None)
         username = fields.pop("id")
         services.require(request.user, ("auth:CreateUser", user_arn(username)))
-        user = services.user_create(actor=request.user, username=username, **fields)
+        with told_as_id("username"):
+            user = services.user_create(actor=request.user, username=username, **fields)
         return Response(user_json(user), status=201)
 
 

@@ -58,7 +58,7 @@ def key_create(
                 expires_at=expires_at,
             )
     except IntegrityError as error:
-        raise Conflict(f"there is an access key '{key_id}' already") from error
+        raise Conflict(f"there is an access key '{key_id}' already", field="access_key_id") from error
     after = {"key_id": key_id, "description": description, "expires_at": expires_at and expires_at.isoformat()}
     audit(actor=actor, right=("auth:CreateCredentials", user.arn), verb=Verb.CREATE_KEY, after=after, reason=reason)
     return IssuedKey(key, secret)

@@ -11,6 +11,8 @@ from core.errors import Conflict, Invalid, NotFound
 from rbac.models import Group, Policy, User
 
 Row = User | Group | Policy
+_NAMED = {User: "username"}
+"""Which column is a row's name, where that is not `name`."""
 R = TypeVar("R", bound=Row)
 
 
@@ -32,10 +34,10 @@ def check(row: Row) -> None:
 
 
 def save_new(row: Row, taken: str) -> None:
-    """Insert a checked row. Conflict if somebody has the name, also if they won a race."""
+    """Insert a checked row. Conflict if somebody has the name, `taken` in words, also if they won a race."""
     check(row)
     try:
         with transaction.atomic():
             row.save(force_insert=True)
     except IntegrityError as error:
-        raise Conflict(taken) from error
+        raise Conflict(taken, field=_NAMED.get(type(row), "name")) from error

@@ -18,6 +18,7 @@ from django.test import Client
 from core.installations.webhook_action import EVENTS
 from deployment import config
 from jobs import duties, kinds
+from mirrors.models import Mirror
 from rbac import services as rbac
 from rbac.models import User
 from tests.deployment.test_config import changed
@@ -76,20 +77,28 @@ def test_the_source_is_read_in_pages_of_the_size_that_was_told(
     assert {lm.head(f"branch-{n}") for n in range(5)} == {head}
 
 
-def test_no_page_of_mirrors_is_larger_than_was_told(
+def test_a_page_of_mirrors_is_as_large_as_was_told_unless_the_caller_says(
     owner: User, lm: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    source = Mirror.objects.get().source
+    for number in range(2, 5):
+        Mirror.objects.create(
+            name=f"lake-{number}", source=source, region="eu-west-1", storage_namespace=f"s3://dst/{number}"
+        )
     told = replace(config.current(), list_mirrors_page_size=2)
     monkeypatch.setattr(config, "current", lambda: told)
     issued = rbac.key_create(actor="system:tests", user=owner)
     pair = base64.b64encode(f"{issued.key.key_id}:{issued.secret}".encode()).decode()
     answers = [
-        Client().get(MIRRORS + query, headers={"Authorization": f"Basic {pair}"})
-        for query in ("", "?amount=2", "?amount=3")
+        Client().get(path + query, headers={"Authorization": f"Basic {pair}"}).json()
+        for path in (MIRRORS, "/service/replication/v1/mirrors")
+        for query in ("", "?amount=0", "?amount=-1", "?amount=3", "?amount=1000", "?amount=1001")
     ]
-    assert [answer.status_code for answer in answers] == [200, 200, 400]
-    assert answers[0].json()["pagination"]["max_per_page"] == 2
-    assert "from 1 to 2" in answers[2].json()["message"]
+    assert [answer.get("field") for answer in answers] == [None, None, None, None, None, "amount"] * 2
+    shown = [len(answer["results"]) for answer in answers if "results" in answer]
+    everything = Mirror.objects.count()
+    assert everything > 3 and shown == [2, 2, 2, 3, everything] * 2
+    assert answers[0]["pagination"] == {"has_more": True, "next_offset": "lake-3", "max_per_page": 1000, "results": 2}
 
 
 def test_a_webhook_needs_the_secret_that_was_told(lm: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,31 +9,20 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-import schemathesis
 from django.db import transaction
 from django.http import HttpResponse
 from django.test import Client
 from hypothesis import HealthCheck, Phase, given, settings, strategies
 from schemathesis import GenerationMode
 
-from core.installations.settings import Secrets, Wish
-from deployment import config
 from installations import refresh
-from installations.services import installation_create
-from mirrors.models import Mirror, Run, Validation, Waiver
 from rbac.models import User
-from rbac.services import key_create
 from tests.documented import plain, strict
-from tests.exports.test_pages import a_run, an_export
-from tests.mirrors.harness import Deployment, deployment
-from web.openapi import document
+from tests.web.api_calls import OPERATIONS, authorized
 
 pytestmark = pytest.mark.django_db
 
 EXAMPLES = 4
-OPERATIONS = {
-    one.label: one for one in (found.ok() for found in schemathesis.openapi.from_dict(document()).get_all_operations())
-}
 LONG = "x" * 70_000
 NASTY_TEXT = ["", "\0", "a\0b", "\ud800", "²", "‮", "\r\nX: y", "%00", "../..", "💥", "'\"`;--{{x}}", "*", LONG]
 NASTY = [
@@ -69,45 +58,6 @@ HARDLY_JSON = [
 
 
 @pytest.fixture
-def lm() -> Iterator[Deployment]:
-    with deployment() as made:
-        made.add_mirror()
-        made.lake.commit(files={"a": b"1"})
-        made.arrive()
-        made.work()
-        yield made
-
-
-@pytest.fixture
-def real(lm: Deployment, owner: User) -> dict[str, Any]:
-    """What the parameters of a path may be, so that a call gets further than 404."""
-    mirror, now = Mirror.objects.get(), Mirror.objects.get().created_at
-    waiver = Waiver.objects.create(mirror=mirror, reason="lost", given_by="olga", given_at=now)
-    job = Validation.objects.create(mirror=mirror, what="all", depth="etag", key="k", asked_at=now)
-    run = Run.objects.create(mirror=mirror, started_at=now)
-    a_run(an_export(repository="lake"), phase="copy", outcome="export-failed", failed=1, ended_at=now)
-    settings = {"lakefs_endpoint": "http://lakefs.mars", "lakefs_access_key_id": "A", "store_access": "chain"}
-    installation_create(actor=owner, wish=Wish("mars-1", **settings), secrets=Secrets("s"))
-    return {
-        "repository": "lake",
-        "mirror_id": "lake-eu",
-        "installation": "us-east-1",
-        "commit": lm.head(),
-        "waiver": waiver.pk,
-        "job": job.pk,
-        "number": run.pk,
-        "branch": "main",
-        "user_id": owner.username,
-        "group_id": "Viewers",
-        "policy_id": "ReadAll",
-        "access_key_id": key_create(actor="system:tests", user=owner).key.key_id,
-        "user": "tom",
-        "session": "0" * 16,
-        "region": "mars-1",
-    }
-
-
-@pytest.fixture
 def people(owner: User, teammate: User) -> list[Client]:
     """An administrator, a viewer, and nobody."""
     clients = [Client(raise_request_exception=False) for _ in range(3)]
@@ -126,13 +76,6 @@ def send(people: list[Client], method: str, address: str, body: bytes, headers: 
         assert answer.status_code < 500, (method, address[:300], body[:300], headers)
         if not answer.streaming and answer.content:
             json.loads(plain(answer))
-
-
-def authorized(label: str) -> dict[str, str]:
-    """Hooks know nobody but who has their secret."""
-    if "/hooks/" not in label:
-        return {}
-    return {"Authorization": f"Bearer {config.current().hook_secret('us-east-1')}"}
 
 
 @settings(

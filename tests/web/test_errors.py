@@ -95,7 +95,8 @@ def test_the_api_answers_with_the_status_and_one_message(
 ) -> None:
     RAISED.append(exc)
     response = client.get("/service/raise")
-    assert (response.status_code, response.json()) == (status, {"message": message})
+    field = {"field": exc.field} if getattr(exc, "field", "") else {}
+    assert (response.status_code, response.json()) == (status, {"message": message} | field)
 
 
 @pytest.mark.parametrize(

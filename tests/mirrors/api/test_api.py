@@ -258,7 +258,7 @@ def test_lists_come_in_pages(api: Api) -> None:
     assert (status, first["pagination"]["has_more"], first["pagination"]["next_offset"]) == (200, True, "lake-1")
     rest = api.call("GET", f"{MIRRORS}?amount=2&after=lake-1")[1]
     assert [m["id"] for m in rest["results"]] == ["lake-2"]
-    for amount in ("0", "-1", "x", "5000", "²"):
+    for amount in ("-2", "x", "5000", "²"):
         assert api.call("GET", f"{MIRRORS}?amount={amount}")[0] == 400
 
 
