@@ -65,8 +65,9 @@ class AuthorizationAPI:
         return Unreachable(f"{self._name} {what}", hint="Nobody is let in by it until that is put right")
 
 
-def user_at(url: str, key_id: str, secret: str) -> str | None:
-    """The name of the user whom a lakeFS knows by a key; None when it doesn't let it in. Unreachable."""
+def user_at(url: str, key_id: str, secret: str) -> tuple[str, int] | None:
+    """The name of the user whom a lakeFS knows by a key, and when they were made, in seconds since 1970; None for a key
+    that it doesn't let in. Unreachable."""
     headers = urllib3.make_headers(basic_auth=f"{key_id}:{secret}") if (key_id + secret).isascii() else {}
     who = f"lakeFS at {url}, which knows this key,"
     answer = _get(f"{url.rstrip('/')}/api/v1/user", headers, nothing=401, who=who) if headers else None
@@ -76,7 +77,10 @@ def user_at(url: str, key_id: str, secret: str) -> str | None:
     name = user.get("id") if isinstance(user, dict) else None
     if not isinstance(name, str) or not name:
         raise Unreachable(f"{who} gave no name of its user")
-    return name
+    made = user.get("creation_date", 0) if isinstance(user, dict) else 0
+    if type(made) is not int:
+        raise Unreachable(f"{who} gave no date of its user")
+    return name, made
 
 
 def _get(url: str, headers: Mapping[str, str], *, nothing: int, who: str) -> Mapping[str, Any] | None:

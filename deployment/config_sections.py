@@ -125,9 +125,11 @@ class AuthSession:
 
 @dataclass(frozen=True, slots=True)
 class AuthLakeFS:
-    """The lakeFS that knows the keys of authenticator `lakefs`; an empty region is the deployment's own."""
+    """The lakeFS that knows the keys of authenticator `lakefs`; an empty region is the deployment's own. Its users join
+    the group when they first come; an empty one: they come without rights."""
 
     region: str = spec("")
+    group: str = spec("")
     ttl: timedelta = spec(timedelta(minutes=1), check=checks.lasting)
 
 
@@ -165,8 +167,8 @@ class Auth:
 
     @property
     def tried(self) -> tuple[str, ...]:
-        """Who is asked for a key, in this order."""
-        return self.authenticators or (("keys", "api") if self.api.endpoint else ("keys",))
+        """Who is asked for a key, in this order. lakeFS would ask the authorization service too: it is asked itself."""
+        return self.authenticators or ("keys", "api" if self.api.endpoint else "lakefs")
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ if "LAKEMIRROR_TEST_VAR" not in os.environ:
     atexit.register(shutil.rmtree, os.environ["LAKEMIRROR_TEST_VAR"], ignore_errors=True)
 os.environ["LAKEMIRROR_VAR"] = os.environ["LAKEMIRROR_TEST_VAR"]
 os.environ.pop("LAKEMIRROR_CONFIG", None)
+os.environ["REPLICATION_AUTH_AUTHENTICATORS"] = "keys"  # no lakeFS is asked but where a test is about that
 
 from .settings import *
 

@@ -37,6 +37,18 @@ class User(AbstractBaseUser):
     friendly_name = models.CharField(max_length=200, blank=True, default="", db_default="")
     is_active = models.BooleanField(default=True)
     created_at = models.DateTimeField(auto_now_add=True)
+    lakefs_region = models.CharField(
+        max_length=64,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="its lakeFS lets them in; blank: none does",
+    )
+    lakefs_creation_date = models.BigIntegerField(
+        null=True,
+        blank=True,
+        help_text="of the user there, in seconds since 1970: a name that is given anew is somebody else's",
+    )
 
     objects: ClassVar[UserManager] = UserManager()
 

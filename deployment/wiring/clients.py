@@ -57,8 +57,9 @@ def authorization() -> AuthorizationAPI:
     return AuthorizationAPI(api.endpoint, api.token.reveal())
 
 
-def lakefs_user(key_id: str, secret: str) -> str | None:
-    """Whose key it is at the lakeFS that is asked for keys; None for one that it doesn't let in."""
+def lakefs_user(key_id: str, secret: str) -> tuple[str, int] | None:
+    """Whose key it is at the lakeFS that is asked for keys, and since when there is such a user; None for one that it
+    doesn't let in."""
     settings = config.current()
     return user_at(settings.lakefs_url(settings.auth.lakefs.region or settings.region), key_id, secret)
 

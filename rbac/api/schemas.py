@@ -128,6 +128,9 @@ class UserAnswer(serializers.Serializer):
     friendly_name = serializers.CharField(allow_blank=True)
     email = serializers.CharField(allow_blank=True)
     is_active = serializers.BooleanField()
+    lakefs_region = serializers.CharField(
+        allow_null=True, help_text="the region whose lakeFS lets them in by its keys; null: none, they are ours alone"
+    )
 
 
 class CurrentUserAnswer(serializers.Serializer):
@@ -194,6 +197,7 @@ def user_json(user: User) -> dict[str, Any]:
         "friendly_name": user.friendly_name,
         "email": user.email,
         "is_active": user.is_active,
+        "lakefs_region": user.lakefs_region or None,
     }
 
 

@@ -10,10 +10,9 @@ import logging
 import random
 import re
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any, Protocol
 
-from django.utils.crypto import constant_time_compare, salted_hmac
+from django.utils.crypto import constant_time_compare
 from rest_framework.exceptions import PermissionDenied
 
 from core.access.policies import Policy as Reading
@@ -22,20 +21,14 @@ from core.errors import Conflict, Invalid
 from deployment import config
 from deployment.wiring import clients
 from rbac import services
+from rbac.keys.answers import KEY_ID, No
+from rbac.keys.lakefs_keys import LakeFSKeys
 from rbac.keys.ttl_cache import Remembered
 from rbac.models import NAME_PATTERN, AccessKey, User
 
 logger = logging.getLogger(__name__)
 
 ACTOR = "system:authorization-service"
-_KEY_ID = re.compile(r"[!-9;-~]{1,128}")
-
-
-class No(Enum):
-    """Why it is nobody."""
-
-    WRONG = "the id is known, the secret is not its, or it opens nothing now"
-    UNKNOWN = "another may know the id"
 
 
 class Authenticator(Protocol):
@@ -92,7 +85,7 @@ class AuthorizationService:
 
     def user_of(self, key_id: str, secret: str) -> User | No:
         """Its user, who is entered here by name when they first come; a user who is disabled here stays out."""
-        if not _KEY_ID.fullmatch(key_id):
+        if not KEY_ID.fullmatch(key_id):
             return No.UNKNOWN
         known = self._remembered.get(key_id)
         if known is None or not constant_time_compare(known.secret, secret):
@@ -118,38 +111,12 @@ class AuthorizationService:
         return known
 
 
-class LakeFSKeys:
-    """Keys of an installation's own lakeFS, asked by themselves who they are. Policies are those of the user here."""
-
-    def __init__(self) -> None:
-        self._remembered: Remembered[str] = Remembered(10_000)
-
-    def user_of(self, key_id: str, secret: str) -> User | No:
-        """The user here who is called as lakeFS's is; PermissionDenied if there is none."""
-        if not _KEY_ID.fullmatch(key_id) or not secret.isprintable():
-            return No.UNKNOWN
-        # the name never changes, whatever this file is called
-        mark = salted_hmac("rbac.authenticators.lakefs", f"{key_id}:{secret}", algorithm="sha256").hexdigest()
-        name = self._remembered.get(mark) or self._fetch(key_id, secret, mark)
-        if name is None:
-            return No.UNKNOWN
-        user = _user_here(name)
-        if user is None:
-            raise PermissionDenied(
-                f"lakeFS knows this key as '{name}', but there is no user of that name here: have one made"
-            )
-        return user if user.is_active else No.WRONG
-
-    def _fetch(self, key_id: str, secret: str, mark: str) -> str | None:
-        name = clients.lakefs_user(key_id, secret)
-        if name is not None:
-            self._remembered.put(mark, name, config.current().auth.lakefs.ttl.total_seconds())
-        return name
-
-
 def _user_here(name: str) -> User | None:
-    """The user of exactly that name."""
-    return User.objects.filter(username=name).first()
+    """The user of exactly that name. PermissionDenied for one whom a lakeFS knows by it: that is somebody else."""
+    user = User.objects.filter(username=name).first()
+    if user is not None and user.lakefs_region:
+        raise PermissionDenied(f"'{name}' is a user of the lakeFS in {user.lakefs_region} here, who comes by its keys")
+    return user
 
 
 def _entered(name: str) -> User:

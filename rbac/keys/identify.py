@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-import math
 
 from django.http import HttpRequest
-from rest_framework.exceptions import APIException, AuthenticationFailed
+from rest_framework.exceptions import AuthenticationFailed
 
 from rbac.keys import authenticators, rate_limit
+from rbac.keys.rate_limit import TooMany
 from rbac.keys.ttl_cache import Remembered
 from rbac.models import User
 from rbac.signin import brute_force
 
 WRONG = "wrong access key id or secret, or the key is expired or disabled"
 _KNOWN_FOR = 15 * 60.0
-
-
-class TooMany(APIException):
-    """429: the caller has to wait for `wait` seconds."""
-
-    status_code = 429
-
-    def __init__(self, message: str, wait: float) -> None:
-        self.wait = max(1, math.ceil(wait))
-        super().__init__(f"{message}: try again in {self.wait} s")
 
 
 _right_lately: Remembered[bool] = Remembered(10_000)

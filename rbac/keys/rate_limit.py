@@ -7,12 +7,26 @@ process counts for itself: with n of them a key gets up to n times as much.
 from __future__ import annotations
 
 import functools
+import math
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
 
+from rest_framework.exceptions import APIException
+
 from deployment import config
+
+
+class TooMany(APIException):
+    """429: the caller has to wait for `wait` seconds."""
+
+    status_code = 429
+
+    def __init__(self, message: str, wait: float) -> None:
+        self.wait = max(1, math.ceil(wait))
+        super().__init__(f"{message}: try again in {self.wait} s")
+
 
 MOST = 10_000
 """Keys that are counted at a time: those that were used longest ago are forgotten first."""

@@ -61,7 +61,7 @@ def user_of(request: HttpRequest) -> User:
     if not isinstance(name, str) or not re.match(NAME_PATTERN, name):
         raise Refused(f"the provider gave no '{settings.claim}' that can be a name here")
     user = User.objects.filter(username=name).first() or _made(name, claims)
-    if not user.is_active:
+    if not user.is_active or user.lakefs_region:
         raise Refused(f"'{name}' may not sign in here")
     return user
 

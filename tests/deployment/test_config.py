@@ -65,6 +65,7 @@ TABLE = {
     "auth.api.token": "",
     "auth.authenticators": (),
     "auth.lakefs.region": "",
+    "auth.lakefs.group": "",
     "auth.lakefs.ttl": timedelta(minutes=1),
     "auth.openid.issuer": "",
     "auth.openid.client_id": "",

@@ -47,7 +47,7 @@ def test_a_user_is_made_found_listed_and_deleted(admin: Api) -> None:
     status, made = admin.call("POST", f"{AUTH}/users", {"id": "ann", "invite_user": False})
     assert status == 201
     assert abs(made.pop("creation_date") - timezone.now().timestamp()) < 60
-    assert made == {"id": "ann", "friendly_name": "", "email": "", "is_active": True}
+    assert made == {"id": "ann", "friendly_name": "", "email": "", "is_active": True, "lakefs_region": None}
     assert admin.call("GET", f"{AUTH}/users/ann")[1]["id"] == "ann"
     assert ids(admin.call("GET", f"{AUTH}/users")) == ["ann", "olga"]
     assert admin.call("DELETE", f"{AUTH}/users/ann") == (204, None)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import base64
-import json
-import threading
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import pytest
@@ -14,20 +12,17 @@ from django.test import Client
 
 from audit.models import AuditEvent
 from core.errors import Unreachable
-from deployment import config
-from deployment.wiring import clients
 from rbac import services
-from rbac.keys import authenticators, identify, rate_limit
+from rbac.keys import authenticators, rate_limit
 from rbac.keys.authenticators import No
 from rbac.models import Guesses, User
 from rbac.signin import brute_force
 from tests.cast import person
-from tests.deployment.test_config import changed
 from tests.documented import answers_as_documented
+from tests.rbac.elsewhere import SECRET, Elsewhere, Tell, ask
 
 pytestmark = pytest.mark.django_db
 
-SECRET = "a secret of sixteen letters"
 MAY_SEE = [{"effect": "allow", "action": ["fs:ListRepositories"], "resource": "*"}]
 
 
@@ -36,74 +31,6 @@ def documented() -> Iterator[None]:
     """What the API answers is what its document says."""
     with answers_as_documented():
         yield
-
-
-class Elsewhere:
-    """A small server: answers by path, each a status and JSON; what it was asked is written down."""
-
-    def __init__(self) -> None:
-        self.answers: dict[str, tuple[int, Any]] = {}
-        self.asked: list[tuple[str, str]] = []
-        told = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                told.asked.append((self.path, self.headers.get("Authorization", "")))
-                found = told.answers.get(self.path.partition("?")[0], (404, {"message": "nothing"}))
-                status, body = found(self) if callable(found) else found
-                self.send_response(status)
-                self.end_headers()
-                self.wfile.write(json.dumps(body).encode() if body is not None else b"<html>")
-
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-
-    def close(self) -> None:
-        self.server.shutdown()
-        self.server.server_close()
-
-
-@pytest.fixture
-def there() -> Iterator[Elsewhere]:
-    made = Elsewhere()
-    yield made
-    made.close()
-
-
-Tell = Callable[..., None]
-
-
-@pytest.fixture
-def tell() -> Iterator[Tell]:
-    """Make this process one with these fields."""
-    caches = (authenticators.configured, clients.authorization, rate_limit.shared)
-
-    def forget() -> None:
-        for cache in caches:
-            cache.cache_clear()
-        identify._right_lately._entries.clear()
-
-    with pytest.MonkeyPatch.context() as patch:
-
-        def told(**fields: Any) -> None:
-            data = changed("auth", {"encrypt": {"secret_key": "k"}, **fields})
-            data["regional_endpoint"] = fields.pop("lakefs_url", data["regional_endpoint"])
-            data["auth"].pop("lakefs_url", None)
-            patch.setattr(config, "current", lambda: config.parse(data))
-            forget()
-
-        forget()
-        yield told
-    forget()
-
-
-def ask(key_id: str, secret: str = SECRET, path: str = "/service/replication/v1/mirrors", **more: Any) -> Any:
-    basic = base64.b64encode(f"{key_id}:{secret}".encode()).decode()
-    return Client().get(path, headers={"authorization": f"Basic {basic}"}, **more)
 
 
 def says(there: Elsewhere, name: str = "ann", secret: str = SECRET, statement: Any = MAY_SEE) -> None:
@@ -218,63 +145,7 @@ def test_what_the_service_said_is_reused_as_the_cache_says(there: Elsewhere, tel
     assert ask("KEYOFANN").status_code == 401
 
 
-# --- keys of lakeFS ---------------------------------------------------------------------------------------------------
-
-
-def knows_keys(there: Elsewhere, name: str = "tom") -> None:
-    """lakeFS lets the key LAKEFSKEY in, as the user of that name."""
-    right = "Basic " + base64.b64encode(f"LAKEFSKEY:{SECRET}".encode()).decode()
-
-    def who(request: BaseHTTPRequestHandler) -> tuple[int, Any]:
-        known = request.headers["Authorization"] == right
-        return (200, {"user": {"id": name, "creation_date": 1}}) if known else (401, {"message": "error"})
-
-    there.answers["/api/v1/user"] = who  # type: ignore[assignment]
-
-
-def test_a_key_of_lakefs_is_that_of_the_user_of_its_name_here(there: Elsewhere, tell: Tell, teammate: User) -> None:
-    tell(authenticators=["keys", "lakefs"], lakefs_url=there.url)
-    knows_keys(there)
-    assert [ask("LAKEFSKEY").status_code for _ in range(3)] == [200] * 3
-    assert len(there.asked) == 1
-    assert ask("LAKEFSKEY", path="/api/v1/auth/users/olga/sessions").status_code == 403
-    assert ask("LAKEFSKEY", "wrong").status_code == 401
-    services.user_set_active(actor="system:tests", user=teammate, active=False)
-    assert ask("LAKEFSKEY").status_code == 401
-
-
-def test_who_is_unknown_here_is_told_so_and_who_cant_be_asked_lets_nobody_in(
-    there: Elsewhere, tell: Tell, teammate: User
-) -> None:
-    tell(authenticators=["lakefs"], lakefs_url=there.url)
-    knows_keys(there, "stranger")
-    refused = ask("LAKEFSKEY")
-    assert refused.status_code == 403
-    assert "'stranger'" in refused.json()["message"]
-    there.answers["/api/v1/user"] = 500, {}
-    assert ask("LAKEFSKEY2").status_code == 503
-
-
-def test_another_regions_lakefs_may_be_asked(tell: Tell, monkeypatch: pytest.MonkeyPatch) -> None:
-    tell(authenticators=["lakefs"], lakefs={"region": "us-west-2"})
-    asked: list[str] = []
-    monkeypatch.setattr(clients, "user_at", lambda url, *key: asked.append(url))
-    assert authenticators.user_of("LAKEFSKEY", SECRET) is None
-    assert asked == [config.current().lakefs_url("us-west-2")]
-
-
-def test_a_name_from_lakefs_is_remembered_for_its_time(
-    there: Elsewhere, tell: Tell, teammate: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tell(authenticators=["lakefs"], lakefs_url=there.url, lakefs={"ttl": "10s"})
-    knows_keys(there)
-    now = [100.0]
-    monkeypatch.setattr("rbac.keys.ttl_cache.time.monotonic", lambda: now[0])
-    one = authenticators.configured()[0]
-    for seconds, calls in ((100, 1), (109, 1), (111, 2)):
-        now[0] = seconds
-        assert one.user_of("LAKEFSKEY", SECRET) == teammate
-        assert len(there.asked) == calls
+# --- the order -------------------------------------------------------------------------------------------------------
 
 
 def test_the_order_is_the_one_that_is_configured_and_who_knows_the_id_decides(
