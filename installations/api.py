@@ -12,7 +12,9 @@ from rest_framework.views import APIView
 
 from core.errors import Invalid
 from core.installations.settings import LONGEST, Access
+from db import clock
 from installations.connection_test import installation_test, passed
+from installations.needed_rights import Policies, installation_policies
 from installations.services import (
     CREATE,
     DELETE,
@@ -30,7 +32,7 @@ from rbac import services as rbac
 from web.etags import seen
 from web.openapi import IF_MATCH, answers, etag
 from web.paging import PAGE, a_page, page_of
-from web.schemas import CheckAnswer, page_answer, text_or_null, time_or_null
+from web.schemas import CheckAnswer, many_texts, page_answer, text_or_null, time_or_null
 from web.serializers import TrueOrFalse, rfc3339
 
 
@@ -127,6 +129,56 @@ class InstallationTestAnswer(serializers.Serializer):
     as_of = serializers.DateTimeField()
 
 
+class RightsAnswer(serializers.Serializer):
+    """A statement of lakeFS's; several resources are text that holds a JSON list."""
+
+    effect = serializers.ChoiceField(choices=["allow"])
+    action = many_texts()
+    resource = serializers.CharField()
+
+
+class LakeFSPolicyAnswer(serializers.Serializer):
+    """A policy as lakeFS takes it, for our user there."""
+
+    id = serializers.CharField()
+    statement = RightsAnswer(many=True)
+
+
+class StoreStatementAnswer(serializers.Serializer):
+    """A statement of AWS's."""
+
+    Effect = serializers.ChoiceField(choices=["Allow"])
+    Action = many_texts()
+    Resource = many_texts()
+
+
+class StorePolicyAnswer(serializers.Serializer):
+    """A policy as S3 has them, for our user or role there."""
+
+    Version = serializers.CharField()
+    Statement = StoreStatementAnswer(many=True)
+
+
+class PoliciesAnswer(serializers.Serializer):
+    """What our user needs at a region's lakeFS, and our key at its store (null: no place there is known)."""
+
+    region = serializers.CharField()
+    lakefs = LakeFSPolicyAnswer()
+    store = StorePolicyAnswer(allow_null=True)
+
+
+class InstallationPoliciesAnswer(PoliciesAnswer):
+    """The same for all that is done there; `left_out`: so much of it the caller may not see, and it is not in these."""
+
+    left_out = serializers.IntegerField()
+    as_of = serializers.DateTimeField()
+
+
+def policies_json(region: str, policies: Policies) -> dict[str, Any]:
+    """The policies of one region."""
+    return {"region": region, "lakefs": policies.lakefs, "store": policies.store}
+
+
 class Installations(APIView):
     """All installations: list them, add one."""
 
@@ -187,6 +239,21 @@ class InstallationDetail(APIView):
         if_match = seen(request.headers.get("If-Match", ""))
         installation_delete(actor=request.user, region=region, seen=if_match)
         return Response(status=204)
+
+
+class InstallationPolicies(APIView):
+    """What our user needs there."""
+
+    tag = "installations"
+
+    @answers("Get the policies of an installation", 200, InstallationPoliciesAnswer)
+    def get(self, request: Request, region: str) -> Response:
+        """Policies for lakeFS and for the store, of what mirrors and exports need there now; without any, for whatever
+        may come. Needs fs:ListInstallations on `*`."""
+        rbac.require(request.user, (LIST, "*"))
+        policies = installation_policies(request.user, region)
+        told = {"left_out": policies.left_out, "as_of": rfc3339(clock.now())}
+        return Response(policies_json(region, policies) | told)
 
 
 class InstallationTested(APIView):

@@ -17,13 +17,14 @@ from core.errors import LakeMirrorError, NotFound, Throttled
 from core.installations import preflight as decide
 from core.installations import preflight_stores as stores
 from core.installations.preflight import Check, CheckOutcome, NotAsked
+from core.installations.replication_rights import UNTRIED
 from core.ports import LakeFS
 from core.types import Page, RepositoryInfo, ServerInfo
 from db import clock
 from deployment.wiring import clients, region_settings
 from installations import probes
 from installations.models import InstallationTest
-from installations.permission_probes import UNTRIED, Target, Try, is_of_branches, target_at_destination, tries_of
+from installations.permission_probes import Target, Try, is_of_branches, target_at_destination, tries_of
 from installations.probes import about_bucket, ask, may_ask
 from installations.services import TEST, installation_arn
 from rbac import services as rbac

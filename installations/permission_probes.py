@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
+from core.installations.replication_rights import tried
 from core.ports import LakeFS
 from core.types import Commit
 
@@ -35,43 +36,23 @@ def target_at_destination(name: str) -> Target:
 
 Try = Callable[[LakeFS, Target], Any]
 
-_READ: dict[str, Try] = {
+_TRIES: Mapping[str, Try] = {
     "fs:ReadRepository": lambda lakefs, it: lakefs.get_repository(it.repository),
     "fs:ListBranches": lambda lakefs, it: lakefs.list_branches(it.repository, amount=1),
     "fs:ReadBranch": lambda lakefs, it: lakefs.get_branch(it.repository, it.branch),
     "fs:ReadCommit": lambda lakefs, it: lakefs.get_commit(it.repository, it.commit),
     "fs:ListCommits": lambda lakefs, it: lakefs.log_commits(it.repository, it.commit, amount=1),
-}
-_WRITE: dict[str, Try] = {
     "fs:ListRepositories": lambda lakefs, it: lakefs.list_repositories(amount=1),
     "fs:ListObjects": lambda lakefs, it: lakefs.has_uncommitted(it.repository, it.branch),
     "fs:CreateCommit": lambda lakefs, it: lakefs.put_commit_record(it.repository, _NO_RECORD),
     "fs:CreateBranch": lambda lakefs, it: lakefs.create_branch(it.repository, it.branch, it.commit),
     "fs:RevertBranch": lambda lakefs, it: lakefs.hard_reset_branch(it.repository, it.branch, it.commit),
     "fs:DeleteBranch": lambda lakefs, it: lakefs.delete_branch(it.repository, it.branch),
-}
-_READ_TAGS: dict[str, Try] = {"fs:ListTags": lambda lakefs, it: lakefs.list_tags(it.repository, amount=1)}
-_WRITE_TAGS: dict[str, Try] = {
+    "fs:ListTags": lambda lakefs, it: lakefs.list_tags(it.repository, amount=1),
     "fs:ReadTag": lambda lakefs, it: lakefs.get_tag(it.repository, it.branch),
     "fs:CreateTag": lambda lakefs, it: lakefs.create_tag(it.repository, it.branch, it.commit),
     "fs:DeleteTag": lambda lakefs, it: lakefs.delete_tag(it.repository, it.branch),
 }
-
-_MAKES = "only making a repository would show it"
-_UNUSED = "none of LakeMirror's calls needs it"
-UNTRIED: Mapping[str, Mapping[str, str]] = {
-    "source": {"fs:ReadObject": _UNUSED, "fs:ListObjects": _UNUSED},
-    "destination": {
-        "fs:CreateRepository": _MAKES,
-        "fs:AttachStorageNamespace": _MAKES,
-        "fs:DeleteRepository": "only deleting a repository would show it",
-        "fs:UpdateRepository": _UNUSED,
-        "fs:ReadObject": _UNUSED,
-        "fs:WriteObject": _UNUSED,
-        "fs:DeleteObject": _UNUSED,
-    },
-}
-"""The other rights of the policy, by side and action, with the reason."""
 
 
 def only_reads(action: str) -> bool:
@@ -81,9 +62,7 @@ def only_reads(action: str) -> bool:
 
 def tries_of(side: str, *, tags: bool) -> Mapping[str, Try]:
     """By action, what a mirror needs of its source or its destination, as far as it can be tried."""
-    if side == "source":
-        return _READ | (_READ_TAGS if tags else {})
-    return _READ | _WRITE | (_READ_TAGS | _WRITE_TAGS if tags else {})
+    return {action: _TRIES[action] for action in tried(side, tags=tags)}
 
 
 def is_of_branches(action: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from lakemirror import __version__
-from lakemirror.commands import details, exports, lifecycle, read, repairs, verify_export
+from lakemirror.commands import details, exports, lifecycle, policies, read, repairs, verify_export
 
 EXIT_STATUS = """\b
 Exit status:
@@ -42,6 +42,7 @@ COMMANDS = (
     repairs.reset_branch,
     repairs.waive,
     repairs.withdraw,
+    policies.of_a_mirror,
 )
 EXPORT_COMMANDS = (
     exports.list_exports,
@@ -81,6 +82,12 @@ def export() -> None:
     """
 
 
+@lakemirror.group(epilog=EXIT_STATUS)
+def installation() -> None:
+    """Regions with their lakeFS and store."""
+
+
+installation.add_command(policies.of_an_installation)
 for command in COMMANDS:
     mirror.add_command(command)
 for command in EXPORT_COMMANDS:

@@ -19,12 +19,13 @@ from core.errors import LakeMirrorError, NotFound
 from core.installations import preflight as decide
 from core.installations import preflight_stores as stores
 from core.installations.preflight import Check, CheckOutcome, NotAsked
+from core.installations.replication_rights import UNTRIED
 from core.types import RepositoryInfo
 from db import clock
 from deployment.wiring import region_settings
 from installations import probes
 from installations.check_groups import CheckGroups, grouped
-from installations.permission_probes import UNTRIED, is_of_branches, tries_of
+from installations.permission_probes import is_of_branches, tries_of
 from installations.probes import Answers, ask, is_name
 from jobs import deployments
 from mirrors.models import Repository

@@ -8,6 +8,8 @@ from typing import Any
 
 from django.db.models import Count, Max
 
+from core.installations.replication_rights import Need, Side
+from installations.needed_rights import Known
 from installations.region_usage import Traffic
 from mirrors.models import Mirror, Repository
 
@@ -38,6 +40,23 @@ def sources_by_region() -> Mapping[str, int]:
 
 def _counted(rows: Any) -> Mapping[str, int]:
     return dict(rows.order_by().values_list("region").annotate(number=Count("pk", distinct=True)))
+
+
+def needs(actor: Any, region: str) -> Known:
+    """What mirrors need of a region, as far as somebody may see mirrors."""
+    live = Mirror.objects.live().select_related("source").order_by("name")
+    known = [need for mirror in live for at, need in needs_of(mirror) if at == region]
+    may_see = not known or Mirror.objects.visible_to(actor).exists()
+    return (known, 0) if may_see else ([], len(known))
+
+
+def needs_of(mirror: Mirror) -> list[tuple[str, Need]]:
+    """What a mirror needs, and where."""
+    source = Need(Side.SOURCE, mirror.source.name, mirror.source.namespace, mirror.tags)
+    return [
+        (mirror.source.region, source),
+        (mirror.region, Need(Side.DESTINATION, mirror.name, mirror.namespace, mirror.tags)),
+    ]
 
 
 def target(region: str) -> tuple[str, str] | None:

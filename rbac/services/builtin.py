@@ -7,17 +7,13 @@ tags, which it leaves out. Its narrow form grants branch calls on `repository/{i
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Sequence
-from typing import Any
 
+from core.access.documents import Document, allow, policy_document, whole
 from core.access.policies import namespace_arn, repository_arn
 from core.errors import Invalid
 from rbac import services
 from rbac.models import Group, Policy
-
-Document = dict[str, Any]
 
 ADMINS = "Admins"
 VIEWERS = "Viewers"
@@ -66,7 +62,7 @@ _EVERYTHING = ("fs:*", "auth:*", "ci:*", "retention:*", "branches:*", "pr:*")
 
 def replicator() -> Document:
     """What the service's own user may do on an installation: the wide form."""
-    return _document("ReplicationPolicy", _allow((*_REPLICATE, *_KEEP_TAGS)))
+    return policy_document("ReplicationPolicy", allow((*_REPLICATE, *_KEEP_TAGS)))
 
 
 def replicator_for(*, source: str, mirror: str, namespace: str) -> Document:
@@ -74,43 +70,43 @@ def replicator_for(*, source: str, mirror: str, namespace: str) -> Document:
     _check_name(source, "source")
     _check_name(mirror, "mirror")
     _check_namespace(namespace)
-    return _document(
+    return policy_document(
         "ReplicationPolicy",
-        _allow(["fs:ListRepositories"]),
-        _allow((*_READ_SOURCE, *_READ_TAGS), *_whole(source)),
-        _allow((*_KEEP_MIRROR, *_KEEP_TAGS), *_whole(mirror)),
-        _allow(["fs:AttachStorageNamespace"], namespace_arn(namespace)),
+        allow(["fs:ListRepositories"]),
+        allow((*_READ_SOURCE, *_READ_TAGS), *whole(source)),
+        allow((*_KEEP_MIRROR, *_KEEP_TAGS), *whole(mirror)),
+        allow(["fs:AttachStorageNamespace"], namespace_arn(namespace)),
     )
 
 
 def mirror_admin() -> Document:
     """Who may create, edit, list and delete mirrors by our API and pages."""
-    return _document(
+    return policy_document(
         "MirrorAdmin",
-        _allow(["fs:ListRepositories"]),
-        _allow(["fs:MirrorRepository", "fs:CreateRepository", "fs:DeleteRepository"], repository_arn("*")),
-        _allow(["fs:AttachStorageNamespace"], namespace_arn("*")),
+        allow(["fs:ListRepositories"]),
+        allow(["fs:MirrorRepository", "fs:CreateRepository", "fs:DeleteRepository"], repository_arn("*")),
+        allow(["fs:AttachStorageNamespace"], namespace_arn("*")),
     )
 
 
 def all_access() -> Document:
     """Everything."""
-    return _document("AllAccess", _allow(_EVERYTHING))
+    return policy_document("AllAccess", allow(_EVERYTHING))
 
 
 def read_all() -> Document:
     """Look at everything in repositories and mirrors, change nothing."""
-    return _document("ReadAll", _allow(["fs:List*", "fs:Read*"]))
+    return policy_document("ReadAll", allow(["fs:List*", "fs:Read*"]))
 
 
 def operate() -> Document:
     """Run what others have configured: pause, resume, sync, validate, retry, repair; configure nothing."""
-    return _document("Operators", _allow(_OPERATE))
+    return policy_document("Operators", allow(_OPERATE))
 
 
 def own_credentials() -> Document:
     """Everybody's own access keys."""
-    return _document("ManageOwnCredentials", _allow(_OWN_CREDENTIALS, "arn:lakefs:auth:::user/${user}"))
+    return policy_document("ManageOwnCredentials", allow(_OWN_CREDENTIALS, "arn:lakefs:auth:::user/${user}"))
 
 
 @services.administrator_kept()
@@ -130,21 +126,6 @@ def _group(name: str, description: str, *policies: str) -> None:
     group = services.group_create(actor="system:install", name=name, description=description)
     for policy in Policy.objects.filter(name__in=policies):
         services.policy_attach(actor="system:install", policy=policy, group=group)
-
-
-def _document(name: str, *statements: Document) -> Document:
-    return {"id": name, "statement": list(statements)}
-
-
-def _allow(actions: Sequence[str], *resources: str) -> Document:
-    """A statement in lakeFS's form: several resources are text that holds a JSON list; none means all."""
-    resource = json.dumps(resources) if len(resources) > 1 else "".join(resources) or "*"
-    return {"action": list(actions), "effect": "allow", "resource": resource}
-
-
-def _whole(repository: str) -> tuple[str, str]:
-    """A repository itself and everything in it."""
-    return repository_arn(repository), repository_arn(f"{repository}/*")
 
 
 def _check_name(repository: str, field: str) -> None:

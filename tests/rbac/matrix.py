@@ -54,6 +54,7 @@ access.policy access.policy-change: GET policy_edit, POST policy_edit
 access.policy-delete: DELETE api-policy, GET policy_delete, POST policy_delete
 
 installations.see: GET api-installations, GET api-installation, GET installations, GET installation
+installations.see: GET api-installation-policy
 installations.see: GET installation_new, GET installation_edit, GET installation_delete
 installations.add: POST api-installations
 installations.see installations.add: POST installation_new
@@ -69,6 +70,7 @@ mirrors.see: GET api-all-mirrors, GET api-commit-regions, GET api-mirrors, GET a
 mirrors.see: GET api-commits, GET api-commit, GET api-runs, GET api-run, GET api-promotions, GET api-tags, GET api-lag
 mirrors.see: GET api-metrics, GET api-gc-safety, GET api-loss, GET api-certificate, GET api-blockers
 mirrors.see: GET api-validations, GET api-validation, GET api-waivers, GET api-waiver
+mirrors.see: GET api-mirror-policy
 mirrors.see: GET home, GET search, GET jobs, GET job_log, GET mirrors, GET mirror, GET mirror_commits
 mirrors.see: GET mirror_commit, GET commit_repair, GET mirror_waivers, GET mirror_backlog, GET mirror_runs
 mirrors.see: GET mirror_metrics, GET mirror_settings, GET mirror_audit, GET mirror_new, GET mirror_delete

@@ -19,6 +19,7 @@ from core.access.policies import (
     parse_policy,
     repository_arn,
 )
+from core.installations.replication_rights import Need, Side, lakefs_policy
 from core.ports import LakeFS
 from mirrors.models import Mirror
 from mirrors.services import mirrors
@@ -138,6 +139,12 @@ SELDOM = {"server", "get_commit", "delete_branch", "delete_tag"}
 """What this life does not come to: checks before a creation, repairs, what is gone for longer."""
 WIDE = parse_policy(builtin.replicator())
 NARROW = parse_policy(builtin.replicator_for(source="lake", mirror="lake-eu", namespace=NAMESPACE))
+PRINTED = parse_policy(
+    lakefs_policy(
+        "Printed", [Need(Side.SOURCE, "lake", tags=True), Need(Side.DESTINATION, "lake-eu", NAMESPACE, tags=True)]
+    )
+)
+"""What the API and the command print for this mirror."""
 
 
 def denied(policy: Policy, rights: Any) -> Rights:
@@ -148,14 +155,14 @@ def test_every_call_of_ours_says_what_lakefs_asks_for() -> None:
     assert set(ASKED) == {name for name in vars(LakeFS) if not name.startswith("_")}
 
 
-def test_a_mirrors_whole_life_needs_what_both_policies_allow(
+def test_a_mirrors_whole_life_needs_what_the_policies_allow(
     lm: tuple[Deployment, set[str], set[tuple[str, str]]], owner: User
 ) -> None:
     made, calls, asked = lm
     a_whole_life(made, owner)
     assert set(ASKED) - calls == SELDOM
     asked |= {need for name in SELDOM for need in ASKED[name]({"repository": "lake-eu", "branch": "dev", "tag": "v1"})}
-    assert denied(WIDE, asked) == denied(NARROW, asked) == []
+    assert denied(WIDE, asked) == denied(NARROW, asked) == denied(PRINTED, asked) == []
 
 
 NEIGHBOURS = [
@@ -196,6 +203,8 @@ BEYOND = [
 def test_the_policies_allow_nothing_beside_it() -> None:
     assert denied(WIDE, BEYOND) == sorted(BEYOND)
     assert denied(NARROW, NEIGHBOURS + BEYOND) == sorted(NEIGHBOURS + BEYOND)
+    printed = [*NEIGHBOURS, *BEYOND, ("fs:WriteObject", object_arn("lake-eu", "a")), ("fs:UpdateRepository", "*")]
+    assert denied(PRINTED, printed) == sorted(printed)
 
 
 def test_mirror_admin_may_what_the_four_tables_say_and_nothing_else() -> None:

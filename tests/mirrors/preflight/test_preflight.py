@@ -12,10 +12,11 @@ import pytest
 from audit.models import AuditEvent
 from core.errors import Denied, LakeMirrorError, NotFound, RemoteFailure, Unauthenticated, Unreachable
 from core.installations.preflight import DECIDING, Check, CheckOutcome
+from core.installations.replication_rights import UNTRIED
 from core.types import ReplicationRule, ServerInfo
 from deployment.wiring import clients
 from installations import probes
-from installations.permission_probes import UNTRIED, tries_of
+from installations.permission_probes import tries_of
 from jobs import deployments
 from mirrors.models import Mirror, Repository
 from mirrors.preflight import checks as module

@@ -1,0 +1,157 @@
+"""What LakeMirror's own user needs at a lakeFS and its store: for each repository there, by what is done with it.
+
+The preflight tries these rights, and policies are made of them. lakeFS's mirroring reference lists some more, which
+none of LakeMirror's calls needs: they are told as such, and are in no policy that is made here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from core.access.documents import Document, allow, policy_document, whole
+from core.access.policies import namespace_arn
+from core.installations.preflight_stores import OWN_FILES, bucket_of, prefix_of
+
+
+class Side(StrEnum):
+    """What a repository is to us."""
+
+    SOURCE = "source"
+    DESTINATION = "destination"
+    EXPORTED = "exported"
+
+
+LIST_REPOSITORIES = "fs:ListRepositories"
+"""Of all that are there: to find out whether a place is somebody else's."""
+_READ = ("fs:ReadRepository", "fs:ListBranches", "fs:ReadBranch", "fs:ReadCommit", "fs:ListCommits")
+_WRITE = (
+    LIST_REPOSITORIES,
+    "fs:ListObjects",
+    "fs:CreateCommit",
+    "fs:CreateBranch",
+    "fs:RevertBranch",
+    "fs:DeleteBranch",
+)
+_READ_TAGS = ("fs:ListTags",)
+_WRITE_TAGS = ("fs:ReadTag", "fs:CreateTag", "fs:DeleteTag")
+
+_MAKES = "only making a repository would show it"
+UNUSED = "none of LakeMirror's calls needs it"
+UNTRIED: Mapping[str, Mapping[str, str]] = {
+    Side.SOURCE: {"fs:ReadObject": UNUSED, "fs:ListObjects": UNUSED},
+    Side.DESTINATION: {
+        "fs:CreateRepository": _MAKES,
+        "fs:AttachStorageNamespace": _MAKES,
+        "fs:DeleteRepository": "only deleting a repository would show it",
+        "fs:UpdateRepository": UNUSED,
+        "fs:ReadObject": UNUSED,
+        "fs:WriteObject": UNUSED,
+        "fs:DeleteObject": UNUSED,
+    },
+}
+"""The other rights of lakeFS's reference, by side and action, with the reason why no call tries them."""
+
+
+def tried(side: str, *, tags: bool) -> tuple[str, ...]:
+    """What a mirror needs of its source or its destination, as far as calls can show it."""
+    if side == Side.DESTINATION:
+        return (*_READ, *_WRITE, *((*_READ_TAGS, *_WRITE_TAGS) if tags else ()))
+    return (*_READ, *(_READ_TAGS if tags else ()))
+
+
+def needed(side: str, *, tags: bool) -> tuple[str, ...]:
+    """All that is needed: what is tried, and what can't be."""
+    own = tried(side, tags=tags)
+    return (*own, *(action for action, why in UNTRIED.get(side, {}).items() if why != UNUSED))
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """A repository that we work with. `namespace`: its s3:// address, "" where it is not known; `place`: where it is
+    exported to, "" for none in this store."""
+
+    side: Side
+    repository: str
+    namespace: str = ""
+    tags: bool = False
+    place: str = ""
+
+
+Grant = tuple[Sequence[str], Sequence[str]]
+"""Actions, and the resources that they are allowed on."""
+
+
+# --- lakeFS -----------------------------------------------------------------------------------------------------------
+
+
+def lakefs_policy(name: str, needs: Iterable[Need]) -> Document:
+    """The policy for our user at one lakeFS, in its form: for these repositories alone."""
+    merged = _merged([((LIST_REPOSITORIES,), ("*",)), *(grant for need in needs for grant in _of_repository(need))])
+    return policy_document(name, *(allow(actions, *resources) for actions, resources in merged))
+
+
+def wide_lakefs_policy(name: str) -> Document:
+    """The same for whatever may come, on every repository."""
+    return policy_document(name, allow(needed(Side.DESTINATION, tags=True)))
+
+
+def _of_repository(need: Need) -> Iterator[Grant]:
+    elsewhere = (LIST_REPOSITORIES, "fs:AttachStorageNamespace")
+    yield [action for action in needed(need.side, tags=need.tags) if action not in elsewhere], whole(need.repository)
+    if need.side is Side.DESTINATION:
+        yield ["fs:AttachStorageNamespace"], [namespace_arn(need.namespace)]
+
+
+# --- the store --------------------------------------------------------------------------------------------------------
+
+_READ_BUCKET = ("s3:ListBucket", "s3:GetBucketVersioning", "s3:GetReplicationConfiguration")
+_WRITE_EXPORT = (
+    "s3:GetObject",
+    "s3:PutObject",
+    "s3:PutObjectTagging",
+    "s3:DeleteObject",
+    "s3:AbortMultipartUpload",
+    "s3:ListMultipartUploadParts",
+)
+
+
+def store_policy(needs: Iterable[Need]) -> Document | None:
+    """The policy for our key at one store, in the form of AWS; None where no place is known.
+
+    ListBucket is for the whole bucket: with a condition on `s3:prefix` a store answers 403 for an object that is not
+    there, in place of 404, and nothing could be told of what is missing.
+    """
+    merged = _merged([grant for need in needs for grant in _of_place(need)])
+    statements = [{"Effect": "Allow", "Action": list(actions), "Resource": on} for actions, on in merged]
+    return {"Version": "2012-10-17", "Statement": statements} if statements else None
+
+
+def _of_place(need: Need) -> Iterator[Grant]:
+    if need.namespace.startswith("s3://"):
+        yield _READ_BUCKET, [_bucket(need.namespace)]
+        yield ["s3:GetObject"], [_below(need.namespace)]
+    if need.namespace.startswith("s3://") and need.side is Side.EXPORTED:
+        yield ["s3:GetObjectTagging"], [_below(need.namespace)]
+    if need.namespace.startswith("s3://") and need.side is Side.DESTINATION:
+        yield ["s3:PutObject"], [_below(need.namespace, OWN_FILES)]
+    if need.place:
+        yield ["s3:ListBucket", "s3:ListBucketMultipartUploads"], [_bucket(need.place)]
+        yield _WRITE_EXPORT, [_below(need.place)]
+
+
+def _bucket(place: str) -> str:
+    return f"arn:aws:s3:::{bucket_of(place)}"
+
+
+def _below(place: str, folder: str = "") -> str:
+    return f"{_bucket(place)}/{prefix_of(place)}{folder}*"
+
+
+def _merged(grants: Iterable[Grant]) -> list[tuple[tuple[str, ...], list[str]]]:
+    """What is allowed to the same actions is one statement; in the order that the actions come."""
+    resources: dict[tuple[str, ...], dict[str, None]] = {}
+    for actions, on in grants:
+        resources.setdefault(tuple(actions), {}).update(dict.fromkeys(on))
+    return [(actions, list(on)) for actions, on in resources.items()]
