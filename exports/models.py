@@ -197,8 +197,17 @@ class ExportRun(models.Model):
 class MarkedPlace(models.Model):
     """A place in which directories got markers. It outlives the export that wrote them."""
 
-    place = models.CharField(max_length=2048, unique=True)
+    place = models.CharField(max_length=2048, db_index=True)
+    store = models.CharField(
+        max_length=300, null=True, blank=True, help_text="its host; null: written down by a version that did not know"
+    )
     expressions = models.JSONField(default=list, help_text="all by which directories were marked")
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("place", "store"), name="place_of_store_marked_once"),
+            models.UniqueConstraint(fields=("place",), condition=Q(store=None), name="place_marked_once"),
+        )
 
     def __str__(self) -> str:
         return self.place

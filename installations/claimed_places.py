@@ -6,10 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-Places = Callable[[], Iterator[tuple[str, str]]]
-"""Gives URIs, each with whose it is, in words."""
-Forget = Callable[[str], None]
-"""Takes a URI: what was known of it, from a time when it was one's own, holds no more."""
+from core.installations.places import Place
+
+Places = Callable[[], Iterator[tuple[Place, str]]]
+"""Gives places, each with whose it is, in words."""
+Forget = Callable[[Place], None]
+"""Takes a place: what was known of it, from a time when it was one's own, holds no more."""
 
 
 class _App(NamedTuple):
@@ -25,13 +27,13 @@ def register_places(app: str, places: Places, forget: Forget) -> None:
     _registered[app] = _App(places, forget)
 
 
-def claimed_places() -> Iterator[tuple[str, str]]:
+def claimed_places() -> Iterator[tuple[Place, str]]:
     """All that was made known, each with whose it is."""
     for app in _registered.values():
         yield from app.places()
 
 
-def give_away(place: str) -> None:
+def give_away(place: Place) -> None:
     """Tell all apps that somebody has a place from now on. Inside of the transaction that gives it to him."""
     for app in _registered.values():
         app.forget(place)

@@ -8,6 +8,7 @@ from datetime import datetime
 from urllib.parse import quote
 
 from core.errors import Conflict, Invalid
+from core.installations.places import inside
 
 LONGEST_KEY = 1024
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
@@ -32,11 +33,6 @@ def check_place(uri: str, field: str) -> str:
     return f"s3://{bucket}/{path}" if path else f"s3://{bucket}"
 
 
-def inside(inner: str, outer: str) -> bool:
-    """Whether a place is another one, or lies in it."""
-    return (inner.rstrip("/") + "/").startswith(outer.rstrip("/") + "/")
-
-
 def check_beside(status_path: str, path: str, repository: str, branch: str) -> None:
     """Raises Invalid where status files would lie in the export path: who reads the export would find files that are
     in no commit."""
@@ -48,11 +44,6 @@ def check_beside(status_path: str, path: str, repository: str, branch: str) -> N
             field="exportStatusPath",
             hint="Choose a place beside it: who reads the export would find files that are in no commit",
         )
-
-
-def overlap(place: str, other: str) -> bool:
-    """Whether one of two places holds the other."""
-    return inside(place, other) or inside(other, place)
 
 
 def holders_of(place: str) -> list[str]:

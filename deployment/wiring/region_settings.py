@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from core.errors import Invalid, Unreadable
+from core.installations.places import Place, store_at
 from deployment import config
 from deployment.overlay import Together
 
@@ -26,6 +27,22 @@ def usable(region: str) -> config.Installation:
     if added and added.problem:
         raise Unreadable(added.problem, hint=added.remedy)
     return own
+
+
+def place(region: str, uri: str) -> Place:
+    """An address in the store of a region; of one that is not configured any more nobody knows in which store."""
+    if region not in names():
+        return Place(uri, None)
+    return Place(uri, store_at(config.current().installation(region).store.endpoint))
+
+
+def export_place(region: str, uri: str) -> Place:
+    """An address that branches of a region are exported to, in the store where that is looked for."""
+    settings = config.current()
+    bucket = uri.partition("://")[2].partition("/")[0]
+    if region not in names() and bucket not in settings.export_stores:
+        return Place(uri, None)
+    return Place(uri, store_at(settings.export_store(region, bucket)[1].endpoint))
 
 
 def store_identity(region: str) -> str:

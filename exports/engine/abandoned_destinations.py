@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from core.exporting.destinations import overlap
+from core.installations.places import Place, overlap
+from deployment.wiring import region_settings
 from exports.models import Export
 
 Places = Mapping[str, Sequence[str]]
@@ -36,22 +37,24 @@ def left_with(left: Places, place: str, refs: Sequence[str], *, at: str) -> dict
 def take(export: Export) -> None:
     """Its place is this export's from now on: others that were there begin anew should they come back. Inside of a
     transaction."""
-    forget(export.path, but=export.pk)
+    forget(region_settings.export_place(export.region, export.path), but=export.pk)
 
 
-def forget(place: str, *, but: int | None = None) -> None:
+def forget(place: Place, *, but: int | None = None) -> None:
     """A place is somebody else's from now on: who is no export, or the one of this key."""
     for export in Export.objects.exclude(pk=but).select_for_update().order_by("pk"):
         if values := _forgotten(export, place):
             Export.objects.filter(pk=export.pk).update(**values)
 
 
-def _forgotten(export: Export, place: str) -> dict[str, Any]:
+def _forgotten(export: Export, place: Place) -> dict[str, Any]:
     """The columns of an export in which something of this place stood, without that."""
-    columns: dict[str, Any] = {
-        "left": {path: commits for path, commits in export.left.items() if not overlap(path, place)}
-    }
+
+    def is_gone(path: str) -> bool:
+        return place.overlaps(region_settings.export_place(export.region, path))
+
+    columns: dict[str, Any] = {"left": {path: commits for path, commits in export.left.items() if not is_gone(path)}}
     for name in ("path_at_success", "attempted_path"):
         path = getattr(export, name)
-        columns[name] = "" if path and overlap(path, place) else path
+        columns[name] = "" if path and is_gone(path) else path
     return {name: value for name, value in columns.items() if value != getattr(export, name)}

@@ -13,6 +13,7 @@ from core.exporting.deadline import Late
 from core.exporting.failure_reasons import reason_of, words_of
 from core.exporting.markers import Failed, marker_of
 from core.exporting.unit_values import Marked
+from deployment.wiring import region_settings
 from exports.engine import marked_places
 from exports.engine.note_failures import failed_directories, note_failed_directories, note_failures
 from exports.engine.run_io import Plane
@@ -53,7 +54,7 @@ def clear_above(run: ExportRun, plane: Plane) -> None:
     That lies outside of it, so a store that refuses it does not keep the run from going on."""
     if not run.to_copy + run.to_delete:
         return
-    for place, directories in marked_places.above(run.path).items():
+    for place, directories in marked_places.above(region_settings.export_place(run.export.region, run.path)).items():
         try:
             marked = plane.remove_markers(directories, place)
         except LakeMirrorError as error:

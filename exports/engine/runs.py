@@ -9,7 +9,7 @@ from core.exporting import state_machine
 from core.exporting.state_machine import State
 from core.types import RepositoryInfo
 from db import clock
-from deployment.wiring import clients
+from deployment.wiring import clients, region_settings
 from exports.engine import marked_places, verifications
 from exports.engine.abandoned_destinations import leave_for, left_with
 from exports.models import Export, ExportRun
@@ -43,7 +43,9 @@ def start(export: Export, head: str, *, asked_by: str = "") -> ExportRun:
     standing = now.standing()
     state_machine.check_start(standing, head)
     basis = state_machine.basis(standing)
-    former = marked_places.note(now.path, now.patterns, known=now.marked.get(now.path, ()))
+    former = marked_places.note(
+        region_settings.export_place(now.region, now.path), now.patterns, known=now.marked.get(now.path, ())
+    )
     Export.objects.filter(pk=now.pk).update(
         state=State.IN_PROGRESS,
         error="",

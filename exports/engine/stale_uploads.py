@@ -10,7 +10,7 @@ import logging
 
 from core.errors import LakeMirrorError
 from core.exporting.deadline import Late
-from core.exporting.destinations import overlap
+from deployment.wiring import region_settings
 from exports.engine.run_io import Plane
 from exports.engine.time_slice import Slice
 from exports.models import Export, ExportRun
@@ -37,8 +37,9 @@ def give_up_elsewhere(run: ExportRun, plane: Plane) -> None:
     before = run.export.runs.filter(pk__lt=run.pk).order_by("-pk").select_related("export").first()
     if before is None or before.path == run.path:
         return
-    others = Export.objects.exclude(pk=run.export_id).order_by().values_list("path", flat=True)
-    if not any(overlap(before.path, other) for other in others):
+    place = region_settings.export_place(run.export.region, before.path)
+    others = Export.objects.exclude(pk=run.export_id).order_by().values_list("region", "path")
+    if not any(place.overlaps(region_settings.export_place(*other)) for other in others):
         give_up(before, Plane(before, plane.piece))
 
 

@@ -23,7 +23,7 @@ from core.installations import preflight_stores as stores
 from core.installations.preflight import Check, CheckOutcome, NotAsked, failing
 from db import clock
 from deployment import config
-from deployment.wiring import clients
+from deployment.wiring import clients, region_settings
 from exports.models import Export
 from exports.preflight.branch_sample import Branch, FirstFiles, branch_of, first_files
 from exports.preflight.pattern_trial import named, try_patterns
@@ -64,7 +64,7 @@ def check_plan(*, actor: Any, plan: Plan, writing: bool) -> Preflight:
     wrong |= _not_apart(actor, plan, places, answers)
     answers["files"] = answers["branch"] if rbac.allowed(actor, "fs:ReadBranch", arn) else _UNREAD
     answers |= ask(_second_round(plan, places, answers["files"], wrong, writing))
-    wrong = _imported_from(places.get("path", ""), answers.get("files")) | wrong
+    wrong = _imported_from(plan.region, places.get("path", ""), answers.get("files")) | wrong
     return _preflight(list(_checks(plan, places, wrong, answers)))
 
 
@@ -106,16 +106,17 @@ def _not_apart(actor: Any, plan: Plan, places: dict[str, str], answers: Answers)
                 check_beside(place, places["path"], plan.repository, plan.branch)
             if isinstance(repositories, LakeMirrorError):
                 raise repositories
-            destinations.check_apart_from_repositories(actor, *given, repositories)
+            destinations.check_apart_from_repositories(actor, *given, plan.region, repositories)
         except LakeMirrorError as error:
             wrong[f"{side}-apart"] = error
     return wrong
 
 
-def _imported_from(path: str, files: Any) -> dict[str, LakeMirrorError]:
-    """A place in which objects of the branch lie, as far as its first files tell."""
+def _imported_from(region: str, path: str, files: Any) -> dict[str, LakeMirrorError]:
+    """A place in which objects of the branch lie, as far as its first files tell. They are in the region's store."""
     imported = files.imported if path and isinstance(files, FirstFiles) else ()
-    inside = [one for one in imported if one[0].startswith(f"{path}/")]
+    here = region_settings.export_place(region, path).in_store_of(region_settings.place(region, path))
+    inside = [one for one in imported if here and one[0].startswith(f"{path}/")]
     return {"path-apart": imported_from(path, *inside[0])} if inside else {}
 
 

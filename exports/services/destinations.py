@@ -10,7 +10,8 @@ from django.db.models import Q, QuerySet
 
 from adapters.s3.store import split_uri
 from core.errors import Invalid, LakeMirrorError, NotFound, Unreachable
-from core.exporting.destinations import overlap, status_uri
+from core.exporting.destinations import status_uri
+from core.installations.places import Place
 from core.types import RepositoryInfo
 from db import clock
 from deployment import config
@@ -31,7 +32,7 @@ class Taken:
     """A place, and in words whose it is: told to those who have the `right`, for it may name what others keep to
     themselves."""
 
-    place: str
+    place: Place
     whose: str
     right: tuple[str, str]
 
@@ -67,8 +68,8 @@ def check_branch(region: str, repository: str, branch: str) -> str:
 
 def check_apart(actor: Any, path: str, status_path: str, source: RepositoryInfo, region: str, branch: str) -> None:
     """By all that is stored: raises Invalid where one of the places lies in somebody else's, or holds it."""
-    for field, place in _named(path, status_path):
-        if overlap(place, source.storage_namespace):
+    for field, place in _named(path, status_path, region):
+        if place.overlaps(region_settings.place(region, source.storage_namespace)):
             raise Invalid(
                 f"{place} and the repository's own storage namespace {source.storage_namespace} overlap",
                 field=field,
@@ -80,8 +81,8 @@ def check_apart(actor: Any, path: str, status_path: str, source: RepositoryInfo,
         _check_status_names(actor, status_path, region, source.id, branch)
 
 
-def _check_overlap(actor: Any, field: str, place: str, other: Taken) -> None:
-    if not overlap(place, other.place):
+def _check_overlap(actor: Any, field: str, place: Place, other: Taken) -> None:
+    if not place.overlaps(other.place):
         return
     if rbac.allowed(actor, *other.right):
         raise Invalid(f"{place} and {other.place}, {other.whose}, overlap", field=field, hint=_APART)
@@ -93,7 +94,7 @@ def _check_status_names(actor: Any, status_path: str, region: str, repository: s
     same name in another region, or of `lake-eu/main` beside `lake/eu-main`."""
     ours = status_uri(status_path, repository, branch, "")
     others = Export.objects.order_by("pk").exclude(region=region, repository=repository, branch=branch)
-    for other in _sharing(status_path, others):
+    for other in _sharing(region_settings.export_place(region, status_path), others):
         if status_uri(status_path, other.repository, other.branch, "") == ours:
             whose = str(other) if rbac.allowed(actor, "fs:ReadBranch", other.arn) else "another export"
             raise Invalid(
@@ -103,10 +104,11 @@ def _check_status_names(actor: Any, status_path: str, region: str, repository: s
             )
 
 
-def _sharing(status_path: str, exports: QuerySet[Export]) -> Iterator[Export]:
+def _sharing(status_place: Place, exports: QuerySet[Export]) -> Iterator[Export]:
     """Those whose states are written there, or may still be."""
     for export in exports:
-        if status_path == export.status_path or any(status_path == run.status_path for run in _writing(export)):
+        uris = (export.status_path, *(run.status_path for run in _writing(export)))
+        if status_place.uri in uris and status_place.in_store_of(_place(export, status_place.uri)):
             yield export
 
 
@@ -116,7 +118,7 @@ def repositories_near(region: str, *places: str) -> list[Taken]:
     regions = {near for place in places if place for near in _regions_of(region, place)}
     return [
         Taken(
-            repository.storage_namespace,
+            region_settings.place(near, repository.storage_namespace),
             f"the storage namespace of the repository '{repository.id}' in {near}",
             _SEE_REPOSITORIES,
         )
@@ -127,14 +129,15 @@ def repositories_near(region: str, *places: str) -> list[Taken]:
 
 def _regions_of(region: str, place: str) -> set[str]:
     """Those in which the place's address means the same objects; AWS is one store in all regions."""
-    store = config.current().export_store(region, split_uri(place)[0])[1]
-    endpoints = {near: region_settings.installation(near).store.endpoint for near in region_settings.names()}
-    return {region, *(near for near, endpoint in endpoints.items() if endpoint == store.endpoint)}
+    wanted = region_settings.export_place(region, place)
+    return {near for near in region_settings.names() if wanted.in_store_of(region_settings.place(near, place))}
 
 
-def check_apart_from_repositories(actor: Any, path: str, status_path: str, repositories: Sequence[Taken]) -> None:
+def check_apart_from_repositories(
+    actor: Any, path: str, status_path: str, region: str, repositories: Sequence[Taken]
+) -> None:
     """Raises Invalid: lakeFS does not know of exports, and lets its repositories be overwritten."""
-    for field, place in _named(path, status_path):
+    for field, place in _named(path, status_path, region):
         for repository in repositories:
             _check_overlap(actor, field, place, repository)
 
@@ -142,10 +145,10 @@ def check_apart_from_repositories(actor: Any, path: str, status_path: str, repos
 def check_reached(path: str, status_path: str, region: str) -> None:
     """Raises Invalid where nothing answers for the store of a place. What a store answers is the run's to tell: who may
     not list may still write, and a bucket may still be made."""
-    for field, place in _named(path, status_path):
-        bucket = split_uri(place)[0]
+    for field, place in _named(path, status_path, region):
+        bucket = split_uri(place.uri)[0]
         try:
-            clients.quick_export_store(region, place).page(f"{place}/")
+            clients.quick_export_store(region, place.uri).page(f"{place}/")
         except Unreachable as error:
             hint = f"See to it that this machine reaches it, or name another in export_stores.{bucket}; then save again"
             raise Invalid(error.message, field=field, hint=hint) from error
@@ -153,45 +156,50 @@ def check_reached(path: str, status_path: str, region: str) -> None:
             continue
 
 
-def _named(path: str, status_path: str) -> list[tuple[str, str]]:
+def _named(path: str, status_path: str, region: str) -> list[tuple[str, Place]]:
     """The places that are given, each with the field that names it."""
-    return [(field, place) for field, place in (("exportPath", path), ("exportStatusPath", status_path)) if place]
+    given = (("exportPath", path), ("exportStatusPath", status_path))
+    return [(field, region_settings.export_place(region, uri)) for field, uri in given if uri]
 
 
 def _others(field: str, region: str, repository: str, branch: str) -> Iterator[Taken]:
     """Places that are taken, and by whom. Status paths may be shared by those whose files there have other names."""
-    for name, namespace in Mirror.objects.order_by().values_list("name", "storage_namespace"):
-        yield Taken(namespace, f"where the mirror '{name}' lies", _SEE_REPOSITORIES)
-    for name, namespace in Repository.objects.order_by().values_list("name", "storage_namespace"):
-        yield Taken(namespace, f"the storage namespace of '{name}'", _SEE_REPOSITORIES)
+    for name, at, namespace in Mirror.objects.order_by().values_list("name", "region", "storage_namespace"):
+        yield Taken(region_settings.place(at, namespace), f"where the mirror '{name}' lies", _SEE_REPOSITORIES)
+    for name, at, namespace in Repository.objects.order_by().values_list("name", "region", "storage_namespace"):
+        yield Taken(region_settings.place(at, namespace), f"the storage namespace of '{name}'", _SEE_REPOSITORIES)
     for export in Export.objects.order_by().exclude(region=region, repository=repository, branch=branch):
         right = ("fs:ReadBranch", export.arn)
         taken = [*written_by(export), *(_told_by(export) if field == "exportPath" else ())]
         yield from (Taken(place, whose, right) for place, whose in taken)
 
 
-def places() -> Iterator[tuple[str, str]]:
+def places() -> Iterator[tuple[Place, str]]:
     """All that exports write to, each with whose it is."""
     for export in Export.objects.order_by("pk"):
         yield from written_by(export)
         yield from _told_by(export)
 
 
-def written_by(export: Export) -> Iterator[tuple[str, str]]:
+def written_by(export: Export) -> Iterator[tuple[Place, str]]:
     """Where its files are, or may still arrive: a place that it has left is nobody else's before its last write."""
-    yield export.path, f"where {export} is exported to"
+    yield _place(export, export.path), f"where {export} is exported to"
     for run in _writing(export):
         if run.path != export.path:
-            yield run.path, _left_by(run)
+            yield _place(export, run.path), _left_by(run)
 
 
-def _told_by(export: Export) -> Iterator[tuple[str, str]]:
+def _told_by(export: Export) -> Iterator[tuple[Place, str]]:
     """Where its states are written, or may still be."""
     if export.status_path:
-        yield export.status_path, f"where the states of {export} are written"
+        yield _place(export, export.status_path), f"where the states of {export} are written"
     for run in _writing(export):
         if run.status_path not in ("", export.status_path):
-            yield run.status_path, _left_by(run)
+            yield _place(export, run.status_path), _left_by(run)
+
+
+def _place(export: Export, uri: str) -> Place:
+    return region_settings.export_place(export.region, uri)
 
 
 def _writing(export: Export) -> list[ExportRun]:

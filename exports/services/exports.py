@@ -63,7 +63,7 @@ def export_set(*, actor: Any, region: str, repository: str, branch: str, wish: W
     head = destinations.check_branch(region, repository, branch)
     destinations.check_apart(actor, path, status_path, source, region, branch)
     near = destinations.repositories_near(region, path, status_path)
-    destinations.check_apart_from_repositories(actor, path, status_path, near)
+    destinations.check_apart_from_repositories(actor, path, status_path, region, near)
     destinations.check_reached(path, status_path, region)
     with transaction.atomic():
         hold_places()

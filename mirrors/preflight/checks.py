@@ -121,7 +121,7 @@ def _source(plan: Plan, answer: Callable[[str], Any]) -> Check:
     if known and isinstance(repository, RepositoryInfo):
         placement.check_same_source(known, repository)
     if isinstance(repository, RepositoryInfo):
-        placement.check_source_apart(repository.storage_namespace)
+        placement.check_source_apart(repository.storage_namespace, plan.source_region)
     return decide.check_repository(plan.source_repository, plan.source_region, repository, answer("head"))
 
 
@@ -149,7 +149,7 @@ def _name(plan: Plan, answer: Callable[[str], Any]) -> Check:
 def _namespace(plan: Plan, answer: Callable[[str], Any]) -> Check:
     probes.check_namespace(plan.namespace)
     placement.check_apart_from_mirrors(plan.namespace, plan.region)
-    placement.check_apart_from_source(plan.namespace, _had(answer("repository")))
+    placement.check_apart_from_source(plan.namespace, plan.region, _had(answer("repository")), plan.source_region)
     placement.check_still_free(plan.namespace, plan.region, plan.name)
     placement.check_apart_from_repositories(plan.namespace, _had(answer("others")), plan.region, plan.name)
     message = f"{plan.namespace} overlaps no other repository's, mirror's or export's place"

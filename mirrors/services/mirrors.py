@@ -104,8 +104,8 @@ def check_creation(
     region_settings.installation(region)
     source_region = source_region or config.current().region
     source = _ask_source(source_repository, source_region)
-    placement.check_apart_from_source(namespace, source)
-    placement.check_source_apart(source.storage_namespace)
+    placement.check_apart_from_source(namespace, region, source, source_region)
+    placement.check_source_apart(source.storage_namespace, source_region)
     placement.check_not_the_source(name, region, source.id, source_region)
     placement.check_still_free(namespace, region, name)
     existing = _ask_destination(name, region)
@@ -151,7 +151,7 @@ def _store(actor: Any, creation: Creation) -> Mirror:
         with transaction.atomic():
             placement.hold_places()
             placement.check_still_free(creation.namespace, creation.region, creation.name)
-            placement.check_source_apart(creation.source.storage_namespace)
+            placement.check_source_apart(creation.source.storage_namespace, creation.source_region)
             repository = _pin_source(creation.source, creation.source_region)
             mirror = Mirror.objects.create(
                 name=creation.name,
@@ -162,7 +162,7 @@ def _store(actor: Any, creation: Creation) -> Mirror:
                 created_by=actor,
                 **creation.settings,
             )
-            give_away(creation.namespace)
+            give_away(region_settings.place(creation.region, creation.namespace))
             Mirror.objects.filter(pk=mirror.pk).update(created_at=Now())  # and not by this machine's clock
             if adopted:
                 rows = [MirrorBranch(mirror=mirror, name=branch, head=head) for branch, head in adopted.heads.items()]

@@ -11,10 +11,12 @@ from collections.abc import Iterable, Iterator
 from django.db.models.functions import Now
 
 from core.errors import Conflict, Invalid
+from core.installations.places import overlap
 from core.listing import all_pages
 from core.ports import LakeFS
 from core.types import Page, RepositoryInfo
 from deployment import config
+from deployment.wiring.region_settings import place
 from installations.claimed_places import claimed_places
 from installations.probes import NAME
 from mirrors.models import Mirror, PlaceLock, Repository
@@ -95,22 +97,16 @@ def check_still_free(namespace: str, region: str, name: str) -> None:
     """By all that is stored, for the mirror of this name. Raises Conflict."""
     check_apart_from_mirrors(namespace, region)
     check_apart_from_sources(namespace, region, name)
-    check_apart_from_others(namespace)
-
-
-def overlap(namespace: str, other: str) -> bool:
-    """Whether a namespace is, contains or lies in another."""
-    a, b = namespace.rstrip("/") + "/", other.rstrip("/") + "/"
-    return a.startswith(b) or b.startswith(a)
+    check_apart_from_others(namespace, region)
 
 
 def _overlapping(namespace: str, what: str) -> Conflict:
     return Conflict(f"the namespace {namespace} overlaps {what}", field="storage_namespace", hint=_APART)
 
 
-def check_apart_from_source(namespace: str, source: RepositoryInfo) -> None:
+def check_apart_from_source(namespace: str, region: str, source: RepositoryInfo, source_region: str) -> None:
     """Raises Invalid if the mirror's objects would lie among the source's."""
-    if overlap(source.storage_namespace, namespace):
+    if place(region, namespace).overlaps(place(source_region, source.storage_namespace)):
         raise Invalid(
             f"the namespace {namespace} overlaps the source's {source.storage_namespace}",
             field="storage_namespace",
@@ -119,41 +115,46 @@ def check_apart_from_source(namespace: str, source: RepositoryInfo) -> None:
 
 
 def check_apart_from_mirrors(namespace: str, region: str) -> None:
-    """Raises Conflict if they would lie among another mirror's."""
-    for other in Mirror.objects.filter(region=region):
-        if overlap(other.storage_namespace, namespace):
+    """Raises Conflict if they would lie among another mirror's, of whatever region: some share a store."""
+    wanted = place(region, namespace)
+    for other in Mirror.objects.order_by("pk"):
+        if wanted.overlaps(place(other.region, other.storage_namespace)):
             raise _overlapping(namespace, f"that of the mirror '{other.name}'")
 
 
 def check_apart_from_sources(namespace: str, region: str, name: str) -> None:
     """Raises Conflict if they would lie among those of a repository that somebody mirrors: of another one, that is, for
     a mirror may have mirrors of its own."""
+    wanted = place(region, namespace)
     for source in Repository.objects.order_by("pk"):
         is_itself = (source.region, source.name) == (region, name)
-        if not is_itself and overlap(source.storage_namespace, namespace):
+        if not is_itself and wanted.overlaps(place(source.region, source.storage_namespace)):
             raise _overlapping(namespace, f"that of '{source.name}' in {source.region}")
 
 
-def check_apart_from_others(namespace: str) -> None:
+def check_apart_from_others(namespace: str, region: str) -> None:
     """Raises Conflict if somebody else (an export) would write among them, or they lie among what it wrote."""
-    for place, whose in claimed_places():
-        if overlap(place, namespace):
-            raise _overlapping(namespace, f"{place}, {whose}")
+    wanted = place(region, namespace)
+    for claimed, whose in claimed_places():
+        if wanted.overlaps(claimed):
+            raise _overlapping(namespace, f"{claimed}, {whose}")
 
 
-def check_source_apart(namespace: str) -> None:
+def check_source_apart(namespace: str, region: str) -> None:
     """Raises Conflict if somebody else (an export) writes among the objects of what is to be mirrored."""
-    for place, whose in claimed_places():
-        if overlap(place, namespace):
+    wanted = place(region, namespace)
+    for claimed, whose in claimed_places():
+        if wanted.overlaps(claimed):
             raise Conflict(
-                f"the source's namespace {namespace} overlaps {place}, {whose}",
+                f"the source's namespace {namespace} overlaps {claimed}, {whose}",
                 field="source_repository",
                 hint="End that export, or have it write elsewhere",
             )
 
 
 def check_apart_from_repositories(namespace: str, others: Iterable[RepositoryInfo], region: str, name: str) -> None:
-    """Raises Conflict: lakeFS lets repositories share a place, and one's garbage collection may take another's."""
+    """Of the mirror's own region, so of the same store. Raises Conflict: lakeFS lets repositories share a place, and
+    one's garbage collection may take another's."""
     for other in others:
         if other.id != name and overlap(other.storage_namespace, namespace):
             raise _overlapping(namespace, f"that of the repository '{other.id}' in {region}")

@@ -181,7 +181,7 @@ def _check_books(descriptor: Descriptor) -> None:
     if Mirror.objects.filter(name=descriptor.mirror).exists():
         raise Conflict(f"a mirror named '{descriptor.mirror}' exists in another region")
     check_still_free(descriptor.storage_namespace, descriptor.region, descriptor.mirror)
-    check_source_apart(descriptor.source_namespace)
+    check_source_apart(descriptor.source_namespace, descriptor.source_region)
     source = Repository.objects.filter(region=descriptor.source_region, name=descriptor.source_repository).first()
     pins = (descriptor.source_namespace, descriptor.source_creation_date)
     if source and (source.storage_namespace, source.creation_date) != pins:
@@ -216,7 +216,7 @@ def _make(actor: str, destination: Destination) -> None:
         pinned_creation_date=descriptor.creation_date,
         destination_looked_at=clock.now(),
     )
-    give_away(descriptor.storage_namespace)
+    give_away(region_settings.place(descriptor.region, descriptor.storage_namespace))
     Mirror.objects.filter(pk=mirror.pk).update(created_at=descriptor.created_at)
     MirrorBranch.objects.bulk_create([_branch(mirror, destination, name) for name in destination.heads], batch_size=500)
     # Nothing tells who made a tag: it is ours once the source is seen to have it there.

@@ -20,6 +20,7 @@ from adapters.s3.fast_store import FastObjectStore
 from core.errors import Corrupt
 from core.exporting.destinations import imported_from
 from core.exporting.unit_planning import Unit
+from core.installations.places import store_at
 from graveler.columns import FULL_SCHEMA, is_full
 from graveler.errors import FormatError
 from graveler.ranges import read_range_columns
@@ -89,8 +90,10 @@ def plan_unit(unit: Unit, shelf: RangeShelf, settings: ExportSettings) -> Planne
 
 
 def _read(range_id: str, shelf: RangeShelf, settings: ExportSettings) -> pa.RecordBatch:
-    """A range of which no entry was imported from the destination."""
+    """A range of which no entry was imported from the destination: from such an address in the same store."""
     columns, place = shelf.read(range_id), settings.destination.namespace.rstrip("/")
+    if store_at(settings.source.endpoint) != store_at(settings.destination.endpoint):
+        return tagged(columns, settings)
     inside = pc.and_(is_full(columns), pc.starts_with(columns.column("address"), f"{place}/"))
     for entry in columns.select(["path", "address"]).filter(inside).slice(0, 1).to_pylist():
         raise imported_from(place, entry["address"], entry["path"])

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from core.errors import Conflict, Invalid
-from core.exporting.destinations import check_place, inside, overlap, status_uri, timed_uris
+from core.exporting.destinations import check_place, status_uri, timed_uris
 from core.exporting.explain import ExportFacts, RunFacts, tell
 from core.exporting.state_machine import (
     ExportSituation,
@@ -20,6 +20,7 @@ from core.exporting.state_machine import (
     starts_by_itself,
     status_text,
 )
+from core.installations.places import inside, overlap
 
 PATH = "s3://bucket/latest"
 A, B, C = "a" * 64, "b" * 64, "c" * 64

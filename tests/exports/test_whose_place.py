@@ -12,6 +12,7 @@ import pytest
 from django.db import connection, transaction
 
 from core.errors import Conflict, Invalid, LakeMirrorError, Unreachable
+from core.installations.places import store_at
 from db import clock
 from deployment import config
 from exports.models import Export
@@ -124,12 +125,13 @@ def test_an_export_does_not_go_where_a_repository_lies_that_nobody_mirrors(life:
 def test_a_repository_of_another_region_counts_where_the_bucket_lies_in_its_store(life: Soak) -> None:
     life.lm.eu.add_repository("other", "s3://out/other")
     theirs = config.current().store("eu-west-1")
-    with (
-        mock.patch.object(config.Config, "export_store", lambda self, region, bucket: (bucket, theirs)),
-        pytest.raises(Invalid, match="the repository 'other' in eu-west-1, overlap"),
-    ):
+    with mock.patch("deployment.wiring.region_settings.store_at", store_at):
+        with (
+            mock.patch.object(config.Config, "export_store", lambda self, region, bucket: (bucket, theirs)),
+            pytest.raises(Invalid, match="the repository 'other' in eu-west-1, overlap"),
+        ):
+            an_export(life, "s3://out/other")
         an_export(life, "s3://out/other")
-    an_export(life, "s3://out/other")
 
 
 def test_no_place_is_given_away_while_nobody_tells_whose_it_is(life: Soak) -> None:

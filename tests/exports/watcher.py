@@ -12,8 +12,9 @@ from collections.abc import Iterator, Mapping
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from core.exporting.destinations import inside, overlap, status_uri
+from core.exporting.destinations import status_uri
 from core.exporting.markers import MARKER
+from core.installations.places import inside, overlap
 from exports.models import Export, ExportRun
 from mirrors.models import Mirror
 from tests.exports.memory_s3 import etag

@@ -15,6 +15,7 @@ from django.db.models.functions import Now
 
 from adapters.disk_cache import LocalCache
 from core.errors import Unreachable
+from core.installations.places import AWS
 from core.types import Page, RepositoryInfo
 from db import clock
 from deployment import config
@@ -210,11 +211,12 @@ def one_by_one() -> Iterator[None]:
 
 @contextmanager
 def deployment() -> Iterator[Deployment]:
-    """A deployment with the wiring pointed at it."""
+    """A deployment with the wiring pointed at it. An address is one place in all regions, as where all are AWS."""
     remembered().clear()
     with tempfile.TemporaryDirectory() as folder:
         made = Deployment(Path(folder))
         with (
+            mock.patch("deployment.wiring.region_settings.store_at", lambda endpoint: AWS),
             mock.patch("deployment.wiring.clients.lakefs", made.lakefs),
             mock.patch("deployment.wiring.clients.objects", made.objects),
             mock.patch("deployment.wiring.clients.quick_lakefs", made.quick_lakefs),
