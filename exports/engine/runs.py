@@ -12,15 +12,17 @@ from db import clock
 from deployment.wiring import clients, region_settings
 from exports.engine import marked_places, verifications
 from exports.engine.abandoned_destinations import leave_for, left_with
+from exports.engine.places_apart import require_apart
 from exports.models import Export, ExportRun
 from jobs import duties
 
 
 def head_of(export: Export) -> str:
     """The commit that the branch points to now, noted. NotFound when branch or repository are gone, Conflict when the
-    repository is another one than the one that was configured."""
+    repository is another one than the one that was configured, or the place is somebody else's by now."""
     lakefs = clients.lakefs(export.region)
     check_same(export, lakefs.get_repository(export.repository))
+    require_apart(export)
     head = lakefs.get_branch(export.repository, export.branch).commit_id
     Export.objects.filter(pk=export.pk).update(head=head, head_at=clock.now(), look_error="")
     export.head = head

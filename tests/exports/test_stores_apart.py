@@ -158,3 +158,18 @@ def test_every_claimed_place_says_its_store(life: Soak) -> None:
     life.set()
     place, _ = next(claimed_places())
     assert (place.uri, place.store) == ("s3://out/latest", region_settings.place(US, "s3://out").store)
+
+
+def test_nothing_is_written_once_a_store_is_another_one_in_which_the_place_is_somebody_elses(life: Soak) -> None:
+    with mock.patch("deployment.wiring.region_settings.store_at", store_at):
+        Mirror.objects.all().delete()
+        a_mirror_at("s3://out/latest", EU)
+        life.lake.commit(files={"a": b"1"})
+        life.set()
+        life.rounds()
+        assert "latest/a" in life.s3.buckets["out"]
+    life.lake.commit(files={"b": b"2"})
+    life.rounds()
+    export = Export.objects.get()
+    assert "latest/b" not in life.s3.buckets["out"]
+    assert "where a mirror lies, overlap in the store that is configured now" in export.look_error
