@@ -69,7 +69,7 @@ def user_at(url: str, key_id: str, secret: str) -> tuple[str, int] | None:
     """The name of the user whom a lakeFS knows by a key, and when they were made, in seconds since 1970; None for a key
     that it doesn't let in. Unreachable."""
     headers = urllib3.make_headers(basic_auth=f"{key_id}:{secret}") if (key_id + secret).isascii() else {}
-    who = f"lakeFS at {url}, which knows this key,"
+    who = f"lakeFS at {url}, which is asked whose this key is,"
     answer = _get(f"{url.rstrip('/')}/api/v1/user", headers, nothing=401, who=who) if headers else None
     if answer is None:
         return None

@@ -191,7 +191,7 @@ def test_what_lakefs_does_not_clearly_say_lets_nobody_in(there: Elsewhere, tell:
     there.answers["/api/v1/user"] = answer
     refused = ask("LAKEFSKEY", path=USER)
     assert refused.status_code == 503
-    assert "which knows this key" in refused.json()["message"]
+    assert "which is asked whose this key is" in refused.json()["message"]
 
 
 def test_while_lakefs_is_down_its_keys_are_a_503_and_ours_go_on(tell: Tell, owner: User) -> None:
