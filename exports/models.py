@@ -10,7 +10,7 @@ from django.db import models
 from django.db.models import Q
 
 from core.access.policies import branch_arn
-from core.exporting import state_machine
+from core.exporting import manifests, state_machine
 from core.exporting.failure_reasons import reason_words
 from db.fields import ExactTextField
 from exports.querysets import ExportQuerySet, RunQuerySet, VerificationQuerySet
@@ -26,6 +26,11 @@ class Export(models.Model):
         FAILED = state_machine.State.FAILED.value
         REPAIRED = state_machine.State.REPAIRED.value
 
+    class Manifest(models.TextChoices):
+        ALWAYS = manifests.Mode.ALWAYS.value, "After every run"
+        DAILY = manifests.Mode.DAILY.value, "At most once a day"
+        NEVER = manifests.Mode.NEVER.value, "Never"
+
     region = models.CharField(max_length=64, help_text="of the source")
     repository = models.CharField(max_length=64)
     branch = models.CharField(max_length=256)
@@ -35,6 +40,19 @@ class Export(models.Model):
     status_path = models.CharField(max_length=2048, blank=True)
     patterns = models.JSONField(default=list, help_text="lastKeysInPrefixRegexp")
     continuous = models.BooleanField(default=False)
+    manifest = models.CharField(
+        max_length=8,
+        choices=Manifest.choices,
+        default=Manifest.DAILY,
+        db_default=Manifest.ALWAYS,
+        help_text="when the list of all files is written; always: as versions before did",
+    )
+    actions = models.BooleanField(
+        default=False, db_default=True, help_text="with what is below _lakefs_actions/; true: as versions before did"
+    )
+    actions_at_success = models.BooleanField(
+        default=False, db_default=True, help_text="whether the last success brought what is below _lakefs_actions/"
+    )
     paused = models.BooleanField(default=False)
     objects_per_second = models.IntegerField(null=True, help_text="null: as fast as it goes")
     bytes_per_second = models.BigIntegerField(null=True, help_text="null: as fast as it goes")
@@ -104,6 +122,8 @@ class Export(models.Model):
             wanted_ref=self.wanted_ref,
             last_success_ref=self.last_success_ref,
             path_at_success=self.path_at_success,
+            actions=self.actions,
+            actions_at_success=self.actions_at_success,
             attempted=tuple(self.attempted),
             attempted_path=self.attempted_path,
             left=tuple(self.left.get(self.path, ())),
@@ -133,6 +153,21 @@ class ExportRun(models.Model):
     patterns = models.JSONField(default=list)
     former = models.JSONField(
         default=list, db_default=[], help_text="expressions of earlier runs: what they have marked is marked no more"
+    )
+    actions = models.BooleanField(default=True, db_default=True, help_text="with what is below _lakefs_actions/")
+    actions_anew = models.BooleanField(
+        default=False, db_default=False, help_text="what is below _lakefs_actions/ may lie there otherwise than wanted"
+    )
+    repairs = models.ForeignKey(
+        "ExportVerification",
+        models.SET_NULL,
+        null=True,
+        related_name="repairs",
+        db_constraint=False,
+        help_text="it brings again what this one found missing or different; null: it brings a commit",
+    )
+    listed = models.BooleanField(
+        null=True, help_text="whether it wrote a manifest; null: a version before did, where it succeeded"
     )
     asked_by = models.CharField(max_length=150, blank=True)
     phase = models.CharField(max_length=16, choices=Phase.choices, default=Phase.PLAN)
@@ -202,6 +237,26 @@ class MarkedPlace(models.Model):
 
     def __str__(self) -> str:
         return self.place
+
+
+class ExportManifest(models.Model):
+    """A manifest that was written and not removed since: what of it tells ours from a file that somebody put there.
+
+    The version before deletes exports and verifications without knowing what refers to them: hence no constraints.
+    """
+
+    export = models.ForeignKey(Export, models.CASCADE, related_name="manifests", db_constraint=False)
+    run = models.OneToOneField(ExportRun, models.CASCADE, related_name="listing", db_constraint=False)
+    uri = models.CharField(max_length=4096)
+    size = models.BigIntegerField(help_text="as the store told it after the write")
+    etag = models.CharField(max_length=256)
+    written_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return self.uri
 
 
 class SkippedCommit(models.Model):
@@ -301,6 +356,7 @@ class ExportVerification(models.Model):
         default=False, db_default=False, help_text="a slice of it is being worked on, or its worker is gone"
     )
     takeovers = models.IntegerField(default=0, db_default=0, help_text="how often its worker was gone, in a row")
+    actions = models.BooleanField(default=True, db_default=True, help_text="with what is below _lakefs_actions/")
     cut = models.BooleanField(default=False, help_text="its units are rows")
     files = models.BigIntegerField(default=0, help_text="of the commit")
     equal = models.BigIntegerField(default=0)

@@ -6,8 +6,8 @@ Nothing is stored, and the destination is not asked. Figures that are not of all
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -17,12 +17,13 @@ from core.exporting.run_cost import THROUGH, WITHIN, Pace, RunCost, run_cost
 from core.exporting.state_machine import State, basis
 from core.exporting.unit_planning import Unit, plan_units
 from core.exporting.unit_values import UnitWork
+from core.exporting.unit_windows import plan_with_actions_anew, plan_without_actions
 from deployment import config
 from deployment.wiring import clients, export_jobs
 from exports.models import Export, ExportRun
 from exports.preflight.branch_sample import Branch, branch_of, ranges_of
 from exports.preflight.checks import Plan
-from exports.services.exports import Wish
+from exports.services.exports import Wish, kept
 from graveler.metarange import RangeRef
 from jobs.concurrent_calls import ask_all
 
@@ -60,9 +61,18 @@ def planned_run(plan: Plan) -> Planned:
     base, attempted = _basis(plan.export, wish.path)
     known = [ranges for ref in (base, *attempted) if (ranges := _ranges(source, ref)) is not None]
     target = ranges_of(source)
-    units = list(plan_units(target, known or [[]]))
+    units = list(_units(plan, target, known or [[]]))
     some = _some(units)
     return _planned(source, wish, base, target, units, some, _diff(source, some))
+
+
+def _units(plan: Plan, target: Sequence[RangeRef], others: Sequence[Sequence[RangeRef]]) -> Iterator[Unit]:
+    """As the run cuts them."""
+    actions = kept(asdict(plan.wish), plan.export)["actions"]
+    anew = plan.export is not None and plan.export.actions_at_success != actions
+    if not actions:
+        return plan_without_actions(target, others, anew=anew)
+    return plan_with_actions_anew(target, others) if anew else plan_units(target, others)
 
 
 def _basis(export: Export | None, path: str) -> tuple[str, Sequence[str]]:
