@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -23,7 +23,7 @@ from deployment.wiring import clients, export_jobs
 from exports.models import Export, ExportRun
 from exports.preflight.branch_sample import Branch, branch_of, ranges_of
 from exports.preflight.checks import Plan
-from exports.services.exports import Wish, kept
+from exports.services.exports import Wish
 from graveler.metarange import RangeRef
 from jobs.concurrent_calls import ask_all
 
@@ -68,9 +68,8 @@ def planned_run(plan: Plan) -> Planned:
 
 def _units(plan: Plan, target: Sequence[RangeRef], others: Sequence[Sequence[RangeRef]]) -> Iterator[Unit]:
     """As the run cuts them."""
-    actions = kept(asdict(plan.wish), plan.export)["actions"]
-    anew = plan.export is not None and plan.export.actions_at_success != actions
-    if not actions:
+    anew = plan.export is not None and plan.export.actions_at_success != plan.actions
+    if not plan.actions:
         return plan_without_actions(target, others, anew=anew)
     return plan_with_actions_anew(target, others) if anew else plan_units(target, others)
 
