@@ -16,6 +16,10 @@ class Window:
     low: bytes
     high: bytes | None
 
+    def overlaps(self, ref: RangeRef) -> bool:
+        """May a range hold keys of it?"""
+        return ref.max_key >= self.low and (self.high is None or ref.min_key < self.high)
+
 
 ACTIONS = Window(b"_lakefs_actions/", b"_lakefs_actions0")
 """What lakeFS reads its hooks from; no data, so exports leave it out unless they are told not to."""
@@ -70,7 +74,7 @@ def narrowed(units: Iterable[Unit], keys: Sequence[bytes]) -> Iterator[Unit]:
 
 
 def _overlapping(refs: Sequence[RangeRef], window: Window) -> list[RangeRef]:
-    return [ref for ref in refs if ref.max_key >= window.low and (window.high is None or ref.min_key < window.high)]
+    return [ref for ref in refs if window.overlaps(ref)]
 
 
 def _earlier(high: bytes | None, other: bytes | None) -> bytes | None:

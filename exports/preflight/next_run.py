@@ -17,13 +17,12 @@ from core.exporting.run_cost import THROUGH, WITHIN, Pace, RunCost, run_cost
 from core.exporting.state_machine import State, basis
 from core.exporting.unit_planning import Unit, plan_units
 from core.exporting.unit_values import UnitWork
-from core.exporting.unit_windows import plan_with_actions_anew, plan_without_actions
+from core.exporting.unit_windows import ACTIONS, plan_with_actions_anew, plan_without_actions
 from deployment import config
 from deployment.wiring import clients, export_jobs
 from exports.models import Export, ExportRun
 from exports.preflight.branch_sample import Branch, branch_of, ranges_of
 from exports.preflight.checks import Plan
-from exports.services.exports import Wish
 from graveler.metarange import RangeRef
 from jobs.concurrent_calls import ask_all
 
@@ -57,13 +56,13 @@ class Planned:
 
 def planned_run(plan: Plan) -> Planned:
     """Raises Invalid, NotFound and Unreachable where the branch can't be read."""
-    source, wish = branch_of(plan.region, plan.repository, plan.branch), plan.wish
-    base, attempted = _basis(plan.export, wish.path)
+    source = branch_of(plan.region, plan.repository, plan.branch)
+    base, attempted = _basis(plan.export, plan.wish.path)
     known = [ranges for ref in (base, *attempted) if (ranges := _ranges(source, ref)) is not None]
     target = ranges_of(source)
     units = list(_units(plan, target, known or [[]]))
     some = _some(units)
-    return _planned(source, wish, base, target, units, some, _diff(source, some))
+    return _planned(source, plan, base, target, units, some, _diff(source, some))
 
 
 def _units(plan: Plan, target: Sequence[RangeRef], others: Sequence[Sequence[RangeRef]]) -> Iterator[Unit]:
@@ -126,18 +125,19 @@ def _diff(source: Branch, some: Sequence[UnitWork]) -> list[Mapping[str, Any]]:
 
 def _planned(
     source: Branch,
-    wish: Wish,
+    plan: Plan,
     base: str,
     target: Sequence[RangeRef],
     units: Sequence[Unit],
     some: Sequence[UnitWork],
     rows: Sequence[Mapping[str, Any]],
 ) -> Planned:
-    complete = len(rows) == len(units)
+    wish, complete = plan.wish, len(rows) == len(units)
     share = _share(units, some, rows)
     copies, removals, size = (_scaled(rows, name, share) for name in ("to_copy", "to_delete", "copy_bytes"))
+    left_out = not plan.actions and any(map(ACTIONS.overlaps, target))
     if not base:
-        copies, removals = sum(ref.count for ref in target), removals or 0
+        copies, removals = copies if complete else sum(ref.count for ref in target), removals or 0
     within, pace = _pace(source.region, wish.path)
     cost = None
     if copies is not None and size is not None:
@@ -159,7 +159,7 @@ def _planned(
         copies=copies,
         removals=removals,
         bytes=size,
-        estimated=bool(base) and not complete,
+        estimated=(bool(base) or left_out) and not complete,
         bytes_estimated=not complete,
         ranges=len(units),
         read=len(rows),

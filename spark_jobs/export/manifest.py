@@ -65,7 +65,7 @@ class Upload:
 
 def cut_parts(refs: Sequence[RangeRef], *, actions: bool = True) -> list[PartWork]:
     """All ranges of a commit in parts. Of a range that may lose lines, for want of `actions`, none is counted on."""
-    sure = [ref.count if actions or not _may_hold_actions(ref) else 0 for ref in refs]
+    sure = [ref.count if actions or not ACTIONS.overlaps(ref) else 0 for ref in refs]
     remaining, held = sum(sure), 0
     least = max(LEAST_LINES, -(-remaining // MOST_PARTS))
     groups: list[list[str]] = [[]]
@@ -76,10 +76,6 @@ def cut_parts(refs: Sequence[RangeRef], *, actions: bool = True) -> list[PartWor
         groups[-1].append(ref.id)
         held, remaining = held + lines, remaining - lines
     return [PartWork(number, tuple(ids)) for number, ids in enumerate(groups, 1)]
-
-
-def _may_hold_actions(ref: RangeRef) -> bool:
-    return ref.max_key >= ACTIONS.low and ref.min_key < (ACTIONS.high or b"")
 
 
 def write_parts(spark: SparkSession, work: Sequence[PartWork], settings: ExportSettings, upload: Upload) -> DataFrame:
