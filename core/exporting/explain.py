@@ -106,12 +106,15 @@ def _drifted(facts: ExportFacts, drift: Drift, now: datetime) -> Told:
     found = [f"{count(drift.missing, 'file')} missing"] if drift.missing else []
     found += [f"{count(drift.different, 'file')} different"] if drift.different else []
     phrase = sentence("The last verification, of ", short(drift.ref), f" {ago} ago, found {' and '.join(found)}")
-    if facts.standing.paused:
-        return Told(State.DAMAGED, "Drifted", sentences(phrase, _ADVICE, _paused(facts)), "resume")
     run = facts.run
-    if run and run.ended_at is None:
-        told = sentences(phrase, _going_on(facts) if run.repairs else _ADVICE)
-        return Told(State.DAMAGED, "Repairing" if run.repairs else "Drifted", told)
+    going_on = run is not None and run.ended_at is None
+    repairing = run is not None and going_on and run.repairs
+    if facts.standing.paused:
+        advice = say() if repairing else _ADVICE
+        return Told(State.DAMAGED, "Drifted", sentences(phrase, advice, _paused(facts)), "resume")
+    if going_on:
+        told = sentences(phrase, _going_on(facts) if repairing else _ADVICE)
+        return Told(State.DAMAGED, "Repairing" if repairing else "Drifted", told)
     settled = facts.standing.state is ExportState.SUCCESS
     return Told(State.DAMAGED, "Drifted", sentences(phrase, _ADVICE), "repair-drift" if settled else "")
 
@@ -162,7 +165,8 @@ def _failed(facts: ExportFacts, now: datetime) -> Phrase:
 
 def _paused(facts: ExportFacts) -> Phrase:
     if facts.run and facts.run.ended_at is None:
-        return sentence("Paused while ", short(facts.run.ref), " is exported: it goes on where it stopped")
+        doing = "repaired" if facts.run.repairs else "exported"
+        return sentence("Paused while ", short(facts.run.ref), f" is {doing}: it goes on where it stopped")
     return sentence("Paused: no commit of ", name(facts.branch), " is exported")
 
 

@@ -32,8 +32,6 @@ def repairable(export: Export) -> ExportVerification | None:
 
 def check(export: Export, *, remove: bool) -> ExportVerification:
     """The verification whose findings would be repaired. Raises Conflict where nothing may be, saying what to do."""
-    if export.paused:
-        raise Conflict("the export is paused", hint="Resume it first")
     if export.state == State.FAILED:
         raise Conflict("the last export failed", hint="Repair it first; then verify the destination anew")
     if export.runs.open().exists() or export.state != State.SUCCESS:
@@ -53,7 +51,7 @@ def check(export: Export, *, remove: bool) -> ExportVerification:
 
 
 def start(export: Export, *, remove: bool, asked_by: str) -> ExportRun:
-    """Begin to repair. `remove`: also what is in no file of the commit, but was brought with an earlier one. Raises
+    """Begin to repair; in a pause it waits for the end of that. `remove`: also what is in no file of the commit, but was brought with an earlier one. Raises
     Conflict. Inside of a transaction."""
     now = Export.objects.select_for_update().get(pk=export.pk)
     found = check(now, remove=remove)

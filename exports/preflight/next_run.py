@@ -135,7 +135,6 @@ def _planned(
     wish, complete = plan.wish, len(rows) == len(units)
     share = _share(units, some, rows)
     copies, removals, size = (_scaled(rows, name, share) for name in ("to_copy", "to_delete", "copy_bytes"))
-    left_out = not plan.actions and any(map(ACTIONS.overlaps, target))
     if not base:
         copies, removals = copies if complete else sum(ref.count for ref in target), removals or 0
     within, pace = _pace(source.region, wish.path)
@@ -159,7 +158,7 @@ def _planned(
         copies=copies,
         removals=removals,
         bytes=size,
-        estimated=(bool(base) or left_out) and not complete,
+        estimated=not complete and (bool(base) or _leaves_out(plan, target)),
         bytes_estimated=not complete,
         ranges=len(units),
         read=len(rows),
@@ -167,6 +166,11 @@ def _planned(
         pace=pace,
         cost=cost,
     )
+
+
+def _leaves_out(plan: Plan, target: Sequence[RangeRef]) -> bool:
+    """May it be that not all files of the commit are wanted?"""
+    return not plan.actions and any(map(ACTIONS.overlaps, target))
 
 
 def _share(units: Sequence[Unit], some: Sequence[UnitWork], rows: Sequence[Mapping[str, Any]]) -> float | None:

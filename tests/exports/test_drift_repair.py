@@ -143,16 +143,31 @@ def test_when_it_may_not_be(w: World) -> None:
     with pytest.raises(Conflict, match="just being verified"):
         export_repair_drift(actor=w.owner, export=export, remove=False)
     w.work(2)
-    export_pause(actor=w.owner, export=export, paused=True)
-    export.refresh_from_db()
-    with pytest.raises(Conflict, match="paused"):
-        export_repair_drift(actor=w.owner, export=export, remove=False)
-    export_pause(actor=w.owner, export=export, paused=False)
     w.lake.commit(files={"z": b"9"})
     export.refresh_from_db()
     export_run(actor=w.owner, export=export)
     with pytest.raises(Conflict, match="in progress"):
         export_repair_drift(actor=w.owner, export=export, remove=False)
+
+
+def test_in_a_pause_it_waits_and_then_goes_before_newer_commits(w: World) -> None:
+    export = exported(w)
+    w.client.delete_object(Bucket="out", Key="latest/a")
+    export_pause(actor=w.owner, export=export, paused=True)
+    w.lake.commit(files={"z": b"9"})
+    look(w, export)
+    run = export_repair_drift(actor=w.owner, export=export, remove=False)
+    w.work(2)
+    assert "a" not in w.there() and told(export) == ("damaged", "Drifted", "resume")
+    export_pause(actor=w.owner, export=export, paused=False)
+    w.work()
+    run.refresh_from_db()
+    assert (run.outcome, run.ref, {"a", "z"} <= set(w.there())) == (
+        "exported-successfully",
+        export.last_success_ref,
+        True,
+    )
+    assert told(export)[1] == "Exported"
 
 
 def test_what_belongs_to_others_before_is_nobody_s_to_remove(w: World) -> None:
