@@ -46,6 +46,7 @@ class Plane:
             objects_per_second=float(export.objects_per_second or 0),
             bytes_per_second=float(export.bytes_per_second or 0),
             patient=not self.last_try,
+            repair=bool(run.repairs_id),
         )
 
     def check_places(self) -> None:

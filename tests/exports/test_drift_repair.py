@@ -83,7 +83,9 @@ def test_what_is_missing_or_different_is_brought_again_and_proven(w: World) -> N
 
 def test_what_the_export_brought_earlier_is_removed_when_asked_and_nothing_else(w: World) -> None:
     export = exported(w)
-    w.lake.commit(files={"d/b": None, "g": b"5"})
+    w.lake.commit(files={"d/b": None, "b2": b"gone for good", "g": b"5"})
+    w.work()
+    w.lake.commit(files={"b2": None})
     w.work()
     w.put("latest/d/b", b"2")  # as an earlier commit had it: somebody has brought it back
     w.put("latest/a2", b"theirs")
