@@ -49,7 +49,6 @@ def set_command(request: HttpRequest, plan: Plan) -> str:
 def _options(plan: Plan) -> Iterator[str]:
     wish = plan.wish
     yield from ("--path", wish.path or "S3-URI", "--continuous" if wish.continuous else "--continuous=false")
-    yield "--actions" if wish.actions else "--no-actions"
     given = [("--status-path", wish.status_path), *(("--prefix-regex", pattern) for pattern in wish.patterns)]
     given += [("--manifest", wish.manifest or "")]
     limits = ("--objects-per-second", wish.objects_per_second), ("--bytes-per-second", wish.bytes_per_second)
@@ -57,3 +56,4 @@ def _options(plan: Plan) -> Iterator[str]:
     for option, value in (*given, *limits, ("--region", region)):
         if value:
             yield from (option, str(value))
+    yield "--actions" if wish.actions else "--no-actions"
