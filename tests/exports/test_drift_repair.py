@@ -8,6 +8,7 @@ import pytest
 from django.test import Client
 
 from audit.models import AuditEvent
+from console.exports_summary import summary
 from core.errors import Conflict, Denied
 from db import clock
 from exports.engine import drift_repairs
@@ -69,6 +70,7 @@ def test_what_is_missing_or_different_is_brought_again_and_proven(w: World) -> N
     assert told(export) == ("damaged", "Drifted", "repair-drift")
     run = export_repair_drift(actor=w.owner, export=export, remove=False)
     assert told(export)[1:] == ("Repairing", "")
+    assert [need.verb for need in summary(w.owner, clock.now(), 5).some] == [""]
     w.work()
     run.refresh_from_db()
     assert (run.outcome, run.to_copy, run.copied, run.deleted) == ("exported-successfully", 2, 2, 0)
