@@ -1,6 +1,7 @@
 """An export's next run after 100 changes, beside tools that look through both buckets to find the same 100.
 
 `python bench/export_increment.py [--objects N ...] [--rounds N] [--scattered N] [--s5cmd PROGRAM] [--rclone PROGRAM]`.
+With `--states N` instead: what N such runs write at the status path and into the database, by the mode of the manifest.
 The export's duty works on real tables (SQLite, in a folder of its own); everybody asks one store, which computes its
 objects. Nothing here fails on a slow machine.
 """
@@ -154,7 +155,8 @@ def main() -> None:
         print(f"{NAMES[COMPUTED]}; {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; SQLite", flush=True)
         for objects in asked.objects:
             with running_server(COMPUTED, objects) as server, deployed(server) as installation:
-                compare(Lake(objects, server, installation), asked)
+                lake = Lake(objects, server, installation)
+                measure_states(lake, asked.states) if asked.states else compare(lake, asked)
 
 
 def parsed() -> argparse.Namespace:
@@ -162,6 +164,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--objects", type=int, nargs="+", default=[100_000, 1_000_000])
     parser.add_argument("--rounds", type=int, default=3, help="of everybody by turns; medians count")
     parser.add_argument("--scattered", type=int, default=0, help="runs of changes all over the commit (by Spark)")
+    parser.add_argument("--states", type=int, default=0, help="runs, of which the bytes of states are told by mode")
     parser.add_argument("--s5cmd", default=shutil.which("s5cmd") or "")
     parser.add_argument("--rclone", default=shutil.which("rclone") or "")
     return parser.parse_args()
@@ -208,6 +211,37 @@ def compare(lake: Lake, asked: argparse.Namespace) -> None:
         lake.go_back()
         far = [lake.export_changes(scattered(lake.objects), together=False) for _ in range(asked.scattered)]
         tell("LakeMirror, scattered", far, took["LakeMirror"])
+
+
+def measure_states(lake: Lake, runs: int) -> None:
+    """Prints what is written beside the data, by the mode of the manifest: in all, and per run once it is there."""
+    lake.begin()
+    near = partial(lake.export_changes, near_each_other(lake.objects), together=True)
+    near()
+    print(f"{lake.objects:,} objects, {runs} runs of {CHANGES} changes: bytes written at the status path")
+    for mode in ("always", "daily", "never"):
+        folder = f"states-{mode}"
+        lake.export.manifest, lake.export.status_path = mode, f"s3://{MIRROR}/{folder}"
+        lake.export.save(update_fields=["manifest", "status_path"])
+        before, written = database_bytes(), [near().asked.put[f"{MIRROR}/{folder}"] for _ in range(runs)]
+        stored = (database_bytes() - before) // runs
+        enough = 100 * sum(written) // runs // CHANGES
+        line = f"  {mode:7} {sum(written):13,} in all; the first run {written[0]:,}, the last one {written[-1]:,}"
+        print(f"{line}; below 1 % with {enough:,} bytes a changed file; database {stored:,} a run", flush=True)
+
+
+def database_bytes() -> int:
+    """How large the tables are."""
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        pages, free, size = (_pragma(cursor, name) for name in ("page_count", "freelist_count", "page_size"))
+    return (pages - free) * size
+
+
+def _pragma(cursor: Any, name: str) -> int:
+    cursor.execute(f"PRAGMA {name}")
+    return int(cursor.fetchone()[0])
 
 
 def measured(server: Server, run: Callable[[], None]) -> Figure:

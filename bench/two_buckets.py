@@ -62,10 +62,12 @@ def body_of(number: int) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """Requests by kind, and seconds of the processor that the server spent."""
+    """Requests by kind, seconds of the processor that the server spent, and bytes that were put whole (copies are
+    not), by bucket and first folder."""
 
     requests: Counter[str]
     processor: float
+    put: Counter[str]
 
     def __str__(self) -> str:
         kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(self.requests.items()))
@@ -82,7 +84,7 @@ class Server:
         """Since the last call."""
         with urllib.request.urlopen(self.endpoint + COUNTED) as answer:
             told = json.load(answer)
-            return Counted(Counter(told["requests"]), told["processor"])
+            return Counted(Counter(told["requests"]), told["processor"], Counter(told["put"]))
 
 
 @contextmanager
@@ -119,6 +121,7 @@ class Counting:
     def __init__(self, app: WSGIApplication) -> None:
         self._app = app
         self._asked: Counter[str] = Counter()
+        self._put: Counter[str] = Counter()
         self._spent = time.process_time()
         self._lock = threading.Lock()
 
@@ -127,13 +130,17 @@ class Counting:
             return _answer(start, "200 OK", json.dumps(self._told()).encode())
         with self._lock:
             self._asked[_kind(environ)] += 1
+            if environ["REQUEST_METHOD"] == "PUT":
+                place = "/".join(environ["PATH_INFO"].split("/")[1:3])
+                self._put[place] += int(environ.get("CONTENT_LENGTH") or 0)
         return self._app(environ, start)
 
     def _told(self) -> dict[str, object]:
         with self._lock:
             asked, self._asked = self._asked, Counter()
+            put, self._put = self._put, Counter()
             before, self._spent = self._spent, time.process_time()
-            return {"requests": asked, "processor": self._spent - before}
+            return {"requests": asked, "processor": self._spent - before, "put": put}
 
 
 def _kind(environ: WSGIEnvironment) -> str:

@@ -142,10 +142,10 @@ def _url(export: Export) -> str:
 
 def _need(user: Any, reading: ExportSummary) -> Need:
     export = reading.export
-    may = rbac.allowed(user, "fs:RunExport", export.arn)
-    verb, view = (
-        ("Verify", "export_verify") if reading.told.state is ShownState.DAMAGED else ("Repair", "export_repair")
-    )
+    drifted = reading.told.state is ShownState.DAMAGED
+    verb, view = ("Verify", "export_verify") if drifted else ("Repair", "export_repair")
+    # While a run goes on, one that repairs say, nothing can be verified.
+    may = rbac.allowed(user, "fs:RunExport", export.arn) and not (drifted and reading.active)
     return Need(
         export=export,
         told=reading.told,

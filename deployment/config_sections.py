@@ -275,3 +275,4 @@ class Exports:
     small_files: int = spec(2000, check=checks.not_negative)
     small_bytes: int = spec(1_000_000_000, check=checks.not_negative)
     slice: timedelta = spec(timedelta(seconds=30), check=checks.lasting)
+    kept_manifests: int = spec(7, check=checks.positive)

@@ -14,6 +14,7 @@ urlpatterns = [
     path("exports/<int:number>/run/", export.export_run, name="export_run"),
     path("exports/<int:number>/repair/", export.export_repair, name="export_repair"),
     path("exports/<int:number>/verify/", export.export_verify, name="export_verify"),
+    path("exports/<int:number>/repair-drift/", export.export_repair_drift, name="export_repair-drift"),
     path("exports/<int:number>/pause/", export.export_pause, {"paused": True}, name="export_pause"),
     path("exports/<int:number>/resume/", export.export_pause, {"paused": False}, name="export_resume"),
     path("exports/<int:number>/limits/", export.export_limits, name="export_limits"),

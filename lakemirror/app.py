@@ -52,6 +52,7 @@ EXPORT_COMMANDS = (
     exports.run,
     exports.repair,
     verify_export.verify,
+    verify_export.repair_drift,
     exports.pause,
     exports.resume,
     exports.delete,

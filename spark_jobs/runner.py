@@ -23,7 +23,6 @@ from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 
 from core import errors
 from core.errors import LakeMirrorError, RemoteFailure, Unreachable
-from core.exporting.unit_values import UnitWork
 from spark_jobs.check.job import Work, check, load_task
 from spark_jobs.check.settings import CheckSettings
 from spark_jobs.session import is_remote, open_session
@@ -90,7 +89,7 @@ class Spark:
         """
         self._run(functools.partial(check, settings=settings), work, _Handover(on_rows, len(work)))
 
-    def run_export(self, job: Job, work: Sequence[UnitWork], on_rows: OnRows, tag: str) -> None:
+    def run_export(self, job: Job, work: Sequence[Any], on_rows: OnRows, tag: str) -> None:
         """Run a job of an export; its rows as dicts go to `on_rows` as they come, one for each unit.
 
         `tag` names the export: what an earlier worker began under it is ended first, as far as Spark knows of it (what

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from core.exporting.manifests import Mode
+
 
 def consequences(before: Mapping[str, Any], after: Mapping[str, Any], *, ever: bool) -> list[str]:
     """By the columns of an export. `ever`: something has been exported under the settings before."""
     effects = [*_of_path(before, after, ever), *_of_status(before, after), *_of_patterns(before, after, ever)]
-    effects += [*_of_mode(before, after), *_of_limits(before, after)]
+    effects += [*_of_mode(before, after), *_of_manifest(before, after), *_of_actions(before, after, ever)]
+    effects += _of_limits(before, after)
     return effects or ["Nothing is changed. The branch's state of now is exported, unless it is already."]
 
 
@@ -48,6 +51,24 @@ def _of_mode(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[st
         yield "The branch's state of now is exported once more; commits that follow are not."
     if after["continuous"] and not before["continuous"]:
         yield "Every commit from now on is exported."
+
+
+def _of_manifest(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
+    words = {
+        Mode.ALWAYS: "Every run that succeeds writes a manifest from now on.",
+        Mode.DAILY: "A manifest is written at most once a day from now on.",
+        Mode.NEVER: "No manifest is written any more; those that are there stay.",
+    }
+    if before["manifest"] != after["manifest"] and after["status_path"]:
+        yield words[Mode(after["manifest"])]
+
+
+def _of_actions(before: Mapping[str, Any], after: Mapping[str, Any], ever: bool) -> Iterator[str]:
+    if after["actions"] and not before["actions"]:
+        yield "Files below _lakefs_actions/ are exported, too."
+    if before["actions"] and not after["actions"]:
+        removed = " What was exported of them is removed." if ever and before["path"] == after["path"] else ""
+        yield f"Files below _lakefs_actions/ are not exported any more.{removed}"
 
 
 def _of_limits(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:

@@ -38,6 +38,8 @@ class RunFacts:
     through: int = 0
     """Files brought, found to be there already, and removed."""
     failed: int = 0
+    repairs: bool = False
+    """It brings again what drifted, and no other commit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,7 @@ class ExportFacts:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """How an export is doing. `action` is the one thing that helps: "repair", "run", "resume" or ""."""
+    """How an export is doing. `action` is the one thing that helps: "repair", "repair-drift", "run", "resume" or ""."""
 
     state: State
     word: str
@@ -99,14 +101,25 @@ def tell(facts: ExportFacts, now: datetime) -> Told:
 
 
 def _drifted(facts: ExportFacts, drift: Drift, now: datetime) -> Told:
-    """Also in a pause, and while a run goes on: it brings what changes in the branch, and not that."""
+    """Also in a pause, and while a run goes on: only one that repairs brings that, others what changes."""
     ago = in_words((now - drift.at).total_seconds())
     found = [f"{count(drift.missing, 'file')} missing"] if drift.missing else []
     found += [f"{count(drift.different, 'file')} different"] if drift.different else []
     phrase = sentence("The last verification, of ", short(drift.ref), f" {ago} ago, found {' and '.join(found)}")
-    paused = _paused(facts) if facts.standing.paused else say()
-    advice = say("Put that right at the destination, then verify it again.")
-    return Told(State.DAMAGED, "Drifted", sentences(phrase, advice, paused), "resume" if paused else "")
+    run = facts.run
+    going_on = run is not None and run.ended_at is None
+    repairing = run is not None and going_on and run.repairs
+    if facts.standing.paused:
+        advice = say() if repairing else _ADVICE
+        return Told(State.DAMAGED, "Drifted", sentences(phrase, advice, _paused(facts)), "resume")
+    if going_on:
+        told = sentences(phrase, _going_on(facts) if repairing else _ADVICE)
+        return Told(State.DAMAGED, "Repairing" if repairing else "Drifted", told)
+    settled = facts.standing.state is ExportState.SUCCESS
+    return Told(State.DAMAGED, "Drifted", sentences(phrase, _ADVICE), "repair-drift" if settled else "")
+
+
+_ADVICE = say("Repair drift copies these files again, and replaces what lies there instead.")
 
 
 def _not_looked(facts: ExportFacts, stale_since: datetime, now: datetime) -> Phrase:
@@ -152,7 +165,8 @@ def _failed(facts: ExportFacts, now: datetime) -> Phrase:
 
 def _paused(facts: ExportFacts) -> Phrase:
     if facts.run and facts.run.ended_at is None:
-        return sentence("Paused while ", short(facts.run.ref), " is exported: it goes on where it stopped")
+        doing = "repaired" if facts.run.repairs else "exported"
+        return sentence("Paused while ", short(facts.run.ref), f" is {doing}: it goes on where it stopped")
     return sentence("Paused: no commit of ", name(facts.branch), " is exported")
 
 
@@ -165,7 +179,8 @@ def _going_on(facts: ExportFacts) -> Phrase:
     whole = run.to_copy + run.to_delete
     how = f": {run.through:,} of {count(whole, 'file')} done" if run.phase != "plan" and whole else ""
     failed = f", {run.failed:,} failed" if run.failed else ""
-    first = sentence(short(run.ref), f" is being exported{how}{failed}")
+    doing = "being repaired at the destination" if run.repairs else "being exported"
+    first = sentence(short(run.ref), f" is {doing}{how}{failed}")
     newer = facts.head and facts.head != run.ref and facts.standing.continuous
     then = sentence(short(facts.head), " follows") if newer else say()
     tried = sentence(f"Tried again: {facts.retrying}") if facts.retrying else say()

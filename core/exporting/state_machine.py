@@ -42,6 +42,9 @@ class ExportSituation:
     """The branch's head when they did."""
     last_success_ref: str = ""
     path_at_success: str = ""
+    actions: bool = True
+    """With what is below `_lakefs_actions/`; `actions_at_success`: whether the last success was."""
+    actions_at_success: bool = True
     attempted: tuple[str, ...] = ()
     attempted_path: str = ""
     left: tuple[str, ...] = ()
@@ -59,7 +62,8 @@ class Basis:
 def is_exported(standing: ExportSituation, head: str) -> bool:
     """Does the destination of now hold this commit, whole?"""
     at_destination = standing.last_success_ref == head and standing.path_at_success == standing.path
-    return bool(head) and at_destination and not _attempts(standing)
+    as_wanted = standing.actions == standing.actions_at_success
+    return bool(head) and at_destination and as_wanted and not _attempts(standing)
 
 
 def check_start(standing: ExportSituation, head: str) -> None:

@@ -7,12 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
+from adapters.s3.multipart import Part
 from adapters.s3.store import split_uri
 from deployment import config
 from deployment.wiring import executors, region_settings
 
 if TYPE_CHECKING:
     from core.exporting.unit_values import Marked
+    from graveler.metarange import RangeRef
     from spark_jobs.export.settings import ExportSettings
 
 Rows = Callable[[Sequence[Mapping[str, Any]]], None]
@@ -71,6 +73,23 @@ def held_keys(keys: Mapping[str, Sequence[bytes]], settings: ExportSettings) -> 
 
     executors.tell_keys()
     return held_keys(keys, settings)
+
+
+def manifest_parts(
+    refs: Sequence[RangeRef], settings: ExportSettings, uri: str, upload_id: str, *, actions: bool, tag: str
+) -> Mapping[int, Part]:
+    """Upload the parts of a large commit's manifest, by Spark: by their numbers."""
+    from spark_jobs import runner
+    from spark_jobs.export.manifest import Upload, cut_parts, write_parts
+
+    parts: dict[int, Part] = {}
+
+    def take(rows: Sequence[Mapping[str, Any]]) -> None:
+        parts.update({row["number"]: Part(row["size"], row["etag"]) for row in rows})
+
+    job = functools.partial(write_parts, settings=settings, upload=Upload(uri, upload_id, actions))
+    runner.spark().run_export(job, cut_parts(refs, actions=actions), take, tag)
+    return parts
 
 
 def markers(directories: Sequence[bytes], settings: ExportSettings, *, write: bool) -> Marked:

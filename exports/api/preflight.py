@@ -105,7 +105,8 @@ def checked_json(actor: Any, plan: Plan) -> dict[str, Any]:
     trial, planned = None, None
     try:
         require_reading(actor, plan)
-        trial = try_patterns(plan.wish.patterns, first_files(branch_of(plan.region, plan.repository, plan.branch)))
+        branch = branch_of(plan.region, plan.repository, plan.branch)
+        trial = try_patterns(plan.wish.patterns, first_files(branch, actions=plan.actions))
     except LakeMirrorError as error:
         unknown.append(f"patterns: {error}")
     try:

@@ -6,6 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from core.exporting.manifests import Mode
 from core.exporting.state_machine import State, is_exported
 from core.mirroring.states import State as Word
 from exports.models import Export, ExportFailure, ExportRun, SkippedCommit
@@ -44,8 +45,10 @@ class Pattern(serializers.CharField):
 
 
 class ExportConfiguration(Body):
-    """How a branch is exported. PUT replaces every field: one that is left out gets its default. Only `isContinuous`
-    stays as it was then: nobody ends a continuous export by leaving it out. A new export without it is made once."""
+    """How a branch is exported. PUT replaces every field: one that is left out gets its default. `isContinuous`,
+    `manifest` and `includeActions` stay as they were then: nobody ends a continuous export, or removes files, by
+    leaving one out. A new export without them is made once, and has a manifest a day and nothing of
+    `_lakefs_actions/`."""
 
     exportPath = serializers.CharField(max_length=LONGEST_URI, help_text="s3://BUCKET/PATH")
     exportStatusPath = serializers.CharField(
@@ -61,6 +64,15 @@ class ExportConfiguration(Body):
     isContinuous = TrueOrFalse(
         required=False, help_text="export every commit, not only the one of now; left out: as it was, at first once"
     )
+    manifest = serializers.ChoiceField(
+        [mode.value for mode in Mode],
+        required=False,
+        help_text="when a list of all files is written at the status path: after each run, at most once a day, never; "
+        "left out: as it was, at first once a day",
+    )
+    includeActions = TrueOrFalse(
+        required=False, help_text="also what is below _lakefs_actions/; left out: as it was, at first not"
+    )
     objectsPerSecond = limit("objects_per_second", default=None)
     bytesPerSecond = limit("bytes_per_second", default=None)
 
@@ -72,6 +84,8 @@ class ExportConfiguration(Body):
             status_path=given["exportStatusPath"],
             patterns=given["lastKeysInPrefixRegexp"],
             continuous=given.get("isContinuous"),
+            manifest=given.get("manifest"),
+            actions=given.get("includeActions"),
             objects_per_second=given["objectsPerSecond"],
             bytes_per_second=given["bytesPerSecond"],
         )
@@ -105,6 +119,9 @@ class ExportRunAnswer(serializers.Serializer):
     outcome = text_or_null()
     error = text_or_null()
     asked_by = text_or_null()
+    repairs = serializers.CharField(
+        allow_null=True, help_text="the verification whose findings it repairs; null: it exports a commit"
+    )
     started_at = serializers.DateTimeField()
     ended_at = time_or_null()
     to_copy = serializers.IntegerField(help_text="files to bring, as far as it is planned")
@@ -138,7 +155,7 @@ class ExportStatus(serializers.Serializer):
     status = serializers.ChoiceField([state.value for state in State], help_text="'' before the first run")
     state = serializers.ChoiceField([word.value for word in Word], help_text="as the pages say it")
     reason = serializers.CharField(help_text="what goes on and what to do, in a sentence")
-    action = serializers.CharField(allow_null=True, help_text="what helps: repair, run or resume")
+    action = serializers.CharField(allow_null=True, help_text="what helps: repair, repair-drift, run or resume")
     error_message = text_or_null()
     paused = serializers.BooleanField()
     current_ref = text_or_null()
@@ -194,6 +211,8 @@ def configuration_json(export: Export) -> dict[str, Any]:
         "exportStatusPath": export.status_path,
         "lastKeysInPrefixRegexp": list(export.patterns),
         "isContinuous": export.continuous,
+        "manifest": export.manifest,
+        "includeActions": export.actions,
         "objectsPerSecond": export.objects_per_second,
         "bytesPerSecond": export.bytes_per_second,
     }
@@ -255,6 +274,7 @@ def run_json(run: ExportRun) -> dict[str, Any]:
         "outcome": run.outcome or None,
         "error": run.error or None,
         "asked_by": run.asked_by or None,
+        "repairs": str(run.repairs_id) if run.repairs_id else None,
         "started_at": rfc3339(run.started_at),
         "ended_at": rfc3339(run.ended_at),
         "kept_paths": run.kept_keys,

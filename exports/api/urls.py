@@ -20,6 +20,7 @@ urlpatterns = [
     path(f"{_BRANCH}/export-pause", exports.Pause.as_view(), name="api-export-pause"),
     path(f"{_BRANCH}/export-resume", exports.Resume.as_view(), name="api-export-resume"),
     path(f"{_BRANCH}/export-verify", verifications.Verify.as_view(), name="api-export-verify"),
+    path(f"{_BRANCH}/export-repair-drift", verifications.RepairDrift.as_view(), name="api-export-repair-drift"),
     path(f"{_BRANCH}/export-verification", verifications.Verification.as_view(), name="api-export-verification"),
     path(f"{_BRANCH}/export-drift", verifications.Drift.as_view(), name="api-export-drift"),
 ]

@@ -15,6 +15,7 @@ from core.errors import NotFound
 from db import clock
 from db.chunks import rows_in_chunks
 from exports.api.exports import REGION, OfBranch
+from exports.api.serializers import ExportRunAnswer, run_json
 from exports.models import Export, ExportDrift, ExportVerification
 from exports.services import exports
 from rbac import services as rbac
@@ -22,7 +23,7 @@ from web.csv_export import FORMATS, TableView, csv_answer, wants_csv
 from web.openapi import answers
 from web.paging import PAGE, by_number
 from web.schemas import count_or_null, page_answer, text_or_null, time_or_null
-from web.serializers import rfc3339
+from web.serializers import Body, TrueOrFalse, rfc3339
 
 FORMAT = OpenApiParameter("format", str, enum=FORMATS, description="csv: all that are named, not a page, as a file")
 COUNTS = ("equal", "equal_bytes", "missing", "different", "foreign", "named", "requests")
@@ -78,6 +79,36 @@ class Verify(OfBranch):
         export = self.find(request, repository, branch)
         verification = exports.export_verify(actor=request.user, export=export)
         return Response(verification_json(verification), status=202)
+
+
+class DriftRepair(Body):
+    """What is repaired besides what is missing or different."""
+
+    removeForeign = TrueOrFalse(
+        required=False,
+        default=False,
+        help_text="also remove what is in no file of the commit, where this export brought it with an earlier one",
+    )
+
+
+class RepairDrift(OfBranch):
+    """Bring again what drifted."""
+
+    tag = "verification"
+
+    @answers("Repair export drift", 202, ExportRunAnswer, body=DriftRepair, query=[REGION], fails=[503])
+    def post(self, request: Request, repository: str, branch: str) -> Response:
+        """Copy again what the last verification found missing or different, and replace what lies there instead. 202
+        with the run, of which export-status tells more; a verification follows it. 409 while an export goes on, after a
+        failure, and where nothing drifted. Needs fs:RunExport on the branch."""
+        rbac.require(request.user, ("fs:RunExport", branch_arn(repository, branch)))
+        body = DriftRepair(data=request.data)
+        body.is_valid(raise_exception=True)
+        export = self.find(request, repository, branch)
+        run = exports.export_repair_drift(
+            actor=request.user, export=export, remove=body.validated_data["removeForeign"]
+        )
+        return Response(run_json(run), status=202)
 
 
 class Verification(OfBranch):

@@ -21,7 +21,7 @@ from core.exporting.state_machine import State
 from core.exporting.unit_values import Phase as Work
 from core.text.phrases import count
 from db import clock
-from exports.engine import markers, runs, stale_uploads, status_files, unit_rows
+from exports.engine import manifests, markers, runs, stale_uploads, status_files, unit_rows
 from exports.engine.note_failures import note_failed_directories, note_failures, note_kept
 from exports.engine.run_io import Plane
 from exports.engine.time_slice import Slice
@@ -125,7 +125,7 @@ def _markers(run: ExportRun, plane: Plane, lease: Lease) -> bool:
 
 def _manifest(run: ExportRun, plane: Plane, lease: Lease) -> bool:
     if not run.failed:
-        status_files.write_manifest(run, plane)
+        manifests.write(run, plane, lease)
         if run.attempted:
             stale_uploads.give_up(run, plane)
     return True

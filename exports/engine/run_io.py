@@ -10,6 +10,7 @@ from adapters.s3.writes import Writer
 from core.errors import Denied, NotFound
 from core.exporting.unit_planning import holders
 from core.exporting.unit_values import Marked, Phase, UnitWork
+from core.types import ObjectInfo
 from deployment import config
 from deployment.wiring import clients, export_jobs
 from exports.engine.note_failures import failed_directories
@@ -28,8 +29,9 @@ class Plane:
         self.elsewhere = False
         """Whether tasks of Spark's may still be at work: of a job that did not come to its end."""
 
-    def settings(self, place: str = "") -> Any:
-        """Of now: limits may have been changed, and something may have failed. For another place than the run's too."""
+    def settings(self, place: str = "", *, deadline: float = 0.0) -> Any:
+        """Of now: limits may have been changed, and something may have failed. For another place than the run's too,
+        and for another deadline than the slice's: of what nobody sees."""
         export, run = self.run.export, self.run
         return export_jobs.settings(
             region=export.region,
@@ -37,13 +39,14 @@ class Plane:
             path=place or run.path,
             patterns=tuple(run.patterns),
             former=tuple(run.former),
-            deadline=self.piece.deadline,
+            deadline=deadline or self.piece.deadline,
             compare=run.compare,
-            ask=not run.base,
+            ask=not run.base and not run.repairs_id,
             failed=tuple(failed_directories(run)),
             objects_per_second=float(export.objects_per_second or 0),
             bytes_per_second=float(export.bytes_per_second or 0),
             patient=not self.last_try,
+            repair=bool(run.repairs_id),
         )
 
     def check_places(self) -> None:
@@ -108,6 +111,19 @@ class Plane:
     def get(self, uri: str) -> bytes:
         """An object from anywhere. NotFound, Denied, Unreachable."""
         return clients.export_store(self.run.export.region, uri).get(uri)
+
+    def head(self, uri: str) -> ObjectInfo | None:
+        """What a store tells of an object anywhere; None for none."""
+        return clients.export_store(self.run.export.region, uri).head(uri)
+
+    def delete(self, uri: str) -> None:
+        """Delete an object anywhere. Raises what keeps it from going."""
+        writer = Writer(clients.export_store(self.run.export.region, uri), self.piece.until())
+        try:
+            for error in writer.delete([uri]).values():
+                raise error
+        finally:
+            self.piece.unanswered |= writer.unanswered
 
     def put(self, uri: str, data: bytes, content_type: str) -> None:
         """Write an object anywhere, a status file say."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from django.db import transaction
 
 from core.errors import Conflict
@@ -45,6 +48,21 @@ def start(export: Export, head: str, *, asked_by: str = "") -> ExportRun:
     standing = now.standing()
     state_machine.check_start(standing, head)
     basis = state_machine.basis(standing)
+    return begin(now, head, base=basis.base, attempted=basis.attempted, asked_by=asked_by, actions_anew=_anew(now))
+
+
+def _anew(export: Export) -> bool:
+    """Whether what is below `_lakefs_actions/` may lie at the place otherwise than runs of these settings leave it."""
+    last = export.runs.filter(outcome=State.SUCCESS).order_by("-pk").values_list("pk", flat=True).first()
+    otherwise = export.runs.filter(pk__gte=last or 0).exclude(actions=export.actions)
+    differs = export.actions != export.actions_at_success
+    return differs or bool(export.left.get(export.path)) or otherwise.exists()
+
+
+def begin(now: Export, head: str, *, base: str, attempted: Sequence[str], asked_by: str, **more: Any) -> ExportRun:
+    """A run for a commit, whatever is exported already. `more`: further columns of it. Inside of a transaction that
+    holds the export's row."""
+    standing = now.standing()
     former = marked_places.note(
         region_settings.export_place(now.region, now.path), now.patterns, known=now.marked.get(now.path, ())
     )
@@ -61,14 +79,15 @@ def start(export: Export, head: str, *, asked_by: str = "") -> ExportRun:
     run = ExportRun.objects.create(
         export=now,
         ref=head,
-        base=basis.base,
-        attempted=list(basis.attempted),
+        base=base,
+        attempted=list(attempted),
         path=now.path,
         status_path=now.status_path,
         patterns=now.patterns,
         former=former,
         asked_by=asked_by,
         started_at=clock.now(),
+        **{"actions": now.actions, **more},
     )
     duties.wake("export", -now.pk)
     verifications.outdate(now, head)
@@ -88,12 +107,15 @@ def succeed(run: ExportRun) -> None:
         error="",
         last_success_ref=run.ref,
         path_at_success=run.path,
+        actions_at_success=run.actions,
         succeeded_at=now,
         attempted=[],
         attempted_path="",
         left=left_with(export.left, export.path_at_success, [export.last_success_ref], at=run.path),
     )
     run.units.all().delete()
+    if run.repairs_id and export.path == run.path:
+        verifications.begin(run.export, asked_by=run.asked_by)
 
 
 @transaction.atomic

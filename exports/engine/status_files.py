@@ -1,4 +1,4 @@
-"""What a run leaves at the status path: a manifest of all files, a status for programs, last the status file of old.
+"""What a run leaves at the status path after its manifest: a status for programs, last the status file of old.
 
 What the latter says is noted with the run that wrote it last.
 """
@@ -6,7 +6,6 @@ What the latter says is noted with the run that wrote it last.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from django.db.models import QuerySet
@@ -15,36 +14,12 @@ from core.errors import Denied, NotFound
 from core.exporting.destinations import status_uri, timed_uris
 from core.exporting.state_machine import State, status_text
 from db import clock
+from exports.engine import manifests
 from exports.engine.run_io import Plane
-from exports.engine.source_commits import entries_of, ranges_of
 from exports.models import ExportRun
-from graveler.entries import Entry
 from web.serializers import rfc3339
 
-LINES_AT_ONCE = 10_000
-JSON, JSON_LINES, TEXT = "application/json", "application/x-ndjson", "text/plain; charset=utf-8"
-
-
-def write_manifest(run: ExportRun, plane: Plane) -> None:
-    """All files of the commit, a JSON object a line: path, etag, size. Streamed, in parts; of a success alone."""
-    if not run.status_path:
-        return
-    export = run.export
-    entries = entries_of(export, ranges_of(export, run.ref))
-    uri = timed_uris(run.status_path, export.repository, export.branch, run.started_at).manifest
-    plane.put_stream(uri, manifest(entries), JSON_LINES)
-
-
-def manifest(entries: Iterable[Entry]) -> Iterator[bytes]:
-    """The manifest's text in pieces of some thousand lines."""
-    lines: list[str] = []
-    for entry in entries:
-        path = entry.path.decode("utf-8", "surrogateescape")
-        lines.append(json.dumps({"path": path, "etag": entry.etag, "size": entry.size}) + "\n")
-        if len(lines) == LINES_AT_ONCE:
-            yield "".join(lines).encode()
-            lines = []
-    yield "".join(lines).encode()
+JSON, TEXT = "application/json", "text/plain; charset=utf-8"
 
 
 def write_status(run: ExportRun, plane: Plane, state: State, errors: int, at: datetime) -> None:
@@ -65,6 +40,7 @@ def tell_begun(run: ExportRun, plane: Plane) -> None:
 def _write_report(run: ExportRun, plane: Plane, state: State, errors: int, at: datetime) -> None:
     export = run.export
     timed = timed_uris(run.status_path, export.repository, export.branch, run.started_at)
+    last = manifests.newest(run)
     report = {
         "status": state,
         "commit_id": run.ref,
@@ -73,7 +49,8 @@ def _write_report(run: ExportRun, plane: Plane, state: State, errors: int, at: d
         "branch": export.branch,
         "export_path": run.path,
         "signalled_errors": errors,
-        "manifest": timed.manifest if state is State.SUCCESS else None,
+        "manifest": timed.manifest if state is State.SUCCESS and run.listed is not False else None,
+        "last_manifest": last and {"uri": last.uri, "commit_id": last.run.ref},
         "at": rfc3339(at),
     }
     plane.put(timed.status, (json.dumps(report, indent=2) + "\n").encode(), JSON)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from base64 import b64decode, b64encode
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from django.db import transaction
@@ -13,6 +13,8 @@ from django.db.models import F
 from core.errors import Corrupt, NotFound
 from core.exporting.unit_planning import Unit, parts_of, plan_units
 from core.exporting.unit_values import UnitWork
+from core.exporting.unit_windows import plan_with_actions_anew, plan_without_actions
+from exports.engine import drift_repairs
 from exports.engine.commits_behind import between_runs, note_skipped
 from exports.engine.source_commits import commit_of, ranges_of
 from exports.models import ExportDirectory, ExportRun, ExportUnit
@@ -36,7 +38,7 @@ def cut(run: ExportRun, lease: Lease) -> None:
     message = commit_of(export, run.ref).message
     run.base = "" if run.base in lost else run.base
     run.attempted, run.lost = [ref for ref in run.attempted if ref not in lost], lost
-    run.compare = run.compare or not run.base or bool(run.attempted or run.lost)
+    run.compare = run.compare or not run.base or run.actions_anew or bool(run.attempted or run.lost)
     skipped = between_runs(run)
     with transaction.atomic():
         lease.lock()
@@ -60,7 +62,17 @@ def _units(run: ExportRun) -> tuple[list[Unit], list[str]]:
     known = [ranges for ranges in found.values() if ranges is not None]
     lost = [*run.lost, *(ref for ref, ranges in found.items() if ranges is None)]
     # What is lost may have changed any key: one that is empty stands for it, so that all keys are planned.
-    return list(plan_units(target, [*known, []] if lost else known)), lost
+    others = [*known, []] if lost else known
+    units = sorted(_with_or_without_actions(run, target, others), key=lambda unit: unit.low)
+    return (drift_repairs.narrow(run, units) if run.repairs_id else units), lost
+
+
+def _with_or_without_actions(
+    run: ExportRun, target: Sequence[RangeRef], others: Sequence[Sequence[RangeRef]]
+) -> Iterator[Unit]:
+    if not run.actions:
+        return plan_without_actions(target, others, anew=run.actions_anew)
+    return plan_with_actions_anew(target, others) if run.actions_anew else plan_units(target, others)
 
 
 def _ranges(run: ExportRun, ref: str) -> list[RangeRef] | None:

@@ -19,7 +19,12 @@ def begin(export: Export, *, asked_by: str) -> ExportVerification:
         return going_on
     _check(now)
     made = ExportVerification.objects.create(
-        export=now, ref=now.last_success_ref, path=now.path, asked_by=asked_by, started_at=clock.now()
+        export=now,
+        ref=now.last_success_ref,
+        path=now.path,
+        actions=now.actions_at_success,
+        asked_by=asked_by,
+        started_at=clock.now(),
     )
     old = now.verifications.order_by("-pk").values_list("pk", flat=True)[KEPT:]
     last = now.verifications.filter(path=now.path).telling().values_list("pk", flat=True).first()

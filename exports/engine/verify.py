@@ -16,6 +16,7 @@ from core.errors import Fenced, LakeMirrorError, RemoteFailure
 from core.exporting.deadline import Late
 from core.exporting.unit_planning import Unit, plan_units
 from core.exporting.unit_values import UnitWork
+from core.exporting.unit_windows import ACTIONS, EVERYTHING, Window, outside
 from core.text.phrases import count
 from db import clock
 from deployment import config
@@ -91,12 +92,15 @@ def _succeeded(it: ExportVerification, lease: Lease) -> None:
     it.refresh_from_db()
     with transaction.atomic():
         lease.lock()
+        ExportVerification.objects.filter(pk=it.pk).update(files=it.seen)  # units may have told of more than is theirs
         verifications.end(it, Verdict.DRIFTED if it.drifted else Verdict.EQUAL)
 
 
 def _cut(it: ExportVerification, lease: Lease) -> None:
-    """All ranges of the commit; without any there is to be nothing at the destination."""
-    units = list(plan_units(ranges_of(it.export, it.ref), [[]])) or [Unit(b"", None, "", ((),))]
+    """All ranges of the commit; where it has none, or none that is exported, there is to be nothing."""
+    units = list(plan_units(ranges_of(it.export, it.ref), [[]])) or [_nothing(EVERYTHING)]
+    if not it.actions:
+        units = sorted([*outside(units, ACTIONS), _nothing(ACTIONS)], key=lambda unit: unit.low)
     rows = [
         VerificationUnit(verification=it, number=number, unit=to_json(unit), entries=unit.entries)
         for number, unit in enumerate(units)
@@ -107,6 +111,11 @@ def _cut(it: ExportVerification, lease: Lease) -> None:
         VerificationUnit.objects.bulk_create(rows, batch_size=ROWS_AT_ONCE)
         it.cut, it.files = True, sum(unit.entries for unit in units)
         it.save(update_fields=["cut", "files"])
+
+
+def _nothing(window: Window) -> Unit:
+    """No key of a window is in the commit."""
+    return Unit(window.low, window.high, "", ((),))
 
 
 def _some(it: ExportVerification) -> list[VerificationUnit]:

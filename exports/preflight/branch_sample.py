@@ -11,6 +11,7 @@ from typing import Any
 
 from core.errors import NotFound, Unreachable
 from core.exporting.markers import touched_directories
+from core.exporting.unit_windows import ACTIONS
 from core.types import Commit, RepositoryInfo
 from deployment.wiring import clients
 from exports.engine.source_commits import Parsed, read_proven
@@ -76,14 +77,15 @@ def ranges_of(branch: Branch, commit: Commit | None = None) -> list[RangeRef]:
     return _read(branch.region, branch.repository.storage_namespace, metarange_id, read_metarange)
 
 
-def first_files(branch: Branch) -> FirstFiles:
-    """Raises as `ranges_of`. What was read once is kept: a commit does not change."""
+def first_files(branch: Branch, *, actions: bool = True) -> FirstFiles:
+    """With what is below `_lakefs_actions/`, or without. Raises as `ranges_of`. What was read once is kept: a commit
+    does not change."""
     ranges = tuple(ranges_of(branch))
-    return _first_files(branch.region, branch.repository.storage_namespace, ranges)
+    return _first_files(branch.region, branch.repository.storage_namespace, ranges, actions)
 
 
 @functools.lru_cache(maxsize=8)
-def _first_files(region: str, namespace: str, ranges: tuple[RangeRef, ...]) -> FirstFiles:
+def _first_files(region: str, namespace: str, ranges: tuple[RangeRef, ...], actions: bool) -> FirstFiles:
     paths: list[bytes] = []
     imported: dict[str, tuple[str, bytes]] = {}
     ends, read, size = time.monotonic() + SECONDS, 0, 0
@@ -95,6 +97,9 @@ def _first_files(region: str, namespace: str, ranges: tuple[RangeRef, ...]) -> F
         imported = _imported(columns) | imported
         read, size = read + 1, size + ref.estimated_size
     files = sum(ref.count for ref in ranges)
+    if not actions:
+        data = [path for path in paths if not path.startswith(ACTIONS.low)]
+        files, paths = files - (len(paths) - len(data)), data
     seen = paths[:MOST_READ]
     directories = sorted(touched_directories(seen))
     whole = len(seen) == files and len(seen) <= MOST_KEYS and len(directories) <= MOST_DIRECTORIES

@@ -16,5 +16,5 @@ def changes_of(plan: Plan) -> list[str]:
     before = {name: getattr(plan.export, name) for name in exports.SETTINGS}
     wish = plan.wish
     after = asdict(wish) | {"path": wish.path.rstrip("/"), "status_path": wish.status_path.rstrip("/")}
-    after["continuous"] = exports.continues(wish.continuous, plan.export)
+    after |= exports.kept(after, plan.export)
     return consequences(before, after, ever=bool(plan.export.last_success_ref or plan.export.attempted_path))

@@ -7,7 +7,7 @@ for it, and never at a place that is somebody else's.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
@@ -28,7 +28,7 @@ from exports.models import Export
 from exports.preflight.branch_sample import Branch, FirstFiles, branch_of, first_files
 from exports.preflight.pattern_trial import named, try_patterns
 from exports.services import destinations
-from exports.services.exports import Wish
+from exports.services.exports import Wish, kept
 from installations.probes import Answers, Calls, ask
 from mirrors.preflight.checks import Preflight
 from rbac import services as rbac
@@ -49,6 +49,11 @@ class Plan:
     branch: str
     wish: Wish
     export: Export | None = None
+
+    @property
+    def actions(self) -> bool:
+        """With what is below `_lakefs_actions/`."""
+        return bool(kept(asdict(self.wish), self.export)["actions"])
 
 
 def check_plan(*, actor: Any, plan: Plan, writing: bool) -> Preflight:
@@ -138,7 +143,7 @@ def _first_round(plan: Plan, places: dict[str, str]) -> Calls:
 def _second_round(
     plan: Plan, places: dict[str, str], branch: Any, wrong: dict[str, LakeMirrorError], writing: bool
 ) -> Calls:
-    calls: Calls = {"files": partial(first_files, branch)} if isinstance(branch, Branch) else {}
+    calls: Calls = {"files": partial(first_files, branch, actions=plan.actions)} if isinstance(branch, Branch) else {}
     for side, place in places.items():
         if writing and f"{side}-apart" not in wrong:
             store = clients.quick_export_store(plan.region, place)

@@ -6,7 +6,7 @@ Nothing is stored, and the destination is not asked. Figures that are not of all
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -17,12 +17,12 @@ from core.exporting.run_cost import THROUGH, WITHIN, Pace, RunCost, run_cost
 from core.exporting.state_machine import State, basis
 from core.exporting.unit_planning import Unit, plan_units
 from core.exporting.unit_values import UnitWork
+from core.exporting.unit_windows import ACTIONS, plan_with_actions_anew, plan_without_actions
 from deployment import config
 from deployment.wiring import clients, export_jobs
 from exports.models import Export, ExportRun
 from exports.preflight.branch_sample import Branch, branch_of, ranges_of
 from exports.preflight.checks import Plan
-from exports.services.exports import Wish
 from graveler.metarange import RangeRef
 from jobs.concurrent_calls import ask_all
 
@@ -56,13 +56,21 @@ class Planned:
 
 def planned_run(plan: Plan) -> Planned:
     """Raises Invalid, NotFound and Unreachable where the branch can't be read."""
-    source, wish = branch_of(plan.region, plan.repository, plan.branch), plan.wish
-    base, attempted = _basis(plan.export, wish.path)
+    source = branch_of(plan.region, plan.repository, plan.branch)
+    base, attempted = _basis(plan.export, plan.wish.path)
     known = [ranges for ref in (base, *attempted) if (ranges := _ranges(source, ref)) is not None]
     target = ranges_of(source)
-    units = list(plan_units(target, known or [[]]))
+    units = list(_units(plan, target, known or [[]]))
     some = _some(units)
-    return _planned(source, wish, base, target, units, some, _diff(source, some))
+    return _planned(source, plan, base, target, units, some, _diff(source, some))
+
+
+def _units(plan: Plan, target: Sequence[RangeRef], others: Sequence[Sequence[RangeRef]]) -> Iterator[Unit]:
+    """As the run cuts them."""
+    anew = plan.export is not None and plan.export.actions_at_success != plan.actions
+    if not plan.actions:
+        return plan_without_actions(target, others, anew=anew)
+    return plan_with_actions_anew(target, others) if anew else plan_units(target, others)
 
 
 def _basis(export: Export | None, path: str) -> tuple[str, Sequence[str]]:
@@ -117,18 +125,18 @@ def _diff(source: Branch, some: Sequence[UnitWork]) -> list[Mapping[str, Any]]:
 
 def _planned(
     source: Branch,
-    wish: Wish,
+    plan: Plan,
     base: str,
     target: Sequence[RangeRef],
     units: Sequence[Unit],
     some: Sequence[UnitWork],
     rows: Sequence[Mapping[str, Any]],
 ) -> Planned:
-    complete = len(rows) == len(units)
+    wish, complete = plan.wish, len(rows) == len(units)
     share = _share(units, some, rows)
     copies, removals, size = (_scaled(rows, name, share) for name in ("to_copy", "to_delete", "copy_bytes"))
     if not base:
-        copies, removals = sum(ref.count for ref in target), removals or 0
+        copies, removals = copies if complete else sum(ref.count for ref in target), removals or 0
     within, pace = _pace(source.region, wish.path)
     cost = None
     if copies is not None and size is not None:
@@ -150,7 +158,7 @@ def _planned(
         copies=copies,
         removals=removals,
         bytes=size,
-        estimated=bool(base) and not complete,
+        estimated=not complete and (bool(base) or _leaves_out(plan, target)),
         bytes_estimated=not complete,
         ranges=len(units),
         read=len(rows),
@@ -158,6 +166,11 @@ def _planned(
         pace=pace,
         cost=cost,
     )
+
+
+def _leaves_out(plan: Plan, target: Sequence[RangeRef]) -> bool:
+    """May it be that not all files of the commit are wanted?"""
+    return not plan.actions and any(map(ACTIONS.overlaps, target))
 
 
 def _share(units: Sequence[Unit], some: Sequence[UnitWork], rows: Sequence[Mapping[str, Any]]) -> float | None:

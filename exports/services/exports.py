@@ -14,9 +14,10 @@ from core.access.policies import branch_arn
 from core.errors import Conflict, Invalid, NotFound
 from core.exporting import state_machine
 from core.exporting.destinations import check_beside, check_place
+from core.exporting.manifests import Mode as Manifest
 from core.exporting.state_machine import State
 from db import clock
-from exports.engine import runs, verifications
+from exports.engine import drift_repairs, runs, verifications
 from exports.engine.abandoned_destinations import take
 from exports.models import Export, ExportRun, ExportVerification
 from exports.services import destinations
@@ -28,7 +29,12 @@ KIND = "export"
 MOST_PATTERNS, LONGEST_PATTERN = 50, 1000
 PATTERNS = "lastKeysInPrefixRegexp"
 MOST_PER_SECOND = {"objects_per_second": 10**9, "bytes_per_second": 10**15}
-SETTINGS = ("path", "status_path", "patterns", "continuous", "objects_per_second", "bytes_per_second")
+SETTINGS = (
+    *("path", "status_path", "patterns", "continuous", "manifest", "actions"),
+    *("objects_per_second", "bytes_per_second"),
+)
+KEPT = {"continuous": False, "manifest": Manifest.DAILY.value, "actions": False}
+"""What stays as it was unless somebody says otherwise, and what a new export has then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +46,10 @@ class Wish:
     patterns: Sequence[str] = ()
     continuous: bool | None = None
     """None: as it was, and for a new export once."""
+    manifest: str | None = None
+    """None: as it was, and for a new export at most once a day."""
+    actions: bool | None = None
+    """Also what is below `_lakefs_actions/`. None: as it was, and for a new export not."""
     objects_per_second: int | None = None
     bytes_per_second: int | None = None
 
@@ -81,6 +91,7 @@ def checked(wish: Wish) -> dict[str, Any]:
     path = check_place(wish.path, "exportPath")
     status_path = check_place(wish.status_path, "exportStatusPath") if wish.status_path else ""
     check_patterns(wish.patterns)
+    check_manifest(wish.manifest)
     for name in MOST_PER_SECOND:
         check_limit(name, getattr(wish, name))
     return asdict(wish) | {"path": path, "status_path": status_path, "patterns": list(wish.patterns)}
@@ -97,9 +108,19 @@ def check_patterns(patterns: Sequence[str]) -> None:
     Patterns(patterns, field=PATTERNS)
 
 
-def continues(wished: bool | None, export: Export | None) -> bool:
-    """Whether every commit is exported, by what is wished of an export that there is or isn't."""
-    return wished if wished is not None else export is not None and export.continuous
+def kept(wished: Mapping[str, Any], export: Export | None) -> dict[str, Any]:
+    """The columns of KEPT, by what is wished (None: nothing) of an export that there is or isn't."""
+    given = {name: wished[name] for name in KEPT}
+    return {
+        name: value if value is not None else getattr(export, name) if export else KEPT[name]
+        for name, value in given.items()
+    }
+
+
+def check_manifest(mode: str | None) -> None:
+    """Raises Invalid for what is no mode."""
+    if mode is not None and mode not in list(Manifest):
+        raise Invalid(f"'{mode[:40]}' is none of {', '.join(Manifest)}", field="manifest", hint="Write one of these")
 
 
 def _store(
@@ -109,9 +130,11 @@ def _store(
     now = clock.now()
     asked = {"wanted": True, "wanted_ref": head, "changed_at": now}
     export = Export.objects.select_for_update().of_branch(region, source.id, branch).first()
-    settings = settings | {"continuous": continues(settings["continuous"], export)}
+    settings = settings | kept(settings, export)
     if export is None:
         pins = {"creation_date": source.creation_date, "storage_namespace": source.storage_namespace}
+        # A worker of the version before, which knows no such choice, may carry its first run.
+        pins["actions_at_success"] = True
         made = Export.objects.create(
             region=region, repository=source.id, branch=branch, created_at=now, **asked, **pins, **settings
         )
@@ -205,6 +228,18 @@ def export_verify(*, actor: Any, export: Export) -> ExportVerification:
         verification = verifications.begin(export, asked_by=_name(actor))
         _audit(actor, right, Verb.VERIFY, export, after={"verify": verification.ref})
     return verification
+
+
+def export_repair_drift(*, actor: Any, export: Export, remove: bool) -> ExportRun:
+    """Bring again what the last verification found missing or different; `remove` also takes away what it found too
+    much, where that was brought with an earlier commit. Raises Denied and Conflict."""
+    right = ("fs:RunExport", export.arn)
+    rbac.require(actor, right)
+    with transaction.atomic():
+        run = drift_repairs.start(export, remove=remove, asked_by=_name(actor))
+        after = {"verification": run.repairs_id, "ref": run.ref, "remove_foreign": remove}
+        _audit(actor, right, Verb.REPAIR, export, after=after)
+    return run
 
 
 def _audit(actor: Any, right: rbac.Right, verb: Verb, export: Export, **more: Any) -> None:

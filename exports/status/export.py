@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import Max, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Exists, Max, OuterRef, Q, QuerySet, Subquery
 
 from core.exporting.explain import Drift, ExportFacts, RunFacts, Told, tell
 from core.exporting.state_machine import LOOK_IN_A_RUN, is_exported
+from core.exporting.state_machine import State as ExportState
 from core.mirroring.states import State, Tone
 from core.text.phrases import count
 from deployment import config
@@ -112,11 +113,12 @@ def proof_of(export: Export) -> ExportVerification | None:
 
 def drifting(exports: Sequence[Export] | QuerySet[Export]) -> QuerySet[ExportVerification]:
     """The last verification of each export's place of now that tells anything, where it found files of its own missing
-    or different."""
+    or different, and no run has repaired that."""
     of_place = ExportVerification.objects.filter(export=OuterRef("export"), path=OuterRef("export__path"))
     last = of_place.telling().order_by("-pk").values("pk")[:1]
     rows = ExportVerification.objects.filter(Q(missing__gt=0) | Q(different__gt=0), export__in=exports)
-    return rows.filter(pk=Subquery(last)).order_by()
+    repaired = ExportRun.objects.filter(repairs=OuterRef("pk"), outcome=ExportState.SUCCESS)
+    return rows.filter(~Exists(repaired), pk=Subquery(last)).order_by()
 
 
 def _drifts(exports: Sequence[Export]) -> dict[int, Drift]:
@@ -175,4 +177,5 @@ def _facts(run: ExportRun) -> RunFacts:
         to_delete=run.to_delete,
         through=run.copied + run.skipped + run.deleted,
         failed=run.failed,
+        repairs=bool(run.repairs_id),
     )

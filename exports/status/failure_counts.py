@@ -10,7 +10,7 @@ from django.db.models import Count, Min
 from core.exporting.destinations import status_uri, timed_uris
 from core.exporting.failure_reasons import Reason, reason_words
 from core.exporting.state_machine import State
-from exports.models import ExportRun
+from exports.models import ExportManifest, ExportRun
 
 REASONS = [reason.value for reason in Reason]
 
@@ -61,5 +61,10 @@ def status_file(run: ExportRun) -> StatusFile | None:
         status_uri(place, export.repository, export.branch, run.ref),
         run.told,
         timed.status,
-        timed.manifest if run.outcome == State.SUCCESS else "",
+        timed.manifest if run.outcome == State.SUCCESS and is_listed(run) else "",
     )
+
+
+def is_listed(run: ExportRun) -> bool:
+    """Whether the manifest of a run is there: it was written, and not removed since. Those of versions before are."""
+    return run.listed is None or (run.listed and ExportManifest.objects.filter(run=run.pk).exists())

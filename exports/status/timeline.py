@@ -12,6 +12,7 @@ from core.exporting.state_machine import State
 from core.text.eta import expected_end, per_second
 from core.text.phrases import count
 from exports.models import ExportDirectory, ExportRun, ExportVerification
+from exports.status.failure_counts import is_listed
 
 GOOD, NOW, BAD, NOT_YET = "done", "now", "blocked", ""
 _WORDS = {GOOD: "done", NOW: "at work", BAD: "failed", NOT_YET: "not done"}
@@ -136,7 +137,11 @@ def _manifest_note(run: ExportRun) -> str:
         return ""
     if not run.status_path:
         return "no status path"
-    return "none: files failed" if run.failed else "written"
+    if run.failed:
+        return "none: files failed"
+    if run.listed is False:
+        return "none due"
+    return "written" if is_listed(run) else "removed: newer ones are there"
 
 
 def _verified(run: ExportRun, it: ExportVerification | None) -> RunStep:

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from core.errors import Invalid
 from db import clock
+from exports.engine import drift_repairs
 from exports.models import Export
 from exports.services import exports
 from exports.status.export import export_statuses
@@ -22,6 +23,7 @@ from rbac import services as rbac
 from web.pages import answered, whole_or_part
 
 SECTION = {"section": "exports"}
+SHOWN = 10
 
 
 @never_cache
@@ -58,6 +60,23 @@ def export_verify(request: HttpRequest, number: int) -> HttpResponse:
     export = find_visible(request, number)
     verify = partial(exports.export_verify, actor=request.user, export=export)
     return _carry_out(request, export, verify, "Queued: the destination is compared with the last complete export.")
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def export_repair_drift(request: HttpRequest, number: int) -> HttpResponse:
+    """Say what is copied again, replaced and perhaps removed, then do it."""
+    export = find_visible(request, number)
+    if request.method != "POST":
+        rbac.require(request.user, ("fs:RunExport", export.arn))
+        found = drift_repairs.repairable(export)
+        foreign = found.drift.filter(kind="foreign")[:SHOWN] if found else []
+        context = {"export": export, "found": found, "foreign": foreign}
+        return render(request, "exports/repair_drift.html", SECTION | context)
+    remove = request.POST.get("remove_foreign") == "on"
+    exports.export_repair_drift(actor=request.user, export=export, remove=remove)
+    messages.success(request, "Queued: what drifted is brought again, and the destination verified after it.")
+    return redirect("export", export.pk)
 
 
 @require_POST

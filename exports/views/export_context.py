@@ -6,6 +6,7 @@ from typing import Any
 
 from django.http import Http404, HttpRequest
 
+from exports.engine import drift_repairs
 from exports.models import Export, ExportRun
 from exports.status.export import ExportSummary, proof_of
 from exports.status.failure_counts import REASONS, by_reason, has_later_status, status_file
@@ -81,6 +82,8 @@ def _proof(export: Export) -> dict[str, Any]:
         "proven": proof_of(export),
         "drift": list(verification.drift.all()[:DRIFT]) if verification else [],
         "comparing": going_on,
+        "repairable": not going_on and export.state == "exported-successfully" and drift_repairs.repairable(export),
+        "repair": verification and verification.repairs.order_by("-pk").first(),
         "verifiable": provable and not going_on and export.state != "in-progress",
     }
 

@@ -156,7 +156,7 @@ def _trial(request: HttpRequest, plan: Plan) -> Context:
             return {}
         rbac.require(request.user, ("fs:ExportConfig", branch_arn(plan.repository, plan.branch)))
         require_reading(request.user, plan)
-        files = first_files(branch_of(plan.region, plan.repository, plan.branch))
+        files = first_files(branch_of(plan.region, plan.repository, plan.branch), actions=plan.actions)
         trial = try_patterns(plan.wish.patterns, files)
     except Invalid as error:
         return {"trial_wrong": str(error)}

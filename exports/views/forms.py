@@ -52,6 +52,17 @@ class ExportForm(forms.Form):
     continuous = forms.BooleanField(
         label="Export every commit", required=False, help_text="Otherwise the branch is exported once, now."
     )
+    manifest = forms.ChoiceField(
+        label="Manifest",
+        choices=Export.Manifest.choices,
+        required=False,
+        help_text="A list of all files of the commit at the status path: some 100 bytes a file, whatever changed.",
+    )
+    actions = forms.BooleanField(
+        label="Also files below _lakefs_actions/",
+        required=False,
+        help_text="The hooks of the repository: no data, so most readers don't want them.",
+    )
     objects_per_second = forms.IntegerField(label="Most objects a second", required=False, min_value=1, max_value=10**9)
     bytes_per_second = forms.IntegerField(label="Most bytes a second", required=False, min_value=1, max_value=10**15)
 
@@ -64,7 +75,8 @@ class ExportForm(forms.Form):
     @classmethod
     def fresh(cls) -> ExportForm:
         """The empty form: continuous, for that is what people come for."""
-        return cls(initial={"region": config.current().region, "continuous": True})
+        initial = {"region": config.current().region, "continuous": True, "manifest": Export.Manifest.DAILY}
+        return cls(initial=initial)
 
     @classmethod
     def of(cls, export: Export) -> ExportForm:
@@ -95,6 +107,8 @@ class ExportForm(forms.Form):
             status_path=values["status_path"],
             patterns=patterns_of(str(self["patterns"].value() or "")),
             continuous=bool(self["continuous"].value()),
+            manifest=values["manifest"] or None,
+            actions=bool(self["actions"].value()),
             **limits,
         )
         return Plan(values["region"], values["repository"], values["branch"], wish, export)
@@ -108,6 +122,8 @@ class ExportForm(forms.Form):
             status_path=given["status_path"],
             patterns=patterns_of(given["patterns"]),
             continuous=given["continuous"],
+            manifest=given["manifest"] or None,
+            actions=given["actions"],
             objects_per_second=given["objects_per_second"],
             bytes_per_second=given["bytes_per_second"],
         )

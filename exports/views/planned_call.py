@@ -31,7 +31,9 @@ def _body(plan: Plan) -> dict[str, Any]:
         "exportStatusPath": wish.status_path,
         "lastKeysInPrefixRegexp": list(wish.patterns),
         "isContinuous": wish.continuous,
+        "includeActions": wish.actions,
     }
+    body |= {"manifest": wish.manifest} if wish.manifest else {}
     limits = {"objectsPerSecond": wish.objects_per_second, "bytesPerSecond": wish.bytes_per_second}
     return body | {name: limit for name, limit in limits.items() if limit}
 
@@ -48,8 +50,10 @@ def _options(plan: Plan) -> Iterator[str]:
     wish = plan.wish
     yield from ("--path", wish.path or "S3-URI", "--continuous" if wish.continuous else "--continuous=false")
     given = [("--status-path", wish.status_path), *(("--prefix-regex", pattern) for pattern in wish.patterns)]
+    given += [("--manifest", wish.manifest or "")]
     limits = ("--objects-per-second", wish.objects_per_second), ("--bytes-per-second", wish.bytes_per_second)
     region = "" if plan.region == config.current().region else plan.region
     for option, value in (*given, *limits, ("--region", region)):
         if value:
             yield from (option, str(value))
+    yield "--actions" if wish.actions else "--no-actions"

@@ -20,6 +20,7 @@ from lakemirror.wait import Look, may_wait, wait_until_done
 _talks = functools.partial(talks, base=EXPORTS_API)
 _BRANCH = re.compile(r"lakefs://([^/@]+)[/@](.+)")
 _TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
+MANIFESTS = ("always", "daily", "never")
 SUCCESS, FAILED = "exported-successfully", "export-failed"
 
 
@@ -74,6 +75,16 @@ def _yes(text: str) -> bool:
 @click.option(
     "--prefix-regex", multiple=True, metavar="RE2", help="Directories that get a _lakefs_success; may be repeated."
 )
+@click.option(
+    "--manifest",
+    type=click.Choice(MANIFESTS),
+    help="When a list of all files is written; not given: as it was, at first daily.",
+)
+@click.option(
+    "--actions/--no-actions",
+    default=None,
+    help="Also files below _lakefs_actions/; not given: as it was, at first not.",
+)
 @click.option("--objects-per-second", type=int, metavar="N", help="No faster than this.")
 @click.option("--bytes-per-second", type=int, metavar="N", help="No faster than this.")
 @may_wait
@@ -85,13 +96,16 @@ def set_export(
     continuous: bool,
     status_path: str,
     prefix_regex: Sequence[str],
+    manifest: str | None,
+    actions: bool | None,
     objects_per_second: int | None,
     bytes_per_second: int | None,
     wait: bool,
     timeout: float | None,
 ) -> None:
-    """Configure the export of a branch, and export its state of now. What is not given is as if it were never set."""
-    body = {
+    """Configure the export of a branch, and export its state of now. What is not given is as if it were never set; only
+    --manifest and --actions stay as they were."""
+    body: dict[str, Any] = {
         "exportPath": path,
         "exportStatusPath": status_path,
         "lastKeysInPrefixRegexp": list(prefix_regex),
@@ -99,9 +113,11 @@ def set_export(
         "objectsPerSecond": objects_per_second,
         "bytesPerSecond": bytes_per_second,
     }
+    kept = {"manifest": manifest, "includeActions": actions}
+    body |= {name: value for name, value in kept.items() if value is not None}
     talk.api.put(f"{branch}/continuous-export", body)
     if wait or timeout is not None:
-        _tell_when_done(talk, branch, 0, timeout)
+        tell_when_done(talk, branch, 0, timeout)
     elif not talk.as_json:
         click.echo("The export is configured; it begins at once.")
 
@@ -131,7 +147,7 @@ def run(talk: Talk, branch: str, wait: bool, timeout: float | None) -> None:
     number = talk.api.post(f"{branch}/export-hook")
     if wait or timeout is not None:
         click.echo(f"Export-ID:{number}", err=True)
-        _tell_when_done(talk, branch, int(number), timeout)
+        tell_when_done(talk, branch, int(number), timeout)
     else:
         talk.tell(number, "Export-ID:{}".format)
 
@@ -144,7 +160,7 @@ def repair(talk: Talk, branch: str, wait: bool, timeout: float | None) -> None:
     last = talk.api.get(f"{branch}/export-status")["run"]
     talk.api.post(f"{branch}/repair-export")
     if wait or timeout is not None:
-        _tell_when_done(talk, branch, int(last["id"]) + 1 if last else 1, timeout)
+        tell_when_done(talk, branch, int(last["id"]) + 1 if last else 1, timeout)
     elif not talk.as_json:
         click.echo("The export goes on.")
 
@@ -176,7 +192,7 @@ def delete(talk: Talk, branch: str, yes: bool) -> None:
         click.echo(f"The export is deleted. The files at {place} stay.")
 
 
-def _tell_when_done(talk: Talk, branch: str, least: int, timeout: float | None) -> None:
+def tell_when_done(talk: Talk, branch: str, least: int, timeout: float | None) -> None:
     """Wait for the end of a run of this number or a later one. Raises No if that fails."""
     standing = wait_until_done(lambda: _look(talk.api.get(f"{branch}/export-status"), least), "Files exported", timeout)
     talk.tell(standing, export_tables.standing)

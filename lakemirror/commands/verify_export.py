@@ -1,4 +1,4 @@
-"""The command that compares an export's destination with its commit."""
+"""The commands that compare an export's destination with its commit, and that repair what drifted."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from lakemirror.commands.context import Talk
-from lakemirror.commands.exports import of_branch
+from lakemirror.commands.exports import of_branch, tell_when_done
 from lakemirror.errors import No
 from lakemirror.output import export_tables
 from lakemirror.output.formatting import short
@@ -31,6 +31,29 @@ def verify(talk: Talk, branch: str, wait: bool, timeout: float | None) -> None:
     talk.tell(verification, partial(export_tables.verification, drift=drift))
     if has_drifted:
         click.get_current_context().exit(No.exit_code)
+
+
+@click.command("repair-drift")
+@click.option(
+    "--remove", is_flag=True, help="Also remove foreign files that this export brought with an earlier commit."
+)
+@click.option("--yes", is_flag=True, help="Don't ask.")
+@may_wait
+@of_branch
+def repair_drift(talk: Talk, branch: str, remove: bool, yes: bool, wait: bool, timeout: float | None) -> None:
+    """Copy again what the last verification found missing or different; what lies there instead is replaced. With
+    --wait it ends with 1 if that fails. A verification follows it."""
+    found = talk.api.get(f"{branch}/export-verification")
+    told = f"{found['missing']:,} missing, {found['different']:,} different, {found['foreign']:,} foreign"
+    foreign = "those of ours are removed" if remove else "they stay"
+    question = f"At {found['path']}: {told} ({foreign}). Copy again, and replace what is different?"
+    if not yes and not click.confirm(question, err=True):
+        raise No("nothing was repaired")
+    run = talk.api.post(f"{branch}/export-repair-drift", {"removeForeign": remove})
+    if wait or timeout is not None:
+        tell_when_done(talk, branch, int(run["id"]), timeout)
+    else:
+        talk.tell(run, lambda run: f"Export-ID:{run['id']}")
 
 
 def _ended(talk: Talk, branch: str, number: int, timeout: float | None) -> dict[str, Any]:

@@ -53,6 +53,8 @@ def configuration(settings: dict[str, Any]) -> RenderableType:
         f"Status path  {settings['exportStatusPath'] or UNKNOWN}",
         *(f"Expression   {pattern}" for pattern in settings["lastKeysInPrefixRegexp"]),
         f"Continuous   {'yes' if settings['isContinuous'] else 'no'}",
+        f"Manifest     {settings['manifest']}",
+        f"Actions      {'yes' if settings['includeActions'] else 'no'}",
     ]
     if settings["objectsPerSecond"]:
         lines.append(f"At most      {settings['objectsPerSecond']:,} objects/s")

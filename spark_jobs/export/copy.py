@@ -172,7 +172,10 @@ class _Crew:
             return tally.leave(span)
         if passing := next(filter(self._may_pass, failed.values()), None):
             return tally.postpone(span, passing)
-        tally.add(deleted=len(keys) - len(found.foreign) - len(failed))
+        gone = len(keys) - len(found.foreign) - len(failed)
+        # A repair looks at what earlier commits had: nearly all of it was removed long ago.
+        absent = gone - len(set(found.ours).difference(failed)) if self._settings.repair else 0
+        tally.add(deleted=gone - absent, skipped=0 if self._phase is Phase.CLEAR else absent)
         tally.keep([key for key in found.foreign if key not in rows.returning])
         for key, error in failed.items():
             tally.fail(key, error)

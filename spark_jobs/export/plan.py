@@ -70,7 +70,7 @@ class RangeShelf:
 
 def plan_unit(unit: Unit, shelf: RangeShelf, settings: ExportSettings) -> Planned:
     """The rows of a unit. Raises what `shelf` raises, Conflict for an entry that was imported from the destination."""
-    target = _read(unit.target, shelf, settings) if unit.target else tagged(NOTHING, settings)
+    target = clipped(_read(unit.target, shelf, settings), unit) if unit.target else tagged(NOTHING, settings)
     agreed, renewed = np.ones(target.num_rows, bool), np.zeros(target.num_rows, bool)
     differing: list[pa.RecordBatch] = []
     removed: list[pa.Array] = []
@@ -110,8 +110,10 @@ def tagged(columns: pa.RecordBatch, settings: ExportSettings) -> pa.RecordBatch:
 
 
 def clipped(columns: pa.RecordBatch, unit: Unit) -> pa.RecordBatch:
-    """Only the unit's keys."""
+    """Only the unit's keys, of entries that ascend."""
     path = columns.column("path")
+    if not len(path) or (unit.holds(path[0].as_py()) and unit.holds(path[-1].as_py())):
+        return columns
     inside = pc.greater_equal(path, pa.scalar(unit.low, pa.binary()))
     if unit.high is not None:
         inside = pc.and_(inside, pc.less(path, pa.scalar(unit.high, pa.binary())))

@@ -20,7 +20,7 @@ class ExportSettings:
     asked for its content type and metadata. `failed`: directories in which something failed, for
     phase LAST. `patient`: what may pass by itself is left for the next slice, and no failure. Rates are for all tasks
     of a job together; 0 is unlimited. `most_failures`: a task that has more begins nothing else. `former`: patterns by
-    which directories were marked, and are no more.
+    which directories were marked, and are no more. `repair`: what is to be removed and is not there counts as skipped.
     """
 
     source: StoreLocation
@@ -39,6 +39,7 @@ class ExportSettings:
     sizes: Sizes = Sizes()
     metadata_prefix: str = "_lakefs"
     most_failures: int = 1000
+    repair: bool = False
     patient: bool = False
 
     def range_uri(self, range_id: str) -> str:

@@ -34,6 +34,8 @@ def test_an_export_is_set_shown_and_deleted(olgas: Terminal) -> None:
         "exportStatusPath": "",
         "lastKeysInPrefixRegexp": ["x/", "y/"],
         "isContinuous": True,
+        "manifest": "daily",
+        "includeActions": False,
         "objectsPerSecond": None,
         "bytesPerSecond": None,
     }
@@ -92,3 +94,32 @@ def test_a_destination_is_verified(olgas: Terminal, monkeypatch: pytest.MonkeyPa
         found.outcome = outcome
         found.save()
         assert olgas("export", "verify", MAIN, "--wait").exit_code == code
+
+
+def test_manifest_and_actions_are_said_or_stay(olgas: Terminal) -> None:
+    given = "--path", PATH, "--continuous"
+    assert olgas("export", "set", MAIN, *given, "--manifest", "never", "--actions").exit_code == 0
+    assert olgas("export", "set", MAIN, *given).exit_code == 0
+    export = Export.objects.get()
+    assert (export.manifest, export.actions) == ("never", True)
+    shown = olgas("export", "get", MAIN).stdout
+    assert "Manifest     never" in shown and "Actions      yes" in shown
+    assert olgas("export", "set", MAIN, *given, "--no-actions").exit_code == 0
+    assert not Export.objects.get().actions
+    assert olgas("export", "set", MAIN, *given, "--manifest", "hourly").exit_code == 2
+
+
+def test_drift_is_repaired_after_a_question(olgas: Terminal) -> None:
+    olgas("export", "set", MAIN, "--path", PATH, "--continuous")
+    success = {"state": "exported-successfully", "last_success_ref": "9f" * 32, "path_at_success": PATH}
+    Export.objects.update(**success)
+    export = Export.objects.get()
+    found = drifted(export)
+    told = olgas("export", "repair-drift", MAIN, typed="n\n")
+    assert (told.exit_code, export.runs.count()) == (1, 0)
+    assert "1 missing, 1 different, 1 foreign (they stay)" in told.stderr
+    told = olgas("export", "repair-drift", MAIN, "--remove", typed="y\n")
+    run = export.runs.get()
+    assert (told.exit_code, told.stdout, run.repairs_id) == (0, f"Export-ID:{run.pk}\n", found.pk), told.stderr
+    refused = olgas("export", "repair-drift", MAIN, "--yes")
+    assert refused.exit_code == 5 and "an export is in progress" in refused.stderr

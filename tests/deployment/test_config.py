@@ -60,6 +60,7 @@ TABLE = {
     "exports.small_files": 2000,
     "exports.small_bytes": 1_000_000_000,
     "exports.slice": timedelta(seconds=30),
+    "exports.kept_manifests": 7,
     "auth.api.endpoint": "",
     "auth.cache.enabled": False,
     "auth.api.token": "",

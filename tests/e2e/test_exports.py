@@ -164,6 +164,8 @@ def test_a_branch_is_exported_repaired_and_followed(exported: Exported, live_ser
         "exportStatusPath": f"s3://{there.states}/of",
         "lastKeysInPrefixRegexp": [r"^logs/day=\d+/$"],
         "isContinuous": True,
+        "manifest": "always",
+        "includeActions": True,
     }
     exported.call("PUT", "continuous-export", wish, status=201)
 

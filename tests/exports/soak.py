@@ -22,7 +22,15 @@ from core.errors import Denied, LakeMirrorError, NotFound, Throttled, Unreachabl
 from core.exporting.deadline import Deadline, Late
 from exports.engine.time_slice import Slice
 from exports.models import Export, ExportVerification
-from exports.services.exports import Wish, export_pause, export_repair, export_run, export_set, export_verify
+from exports.services.exports import (
+    Wish,
+    export_pause,
+    export_repair,
+    export_repair_drift,
+    export_run,
+    export_set,
+    export_verify,
+)
 from jobs import duties
 from jobs.models import Duty
 from mirrors.models import Mirror
@@ -134,7 +142,7 @@ class Soak:
         actions = [self.commit, self.work, self.work, self.kill, self.hurry, self.repair]
         actions += [self.commit, self.work, self.storm, self.deny, self.fill, self.rerun, self.rewind, self.configure]
         actions += [self.pause, self.collect, self.unbranch, self.verify, self.intrude, self.intrude, self.tidy]
-        actions += [self.rival, self.surprise, self.silence, self.silence, self.usurp]
+        actions += [self.rival, self.surprise, self.silence, self.silence, self.usurp, self.mend]
         self.hasty = True
         for _ in range(steps):
             self.random.choice(actions)()
@@ -246,6 +254,18 @@ class Soak:
 
     def verify(self) -> None:
         self._try(lambda: export_verify(actor=self.owner, export=Export.objects.get()))
+
+    def mend(self) -> None:
+        """Somebody puts a file in place of one of ours, verifies the destination, and has repaired what drifted."""
+        self._rebranch()
+        self.repair()
+        for _ in range(3):
+            self.work()
+        self.usurp()
+        self.verify()
+        self.work()
+        remove = self.chance(0.5)
+        self._try(lambda: export_repair_drift(actor=self.owner, export=Export.objects.get(), remove=remove))
 
     def _try(self, verb: Callable[[], object]) -> None:
         try:

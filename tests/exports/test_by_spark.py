@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
+import requests
 
 from deployment import config
 from exports.models import Export, ExportRun
@@ -30,9 +32,11 @@ def w(lm: Deployment, owner: User, spark_server: ConnectServer, monkeypatch: pyt
         validator=replace(settings.validator, small_check_entries=0),
     )
     monkeypatch.setattr(config, "current", lambda: none_here)
-    with running_moto() as endpoint, world(lm, endpoint) as made:
-        made.owner = owner
-        yield made
+    with running_moto() as endpoint:
+        requests.post(f"{endpoint}/moto-api/reset", timeout=5)  # its buckets are those of all servers of this process
+        with world(lm, endpoint) as made:
+            made.owner = owner
+            yield made
     spark(spark_server.url).session().stop()
 
 
@@ -52,12 +56,16 @@ def test_two_runs_by_spark(w: World) -> None:
     files = {f"d{number % 3}/{number:03d}": b"%d" % number for number in range(60)}
     first = w.lake.commit(files={**files, "d1/_SUCCESS": b"", "d2/_lakefs_success": b"a user's"})
     w.put("latest/d0/theirs")
-    export = w.set(patterns=[r"^d\d/", ".*/_SUCCESS"])
+    export = w.set(patterns=[r"^d\d/", ".*/_SUCCESS"], manifest="always")
     w.work()
     run = run_of(export)
     assert (run.copied, run.deleted, run.failed) == (62, 0, 0)
     assert w.problems(first, foreign=("d0/theirs",)) == []
     assert marked(w) == {"d0/_lakefs_success", "d1/_lakefs_success", "d2/_lakefs_success"}
+    listed = [body for key, body in w.there("states/").items() if "_MANIFEST_" in key]
+    lines = [json.loads(line) for body in listed for line in body.splitlines()]
+    assert [line["path"] for line in lines] == sorted(w.tree(first))  # by Spark, put together by the worker
+    assert {line["path"]: line["etag"] for line in lines} == w.tree(first)
     gone: dict[str, bytes | None] = {f"d0/{number:03d}": None for number in range(0, 60, 3)}
     second = w.lake.commit(files={**gone, "d1/_SUCCESS": b"again", "d1/001": b"other"})
     w.work()

@@ -31,13 +31,16 @@ def test_put_replaces_every_field(lm: Deployment, api: Api, head: str) -> None:
         "exportStatusPath": "s3://company-bucket/path/to/status",
         "lastKeysInPrefixRegexp": [".*/2021-\\d\\d-\\d\\d/"],
         "isContinuous": True,
+        "manifest": "always",
+        "includeActions": True,
         "objectsPerSecond": 100,
         "bytesPerSecond": None,
     }
     assert api.call("PUT", CONFIG, whole) == (201, {"message": EVERY_COMMIT})
     assert api.call("GET", CONFIG) == (200, {**whole, "exportPath": "s3://company-bucket/path/to/export"})
     assert api.call("PUT", CONFIG, BODY) == (201, {"message": EVERY_COMMIT}), "nobody ends it by leaving a field out"
-    left = {"exportStatusPath": "", "lastKeysInPrefixRegexp": [], "isContinuous": True}
+    stays = {"isContinuous": True, "manifest": "always", "includeActions": True}
+    left = {"exportStatusPath": "", "lastKeysInPrefixRegexp": [], **stays}
     assert api.call("GET", CONFIG) == (200, {**BODY, **left, "objectsPerSecond": None, "bytesPerSecond": None})
     assert Export.objects.get().wanted
     assert Duty.objects.filter(kind="export", queue="us-east-1-spark").count() == 1
@@ -157,7 +160,8 @@ def test_the_status_tells_what_is_tried_again_and_knows_nothing_of_a_branch_that
     lm: Deployment, api: Api, head: str
 ) -> None:
     api.call("PUT", CONFIG, BODY)
-    Export.objects.update(head=head, last_success_ref=head, path_at_success=BODY["exportPath"])
+    success = {"last_success_ref": head, "path_at_success": BODY["exportPath"], "actions_at_success": False}
+    Export.objects.update(head=head, **success)
     assert api.call("GET", f"{BRANCH}/export-status")[1]["up_to_date"] is True
     Export.objects.update(look_error="branch not found")
     Duty.objects.filter(kind="export").update(failures=2, outcome="507 InsufficientStorage")

@@ -330,3 +330,15 @@ def test_whose_a_place_is_learns_who_may_see_them(w: World, api: Api, outsider: 
         assert (status, check["state"]) == (400, "failed")
         assert f"{path} {told}" in answer["message"] and f"{path} {told}" in check["message"]
         assert (whose in str(answer) + str(check)) is (someone is api)
+
+
+@pytest.mark.django_db
+def test_hooks_are_tried_and_counted_only_if_they_are_exported(w: World, api: Api) -> None:
+    w.lake.commit(files={"_lakefs_actions/h.yaml": b"on: push", "d/a": b"1"})
+    found = {}
+    for actions in (True, False):
+        wanted = {"exportPath": "s3://out/new", "lastKeysInPrefixRegexp": [".*"], "includeActions": actions}
+        told = api.call("POST", "/api/v1/repositories/lake/branches/main/export-check", wanted)[1]
+        found[actions] = told["patterns"]["marked_first"], told["patterns"]["whole"], told["next_run"]["copy"]
+    assert "_lakefs_actions/" in found[True][0] and "_lakefs_actions/" not in found[False][0]
+    assert found[True][1:] == (True, found[False][2] + 1) and found[False][1]

@@ -9,10 +9,10 @@ import pytest
 from django.test import Client
 
 from core.errors import Invalid
-from exports.engine import advance, status_files
+from core.exporting import manifests
+from exports.engine import advance
 from exports.models import Export, ExportRun
 from exports.services import destinations
-from graveler.entries import Entry
 from tests.api import Api
 from tests.exports.soak import Soak
 from tests.exports.test_places import at
@@ -144,13 +144,13 @@ def test_a_run_whose_worker_dies_each_time_is_a_failure_and_not_in_progress_for_
 def test_a_manifest_is_never_in_memory_whole() -> None:
     taken = 0
 
-    def entries() -> Iterator[Entry]:
+    def files() -> Iterator[tuple[bytes, str, int]]:
         nonlocal taken
         for taken in range(1, 30_001):
-            yield Entry(b"k%d" % taken, "data/x", 1, "e")
+            yield b"k%d" % taken, "e", 1
 
-    pieces = status_files.manifest(entries())
-    assert next(pieces).count(b"\n") == taken == status_files.LINES_AT_ONCE
+    pieces = manifests.lines(files())
+    assert next(pieces).count(b"\n") == taken == manifests.LINES_AT_ONCE
     assert sum(piece.count(b"\n") for piece in pieces) == 20_000
 
 

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db
 
 def test_a_branch_is_exported_and_followed(w: World) -> None:
     first = w.lake.commit(files={"a": b"1", "logs/day=1/x": b"2", "logs/day=1/y": b"3"})
-    export = w.set(patterns=[r".*/day=\d+/"])
+    export = w.set(patterns=[r".*/day=\d+/"], manifest="always")
     w.work()
     export.refresh_from_db()
     assert (export.state, export.last_success_ref, export.error) == ("exported-successfully", first, "")

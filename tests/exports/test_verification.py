@@ -212,7 +212,7 @@ def after_a_page(s3: MemoryS3) -> None:
 
 def exported(w: World) -> Export:
     w.lake.commit(files={"a": b"1", "b": b"22", "c": b"333"})
-    export = w.set()
+    export = w.set(actions=True)  # all keys are one unit then
     w.work()
     export.refresh_from_db()
     assert export.state == "exported-successfully"

@@ -172,7 +172,9 @@ class Watcher:
             self.problems.append(f"{told}: what is told of its status file is not what it says")
 
     def _marked(self, run: ExportRun) -> set[str]:
-        """Which directories a run had to mark."""
+        """Which directories a run had to mark. One that repairs looks at some of them only."""
+        if run.repairs_id:
+            return set()
         return {one for one in self._touched(run) if any(re.search(pattern, one) for pattern in run.patterns)}
 
     def _touched(self, run: ExportRun) -> Iterator[str]:

@@ -109,7 +109,10 @@ exports.see exports.run: POST export_run
 exports.repair: POST api-export-repair
 exports.see exports.repair: POST export_repair
 exports.verify: POST api-export-verify
+exports.repair-drift: POST api-export-repair-drift
 exports.see exports.verify: POST export_verify
+exports.see exports.repair-drift: GET export_repair-drift
+exports.see exports.repair-drift: POST export_repair-drift
 """
 
 
@@ -126,7 +129,7 @@ def calls() -> dict[str, frozenset[str]]:
 
 VIEWS = frozenset({"mirrors.see", "exports.see", "installations.see", OWN_KEYS})
 RUNS_MIRRORS = frozenset({"mirrors.pause", "mirrors.sync", "mirrors.validate", "mirrors.services.repair"})
-RUNS_EXPORTS = frozenset({"exports.run", "exports.repair", "exports.verify"})
+RUNS_EXPORTS = frozenset({"exports.run", "exports.repair", "exports.verify", "exports.repair-drift"})
 MAY: dict[str, frozenset[str]] = {
     "nobody": frozenset(),
     "viewer": VIEWS,

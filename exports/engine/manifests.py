@@ -1,0 +1,161 @@
+"""The manifest of a run: written when it is due, of a success alone; the last ones are kept, older ones of ours go."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+
+from django.db import transaction
+
+from adapters.s3.multipart import Part, Uploads
+from adapters.s3.store import split_uri
+from adapters.s3.writes import Writer
+from core.errors import LakeMirrorError, NotFound, RemoteFailure
+from core.exporting import manifests
+from core.exporting.deadline import Deadline, Late
+from core.exporting.destinations import inside, timed_uris
+from core.exporting.unit_windows import ACTIONS
+from db import clock
+from deployment import config
+from deployment.wiring import clients, export_jobs
+from exports.engine.run_io import Plane
+from exports.engine.source_commits import entries_of, ranges_of
+from exports.engine.time_slice import Slice
+from exports.models import ExportManifest, ExportRun
+from graveler.metarange import RangeRef
+from jobs.lease import Lease
+
+log = logging.getLogger("lakemirror.export")
+
+JSON_LINES = "application/x-ndjson"
+PARTS_SECONDS = 6 * 3600.0
+"""So long tasks may upload parts of a manifest."""
+
+
+def write(run: ExportRun, plane: Plane, lease: Lease) -> None:
+    """Write the manifest if it is due, and note whether; then remove what is too old. Raises what keeps it from being
+    written."""
+    if run.listed is not None:
+        return
+    if not is_due(run):
+        ExportRun.objects.filter(pk=run.pk).update(listed=False)
+        return
+    uri = address(run)
+    _write(run, plane, lease, uri)
+    info = plane.head(uri)
+    if info is None:
+        raise RemoteFailure(f"{uri} was written, and is not there")
+    with transaction.atomic():
+        lease.lock()
+        ExportManifest.objects.update_or_create(
+            run=run,
+            defaults={
+                "export": run.export,
+                "uri": uri,
+                "size": info.size,
+                "etag": info.etag,
+                "written_at": clock.now(),
+            },
+        )
+        ExportRun.objects.filter(pk=run.pk).update(listed=True)
+    _remove_old(run, plane)
+
+
+def is_due(run: ExportRun) -> bool:
+    """By the export's settings of now, and by when the last one was written at the run's status path."""
+    if not run.status_path:
+        return False
+    last = next(iter(_at_status_path(run)), None)
+    return manifests.is_due(run.export.manifest, last and last.written_at, clock.now())
+
+
+def address(run: ExportRun) -> str:
+    """Where a run's manifest lies."""
+    export = run.export
+    return timed_uris(run.status_path, export.repository, export.branch, run.started_at).manifest
+
+
+def newest(run: ExportRun) -> ExportManifest | None:
+    """The last one that was written at the run's status path, of this run or an earlier one."""
+    return next(iter(_at_status_path(run)), None)
+
+
+def _at_status_path(run: ExportRun) -> list[ExportManifest]:
+    """The newest first."""
+    rows = run.export.manifests.filter(run__lte=run.pk).select_related("run")
+    return [row for row in rows if inside(row.uri, run.status_path)]
+
+
+# --- written ----------------------------------------------------------------------------------------------------------
+
+
+def _write(run: ExportRun, plane: Plane, lease: Lease, uri: str) -> None:
+    """By the worker itself, or by Spark where the commit is large."""
+    ranges = ranges_of(run.export, run.ref)
+    if sum(ref.count for ref in ranges) <= config.current().validator.small_check_entries:
+        plane.put_stream(uri, manifests.lines(_files(run, ranges)), JSON_LINES)
+        return
+    _write_by_spark(run, plane, lease, ranges, uri)
+
+
+def _write_by_spark(run: ExportRun, plane: Plane, lease: Lease, ranges: Sequence[RangeRef], uri: str) -> None:
+    """Tasks upload parts, which nobody sees; they may take longer than the slice. What puts them together has a
+    deadline of its own."""
+    place, later = run.status_path, Deadline(time.time() + PARTS_SECONDS)
+    store = clients.export_store(run.export.region, uri)
+    uploads = Uploads(Writer(store, later))
+    for stale in list(uploads.unfinished(uri)):
+        if stale.key == split_uri(uri)[1]:
+            uploads.abort(uri, stale.id)  # of a worker that is gone
+    upload_id = uploads.start(uri, {"content-type": JSON_LINES})
+    with ExitStack() as undo:
+        undo.callback(uploads.abort, uri, upload_id)
+        settings = plane.settings(place, deadline=later.at)
+        tag = f"{run.export_id}-manifest"
+        parts = export_jobs.manifest_parts(ranges, settings, uri, upload_id, actions=run.actions, tag=tag)
+        _complete(run, plane, lease, uri, upload_id, parts)
+        undo.pop_all()
+
+
+def _complete(run: ExportRun, plane: Plane, lease: Lease, uri: str, upload_id: str, parts: Mapping[int, Part]) -> None:
+    piece = Slice.begin(run.export, lease)
+    writer = Writer(clients.export_store(run.export.region, uri), piece.until())
+    try:
+        Uploads(writer).complete(uri, upload_id, parts)
+    except NotFound:
+        if plane.head(uri) is None:  # else a repeated request found that the first one had done it
+            raise
+    finally:
+        piece.unanswered = writer.unanswered
+        plane.piece.unanswered |= writer.unanswered
+        piece.end()
+
+
+def _files(run: ExportRun, ranges: Sequence[RangeRef]) -> Iterator[tuple[bytes, str, int]]:
+    for entry in entries_of(run.export, list(ranges)):
+        if run.actions or not entry.path.startswith(ACTIONS.low):
+            yield entry.path, entry.etag, entry.size
+
+
+# --- removed ----------------------------------------------------------------------------------------------------------
+
+
+def _remove_old(run: ExportRun, plane: Plane) -> None:
+    """Only what lies there as we wrote it. What can't be removed now is tried again after the next manifest, and
+    logged: it costs room, and nothing else depends on it."""
+    for row in _at_status_path(run)[config.current().exports.kept_manifests :]:
+        try:
+            _remove(row, plane)
+        except (LakeMirrorError, Late) as error:
+            log.warning("the old manifest %s stays for now: %s", row.uri, error)
+
+
+def _remove(row: ExportManifest, plane: Plane) -> None:
+    info = plane.head(row.uri)
+    if info is not None and (info.size, info.etag) == (row.size, row.etag):
+        plane.delete(row.uri)
+    elif info is not None:
+        log.warning("%s is no more the manifest that was written there: it stays", row.uri)
+    row.delete()
