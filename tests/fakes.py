@@ -26,7 +26,9 @@ from core.ports import ObjectStore
 from core.types import (
     BranchHead,
     Commit,
+    LifecycleRule,
     ObjectInfo,
+    ObjectVersion,
     Page,
     RecordOutcome,
     ReplicationRule,
@@ -58,6 +60,7 @@ class FakeStore:
         self.heads = 0
         self.bucket_versioning: dict[str, str] = {}
         self.rules: dict[str, list[ReplicationRule]] = {}
+        self.lifecycle: dict[str, list[LifecycleRule]] = {}
         self.ahead = 0.0
         self.bucket_error: LakeMirrorError | None = None  # of the questions about a bucket
 
@@ -95,6 +98,11 @@ class FakeStore:
             if uri.startswith(prefix_uri) and (found := self.head(uri)):
                 yield found
 
+    def list_versions(self, prefix_uri: str) -> Iterator[ObjectVersion]:
+        """A version's id is the hash of what it holds."""
+        for found in self.list(prefix_uri):
+            yield ObjectVersion(found.key, found.size, f"v-{found.etag[:8]}")
+
     def put(self, uri: str, data: bytes) -> None:
         self._check()
         self.objects[uri] = data
@@ -104,6 +112,9 @@ class FakeStore:
 
     def replication_rules(self, bucket_uri: str) -> Sequence[ReplicationRule]:
         return self.rules.get(self._bucket(bucket_uri), [])
+
+    def lifecycle_rules(self, bucket_uri: str) -> Sequence[LifecycleRule]:
+        return self.lifecycle.get(self._bucket(bucket_uri), [])
 
     def clock_ahead(self, bucket_uri: str) -> float:
         if isinstance(self.down, Unreachable):

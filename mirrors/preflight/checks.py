@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from core.access.policies import namespace_arn, repository_arn
 from core.errors import LakeMirrorError, NotFound
 from core.installations import preflight as decide
+from core.installations import preflight_deletions as deletions
 from core.installations import preflight_stores as stores
 from core.installations.preflight import Check, CheckOutcome, NotAsked
 from core.types import RepositoryInfo
@@ -172,6 +173,9 @@ def _of_place(plan: Plan, answer: Callable[[str], Any]) -> Iterator[Check]:
     yield stores.check_versioning("source", place, answer("source-versioning"))
     yield stores.check_versioning("destination", plan.namespace, answer("destination-versioning"))
     yield stores.check_replication(place, plan.namespace, answer("rules"))
+    yield deletions.check_delete_markers(place, plan.namespace, answer("rules"))
+    yield deletions.check_lifecycle(plan.namespace, answer("lifecycle"))
+    yield deletions.check_expiration(plan.namespace, answer("lifecycle"))
     yield stores.check_proxy(plan.region, answer("destination-proxy"))
     yield stores.check_metadata_prefix("source", plan.source_region, answer("source-metadata"))
     yield stores.check_metadata_prefix("destination", plan.region, answer("destination-metadata"))

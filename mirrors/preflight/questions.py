@@ -108,6 +108,8 @@ def _about_source(plan: Plan, source: RepositoryInfo, heads: Any) -> Calls:
 def _about_destination(plan: Plan, known: Answers) -> Calls:
     lakefs, store = clients.quick_lakefs(plan.region), clients.quick_objects(plan.region)
     calls = about_bucket("destination", store, plan.namespace) if _is_namespace(plan.namespace) else {}
+    if calls:
+        calls["lifecycle"] = partial(store.lifecycle_rules, plan.namespace)
     source = known.get("repository")
     if calls and isinstance(source, RepositoryInfo) and may_ask(plan.source_region):
         calls["destination-proxy"] = partial(_shown_for_another, plan, source)

@@ -12,7 +12,7 @@ import pytest
 from audit.models import AuditEvent
 from core.errors import Denied, LakeMirrorError, NotFound, RemoteFailure, Unauthenticated, Unreachable
 from core.installations.preflight import DECIDING, Check, CheckOutcome
-from core.types import ReplicationRule, ServerInfo
+from core.types import LifecycleRule, ReplicationRule, ServerInfo
 from deployment.wiring import clients
 from installations import probes
 from installations.permission_probes import UNTRIED, tries_of
@@ -34,6 +34,7 @@ PLAN = Plan("lake", "us-east-1", "lake-eu", "eu-west-1", "s3://dst/lake")
 DOWN = Unreachable("http://eu did not answer")
 REFUSED = Denied("http://us answered 403 AccessDenied")
 PREFLIGHT = f"{MIRRORS}/preflight"
+REMOVAL = LifecycleRule("deleted", True, "lake/", expires_noncurrent=True, expires_markers=True)
 
 
 @pytest.fixture
@@ -43,7 +44,8 @@ def lm() -> Iterator[Deployment]:
         made.lake.commit()
         Lake(made.eu, made.eu_store, "orders", "s3://dst/orders").commit()
         made.us_store.bucket_versioning["src"] = made.eu_store.bucket_versioning["dst"] = "Enabled"
-        made.us_store.rules["src"] = [ReplicationRule("to-eu", True, "", "dst")]
+        made.us_store.rules["src"] = [ReplicationRule("to-eu", True, "", "dst", delete_markers=True)]
+        made.eu_store.lifecycle["dst"] = [REMOVAL]
         deployments.announce()
         yield made
 
@@ -101,6 +103,10 @@ def says(fake: str, method: str, error: LakeMirrorError) -> Break:
 
 def rules(*rules: ReplicationRule) -> Break:
     return lambda lm: lm.us_store.rules.update(src=list(rules))
+
+
+def lifecycle(*rules: LifecycleRule) -> Break:
+    return lambda lm: lm.eu_store.lifecycle.update(dst=list(rules))
 
 
 def store(name: str, **values: Any) -> Break:
@@ -182,6 +188,85 @@ WRONG: list[tuple[str, Break, CheckOutcome, str, str]] = [
         UNKNOWN,
         "403",
         "s3:GetReplicationConfiguration on src",
+    ),
+    (
+        "replication-delete-markers",
+        rules(ReplicationRule("r", True, "", "dst")),
+        WARNING,
+        "'r' of src brings no delete markers",
+        "DeleteMarkerReplication",
+    ),
+    (
+        "replication-delete-markers",
+        rules(
+            ReplicationRule("all", True, "", "dst", delete_markers=True, priority=1),
+            ReplicationRule("data", True, "lake/data/", "dst", priority=2),
+        ),
+        WARNING,
+        "'data' of src brings no delete markers",
+        "DeleteMarkerReplication",
+    ),
+    ("replication-delete-markers", rules(), UNKNOWN, "no replication rule brings", "has to delete them too"),
+    (
+        "replication-delete-markers",
+        store("us_store", bucket_error=REFUSED),
+        UNKNOWN,
+        "403",
+        "s3:GetReplicationConfiguration on src",
+    ),
+    ("destination-lifecycle", lifecycle(), WARNING, "no lifecycle rule of dst", "'lake/' with Noncurrent"),
+    ("destination-lifecycle", lifecycle(replace(REMOVAL, enabled=False)), WARNING, "takes room for ever", "for the"),
+    ("destination-lifecycle", lifecycle(replace(REMOVAL, tagged=True)), WARNING, "takes room for ever", "for the"),
+    ("destination-lifecycle", lifecycle(replace(REMOVAL, sized=True)), WARNING, "takes room for ever", "for the"),
+    ("destination-lifecycle", lifecycle(replace(REMOVAL, prefix="raw/")), WARNING, "takes room for ever", "for the"),
+    (
+        "destination-lifecycle",
+        lifecycle(replace(REMOVAL, expires_noncurrent=False)),
+        WARNING,
+        "takes room for ever",
+        "NoncurrentVersionExpiration",
+    ),
+    (
+        "destination-lifecycle",
+        lifecycle(replace(REMOVAL, expires_markers=False)),
+        WARNING,
+        "its delete markers stay",
+        "Add ExpiredObjectDeleteMarker",
+    ),
+    (
+        "destination-lifecycle",
+        store("eu_store", bucket_error=REFUSED),
+        UNKNOWN,
+        "403",
+        "s3:GetLifecycleConfiguration on dst",
+    ),
+    (
+        "destination-expiration",
+        lifecycle(REMOVAL, LifecycleRule("old", True, "", expires_current=True)),
+        FAILED,
+        "'old' of dst deletes objects in s3://dst/lake",
+        "outside of 'lake/'",
+    ),
+    (
+        "destination-expiration",
+        lifecycle(LifecycleRule("part", True, "lake/data/x", sized=True, expires_current=True)),
+        FAILED,
+        "'part' of dst deletes objects",
+        "Take Expiration",
+    ),
+    (
+        "destination-expiration",
+        lifecycle(LifecycleRule("cold", True, "la", archives_current="DEEP_ARCHIVE")),
+        FAILED,
+        "to DEEP_ARCHIVE",
+        "Take that transition out",
+    ),
+    (
+        "destination-expiration",
+        store("eu_store", bucket_error=REFUSED),
+        UNKNOWN,
+        "403",
+        "s3:GetLifecycleConfiguration on dst",
     ),
     ("destination-proxy", shows_elsewhere, WARNING, "shows others what only the source has", "--proxy"),
     ("destination-proxy", store("eu_store", down=DOWN), UNKNOWN, "did not answer", "where a rule leads back"),
@@ -288,6 +373,17 @@ def test_another_repository_in_place_of_the_source_is_said(lm: Deployment, owner
     Repository.objects.update(creation_date=1)
     check = the(ask(owner), "source-repository")
     assert check.state is FAILED and "Delete the mirrors" in check.fix
+
+
+def test_rules_that_leave_the_namespace_alone_are_in_order(lm: Deployment, owner: User) -> None:
+    others = [
+        LifecycleRule("elsewhere", True, "logs/", expires_current=True),
+        LifecycleRule("off", False, "", expires_current=True),
+        LifecycleRule("tagged", True, "", tagged=True, expires_current=True, archives_current="GLACIER"),
+    ]
+    lifecycle(REMOVAL, *others)(lm)
+    found = ask(owner)
+    assert the(found, "destination-expiration").state is the(found, "destination-lifecycle").state is OK
 
 
 def test_only_what_replication_put_there_is_in_order(lm: Deployment, owner: User) -> None:
